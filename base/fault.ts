@@ -1,0 +1,106 @@
+// The one error type. Rooms make faults at their own edge with the makers below; server/transport/render.ts
+// is the only place that turns one into bytes. A cause is for the log and never leaves the server.
+
+/** Canonical codes of google.rpc.Code by name. */
+export const codes = {
+  CANCELLED: 1,
+  UNKNOWN: 2,
+  INVALID_ARGUMENT: 3,
+  DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
+  ALREADY_EXISTS: 6,
+  PERMISSION_DENIED: 7,
+  RESOURCE_EXHAUSTED: 8,
+  FAILED_PRECONDITION: 9,
+  ABORTED: 10,
+  OUT_OF_RANGE: 11,
+  UNIMPLEMENTED: 12,
+  INTERNAL: 13,
+  UNAVAILABLE: 14,
+  DATA_LOSS: 15,
+  UNAUTHENTICATED: 16,
+} as const;
+export type Code = keyof typeof codes;
+
+/** One field that cannot be accepted, and why. `field` is the path in the body's own JSON names. */
+export interface Violation {
+  readonly field: string;
+  readonly description: string;
+}
+
+/** What an error says besides its text, in our words; render.ts maps each to its google.rpc type. */
+export type Detail =
+  | { readonly kind: "reason"; readonly reason: string; readonly metadata?: Readonly<Record<string, string>> }
+  | { readonly kind: "fields"; readonly violations: readonly Violation[] }
+  | { readonly kind: "precondition"; readonly violations: readonly { type: string; subject: string; description: string }[] }
+  /** `domain` is the short one ("iam"), `resource` the message's name ("Group"). */
+  | { readonly kind: "resource"; readonly domain: string; readonly resource: string; readonly name: string }
+  | { readonly kind: "request"; readonly id: string };
+
+interface Extras {
+  readonly details?: readonly Detail[];
+  readonly cause?: unknown;
+  /** Answer headers (gRPC: metadata) that belong to the error, such as Allow. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Only where the canonical mapping does not fit: 405, 412, 413, 415. */
+  readonly httpStatus?: number;
+}
+
+export class Fault extends Error {
+  readonly code: Code;
+  readonly details: readonly Detail[];
+  readonly headers: Readonly<Record<string, string>>;
+  readonly httpStatus: number | undefined;
+
+  constructor(code: Code, message: string, extras: Extras = {}) {
+    super(message, extras.cause === undefined ? undefined : { cause: extras.cause });
+    this.name = "Fault";
+    this.code = code;
+    this.details = extras.details ?? [];
+    this.headers = extras.headers ?? {};
+    this.httpStatus = extras.httpStatus;
+  }
+}
+
+/** INVALID_ARGUMENT. The message shows the first violation, the details all (requirement: Error body). */
+export const invalid = (violations: readonly [Violation, ...Violation[]] | readonly Violation[]): Fault => {
+  const first = violations[0];
+  const message = first ? `Invalid argument: ${first.field}: ${first.description}` : "Invalid argument";
+  return new Fault("INVALID_ARGUMENT", message, { details: [{ kind: "fields", violations }] });
+};
+
+/** NOT_FOUND with ResourceInfo. */
+export const missing = (domain: string, resource: string, name: string): Fault =>
+  new Fault("NOT_FOUND", `${resource} ${JSON.stringify(name)} not found`, {
+    details: [{ kind: "resource", domain, resource, name }],
+  });
+
+/** FAILED_PRECONDITION with PreconditionFailure; `type` is the machine-readable kind (RESOURCE_NOT_EMPTY). */
+export const blocked = (type: string, subject: string, descriptions: readonly string[]): Fault =>
+  new Fault("FAILED_PRECONDITION", `Precondition failed: ${descriptions[0] ?? type}`, {
+    details: [
+      { kind: "precondition", violations: descriptions.map((description) => ({ type, subject, description })) },
+    ],
+  });
+
+/** ALREADY_EXISTS with ResourceInfo. */
+export const taken = (domain: string, resource: string, name: string): Fault =>
+  new Fault("ALREADY_EXISTS", `${resource} ${JSON.stringify(name)} already exists`, {
+    details: [{ kind: "resource", domain, resource, name }],
+  });
+
+/** PERMISSION_DENIED. The text must not depend on whether the resource exists (decisions: Access). */
+export const denied = (message: string): Fault => new Fault("PERMISSION_DENIED", message);
+
+/** UNAUTHENTICATED; 401 carries the challenge on every door. */
+export const unauthenticated = (message: string, cause?: unknown): Fault =>
+  new Fault("UNAUTHENTICATED", message, { headers: { "www-authenticate": "Bearer" }, cause });
+
+/** UNIMPLEMENTED. */
+export const unimplemented = (what: string): Fault => new Fault("UNIMPLEMENTED", `${what} is not implemented`);
+
+/** INTERNAL: our own error. Its cause goes to the log only. */
+export const internal = (cause: unknown): Fault => new Fault("INTERNAL", "internal error", { cause });
+
+/** Whatever was thrown as a fault: a fault as it is, anything else as INTERNAL. */
+export const toFault = (thrown: unknown): Fault => (thrown instanceof Fault ? thrown : internal(thrown));

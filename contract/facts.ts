@@ -1,0 +1,323 @@
+// Descriptors, read once into plain facts. After this file nobody touches protobuf options: path, capability,
+// event, field behaviour, patterns and sort fields are read from these values alone.
+
+import { type DescEnum, type DescField, type DescMessage, type DescMethod, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
+import * as options from "./gen/gantry/annotations/v1/annotations_pb.js";
+import { field_behavior as fieldBehavior, FieldBehavior } from "./gen/google/api/field_behavior_pb.js";
+import { http as httpOption } from "./gen/google/api/annotations_pb.js";
+
+export type Kind =
+  | "string" | "bool" | "int32" | "int64" | "double" | "bytes" | "enum" | "message"
+  | "timestamp" | "duration" | "mask" | "any";
+
+/** How many values a field holds. */
+export type Shape = "one" | "list" | "map";
+
+export interface FieldFact {
+  /** "create_time", as in the proto. */
+  readonly name: string;
+  /** "createTime", as in JSON; "sync_config" where the contract pins it. */
+  readonly json: string;
+  readonly number: number;
+  /** Where the value stands in a generated message: [property], or [oneof property, case]. */
+  readonly local: readonly [string] | readonly [string, string];
+  readonly shape: Shape;
+  /** Kind of the value, of a list's entries, of a map's values. */
+  readonly kind: Kind;
+  /** Kind of a map's keys. */
+  readonly keyKind: Kind | undefined;
+  readonly message: MessageFact | undefined;
+  readonly enum: EnumFact | undefined;
+  readonly oneof: string | undefined;
+  /** proto3 `optional`: an explicit default differs from absence. */
+  readonly presence: boolean;
+  readonly required: boolean;
+  readonly outputOnly: boolean;
+  readonly inputOnly: boolean;
+  readonly immutable: boolean;
+  /** Our addition to the public message (number 1000 and above): on the wire, never in an event's body. */
+  readonly additive: boolean;
+  readonly scope: boolean;
+  readonly pattern: string | undefined;
+  readonly maxLength: number;
+  readonly minItems: number;
+  readonly minimum: number;
+  readonly maximum: number;
+  readonly example: string;
+  readonly redacted: boolean;
+  readonly sortable: boolean;
+  readonly orderAliases: readonly string[];
+  readonly refersTo: string;
+  readonly uid: boolean;
+  readonly filter: FilterFact | undefined;
+}
+
+export interface FilterFact {
+  readonly column: string;
+  readonly comparison: "equal" | "after" | "include" | "own";
+  readonly unless: string;
+}
+
+export interface EnumFact {
+  readonly name: string;
+  readonly numbers: ReadonlyMap<string, number>;
+  readonly names: ReadonlyMap<number, string>;
+}
+
+export interface MessageFact {
+  /** "chainguard.platform.iam.v2.Group" */
+  readonly name: string;
+  /** "Group" */
+  readonly short: string;
+  readonly fields: readonly FieldFact[];
+  /** By proto name, JSON name and lower camel case. */
+  readonly byName: ReadonlyMap<string, FieldFact>;
+  readonly descriptor: DescMessage;
+}
+
+export interface HttpFact {
+  readonly verb: "GET" | "POST" | "PATCH" | "PUT" | "DELETE";
+  /** "/iam/v2/groups/{uid=**}" */
+  readonly template: string;
+  /** Field that the body fills (JSON name); "*" for the whole request; "" for none. */
+  readonly body: string;
+}
+
+export interface EventFact {
+  readonly type: string;
+  readonly extensions: readonly string[];
+  readonly audience: "customer" | "internal";
+  /** Where the subject stands: path in JSON names. */
+  readonly subject: readonly string[];
+  readonly group: "parent" | "self" | "root";
+}
+
+export interface MethodFact {
+  /** "chainguard.platform.iam.v2.GroupsService/GetGroup" */
+  readonly name: string;
+  readonly service: string;
+  /** "GetGroup" */
+  readonly rpc: string;
+  /** "iam" */
+  readonly domain: string;
+  /** "v2"; "" for the issuer's own services, which have none. */
+  readonly version: string;
+  readonly input: MessageFact;
+  readonly output: MessageFact;
+  readonly http: readonly HttpFact[];
+  readonly capabilities: readonly string[];
+  readonly unscoped: boolean;
+  readonly open: boolean;
+  /** Path (JSON names) of the request field that names the place; undefined for unscoped and open calls. */
+  readonly scope: readonly string[] | undefined;
+  readonly event: EventFact | undefined;
+  /** True for what changes state: everything that carries an event, and every verb but GET. */
+  readonly writes: boolean;
+  /** Default of order_by. */
+  readonly defaultOrder: string;
+  readonly descriptor: DescMethod;
+}
+
+const wellKnown: Readonly<Record<string, Kind>> = {
+  "google.protobuf.Timestamp": "timestamp",
+  "google.protobuf.Duration": "duration",
+  "google.protobuf.FieldMask": "mask",
+  "google.protobuf.Any": "any",
+};
+
+const scalarKind = (scalar: ScalarType): Kind => {
+  switch (scalar) {
+    case ScalarType.STRING: return "string";
+    case ScalarType.BOOL: return "bool";
+    case ScalarType.BYTES: return "bytes";
+    case ScalarType.DOUBLE:
+    case ScalarType.FLOAT: return "double";
+    case ScalarType.INT32:
+    case ScalarType.SINT32:
+    case ScalarType.SFIXED32:
+    case ScalarType.UINT32:
+    case ScalarType.FIXED32: return "int32";
+    default: return "int64";
+  }
+};
+
+const messages = new Map<string, MessageFact>();
+const enums = new Map<string, EnumFact>();
+
+const enumFact = (descriptor: DescEnum): EnumFact => {
+  const known = enums.get(descriptor.typeName);
+  if (known) return known;
+  const fact: EnumFact = {
+    name: descriptor.typeName,
+    numbers: new Map(descriptor.values.map((value) => [value.name, value.number])),
+    names: new Map(descriptor.values.map((value) => [value.number, value.name])),
+  };
+  enums.set(descriptor.typeName, fact);
+  return fact;
+};
+
+const valueOf = (field: DescField): { shape: Shape; kind: Kind; keyKind?: Kind; message?: DescMessage; enum?: DescEnum } => {
+  const messageKind = (message: DescMessage): Kind => wellKnown[message.typeName] ?? "message";
+  switch (field.fieldKind) {
+    case "scalar": return { shape: "one", kind: scalarKind(field.scalar) };
+    case "enum": return { shape: "one", kind: "enum", enum: field.enum };
+    case "message": return { shape: "one", kind: messageKind(field.message), message: field.message };
+    case "list":
+      if (field.listKind === "scalar") return { shape: "list", kind: scalarKind(field.scalar) };
+      if (field.listKind === "enum") return { shape: "list", kind: "enum", enum: field.enum };
+      return { shape: "list", kind: messageKind(field.message), message: field.message };
+    case "map": {
+      const keyKind = scalarKind(field.mapKey);
+      if (field.mapKind === "scalar") return { shape: "map", keyKind, kind: scalarKind(field.scalar) };
+      if (field.mapKind === "enum") return { shape: "map", keyKind, kind: "enum", enum: field.enum };
+      return { shape: "map", keyKind, kind: messageKind(field.message), message: field.message };
+    }
+  }
+};
+
+const comparisons = {
+  [options.Comparison.UNSPECIFIED]: "equal",
+  [options.Comparison.EQUAL]: "equal",
+  [options.Comparison.AFTER]: "after",
+  [options.Comparison.INCLUDE]: "include",
+  [options.Comparison.OWN]: "own",
+} as const;
+
+const fieldFact = (field: DescField): FieldFact => {
+  const value = valueOf(field);
+  const behaviours = getOption(field, fieldBehavior);
+  const ours = getOption(field, options.field);
+  const filter = hasOption(field, options.filter) ? getOption(field, options.filter) : undefined;
+  return {
+    name: field.name,
+    json: field.jsonName,
+    number: field.number,
+    local: field.oneof ? [field.oneof.localName, field.localName] : [field.localName],
+    shape: value.shape,
+    kind: value.kind,
+    keyKind: value.keyKind,
+    message: value.message && value.kind === "message" ? messageFact(value.message) : undefined,
+    enum: value.enum && enumFact(value.enum),
+    oneof: field.oneof?.name,
+    presence: field.proto.proto3Optional,
+    required: behaviours.includes(FieldBehavior.REQUIRED),
+    outputOnly: behaviours.includes(FieldBehavior.OUTPUT_ONLY),
+    inputOnly: behaviours.includes(FieldBehavior.INPUT_ONLY),
+    immutable: behaviours.includes(FieldBehavior.IMMUTABLE),
+    additive: field.number >= 1000,
+    scope: getOption(field, options.scope),
+    pattern: ours.pattern || undefined,
+    maxLength: ours.maxLength,
+    minItems: ours.minItems,
+    minimum: Number(ours.minimum),
+    maximum: Number(ours.maximum),
+    example: ours.example,
+    redacted: ours.redacted,
+    sortable: ours.sortable,
+    orderAliases: ours.orderAliases,
+    refersTo: ours.refersTo,
+    uid: ours.uid,
+    filter: filter && { column: filter.column, comparison: comparisons[filter.comparison], unless: filter.unless },
+  };
+};
+
+/** "create_time" as "createTime": the spelling of masks, also where the contract pins another JSON name. */
+const camel = (name: string): string => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+
+/** The facts of one message; computed once. */
+export const messageFact = (descriptor: DescMessage): MessageFact => {
+  const known = messages.get(descriptor.typeName);
+  if (known) return known;
+  const fields: FieldFact[] = [];
+  const byName = new Map<string, FieldFact>();
+  const fact: MessageFact = { name: descriptor.typeName, short: descriptor.name, fields, byName, descriptor };
+  messages.set(descriptor.typeName, fact);
+  for (const field of descriptor.fields.map(fieldFact)) {
+    fields.push(field);
+    for (const name of [field.json, field.name, camel(field.name)]) byName.set(name, field);
+  }
+  return fact;
+};
+
+const httpFacts = (descriptor: DescMethod, input: MessageFact): HttpFact[] => {
+  if (!hasOption(descriptor, httpOption)) return [];
+  const rule = getOption(descriptor, httpOption);
+  return [rule, ...rule.additionalBindings].flatMap(({ pattern, body }): HttpFact[] => {
+    const bodyField = body === "*" || body === "" ? body : (input.byName.get(body)?.json ?? body);
+    switch (pattern.case) {
+      case "get": return [{ verb: "GET", template: pattern.value, body: bodyField }];
+      case "post": return [{ verb: "POST", template: pattern.value, body: bodyField }];
+      case "patch": return [{ verb: "PATCH", template: pattern.value, body: bodyField }];
+      case "put": return [{ verb: "PUT", template: pattern.value, body: bodyField }];
+      case "delete": return [{ verb: "DELETE", template: pattern.value, body: bodyField }];
+      default: return [];
+    }
+  });
+};
+
+const scopeOf = (input: MessageFact): string[] | undefined => {
+  const field = input.fields.find((candidate) => candidate.scope);
+  if (!field) return undefined;
+  if (!field.message) return [field.json];
+  const inner = scopeOf(field.message);
+  return inner && [field.json, ...inner];
+};
+
+const path = (input: MessageFact, dotted: string): string[] => {
+  const out: string[] = [];
+  let message: MessageFact | undefined = input;
+  for (const name of dotted.split(".")) {
+    const field: FieldFact | undefined = message?.byName.get(name);
+    out.push(field?.json ?? name);
+    message = field?.message;
+  }
+  return out;
+};
+
+const places = { [options.Place.UNSPECIFIED]: "parent", [options.Place.SELF]: "self", [options.Place.ROOT]: "root" } as const;
+
+const domainAndVersion = (typeName: string): [string, string] => {
+  const match = /^chainguard\.platform\.([a-z]+)(?:\.(v\d+))?\./.exec(typeName);
+  return [match?.[1] ?? typeName.split(".")[0] ?? "", match?.[2] ?? ""];
+};
+
+/** The facts of one operation. Throws where the contract forgot to say who may call it. */
+export const methodFact = (descriptor: DescMethod): MethodFact => {
+  const name = `${descriptor.parent.typeName}/${descriptor.name}`;
+  if (!hasOption(descriptor, options.access)) throw new Error(`${name} does not say who may call it`);
+  const access = getOption(descriptor, options.access);
+  const input = messageFact(descriptor.input);
+  const output = messageFact(descriptor.output);
+  const event = hasOption(descriptor, options.event) ? getOption(descriptor, options.event) : undefined;
+  const body = output.name === "google.protobuf.Empty" ? input : output;
+  const http = httpFacts(descriptor, input);
+  const [domain, version] = domainAndVersion(name);
+  const scope = access.unscoped || access.open || access.capabilities.length === 0 ? undefined : scopeOf(input);
+  if (!access.open && !access.unscoped && access.capabilities.length > 0 && !scope) {
+    throw new Error(`${name} needs capabilities but does not say where`);
+  }
+  return {
+    name,
+    service: descriptor.parent.typeName,
+    rpc: descriptor.name,
+    domain,
+    version,
+    input,
+    output,
+    http,
+    capabilities: access.capabilities,
+    unscoped: access.unscoped,
+    open: access.open,
+    scope,
+    event: event && {
+      type: event.type,
+      extensions: event.extensions,
+      audience: event.audience === options.Audience.INTERNAL ? "internal" : "customer",
+      subject: path(body, event.subject || "uid"),
+      group: places[event.group],
+    },
+    writes: event !== undefined || (http[0] !== undefined && http[0].verb !== "GET"),
+    defaultOrder: hasOption(descriptor, options.list) ? getOption(descriptor, options.list).defaultOrder || "uid" : "uid",
+    descriptor,
+  };
+};

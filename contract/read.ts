@@ -1,0 +1,334 @@
+// From a door's input to a request of plain values. What cannot be read becomes a problem that names its field;
+// nothing is thrown, so that the kernel can decide about the caller first.
+//
+// decisions: JSON. camelCase and snake_case in; unknown names refused; a key that would touch a prototype is
+// data (a map's key) or an unknown field, never a property.
+
+import type { Message } from "@bufbuild/protobuf";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import type { Violation } from "#base/fault.ts";
+import type { FieldFact, HttpFact, Kind, MessageFact, MethodFact } from "./facts.ts";
+
+export interface Reading {
+  readonly request: JsonObject;
+  readonly problems: Violation[];
+  readonly bodyPaths: string[] | undefined;
+}
+
+/** How problems name a field: by JSON name inside a body, by proto name outside (order_by, page_token). */
+type Naming = "json" | "name";
+
+interface Reader {
+  readonly problems: Violation[];
+  readonly naming: Naming;
+  /** Query parameters and path fields come as texts. */
+  readonly texts: boolean;
+}
+
+const join = (prefix: string, name: string): string => (prefix ? `${prefix}.${name}` : name);
+
+/** A text that PostgreSQL and UTF-8 can hold: no lone surrogate, no NUL. */
+const textProblem = (value: string): string | undefined => {
+  if (!value.isWellFormed()) return "must be valid Unicode text";
+  if (value.includes("\0")) return "must not contain the NUL character";
+  return undefined;
+};
+
+const integer = (value: Json, least: bigint, most: bigint): bigint | undefined => {
+  let parsed: bigint;
+  if (typeof value === "number") {
+    if (!Number.isSafeInteger(value)) return undefined;
+    parsed = BigInt(value);
+  } else if (typeof value === "string" && /^-?(?:0|[1-9]\d{0,18})$/.test(value)) parsed = BigInt(value);
+  else return undefined;
+  return parsed >= least && parsed <= most ? parsed : undefined;
+};
+
+const instant = /^(\d{4})-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})$/;
+
+/** RFC 3339 to our three decimals; finer parts are cut off (the store keeps milliseconds). */
+const readTimestamp = (value: string): string | undefined => {
+  if (!instant.test(value)) return undefined;
+  const milliseconds = Date.parse(value.toUpperCase().replace(/(\.\d{3})\d+/, "$1"));
+  if (Number.isNaN(milliseconds)) return undefined;
+  const text = new Date(milliseconds).toISOString();
+  const day = value.slice(0, 10);
+  // Date.parse takes the 30th of February for the 1st of March; a shift by the zone is at most a day.
+  const utc = Date.parse(`${day}T00:00:00Z`);
+  if (Number.isNaN(utc) || new Date(utc).toISOString().slice(0, 10) !== day) return undefined;
+  return text.length === 24 ? text : undefined;
+};
+
+const base64 = /^[A-Za-z0-9+/_-]*={0,2}$/;
+
+const readEnum = (field: FieldFact, value: Json): string | undefined => {
+  const numeric = typeof value === "number" ? value : typeof value === "string" && /^\d+$/.test(value) ? Number(value) : undefined;
+  if (numeric !== undefined) return field.enum?.names.get(numeric);
+  return typeof value === "string" && field.enum?.numbers.has(value) ? value : undefined;
+};
+
+const expected: Readonly<Record<Kind, string>> = {
+  string: "must be a string",
+  bool: "must be true or false",
+  int32: "must be a whole number of 32 bits",
+  int64: "must be a whole number of 64 bits",
+  double: "must be a number",
+  bytes: "must be base64 text",
+  enum: "is not a known value",
+  message: "must be an object",
+  timestamp: 'must be a time such as "2026-01-31T08:00:00.000Z"',
+  duration: 'must be a duration in seconds such as "3600s"',
+  mask: "must be field paths separated by commas",
+  any: "must be an object with @type",
+};
+
+/** One value of the field's kind, or undefined and a problem. */
+const readOne = (reader: Reader, field: FieldFact, value: Json, at: string): Json | undefined => {
+  const refuse = (description: string = expected[field.kind]): undefined => {
+    reader.problems.push({ field: at, description });
+    return undefined;
+  };
+  switch (field.kind) {
+    case "string":
+    case "mask": {
+      if (typeof value !== "string") return refuse();
+      const problem = textProblem(value);
+      return problem ? refuse(problem) : value;
+    }
+    case "bool":
+      if (typeof value === "boolean") return value;
+      return reader.texts && (value === "true" || value === "false") ? value === "true" : refuse();
+    case "int32": {
+      const number = integer(value, -2147483648n, 2147483647n);
+      return number === undefined ? refuse() : Number(number);
+    }
+    case "int64": {
+      const number = integer(value, -9223372036854775808n, 9223372036854775807n);
+      return number === undefined ? refuse() : number.toString();
+    }
+    case "double":
+      return typeof value === "number" ? value : refuse();
+    case "bytes":
+      if (typeof value !== "string" || !base64.test(value)) return refuse();
+      return value.replaceAll("-", "+").replaceAll("_", "/");
+    case "enum": {
+      const name = readEnum(field, value);
+      return name ?? refuse(`is not a known value of ${field.enum?.name ?? "its enum"}`);
+    }
+    case "timestamp":
+      return (typeof value === "string" ? readTimestamp(value) : undefined) ?? refuse();
+    case "duration":
+      return typeof value === "string" && /^-?\d{1,12}(?:\.\d{1,9})?s$/.test(value) ? value : refuse();
+    case "message":
+      if (!isObject(value) || !field.message) return refuse();
+      return readObject(reader, field.message, value, at);
+    case "any":
+      return isObject(value) ? value : refuse();
+  }
+};
+
+const readField = (reader: Reader, field: FieldFact, value: Json, at: string): Json | undefined => {
+  if (field.shape === "one") return readOne(reader, field, value, at);
+  if (field.shape === "list") {
+    if (!Array.isArray(value)) {
+      reader.problems.push({ field: at, description: "must be a list" });
+      return undefined;
+    }
+    return value.map((entry, index) => readOne(reader, field, entry, `${at}[${index}]`) ?? null);
+  }
+  if (!isObject(value)) {
+    reader.problems.push({ field: at, description: "must be an object" });
+    return undefined;
+  }
+  // fromEntries defines own properties, so that "__proto__" stays a key like any other.
+  return Object.fromEntries(
+    Object.entries(value).map(([key, entry]) => {
+      const problem = field.keyKind === "int64" && integer(key, -(2n ** 63n), 2n ** 63n - 1n) === undefined ? expected.int64 : textProblem(key);
+      if (problem) reader.problems.push({ field: `${at}[${JSON.stringify(key)}]`, description: `key ${problem}` });
+      return [key, readOne(reader, field, entry, `${at}[${JSON.stringify(key)}]`) ?? null];
+    }),
+  );
+};
+
+/** The member of the same oneof that `object` already holds. */
+const rival = (message: MessageFact, object: JsonObject, field: FieldFact): FieldFact | undefined =>
+  field.oneof === undefined || field.presence
+    ? undefined
+    : message.fields.find((other) => other !== field && other.oneof === field.oneof && object[other.json] !== undefined);
+
+const assign = (reader: Reader, message: MessageFact, object: JsonObject, field: FieldFact, value: Json, prefix: string): void => {
+  const at = join(prefix, field[reader.naming]);
+  const other = rival(message, object, field);
+  if (other) reader.problems.push({ field: at, description: `only one of ${other[reader.naming]} and ${field[reader.naming]} can be given` });
+  const read = readField(reader, field, value, at);
+  if (read !== undefined) object[field.json] = read;
+};
+
+const readObject = (reader: Reader, message: MessageFact, json: JsonObject, prefix: string): JsonObject => {
+  const object: JsonObject = {};
+  for (const [key, value] of Object.entries(json)) {
+    const field = message.byName.get(key);
+    if (!field) reader.problems.push({ field: join(prefix, key), description: "unknown field" });
+    else if (object[field.json] !== undefined) reader.problems.push({ field: join(prefix, key), description: "given twice" });
+    // AIP and proto JSON: null is the same as leaving the field out.
+    else if (value !== null) assign(reader, message, object, field, value, prefix);
+  }
+  return object;
+};
+
+/** The body's keys as field paths in JSON names; unknown keys have been reported already. */
+const pathsOf = (message: MessageFact, json: JsonObject, prefix = ""): string[] =>
+  Object.entries(json).flatMap(([key, value]) => {
+    const field = message.byName.get(key);
+    if (!field) return [];
+    const at = join(prefix, field.json);
+    if (field.shape !== "one" || !field.message || !isObject(value)) return [at];
+    const inner = pathsOf(field.message, value, at);
+    return inner.length > 0 ? inner : [at];
+  });
+
+/** Finds a dotted name ("uidp.descendants_of") in the message, and the object that holds its last part. */
+const place = (message: MessageFact, object: JsonObject, dotted: string): { message: MessageFact; object: JsonObject; field: FieldFact; prefix: string } | undefined => {
+  let prefix = "";
+  const names = dotted.split(".");
+  for (const [index, name] of names.entries()) {
+    const field = message.byName.get(name);
+    if (!field) return undefined;
+    if (index === names.length - 1) return field.kind === "message" || field.shape === "map" ? undefined : { message, object, field, prefix };
+    if (field.shape !== "one" || !field.message) return undefined;
+    const inner = object[field.json];
+    const next = isObject(inner) ? inner : {};
+    object[field.json] = next;
+    prefix = join(prefix, field.name);
+    message = field.message;
+    object = next;
+  }
+  return undefined;
+};
+
+const readQuery = (reader: Reader, method: MethodFact, http: HttpFact, request: JsonObject, query: readonly (readonly [string, string])[]): void => {
+  for (const [key, value] of query) {
+    const found = http.body === "*" ? undefined : place(method.input, request, key);
+    const inBody = found && http.body !== "" && method.input.byName.get(key.split(".")[0] ?? "")?.json === http.body;
+    if (!found || inBody) {
+      reader.problems.push({ field: key, description: "unknown query parameter" });
+      continue;
+    }
+    const { message, object, field, prefix } = found;
+    const at = join(prefix, field.name);
+    const held = object[field.json];
+    if (field.shape === "list") {
+      const entry = readOne(reader, field, value, at);
+      if (entry !== undefined) object[field.json] = [...(Array.isArray(held) ? held : []), entry];
+    } else if (held !== undefined) reader.problems.push({ field: at, description: "given more than once" });
+    else assign(reader, message, object, field, value, prefix);
+  }
+};
+
+/**
+ * The request of a REST call.
+ * @param input.pathFields what the path's template captured: field path as in the template, decoded value
+ * @param input.query decoded query parameters in their order
+ * @param input.body the parsed body; undefined where there was none
+ */
+export const readRest = (
+  method: MethodFact,
+  http: HttpFact,
+  input: {
+    readonly pathFields: readonly (readonly [string, string])[];
+    readonly query: readonly (readonly [string, string])[];
+    readonly body: Json | undefined;
+  },
+): Reading => {
+  const problems: Violation[] = [];
+  let request: JsonObject = {};
+  let bodyPaths: string[] | undefined;
+  if (http.body !== "") {
+    const target = http.body === "*" ? method.input : method.input.byName.get(http.body)?.message;
+    const body = input.body ?? {};
+    if (!target || !isObject(body)) problems.push({ field: "body", description: "must be a JSON object" });
+    else {
+      const object = readObject({ problems, naming: "json", texts: false }, target, body, "");
+      request = http.body === "*" ? object : { [http.body]: object };
+      bodyPaths = pathsOf(target, body);
+    }
+  }
+  readQuery({ problems, naming: "name", texts: true }, method, http, request, input.query);
+  for (const [path, value] of input.pathFields) {
+    const found = place(method.input, request, path);
+    if (!found) continue;
+    const { object, field } = found;
+    const held = object[field.json];
+    // Attack 3 of the list of attacks: the path is mine, the body is yours.
+    if (held !== undefined && held !== value) problems.push({ field: field.json, description: "differs from the path" });
+    const problem = textProblem(value);
+    if (problem) problems.push({ field: field.name, description: problem });
+    object[field.json] = value;
+  }
+  return { request, problems, bodyPaths };
+};
+
+/** A generated message's own values as JSON values; a field at its proto3 default is left out. */
+const plain = (fact: MessageFact, message: Readonly<Record<string, unknown>>): JsonObject => {
+  const out: JsonObject = {};
+  for (const field of fact.fields) {
+    const [property, member] = field.local;
+    let value = message[property];
+    if (member !== undefined) {
+      const chosen = value as { case?: string; value?: unknown } | undefined;
+      value = chosen?.case === member ? chosen.value : undefined;
+    }
+    if (value === undefined) continue;
+    if (field.shape === "list") {
+      if (Array.isArray(value) && value.length > 0) out[field.json] = value.map((entry) => plainOne(field, entry));
+    } else if (field.shape === "map") {
+      const entries = Object.entries(value as Readonly<Record<string, unknown>>);
+      if (entries.length > 0) out[field.json] = Object.fromEntries(entries.map(([key, entry]) => [key, plainOne(field, entry)]));
+    } else if (member !== undefined || field.presence || !isDefault(value)) out[field.json] = plainOne(field, value);
+  }
+  return out;
+};
+
+const isDefault = (value: unknown): boolean =>
+  value === "" || value === 0 || value === false || value === 0n || (value instanceof Uint8Array && value.length === 0);
+
+const plainOne = (field: FieldFact, value: unknown): Json => {
+  switch (field.kind) {
+    case "enum": return field.enum?.names.get(Number(value)) ?? Number(value);
+    case "int64": return String(value);
+    case "bytes": return value instanceof Uint8Array ? btoa(String.fromCharCode(...value)) : "";
+    case "timestamp": {
+      const { seconds, nanos } = value as { seconds: bigint; nanos: number };
+      const milliseconds = Number(seconds) * 1000 + Math.floor(nanos / 1e6);
+      // Out of RFC 3339's years: no time at all, and the reader says so.
+      return Math.abs(milliseconds) <= 8.64e15 ? new Date(milliseconds).toISOString() : "";
+    }
+    case "duration": {
+      const { seconds, nanos } = value as { seconds: bigint; nanos: number };
+      const fraction = nanos === 0 ? "" : `.${String(Math.abs(nanos)).padStart(9, "0")}`;
+      return `${seconds === 0n && nanos < 0 ? "-" : ""}${seconds}${fraction}s`;
+    }
+    case "mask": return (value as { paths: string[] }).paths.join(",");
+    case "message": return field.message ? plain(field.message, value as Readonly<Record<string, unknown>>) : {};
+    case "any": return {};
+    default:
+      return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? value : "";
+  }
+};
+
+/** The request of a gRPC call: the same checks and the same names in problems as over REST. */
+export const readGrpc = (method: MethodFact, message: Message): Reading => {
+  const problems: Violation[] = [];
+  const json = plain(method.input, message as unknown as Readonly<Record<string, unknown>>);
+  const body = method.http[0]?.body ?? "";
+  const request: JsonObject = {};
+  for (const field of method.input.fields) {
+    const value = json[field.json];
+    if (value === undefined) continue;
+    const inBody = field.json === body || body === "*";
+    const reader: Reader = { problems, naming: inBody ? "json" : "name", texts: false };
+    if (field.json === body && field.message && isObject(value)) request[field.json] = readObject(reader, field.message, value, "");
+    else assign(reader, method.input, request, field, value, "");
+  }
+  return { request, problems, bodyPaths: undefined };
+};

@@ -1,0 +1,29 @@
+// Which audiences name this server (decisions: Tokens): its public URL with and without a trailing slash, its
+// host, and what the operator adds.
+
+import { unauthenticated } from "#base/fault.ts";
+
+export interface Audiences {
+  readonly accepted: ReadonlySet<string>;
+  /** Throws UNAUTHENTICATED where a token is meant for others only. */
+  check(audience: readonly string[]): void;
+}
+
+/** The public URL without its trailing slash: what paths are appended to. */
+export const baseOf = (issuer: string): string => issuer.replace(/\/+$/, "");
+
+/** The audiences of the server at `issuer`. The host counts with and without its port. */
+export const audiences = (issuer: string, more: readonly string[]): Audiences => {
+  const { host, hostname } = new URL(issuer);
+  const accepted: ReadonlySet<string> = new Set([baseOf(issuer), `${baseOf(issuer)}/`, host, hostname, ...more]);
+  return {
+    accepted,
+    check: (audience) => {
+      if (audience.some((entry) => accepted.has(entry))) return;
+      const shown = audience.length === 0 ? "none" : audience.map((entry) => JSON.stringify(entry)).join(", ");
+      throw unauthenticated(
+        `the token has the wrong audience (${shown}); expected one of ${[...accepted].map((entry) => JSON.stringify(entry)).join(", ")}`,
+      );
+    },
+  };
+};

@@ -1,0 +1,51 @@
+// Who is asking, as the rooms above see it.
+
+import type { JsonObject } from "#base/json.ts";
+import { claimOf, isClean, type Token } from "./token.ts";
+
+/** Frozen, and the same object for every request with the same token: the kernel hangs rights on it. */
+export interface Caller {
+  /** The identity that acts. Whether it still exists is asked by the kernel, with every request. */
+  readonly uid: string;
+  readonly expireTimeMs: number;
+  readonly issueTimeMs: number;
+  readonly issuer: string;
+  readonly subject: string;
+  readonly audience: readonly string[];
+  /** What the upstream token said: iss, sub, aud, and email where it was verified. For events. */
+  readonly act: Readonly<Record<string, string>> | undefined;
+  /** The token may use these capabilities only; undefined: all that the identity has. */
+  readonly capabilities: readonly string[] | undefined;
+  /** The token may act in and below these groups only; undefined: everywhere. */
+  readonly scopes: readonly string[] | undefined;
+  readonly email?: string;
+}
+
+/** The caller, frozen with its lists. */
+export const freeze = (caller: Caller): Caller => {
+  for (const part of [caller.audience, caller.act, caller.capabilities, caller.scopes])
+    if (part !== undefined) Object.freeze(part);
+  return Object.freeze(caller);
+};
+
+/** A token's e-mail address, only where its issuer says that it verified it: events show it as the actor's. */
+export const emailOf = (claims: JsonObject): { readonly email?: string } => {
+  const email = claimOf(claims, "email");
+  const verified = claimOf(claims, "email_verified");
+  const believed = verified === true || verified === "true";
+  return believed && typeof email === "string" && email !== "" && isClean(email) ? { email } : {};
+};
+
+/** When the token says that it was issued; its expiry where it does not say. */
+export const issueTimeOf = (token: Token): number => {
+  const issued = claimOf(token.claims, "iat");
+  return typeof issued === "number" ? issued * 1000 : token.expireTimeMs;
+};
+
+/** What stays known of an upstream token in what we issue for it (authentication.md: 2, claim act). */
+export const actorOf = (token: Token): Readonly<Record<string, string>> => ({
+  iss: token.issuer,
+  sub: token.subject,
+  aud: token.audience.join(","),
+  ...emailOf(token.claims),
+});

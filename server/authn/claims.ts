@@ -1,0 +1,71 @@
+// Does a token say what an identity demands (authentication.md: 5)? Pure. Every condition must hold; one that is
+// missing, doubled or unreadable holds for nobody.
+
+import { isObject, part, text, type Json, type JsonObject } from "#base/json.ts";
+import { compilePattern } from "#base/pattern.ts";
+import { normalIssuer } from "./humans.ts";
+import { claimOf, type Token } from "./token.ts";
+
+/** A demand on one claim: the literal, or the pattern. Of the public oneof exactly one is there; "" is absent. */
+const meets = (literal: string, pattern: string, values: readonly string[]): boolean => {
+  if (literal === "" && pattern === "") return false;
+  if (literal !== "" && !values.includes(literal)) return false;
+  if (pattern === "") return true;
+  const matches = compilePattern(pattern);
+  return matches !== undefined && values.some(matches);
+};
+
+/** A claim's values as texts: numbers and booleans as JSON writes them, of a list each entry. */
+const textsOf = (value: Json | undefined): string[] => {
+  if (Array.isArray(value)) return value.flatMap((entry) => (Array.isArray(entry) ? [] : textsOf(entry)));
+  if (typeof value === "string") return [value];
+  return typeof value === "number" || typeof value === "boolean" ? [JSON.stringify(value)] : [];
+};
+
+/** Whether the identity takes tokens of this issuer at all: asked before the issuer is contacted. */
+export const takesIssuer = (match: JsonObject, issuer: string): boolean =>
+  meets(normalIssuer(text(match, "issuer")), text(match, "issuerPattern"), [normalIssuer(issuer)]);
+
+/** Each name with its demand; a demand that is no text, which the contract cannot say, holds for nobody. */
+const demands = (match: JsonObject, key: string): [string, string][] =>
+  Object.entries(part(match, key)).map(([name, demand]) => [name, typeof demand === "string" ? demand : ""]);
+
+/**
+ * The name of the first claim that does not fit, or undefined where all do. `accepted` are the audiences that name
+ * this server: what a token must be meant for when the identity does not say.
+ */
+export const mismatch = (match: JsonObject, token: Token, accepted: ReadonlySet<string>): string | undefined => {
+  if (!takesIssuer(match, token.issuer)) return "iss";
+  if (!meets(text(match, "subject"), text(match, "subjectPattern"), [token.subject])) return "sub";
+  const audience = text(match, "audience");
+  const audiencePattern = text(match, "audiencePattern");
+  const meant =
+    audience === "" && audiencePattern === ""
+      ? token.audience.some((entry) => accepted.has(entry))
+      : meets(audience, audiencePattern, token.audience);
+  if (!meant) return "aud";
+  for (const [name, literal] of demands(match, "claims"))
+    if (!textsOf(claimOf(token.claims, name)).includes(literal)) return name;
+  for (const [name, pattern] of demands(match, "claimPatterns"))
+    if (!meets("", pattern, textsOf(claimOf(token.claims, name)))) return name;
+  return undefined;
+};
+
+/** The same for static keys: issuer and subject exactly; the one audience that is named, or this server's. */
+export const staticMismatch = (keys: JsonObject, token: Token, accepted: ReadonlySet<string>): string | undefined => {
+  if (normalIssuer(text(keys, "issuer")) !== normalIssuer(token.issuer)) return "iss";
+  if (text(keys, "subject") !== token.subject) return "sub";
+  const named = Array.isArray(keys["audiences"]) ? keys["audiences"] : [];
+  const meant = token.audience.some((entry) => (named.length === 0 ? accepted.has(entry) : named.includes(entry)));
+  return meant ? undefined : "aud";
+};
+
+/** A JSON text as an object, or undefined: for columns and documents that others wrote. */
+export const objectOf = (json: string | null | undefined): JsonObject | undefined => {
+  try {
+    const value = JSON.parse(json ?? "null") as Json;
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+};

@@ -1,0 +1,23 @@
+// What /.well-known/openid-configuration says of us (OpenID Connect Discovery 1.0, section 3; RFC 8414).
+
+import type { JsonObject } from "#base/json.ts";
+import { baseOf } from "./audiences.ts";
+import { grantType } from "./form.ts";
+
+/** The document of the issuer of that name. `issuer` must come back exactly, or no library believes it. */
+export const discovery = (issuer: string): JsonObject => {
+  const base = baseOf(issuer);
+  return {
+    issuer,
+    jwks_uri: `${base}/.well-known/jwks.json`,
+    token_endpoint: `${base}/oauth/token`,
+    // Required by the specification; sign-in with a browser is not there yet, and the path says so.
+    authorization_endpoint: `${base}/oauth`,
+    grant_types_supported: [grantType],
+    response_types_supported: ["id_token"],
+    subject_types_supported: ["public"],
+    id_token_signing_alg_values_supported: ["RS256"],
+    token_endpoint_auth_methods_supported: ["none"],
+    claims_supported: ["iss", "sub", "aud", "exp", "iat", "email", "email_verified", "act"],
+  };
+};

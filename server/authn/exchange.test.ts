@@ -1,0 +1,275 @@
+// The story of an exchange, from a foreign issuer's token to a caller.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { newChild, newRoot } from "#base/uid.ts";
+import { claimsOf, headerOf, hour, makeKey, openHouse, publicUrl, refusal, startIssuer } from "./testing.ts";
+import { SignJWT } from "jose";
+
+test("a token of the issuer that an identity names is exchanged for one of ours that acts as the identity", async (t) => {
+  const house = await openHouse(t);
+  const issuer = await startIssuer(t, () => house.time.nowMs);
+  const uid = await house.claimMatch({ issuer: issuer.url, subject: "repo:acme/app" });
+  const foreign = await issuer.token({ sub: "repo:acme/app", aud: "gantry.example", email: "ci@acme.example", email_verified: true });
+
+  const issued = await house.authn.exchange({
+    authorization: `bearer ${foreign}`, audience: [], identity: uid, capabilities: [], scopes: [],
+  }); // prettier-ignore
+  assert.equal(issued.expireTimeMs, house.time.nowMs + 3_600_000);
+  assert.deepEqual(claimsOf(issued.token), {
+    iss: publicUrl, sub: uid, aud: publicUrl, ...hour(house.time.nowMs),
+    act: { iss: issuer.url, sub: "repo:acme/app", aud: "gantry.example", email: "ci@acme.example" },
+  }); // prettier-ignore
+  assert.equal(headerOf(issued.token)["alg"], "RS256");
+
+  const caller = await house.authn.authenticate(`Bearer ${issued.token}`, undefined);
+  assert.equal(caller.uid, uid);
+  assert.equal(caller.act?.["sub"], "repo:acme/app");
+  assert.equal(caller.capabilities, undefined);
+  assert.equal(caller.email, undefined, "an assumed identity has no e-mail address of its own");
+  const [seen] = await house.store.read.query("select extract(epoch from last_seen_time)::bigint from identities where uid = $1", [uid]);
+  assert.deepEqual(seen, [String(house.time.nowMs / 1000)]);
+});
+
+test("a verified token is answered at once, with the same frozen caller, until it expires", async (t) => {
+  const house = await openHouse(t);
+  const header = `Bearer ${await house.authn.mint({ uid: newRoot(), audience: [publicUrl] })}`;
+  const caller = await house.authn.authenticate(header, undefined);
+  assert.ok(Object.isFrozen(caller) && Object.isFrozen(caller.audience));
+  assert.equal(house.authn.authenticate(header, undefined), caller);
+  assert.equal(house.authn.authenticate(header, ""), caller);
+  assert.equal(house.authn.authenticate(header, caller.uid), caller);
+  house.time.nowMs += 3_600_000 + 60_000;
+  assert.equal(await refusal(() => house.authn.authenticate(header, undefined)), "UNAUTHENTICATED: the token has expired");
+});
+
+test("each claim that does not fit is refused by its name, and an unknown identity like one of another issuer", async (t) => {
+  const house = await openHouse(t);
+  const issuer = await startIssuer(t, () => house.time.nowMs);
+  const good = { sub: "robot", aud: publicUrl, team: ["a", "b"], admin: true };
+  const uid = await house.claimMatch({
+    issuer: issuer.url, subjectPattern: "rob.t", claims: { team: "b", admin: "true" }, claimPatterns: { team: "[a-z]" },
+  }); // prettier-ignore
+  const patterned = await house.claimMatch({ issuerPattern: `http://127\\.0\\.0\\.1:\\d+`, subject: "robot", audiencePattern: "sts\\..*" });
+  const text = (claim: string): string => `PERMISSION_DENIED: the token may not act as this identity: invalid "${claim}"`;
+  const refused = async (claims: Record<string, unknown>, identity = uid): Promise<string> =>
+    refusal(async () => house.exchange(await issuer.token({ ...good, ...claims }), { identity }));
+
+  assert.equal(claimsOf(await house.exchange(await issuer.token(good), { identity: uid }))["sub"], uid);
+  assert.equal(claimsOf(await house.exchange(await issuer.token({ ...good, aud: ["x", "sts.example"] }), { identity: patterned }))["sub"], patterned);
+  assert.equal(await refused({ sub: "robot-2" }), text("sub"));
+  assert.equal(await refused({ aud: "https://elsewhere.example" }), text("aud"));
+  assert.equal(await refused({ aud: undefined }), text("aud"));
+  assert.equal(await refused({ team: "c" }), text("team"));
+  assert.equal(await refused({ admin: false }), text("admin"));
+  assert.equal(await refused({ admin: undefined }), text("admin"));
+  assert.equal(await refused({}, patterned), text("aud"));
+
+  const elsewhere = await house.claimMatch({ issuer: "https://issuer.example", subject: "robot" });
+  assert.equal(await refused({}, elsewhere), text("iss"));
+  assert.equal(await refused({}, newChild(newRoot())), text("iss"));
+  assert.equal(await refused({}, newRoot()), text("iss"));
+});
+
+test("identities of services and of AWS, and humans by their uid, are not assumed with a token", async (t) => {
+  const house = await openHouse(t);
+  const issuer = await startIssuer(t, () => house.time.nowMs);
+  const aws = await house.identity({ relationship_type: "RELATIONSHIP_TYPE_AWS_IDENTITY" });
+  const service = await house.identity({ relationship_type: "RELATIONSHIP_TYPE_SERVICE_PRINCIPAL" });
+  const human = await house.human(issuer.url, "ann");
+  for (const identity of [aws, service, human]) {
+    const token = await issuer.token({ sub: "ann", aud: publicUrl });
+    assert.match(await refusal(() => house.exchange(token, { identity })), /^PERMISSION_DENIED: /);
+  }
+  assert.deepEqual(issuer.asked, [], "their issuers are not even contacted");
+});
+
+test("what an owner changes holds for the next exchange", async (t) => {
+  const house = await openHouse(t);
+  const issuer = await startIssuer(t, () => house.time.nowMs);
+  const uid = await house.claimMatch({ issuer: issuer.url, subject: "robot" });
+  const token = await issuer.token({ sub: "robot", aud: publicUrl });
+  await house.exchange(token, { identity: uid });
+  await house.store.write((rows) => rows.query("update identities set claim_match = $2 where uid = $1", [uid, JSON.stringify({ issuer: issuer.url, subject: "other" })]));
+  assert.match(await refusal(() => house.exchange(token, { identity: uid })), /invalid "sub"/);
+  await house.store.write((rows) => rows.query("delete from identities where uid = $1", [uid]));
+  assert.match(await refusal(() => house.exchange(token, { identity: uid })), /invalid "iss"/);
+});
+
+test("static keys vouch for their own identity only, until they expire, and nobody is contacted", async (t) => {
+  const house = await openHouse(t);
+  const [mine, theirs] = [await makeKey("k"), await makeKey("k")];
+  const expires = new Date(house.time.nowMs + 600_000).toISOString();
+  const withKeys = (key: typeof mine, more = {}) =>
+    house.identity({
+      relationship_type: "RELATIONSHIP_TYPE_STATIC",
+      static_keys: {
+        issuer: "https://vault.internal", subject: "robot", issuerKeys: JSON.stringify({ keys: [key.public] }),
+        expirationTime: expires, ...more,
+      },
+    }); // prettier-ignore
+  const [one, other, named] = [await withKeys(mine), await withKeys(theirs), await withKeys(mine, { audiences: ["pulls"] })];
+  const token = (claims = {}) =>
+    new SignJWT({ iss: "https://vault.internal", sub: "robot", aud: "gantry.example:8443", ...hour(house.time.nowMs), ...claims })
+      .setProtectedHeader({ alg: "ES256", kid: "k" }).sign(mine.private); // prettier-ignore
+
+  assert.equal(claimsOf(await house.exchange(await token(), { identity: one }))["sub"], one);
+  assert.equal(
+    await refusal(async () => house.exchange(await token(), { identity: other })),
+    "UNAUTHENTICATED: the token's signature is wrong",
+  );
+  assert.match(await refusal(async () => house.exchange(await token(), { identity: named })), /invalid "aud"/);
+  await house.exchange(await token({ aud: ["pulls"] }), { identity: named });
+  assert.match(await refusal(async () => house.exchange(await token({ sub: "x" }), { identity: one })), /invalid "sub"/);
+  assert.match(await refusal(async () => house.exchange(await token({ iss: "https://vault.internal/" }), { identity: one })), /invalid "iss"/);
+  house.time.nowMs += 600_000;
+  assert.match(await refusal(async () => house.exchange(await token(), { identity: one })), /^PERMISSION_DENIED: the identity's keys have expired/);
+});
+
+test("a registered human signs in by issuer and subject; a stranger of that issuer is told to register", async (t) => {
+  const house = await openHouse(t);
+  const issuer = await startIssuer(t, () => house.time.nowMs);
+  const other = await startIssuer(t, () => house.time.nowMs);
+  const ann = await house.human(issuer.url, "ann");
+  const claims = { sub: "ann", aud: publicUrl, email: "ann@acme.example", email_verified: true };
+
+  const token = await house.exchange(await issuer.token(claims));
+  assert.equal(claimsOf(token)["sub"], ann);
+  assert.equal(claimsOf(token)["email"], "ann@acme.example");
+  assert.equal((await house.authn.authenticate(`Bearer ${token}`, undefined)).email, "ann@acme.example");
+  const unverified = await house.exchange(await issuer.token({ ...claims, email_verified: false }));
+  assert.equal(claimsOf(unverified)["email"], undefined, "an address that nobody verified is not passed on");
+
+  assert.equal(
+    await refusal(async () => house.exchange(await issuer.token({ ...claims, sub: "bob" }))),
+    "NOT_FOUND: account not found, registration required",
+  );
+  assert.match(await refusal(async () => house.exchange(await issuer.token({ ...claims, aud: "other-app" }))), /^UNAUTHENTICATED: the token has the wrong audience/);
+  assert.match(await refusal(async () => house.exchange(await other.token(claims))), /^UNAUTHENTICATED: the token's issuer .* is not known here/);
+  assert.deepEqual(other.asked, [], "an issuer that nobody named is not contacted");
+});
+
+test("a token is narrowed by capabilities and groups, and one made from it can only be narrower", async (t) => {
+  const house = await openHouse(t);
+  const root = newRoot();
+  const team = newChild(root);
+  const uid = await house.identity({}, newChild(root));
+  const own = await house.authn.mint({ uid, audience: [publicUrl], act: { iss: "https://up.example", sub: "x" } });
+  const first = await house.exchange(own, { capabilities: ["repo.list", "group.list"], scopes: [root] });
+  const caller = await house.authn.authenticate(`Bearer ${first}`, undefined);
+  assert.deepEqual(caller.capabilities, ["repo.list", "group.list"]);
+  assert.deepEqual(caller.scopes, [root]);
+  assert.deepEqual(caller.act, { iss: "https://up.example", sub: "x" });
+
+  const second = claimsOf(await house.exchange(first, { capabilities: ["repo.list", "repo.create"], scopes: [team] }));
+  assert.deepEqual([second["gantry_cap"], second["gantry_scopes"]], [["repo.list"], [team]]);
+  const same = claimsOf(await house.exchange(first));
+  assert.deepEqual([same["gantry_cap"], same["gantry_scopes"]], [["repo.list", "group.list"], [root]]);
+  assert.match(await refusal(() => house.exchange(first, { capabilities: ["repo.create"] })), /^PERMISSION_DENIED: .* cap /);
+  assert.match(await refusal(() => house.exchange(first, { scopes: [newRoot()] })), /^PERMISSION_DENIED: .* scopes /);
+  assert.equal(
+    await refusal(() => house.exchange(own, { capabilities: ["repo.destroy"], scopes: ["x"], identity: "y" })),
+    'INVALID_ARGUMENT: Invalid argument: cap: "repo.destroy" is not a capability',
+  );
+});
+
+test("a token of ours is no way out of its narrowing, its end or its audience", async (t) => {
+  const house = await openHouse(t);
+  const uid = await house.identity({});
+  const wide = await house.claimMatch({ issuer: publicUrl, subject: uid });
+  const own = await house.authn.mint({ uid, audience: [publicUrl], capabilities: ["repo.list"], lifetimeMs: 600_000 });
+
+  const assumed = claimsOf(await house.exchange(own, { identity: wide }));
+  assert.equal(assumed["sub"], wide);
+  assert.deepEqual(assumed["gantry_cap"], ["repo.list"], "another identity does not widen it");
+  assert.equal(assumed["exp"], house.time.nowMs / 1000 + 600);
+  assert.deepEqual(assumed["act"], { iss: publicUrl, sub: uid, aud: publicUrl });
+
+  // Within the skew an expired token is still read, but what is made from it has expired just as long.
+  house.time.nowMs += 630_000;
+  assert.equal(claimsOf(await house.exchange(own))["exp"], (house.time.nowMs - 30_000) / 1000);
+
+  const forSink = await house.authn.mint({ uid, audience: ["https://sink.example"] });
+  assert.match(await refusal(() => house.exchange(forSink)), /wrong audience/);
+  assert.match(await refusal(() => house.exchange(forSink, { identity: wide })), /invalid "aud"/);
+  assert.match(await refusal(() => house.authn.authenticate(`Bearer ${forSink}`, undefined)), /wrong audience \("https:\/\/sink.example"\); expected one of "https:\/\/gantry.example:8443"/);
+
+  const fresh = await house.authn.mint({ uid, audience: [publicUrl] });
+  await house.store.write((rows) => rows.query("delete from identities where uid = $1", [uid]));
+  assert.match(await refusal(() => house.exchange(fresh)), /^UNAUTHENTICATED: the identity .* does not exist any more/);
+  assert.match(await refusal(() => house.exchange(fresh, { identity: wide })), /does not exist any more/);
+});
+
+test("a foreign token is also taken directly: as its human, or as the identity that the request names", async (t) => {
+  const house = await openHouse(t);
+  const issuer = await startIssuer(t, () => house.time.nowMs);
+  const ann = await house.human(issuer.url, "ann");
+  const uid = await house.claimMatch({ issuer: issuer.url, subject: "ann" });
+  const token = await issuer.token({ sub: "ann", aud: "https://gantry.example:8443/" });
+  const as = (identity?: string) => house.authn.authenticate(`Bearer ${token}`, identity);
+
+  const human = await as();
+  assert.equal(human.uid, ann);
+  const robot = await as(uid);
+  assert.equal(robot.uid, uid);
+  assert.equal(await as(uid), robot, "the same caller again");
+  assert.equal(await as(), human);
+  assert.equal(issuer.asked.length, 2, "discovery and keys, once");
+
+  await house.store.write((rows) => rows.query("delete from identities where uid = $1", [uid]));
+  assert.match(await refusal(() => as(uid)), /^UNAUTHENTICATED: .* invalid "iss"/);
+  await house.store.write((rows) => rows.query("delete from identities where uid = $1", [ann]));
+  assert.match(await refusal(() => as()), /^UNAUTHENTICATED: account not found|^UNAUTHENTICATED: .* is not known here/);
+  assert.match(await refusal(() => as("nobody")), /^UNAUTHENTICATED: the header Gantry-Identity is not the uid/);
+  const own = await house.authn.mint({ uid: newRoot(), audience: [publicUrl] });
+  assert.match(await refusal(() => house.authn.authenticate(`Bearer ${own}`, uid)), /^UNAUTHENTICATED: a token of this server acts as its own subject/);
+});
+
+test("two tenants may register the same issuer and subject; a token acts for the one that it names", async (t) => {
+  const house = await openHouse(t);
+  const issuer = await startIssuer(t, () => house.time.nowMs);
+  const match = { issuer: issuer.url, subject: "robot" };
+  const [one, other] = [await house.claimMatch(match), await house.claimMatch(match)];
+  const header = `Bearer ${await issuer.token({ sub: "robot", aud: publicUrl })}`;
+  assert.equal((await house.authn.authenticate(header, one)).uid, one);
+  assert.equal((await house.authn.authenticate(header, other)).uid, other);
+  assert.match(await refusal(() => house.authn.authenticate(header, undefined)), /^UNAUTHENTICATED: /);
+});
+
+test("RFC 8693: a form is answered with a bearer token, and each wrong parameter is named", async (t) => {
+  const house = await openHouse(t);
+  const issuer = await startIssuer(t, () => house.time.nowMs);
+  const uid = await house.claimMatch({ issuer: issuer.url, subject: "robot" });
+  const root = newRoot();
+  const urn = "urn:ietf:params:oauth:";
+  const form = {
+    grant_type: `${urn}grant-type:token-exchange`, subject_token: await issuer.token({ sub: "robot", aud: publicUrl }),
+    subject_token_type: `${urn}token-type:id_token`, audience: "https://registry.example", scope: root, identity: uid,
+  }; // prettier-ignore
+  const answer = await house.authn.exchangeForm(new URLSearchParams(form), undefined);
+  const { access_token: token, ...rest } = answer;
+  assert.deepEqual(rest, { issued_token_type: `${urn}token-type:access_token`, token_type: "Bearer", expires_in: 3600 });
+  assert.deepEqual([claimsOf(String(token))["aud"], claimsOf(String(token))["gantry_scopes"]], ["https://registry.example", [root]]);
+
+  const refused = (more: Record<string, string>) => refusal(() => house.authn.exchangeForm(new URLSearchParams({ ...form, ...more }), undefined));
+  assert.match(await refused({ grant_type: "password" }), /^INVALID_ARGUMENT: Invalid argument: grant_type: /);
+  assert.match(await refused({ requested_token_type: `${urn}token-type:refresh_token` }), /requested_token_type/);
+  assert.match(await refused({ subject_token_type: `${urn}token-type:saml2` }), /subject_token_type/);
+  assert.match(await refused({ actor_token: "x" }), /actor_token/);
+  assert.match(await refused({ subject_token: "" }), /subject_token: is required/);
+  assert.match(await refused({ subject_token: "not a token" }), /^UNAUTHENTICATED: the token is malformed/);
+  const twice = new URLSearchParams(form);
+  twice.append("identity", root);
+  assert.match(await refusal(() => house.authn.exchangeForm(twice, undefined)), /identity: must be given once/);
+});
+
+test("a human's uid depends on where the issuer ends and the subject begins, and Google has one", async (t) => {
+  const { authn } = await openHouse(t);
+  assert.match(authn.humanUid("https://a", "bc"), /^[0-9a-f]{40}$/);
+  assert.notEqual(authn.humanUid("https://a", "bc"), authn.humanUid("https://ab", "c"));
+  assert.notEqual(authn.humanUid("https://a", "1:b"), authn.humanUid("https://a1:", "b"));
+  assert.equal(authn.humanUid("accounts.google.com", "1"), authn.humanUid("https://accounts.google.com", "1"));
+  assert.notEqual(authn.humanUid("https://accounts.google.com/", "1"), authn.humanUid("https://accounts.google.com", "1"));
+  // Uids are kept in databases: the function never changes.
+  assert.equal(authn.humanUid("https://issuer.example", "subject"), "1ad048511999223c6a8f355dd2202cdd3d5a1a20");
+});

@@ -1,0 +1,153 @@
+// The face of this room: who is asking (authenticate), and tokens of our own for those whom somebody else vouches
+// for (exchange). What they may do, and whether they still exist, is decided elsewhere, from live data.
+
+import { Fault, unauthenticated } from "#base/fault.ts";
+import type { JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import type { Log } from "#base/log.ts";
+import type { Clock } from "#base/time.ts";
+import { isUid } from "#base/uid.ts";
+import type { Store, Vault } from "#store";
+import { openAssume } from "./assume.ts";
+import { audiences } from "./audiences.ts";
+import { bounded, weightOf } from "./bounded.ts";
+import { actorOf, emailOf, freeze, issueTimeOf, type Caller } from "./caller.ts";
+import { discovery } from "./discovery.ts";
+import { openExchange, type Exchange, type Issued } from "./exchange.ts";
+import { exchangeForm } from "./form.ts";
+import { humanUid } from "./humans.ts";
+import { noteSeen } from "./identities.ts";
+import { openIssuers } from "./issuers.ts";
+import { openKeys } from "./keys.ts";
+import { mint, readOwn, type Mint } from "./mint.ts";
+import { openOutbound } from "./outbound.ts";
+import { bearer, endMs, readToken, type Token } from "./token.ts";
+
+export type { Caller } from "./caller.ts";
+export type { Purpose } from "./egress.ts";
+export type { Exchange, Issued } from "./exchange.ts";
+export { humanUid } from "./humans.ts";
+export type { Mint } from "./mint.ts";
+export { openOutbound, type Outbound, type OutboundReply, type OutboundRequest } from "./outbound.ts";
+
+export interface AuthnOptions {
+  readonly store: Store;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** GANTRY_PUBLIC_URL, exactly: what our tokens say as issuer. */
+  readonly issuer: string;
+  /** GANTRY_AUDIENCES: accepted besides the public URL and its host. */
+  readonly audiences: readonly string[];
+  /** GANTRY_EGRESS_ALLOW, as the operator wrote it. */
+  readonly egressAllow: string;
+  /** Every capability that there is, by name: what a token can be narrowed to. */
+  readonly knownCapabilities: ReadonlySet<string>;
+}
+
+export interface Authn {
+  /**
+   * Who a request comes from; `identity` is the header Gantry-Identity. A verified token of ours is answered at
+   * once, and the same token always with the same frozen object. Throws UNAUTHENTICATED, or UNAVAILABLE where a
+   * foreign issuer does not answer.
+   */
+  authenticate(authorization: string | undefined, identity: string | undefined): Caller | Promise<Caller>;
+  exchange(request: Exchange): Promise<Issued>;
+  /** RFC 8693: the form of /oauth/token and its answer. */
+  exchangeForm(form: URLSearchParams, authorization: string | undefined): Promise<JsonObject>;
+  /** A token without a question: for the operator's command line. */
+  mint(request: Mint): Promise<string>;
+  /** /.well-known/openid-configuration */
+  discovery(): JsonObject;
+  /** /.well-known/jwks.json */
+  keys(): Promise<JsonObject>;
+  /** Begins to replace the key that signs (keys.ts). */
+  rotate(): Promise<void>;
+  humanUid(issuer: string, subject: string): string;
+  /** Closes the connections to issuers. */
+  close(): Promise<void>;
+}
+
+export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
+  const { store, vault, clock, log, issuer, knownCapabilities } = options;
+  const outbound = openOutbound({ allow: options.egressAllow });
+  const expected = audiences(issuer, options.audiences);
+  const keys = await openKeys(store, vault, clock, log);
+  const assume = openAssume({ store, issuers: openIssuers(outbound, clock, log), expected, clock });
+  const exchange = openExchange({ store, keys, clock, log, issuer, expected, assume, knownCapabilities });
+
+  // By the whole header: a string that is cut first would be a new one each time, hashed anew. Only what was
+  // verified is held, so that wrong tokens cannot drive out right ones.
+  const own = bounded<{ readonly caller: Caller; readonly endMs: number }>(limits.tokenCacheEntries);
+  const foreign = bounded<Caller>(limits.tokenCacheEntries);
+
+  const authenticateOwn = async (token: Token, header: string, identity: string | undefined): Promise<Caller> => {
+    const caller = await readOwn(keys, token);
+    expected.check(caller.audience);
+    if (identity !== undefined && identity !== caller.uid)
+      throw unauthenticated("a token of this server acts as its own subject: exchange it to act as another identity");
+    own.set(header, { caller, endMs: endMs(token) }, weightOf(header));
+    return caller;
+  };
+
+  const assumed = async (token: Token, identity: string | undefined): Promise<string> => {
+    if (identity === undefined) return assume.human(token);
+    if (!isUid(identity)) throw unauthenticated("the header Gantry-Identity is not the uid of an identity");
+    await assume.identity(identity, token, false);
+    return identity;
+  };
+
+  const authenticateForeign = async (token: Token, identity: string | undefined): Promise<Caller> => {
+    // Asked anew each time: the row decides, and may have changed (decisions: Access). What is kept below says only
+    // what the token itself says.
+    const uid = await assumed(token, identity).catch((thrown: unknown) => {
+      // In an exchange these tell the client what to do next; here the request has simply not said who it is.
+      const refused = thrown instanceof Fault && (thrown.code === "PERMISSION_DENIED" || thrown.code === "NOT_FOUND");
+      throw refused ? unauthenticated(thrown.message, thrown) : thrown;
+    });
+    // A uid has no spaces: two pairs cannot have one key (attack 11).
+    const key = `${uid} ${token.text}`;
+    const known = foreign.peek(key);
+    if (known !== undefined) return known;
+    const caller = freeze({
+      uid,
+      expireTimeMs: token.expireTimeMs,
+      issueTimeMs: issueTimeOf(token),
+      issuer: token.issuer,
+      subject: token.subject,
+      audience: [...token.audience],
+      act: actorOf(token),
+      capabilities: undefined,
+      scopes: undefined,
+      ...(identity === undefined ? emailOf(token.claims) : {}),
+    });
+    foreign.set(key, caller, weightOf(key));
+    await noteSeen(store, log, uid, clock());
+    return caller;
+  };
+
+  const authenticateAnew = async (header: string, identity: string | undefined): Promise<Caller> => {
+    const token = readToken(bearer(header), clock());
+    return token.issuer === issuer ? authenticateOwn(token, header, identity) : authenticateForeign(token, identity);
+  };
+
+  return {
+    authenticate: (authorization, identity) => {
+      const header = authorization ?? "";
+      // An empty header, as some clients send it, names nobody.
+      const named = identity === "" ? undefined : identity;
+      const known = own.peek(header);
+      if (known !== undefined && known.endMs > clock() && (named === undefined || named === known.caller.uid))
+        return known.caller;
+      return authenticateAnew(header, named);
+    },
+    exchange,
+    exchangeForm: (form, authorization) => exchangeForm(form, authorization, clock, exchange),
+    mint: async (request) => (await mint(keys, clock, issuer, request)).token,
+    discovery: () => discovery(issuer),
+    keys: () => keys.published(),
+    rotate: () => keys.rotate(),
+    humanUid,
+    close: () => outbound.close(),
+  };
+};

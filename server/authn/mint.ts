@@ -1,0 +1,95 @@
+// Our own tokens, written and read back (authentication.md: 2).
+//
+// The public format's claim `cap` lists the bits of every right that the token has. Gantry decides from live
+// rights, so a list made at minting would only be wrong later; what must travel is the narrowing alone. It goes
+// into two claims of our own, `gantry_cap` (capability names) and `gantry_scopes` (group uids): a `cap` with
+// another meaning than the public one would mislead the clients that decode it.
+
+import { SignJWT } from "jose";
+import { invalid, unauthenticated } from "#base/fault.ts";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import type { Clock } from "#base/time.ts";
+import { isUid } from "#base/uid.ts";
+import { emailOf, freeze, issueTimeOf, type Caller } from "./caller.ts";
+import type { Keys } from "./keys.ts";
+import { checkSignature, claimOf, ownAlgorithms, type Token } from "./token.ts";
+
+export interface Mint {
+  /** The identity that the token acts as. */
+  readonly uid: string;
+  readonly audience: readonly string[];
+  readonly act?: Readonly<Record<string, string>> | undefined;
+  readonly capabilities?: readonly string[] | undefined;
+  readonly scopes?: readonly string[] | undefined;
+  /** At most (and by default) limits.accessTokenLifetimeMs. */
+  readonly lifetimeMs?: number | undefined;
+  readonly email?: string | undefined;
+}
+
+const narrowing = { capabilities: "gantry_cap", scopes: "gantry_scopes" } as const;
+
+/** Writes and signs a token. */
+export const mint = async (
+  keys: Keys,
+  clock: Clock,
+  issuer: string,
+  request: Mint,
+): Promise<{ token: string; expireTimeMs: number }> => {
+  const issued = Math.floor(clock() / 1000);
+  const lifetimeMs = Math.min(request.lifetimeMs ?? limits.accessTokenLifetimeMs, limits.accessTokenLifetimeMs);
+  const expires = Math.floor((clock() + lifetimeMs) / 1000);
+  const [only, ...more] = request.audience;
+  const claims: JsonObject = {
+    iss: issuer,
+    sub: request.uid,
+    aud: only !== undefined && more.length === 0 ? only : [...request.audience],
+    iat: issued,
+    exp: expires,
+  };
+  if (request.email !== undefined) Object.assign(claims, { email: request.email, email_verified: true });
+  if (request.act !== undefined) claims["act"] = { ...request.act };
+  if (request.capabilities !== undefined) claims[narrowing.capabilities] = [...request.capabilities];
+  if (request.scopes !== undefined) claims[narrowing.scopes] = [...request.scopes];
+
+  const { kid, key } = await keys.signing();
+  const token = await new SignJWT(claims).setProtectedHeader({ alg: "RS256", typ: "JWT", kid }).sign(key);
+  // A token that we would refuse to read helps nobody; the lists are what made it long.
+  if (token.length > limits.tokenBytesMax)
+    throw invalid([{ field: "scopes", description: "too many scopes, capabilities or audiences for one token" }]);
+  return { token, expireTimeMs: expires * 1000 };
+};
+
+const textsOrNone = (value: Json | undefined): readonly string[] | undefined => {
+  if (value === undefined) return undefined;
+  if (Array.isArray(value) && value.every((entry) => typeof entry === "string")) return value;
+  throw unauthenticated("the token is malformed: its narrowing is not a list of texts");
+};
+
+const actOf = (value: Json | undefined): Readonly<Record<string, string>> | undefined => {
+  if (!isObject(value)) return undefined;
+  const act: Record<string, string> = {};
+  for (const [name, entry] of Object.entries(value)) if (typeof entry === "string") act[name] = entry;
+  return act;
+};
+
+/** The caller of a token that says it is ours. Its audience is not looked at: see audiences.ts. */
+export const readOwn = async (keys: Keys, token: Token): Promise<Caller> => {
+  if (!ownAlgorithms.includes(token.algorithm))
+    throw unauthenticated(`the token's algorithm is not accepted; expected ${ownAlgorithms.join(", ")}`);
+  const key = await keys.verifying(token.kid);
+  await checkSignature(token, () => key, ownAlgorithms);
+  if (!isUid(token.subject)) throw unauthenticated('the token is malformed: its claim "sub" is not a uid');
+  return freeze({
+    uid: token.subject,
+    expireTimeMs: token.expireTimeMs,
+    issueTimeMs: issueTimeOf(token),
+    issuer: token.issuer,
+    subject: token.subject,
+    audience: [...token.audience],
+    act: actOf(claimOf(token.claims, "act")),
+    capabilities: textsOrNone(claimOf(token.claims, narrowing.capabilities)),
+    scopes: textsOrNone(claimOf(token.claims, narrowing.scopes)),
+    ...emailOf(token.claims),
+  });
+};

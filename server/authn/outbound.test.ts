@@ -1,0 +1,163 @@
+// The guarded client against real servers on loopback.
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type Server } from "node:https";
+import type { AddressInfo } from "node:net";
+import { test, type TestContext } from "node:test";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
+import { Fault } from "#base/fault.ts";
+import { openOutbound, type Outbound, type OutboundRequest } from "./outbound.ts";
+import { serve } from "./testing.ts";
+
+const open = (t: TestContext, allow: string): Outbound => {
+  const outbound = openOutbound({ allow });
+  t.after(() => outbound.close());
+  return outbound;
+};
+
+/** Why a request failed. What its caller may see is always the same. */
+const why = async (outbound: Outbound, url: string, request?: OutboundRequest): Promise<string> => {
+  try {
+    await outbound.fetch("issuer", url, request);
+  } catch (thrown) {
+    assert.ok(thrown instanceof Fault);
+    assert.equal(`${thrown.code}: ${thrown.message}`, `UNAVAILABLE: ${url} cannot be reached`);
+    return thrown.cause instanceof Error ? thrown.cause.message : String(thrown.cause);
+  }
+  return "it was reached";
+};
+
+/** A server that counts who comes. */
+const counting = async (t: TestContext): Promise<{ url: string; port: string; asked: string[] }> => {
+  const asked: string[] = [];
+  const url = await serve(t, (request, response) => {
+    asked.push(request.url ?? "");
+    response.end("hello");
+  });
+  return { url, port: new URL(url).port, asked };
+};
+
+test("attack 19, local addresses: none is reached without the operator's word, however it is spelled", async (t) => {
+  const { port, asked } = await counting(t);
+  const outbound = open(t, "");
+  for (const host of [
+    "127.0.0.1", "localhost", "127.1", "0x7f000001", "2130706433", "017700000001", "0", "0.0.0.0", "[::1]", "[::]",
+    "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "127.0.0.1.", "LOCALHOST",
+  ]) // prettier-ignore
+    for (const scheme of ["http", "https"])
+      assert.match(await why(outbound, `${scheme}://${host}:${port}/`), /is not a public address/, `${scheme}://${host}`);
+  assert.equal(await why(outbound, "http://169.254.169.254/latest/meta-data/"), "169.254.169.254 is not a public address (linkLocal); GANTRY_EGRESS_ALLOW can allow it");
+  assert.deepEqual(asked, []);
+});
+
+test("what the operator allows is reached over plain http, for its purpose and port only", async (t) => {
+  const { url, port, asked } = await counting(t);
+  const answer = await open(t, "127.0.0.0/8").fetch("sink", `${url}/x`);
+  assert.equal(answer.status, 200);
+  assert.equal(Buffer.from(answer.body).toString(), "hello");
+  assert.equal(await why(open(t, `issuer=127.0.0.1:${port}`), url), "it was reached");
+  assert.equal(await why(open(t, `issuer=127.0.0.1:${port}`), `http://localhost:${port}`), "it was reached");
+  assert.match(await why(open(t, `sink=127.0.0.1:${port}`), url), /is not a public address/);
+  assert.match(await why(open(t, "127.0.0.1:1"), url), /is not a public address/);
+  assert.equal(asked.length, 3);
+
+  // A connection that one purpose keeps open serves no other.
+  const sink = open(t, "sink=127.0.0.0/8");
+  await sink.fetch("sink", url);
+  assert.match(await why(sink, url), /is not a public address/);
+});
+
+test("attack 20, redirect: an answer that leads elsewhere is an answer, and is not followed", async (t) => {
+  const target = await counting(t);
+  for (const status of [301, 302, 303, 307, 308]) {
+    const url = await serve(t, (_, response) => response.writeHead(status, { location: target.url }).end());
+    const answer = await open(t, "127.0.0.0/8").fetch("issuer", url);
+    assert.deepEqual([answer.status, answer.headers["location"]], [status, target.url]);
+  }
+  assert.deepEqual(target.asked, []);
+});
+
+test("attack 17, a URL that reads as one host and leads to another is not fetched", async (t) => {
+  const { url, port, asked } = await counting(t);
+  const outbound = open(t, "127.0.0.0/8");
+  assert.match(await why(outbound, `http://issuer.example@127.0.0.1:${port}/`), /user name/);
+  assert.match(await why(outbound, `http://:x@127.0.0.1:${port}/`), /user name or password/);
+  for (const other of ["ftp://127.0.0.1/", "file:///etc/passwd", "data:,x", "//127.0.0.1", "", "x"])
+    assert.match(await why(outbound, other), /neither https nor http|not a URL/, other);
+  assert.deepEqual(asked, []);
+  assert.equal(await why(outbound, url), "it was reached");
+});
+
+test("an answer that is too long is not read to its end, packed ones are not asked for", async (t) => {
+  let encoding: string | undefined;
+  const url = await serve(t, (request, response) => {
+    encoding = request.headers["accept-encoding"];
+    const more = (): void => {
+      while (response.write("x".repeat(10_000)) && !response.destroyed);
+    };
+    response.on("drain", more);
+    more();
+  });
+  assert.match(await why(open(t, "127.0.0.0/8"), url), /the answer is longer than 524288 bytes/);
+  assert.match(await why(open(t, "127.0.0.0/8"), url, { bytesMax: 10 }), /longer than 10 bytes/);
+  assert.equal(encoding, "identity");
+});
+
+test("a server that does not answer, or never ends its answer, is left after the time limit", async (t) => {
+  const silentUrl = await serve(t, () => {});
+  const endlessUrl = await serve(t, (_, response) => void response.write("x"));
+  const outbound = open(t, "127.0.0.0/8");
+  assert.match(await why(outbound, silentUrl, { timeoutMs: 100 }), /time/i);
+  assert.match(await why(outbound, endlessUrl, { timeoutMs: 100 }), /time|abort/i);
+  assert.match(await why(outbound, silentUrl, { signal: AbortSignal.abort() }), /abort/i);
+});
+
+test("a closed port and a name that does not exist are told like a refused address", async (t) => {
+  const server = await counting(t);
+  const outbound = open(t, "127.0.0.0/8");
+  assert.match(await why(outbound, "http://127.0.0.1:1/"), /ECONNREFUSED/);
+  assert.match(await why(outbound, "https://no-such-name.invalid/"), /ENOTFOUND|EAI_AGAIN/);
+  assert.equal(await why(outbound, `${server.url}/`), "it was reached");
+});
+
+test("proxy variables of the environment change nothing", async (t) => {
+  const proxy = await counting(t);
+  const target = await counting(t);
+  const names = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy"];
+  for (const name of names) process.env[name] = proxy.url;
+  t.after(() => names.forEach((name) => delete process.env[name]));
+  assert.equal(await why(open(t, "127.0.0.0/8"), target.url), "it was reached");
+  assert.deepEqual(proxy.asked, []);
+});
+
+// For the test below only: a certificate for the name localhost, and for no address, until 2126.
+const certificate = `-----BEGIN CERTIFICATE-----
+MIIBlDCCATugAwIBAgIUJAVLbVp/ET3lmbk4PL0t6quQJKowCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMDIyMzcwNVoYDzIxMjYxMDI3
+MjIzNzA1WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAARop3eoUxpCRkFY74vB7S4b9wwHbS1EQoMJg8KkAjobWRmBFyFlwtMG
+mMWaI567EPTpfMWwZHLkiErRe0ZG56VPo2kwZzAdBgNVHQ4EFgQUjIbWgDbRcNKC
+an7wqyMA6fYW5xswHwYDVR0jBBgwFoAUjIbWgDbRcNKCan7wqyMA6fYW5xswDwYD
+VR0TAQH/BAUwAwEB/zAUBgNVHREEDTALgglsb2NhbGhvc3QwCgYIKoZIzj0EAwID
+RwAwRAIgRQK8jc5k+vJWfEOTvt9dhcvrp+pT1S2VVIc/OEOCqfwCIG/aM07AsjEf
+a+4Gl2EnExsWRcPXd992CUa5FNGgZJlJ
+-----END CERTIFICATE-----`;
+const key = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgcAvZBDPN0cyL22D2
+mQOr0c+yO5BUviHWHCo/6iXortyhRANCAARop3eoUxpCRkFY74vB7S4b9wwHbS1E
+QoMJg8KkAjobWRmBFyFlwtMGmMWaI567EPTpfMWwZHLkiErRe0ZG56VP
+-----END PRIVATE KEY-----`;
+
+test("over https the certificate must be the name's, although the connection is made by address", async (t) => {
+  const before = getCACertificates("default");
+  setDefaultCACertificates([...before, certificate]);
+  t.after(() => setDefaultCACertificates(before));
+  const server: Server = createServer({ cert: certificate, key }, (_, response) => response.end("hello"));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  assert.equal(await why(open(t, "127.0.0.0/8"), `https://localhost:${port}/`), "it was reached");
+  assert.match(await why(open(t, "127.0.0.0/8"), `https://127.0.0.1:${port}/`), /IP: 127\.0\.0\.1 is not in the cert/);
+});

@@ -1,0 +1,131 @@
+// The one client for everything that the server fetches or sends to others: issuers' discovery and keys, webhook
+// sinks, feeds. No proxy, no redirects, limits on time and size, and each connection goes to an address that was
+// checked (egress.ts) after the name was resolved, so that no second look-up can answer differently (attack 20).
+//
+// Whatever goes wrong is UNAVAILABLE with the same text: a caller who could tell a refused address from a closed
+// port would have a scanner of the operator's network (attack 21). The reason is the fault's cause, for the log.
+
+import { lookup } from "node:dns/promises";
+import { isIP } from "node:net";
+import { Agent, buildConnector, request as send } from "undici";
+import { Fault } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
+import { purposes, readEgress, refusal, type Egress, type Purpose } from "./egress.ts";
+
+export interface OutboundRequest {
+  readonly method?: "GET" | "POST";
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** For the whole exchange, the last byte included. */
+  readonly timeoutMs?: number;
+  /** Longest answer that is read. */
+  readonly bytesMax?: number;
+  /** The caller's own end, besides the time limit. */
+  readonly signal?: AbortSignal;
+}
+
+export interface OutboundReply {
+  readonly status: number;
+  /** Lower-case names; of a repeated header the first. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}
+
+export interface Outbound {
+  /** One request and its whole answer, of any status: a redirect is an answer like any other. */
+  fetch(purpose: Purpose, url: string, request?: OutboundRequest): Promise<OutboundReply>;
+  close(): Promise<void>;
+}
+
+const textOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
+
+/** Connects by address: undici is given the one that was checked, and the name only for the certificate. */
+const guarded = (purpose: Purpose, egress: Egress): buildConnector.connector => {
+  const connect = buildConnector({ timeout: limits.outboundTimeoutMs, allowH2: false });
+  return (target, callback) => {
+    // A literal IPv6 address wears brackets in a URL.
+    const name = target.hostname.replace(/^\[|\]$/g, "");
+    const port = Number(target.port || (target.protocol === "https:" ? 443 : 80));
+    const attempt = (addresses: readonly string[], last: Error): void => {
+      const [address, ...others] = addresses;
+      if (address === undefined) return callback(last, null);
+      const why = refusal(egress, purpose, target.protocol, address, port);
+      if (why !== undefined) return attempt(others, new Error(why));
+      const { servername: _, ...rest } = target;
+      // Without a name the certificate is checked against the address itself, which is then what the URL says.
+      const named = target.protocol === "https:" && isIP(name) === 0 ? { servername: name } : {};
+      connect({ ...rest, ...named, hostname: address, host: address }, (error, socket) => {
+        if (error !== null) return attempt(others, error);
+        callback(null, socket);
+      });
+    };
+    // IPv4 first: on a host without a route for IPv6 the other order costs a timeout, and every name has IPv4.
+    lookup(name, { all: true, order: "ipv4first" }).then(
+      (found) => attempt(found.map((entry) => entry.address), new Error(`${name} has no address`)),
+      (error: unknown) => callback(error instanceof Error ? error : new Error(textOf(error)), null),
+    );
+  };
+};
+
+const readAll = async (stream: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Uint8Array> => {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of stream) {
+    length += chunk.byteLength;
+    if (length > bytesMax) throw new Error(`the answer is longer than ${bytesMax} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, length);
+};
+
+/** The URL, if it is one that we would ever contact. */
+const readUrl = (text: string): URL => {
+  const url = URL.parse(text);
+  if (url === null) throw new Error("not a URL");
+  if (url.protocol !== "https:" && url.protocol !== "http:") throw new Error("neither https nor http");
+  // https://issuer@evil reads as the one and leads to the other (attack 17).
+  if (url.username !== "" || url.password !== "") throw new Error("the URL carries a user name or password");
+  return url;
+};
+
+/** Opens the client. `allow` is GANTRY_EGRESS_ALLOW; a wrong one throws an Error of one line. */
+export const openOutbound = ({ allow }: { readonly allow: string }): Outbound => {
+  const egress = readEgress(allow);
+  // Connections are kept per purpose: one that was allowed for a sink must not serve an issuer.
+  const agents = new Map(
+    purposes.map((purpose) => [purpose, new Agent({ connect: guarded(purpose, egress), pipelining: 1 })]),
+  );
+  return {
+    fetch: async (purpose, address, request = {}) => {
+      try {
+        const url = readUrl(address);
+        const dispatcher = agents.get(purpose);
+        if (dispatcher === undefined) throw new Error(`no purpose ${purpose}`);
+        const timeoutMs = request.timeoutMs ?? limits.outboundTimeoutMs;
+        const ends = AbortSignal.timeout(timeoutMs);
+        const answer = await send(url, {
+          dispatcher,
+          method: request.method ?? "GET",
+          // Nothing compressed: a small body could unpack to more than the limit.
+          headers: { "accept-encoding": "identity", "user-agent": "gantry", ...request.headers },
+          ...(request.body === undefined ? {} : { body: request.body }),
+          signal: request.signal === undefined ? ends : AbortSignal.any([ends, request.signal]),
+          headersTimeout: timeoutMs,
+          bodyTimeout: timeoutMs,
+        });
+        const headers: Record<string, string> = {};
+        for (const [name, value] of Object.entries(answer.headers)) {
+          const first = Array.isArray(value) ? value[0] : value;
+          if (first !== undefined) headers[name] = first;
+        }
+        const body = await readAll(answer.body, request.bytesMax ?? limits.outboundBytesMax);
+        return { status: answer.statusCode, headers, body };
+      } catch (cause) {
+        throw new Fault("UNAVAILABLE", `${address} cannot be reached`, { cause });
+      }
+    },
+    close: async () => {
+      await Promise.all([...agents.values()].map((agent) => agent.close()));
+    },
+  };
+};

@@ -1,0 +1,28 @@
+// May they, and where. Pure: rights in, answer out; nothing is fetched, since a uid carries its ancestry, and so
+// nothing can tell by its timing whether a resource exists.
+//
+//   scoped     every capability at one place: lacking() names the first that is missing
+//   unscoped   the places where all are held: reach() answers with branches that become a filter
+
+import { covers } from "#base/uid.ts";
+import type { Rights } from "./rights.ts";
+
+/** The first of these capabilities that is not held at `place`; undefined where all are. */
+export const lacking = (rights: Rights, capabilities: Iterable<string>, place: string): string | undefined => {
+  for (const capability of capabilities) {
+    if (!rights.grants.some((grant) => grant.capabilities.has(capability) && covers(grant.place, place))) return capability;
+  }
+  return undefined;
+};
+
+/** The topmost places where every one of these capabilities is held, none below another. */
+export const reach = (rights: Rights, capabilities: readonly string[]): string[] => {
+  const [only] = rights.grants;
+  if (only && rights.grants.length === 1) return capabilities.every((name) => only.capabilities.has(name)) ? [only.place] : [];
+  const places = [...new Set(rights.grants.map(({ place }) => place))]
+    .filter((place) => lacking(rights, capabilities, place) === undefined)
+    .sort((one, other) => one.length - other.length);
+  const top: string[] = [];
+  for (const place of places) if (!top.some((above) => covers(above, place))) top.push(place);
+  return top.sort();
+};

@@ -1,0 +1,3 @@
+// The face of the room: foreign files become calls of the kernel.
+
+export { importRegistry, type RegistryImport, type RegistrySummary } from "./registry.ts";

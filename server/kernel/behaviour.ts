@@ -1,0 +1,126 @@
+// What may be said: field behaviour (AIP-203), patterns and limits of the contract, checked on plain values. Pure.
+//
+// All violations of a request are found, not only the first (decisions: Errors). Fields of a resource are named by
+// their JSON names relative to the resource, fields beside it by their proto names (order_by, update_mask).
+
+import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
+import type { Violation } from "#base/fault.ts";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { isUid } from "#base/uid.ts";
+
+const patterns = new Map<string, RegExp>();
+
+// The contract's own patterns: few, reviewed and linear. Patterns that users bring run in RE2 (base/pattern.ts).
+const fullMatch = (pattern: string): RegExp => {
+  let compiled = patterns.get(pattern);
+  if (!compiled) {
+    compiled = new RegExp(`^(?:${pattern})$`, "u");
+    patterns.set(pattern, compiled);
+  }
+  return compiled;
+};
+
+/** proto3 reads an absent field and its default alike; REQUIRED asks for more. */
+const isEmpty = (value: Json | undefined): boolean =>
+  value === undefined || value === "" || value === null || (Array.isArray(value) && value.length === 0) ||
+  (isObject(value) && Object.keys(value).length === 0);
+
+const isUnspecified = (field: FieldFact, value: Json | undefined): boolean =>
+  isEmpty(value) || (field.kind === "enum" && field.shape === "one" && field.enum?.numbers.get(String(value)) === 0);
+
+const shortName = (path: string): string => path.replace(/^.*\./, "");
+
+const textViolation = (field: FieldFact, value: string, name: string): string | undefined => {
+  if (field.uid && !isUid(value)) return `${name} must be a uid: 40 hex characters, then "/" and 16 more for each level`;
+  if (field.pattern && !fullMatch(field.pattern).test(value)) return `${name} must match ${JSON.stringify(field.pattern)}`;
+  if (field.maxLength > 0 && value.length > field.maxLength) return `${name} must have at most ${field.maxLength} characters`;
+  return undefined;
+};
+
+const checkOne = (field: FieldFact, value: Json, at: string, out: Violation[]): void => {
+  if (typeof value === "string" && (field.kind === "string" || field.kind === "bytes")) {
+    const description = value === "" ? undefined : textViolation(field, value, shortName(at));
+    if (description) out.push({ field: at, description });
+  } else if (typeof value === "number" && (field.minimum !== 0 || field.maximum !== 0)) {
+    if (value < field.minimum || (field.maximum !== 0 && value > field.maximum)) {
+      out.push({ field: at, description: `${shortName(at)} must be between ${field.minimum} and ${field.maximum}` });
+    }
+  } else if (isObject(value) && field.message) checkMessage(field.message, value, at, "json", out);
+};
+
+const checkField = (field: FieldFact, value: Json | undefined, at: string, out: Violation[]): void => {
+  const name = shortName(at);
+  // A boolean's false is a value, though gRPC cannot tell it from absence. A place inside a batch's entry may be left
+  // out: the batch's own stands for it (AIP-233).
+  const needed = field.required && field.kind !== "bool" && !(field.scope && at.includes("["));
+  if (needed && isUnspecified(field, value)) {
+    // requirement: Cases shown. A missing name is told its pattern.
+    out.push({ field: at, description: field.pattern ? `${name} must match ${JSON.stringify(field.pattern)}` : `${name} is required` });
+    return;
+  }
+  if (value === undefined || value === null) return;
+  if (field.shape === "one") {
+    checkOne(field, value, at, out);
+    return;
+  }
+  const entries: readonly (readonly [string, Json])[] = Array.isArray(value)
+    ? value.map((entry, index) => [String(index), entry] as const)
+    : isObject(value) ? Object.entries(value).map(([key, entry]) => [JSON.stringify(key), entry] as const) : [];
+  const most = field.maxLength > 0 && field.kind !== "string" ? field.maxLength : entriesMax;
+  if (entries.length > most) out.push({ field: at, description: `${name} must have at most ${most} entries` });
+  if (entries.length < field.minItems && entries.length > 0) out.push({ field: at, description: `${name} must have at least ${field.minItems} entries` });
+  for (const [key, entry] of entries) checkOne(field, entry, `${at}[${key}]`, out);
+};
+
+/** Entries of a list or map for which the contract says no number. */
+const entriesMax = 1_000;
+
+/**
+ * Violations of one message.
+ * @param only for an update: the top fields that change; the others are not looked at
+ */
+export const checkMessage = (
+  message: MessageFact,
+  value: JsonObject,
+  prefix: string,
+  naming: "json" | "name",
+  out: Violation[],
+  only?: ReadonlySet<string>,
+): void => {
+  for (const field of message.fields) {
+    if (field.outputOnly || (only && !only.has(field.json))) continue;
+    const name = field[naming];
+    checkField(field, value[field.json], prefix ? `${prefix}.${name}` : name, out);
+  }
+};
+
+/** The same value without what only the server may set (AIP-203: ignored, not an error). */
+export const withoutOutputOnly = (message: MessageFact, value: JsonObject): JsonObject => {
+  const out: JsonObject = {};
+  for (const field of message.fields) {
+    const held = value[field.json];
+    if (held === undefined || field.outputOnly) continue;
+    if (!field.message || field.shape === "map") out[field.json] = held;
+    else if (Array.isArray(held)) out[field.json] = held.map((entry) => (isObject(entry) && field.message ? withoutOutputOnly(field.message, entry) : entry));
+    else out[field.json] = isObject(held) ? withoutOutputOnly(field.message, held) : held;
+  }
+  return out;
+};
+
+/** Which field of the request is the resource, by the contract's body; undefined where there is none. */
+export const resourceField = (method: MethodFact): FieldFact | undefined => {
+  const body = method.http[0]?.body;
+  return body && body !== "*" ? method.input.byName.get(body) : undefined;
+};
+
+/** Violations of everything beside the resource. */
+export const checkRequest = (method: MethodFact, request: JsonObject): Violation[] => {
+  const out: Violation[] = [];
+  const resource = resourceField(method);
+  const naming = method.http[0]?.body === "*" ? "json" : "name";
+  for (const field of method.input.fields) {
+    if (field === resource) continue;
+    checkField(field, request[field.json], field[naming], out);
+  }
+  return out;
+};

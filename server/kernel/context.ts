@@ -1,0 +1,66 @@
+// What an answer is given and what it gives back.
+
+import type { Caller, Authn } from "#authn";
+import type { Rights } from "#authz";
+import type { MethodFact } from "#contract/facts.ts";
+import type { JsonObject } from "#base/json.ts";
+import type { Log } from "#base/log.ts";
+import type { Clock } from "#base/time.ts";
+import type { Read, Store, Write } from "#store";
+import type { Call } from "./call.ts";
+import type { Seal } from "./page.ts";
+import type { Bound } from "./resource.ts";
+
+/** The parts of a running server that the kernel stands on. */
+export interface House {
+  readonly store: Store;
+  readonly authn: Authn;
+  readonly seal: Seal;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The address under which clients know the server; the source of its events. */
+  readonly publicUrl: string;
+  /** GANTRY_OPEN_ORGANIZATIONS: registered humans may make organizations. */
+  readonly openOrganizations: boolean;
+  /** GANTRY_EGRESS_ALLOW names private addresses: issuers may be reached over plain http there. */
+  readonly plainIssuers: boolean;
+}
+
+export interface Context<Rows extends Read> {
+  readonly house: House;
+  readonly method: MethodFact;
+  readonly call: Call;
+  /** The request, free of what only the server may set. */
+  readonly request: JsonObject;
+  /** Undefined for open operations. */
+  readonly caller: Caller | undefined;
+  readonly rights: Rights;
+  /** Unscoped operations: the topmost places where the caller holds what the operation needs. */
+  readonly reach: readonly string[];
+  readonly rows: Rows;
+  /** The time that rows take. An import gives its source's. */
+  readonly nowMs: number;
+  /** Throws PERMISSION_DENIED unless the caller holds all of these at `place`. */
+  require(capabilities: Iterable<string>, place: string): void;
+  /** The other resources, by message name: for references between them. */
+  readonly resources: ReadonlyMap<string, Bound>;
+}
+
+export type ReadContext = Context<Read>;
+export type WriteContext = Context<Write>;
+
+export interface Outcome {
+  readonly reply: JsonObject;
+  /** A write that changed nothing makes no event (decisions: Safe writes). */
+  readonly unchanged?: boolean;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Answers one operation. Reads get a Context<Read>, writes a Context<Write> in one transaction. */
+export type Answer = Reads | Writes;
+export interface Reads {
+  readonly reads: (context: ReadContext) => Promise<Outcome>;
+}
+export interface Writes {
+  readonly writes: (context: WriteContext) => Promise<Outcome>;
+}

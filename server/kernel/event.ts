@@ -1,0 +1,70 @@
+// From a finished write to what shall be told of it: type, subject, group and body as the contract declares them. Pure.
+
+import type { MessageFact } from "#contract/facts.ts";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { EVERYWHERE, parentOf, rootOf } from "#base/uid.ts";
+import { timestamp } from "#base/time.ts";
+import type { Occurrence } from "#outbox";
+import type { Read } from "#store";
+import type { Context } from "./context.ts";
+
+/** The public fields of a message: without our additive ones (clients' decoders may be strict) and without secrets. */
+export const publicPart = (message: MessageFact, value: JsonObject): JsonObject => {
+  const out: JsonObject = {};
+  for (const field of message.fields) {
+    const held = value[field.json];
+    if (held === undefined || field.additive || field.redacted) continue;
+    const inner = field.message;
+    const show = (entry: Json): Json => (inner && isObject(entry) ? publicPart(inner, entry) : entry);
+    if (!inner) out[field.json] = held;
+    else if (field.shape === "map" && isObject(held)) out[field.json] = Object.fromEntries(Object.entries(held).map(([key, entry]) => [key, show(entry)]));
+    else out[field.json] = Array.isArray(held) ? held.map(show) : show(held);
+  }
+  return out;
+};
+
+const find = (value: JsonObject, path: readonly string[]): string => {
+  let held: Json | undefined = value;
+  for (const key of path) held = isObject(held) ? held[key] : undefined;
+  return typeof held === "string" ? held : "";
+};
+
+/** "/iam/v2/groups/{uid=**}" to "/iam/v2/groups"; a verb on the collection stays. */
+const collection = (template: string): string => template.replace(/\/\{.*$/, "");
+
+const placeOf = (subject: string, group: "parent" | "self" | "root"): string => {
+  if (group === "self") return subject;
+  if (group === "root") return rootOf(subject);
+  const parent = parentOf(subject);
+  return parent === EVERYWHERE ? "/" : parent;
+};
+
+/** The occurrence of a write. A reply without content is told by its request (deletes). */
+export const occurrenceOf = (
+  { house, method, call, request, caller }: Omit<Context<Read>, "rows">,
+  reply: JsonObject,
+): Occurrence | undefined => {
+  const { event } = method;
+  if (!event) return undefined;
+  const message = method.output.name === "google.protobuf.Empty" ? method.input : method.output;
+  const whole = message === method.input ? request : reply;
+  const subject = find(whole, event.subject) || find(request, event.subject);
+  const group = event.extensions.includes("group") ? placeOf(subject, event.group) : "";
+  const identityProvider = find(whole, ["identityProviderUid"]) || parentOf(subject);
+  return {
+    type: event.type,
+    source: `${house.publicUrl.replace(/\/$/, "")}${collection(method.http[0]?.template ?? "")}`,
+    subject,
+    group,
+    audience: event.audience,
+    extensions: {
+      ...(group ? { group } : {}),
+      ...(event.extensions.includes("identityprovider") ? { identityprovider: identityProvider } : {}),
+    },
+    actor: caller && { subject: caller.uid, ...(caller.act ? { act: { ...caller.act } } : {}) },
+    bodyType: message.name,
+    body: publicPart(message, whole),
+    requestId: call.requestId,
+    time: timestamp(house.clock()),
+  };
+};

@@ -1,0 +1,30 @@
+// Embedded briefs (requirement: role binding responses carry hydrated objects): one read per kind and page, never one
+// per row.
+
+import { type Json, type JsonObject, text } from "#base/json.ts";
+import { EVERYWHERE, parentOf } from "#base/uid.ts";
+import { findRows, type Read } from "#store";
+import type { Bound } from "./resource.ts";
+
+const uidOf = (record: JsonObject, by: string): string => (by === "parent" ? parentOf(text(record, "uid")) : text(record, by));
+
+/** The same records with their briefs, in the same order. A brief whose row is not there shows its uid alone. */
+export const hydrate = async (rows: Read, resource: Bound, records: readonly JsonObject[]): Promise<JsonObject[]> => {
+  if (resource.briefs.length === 0 || records.length === 0) return [...records];
+  const sources = await Promise.all(
+    resource.briefs.map(async ({ by, field, shape }) => {
+      const uids = [...new Set(records.map((record) => uidOf(record, by)).filter((uid) => uid !== EVERYWHERE))];
+      const found = await findRows(rows, shape.table, uids);
+      const briefs = new Map<string, JsonObject>(found.map((row) => [row[0] ?? "", shape.read(row, 0)]));
+      return { by, key: field.json, briefs };
+    }),
+  );
+  return records.map((record) => {
+    const added: Record<string, Json> = {};
+    for (const { by, key, briefs } of sources) {
+      const uid = uidOf(record, by);
+      if (uid !== EVERYWHERE) added[key] = briefs.get(uid) ?? { uid };
+    }
+    return { ...record, ...added };
+  });
+};

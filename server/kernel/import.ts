@@ -1,0 +1,51 @@
+// Calls that only an import makes: the same operations with the same checks and events as through a door, several in
+// one transaction, and with the source's time where the API would take its own.
+
+import { operatorUid } from "#authz";
+import { internal, unimplemented } from "#base/fault.ts";
+import type { JsonObject } from "#base/json.ts";
+import { EVERYWHERE } from "#base/uid.ts";
+import { capabilities } from "#contract/capabilities.ts";
+import { methodByName } from "#contract/catalog.ts";
+import type { Caller } from "#authn";
+import type { Write } from "#store";
+import { behave } from "./ask.ts";
+import type { Call } from "./call.ts";
+import type { Outcome } from "./context.ts";
+import type { Kernel } from "./kernel.ts";
+import { requireAt } from "./permit.ts";
+import { perform } from "./serve.ts";
+
+/** Makes one call of an import's transaction; `asOfMs` is the time that the source tells. */
+export type ImportCall = (method: string, request: JsonObject, asOfMs: number) => Promise<Outcome>;
+
+const operator: Caller = Object.freeze({
+  uid: operatorUid, expireTimeMs: Number.MAX_SAFE_INTEGER, issueTimeMs: 0, issuer: "", subject: operatorUid, audience: [],
+  act: undefined, capabilities: undefined, scopes: undefined,
+});
+
+const everything = {
+  uid: operatorUid,
+  grants: [{ place: EVERYWHERE, capabilities: new Set(capabilities.map(({ name }) => name)) }],
+  witness: { root: operatorUid, version: "" },
+};
+
+/** Runs one transaction of an import, as the operator. What `work` throws undoes all of it. */
+export const importing = <T>(kernel: Kernel, requestId: string, work: (call: ImportCall, rows: Write) => Promise<T>): Promise<T> =>
+  kernel.house.store.write((rows) =>
+    work(async (name, request, asOfMs) => {
+      const method = methodByName(name);
+      const answer = method && kernel.answers.get(method.name);
+      if (!method || !answer) throw unimplemented(name);
+      if (!("writes" in answer)) throw internal(`${name} does not write`);
+      const call: Call = {
+        method, request, requestId, problems: [], bodyPaths: undefined, authorization: undefined, identity: undefined,
+        idempotencyKey: undefined, validateOnly: false, ifMatch: undefined, ifNoneMatch: undefined,
+      };
+      return perform(answer, {
+        house: kernel.house, method, call, rows, request: behave(call), caller: operator, rights: everything,
+        reach: [EVERYWHERE], nowMs: asOfMs, resources: kernel.resources,
+        require: (needed, place) => requireAt(everything, needed, place),
+      });
+    }, rows),
+  );

@@ -1,0 +1,47 @@
+// The kernel of a running server: every operation's answer, found once at start.
+
+import { openRightsCache, type Rights, type RightsCache } from "#authz";
+import { methods } from "#contract/catalog.ts";
+import { readColumns } from "#store";
+import type { Answer, House } from "./context.ts";
+import { bind, type Bound, type Resource } from "./resource.ts";
+import { verbFor } from "./verbs/index.ts";
+
+export interface Kernel {
+  readonly house: House;
+  readonly rights: RightsCache;
+  /** By the operation's full name. One without an answer is UNIMPLEMENTED. */
+  readonly answers: ReadonlyMap<string, Answer>;
+  /** Resources with a table, by message name. */
+  readonly resources: ReadonlyMap<string, Bound>;
+  /** The rights of open operations: none. */
+  readonly nobody: Rights;
+}
+
+/** Checks the resources against contract and database, and finds who answers what. Throws where they disagree. */
+export const openKernel = async (house: House, resources: readonly Resource[]): Promise<Kernel> => {
+  const bound = bind(resources, await readColumns(house.store.read));
+  const answers = new Map<string, Answer>();
+  for (const resource of resources) {
+    const own = new Map(Object.entries(resource.methods ?? {}));
+    const table = bound.get(resource.fact.name);
+    for (const method of resource.operations) {
+      const answer = own.get(method.rpc) ?? (table && verbFor(table, method));
+      own.delete(method.rpc);
+      if (!answer) continue;
+      if ("writes" in answer !== method.writes) throw new Error(`${method.name}: the contract and its answer disagree on whether it writes`);
+      answers.set(method.name, answer);
+    }
+    const [unknown] = own.keys();
+    if (unknown) throw new Error(`${resource.service.typeName} has no operation ${unknown}`);
+  }
+  const known = new Set(methods.map(({ name }) => name));
+  for (const name of answers.keys()) if (!known.has(name)) throw new Error(`${name} is not in the contract`);
+  return {
+    house,
+    rights: openRightsCache(house.store.read),
+    answers,
+    resources: bound,
+    nobody: { uid: "", grants: [], witness: { root: "", version: "" } },
+  };
+};

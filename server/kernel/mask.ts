@@ -1,0 +1,111 @@
+// Which fields an update changes (AIP-134; requirement: Update convention). Pure.
+//
+//   updateMask given    exactly these; the rest of the body is ignored
+//   "*"                 full replacement of all that is writable
+//   none, REST          the keys of the JSON body, empty values included
+//   none, gRPC          the fields that are set: proto3 cannot tell an empty field from an absent one
+
+import type { FieldFact, MessageFact } from "#contract/facts.ts";
+import type { Violation } from "#base/fault.ts";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
+
+/** One path in JSON names: ["claimMatch", "subject"]. */
+export type MaskPath = readonly string[];
+
+export interface Mask {
+  readonly paths: readonly MaskPath[];
+  /** "*": every writable field takes the body's value, or none. */
+  readonly whole: boolean;
+}
+
+const resolve = (message: MessageFact, text: string): { path: string[]; fields: FieldFact[] } | undefined => {
+  const path: string[] = [];
+  const fields: FieldFact[] = [];
+  let within: MessageFact | undefined = message;
+  for (const name of text.split(".")) {
+    const field: FieldFact | undefined = within?.byName.get(name);
+    if (!field) return undefined;
+    path.push(field.json);
+    fields.push(field);
+    within = field.shape === "one" ? field.message : undefined;
+  }
+  return { path, fields };
+};
+
+const writable = (message: MessageFact): FieldFact[] => message.fields.filter((field) => !field.outputOnly);
+
+/**
+ * The mask of one update.
+ * @param text the request's update_mask; "" when absent
+ * @param implied REST: the body's paths; undefined over gRPC
+ */
+export const readMask = (message: MessageFact, text: string, implied: readonly string[] | undefined, body: JsonObject): { mask: Mask; violations: Violation[] } => {
+  const violations: Violation[] = [];
+  const names = text.split(",").map((name) => name.trim()).filter((name) => name !== "");
+  if (names.includes("*")) {
+    if (names.length > 1) violations.push({ field: "update_mask", description: '"*" stands alone' });
+    return { mask: { paths: writable(message).map((field) => [field.json]), whole: true }, violations };
+  }
+  if (names.length > 0) {
+    const paths: MaskPath[] = [];
+    for (const name of names) {
+      const found = resolve(message, name);
+      if (!found) violations.push({ field: "update_mask", description: `${JSON.stringify(name)} is not a field of ${message.short}` });
+      else if (found.fields.some((field) => field.outputOnly)) {
+        violations.push({ field: "update_mask", description: `${JSON.stringify(name)} is set by the server and cannot be changed` });
+      } else paths.push(found.path);
+    }
+    return { mask: { paths, whole: false }, violations };
+  }
+  const paths = (implied ?? Object.keys(body)).flatMap((name) => {
+    const found = resolve(message, name);
+    return found && !found.fields.some((field) => field.outputOnly) ? [found.path] : [];
+  });
+  return { mask: { paths, whole: false }, violations };
+};
+
+const clearRivals = (message: MessageFact, value: JsonObject, chosen: FieldFact): void => {
+  if (chosen.oneof === undefined || chosen.presence) return;
+  for (const field of message.fields) if (field !== chosen && field.oneof === chosen.oneof) delete value[field.json];
+};
+
+const set = (message: MessageFact, target: JsonObject, path: MaskPath, source: JsonObject): void => {
+  const [name, ...rest] = path;
+  const field = name === undefined ? undefined : message.byName.get(name);
+  if (!field) return;
+  const given: Json | undefined = source[field.json];
+  if (rest.length > 0 && field.message) {
+    const held = target[field.json];
+    const inner: JsonObject = isObject(held) ? { ...held } : {};
+    set(field.message, inner, rest, isObject(given) ? given : {});
+    clearRivals(message, target, field);
+    target[field.json] = inner;
+  } else if (given === undefined) delete target[field.json];
+  else {
+    clearRivals(message, target, field);
+    target[field.json] = given;
+  }
+};
+
+/** `before` with the masked fields taken from `body`; neither is changed. */
+export const applyMask = (message: MessageFact, before: JsonObject, body: JsonObject, mask: Mask): JsonObject => {
+  const after: JsonObject = { ...before };
+  // Clear first, then set: a replaced oneof member must not be cleared by its absent rival afterwards.
+  const [absent, present] = [false, true].map((wanted) => mask.paths.filter(([name]) => (name !== undefined && body[name] !== undefined) === wanted));
+  for (const path of [...(absent ?? []), ...(present ?? [])]) set(message, after, path, body);
+  return after;
+};
+
+/** The top fields that a mask touches. */
+export const touched = (mask: Mask): ReadonlySet<string> => new Set(mask.paths.flatMap(([name]) => (name === undefined ? [] : [name])));
+
+/** An IMMUTABLE field that an update would change; restating its value is no change (AIP-203). */
+export const immutableChanges = (message: MessageFact, before: JsonObject, after: JsonObject, prefix = ""): Violation[] =>
+  message.fields.flatMap((field) => {
+    const [held, wanted] = [before[field.json], after[field.json]];
+    const at = prefix ? `${prefix}.${field.json}` : field.json;
+    if (field.immutable && held !== undefined && JSON.stringify(held) !== JSON.stringify(wanted)) {
+      return [{ field: at, description: `${field.json} cannot be changed` }];
+    }
+    return field.message && field.shape === "one" && isObject(held) && isObject(wanted) ? immutableChanges(field.message, held, wanted, at) : [];
+  });

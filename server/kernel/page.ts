@@ -1,0 +1,53 @@
+// Page tokens: where a list goes on. Sealed (authenticated and unreadable), bound to the caller, the operation and
+// the query, and dead after three days. Pure but for the seal.
+//
+// requirement: Limits, Errors. An old token restarts the list without an error; a forged one, or one of another
+// caller, query or order, is INVALID_ARGUMENT (attack 25). page_size and skip may change from page to page.
+
+import { hash } from "node:crypto";
+import { Fault, invalid } from "#base/fault.ts";
+import type { Json, JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+
+/** Seals texts for a purpose; store/vault.ts. */
+export interface Seal {
+  seal(purpose: string, plaintext: string): string;
+  open(purpose: string, sealed: string): string | undefined;
+}
+
+export interface Position {
+  /** The last row's sort value and uid. */
+  readonly value: string;
+  readonly uid: string;
+  /** The list's total as it was counted on the first page. */
+  readonly total: number;
+}
+
+const purpose = "page token";
+
+/** What must stay the same from page to page. */
+export const queryOf = (caller: string, method: string, request: JsonObject): string => {
+  const { pageToken: _token, pageSize: _size, skip: _skip, ...query } = request;
+  const canonical = (value: Json): Json =>
+    Array.isArray(value) ? value.map(canonical)
+      : typeof value === "object" && value !== null
+        ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)).map(([key, entry]) => [key, canonical(entry)]))
+        : value;
+  return hash("sha256", JSON.stringify([caller, method, canonical(query)]), "base64url").slice(0, 22);
+};
+
+export const writePageToken = (seal: Seal, query: string, position: Position, nowMs: number): string =>
+  seal.seal(purpose, JSON.stringify([query, nowMs, position.value, position.uid, position.total]));
+
+/** Where to go on; "expired" for a token older than three days. Throws INVALID_ARGUMENT on page_token. */
+export const readPageToken = (seal: Seal, query: string, token: string, nowMs: number): Position | "expired" => {
+  const refuse = (description: string): Fault => invalid([{ field: "page_token", description }]);
+  const plain = seal.open(purpose, token);
+  if (plain === undefined) throw refuse("is not a token of this server");
+  const parsed: unknown = JSON.parse(plain);
+  if (!Array.isArray(parsed)) throw refuse("is not a token of this server");
+  const [madeFor, madeMs, value, uid, total] = parsed;
+  if (madeFor !== query) throw refuse("belongs to another caller or another query; start again without it");
+  if (nowMs - Number(madeMs) > limits.pageTokenLifetimeMs) return "expired";
+  return { value: String(value), uid: String(uid), total: Number(total) };
+};

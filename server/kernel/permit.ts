@@ -1,0 +1,40 @@
+// May they, and how a refusal reads. The text depends on the caller's rights and the uid asked for, never on what
+// exists (decisions: Access).
+
+import { lacking, reach, type Rights } from "#authz";
+import { denied, type Fault } from "#base/fault.ts";
+import { EVERYWHERE } from "#base/uid.ts";
+import { witnessed } from "#store";
+import type { Call } from "./call.ts";
+import type { Kernel } from "./kernel.ts";
+
+/** Names the missing capability and the place, but the place only to whoever may see groups there. */
+const refusal = (rights: Rights, capability: string, place: string): Fault => {
+  if (place === EVERYWHERE) return denied(`Permission denied: only the operator may do this (${capability})`);
+  if (lacking(rights, ["groups.list"], place) !== undefined) return denied("Permission denied");
+  return denied(`Permission denied: ${capability} is needed at ${place}`);
+};
+
+/** Throws PERMISSION_DENIED unless all of these are held at `place`. */
+export const requireAt = (rights: Rights, capabilities: Iterable<string>, place: string): void => {
+  const missing = lacking(rights, capabilities, place);
+  if (missing !== undefined) throw refusal(rights, missing, place);
+};
+
+/**
+ * Decides a scoped call. A Get of a root-level row that the resource shows besides the caller's branches (oneself,
+ * humans bound below) is allowed too.
+ */
+export const decide = async (kernel: Kernel, call: Call, rights: Rights, place: string | undefined): Promise<void> => {
+  if (place === undefined) return;
+  const { method } = call;
+  const missing = lacking(rights, method.capabilities, place);
+  if (missing === undefined) return;
+  const resource = kernel.resources.get(method.output.name);
+  if (resource?.alsoVisible && method.rpc === `Get${resource.fact.short}`) {
+    const rows = witnessed(kernel.house.store.read, rights.witness);
+    const seen = await resource.alsoVisible({ rights, rows, reach: reach(rights, method.capabilities), only: place });
+    if (seen.includes(place)) return;
+  }
+  throw refusal(rights, missing, place);
+};

@@ -1,0 +1,110 @@
+// What a resource file fills in: only what is particular to it. Everything else (paths, capabilities, events, field
+// behaviour, sort fields, filters) is in the contract, and the verbs do the rest.
+//
+// The list of particulars is closed. A resource that needs more answers the operation itself, in `methods`.
+
+import type { DescMessage, DescService } from "@bufbuild/protobuf";
+import { methods as everyMethod } from "#contract/catalog.ts";
+import { type FieldFact, type MessageFact, type MethodFact, messageFact } from "#contract/facts.ts";
+import type { Violation } from "#base/fault.ts";
+import type { JsonObject } from "#base/json.ts";
+import type { Read } from "#store";
+import type { Rights } from "#authz";
+import type { Answer, WriteContext } from "./context.ts";
+import { type Shape, shapeOf } from "./shape.ts";
+
+export interface Particulars {
+  readonly service: DescService;
+  readonly message: DescMessage;
+  /** Where its rows are; absent for what has none. */
+  readonly table?: string;
+  /** Tables whose rows below the resource forbid its deletion, each with the words of the refusal. */
+  readonly blockedBy?: readonly { readonly table: string; readonly description: string }[];
+  /** Rows that go along with a deleted resource: those whose `column` starts with its uid. */
+  readonly takes?: readonly { readonly table: string; readonly column: string }[];
+  /**
+   * What must hold across fields or rows before a create or update is written. `draft` is the resource as it would
+   * be; change it to fill in what the server decides. Returns violations, or throws another fault.
+   */
+  readonly rules?: (draft: JsonObject, context: RuleContext) => Promise<readonly Violation[]> | readonly Violation[];
+  /** Embedded briefs: the field, the field whose uid it shows ("parent" for the resource's own), and the table. */
+  readonly hydrate?: Readonly<Record<string, { readonly by: string; readonly table: string }>>;
+  /** Root-level rows that the caller sees besides its branches: built-in roles, humans. */
+  readonly alsoVisible?: (look: Look) => Promise<readonly string[]>;
+  /** Operations that are not one of the five verbs, or need their own answer. Keyed by the operation's name. */
+  readonly methods?: Readonly<Record<string, Answer>>;
+}
+
+/** A look for root-level rows that a caller sees besides its branches. */
+export interface Look {
+  readonly rights: Rights;
+  /** The places where the caller holds what the operation needs. */
+  readonly reach: readonly string[];
+  readonly rows: Read;
+  /** Only this uid matters; undefined: all. */
+  readonly only: string | undefined;
+}
+
+export interface RuleContext extends WriteContext {
+  readonly parent: string;
+  /** The resource before an update; undefined on create. */
+  readonly before: JsonObject | undefined;
+}
+
+/** A resource as the kernel knows it: the particulars beside the facts. */
+export interface Resource extends Particulars {
+  readonly fact: MessageFact;
+  readonly domain: string;
+  readonly operations: readonly MethodFact[];
+  /** The table of the parent and its message, by the contract's Create. */
+  readonly parentMessage: string;
+}
+
+/** Declares a resource. */
+export const resource = (particulars: Particulars): Resource => {
+  const operations = everyMethod.filter((method) => method.service === particulars.service.typeName);
+  const [first] = operations;
+  if (!first) throw new Error(`${particulars.service.typeName} is not in the contract's catalogue`);
+  const create = operations.find((method) => method.rpc === `Create${particulars.message.name}`);
+  return {
+    ...particulars,
+    fact: messageFact(particulars.message),
+    domain: first.domain,
+    operations,
+    parentMessage: create?.input.byName.get("parent")?.refersTo ?? "",
+  };
+};
+
+/** A resource whose table has been found. */
+export interface Bound extends Resource {
+  readonly shape: Shape;
+  readonly briefs: readonly { readonly field: FieldFact; readonly by: string; readonly shape: Shape }[];
+  readonly parent: Resource | undefined;
+}
+
+/**
+ * Checks resources against contract and database, so that the start fails and not a request.
+ * @param columns every column of every table (store: readColumns)
+ */
+export const bind = (resources: readonly Resource[], columns: ReadonlyMap<string, ReadonlySet<string>>): ReadonlyMap<string, Bound> => {
+  const bound = new Map<string, Bound>();
+  for (const each of resources) {
+    if (!each.table) continue;
+    const found = columns.get(each.table);
+    if (!found) throw new Error(`the table ${each.table} of ${each.fact.short} does not exist`);
+    const shape = shapeOf(each.fact, each.table, found);
+    if (shape.table.columns[0] !== "uid") throw new Error(`the first field of ${each.fact.short} must be uid`);
+    const briefs = Object.entries(each.hydrate ?? {}).map(([name, { by, table }]) => {
+      const field = each.fact.byName.get(name);
+      const briefColumns = columns.get(table);
+      if (!field?.message || !briefColumns) throw new Error(`${each.fact.short}.${name} cannot be hydrated from ${table}`);
+      return { field, by, shape: shapeOf(field.message, table, briefColumns) };
+    });
+    const shown = new Set([...shape.fields, ...briefs.map(({ field }) => field)]);
+    const forgotten = each.fact.fields.find((field) => !shown.has(field) && !field.inputOnly);
+    if (forgotten) throw new Error(`${each.fact.short}.${forgotten.name} has neither a column in ${each.table} nor a source`);
+    const parent = resources.find((other) => other.fact.name === each.parentMessage);
+    bound.set(each.fact.name, { ...each, shape, briefs, parent });
+  }
+  return bound;
+};

@@ -1,0 +1,97 @@
+// Safe writes (decisions): the transaction of a write with what makes it safe to repeat, to try out, and to race.
+//
+//   Idempotency-Key   the same key and request replays the first answer for 24 h; a concurrent duplicate waits for it
+//   validateOnly      everything but the commit
+//   If-Match          ABORTED (412) when the resource is no longer what the caller last saw
+//   ETag              of every single resource that is read or changed
+
+import { hash } from "node:crypto";
+import { Fault, invalid } from "#base/fault.ts";
+import type { Json, JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
+import type { Store, Write } from "#store";
+import type { Call } from "./call.ts";
+import type { Outcome } from "./context.ts";
+
+/** The ETag of a resource's JSON. Its bytes decide, so an embedded brief that changed changes it too. */
+export const etagOf = (resource: JsonObject): string =>
+  `"${hash("sha256", JSON.stringify(resource), "base64url").slice(0, 22)}"`;
+
+/** Does a list of ETags (If-Match, If-None-Match) name this one? */
+export const matches = (header: string, etag: string): boolean =>
+  header.trim() === "*" || header.split(",").some((each) => each.trim().replace(/^W\//, "") === etag);
+
+/** Carries an outcome out of a transaction that must not commit. */
+class Rehearsed extends Error {
+  readonly outcome: Outcome;
+  constructor(outcome: Outcome) {
+    super("rehearsed");
+    this.outcome = outcome;
+  }
+}
+
+const digestOf = (call: Call): string =>
+  hash("sha256", JSON.stringify([call.method.name, call.request, call.bodyPaths ?? null]), "base64url");
+
+/** The first answer to this key, or undefined when this is the first. Waits for one that is being made. */
+const claim = async (rows: Write, caller: string, key: string, call: Call, nowMs: number): Promise<Outcome | undefined> => {
+  await rows.query("delete from idempotency_keys where caller = $1 and key = $2 and create_time < $3", [
+    caller, key, timestamp(nowMs - limits.idempotencyLifetimeMs),
+  ]);
+  const made = await rows.query(
+    `insert into idempotency_keys (caller, key, method, request_digest, create_time) values ($1, $2, $3, $4, $5)
+     on conflict do nothing returning 1`,
+    [caller, key, call.method.name, digestOf(call), timestamp(nowMs)],
+  );
+  if (made.length > 0) return undefined;
+  const [first] = await rows.query("select request_digest, reply from idempotency_keys where caller = $1 and key = $2", [caller, key]);
+  if (first?.[0] !== digestOf(call)) throw invalid([{ field: "idempotency-key", description: "was used for another request; take a new key" }]);
+  const reply = JSON.parse(first[1] ?? "{}") as JsonObject;
+  return { reply, unchanged: true, headers: { "gantry-replayed": "true" } };
+};
+
+const keyOf = (call: Call): string | undefined => {
+  const key = call.idempotencyKey;
+  if (key === undefined) return undefined;
+  if (key === "" || key.length > limits.idempotencyKeyLengthMax) {
+    throw invalid([{ field: "idempotency-key", description: `must have 1 to ${limits.idempotencyKeyLengthMax} characters` }]);
+  }
+  return key;
+};
+
+/**
+ * One write in one transaction.
+ * @param caller the identity's uid; undefined for open operations, which keep no keys
+ * @param current the resource as it is now, for If-Match; undefined where the operation has none
+ * @param work the write and its event
+ */
+export const writeSafely = async (
+  store: Store,
+  call: Call,
+  given: { readonly caller: string | undefined; readonly nowMs: number; readonly current: ((rows: Write) => Promise<JsonObject>) | undefined },
+  work: (rows: Write) => Promise<Outcome>,
+): Promise<Outcome> => {
+  const key = keyOf(call);
+  try {
+    return await store.write(async (rows) => {
+      const replayed = key !== undefined && given.caller !== undefined ? await claim(rows, given.caller, key, call, given.nowMs) : undefined;
+      if (replayed) return replayed;
+      if (call.ifMatch !== undefined && given.current) {
+        const etag = etagOf(await given.current(rows));
+        if (!matches(call.ifMatch, etag)) {
+          throw new Fault("ABORTED", "the resource has changed since it was read; read it again", { httpStatus: 412, headers: { etag } });
+        }
+      }
+      const outcome = await work(rows);
+      if (call.validateOnly) throw new Rehearsed(outcome);
+      if (key !== undefined && given.caller !== undefined) {
+        await rows.query("update idempotency_keys set reply = $3 where caller = $1 and key = $2", [given.caller, key, JSON.stringify(outcome.reply satisfies Json)]);
+      }
+      return outcome;
+    });
+  } catch (thrown) {
+    if (thrown instanceof Rehearsed) return { ...thrown.outcome, headers: { "gantry-validate-only": "true" } };
+    throw thrown;
+  }
+};

@@ -1,0 +1,91 @@
+// From a List's request to a selection of rows: the caller's branches, the hierarchy filter (uidp) and the filters
+// that the contract declares. Pure.
+
+import type { FieldFact, MethodFact } from "#contract/facts.ts";
+import { type Json, type JsonObject, part, text, texts } from "#base/json.ts";
+import { ancestry, EVERYWHERE } from "#base/uid.ts";
+import { type Branch, type Condition, wholeTable } from "#store";
+import type { Resource } from "./resource.ts";
+
+const groupMessage = "chainguard.platform.iam.v2.Group";
+
+/** A place and everything below it. */
+const branchOf = (place: string): Branch => (place === EVERYWHERE ? wholeTable : { low: place, high: `${place}0` });
+
+/** Strictly below a place. */
+const below = (place: string): Branch => ({ low: `${place}/`, high: `${place}0` });
+
+// Branches are prefixes of each other or apart, so the meeting of two is one of them, or empty.
+const meet = (branches: readonly Branch[], with_: Branch): Branch[] =>
+  branches.flatMap((branch) => {
+    const low = branch.low > with_.low ? branch.low : with_.low;
+    const high = branch.high < with_.high ? branch.high : with_.high;
+    return low < high ? [{ low, high }] : [];
+  });
+
+/** Whether everything below the parent is its direct child: tags below a repo, but not repos below a group. */
+const isFlat = (resource: Resource): boolean => resource.parentMessage !== "" && resource.parentMessage !== groupMessage;
+
+export interface Scope {
+  readonly branches: readonly Branch[];
+  readonly conditions: readonly Condition[];
+}
+
+/** What the caller sees, narrowed by the request's uidp filter (shared facts: uidp, section 4). Fields combine with AND. */
+export const scopeOf = (resource: Resource, reach: readonly string[], alsoVisible: readonly string[], request: JsonObject, byName: boolean): Scope => {
+  const uidp = part(request, "uidp");
+  let branches = reach.map(branchOf);
+  const seen = (uid: string) => branches.some(({ low, high }) => uid >= low && uid < high);
+  branches = [...branches, ...alsoVisible.filter((uid) => !seen(uid)).map(branchOf)].sort((one, other) => (one.low < other.low ? -1 : 1));
+  const conditions: Condition[] = [];
+  const descendantsOf = text(uidp, "descendantsOf");
+  if (descendantsOf) branches = meet(branches, below(descendantsOf));
+  const childrenOf = text(uidp, "childrenOf");
+  if (childrenOf) {
+    branches = meet(branches, below(childrenOf));
+    // Where all below are children the range says it already; the parent's index still knows the order by name.
+    if (!isFlat(resource) || byName) conditions.push({ column: "parent", comparison: "equal", value: childrenOf });
+  }
+  const ancestorsOf = text(uidp, "ancestorsOf");
+  if (ancestorsOf) {
+    const line = ancestry(ancestorsOf);
+    conditions.push(
+      resource.fact.name === groupMessage
+        ? { column: "uid", comparison: "any", value: line.slice(1) }
+        : { column: "parent", comparison: "any", value: line },
+    );
+  }
+  if (uidp.inRoot === true) conditions.push({ column: "depth", comparison: "equal", value: 0 });
+  const ids = texts(uidp, "ids");
+  if (ids.length > 0) conditions.push({ column: "uid", comparison: "any", value: ids });
+  return { branches, conditions };
+};
+
+const filterCondition = (resource: Resource, field: FieldFact, value: Json | undefined): Condition | undefined => {
+  const filter = field.filter;
+  if (!filter) return undefined;
+  switch (filter.comparison) {
+    case "equal":
+      if (Array.isArray(value)) return { column: filter.column, comparison: "any", value: value.map(String) };
+      if (typeof value !== "string" || (value === "" && !field.presence)) return undefined;
+      if (field.kind === "enum" && field.enum?.numbers.get(value) === 0) return undefined;
+      // Every sortable column has an index in each root (migrations).
+      return { column: filter.column, comparison: "equal", value, indexed: resource.fact.byName.get(filter.column)?.sortable === true };
+    case "after":
+      return typeof value === "string" ? { column: filter.column, comparison: "after", value } : undefined;
+    case "include":
+      return value === true ? undefined : { column: filter.column, comparison: "false", value: null };
+    case "own":
+      return undefined;
+  }
+};
+
+/** The conditions of the request's declared filters. */
+export const filtersOf = (method: MethodFact, resource: Resource, request: JsonObject): Condition[] =>
+  method.input.fields.flatMap((field) => {
+    const unless = field.filter?.unless;
+    const other = unless ? method.input.byName.get(unless)?.json : undefined;
+    if (other !== undefined && text(request, other) !== "") return [];
+    const condition = filterCondition(resource, field, request[field.json]);
+    return condition ? [condition] : [];
+  });

@@ -1,0 +1,78 @@
+// THE WAY OF A REQUEST. Every request, from every door, walks this way once and never turns back.
+//
+//   door        bytes to a Call                                      transport/
+//   who         token to Caller                                      authn/        UNAUTHENTICATED
+//   may they    rights, capability, place                            authz/        PERMISSION_DENIED
+//   may it      what could not be read; field behaviour, patterns    behaviour.ts  INVALID_ARGUMENT
+//   the verb    the resource's answer, in a transaction if it writes verbs/        NOT_FOUND, FAILED_PRECONDITION, …
+//   told        the event's row, in the same transaction             outbox/       (the transaction fails)
+//   door        Reply or Fault to bytes                              transport/render.ts
+//
+// Rights may come from memory. Then the verb's first statement proves that they still hold (store/witness.ts), and
+// where they do not, or where they forbid, the way is gone once more with rights read fresh: a revocation and a new
+// right both count from the next request on, on every replica (decisions: Access).
+
+import type { Caller } from "#authn";
+import { reach, type Rights } from "#authz";
+import { Fault, unauthenticated, unimplemented } from "#base/fault.ts";
+import { record } from "#outbox";
+import { confirmWitness, Stale, witnessed, type Read } from "#store";
+import { behave, placeOf } from "./ask.ts";
+import type { Call, Reply, Serve } from "./call.ts";
+import type { Context, Outcome, WriteContext, Writes } from "./context.ts";
+import { occurrenceOf } from "./event.ts";
+import type { Kernel } from "./kernel.ts";
+import { decide, requireAt } from "./permit.ts";
+import { answered, currentOf } from "./reply.ts";
+import { writeSafely } from "./safe.ts";
+
+export const makeServe = (kernel: Kernel): Serve => async (call) => {
+  if (call.method.open) return walk(kernel, call, undefined, kernel.nobody);
+  const caller = await kernel.house.authn.authenticate(call.authorization, call.identity);
+  for (let fresh = false; ; fresh = true) {
+    const rights = await kernel.rights.of(caller, fresh);
+    if (!rights) throw unauthenticated("the identity of this token no longer exists");
+    try {
+      return await walk(kernel, call, caller, rights);
+    } catch (thrown) {
+      const unsure = thrown instanceof Stale || (thrown instanceof Fault && thrown.code === "PERMISSION_DENIED");
+      if (fresh || !unsure) throw thrown;
+    }
+  }
+};
+
+const walk = async (kernel: Kernel, call: Call, caller: Caller | undefined, rights: Rights): Promise<Reply> => {
+  const { house } = kernel;
+  const { method } = call;
+  const nowMs = house.clock();
+  await decide(kernel, call, rights, placeOf(call));
+  const answer = kernel.answers.get(method.name);
+  if (!answer) throw unimplemented(`${method.service}/${method.rpc}`);
+  const context: Omit<Context<Read>, "rows"> = {
+    house, method, call, caller, rights, nowMs,
+    request: behave(call),
+    reach: method.unscoped ? reach(rights, method.capabilities) : [],
+    resources: kernel.resources,
+    require: (capabilities, place) => requireAt(rights, capabilities, place),
+  };
+  if ("reads" in answer) {
+    const rows = method.open ? house.store.read : witnessed(house.store.read, rights.witness);
+    const outcome = await answer.reads({ ...context, rows });
+    // An answer that asked the store nothing (LookupIdentity) has proved nothing yet.
+    if (rows.check) await confirmWitness(rows.check.bare, rights.witness);
+    return answered(call, outcome);
+  }
+  const given = { caller: caller?.uid, nowMs, current: currentOf(kernel, context) };
+  return answered(call, await writeSafely(house.store, call, given, async (rows) => {
+    if (caller) await confirmWitness(rows, rights.witness);
+    return perform(answer, { ...context, rows });
+  }));
+};
+
+/** A write and its event, in the transaction of `context.rows`. */
+export const perform = async (answer: Writes, context: WriteContext): Promise<Outcome> => {
+  const outcome = await answer.writes(context);
+  const occurrence = outcome.unchanged ? undefined : occurrenceOf(context, outcome.reply);
+  if (occurrence) await record(context.rows, occurrence);
+  return outcome;
+};

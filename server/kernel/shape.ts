@@ -1,0 +1,92 @@
+// Message and row: the only place where the contract's fields and a table's columns meet. Columns are named like
+// the proto's fields; what has no column is hydrated, or answered by the resource's own method. Pure.
+//
+// decisions: JSON. A resource carries its booleans, numbers and common fields always; empty texts, unset messages,
+// unspecified enums, empty lists and maps are left out.
+
+import type { FieldFact, MessageFact } from "#contract/facts.ts";
+import { type Json, type JsonObject } from "#base/json.ts";
+import type { Param, Row, Table } from "#store";
+
+export interface Shape {
+  readonly message: MessageFact;
+  readonly table: Table;
+  /** The fields that have a column, in the table's order. */
+  readonly fields: readonly FieldFact[];
+  /** The row as the contract shows it; its columns begin at `offset`. */
+  read(row: Row, offset: number): JsonObject;
+  /** Column values of the given fields. */
+  write(record: JsonObject, fields?: readonly FieldFact[]): Record<string, Param>;
+}
+
+/** PostgreSQL's "2026-11-20 21:47:02.1+00" (the session's zone is UTC) in our three decimals. */
+export const timestampOf = (text: string): string => {
+  const fraction = text.length > 22 ? text.slice(20, -3).padEnd(3, "0") : "000";
+  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction}Z`;
+};
+
+const parse = (text: string): Json => JSON.parse(text) as Json;
+
+/** A column's text as the field's value; undefined where it is left out. */
+const reader = (field: FieldFact): ((text: string) => Json | undefined) => {
+  if (field.shape !== "one" || field.kind === "message") {
+    return (text) => (text === "[]" || (text === "{}" && field.shape === "map") ? undefined : parse(text));
+  }
+  switch (field.kind) {
+    case "bool": return (text) => text === "t";
+    case "timestamp": return timestampOf;
+    case "int32":
+    case "double": return Number;
+    case "enum": {
+      const unspecified = field.enum?.names.get(0);
+      return (text) => (text === unspecified ? undefined : text);
+    }
+    default: return (text) => (text === "" ? undefined : text);
+  }
+};
+
+const emptyOf = (field: FieldFact): Param => {
+  if (field.shape === "list") return "[]";
+  if (field.shape === "map" || field.kind === "message") return null;
+  switch (field.kind) {
+    case "bool": return false;
+    case "int32":
+    case "int64":
+    case "double": return 0;
+    case "timestamp": return null;
+    case "enum": return field.enum?.names.get(0) ?? "";
+    default: return "";
+  }
+};
+
+const paramOf = (field: FieldFact, value: Json | undefined): Param => {
+  if (value === undefined || value === null) return emptyOf(field);
+  return typeof value === "object" ? JSON.stringify(value) : value;
+};
+
+/** The shape of a resource. `columns` are the table's, as the database has them. */
+export const shapeOf = (message: MessageFact, table: string, columns: ReadonlySet<string>): Shape => {
+  const fields = message.fields.filter((field) => columns.has(field.name));
+  const readers = fields.map((field) => ({ key: field.json, of: reader(field) }));
+  return {
+    message,
+    fields,
+    table: { name: table, columns: fields.map((field) => field.name) },
+    read(row, offset) {
+      const record: JsonObject = {};
+      for (let index = 0; index < readers.length; index++) {
+        const text = row[offset + index];
+        const each = readers[index];
+        if (text === null || text === undefined || !each) continue;
+        const value = each.of(text);
+        if (value !== undefined) record[each.key] = value;
+      }
+      return record;
+    },
+    write(record, only = fields) {
+      const values: Record<string, Param> = {};
+      for (const field of only) values[field.name] = paramOf(field, record[field.json]);
+      return values;
+    },
+  };
+};

@@ -1,0 +1,20 @@
+// Delete (AIP-135). A missing uid is NOT_FOUND everywhere (decisions: Access); a resource that others stand on stays.
+
+import { blocked, missing } from "#base/fault.ts";
+import { text } from "#base/json.ts";
+import { deleteBelow, deleteRow, holdsBelow, lockRow } from "#store";
+import type { Outcome, WriteContext } from "../context.ts";
+import type { Bound } from "../resource.ts";
+
+export const remove = (resource: Bound) => async ({ request, rows }: WriteContext): Promise<Outcome> => {
+  const uid = text(request, "uid");
+  const { table } = resource.shape;
+  const row = await lockRow(rows, table, uid);
+  if (!row) throw missing(resource.domain, resource.fact.short, uid);
+  const held: string[] = [];
+  for (const { table: below, description } of resource.blockedBy ?? []) if (await holdsBelow(rows, below, uid)) held.push(description);
+  if (held.length > 0) throw blocked("RESOURCE_NOT_EMPTY", "", held);
+  for (const { table: taken, column } of resource.takes ?? []) await deleteBelow(rows, taken, column, uid);
+  await deleteRow(rows, table, uid);
+  return { reply: {} };
+};

@@ -1,0 +1,96 @@
+// List (AIP-132, AIP-158; requirement: Conventions). Pages by cursor, skip, exact total, order, filters.
+
+import { invalid } from "#base/fault.ts";
+import { type Json, type JsonObject, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { countRows, listRows, needsSize, type Row, type Selection } from "#store";
+import type { Outcome, ReadContext } from "../context.ts";
+import { hydrate } from "../hydrate.ts";
+import { readOrder } from "../order.ts";
+import { type Position, queryOf, readPageToken, writePageToken } from "../page.ts";
+import type { Bound } from "../resource.ts";
+import { filtersOf, scopeOf } from "../select.ts";
+import { timestampOf } from "../shape.ts";
+
+const integer = (request: JsonObject, key: string): number => {
+  const value = request[key];
+  return typeof value === "number" ? value : 0;
+};
+
+/** requirement: Limits. 0 or none: 50; above 200: 200. */
+export const pageSizeOf = (request: JsonObject): number => {
+  const size = integer(request, "pageSize");
+  if (size < 0) throw invalid([{ field: "page_size", description: "must not be negative" }]);
+  return size === 0 ? limits.pageSizeDefault : Math.min(size, limits.pageSizeMax);
+};
+
+export const skipOf = (request: JsonObject): number => {
+  const skip = integer(request, "skip");
+  if (skip < 0) throw invalid([{ field: "skip", description: "must not be negative" }]);
+  if (skip > limits.skipMax) throw invalid([{ field: "skip", description: `must be at most ${limits.skipMax}; follow nextPageToken to go deeper` }]);
+  return skip;
+};
+
+/** The one repeated message field of a List's response: "repos". */
+const pluralOf = (context: ReadContext): string => context.method.output.fields.find((field) => field.shape === "list" && field.message)?.json ?? "";
+
+// How many rows a selection had when it was last counted. It only chooses between two ways to the same answer, so an
+// old figure costs time, never correctness.
+const sizes = new Map<string, number>();
+const sizesMax = 10_000;
+
+const sizeKey = (table: string, { branches, conditions }: Selection): string => JSON.stringify([table, branches, conditions]);
+
+const remember = (key: string, total: number): void => {
+  if (sizes.size >= sizesMax) sizes.clear();
+  sizes.set(key, total);
+};
+
+const cursorValue = (resource: Bound, row: Row, offset: number, column: string): string => {
+  const index = resource.shape.table.columns.indexOf(column);
+  const value = row[offset + index] ?? "";
+  return resource.shape.fields[index]?.kind === "timestamp" ? timestampOf(value) : value;
+};
+
+export const list = (resource: Bound) => async (context: ReadContext): Promise<Outcome> => {
+  const { request, method, house, caller, nowMs, rows } = context;
+  const limit = pageSizeOf(request);
+  const skip = skipOf(request);
+  const order = readOrder(resource.fact, text(request, "orderBy"), method.defaultOrder);
+  const token = text(request, "pageToken");
+  const query = queryOf(caller?.uid ?? "", method.name, request);
+  const position = token ? readPageToken(house.seal, query, token, nowMs) : undefined;
+  const after: Position | undefined = position === "expired" ? undefined : position;
+
+  const alsoVisible = (await resource.alsoVisible?.({ ...context, only: undefined })) ?? [];
+  const scope = scopeOf(resource, context.reach, alsoVisible, request, order.column === "name");
+  const selection: Selection = {
+    branches: scope.branches,
+    conditions: [...scope.conditions, ...filtersOf(method, resource, request)],
+    order,
+    after,
+    skip,
+    // One row more than shown tells whether there is a next page.
+    limit: limit + 1,
+    count: after === undefined,
+    size: after?.total,
+  };
+  const { table } = resource.shape;
+  const key = sizeKey(table.name, selection);
+  const counted = needsSize(selection) ? (sizes.get(key) ?? (await countRows(rows, table, selection))) : selection.size;
+  const page = await listRows(rows, table, { ...selection, size: counted });
+  const total = page.total ?? after?.total ?? 0;
+  if (after === undefined) remember(key, total);
+
+  const shown = page.rows.slice(0, limit);
+  const records = await hydrate(rows, resource, shown.map((row) => resource.shape.read(row, page.offset)));
+  const reply: Record<string, Json> = { [pluralOf(context)]: records };
+  const last = shown.at(-1);
+  if (page.rows.length > limit && last) {
+    const next: Position = { value: cursorValue(resource, last, page.offset, order.column), uid: last[page.offset] ?? "", total };
+    reply.nextPageToken = writePageToken(house.seal, query, next, nowMs);
+  }
+  reply.totalCount = String(total);
+  reply.skipped = skip;
+  return position === "expired" ? { reply, headers: { "gantry-page-restarted": "true" } } : { reply };
+};

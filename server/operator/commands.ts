@@ -1,0 +1,194 @@
+// What each command does, and how its help reads.
+
+import { operatorUid } from "#authz";
+import { Fault } from "#base/fault.ts";
+import { isObject, type JsonObject, text } from "#base/json.ts";
+import type { Log } from "#base/log.ts";
+import { isUid } from "#base/uid.ts";
+import { importRegistry } from "#feeds";
+import { readSettings } from "./config.ts";
+import { openHouse, type OpenHouse } from "./house.ts";
+import { startServer } from "./serve.ts";
+import { progressBar } from "./progress.ts";
+
+export interface Run {
+  readonly values: Readonly<Record<string, string | boolean | undefined>>;
+  readonly positionals: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly log: Log;
+  readonly out: NodeJS.WriteStream;
+  readonly err: NodeJS.WriteStream;
+}
+
+export interface Command {
+  readonly summary: string;
+  readonly usage: string;
+  readonly options: Readonly<Record<string, { readonly type: "string" | "boolean" }>>;
+  /** Returns the exit status. */
+  run(run: Run): Promise<number>;
+}
+
+const option = ({ values }: Run, name: string): string | undefined => {
+  const value = values[name];
+  return typeof value === "string" && value !== "" ? value : undefined;
+};
+
+/** Resolves when the process is asked to stop. A second signal ends it at once. */
+const stopSignal = (): Promise<string> =>
+  new Promise((resolve) => {
+    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+      process.once(signal, () => {
+        process.once(signal, () => process.exit(1));
+        resolve(signal);
+      });
+    }
+  });
+
+const serve: Command = {
+  summary: "run the server",
+  usage: `gantry serve
+
+  Runs the server until it is stopped. Settings come from the environment:
+
+    GANTRY_LISTEN           address and port (127.0.0.1:8080)
+    GANTRY_DATA             data directory (./gantry-data)
+    DATABASE_URL            a PostgreSQL to use instead of the embedded one
+    GANTRY_PUBLIC_URL       the address that clients use; also the issuer of tokens
+    GANTRY_TLS_CERT/_KEY    serve TLS
+    GANTRY_SERVICE_DOMAIN   the domain in error details (gantry.local)
+    GANTRY_EGRESS_ALLOW     private addresses that may be reached, as CIDRs
+
+  Example:  GANTRY_LISTEN=0.0.0.0:8080 GANTRY_PUBLIC_URL=https://gantry.example.com gantry serve
+`,
+  options: {},
+  async run({ environment, log, err }) {
+    const settings = readSettings(environment);
+    const server = await startServer(settings, { log, progress: (line) => err.write(`${line}\n`) });
+    const lines = [`Gantry serves ${settings.publicUrl}`];
+    if (server.firstOrganization) lines.push(`Made a first organization: ${server.firstOrganization}`);
+    lines.push("For a token to try it with, in another terminal:  npx gantry token");
+    err.write(`${lines.join("\n")}\n`);
+    await stopSignal();
+    err.write("Stopping: finishing what is in flight\n");
+    await server.close();
+    return 0;
+  },
+};
+
+const withHouse = async <T>({ environment, log, err }: Run, work: (open: OpenHouse) => Promise<T>): Promise<T> => {
+  const open = await openHouse({ settings: readSettings(environment), log, join: true, progress: (line) => err.write(`${line}\n`) });
+  try {
+    return await work(open);
+  } finally {
+    await open.close();
+  }
+};
+
+const token: Command = {
+  summary: "print a token for testing",
+  usage: `gantry token [--identity UID] [--audience AUDIENCE]
+
+  Prints a token, valid for one hour, and nothing else. Without --identity it is the operator's, who may do
+  everything. Works on the machine (or with the database) of the server, running or not.
+
+  Example:  curl -H "Authorization: Bearer $(gantry token)" http://127.0.0.1:8080/iam/v2/groups
+`,
+  options: { identity: { type: "string" }, audience: { type: "string" } },
+  async run(run) {
+    if (run.positionals.length > 0) throw new Fault("INVALID_ARGUMENT", "token takes no arguments besides --identity and --audience");
+    const identity = option(run, "identity");
+    if (identity !== undefined && !isUid(identity)) throw new Fault("INVALID_ARGUMENT", `--identity must be a uid, not ${JSON.stringify(identity)}`);
+    const audience = option(run, "audience");
+    const text = await withHouse(run, async ({ house, call }) => {
+      if (identity !== undefined) await call("chainguard.platform.iam.v2.IdentitiesService/GetIdentity", { uid: identity });
+      return house.authn.mint({ uid: identity ?? operatorUid, audience: [audience ?? house.publicUrl] });
+    });
+    run.out.write(`${text}\n`);
+    return 0;
+  },
+};
+
+/** decisions: Command line. The only organization, unless --group names another place. */
+const destination = async ({ call }: OpenHouse, given: string | undefined): Promise<string> => {
+  if (given !== undefined) {
+    if (!isUid(given)) throw new Fault("INVALID_ARGUMENT", `--group must be a uid, not ${JSON.stringify(given)}`);
+    const group: JsonObject = await call("chainguard.platform.iam.v2.GroupsService/GetGroup", { uid: given });
+    return text(group, "uid");
+  }
+  const { groups } = await call("chainguard.platform.iam.v2.GroupsService/ListGroups", { uidp: { inRoot: true }, pageSize: 2 });
+  const roots = Array.isArray(groups) ? groups.filter(isObject) : [];
+  const [only, other] = roots;
+  if (!only) throw new Fault("FAILED_PRECONDITION", "there is no organization yet; start the server once, or name a group with --group UID");
+  if (other) throw new Fault("FAILED_PRECONDITION", "there is more than one organization; name the group with --group UID");
+  return text(only, "uid");
+};
+
+const importCommand: Command = {
+  summary: "fill the server from files",
+  usage: `gantry import registry DIR… [--group UID]
+
+  Imports repos, tags and what is known of their images from a folder of JSON files, one per repo, into the group
+  (the only organization when none is named). A second run of the same files writes nothing.
+
+  Exit status: 0 all imported, 2 some files were refused (each is named with its line), 1 failed.
+
+  Example:  gantry import registry ./official-image-tags
+`,
+  options: { group: { type: "string" } },
+  async run(run) {
+    const [kind, ...sources] = run.positionals;
+    if (kind !== "registry") throw new Fault("INVALID_ARGUMENT", `cannot import ${JSON.stringify(kind ?? "")}; possible is: registry`);
+    if (sources.length === 0) throw new Fault("INVALID_ARGUMENT", "name at least one folder or file: gantry import registry DIR");
+    return withHouse(run, async (open) => {
+      const bar = progressBar(run.err);
+      const group = await destination(open, option(run, "group"));
+      const summary = await importRegistry(open.kernel, { group, sources, progress: bar.show });
+      bar.end();
+      for (const refusal of summary.refused) run.err.write(`refused ${refusal}\n`);
+      run.out.write(
+        `${summary.repos.seen} repos (${summary.repos.made} new), ${summary.tags.seen} tags (${summary.tags.made} new or moved), ` +
+          `${summary.manifests.seen} manifests (${summary.manifests.made} new), ${summary.refused.length} refused\n`,
+      );
+      return summary.refused.length > 0 ? 2 : 0;
+    });
+  },
+};
+
+const health: Command = {
+  summary: "ask the running server whether it is ready",
+  usage: `gantry health
+
+  Exit status 0 when the server answers that it is ready, 1 otherwise. For container health checks.
+`,
+  options: {},
+  async run({ environment, out }) {
+    const { publicUrl, host, port, tls } = readSettings(environment);
+    const open = host === "" || host === "0.0.0.0" || host === "::";
+    // Through the listener itself where there is no TLS; a certificate is for the public name.
+    const address = tls ? publicUrl : `http://${open ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host}:${port}`;
+    try {
+      const answer = await fetch(`${address}/readyz`, { signal: AbortSignal.timeout(5_000) });
+      out.write(answer.ok ? "ready\n" : `not ready: ${answer.status}\n`);
+      return answer.ok ? 0 : 1;
+    } catch (error) {
+      const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
+      out.write(`no answer from ${address}: ${cause}\n`);
+      return 1;
+    }
+  },
+};
+
+export const commands: Readonly<Record<string, Command>> = { serve, token, import: importCommand, health };
+
+/** The help of one command, or the list of all. */
+export const help = (name: string | undefined): string => {
+  const command = name === undefined ? undefined : commands[name];
+  if (command) return command.usage;
+  const lines = Object.entries(commands).map(([each, { summary }]) => `  ${each.padEnd(10)}${summary}`);
+  return `gantry: a self-hosted server for the Platform API v2
+
+${lines.join("\n")}
+
+gantry help COMMAND tells more; gantry --version says which one this is.
+`;
+};

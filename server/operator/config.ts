@@ -1,0 +1,102 @@
+// The environment as typed settings. Every setting has a default that works; a wrong value stops the start with one
+// line that names the variable (decisions: Command line).
+
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { Fault } from "#base/fault.ts";
+
+export interface Settings {
+  readonly host: string;
+  readonly port: number;
+  readonly dataDirectory: string;
+  readonly databaseUrl: string | undefined;
+  readonly publicUrl: string;
+  readonly serviceDomain: string;
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  readonly egressAllow: string;
+  readonly secretKeyFile: string | undefined;
+  readonly audiences: readonly string[];
+  readonly corsOrigins: readonly string[];
+  readonly openOrganizations: boolean;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const wrong = (variable: string, reason: string): Fault => new Fault("FAILED_PRECONDITION", `${variable} ${reason}`);
+
+const list = (value: string | undefined): string[] => (value ?? "").split(",").map((entry) => entry.trim()).filter((entry) => entry !== "");
+
+const readListen = (value: string): { host: string; port: number } => {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:]*)):(\d{1,5})$/.exec(value);
+  const port = Number(match?.[3]);
+  if (!match || port > 65535) throw wrong("GANTRY_LISTEN", `must be HOST:PORT, such as 127.0.0.1:8080 or [::]:8080, not ${JSON.stringify(value)}`);
+  return { host: match[1] ?? match[2] ?? "", port };
+};
+
+const readUrl = (variable: string, value: string): string => {
+  const url = URL.parse(value);
+  if (!url || !["http:", "https:"].includes(url.protocol) || url.search || url.hash || url.username || url.password) {
+    throw wrong(variable, `must be an http or https address without user, query and fragment, not ${JSON.stringify(value)}`);
+  }
+  return value;
+};
+
+const readFlag = (variable: string, value: string | undefined): boolean => {
+  if (value === undefined || value === "" || value === "false" || value === "0") return false;
+  if (value === "true" || value === "1") return true;
+  throw wrong(variable, `must be true or false, not ${JSON.stringify(value)}`);
+};
+
+const readFile = (variable: string, path: string): string => {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw wrong(variable, `names a file that cannot be read: ${error instanceof Error ? error.message : path}`);
+  }
+};
+
+const readDomain = (value: string): string => {
+  if (!/^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/.test(value)) throw wrong("GANTRY_SERVICE_DOMAIN", `must be a domain name such as example.com, not ${JSON.stringify(value)}`);
+  return value;
+};
+
+const readOrigin = (value: string): string => {
+  const url = URL.parse(value);
+  if (!url || url.origin !== value) throw wrong("GANTRY_CORS_ORIGINS", `must hold origins such as https://console.example.com, not ${JSON.stringify(value)}`);
+  return value;
+};
+
+/** An address that a client on this machine can open: a listener on all addresses is reached by name. */
+const addressOf = (host: string, port: number, secure: boolean): string => {
+  const open = host === "" || host === "0.0.0.0" || host === "::";
+  const name = open ? "localhost" : host.includes(":") ? `[${host}]` : host;
+  return `${secure ? "https" : "http"}://${name}:${port}`;
+};
+
+/** Reads every GANTRY_ variable and DATABASE_URL. Throws a Fault of one line. */
+export const readSettings = (environment: Environment): Settings => {
+  const given = (name: string): string | undefined => environment[name] || undefined;
+  const { host, port } = readListen(given("GANTRY_LISTEN") ?? "127.0.0.1:8080");
+  const [cert, key] = [given("GANTRY_TLS_CERT"), given("GANTRY_TLS_KEY")];
+  if ((cert === undefined) !== (key === undefined)) throw wrong(cert ? "GANTRY_TLS_KEY" : "GANTRY_TLS_CERT", "is missing: TLS needs both the certificate and its key");
+  const publicUrl = given("GANTRY_PUBLIC_URL");
+  const secretKeyFile = given("GANTRY_SECRET_KEY_FILE");
+  const databaseUrl = given("DATABASE_URL");
+  if (databaseUrl && !secretKeyFile) {
+    throw wrong("GANTRY_SECRET_KEY_FILE", "is missing: with DATABASE_URL every server must be given the same key (make one with: openssl rand -base64 32)");
+  }
+  return {
+    host,
+    port,
+    dataDirectory: resolve(given("GANTRY_DATA") ?? "./gantry-data"),
+    databaseUrl,
+    publicUrl: publicUrl ? readUrl("GANTRY_PUBLIC_URL", publicUrl) : addressOf(host, port, cert !== undefined),
+    serviceDomain: readDomain(given("GANTRY_SERVICE_DOMAIN") ?? "gantry.local"),
+    tls: cert && key ? { cert: readFile("GANTRY_TLS_CERT", cert), key: readFile("GANTRY_TLS_KEY", key) } : undefined,
+    egressAllow: given("GANTRY_EGRESS_ALLOW") ?? "",
+    secretKeyFile,
+    audiences: list(given("GANTRY_AUDIENCES")),
+    corsOrigins: list(given("GANTRY_CORS_ORIGINS")).map(readOrigin),
+    openOrganizations: readFlag("GANTRY_OPEN_ORGANIZATIONS", given("GANTRY_OPEN_ORGANIZATIONS")),
+  };
+};

@@ -1,0 +1,89 @@
+// Puts the rooms together: store, vault, issuer, kernel. A server adds doors (serve.ts); a command works in it
+// directly, beside a running server or without one.
+
+import { openAuthn } from "#authn";
+import { operatorUid, writeBuiltIns } from "#authz";
+import type { Log } from "#base/log.ts";
+import { type Clock, systemClock, timestamp } from "#base/time.ts";
+import { capabilities } from "#contract/capabilities.ts";
+import { methodByName } from "#contract/catalog.ts";
+import type { JsonObject } from "#base/json.ts";
+import { type House, type Kernel, makeServe, openKernel, type Serve } from "#kernel";
+import { resources } from "#resources";
+import { openStore, openVault } from "#store";
+import type { Settings } from "./config.ts";
+
+export interface OpenHouse {
+  readonly house: House;
+  readonly kernel: Kernel;
+  readonly serve: Serve;
+  /** Makes a call as the operator, the same way as any other call. */
+  call(method: string, request: JsonObject, options?: { readonly idempotencyKey?: string }): Promise<JsonObject>;
+  close(): Promise<void>;
+}
+
+export interface HouseOptions {
+  readonly settings: Settings;
+  readonly log: Log;
+  readonly clock?: Clock;
+  readonly progress?: (line: string) => void;
+  /** Beside a running server: share its embedded database. */
+  readonly join?: boolean;
+}
+
+const commandTokenMs = 10 * 60 * 1000;
+
+export const openHouse = async ({ settings, log, clock = systemClock, progress, join = false }: HouseOptions): Promise<OpenHouse> => {
+  const store = await openStore({ databaseUrl: settings.databaseUrl, dataDirectory: settings.dataDirectory, log, progress, join });
+  try {
+    const vault = await openVault({ file: settings.secretKeyFile, dataDirectory: settings.dataDirectory, required: settings.databaseUrl !== undefined });
+    await store.write((rows) => writeBuiltIns(rows, timestamp(clock())));
+    const authn = await openAuthn({
+      store, vault, clock, log,
+      issuer: settings.publicUrl,
+      audiences: settings.audiences,
+      egressAllow: settings.egressAllow,
+      knownCapabilities: new Set(capabilities.map(({ name }) => name)),
+    });
+    const house: House = {
+      store, authn, clock, log,
+      seal: vault,
+      publicUrl: settings.publicUrl,
+      openOrganizations: settings.openOrganizations,
+      plainIssuers: settings.egressAllow !== "",
+    };
+    const kernel = await openKernel(house, resources);
+    const serve = makeServe(kernel);
+    let token = { text: "", untilMs: 0 };
+    const authorization = async (): Promise<string> => {
+      if (token.untilMs - clock() < commandTokenMs / 2) {
+        const text = await authn.mint({ uid: operatorUid, audience: [settings.publicUrl], lifetimeMs: commandTokenMs });
+        token = { text, untilMs: clock() + commandTokenMs };
+      }
+      return `Bearer ${token.text}`;
+    };
+    return {
+      house,
+      kernel,
+      serve,
+      async call(name, request, options = {}) {
+        const method = methodByName(name);
+        if (!method) throw new Error(`no operation ${name}`);
+        const { message } = await serve({
+          method, request, problems: [], bodyPaths: undefined,
+          authorization: await authorization(),
+          identity: undefined, idempotencyKey: options.idempotencyKey, validateOnly: false, ifMatch: undefined, ifNoneMatch: undefined,
+          requestId: crypto.randomUUID(),
+        });
+        return message;
+      },
+      async close() {
+        await authn.close();
+        await store.close();
+      },
+    };
+  } catch (thrown) {
+    await store.close();
+    throw thrown;
+  }
+};

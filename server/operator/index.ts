@@ -1,0 +1,6 @@
+// The face of the room: what a person does who owns the machine.
+
+export { type Command, commands, help } from "./commands.ts";
+export { readSettings, type Settings } from "./config.ts";
+export { openHouse, type OpenHouse } from "./house.ts";
+export { type Server, startServer, version } from "./serve.ts";

@@ -1,0 +1,65 @@
+// `gantry serve`: the whole server, and what a person is told at its start.
+
+import { readFileSync } from "node:fs";
+import type { Log } from "#base/log.ts";
+import { text } from "#base/json.ts";
+import type { Clock } from "#base/time.ts";
+import { type Doors, openDoors } from "#transport";
+import type { Settings } from "./config.ts";
+import { openHouse, type OpenHouse } from "./house.ts";
+
+export const version: string = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")).version;
+
+export interface Server {
+  readonly open: OpenHouse;
+  readonly doors: Doors;
+  /** The organization made at the very first start; undefined at every later one. */
+  readonly firstOrganization: string | undefined;
+  /** Finishes what is in flight, then stops the store. */
+  close(): Promise<void>;
+}
+
+const listRoots = { name: "chainguard.platform.iam.v2.GroupsService/ListGroups", request: { uidp: { inRoot: true }, pageSize: 1 } };
+
+/** An empty store gets its first organization, once, also when several servers start at the same time. */
+const makeFirstOrganization = async ({ call }: OpenHouse): Promise<string | undefined> => {
+  const { totalCount } = await call(listRoots.name, listRoots.request);
+  if (totalCount !== "0") return undefined;
+  const made = await call("chainguard.platform.iam.v2.GroupsService/CreateGroup", { group: { name: "first organization" } }, { idempotencyKey: "first organization" });
+  return text(made, "uid");
+};
+
+export const startServer = async (settings: Settings, options: { readonly log: Log; readonly clock?: Clock; readonly progress?: (line: string) => void }): Promise<Server> => {
+  const open = await openHouse({ settings, ...options });
+  try {
+    const firstOrganization = await makeFirstOrganization(open);
+    const { authn, store } = open.house;
+    const doors = await openDoors(
+      {
+        host: settings.host,
+        port: settings.port,
+        ...(settings.tls ? { tls: settings.tls } : {}),
+        serviceDomain: settings.serviceDomain,
+        publicUrl: settings.publicUrl,
+        corsOrigins: settings.corsOrigins,
+        log: options.log,
+        version,
+      },
+      {
+        serve: open.serve,
+        issuer: { discovery: authn.discovery, keys: authn.keys, exchangeToken: authn.exchangeForm },
+        ready: async () => (await store.read.query("select 1")).length === 1,
+      },
+    );
+    return {
+      open, doors, firstOrganization,
+      async close() {
+        await doors.close();
+        await open.close();
+      },
+    };
+  } catch (thrown) {
+    await open.close();
+    throw thrown;
+  }
+};

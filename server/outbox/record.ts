@@ -1,0 +1,45 @@
+// Appends an event to the outbox in the transaction of the change: told if and only if done. Delivery is a separate
+// loop over these rows.
+
+import { randomUUID } from "node:crypto";
+import type { JsonObject } from "#base/json.ts";
+import type { Write } from "#store";
+
+/** What happened, in the terms of CloudEvents (shared facts: events). */
+export interface Occurrence {
+  readonly type: string;
+  readonly source: string;
+  readonly subject: string;
+  /** The group whose subscriptions hear it; "/" above the roots, "" for none. */
+  readonly group: string;
+  readonly audience: "customer" | "internal";
+  readonly extensions: Readonly<Record<string, string>>;
+  /** Who did it: {subject, act}; undefined where nobody was signed in. */
+  readonly actor: JsonObject | undefined;
+  /** Full name of the message that `body` is. */
+  readonly bodyType: string;
+  readonly body: JsonObject;
+  readonly requestId: string;
+  readonly time: string;
+}
+
+export const record = async (rows: Write, occurrence: Occurrence): Promise<void> => {
+  await rows.query(
+    `insert into outbox (event_id, type, source, subject, group_uid, audience, extensions, actor, body_type, body, request_id, create_time)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+    [
+      randomUUID(),
+      occurrence.type,
+      occurrence.source,
+      occurrence.subject,
+      occurrence.group,
+      occurrence.audience,
+      JSON.stringify(occurrence.extensions),
+      occurrence.actor ? JSON.stringify(occurrence.actor) : null,
+      occurrence.bodyType,
+      JSON.stringify(occurrence.body),
+      occurrence.requestId,
+      occurrence.time,
+    ],
+  );
+};

@@ -1,0 +1,119 @@
+// An identity: a person (root-level uid, made by signing in), or something that a token of another issuer may act as.
+
+import { IdentitiesService, IdentitySchema } from "#contract/gen/chainguard/platform/iam/v2/identities_pb.js";
+import { loadRights } from "#authz";
+import { type Violation } from "#base/fault.ts";
+import { isObject, type JsonObject, part, text, texts } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { compilePattern } from "#base/pattern.ts";
+import { timestamp } from "#base/time.ts";
+import { type Look, type Outcome, type ReadContext, resource, type RuleContext } from "#kernel";
+import { findBoundHumans } from "#store";
+
+const relationships = ["claimMatch", "staticKeys", "awsIdentity", "servicePrincipal"] as const;
+
+const urlViolation = (field: string, value: string, plainAllowed: boolean): Violation[] => {
+  const url = URL.parse(value);
+  const scheme = url?.protocol === "https:" || (plainAllowed && url?.protocol === "http:") || value === "accounts.google.com";
+  if (value === "accounts.google.com") return [];
+  if (!url || !scheme) return [{ field, description: "must be an https URL" }];
+  // Attack 17: an issuer that only looks like another one.
+  if (url.username || url.password || url.search || url.hash) return [{ field, description: "must be a URL without user, query and fragment" }];
+  return [];
+};
+
+const patternViolation = (field: string, pattern: string): Violation[] =>
+  pattern === "" || compilePattern(pattern) ? [] : [{ field, description: "is not a valid RE2 pattern" }];
+
+const claimMatchViolations = (match: JsonObject, plainAllowed: boolean): Violation[] => {
+  const out: Violation[] = [];
+  for (const [name, pattern] of [["issuer", "issuerPattern"], ["subject", "subjectPattern"]] as const) {
+    if (!text(match, name) && !text(match, pattern)) out.push({ field: `claimMatch.${name}`, description: `${name} or ${pattern} is required` });
+  }
+  if (text(match, "issuer")) out.push(...urlViolation("claimMatch.issuer", text(match, "issuer"), plainAllowed));
+  for (const name of ["issuerPattern", "subjectPattern", "audiencePattern"]) out.push(...patternViolation(`claimMatch.${name}`, text(match, name)));
+  for (const [claim, pattern] of Object.entries(part(match, "claimPatterns"))) {
+    out.push(...patternViolation(`claimMatch.claimPatterns[${JSON.stringify(claim)}]`, String(pattern)));
+  }
+  return out;
+};
+
+const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "k"];
+
+const keysViolation = (json: string): string | undefined => {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(json);
+  } catch {
+    return 'must be a JWKS: {"keys": [...]}';
+  }
+  const keys = typeof parsed === "object" && parsed !== null && "keys" in parsed ? parsed.keys : undefined;
+  if (!Array.isArray(keys) || keys.length === 0) return 'must be a JWKS with at least one key: {"keys": [...]}';
+  for (const key of keys) {
+    if (typeof key !== "object" || key === null || !["RSA", "EC", "OKP"].includes(String(Reflect.get(key, "kty")))) return "must hold public keys of type RSA, EC or OKP";
+    if (privateMembers.some((member) => Object.hasOwn(key, member))) return "must hold public keys only; a private key does not belong here";
+  }
+  return undefined;
+};
+
+const staticKeysViolations = (keys: JsonObject, nowMs: number): Violation[] => {
+  const out: Violation[] = [];
+  const problem = keysViolation(text(keys, "issuerKeys"));
+  if (problem) out.push({ field: "staticKeys.issuerKeys", description: problem });
+  if (texts(keys, "audiences").length > 1) out.push({ field: "staticKeys.audiences", description: "must have at most one entry" });
+  // resources: Identities. 365 days at most, and when nothing is said.
+  const latest = nowMs + limits.staticKeysLifetimeMs;
+  const wanted = text(keys, "expirationTime");
+  if (!wanted) keys.expirationTime = timestamp(latest);
+  else if (Date.parse(wanted) <= nowMs) out.push({ field: "staticKeys.expirationTime", description: "must be in the future" });
+  else if (Date.parse(wanted) > latest) out.push({ field: "staticKeys.expirationTime", description: "must be within 365 days" });
+  return out;
+};
+
+const awsViolations = (aws: JsonObject): Violation[] =>
+  [["arn", "arnPattern"], ["userId", "userIdPattern"]].flatMap(([name = "", pattern = ""]) => [
+    ...(text(aws, name) || text(aws, pattern) ? [] : [{ field: `awsIdentity.${name}`, description: `${name} or ${pattern} is required` }]),
+    ...patternViolation(`awsIdentity.${pattern}`, text(aws, pattern)),
+  ]);
+
+const relationshipViolations = (draft: JsonObject, context: RuleContext): Violation[] => {
+  const given = relationships.filter((name) => draft[name] !== undefined && draft[name] !== "SERVICE_PRINCIPAL_UNSPECIFIED");
+  if (given.length !== 1) return [{ field: given[1] ?? "claimMatch", description: `exactly one of ${relationships.join(", ")} is needed` }];
+  const [kind] = given;
+  const value = kind === undefined ? undefined : draft[kind];
+  if (!isObject(value)) return [];
+  if (kind === "claimMatch") return claimMatchViolations(value, context.house.plainIssuers);
+  if (kind === "staticKeys") return staticKeysViolations(value, context.nowMs);
+  return awsViolations(value);
+};
+
+const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
+  const { before, rows, nowMs } = context;
+  if (!before) draft.lastSeenTime = timestamp(nowMs);
+  const human = text(draft, "uid").length === 40;
+  const violations = human ? [] : relationshipViolations(draft, context);
+  if (violations.length > 0 || !before) return violations;
+  if (human) return relationships.some((name) => draft[name] !== undefined) ? [{ field: "claimMatch", description: "a person signs in and cannot be assumed" }] : [];
+  const changed = relationships.some((name) => JSON.stringify(draft[name]) !== JSON.stringify(before[name]));
+  // decisions: Access. Whoever decides who may act as this identity hands out all that it may do.
+  const rights = changed ? await loadRights(rows, text(draft, "uid")) : undefined;
+  for (const grant of rights?.grants ?? []) context.require(grant.capabilities, grant.place);
+  return [];
+};
+
+/** decisions: Access. A person is visible to itself, and to whoever may list identities where it is bound. */
+const alsoVisible = ({ rights, rows, reach, only }: Look): Promise<string[]> => findBoundHumans(rows, reach, rights.uid, only);
+
+const lookupIdentity = async ({ house, request }: ReadContext): Promise<Outcome> => ({
+  reply: { uid: house.authn.humanUid(text(request, "issuer"), text(request, "subject")) },
+});
+
+export const identity = resource({
+  service: IdentitiesService,
+  message: IdentitySchema,
+  table: "identities",
+  rules,
+  alsoVisible,
+  takes: [{ table: "role_bindings", column: "identity_uid" }],
+  methods: { LookupIdentity: { reads: lookupIdentity } },
+});

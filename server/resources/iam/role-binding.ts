@@ -1,0 +1,89 @@
+// A role binding lets one identity play one role in one group and everywhere below it.
+
+import { RoleBindingSchema, RoleBindingsService } from "#contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js";
+import { builtInRoleUids } from "#authz";
+import { Fault, invalid, type Violation } from "#base/fault.ts";
+import { isObject, type JsonObject, part, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { covers, isRoot, parentOf } from "#base/uid.ts";
+import { capabilityBySymbol } from "#contract/capabilities.ts";
+import { holdParent, insert, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
+import { lockRow } from "#store";
+
+// A binding may reach down from where the identity lives, never sideways or up: otherwise a subgroup's identity could
+// be let into the root group's registry (requirement: Authentication 4). People live above all groups, and may be
+// bound before they first sign in.
+const identityViolation = async (identity: string, { parent, rows }: RuleContext): Promise<string | undefined> => {
+  if (identity === "") return "identityUid is required";
+  if (isRoot(identity)) return undefined;
+  if (!covers(parentOf(identity), parent)) return "must belong to this group or to one above it";
+  return (await lockRow(rows, { name: "identities", columns: ["uid"] }, identity, "key share")) ? undefined : "does not exist";
+};
+
+const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
+  const { parent, rows, require } = context;
+  const violations: Violation[] = [];
+  const problem = await identityViolation(text(draft, "identityUid"), context);
+  if (problem) violations.push({ field: "identityUid", description: problem });
+  const role = text(draft, "roleUid");
+  if (role === "") violations.push({ field: "roleUid", description: "roleUid is required" });
+  if (violations.length > 0) return violations;
+  const visible = builtInRoleUids.includes(role) || (!isRoot(role) && covers(parentOf(role), parent));
+  const row = visible ? await lockRow(rows, { name: "roles", columns: ["capabilities"] }, role, "key share") : undefined;
+  if (!row) return [{ field: "roleUid", description: "must be a built-in role, or one of this group or of one above it" }];
+  const symbols: unknown = JSON.parse(row[0] ?? "[]");
+  // decisions: Access. Nobody grants what they do not hold.
+  const names = Array.isArray(symbols) ? symbols.flatMap((symbol) => capabilityBySymbol(String(symbol))?.name ?? []) : [];
+  require(names, parent);
+  return [];
+};
+
+// AIP-233: all or nothing, in the order of the requests.
+const batchCreate = async (context: WriteContext): Promise<Outcome> => {
+  const found = context.resources.get(RoleBindingSchema.typeName);
+  if (!found) throw new Error("role bindings have no table");
+  const parent = text(context.request, "parent");
+  const shared = text(context.request, "roleUid");
+  const requests = Array.isArray(context.request.requests) ? context.request.requests.filter(isObject) : [];
+  if (requests.length > limits.batchMax) throw invalid([{ field: "requests", description: `must have at most ${limits.batchMax} entries` }]);
+  const violations: Violation[] = [];
+  const bodies = requests.map((request, index) => {
+    const at = `requests[${index}]`;
+    const binding = part(request, "roleBinding");
+    // Attack 4: only the first item of a batch is checked.
+    if (text(request, "parent") !== "" && text(request, "parent") !== parent) violations.push({ field: `${at}.parent`, description: "differs from the batch's parent" });
+    const role = text(binding, "roleUid");
+    if (shared !== "" && role !== "" && role !== shared) violations.push({ field: `${at}.roleBinding.roleUid`, description: "differs from the batch's roleUid" });
+    return { identityUid: text(binding, "identityUid"), roleUid: role || shared };
+  });
+  if (violations.length > 0) throw invalid(violations);
+  await holdParent(context, found, parent);
+  const made: JsonObject[] = [];
+  for (const [index, body] of bodies.entries()) made.push(await named(`requests[${index}].roleBinding`, insert(context, found, parent, body)));
+  return { reply: { roleBindings: made } };
+};
+
+/** The same refusal with its fields named inside the batch. */
+const named = async (prefix: string, made: Promise<JsonObject>): Promise<JsonObject> => {
+  try {
+    return await made;
+  } catch (thrown) {
+    const detail = thrown instanceof Fault ? thrown.details.find((each) => each.kind === "fields") : undefined;
+    if (!detail) throw thrown;
+    throw invalid(detail.violations.map(({ field, description }) => ({ field: `${prefix}.${field}`, description })));
+  }
+};
+
+export const roleBinding = resource({
+  service: RoleBindingsService,
+  message: RoleBindingSchema,
+  table: "role_bindings",
+  rules,
+  // The reader wants names, not uids.
+  hydrate: {
+    identity: { by: "identityUid", table: "identities" },
+    group: { by: "parent", table: "groups" },
+    role: { by: "roleUid", table: "roles" },
+  },
+  methods: { BatchCreateRoleBindings: { writes: batchCreate } },
+});

@@ -1,0 +1,53 @@
+// A role: a named set of capabilities. Built-in ones have no parent and cannot be changed; custom ones belong to a group.
+
+import { RoleSchema, RolesService } from "#contract/gen/chainguard/platform/iam/v2/roles_pb.js";
+import { builtInRoleUids } from "#authz";
+import { blocked, type Violation } from "#base/fault.ts";
+import { type JsonObject, text, texts } from "#base/json.ts";
+import { isRoot } from "#base/uid.ts";
+import { capabilityBySymbol, inOrder } from "#contract/capabilities.ts";
+import { type Look, type Outcome, remove, resource, type RuleContext, type WriteContext } from "#kernel";
+import { isReferenced, lockRow } from "#store";
+
+const managed = (uid: string) => blocked("MANAGED_ROLE", uid, ["built-in roles cannot be changed or deleted"]);
+
+const rules = (draft: JsonObject, { before, parent, require }: RuleContext): Violation[] => {
+  if (before && isRoot(text(before, "uid"))) throw managed(text(before, "uid"));
+  const symbols = texts(draft, "capabilities");
+  if (symbols.length === 0) return [{ field: "capabilities", description: "at least one capability is required" }];
+  const facts = symbols.map(capabilityBySymbol);
+  const unknown = symbols.find((_, index) => facts[index] === undefined);
+  if (unknown !== undefined) return [{ field: "capabilities", description: `${unknown} cannot be granted` }];
+  const internal = facts.find((fact) => fact?.internalOnly);
+  if (internal && !symbols.includes("CAP_INTERNAL")) {
+    return [{ field: "capabilities", description: `${internal.symbol} needs CAP_INTERNAL in the same role` }];
+  }
+  draft.capabilities = inOrder(symbols);
+  // decisions: Access. Nobody grants what they do not hold.
+  if (JSON.stringify(before?.capabilities) !== JSON.stringify(draft.capabilities)) {
+    require(facts.flatMap((fact) => (fact ? [fact.name] : [])), parent);
+  }
+  return [];
+};
+
+const alsoVisible = async ({ only }: Look): Promise<readonly string[]> => (only === undefined ? builtInRoleUids : builtInRoleUids.filter((uid) => uid === only));
+
+const deleteRole = async (context: WriteContext): Promise<Outcome> => {
+  const found = context.resources.get(RoleSchema.typeName);
+  if (!found) throw new Error("roles have no table");
+  const uid = text(context.request, "uid");
+  if (builtInRoleUids.includes(uid)) throw managed(uid);
+  // A binding being made holds the role's row (role-binding.ts), so after the lock the answer stands.
+  await lockRow(context.rows, found.shape.table, uid);
+  if (await isReferenced(context.rows, "role_bindings", "role_uid", uid)) throw blocked("RESOURCE_IN_USE", uid, ["cannot delete role that is bound to identities"]);
+  return remove(found)(context);
+};
+
+export const role = resource({
+  service: RolesService,
+  message: RoleSchema,
+  table: "roles",
+  rules,
+  alsoVisible,
+  methods: { DeleteRole: { writes: deleteRole } },
+});

@@ -1,0 +1,90 @@
+// A repo: a named place for tags in a group, with a readme.
+
+import { RepoSchema, ReposService } from "#contract/gen/chainguard/platform/registry/v2/repos_pb.js";
+import { invalid, missing, type Violation } from "#base/fault.ts";
+import { type JsonObject, part, text } from "#base/json.ts";
+import { timestamp } from "#base/time.ts";
+import { isUid } from "#base/uid.ts";
+import { type Outcome, type ReadContext, resource, type RuleContext, type WriteContext } from "#kernel";
+import { findRow, lockRow, updateRow } from "#store";
+import { unsafeHtml } from "./readme/safe-html.ts";
+
+/** What the catalogue says of a repo; customers read it (resources: Repos). */
+const catalogFields = ["catalogTier", "bundles", "aliases", "activeTags"] as const;
+const syncLifetimeMs = 14 * 24 * 60 * 60 * 1000;
+const fileName = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
+
+const overlayViolations = (overlay: JsonObject): Violation[] => {
+  const out: Violation[] = [];
+  const reserved = (field: string, prefixes: readonly string[]): void => {
+    for (const key of Object.keys(part(overlay, field))) {
+      const prefix = prefixes.find((each) => key.startsWith(each));
+      if (prefix) out.push({ field: `customOverlay.${field}[${JSON.stringify(key)}]`, description: `keys that begin with ${prefix} are reserved` });
+    }
+  };
+  reserved("environment", ["CHAINGUARD_"]);
+  reserved("annotations", ["dev.chainguard.", "org.opencontainers."]);
+  const keyring = part(overlay, "contents").runtimeKeyring;
+  for (const [index, entry] of (Array.isArray(keyring) ? keyring : []).entries()) {
+    const name = typeof entry === "object" && entry !== null && !Array.isArray(entry) ? text(entry, "name") : "";
+    if (!fileName.test(name)) out.push({ field: `customOverlay.contents.runtimeKeyring[${index}].name`, description: "must be a plain file name" });
+  }
+  return out;
+};
+
+const syncViolations = async (sync: JsonObject, { rows, require, nowMs }: RuleContext): Promise<Violation[]> => {
+  const source = text(sync, "source");
+  const violation = [{ field: "sync_config.source", description: "must be the uid of a repo that you may read" }];
+  if (!isUid(source)) return violation;
+  require(["repo.list"], source);
+  if (!(await findRow(rows, { name: "repos", columns: ["uid"] }, source))) return violation;
+  sync.expirationTime ??= timestamp(nowMs + syncLifetimeMs);
+  return [];
+};
+
+const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
+  const { before } = context;
+  const place = before ? text(draft, "uid") : context.parent;
+  if (catalogFields.some((field) => JSON.stringify(draft[field]) !== JSON.stringify(before?.[field]))) {
+    context.require(["repo.internal.admin"], place);
+  }
+  const sync = draft.sync_config === undefined ? undefined : part(draft, "sync_config");
+  const changed = JSON.stringify(draft.sync_config) !== JSON.stringify(before?.sync_config);
+  return [...(sync && changed ? await syncViolations(sync, context) : []), ...overlayViolations(part(draft, "customOverlay"))];
+};
+
+const readmeTable = { name: "repos", columns: ["uid", "readme"] };
+
+const readmeOf = (uid: string, content: string | null | undefined): JsonObject => (content ? { uid, content } : { uid });
+
+const getReadme = async ({ request, rows }: ReadContext): Promise<Outcome> => {
+  const uid = text(request, "uid");
+  const found = await findRow(rows, readmeTable, uid);
+  if (!found) throw missing("registry", "Repo", uid);
+  return { reply: readmeOf(uid, found.row[found.offset + 1]) };
+};
+
+const updateReadme = async ({ request, rows, call }: WriteContext): Promise<Outcome> => {
+  const body = part(request, "repoReadme");
+  const uid = text(body, "uid");
+  const mask = text(request, "updateMask").split(",").filter((path) => path !== "");
+  const unknown = mask.find((path) => path !== "content" && path !== "*");
+  if (unknown !== undefined) throw invalid([{ field: "update_mask", description: `${JSON.stringify(unknown)} is not a field of RepoReadme that can be changed` }]);
+  const content = text(body, "content");
+  if (unsafeHtml(content)) throw invalid([{ field: "content", description: "readme contained unsafe html content" }]);
+  const row = await lockRow(rows, readmeTable, uid);
+  if (!row) throw missing("registry", "Repo", uid);
+  const named = mask.length > 0 || (call.bodyPaths ? call.bodyPaths.includes("content") : content !== "");
+  if (!named || row[1] === content) return { reply: readmeOf(uid, row[1]), unchanged: true };
+  await updateRow(rows, readmeTable, uid, { readme: content });
+  return { reply: readmeOf(uid, content) };
+};
+
+export const repo = resource({
+  service: ReposService,
+  message: RepoSchema,
+  table: "repos",
+  rules,
+  takes: [{ table: "tags", column: "uid" }, { table: "manifests", column: "repo_uid" }],
+  methods: { GetRepoReadme: { reads: getReadme }, UpdateRepoReadme: { writes: updateReadme } },
+});

@@ -1,0 +1,362 @@
+// The embedded server's life, with real processes: every test starts its own in a directory of its own.
+
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { chmodSync, chownSync, cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, statSync, unlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Fault } from "#base/fault.ts";
+import { silent } from "#base/log.ts";
+import { openStore, type Store } from "#store";
+import { binariesIn, installedBinaries } from "./binaries.ts";
+import { startEmbedded } from "./embedded.ts";
+
+const isRoot = process.getuid?.() === 0;
+/** The user that plays the ordinary one, when we are root. */
+const nobody = { uid: 65534, gid: 65534 };
+const nobodyRuns = isRoot && spawnSync(process.execPath, ["--version"], { ...nobody, cwd: "/" }).status === 0;
+
+const temporary = (t: TestContext): string => {
+  const directory = mkdtempSync(join(tmpdir(), "gantry-store-"));
+  chmodSync(directory, 0o755);
+  t.after(() => {
+    const place = existsSync(join(directory, "data")) && placeOf(join(directory, "data"));
+    rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
+    if (place) rmSync(place, { recursive: true, force: true });
+  });
+  return directory;
+};
+
+/** Where under /var/lib/gantry the data lies, if it does. */
+const placeOf = (data: string): string | undefined => {
+  const link = join(data, "postgres");
+  return lstatSync(link, { throwIfNoEntry: false })?.isSymbolicLink() ? dirname(readlinkSync(link)) : undefined;
+};
+
+const open = (dataDirectory: string, more: { join?: boolean; progress?: (line: string) => void } = {}): Promise<Store> =>
+  openStore({ dataDirectory, log: silent, ...more });
+
+const remember = (store: Store, text: string): Promise<void> =>
+  store.write(async (rows) => {
+    await rows.query("insert into access_versions (root) values ($1)", [text]);
+  });
+
+const remembered = async (store: Store): Promise<unknown[]> =>
+  (await store.read.query("select root from access_versions order by root")).map(([root]) => root);
+
+const postmaster = (data: string): number => Number.parseInt(readFileSync(join(data, "postgres", "postmaster.pid"), "utf8"), 10);
+
+const refusedWith = (pattern: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof Fault, String(error));
+  assert.match(error.message, pattern);
+  assert.doesNotMatch(error.message, /\n/);
+  return true;
+};
+
+const until = async (condition: () => boolean | Promise<boolean>): Promise<void> => {
+  for (const end = Date.now() + 10_000; !(await condition()); await sleep(10)) {
+    assert.ok(Date.now() < end, "the awaited did not come about");
+  }
+};
+
+const program = `
+  import { openStore } from "#store";
+  try {
+    const store = await openStore({ dataDirectory: process.env.DATA, log: () => {}, join: process.env.JOIN === "yes" });
+    await store.write((rows) => rows.query("insert into access_versions (root) values ($1)", [process.env.TEXT]));
+    console.log("open");
+    for await (const _ of process.stdin);
+    await store.close();
+    console.log("closed");
+  } catch (error) {
+    console.log("refused: " + error.message);
+  }
+`;
+
+interface Gantry {
+  readonly process: ChildProcess;
+  /** The next line it says. */
+  says(): Promise<string>;
+  /** Stops it in order. */
+  stop(): Promise<void>;
+  kill(): Promise<void>;
+}
+
+/** Another process that opens the store of this directory and writes `text`. */
+const another = (t: TestContext, data: string, text: string, more: { as?: typeof nobody; join?: boolean } = {}): Gantry => {
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", program], {
+    ...more.as,
+    cwd: join(import.meta.dirname, "..", ".."),
+    env: { PATH: process.env["PATH"] ?? "", DATA: data, TEXT: text, JOIN: more.join ? "yes" : "" },
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  t.after(() => child.kill("SIGKILL"));
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const ended = new Promise<void>((done) => child.once("close", () => done()));
+  return {
+    process: child,
+    says: async () => (await lines.next()).value ?? "nothing more",
+    async stop() {
+      child.stdin.end();
+      await ended;
+    },
+    async kill() {
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+};
+
+test("what was written is there after a restart, and nothing listens outside the data directory", async (t) => {
+  const data = join(temporary(t), "data");
+  const said: string[] = [];
+  const first = await open(data, { progress: (line) => said.push(line) });
+  await remember(first, "kept");
+  const socket = join(data, "postgres", ".s.PGSQL.5432");
+  assert.equal(statSync(join(data, "postgres")).mode & 0o777, 0o700);
+  assert.equal(statSync(socket).mode & 0o777, 0o700);
+  assert.deepEqual(await first.read.query("show listen_addresses"), [[""]]);
+  const pid = postmaster(data);
+  await first.close();
+  assert.throws(() => process.kill(pid, 0), "PostgreSQL has ended");
+  assert.match(said.join("\n"), /Making the database/);
+
+  said.length = 0;
+  const second = await open(data, { progress: (line) => said.push(line) });
+  assert.deepEqual(await remembered(second), ["kept"]);
+  assert.deepEqual(said, []);
+  await second.close();
+});
+
+test("a second server on the same data directory is refused at once, and a command beside it joins", async (t) => {
+  const data = join(temporary(t), "data");
+  const server = await open(data);
+  const begin = Date.now();
+  await assert.rejects(open(data), refusedWith(new RegExp(`${data} is in use by another Gantry \\(process ${process.pid}\\)`)));
+  const other = another(t, data, "other");
+  assert.match(await other.says(), new RegExp(`^refused: .*in use by another Gantry \\(process ${process.pid}\\)`));
+  assert.ok(Date.now() - begin < 3_000);
+
+  const command = another(t, data, "from the command", { join: true });
+  assert.equal(await command.says(), "open");
+  await command.stop();
+  assert.deepEqual(await remembered(server), ["from the command"]);
+  await server.close();
+
+  const alone = await open(data, { join: true });
+  assert.deepEqual(await remembered(alone), ["from the command"]);
+  const pid = postmaster(data);
+  await alone.close();
+  assert.throws(() => process.kill(pid, 0), "what it had to start, it stops");
+});
+
+test("of two servers started at the same moment on a new directory, exactly one opens", async (t) => {
+  const data = join(temporary(t), "data");
+  const racers = [another(t, data, "one"), another(t, data, "two")];
+  const said = await Promise.all(racers.map((racer) => racer.says()));
+  assert.equal(said.filter((line) => line === "open").length, 1, said.join(" | "));
+  assert.equal(said.filter((line) => /^refused: .*in use/.test(line)).length, 1, said.join(" | "));
+  await Promise.all(racers.map((racer) => racer.stop()));
+  const after = await open(data);
+  assert.equal((await remembered(after)).length, 1);
+  await after.close();
+});
+
+test("after kill -9 of the server the next one takes over, with every committed row", async (t) => {
+  const data = join(temporary(t), "data");
+  const killed = another(t, data, "committed");
+  assert.equal(await killed.says(), "open");
+  const orphan = postmaster(data);
+  await killed.kill();
+  process.kill(orphan, 0);
+
+  const next = await open(data);
+  assert.notEqual(postmaster(data), orphan);
+  assert.deepEqual(await remembered(next), ["committed"]);
+  // And after kill -9 of PostgreSQL as well: its own recovery.
+  await next.close();
+  const again = another(t, data, "recovered");
+  assert.equal(await again.says(), "open");
+  const lost = postmaster(data);
+  await again.kill();
+  process.kill(lost, "SIGKILL");
+  const last = await open(data);
+  assert.deepEqual(await remembered(last), ["committed", "recovered"]);
+  await last.close();
+});
+
+test("a lock file whose process id is another process's by now does not wedge the start", async (t) => {
+  const data = join(temporary(t), "data");
+  const first = await open(data);
+  const trace = join(data, "postgres", "postmaster.pid");
+  const lock = join(data, "postgres", ".s.PGSQL.5432.lock");
+  const [traceText, lockText] = [readFileSync(trace, "utf8"), readFileSync(lock, "utf8")];
+  await first.close();
+  const stranger = spawn("sleep", ["60"], isRoot ? nobody : {});
+  t.after(() => stranger.kill());
+  const { uid, gid } = statSync(join(data, "postgres"));
+  for (const [file, text] of [[trace, traceText], [lock, lockText]] as const) {
+    writeFileSync(file, text.replace(/^\d+/, String(stranger.pid)), { mode: 0o600 });
+    chownSync(file, uid, gid);
+  }
+  const second = await open(data);
+  assert.notEqual(postmaster(data), stranger.pid);
+  await second.close();
+});
+
+test("when PostgreSQL dies, calls are UNAVAILABLE until it has been started again", async (t) => {
+  const data = join(temporary(t), "data");
+  const store = await open(data);
+  await remember(store, "before");
+  await Promise.all(Array.from({ length: 20 }, () => remembered(store)));
+  const pid = postmaster(data);
+  process.kill(pid, "SIGKILL");
+  const down = await remembered(store).catch((error: unknown) => error);
+  if (down instanceof Error) {
+    assert.ok(down instanceof Fault);
+    assert.equal(down.code, "UNAVAILABLE");
+    assert.equal(down.message, "the database is not reachable");
+  }
+  await until(() => remembered(store).then(() => true, (error) => {
+    assert.equal(error.code, "UNAVAILABLE");
+    return false;
+  }));
+  await until(() => remember(store, "after").then(() => true, (error) => {
+    assert.equal(error.code, "UNAVAILABLE");
+    return false;
+  }));
+  assert.deepEqual(await remembered(store), ["after", "before"]);
+  assert.notEqual(postmaster(data), pid);
+  await assert.rejects(open(data), refusedWith(/in use by another Gantry/), "and it is still the owner");
+  await store.close();
+});
+
+test("a data directory too deep for a socket's path gets its socket in a private folder", async (t) => {
+  const data = join(temporary(t), "data", "d".repeat(60), "e".repeat(60));
+  const store = await open(data);
+  await remember(store, "deep");
+  const [row] = await store.read.query("show unix_socket_directories");
+  const folder = String(row?.[0]);
+  assert.match(folder, /\/gantry-[0-9a-f]{16}$/);
+  assert.equal(statSync(folder).mode & 0o777, 0o700);
+  const command = another(t, data, "joined", { join: true });
+  assert.equal(await command.says(), "open");
+  await command.stop();
+  assert.deepEqual(await remembered(store), ["deep", "joined"]);
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+test("programs that npm has left without links and execute bits are put right, in a copy where they are read-only", async (t) => {
+  const directory = temporary(t);
+  const { native } = installedBinaries();
+  const bare = join(directory, "package", "native");
+  cpSync(native, bare, { recursive: true, verbatimSymlinks: true });
+  cpSync(join(native, "..", "package.json"), join(directory, "package", "package.json"));
+  const links = JSON.parse(readFileSync(join(bare, "pg-symlinks.json"), "utf8")) as { target: string }[];
+  const strip = (): void => {
+    for (const { target } of links) unlinkSync(join(directory, "package", target));
+    for (const name of ["initdb", "postgres"]) chmodSync(join(bare, "bin", name), 0o644);
+  };
+  const options = { log: silent, progress: () => {}, durable: false, installed: binariesIn(bare) };
+
+  strip();
+  const mended = await startEmbedded({ ...options, dataDirectory: join(directory, "data") });
+  await mended.stop();
+  assert.ok(links.every(({ target }) => existsSync(join(directory, "package", target))));
+
+  if (!nobodyRuns) return;
+  // Another's, so that the ordinary user may not mend it.
+  strip();
+  const data = join(directory, "data2");
+  mkdirSync(data);
+  chownSync(data, nobody.uid, nobody.gid);
+  const code = `
+    import { startEmbedded } from "./server/store/embedded.ts";
+    import { binariesIn } from "./server/store/binaries.ts";
+    const start = () => startEmbedded({ dataDirectory: ${JSON.stringify(data)}, log() {}, progress() {}, installed: binariesIn(${JSON.stringify(bare)}) });
+    for (let i = 0; i < 2; i++) await (await start()).stop();
+    console.log("ran");
+  `;
+  const run = spawnSync(process.execPath, ["--input-type=module", "--eval", code], { ...nobody, cwd: join(import.meta.dirname, "..", ".."), encoding: "utf8" });
+  assert.equal(run.stdout, "ran\n", run.stderr);
+  assert.ok(!existsSync(join(directory, "package", links[0]?.target ?? "")));
+});
+
+test("a place that cannot be written is refused in one line that names GANTRY_DATA", { skip: !nobodyRuns && "needs root" }, async (t) => {
+  const directory = temporary(t);
+  const refused = another(t, join(directory, "data"), "x", { as: nobody });
+  assert.match(await refused.says(), /^refused: GANTRY_DATA: .*data cannot be made: EACCES/);
+  const roots = await open(join(directory, "data"));
+  await roots.close();
+  const foreign = another(t, join(directory, "data"), "x", { as: nobody });
+  assert.match(await foreign.says(), /^refused: the database in .* belongs to user \d+.*GANTRY_DATA/);
+});
+
+test("an ordinary user's server serves, and root takes its directory over as that user", { skip: !nobodyRuns && "needs root" }, async (t) => {
+  const data = join(temporary(t), "data");
+  mkdirSync(data);
+  chownSync(data, nobody.uid, nobody.gid);
+  const ordinary = another(t, data, "ordinary", { as: nobody });
+  assert.equal(await ordinary.says(), "open");
+  assert.equal(statSync(`/proc/${postmaster(data)}`).uid, nobody.uid);
+  const command = another(t, data, "root's command", { join: true });
+  assert.equal(await command.says(), "open");
+  await command.stop();
+  await ordinary.stop();
+
+  const root = await open(data);
+  assert.equal(statSync(`/proc/${postmaster(data)}`).uid, nobody.uid);
+  assert.deepEqual(await remembered(root), ["ordinary", "root's command"]);
+  await root.close();
+  const back = another(t, data, "again", { as: nobody });
+  assert.equal(await back.says(), "open");
+  await back.stop();
+});
+
+test("below a folder that only root may enter, the database finds a place and stays there", { skip: !isRoot && "needs root" }, async (t) => {
+  const directory = temporary(t);
+  chmodSync(directory, 0o700);
+  const data = join(directory, "data");
+  // A clone's programs are out of reach in the same way.
+  const { native } = installedBinaries();
+  cpSync(native, join(directory, "package", "native"), { recursive: true, verbatimSymlinks: true });
+  cpSync(join(native, "..", "package.json"), join(directory, "package", "package.json"));
+  const said: string[] = [];
+  const options = { dataDirectory: data, log: silent, progress: (line: string) => said.push(line), installed: binariesIn(join(directory, "package", "native")) };
+
+  const first = await startEmbedded(options);
+  const place = placeOf(data);
+  assert.match(String(place), /^\/var\/lib\/gantry\/[0-9a-f]{12}$/);
+  assert.match(said.join("\n"), new RegExp(`Only root can enter ${data}, so the database is kept in ${place}`));
+  await assert.rejects(startEmbedded(options), refusedWith(/in use by another Gantry/));
+  await first.stop();
+  const second = await startEmbedded(options);
+  await second.stop();
+  assert.equal(placeOf(data), place);
+
+  // The place has gone: never an empty database in silence.
+  rmSync(String(place), { recursive: true });
+  await assert.rejects(startEmbedded(options), refusedWith(/is a link to .*, which is gone: .*GANTRY_DATA/));
+});
+
+test("another major version's data is refused by name", async (t) => {
+  const data = join(temporary(t), "data");
+  await (await startEmbedded({ dataDirectory: data, log: silent, progress: () => {}, durable: false })).stop();
+  writeFileSync(join(data, "postgres", "PG_VERSION"), "17\n");
+  await assert.rejects(open(data), refusedWith(/was made by PostgreSQL 17, and this Gantry brings 18/));
+});
+
+test("a process that forgets to close its store ends all the same, and PostgreSQL with it", async (t) => {
+  const data = join(temporary(t), "data");
+  const code = `
+    import { startEmbedded } from "./server/store/embedded.ts";
+    await startEmbedded({ dataDirectory: ${JSON.stringify(data)}, log() {}, progress() {}, durable: false });
+  `;
+  const run = spawnSync(process.execPath, ["--input-type=module", "--eval", code], { cwd: join(import.meta.dirname, "..", ".."), encoding: "utf8" });
+  assert.equal(run.status, 0, run.stderr);
+  await until(() => !existsSync(join(data, "postgres", "postmaster.pid")));
+});

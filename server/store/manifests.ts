@@ -1,0 +1,51 @@
+// What is known of the platform manifests behind an image's digest.
+
+import type { Read, Write } from "./handle.ts";
+
+export interface Manifest {
+  readonly architecture: string;
+  /** Layers and config together; a 64-bit number as text. */
+  readonly sizeBytes: string;
+}
+
+/** The manifests of an image, plain variants first, in a fixed order. */
+export const findManifests = async (rows: Read, repo: string, digest: string): Promise<Manifest[]> => {
+  const found = await rows.query(
+    `select architecture, size_bytes from manifests where repo_uid = $1 and index_digest = $2
+     order by architecture, variant, os, digest`,
+    [repo, digest],
+  );
+  return found.map(([architecture, sizeBytes]) => ({ architecture: architecture ?? "", sizeBytes: sizeBytes ?? "0" }));
+};
+
+/** One platform manifest as a feed tells it. */
+export interface ManifestFact {
+  readonly repo: string;
+  readonly indexDigest: string;
+  readonly digest: string;
+  readonly os: string;
+  readonly architecture: string;
+  readonly variant: string;
+  readonly sizeBytes: number;
+  /** RFC 3339, or "" where the source does not say. */
+  readonly createTime: string;
+}
+
+/** Writes what is not known yet; a digest's content never changes. Returns how many were new. */
+export const insertManifests = async (rows: Write, facts: readonly ManifestFact[]): Promise<number> => {
+  if (facts.length === 0) return 0;
+  const column = (of: (fact: ManifestFact) => string): string[] => facts.map(of);
+  const made = await rows.query(
+    `insert into manifests (repo_uid, index_digest, digest, os, architecture, variant, size_bytes, create_time)
+     select repo, index_digest, digest, os, architecture, variant, size::bigint, nullif(time, '')::timestamptz
+     from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
+       as fact(repo, index_digest, digest, os, architecture, variant, size, time)
+     on conflict do nothing returning 1`,
+    [
+      column(({ repo }) => repo), column(({ indexDigest }) => indexDigest), column(({ digest }) => digest), column(({ os }) => os),
+      column(({ architecture }) => architecture), column(({ variant }) => variant), column(({ sizeBytes }) => String(sizeBytes)),
+      column(({ createTime }) => createTime),
+    ],
+  );
+  return made.length;
+};

@@ -1,0 +1,126 @@
+// Rows of any table by uid: the statements that every resource shares. Names of tables and columns come from
+// resource files and the contract, checked against the database at start; values are always parameters.
+
+import type { Param, Read, Row, Write } from "./handle.ts";
+
+/** A table as the kernel knows it: the first column is `uid`. */
+export interface Table {
+  readonly name: string;
+  readonly columns: readonly string[];
+}
+
+export type Values = Readonly<Record<string, Param>>;
+
+/** The version column that a first statement carries, or a null in its place. */
+export const versionColumn = (parameter: string | undefined): string =>
+  parameter ? `(select version from access_versions where root = ${parameter})` : "null::bigint";
+
+const gets = new WeakMap<Table, { checked: string; plain: string }>();
+
+const getStatements = (table: Table) => {
+  let statements = gets.get(table);
+  if (!statements) {
+    const row = `(select ${table.columns.join(", ")} from ${table.name} where uid = $1) as t`;
+    statements = {
+      // A row comes back even where there is no resource, so that the version is always read.
+      checked: `select ${versionColumn("$2")}, t.* from (values (1)) as always left join ${row} on true`,
+      plain: `select t.* from ${row}`,
+    };
+    gets.set(table, statements);
+  }
+  return statements;
+};
+
+/** The row of this uid: its columns in the table's order, from index `offset` on. */
+export const findRow = async (rows: Read, table: Table, uid: string): Promise<{ row: Row; offset: number } | undefined> => {
+  const { check } = rows;
+  if (!check) {
+    const [row] = await rows.query(getStatements(table).plain, [uid]);
+    return row && { row, offset: 0 };
+  }
+  const [row] = await check.bare.query(getStatements(table).checked, [uid, check.root]);
+  check.confirm(row?.[0]);
+  return row && row[1] !== null ? { row, offset: 1 } : undefined;
+};
+
+/** The rows of these uids, in no order. */
+export const findRows = (rows: Read, table: Table, uids: readonly string[]): Promise<Row[]> =>
+  rows.query(`select ${table.columns.join(", ")} from ${table.name} where uid = any($1)`, [uids]);
+
+/** Locks the row until the transaction ends and returns it. `share` keeps it from being deleted, no more. */
+export const lockRow = async (rows: Write, table: Table, uid: string, mode: "update" | "key share" = "update"): Promise<Row | undefined> => {
+  const [row] = await rows.query(`select ${table.columns.join(", ")} from ${table.name} where uid = $1 for ${mode}`, [uid]);
+  return row;
+};
+
+/** Inserts one row. A broken unique index comes back as ALREADY_EXISTS (faults.ts). */
+export const insertRow = async (rows: Write, table: Table, values: Values): Promise<void> => {
+  const columns = Object.keys(values);
+  const places = columns.map((_, index) => `$${index + 1}`);
+  await rows.query(`insert into ${table.name} (${columns.join(", ")}) values (${places.join(", ")})`, Object.values(values));
+};
+
+/** Sets columns of one row. */
+export const updateRow = async (rows: Write, table: Table, uid: string, values: Values): Promise<void> => {
+  const sets = Object.keys(values).map((column, index) => `${column} = $${index + 2}`);
+  await rows.query(`update ${table.name} set ${sets.join(", ")} where uid = $1`, [uid, ...Object.values(values)]);
+};
+
+/** Deletes one row. */
+export const deleteRow = async (rows: Write, table: Table, uid: string): Promise<void> => {
+  await rows.query(`delete from ${table.name} where uid = $1`, [uid]);
+};
+
+/** True where `table` holds a row strictly below `uid`. */
+export const holdsBelow = async (rows: Read, table: string, uid: string): Promise<boolean> => {
+  const [row] = await rows.query(`select exists (select 1 from ${table} where uid > $1 and uid < $2)`, [`${uid}/`, `${uid}0`]);
+  return row?.[0] === "t";
+};
+
+/** Deletes what lies below `uid` in `table`: by the path of `column`, which starts with it. */
+export const deleteBelow = async (rows: Write, table: string, column: string, uid: string): Promise<void> => {
+  await rows.query(`delete from ${table} where ${column} >= $1 and ${column} < $2`, [uid, `${uid}0`]);
+};
+
+/** Every column of every table, as the running database has them. */
+export const readColumns = async (rows: Read): Promise<ReadonlyMap<string, ReadonlySet<string>>> => {
+  const found = await rows.query(
+    "select table_name, column_name from information_schema.columns where table_schema = current_schema()",
+  );
+  const tables = new Map<string, Set<string>>();
+  for (const [table, column] of found) {
+    if (!table || !column) continue;
+    const columns = tables.get(table) ?? new Set();
+    tables.set(table, columns.add(column));
+  }
+  return tables;
+};
+
+/** Inserts one row unless a unique index already holds its like; false where it does. */
+export const insertRowUnlessTaken = async (rows: Write, table: Table, values: Values): Promise<boolean> => {
+  const columns = Object.keys(values);
+  const places = columns.map((_, index) => `$${index + 1}`);
+  const made = await rows.query(
+    `insert into ${table.name} (${columns.join(", ")}) values (${places.join(", ")}) on conflict do nothing returning 1`,
+    Object.values(values),
+  );
+  return made.length > 0;
+};
+
+/** Locks the row of this name directly below `parent`. */
+export const lockNamed = async (rows: Write, table: Table, parent: string, name: string): Promise<Row | undefined> => {
+  const [row] = await rows.query(`select ${table.columns.join(", ")} from ${table.name} where left(uid, -17) = $1 and name = $2 for update`, [parent, name]);
+  return row;
+};
+
+/** The uids of rows with this name, or whose uid ends with it. A handful at most. */
+export const findNamed = async (rows: Read, table: string, name: string): Promise<string[]> => {
+  const found = await rows.query(`select uid from ${table} where name = $1 or uid like '%/' || $2 limit 100`, [name, name.replace(/[\\%_]/g, "\\$&")]);
+  return found.flatMap(([uid]) => uid ?? []);
+};
+
+/** True where a row of `table` names `uid` in `column`. */
+export const isReferenced = async (rows: Read, table: string, column: string, uid: string): Promise<boolean> => {
+  const [row] = await rows.query(`select exists (select 1 from ${table} where ${column} = $1)`, [uid]);
+  return row?.[0] === "t";
+};

@@ -1,0 +1,122 @@
+// The secret key and what it seals: secrets that must be read again, and texts that callers carry for us (page
+// tokens). Keys for each purpose are derived from one, so that what is sealed for one cannot be opened as another.
+
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+import { link, mkdir, open, readFile, stat, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { Fault } from "#base/fault.ts";
+
+export interface Vault {
+  /** Encrypted and authenticated, as base64url. The same text seals differently each time. */
+  seal(purpose: string, plaintext: Uint8Array | string): string;
+  /** The text that was sealed for this purpose; undefined when forged, damaged or sealed with another key. */
+  open(purpose: string, text: string): string | undefined;
+}
+
+export interface VaultOptions {
+  /** GANTRY_SECRET_KEY_FILE. */
+  readonly file: string | undefined;
+  readonly dataDirectory: string;
+  /** With DATABASE_URL the key must be given: one made here would be lost to the other servers of that database. */
+  readonly required: boolean;
+}
+
+const keyBytes = 32;
+const nonceBytes = 12;
+const tagBytes = 16;
+
+const refusal = (message: string, cause?: unknown): Fault => new Fault("FAILED_PRECONDITION", message, { cause });
+
+const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** Makes a key file that is whole or not there; of two servers that do so at once, both end up with one key. */
+const makeKey = async (file: string, dataDirectory: string): Promise<void> => {
+  await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+  const draft = `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
+  const handle = await open(draft, "wx", 0o600);
+  try {
+    await handle.writeFile(`${randomBytes(keyBytes).toString("base64")}\n`);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  // A link, unlike a rename, fails where the other was first.
+  await link(draft, file).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+  });
+  await unlink(draft);
+};
+
+const readKey = async (file: string): Promise<Buffer> => {
+  const { mode } = await stat(file);
+  if (mode & 0o004) throw refusal(`the secret key ${file} can be read by every user of this machine: chmod 600 it`);
+  const text = (await readFile(file, "utf8")).trim();
+  const key = Buffer.from(text, "base64");
+  if (key.length !== keyBytes || !/^[A-Za-z0-9+/_-]+=*$/.test(text)) {
+    throw refusal(`the secret key ${file} must be ${keyBytes} bytes in base64 (make one: openssl rand -base64 ${keyBytes})`);
+  }
+  return key;
+};
+
+const loadKey = async ({ file, dataDirectory, required }: VaultOptions): Promise<Buffer> => {
+  if (file) {
+    return readKey(file).catch((error: unknown) => {
+      throw error instanceof Fault ? error : refusal(`GANTRY_SECRET_KEY_FILE cannot be read: ${reason(error)}`, error);
+    });
+  }
+  if (required) {
+    throw refusal(
+      `DATABASE_URL needs GANTRY_SECRET_KEY_FILE: a file with ${keyBytes} random bytes in base64, the same for every server (openssl rand -base64 ${keyBytes})`,
+    );
+  }
+  const own = join(dataDirectory, "secret.key");
+  const absent = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "ENOENT";
+  try {
+    return await readKey(own).catch(async (error: unknown) => {
+      if (!absent(error)) throw error;
+      await makeKey(own, dataDirectory);
+      return readKey(own);
+    });
+  } catch (error) {
+    throw error instanceof Fault ? error : refusal(`the secret key cannot be kept in GANTRY_DATA: ${reason(error)}`, error);
+  }
+};
+
+/** A vault over 32 bytes of key. */
+export const vaultOf = (secret: Uint8Array): Vault => {
+  const keys = new Map<string, Buffer>();
+  const keyFor = (purpose: string): Buffer => {
+    let key = keys.get(purpose);
+    if (!key) {
+      key = Buffer.from(hkdfSync("sha256", secret, new Uint8Array(), `gantry vault 1: ${purpose}`, keyBytes));
+      keys.set(purpose, key);
+    }
+    return key;
+  };
+  return {
+    seal(purpose, plaintext) {
+      const nonce = randomBytes(nonceBytes);
+      const cipher = createCipheriv("aes-256-gcm", keyFor(purpose), nonce);
+      const sealed = typeof plaintext === "string" ? cipher.update(plaintext, "utf8") : cipher.update(plaintext);
+      return Buffer.concat([nonce, sealed, cipher.final(), cipher.getAuthTag()]).toString("base64url");
+    },
+    open(purpose, text) {
+      const bytes = Buffer.from(text, "base64url");
+      // Node's decoder passes over what is no base64url, so that many texts would open as one.
+      if (bytes.length < nonceBytes + tagBytes || bytes.toString("base64url") !== text) return undefined;
+      const decipher = createDecipheriv("aes-256-gcm", keyFor(purpose), bytes.subarray(0, nonceBytes), {
+        authTagLength: tagBytes,
+      });
+      decipher.setAuthTag(bytes.subarray(-tagBytes));
+      const opened = decipher.update(bytes.subarray(nonceBytes, -tagBytes));
+      try {
+        return Buffer.concat([opened, decipher.final()]).toString("utf8");
+      } catch {
+        return undefined;
+      }
+    },
+  };
+};
+
+/** Loads the secret key, or makes it where that is allowed. */
+export const openVault = async (options: VaultOptions): Promise<Vault> => vaultOf(await loadKey(options));

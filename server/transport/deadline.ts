@@ -1,0 +1,28 @@
+// How long a call may take, and what gRPC clients say about it. Work that is too late goes on to its own end
+// (the store's statement limit); only its answer is dropped.
+
+import { Fault } from "#base/fault.ts";
+
+/** The work's result, or DEADLINE_EXCEEDED after `ms`. */
+export const within = <T>(ms: number, work: Promise<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Fault("DEADLINE_EXCEEDED", "the call took longer than it may")), ms);
+    work.then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (error: unknown) => {
+        clearTimeout(timer);
+        reject(error);
+      },
+    );
+  });
+
+const unitMs: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
+
+/** grpc-timeout ("100m") in milliseconds; undefined where it is not one (gRPC over HTTP/2: at most 8 digits, a unit). */
+export const grpcTimeout = (text: string): number | undefined => {
+  const match = /^(\d{1,8})([HMSmun])$/.exec(text);
+  return match ? Number(match[1]) * (unitMs[match[2] ?? ""] ?? 1) : undefined;
+};

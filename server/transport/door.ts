@@ -1,0 +1,47 @@
+// What the doors are given: the house behind them and how they are configured. No code but the defaults.
+
+import { limits } from "#base/limits.ts";
+import type { Log } from "#base/log.ts";
+import type { Serve } from "#kernel";
+import type { IssuerDoor } from "./issuer.ts";
+
+/** base/limits.ts as numbers; tests shorten the times. */
+export type Bounds = Readonly<Record<keyof typeof limits, number>>;
+
+export interface Config {
+  readonly host: string;
+  readonly port: number;
+  /** Given: the port speaks TLS only. A port that also took clear text would let a token out by a typing error. */
+  readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer };
+  /** "example.com": ErrorInfo.domain is "iam.example.com". */
+  readonly serviceDomain: string;
+  readonly publicUrl: string;
+  /** Origins whose pages may call us, exactly as browsers send them. None: no cross-origin answer at all. */
+  readonly corsOrigins: readonly string[];
+  readonly log: Log;
+  readonly version: string;
+  readonly bounds?: Partial<Bounds>;
+}
+
+/** What the doors need of the rooms behind them. */
+export interface House {
+  readonly serve: Serve;
+  readonly issuer: IssuerDoor;
+  /** False while the server cannot do its work (the store is away). */
+  readonly ready: () => Promise<boolean>;
+}
+
+/** One process' doors: the house, the settings, and whether the server is stopping. */
+export interface Doorway {
+  readonly house: House;
+  readonly config: Config;
+  readonly bounds: Bounds;
+  readonly draining: () => boolean;
+  /** Called once when the server begins to stop; calls that stay open end themselves then. Returns what forgets it. */
+  readonly onDrain: (end: () => void) => () => void;
+  /** Takes `bytes` out of what all requests together may hold in memory, or refuses. */
+  readonly hold: (bytes: number) => boolean;
+  readonly release: (bytes: number) => void;
+}
+
+export const boundsOf = (config: Config): Bounds => ({ ...limits, ...config.bounds });

@@ -1,0 +1,118 @@
+// One request and its answer, whichever HTTP it came over: what rest.ts and issuer.ts see of a socket. Cheap on
+// purpose, because every request pays for it: no URL, no Headers, no AbortController; the peer's own objects are
+// handed on as they are.
+
+import { randomBytes } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import type { Readable } from "node:stream";
+import { Fault } from "#base/fault.ts";
+
+/** A request as a door hands it on. */
+export interface Ask {
+  readonly verb: string;
+  /** Path and query as they were sent. */
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Where the body is read from. */
+  readonly source: Readable;
+  /** False where the headers say already that there is no body. */
+  readonly bodied: boolean;
+  readonly requestId: string;
+  /** Why the door refuses the request before anybody looks at it. */
+  readonly fault?: Fault;
+}
+
+/** An answer: names and values in turn, lower case. No length header: the door adds it. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: string[];
+  readonly body: string;
+}
+
+/** Sends the answer; a second one, or one to a peer that has gone, is dropped. */
+export type Tell = (answer: Answer) => void;
+
+const noError = 0;
+
+/** Statuses whose answers must have neither a body nor its length (RFC 9110, 8.6). */
+const bodiless = (status: number): boolean => status === 304 || status === 204;
+
+/** The one value of a header. Node joins repeated ones, except for names that must not repeat: there the first counts. */
+export const header = (ask: Ask, name: string): string | undefined => {
+  const value = ask.headers[name];
+  return typeof value === "string" ? value : value?.[0];
+};
+
+// A pool, because a system call for each id would cost more than the rest of the door.
+const pool = Buffer.alloc(8 * 1024);
+const idBytes = 12;
+let used = pool.length;
+
+/** Names one request in the answer, in an error and in the log. */
+export const newRequestId = (): string => {
+  if (used + idBytes > pool.length) {
+    randomBytes(pool.length).copy(pool);
+    used = 0;
+  }
+  used += idBytes;
+  return pool.toString("hex", used - idBytes, used);
+};
+
+const hostless = (): Fault => new Fault("INVALID_ARGUMENT", "the request has no Host header (RFC 9112, 3.2)");
+
+export const askOfHttp1 = (request: IncomingMessage, requestId: string): Ask => {
+  const { headers } = request;
+  const length = headers["content-length"];
+  return {
+    verb: request.method ?? "GET",
+    target: request.url ?? "/",
+    headers,
+    source: request,
+    bodied: (length !== undefined && length !== "0") || headers["transfer-encoding"] !== undefined,
+    requestId,
+    ...(headers.host === undefined && request.httpVersion === "1.1" ? { fault: hostless() } : {}),
+  };
+};
+
+/** `last`: the connection ends with this answer, because the server is stopping or the peer cannot be trusted on. */
+export const tellHttp1 = (response: ServerResponse, last: () => boolean): Tell => (answer) => {
+  if (response.headersSent || response.destroyed) return;
+  const { status, headers, body } = answer;
+  if (last()) headers.push("connection", "close");
+  if (bodiless(status)) {
+    response.writeHead(status, headers).end();
+    return;
+  }
+  headers.push("content-length", String(Buffer.byteLength(body)));
+  response.writeHead(status, headers).end(body);
+};
+
+export const askOfHttp2 = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, requestId: string): Ask => ({
+  verb: headers[":method"] ?? "GET",
+  target: headers[":path"] ?? "/",
+  headers,
+  source: stream,
+  bodied: !stream.endAfterHeaders,
+  requestId,
+});
+
+/** A flat list as the object that node:http2 wants. */
+const headerObject = (status: number, flat: readonly string[]): OutgoingHttpHeaders => {
+  const headers: OutgoingHttpHeaders = { ":status": status };
+  for (let index = 0; index < flat.length; index += 2) headers[flat[index] ?? ""] = flat[index + 1];
+  return headers;
+};
+
+export const tellHttp2 = (stream: ServerHttp2Stream, verb: string): Tell => (answer) => {
+  if (stream.headersSent || stream.destroyed || stream.closed) return;
+  const { status, headers, body } = answer;
+  if (!bodiless(status)) headers.push("content-length", String(Buffer.byteLength(body)));
+  const empty = bodiless(status) || body === "" || verb === "HEAD";
+  stream.respond(headerObject(status, headers), { endStream: empty });
+  if (!empty) stream.end(body);
+  if (stream.readableEnded) return;
+  stream.resume();
+  // RFC 9113, 8.1: a whole answer before the whole request; the rest of the request is not wanted.
+  if (!stream.endAfterHeaders) stream.close(noError);
+};

@@ -1,0 +1,39 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+import fc from "fast-check";
+import { frame, frameReader, unpacked } from "./frames.ts";
+
+test("messages are found again however the bytes were cut", () => {
+  fc.assert(
+    fc.property(fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 6 }), fc.array(fc.integer({ min: 1, max: 64 }), { minLength: 1 }), (messages, cuts) => {
+      const all = Buffer.concat(messages.map(frame));
+      const reader = frameReader(300);
+      const got: Buffer[] = [];
+      let turn = 0;
+      for (let at = 0; at < all.length; ) {
+        const to = at + (cuts[turn++ % cuts.length] ?? 1);
+        for (const { bytes } of reader.push(all.subarray(at, to))) got.push(Buffer.from(bytes));
+        at = to;
+      }
+      assert.deepEqual(got, messages.map((message) => Buffer.from(message)));
+      assert.equal(reader.unfinished(), false);
+    }),
+  );
+});
+
+test("a message that announces too many bytes is refused before they come", () => {
+  const announced = Buffer.from([0, 0, 0x40, 0, 1]);
+  assert.throws(() => frameReader(4 * 1024 * 1024).push(announced), { code: "RESOURCE_EXHAUSTED" });
+});
+
+test("a gzip bomb is refused at the size that it may unpack to", async () => {
+  const bomb = gzipSync(Buffer.alloc(1024 * 1024));
+  await assert.rejects(unpacked({ compressed: true, bytes: bomb }, "gzip", 64 * 1024), { code: "RESOURCE_EXHAUSTED" });
+  assert.equal((await unpacked({ compressed: true, bytes: bomb }, "gzip", 1024 * 1024)).length, 1024 * 1024);
+});
+
+test("bytes that are no gzip, and compression without a name, are the caller's mistakes", async () => {
+  await assert.rejects(unpacked({ compressed: true, bytes: Buffer.from("no") }, "gzip", 100), { code: "INVALID_ARGUMENT" });
+  await assert.rejects(unpacked({ compressed: true, bytes: gzipSync("x") }, undefined, 100), { code: "INVALID_ARGUMENT" });
+});

@@ -1,0 +1,321 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { Agent, get as http1Get } from "node:http";
+import { connect as connectHttp2, type ClientHttp2Session } from "node:http2";
+import { request as httpsRequest } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { before, test } from "node:test";
+import { connect as connectTls } from "node:tls";
+import type { Reply } from "#kernel";
+import { dial, type Echo, openEcho, say } from "./echo.fixture.ts";
+
+const hello = "GET /iam/v2/groups/abc HTTP/1.1\r\nhost: x\r\n\r\n";
+const statuses = (heard: string): string[] => [...heard.matchAll(/HTTP\/1\.1 (\d{3})/g)].map((match) => match[1] ?? "");
+
+/** A stream's status over HTTP/2, or the error that ended it. */
+const status2 = async (session: ClientHttp2Session, path: string): Promise<number | string> => {
+  const stream = session.request({ ":path": path });
+  stream.resume();
+  try {
+    const [headers] = (await once(stream, "response")) as [{ ":status"?: number }];
+    return headers[":status"] ?? 0;
+  } catch (error) {
+    return error instanceof Error ? error.message : "error";
+  }
+};
+
+// The client preface and an empty SETTINGS frame.
+const preface = Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])]);
+
+/** Sends byte by byte, each as a packet of its own as far as the system lets it. */
+const drip = async (socket: { write: (bytes: Buffer, done: () => void) => void }, bytes: Buffer): Promise<void> => {
+  for (const byte of bytes) {
+    await new Promise<void>((resolve) => socket.write(Buffer.from([byte]), resolve));
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+};
+
+test("an HTTP/2 preface that comes byte by byte is understood", async () => {
+  await using echo = await openEcho();
+  const { socket } = await dial(echo);
+  socket.setNoDelay(true);
+  const first = once(socket, "data") as Promise<[Buffer]>;
+  await drip(socket, preface);
+  const [settings] = await first;
+  assert.equal(settings[3], 4, "the server's first frame is SETTINGS");
+  socket.destroy();
+});
+
+test("an HTTP/1.1 request that comes byte by byte is understood, also one that begins like the preface", async () => {
+  await using echo = await openEcho();
+  for (const line of [hello, hello.replace("GET", "PRI"), hello.replace("GET", "PROPFIND")]) {
+    const { socket, heard } = await dial(echo);
+    await drip(socket, Buffer.from(line.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n")));
+    assert.match(statuses(await heard).join(), line === hello ? /^200$/ : /^4\d\d$/);
+  }
+});
+
+test("a request in the first packet, and many pipelined behind it, are answered in order", async () => {
+  await using echo = await openEcho();
+  const paths = Array.from({ length: 20 }, (_, index) => `/iam/v2/groups/g${index}`);
+  const heard = await say(echo, paths.map((path, index) => `GET ${path} HTTP/1.1\r\nhost: x\r\n${index === 19 ? "connection: close\r\n" : ""}\r\n`).join(""));
+  assert.deepEqual([...heard.matchAll(/"uid":"(g\d+)"/g)].map((match) => match[1]), paths.map((path) => path.slice("/iam/v2/groups/".length)));
+});
+
+test("a connection is kept for the next request", async () => {
+  await using echo = await openEcho();
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const ports: (number | undefined)[] = [];
+  for (let turn = 0; turn < 3; turn++) {
+    await new Promise<void>((resolve) => http1Get({ host: "127.0.0.1", port: echo.port, path: "/healthz", agent }, (response) => {
+      ports.push(response.socket.localPort);
+      response.resume().on("end", () => setImmediate(resolve));
+    }));
+  }
+  assert.equal(new Set(ports).size, 1);
+  agent.destroy();
+});
+
+test("whoever says nothing, or only the beginning of a preface, is cut", async () => {
+  await using echo = await openEcho({ bounds: { prefaceTimeoutMs: 30 } });
+  for (const beginning of ["", "P", "PRI * HTTP/2"]) {
+    const { socket, heard } = await dial(echo);
+    socket.write(beginning);
+    assert.equal(await heard, "");
+  }
+});
+
+test("headers that do not end in time are cut with 408, and so is a body", async () => {
+  await using echo = await openEcho({ bounds: { headersTimeoutMs: 50, requestTimeoutMs: 100 } });
+  const slowHeaders = await dial(echo);
+  slowHeaders.socket.write("GET / HTTP/1.1\r\nhost: x\r\n");
+  const slowBody = await dial(echo);
+  slowBody.socket.write("POST /iam/v2/groups HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{");
+  for (const { heard } of [slowHeaders, slowBody]) {
+    const told = await heard;
+    assert.deepEqual(statuses(told), ["408"]);
+    assert.match(told, /google\.rpc\.ErrorInfo/);
+  }
+  assert.equal(echo.calls.length, 0);
+});
+
+test("a body that does not come in time ends its HTTP/2 stream with 408", async () => {
+  await using echo = await openEcho({ bounds: { requestTimeoutMs: 50 } });
+  const session = connectHttp2(echo.url);
+  const stream = session.request({ ":path": "/iam/v2/groups", ":method": "POST" });
+  stream.write("{");
+  const [headers] = (await once(stream, "response")) as [{ ":status"?: number }];
+  assert.equal(headers[":status"], 408);
+  session.destroy();
+});
+
+const wrong: [title: string, request: string, status: string][] = [
+  ["headers over 16 KiB", `GET / HTTP/1.1\r\nhost: x\r\nx: ${"y".repeat(17_000)}\r\n\r\n`, "431"],
+  ["two lengths", "POST /iam/v2/groups HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{} ", "400"],
+  ["two equal lengths", "POST /iam/v2/groups HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ncontent-length: 2\r\n\r\n{}", "400"],
+  ["a length and chunks", "POST /iam/v2/groups HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n", "400"],
+  ["a length that is no number", "POST /iam/v2/groups HTTP/1.1\r\nhost: x\r\ncontent-length: +2\r\n\r\n{}", "400"],
+  ["an unknown transfer encoding", "POST /iam/v2/groups HTTP/1.1\r\nhost: x\r\ntransfer-encoding: xchunked\r\n\r\n0\r\n\r\n", "400"],
+  ["a chunk size that is no number", "POST /iam/v2/groups HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n", "400"],
+  ["a folded header", "GET / HTTP/1.1\r\nhost: x\r\na: b\r\n c\r\n\r\n", "400"],
+  ["a space before the colon", "GET / HTTP/1.1\r\nhost: x\r\na : b\r\n\r\n", "400"],
+  ["a bare line feed in a header", "GET / HTTP/1.1\r\nhost: x\r\na: b\nc: d\r\n\r\n", "400"],
+  ["no Host", "GET /iam/v2/groups/abc HTTP/1.1\r\nconnection: close\r\n\r\n", "400"],
+  ["no HTTP at all", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "400"],
+  ["CONNECT", "CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n", "405"],
+];
+for (const [title, request, status] of wrong) {
+  test(`${title}: ${status} with an AIP-193 body, and the connection ends`, async () => {
+    await using echo = await openEcho();
+    const told = await say(echo, Buffer.from(request, "latin1"));
+    assert.deepEqual(statuses(told), [status]);
+    assert.match(told, /\r\nconnection: close\r\n/i);
+    assert.match(told, /"@type":"type.googleapis.com\/google.rpc.ErrorInfo"/);
+    assert.equal(echo.calls.length, 0);
+  });
+}
+
+test("nonsense behind a whole request does not take that request's answer away", async () => {
+  await using echo = await openEcho();
+  const told = await say(echo, `${hello}{nonsense`);
+  assert.equal(statuses(told)[0], "200");
+});
+
+test("whoever asks before sending a body that is too large is told at once", async () => {
+  await using echo = await openEcho();
+  const { socket, heard } = await dial(echo);
+  socket.write(`POST /iam/v2/groups HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\nconnection: close\r\ncontent-length: ${2 ** 20 + 1}\r\n\r\n`);
+  assert.deepEqual(statuses(await heard), ["413"]);
+  const small = await dial(echo);
+  small.socket.write("POST /iam/v2/groups/abc HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\nconnection: close\r\ncontent-length: 2\r\n\r\n");
+  await once(small.socket, "data");
+  small.socket.write("{}");
+  assert.deepEqual(statuses(await small.heard), ["100", "200"]);
+});
+
+test("a chunked body over 1 MiB is refused with 413 while it comes", async () => {
+  await using echo = await openEcho();
+  const chunk = `10000\r\n${" ".repeat(0x10000)}\r\n`;
+  const told = await say(echo, `POST /iam/v2/groups HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n${chunk.repeat(17)}0\r\n\r\n`);
+  assert.deepEqual(statuses(told), ["413"]);
+});
+
+test("the whole URL in place of the path is accepted", async () => {
+  await using echo = await openEcho();
+  const told = await say(echo, "GET http://x/iam/v2/groups/abc HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+  assert.deepEqual(statuses(told), ["200"]);
+});
+
+test("headers over 16 KiB end their HTTP/2 stream, and the server goes on", async () => {
+  await using echo = await openEcho();
+  const session = connectHttp2(echo.url);
+  session.on("error", () => {});
+  const stream = session.request({ ":path": "/healthz", x: "y".repeat(20_000) });
+  const outcome = await Promise.race([once(stream, "response").then(([headers]) => headers[":status"]), once(stream, "error").then(() => "error"), once(stream, "close").then(() => "close")]).catch(() => "error");
+  assert.notEqual(outcome, 200);
+  session.destroy();
+  const other = connectHttp2(echo.url);
+  assert.equal(await status2(other, "/healthz"), 200);
+  other.destroy();
+});
+
+test("rapid resets end the connection (CVE-2023-44487)", async () => {
+  await using echo = await openEcho({ bounds: { streamResetsMax: 20 } });
+  const session = connectHttp2(echo.url);
+  session.on("error", () => {});
+  const ended = new Promise<number>((resolve) => session.on("goaway", resolve));
+  await once(session, "connect");
+  for (let turn = 0; turn < 200 && !session.destroyed; turn++) {
+    const stream = session.request({ ":path": "/iam/v2/groups/never" });
+    stream.on("error", () => {});
+    stream.close(8);
+  }
+  assert.notEqual(await ended, 0);
+});
+
+test("one connection has a bounded number of streams", async () => {
+  await using echo = await openEcho({ bounds: { streamsMax: 3 } });
+  const session = connectHttp2(echo.url);
+  const [settings] = (await once(session, "remoteSettings")) as [{ maxConcurrentStreams?: number }];
+  assert.equal(settings.maxConcurrentStreams, 3);
+  session.destroy();
+});
+
+test("connections beyond the bound are refused", async () => {
+  await using echo = await openEcho({ bounds: { connectionsMax: 2 } });
+  const kept = [await dial(echo), await dial(echo)];
+  const third = await dial(echo).catch(() => undefined);
+  if (third) assert.equal(await third.heard, "");
+  for (const { socket } of kept) socket.destroy();
+});
+
+/** A kernel that answers when it is let go, and tells when it was asked. */
+const held = (): { serve: () => Promise<Reply>; asked: Promise<void>; go: () => void } => {
+  const asked = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  return {
+    serve: async () => {
+      asked.resolve();
+      await gate.promise;
+      return { message: { response: "late" } };
+    },
+    asked: asked.promise,
+    go: gate.resolve,
+  };
+};
+
+test("stopping finishes what is in flight over HTTP/1.1, and then ends the connection", async () => {
+  const kernel = held();
+  const echo = await openEcho({}, { serve: kernel.serve });
+  const { socket, heard } = await dial(echo);
+  const idle = await dial(echo);
+  socket.write("GET /ping/v2/ping HTTP/1.1\r\nhost: x\r\n\r\n");
+  await kernel.asked;
+  const closed = echo.close();
+  assert.equal(await idle.heard, "");
+  kernel.go();
+  const told = await heard;
+  assert.match(told, /"late"/);
+  assert.match(told, /connection: close/);
+  await closed;
+  await assert.rejects(dial(echo), { code: "ECONNREFUSED" });
+});
+
+test("stopping finishes what is in flight over HTTP/2, and takes no new stream", async () => {
+  const kernel = held();
+  const echo = await openEcho({}, { serve: kernel.serve });
+  const session = connectHttp2(echo.url);
+  const stream = session.request({ ":path": "/ping/v2/ping" });
+  let body = "";
+  stream.on("data", (chunk) => (body += chunk));
+  await kernel.asked;
+  const goaway = once(session, "goaway");
+  const closed = echo.close();
+  await goaway;
+  kernel.go();
+  await once(stream, "close");
+  assert.match(body, /"late"/);
+  await closed;
+});
+
+test("what does not finish in time is cut", async () => {
+  const echo = await openEcho({ bounds: { drainMs: 30 } });
+  const { socket, heard } = await dial(echo);
+  socket.write(hello.replace("abc", "never"));
+  const session = connectHttp2(echo.url);
+  session.on("error", () => {});
+  const stream = session.request({ ":path": "/iam/v2/groups/never" });
+  stream.on("error", () => {});
+  await once(session, "remoteSettings");
+  await echo.close();
+  assert.equal(await heard, "");
+  assert.ok(stream.destroyed || session.destroyed || true);
+});
+
+test("a port that is taken is an error, not a crash", async () => {
+  await using echo = await openEcho();
+  await assert.rejects(openEcho({ port: echo.port }), { code: "EADDRINUSE" });
+});
+
+let tls: { cert: Buffer; key: Buffer };
+before(() => {
+  const folder = mkdtempSync(join(tmpdir(), "gantry-tls-"));
+  const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
+  execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1", "-subj", "/CN=localhost", "-keyout", key, "-out", cert], { stdio: "ignore" });
+  tls = { cert: readFileSync(cert), key: readFileSync(key) };
+  rmSync(folder, { recursive: true });
+});
+
+const overTls = (echo: Echo): Promise<number> =>
+  new Promise((resolve, reject) => {
+    httpsRequest({ host: "127.0.0.1", port: echo.port, path: "/healthz", ca: tls.cert, servername: "localhost", agent: false, checkServerIdentity: () => undefined }, (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    }).on("error", reject).end();
+  });
+
+test("TLS speaks HTTP/2 and HTTP/1.1 by ALPN, and HTTP/1.1 without it", async () => {
+  await using echo = await openEcho({ tls });
+  assert.equal(await overTls(echo), 200);
+  const session = connectHttp2(echo.url, { ca: tls.cert, servername: "localhost", checkServerIdentity: () => undefined });
+  assert.equal(await status2(session, "/healthz"), 200);
+  assert.equal(session.alpnProtocol, "h2");
+  session.destroy();
+});
+
+test("TLS below 1.2, and clear text on the TLS port, get no answer", async () => {
+  await using echo = await openEcho({ tls });
+  assert.equal(await say(echo, hello), "");
+  const old = connectTls({ host: "127.0.0.1", port: echo.port, rejectUnauthorized: false, minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" });
+  await assert.rejects(once(old, "secureConnect"));
+  assert.equal(await overTls(echo), 200);
+});
+
+test("a TLS handshake that does not come is cut", async () => {
+  await using echo = await openEcho({ tls, bounds: { prefaceTimeoutMs: 30 } });
+  const { heard } = await dial(echo);
+  assert.equal(await heard, "");
+});

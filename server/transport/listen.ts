@@ -1,0 +1,225 @@
+// One port for everything (decisions: One host). A listener takes the connection, and an http.Server or an HTTP/2
+// server that never listen themselves serve it:
+//
+//   clear text   net.Server  → the first bytes decide (peek.ts) ┐ HTTP/1.1 → REST
+//   TLS          tls.Server  → ALPN decides                     ┘ HTTP/2   → content-type: gRPC or REST
+//
+// Stopping: no new connection, the open ones are told that they end, what is in flight finishes within
+// limits.drainMs, then everything left is cut.
+
+import { createServer as createHttp1Server, type IncomingMessage, type Server as Http1Server, type ServerResponse } from "node:http";
+import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
+import { createServer as createListener, type Server, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { createServer as createTlsListener, type TLSSocket } from "node:tls";
+import { Fault } from "#base/fault.ts";
+import { boundsOf, type Bounds, type Config, type Doorway, type House } from "./door.ts";
+import { askOfHttp1, askOfHttp2, newRequestId, tellHttp1, tellHttp2 } from "./exchange.ts";
+import { health } from "./health.ts";
+import { peek } from "./peek.ts";
+import { reflection } from "./reflection.ts";
+import { errorBody, httpStatusOf, nowhere } from "./render.ts";
+import { restDoor } from "./rest.ts";
+import { isGrpc, rpcDoor } from "./rpc.ts";
+
+export interface Doors {
+  readonly address: string;
+  readonly port: number;
+  /** Stops gracefully; resolves when the last connection is gone. */
+  readonly close: () => Promise<void>;
+}
+
+/** What all requests together may hold: the bodies of as many calls as one connection may have open. */
+const heldBytesMax = (bounds: Bounds): number => bounds.streamsMax * bounds.bodyBytesMax;
+
+/** What node:http says about a request that it could not read, in its own words, as a fault. */
+const unreadable = (error: Error & { code?: string }): Fault => {
+  switch (error.code) {
+    case "HPE_HEADER_OVERFLOW": return new Fault("INVALID_ARGUMENT", "the request's headers are too large", { httpStatus: 431 });
+    case "HPE_CHUNK_EXTENSIONS_OVERFLOW": return new Fault("INVALID_ARGUMENT", "the request's chunk extensions are too large", { httpStatus: 413 });
+    case "ERR_HTTP_REQUEST_TIMEOUT": return new Fault("DEADLINE_EXCEEDED", "the request took too long to arrive", { httpStatus: 408 });
+    default: return new Fault("INVALID_ARGUMENT", `the request is not valid HTTP/1.1 (${error.code ?? error.message})`);
+  }
+};
+
+/** An error for a peer that has no request we could answer: written by hand, and the connection ends. */
+const dismiss = (socket: Duplex, fault: Fault, serviceDomain: string): void => {
+  const requestId = newRequestId();
+  const body = errorBody(fault, { domain: nowhere, serviceDomain, requestId });
+  const status = httpStatusOf(fault);
+  socket.end(
+    `HTTP/1.1 ${status} Refused\r\ncontent-type: application/json\r\nx-request-id: ${requestId}\r\ncache-control: no-store\r\n` +
+      `x-content-type-options: nosniff\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+};
+
+const http1Server = (doorway: Doorway, rest: ReturnType<typeof restDoor>): Http1Server => {
+  const { bounds, config } = doorway;
+  const serve = (request: IncomingMessage, response: ServerResponse): void => {
+    const ask = askOfHttp1(request, newRequestId());
+    rest(ask, tellHttp1(response, doorway.draining));
+  };
+  const server = createHttp1Server(
+    {
+      maxHeaderSize: bounds.headerBytesMax,
+      headersTimeout: Math.min(bounds.headersTimeoutMs, bounds.requestTimeoutMs),
+      requestTimeout: bounds.requestTimeoutMs,
+      keepAliveTimeout: bounds.idleTimeoutMs,
+      // Node looks for slow peers this often; its default would let them stay three times as long.
+      connectionsCheckingInterval: Math.min(1000, bounds.headersTimeoutMs),
+      // Its own answer to a missing Host has no body; rest.ts gives one that has.
+      requireHostHeader: false,
+      noDelay: true,
+      optimizeEmptyRequests: true,
+    },
+    serve,
+  );
+  // A peer that neither sends nor reads; longer than a call may take.
+  server.timeout = bounds.idleTimeoutMs;
+  server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
+    // RFC 9110, 10.1.1: whoever asks first is told at once that the body is too large.
+    if (Number(request.headers["content-length"] ?? 0) <= bounds.bodyBytesMax) response.writeContinue();
+    serve(request, response);
+  });
+  server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => serve(request, response));
+  server.on("connect", (_request: IncomingMessage, socket: Duplex) =>
+    dismiss(socket, new Fault("UNIMPLEMENTED", "CONNECT is not offered here", { httpStatus: 405 }), config.serviceDomain));
+  server.on("clientError", (error: Error & { code?: string }, socket: Duplex & { _httpMessage?: ServerResponse | null }) => {
+    // The answer in flight, as node:http's own handler finds it.
+    const inFlight = socket._httpMessage;
+    if (error.code === "ECONNRESET" || !socket.writable) socket.destroy();
+    else if (inFlight?.req.complete) {
+      // Nonsense behind a whole request: that request gets its own answer, and the connection ends with it.
+      socket.pause();
+      inFlight.shouldKeepAlive = false;
+      inFlight.once("finish", () => socket.end());
+    } else if (inFlight?.headersSent) socket.destroy();
+    else dismiss(socket, unreadable(error), config.serviceDomain);
+  });
+  // An http.Server that never listens enforces no time limit until it believes that it does.
+  server.emit("listening");
+  return server;
+};
+
+const http2Server = (doorway: Doorway, rest: ReturnType<typeof restDoor>, sessions: Set<ServerHttp2Session>): Http2Server => {
+  const { bounds } = doorway;
+  const rpc = rpcDoor(doorway, new Map([...health(doorway), ...reflection(doorway)]));
+  const server = createHttp2Server({
+    settings: { maxConcurrentStreams: bounds.streamsMax, maxHeaderListSize: bounds.headerBytesMax, enablePush: false },
+    maxHeaderListPairs: 128,
+    // Rapid reset (CVE-2023-44487): a bucket of resets that fills again slowly; an empty one ends the connection.
+    streamResetBurst: bounds.streamResetsMax,
+    streamResetRate: Math.max(1, Math.round(bounds.streamResetsMax / 30)),
+  });
+  server.on("session", (session) => {
+    sessions.add(session);
+    session.once("close", () => sessions.delete(session));
+    let open = 0;
+    session.on("stream", (stream) => {
+      open++;
+      stream.once("close", () => open--);
+    });
+    session.setTimeout(bounds.idleTimeoutMs, () => {
+      if (open === 0) {
+        session.close();
+        return;
+      }
+      // A watched stream is quiet for long: whoever still answers may go on watching.
+      const given = setTimeout(() => session.destroy(), bounds.headersTimeoutMs);
+      if (!session.ping((error) => {
+        clearTimeout(given);
+        if (error) session.destroy();
+      })) session.destroy();
+    });
+  });
+  server.on("stream", (stream, headers) => {
+    if (isGrpc(headers)) {
+      rpc(stream, headers);
+      return;
+    }
+    stream.on("error", () => {});
+    const ask = askOfHttp2(stream, headers, newRequestId());
+    rest(ask, tellHttp2(stream, ask.verb));
+  });
+  return server;
+};
+
+const listenOn = (server: Server, config: Config): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ host: config.host, port: config.port }, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });
+
+/** Opens the port. Rejects where it cannot be had. */
+export const openDoors = async (config: Config, house: House): Promise<Doors> => {
+  const bounds = boundsOf(config);
+  const drains = new Set<() => void>();
+  const sockets = new Set<Socket>();
+  const sessions = new Set<ServerHttp2Session>();
+  let draining = false;
+  let held = 0;
+  const doorway: Doorway = {
+    house, config, bounds,
+    draining: () => draining,
+    onDrain: (end) => {
+      drains.add(end);
+      return () => void drains.delete(end);
+    },
+    hold: (bytes) => {
+      if (held + bytes > heldBytesMax(bounds)) return false;
+      held += bytes;
+      return true;
+    },
+    release: (bytes) => {
+      held -= bytes;
+    },
+  };
+  const rest = restDoor(doorway);
+  const http1 = http1Server(doorway, rest);
+  const http2 = http2Server(doorway, rest, sessions);
+  const give = (socket: Socket, protocol: "http1" | "http2"): void => void (protocol === "http2" ? http2 : http1).emit("connection", socket);
+
+  const listener: Server = config.tls
+    ? createTlsListener(
+        { ...config.tls, minVersion: "TLSv1.2", ALPNProtocols: ["h2", "http/1.1"], handshakeTimeout: bounds.prefaceTimeoutMs, noDelay: true },
+        (socket: TLSSocket) => give(socket, socket.alpnProtocol === "h2" ? "http2" : "http1"),
+      )
+    : createListener({ noDelay: true }, (socket) => {
+        const forget = doorway.onDrain(() => socket.destroy());
+        peek(socket, bounds.prefaceTimeoutMs, (protocol) => {
+          forget();
+          give(socket, protocol);
+        });
+      });
+  listener.maxConnections = bounds.connectionsMax;
+  listener.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
+  await listenOn(listener, config);
+  listener.on("error", (error) => config.log("listener", { error }));
+
+  const close = async (): Promise<void> => {
+    draining = true;
+    const closed = new Promise<void>((resolve) => void listener.close(() => resolve()));
+    for (const end of [...drains]) end();
+    http1.close();
+    http1.closeIdleConnections();
+    for (const session of sessions) session.close();
+    const cut = setTimeout(() => {
+      for (const socket of sockets) socket.destroy();
+    }, bounds.drainMs);
+    await closed;
+    clearTimeout(cut);
+  };
+  const bound = listener.address();
+  let closing: Promise<void> | undefined;
+  return {
+    address: typeof bound === "object" && bound ? bound.address : config.host,
+    port: typeof bound === "object" && bound ? bound.port : config.port,
+    close: () => (closing ??= close()),
+  };
+};

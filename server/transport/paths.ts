@@ -1,0 +1,187 @@
+// From a request's path to the operation that it names, by the templates of google.api.http. Pure.
+//
+// Template = "/" Segment { "/" Segment } [ ":" Verb ]      Segment  = "*" | "**" | LITERAL | Variable
+// Variable = "{" FieldPath [ "=" ( "*" | "**" ) ] "}"      "{digest}" is "{digest=*}"
+//
+// Beyond the grammar, as the platform's contract has it: segments may follow a "**" ("/repos/{uid=**}/readme"),
+// and a "**" at the end matches nothing too, with or without the slash before it ("POST /iam/v2/groups" creates
+// a root group). The most specific template wins: a literal before "*", "*" before "**", a longer end before a
+// shorter one, a custom verb before none.
+
+import { Fault } from "#base/fault.ts";
+import type { HttpFact, MethodFact } from "#contract/facts.ts";
+
+export interface Match {
+  readonly method: MethodFact;
+  readonly http: HttpFact;
+  /** Field path as in the template ("group.uid"), and the decoded text that stood there. */
+  readonly fields: readonly (readonly [string, string])[];
+}
+
+/** `allow`: the path is known, but not with this verb. `undefined`: no such path. */
+export type Finding = Match | { readonly allow: readonly string[] } | undefined;
+
+interface Route {
+  readonly method: MethodFact;
+  readonly http: HttpFact;
+  /** Position of the template's segment that each field takes; the "**" may take several. */
+  readonly captures: readonly { readonly field: string; readonly at: number }[];
+  /** Position of the "**", or -1. */
+  readonly deep: number;
+  /** Number of segments behind the "**". */
+  readonly behind: number;
+}
+
+interface Node {
+  readonly literals: Map<string, Node>;
+  star: Node | undefined;
+  /** "**" here, with what must follow it; longest first. */
+  readonly deep: { readonly end: readonly string[]; readonly routes: Map<string, Route> }[];
+  /** What ends here, by verb. */
+  readonly routes: Map<string, Route>;
+}
+
+const emptyNode = (): Node => ({ literals: new Map(), star: undefined, deep: [], routes: new Map() });
+
+const parse = (template: string): { segments: string[]; fields: { field: string; at: number }[]; custom: string } => {
+  // A field path holds no colon, so the last one outside braces begins the custom verb.
+  const match = /^\/(.+?)(?::([A-Za-z][A-Za-z0-9]*))?$/.exec(template);
+  if (!match?.[1]) throw new Error(`path template ${template} cannot be read`);
+  const fields: { field: string; at: number }[] = [];
+  const segments = match[1].split("/").map((segment, at) => {
+    const variable = /^\{([a-z0-9_.]+)(?:=(\*\*?))?\}$/.exec(segment);
+    if (variable?.[1]) {
+      fields.push({ field: variable[1], at });
+      return variable[2] ?? "*";
+    }
+    if (!/^(?:\*\*?|[A-Za-z0-9._~-]+)$/.test(segment)) throw new Error(`path template ${template} cannot be read`);
+    return segment;
+  });
+  if (segments.filter((segment) => segment === "**").length > 1) throw new Error(`path template ${template} has two "**"`);
+  return { segments, fields, custom: match[2] ?? "" };
+};
+
+const insert = (root: Node, template: string, method: MethodFact, http: HttpFact, parsed: ReturnType<typeof parse>): void => {
+  const { segments, fields } = parsed;
+  const deep = segments.indexOf("**");
+  const behind = deep < 0 ? 0 : segments.length - deep - 1;
+  const route: Route = { method, http, captures: fields, deep, behind };
+  let node = root;
+  for (const segment of deep < 0 ? segments : segments.slice(0, deep)) {
+    let next = segment === "*" ? node.star : node.literals.get(segment);
+    if (!next) {
+      next = emptyNode();
+      if (segment === "*") node.star = next;
+      else node.literals.set(segment, next);
+    }
+    node = next;
+  }
+  let routes = node.routes;
+  if (deep >= 0) {
+    const end = segments.slice(deep + 1);
+    let branch = node.deep.find((candidate) => candidate.end.join("/") === end.join("/"));
+    if (!branch) {
+      branch = { end, routes: new Map() };
+      node.deep.push(branch);
+      node.deep.sort((a, b) => b.end.length - a.end.length);
+    }
+    routes = branch.routes;
+  }
+  const rival = routes.get(http.verb);
+  if (rival) throw new Error(`${method.name} and ${rival.method.name} share ${http.verb} ${template}`);
+  routes.set(http.verb, route);
+};
+
+/** Hands every set of routes that fits to `take`, most specific first, with what its "**" takes, until it says true. */
+const walk = (node: Node, segments: readonly string[], at: number, take: (routes: Map<string, Route>, taken: number) => boolean): boolean => {
+  if (at === segments.length) {
+    if (node.routes.size > 0 && take(node.routes, 0)) return true;
+  } else {
+    const segment = segments[at] ?? "";
+    const literal = node.literals.get(segment);
+    if (literal && walk(literal, segments, at + 1, take)) return true;
+    if (node.star && segment !== "" && walk(node.star, segments, at + 1, take)) return true;
+  }
+  for (const { end, routes } of node.deep) {
+    const taken = segments.length - at - end.length;
+    if (taken < (end.length > 0 ? 1 : 0)) continue;
+    const from = segments.length - end.length;
+    if (end.every((wanted, index) => wanted === "*" || wanted === segments[from + index]) && take(routes, taken)) return true;
+  }
+  return false;
+};
+
+const captured = (route: Route, segments: readonly string[]): [string, string][] => {
+  const { deep, behind } = route;
+  // What stands behind the "**" has moved by as many segments as it took more or less than one.
+  const shift = deep < 0 ? 0 : segments.length - behind - deep - 1;
+  return route.captures.map(({ field, at }) => {
+    if (deep < 0 || at < deep) return [field, segments[at] ?? ""];
+    if (at > deep) return [field, segments[at + shift] ?? ""];
+    if (shift === 0) return [field, segments[at] ?? ""];
+    return [field, segments.slice(deep, segments.length - behind).join("/")];
+  });
+};
+
+const decode = (path: string): string[] =>
+  path.split("/").map((segment) => {
+    try {
+      return decodeURIComponent(segment);
+    } catch {
+      throw new Fault("INVALID_ARGUMENT", `Invalid argument: path: ${JSON.stringify(segment)} is not valid percent-encoding`, {
+        details: [{ kind: "fields", violations: [{ field: "path", description: "is not valid percent-encoding" }] }],
+      });
+    }
+  });
+
+/** Routes by verb, from facts alone. Throws where two operations claim the same verb and path. */
+export const routing = (methods: readonly MethodFact[]): ((verb: string, path: string) => Finding) => {
+  const plain = emptyNode();
+  const customs = new Map<string, Node>();
+  for (const method of methods) {
+    for (const http of method.http) {
+      const parsed = parse(http.template);
+      let root = plain;
+      if (parsed.custom) {
+        root = customs.get(parsed.custom) ?? emptyNode();
+        customs.set(parsed.custom, root);
+      }
+      insert(root, http.template, method, http, parsed);
+    }
+  }
+
+  const find = (root: Node, verb: string, segments: readonly string[]): Finding => {
+    let found: Match | undefined;
+    const allow: string[] = [];
+    walk(root, segments, 0, (routes, taken) => {
+      // DELETE …/repos/{uid}/readme is a wrong verb, not the deletion of a repo named "…/readme".
+      if (allow.length > 0 && taken > 0) return false;
+      const route = routes.get(verb);
+      if (!route) {
+        for (const known of routes.keys()) if (!allow.includes(known)) allow.push(known);
+        return false;
+      }
+      found = { method: route.method, http: route.http, fields: captured(route, segments) };
+      return true;
+    });
+    return found ?? (allow.length > 0 ? { allow } : undefined);
+  };
+
+  return (verb, path) => {
+    // A slash at the end says nothing: "/iam/v2/groups/" is "/iam/v2/groups".
+    const end = path.length > 1 && path.endsWith("/") ? path.length - 1 : path.length;
+    const raw = path.slice(1, end);
+    if (!path.startsWith("/")) return undefined;
+    const colon = raw.lastIndexOf(":");
+    if (colon > raw.lastIndexOf("/")) {
+      const custom = customs.get(raw.slice(colon + 1));
+      if (custom) {
+        let before = raw.slice(0, colon);
+        if (before.endsWith("/")) before = before.slice(0, -1);
+        const finding = find(custom, verb, before.includes("%") ? decode(before) : before.split("/"));
+        if (finding) return finding;
+      }
+    }
+    return find(plain, verb, raw.includes("%") ? decode(raw) : raw.split("/"));
+  };
+};

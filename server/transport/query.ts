@@ -1,0 +1,41 @@
+// A query string or a form body to names and values, percent-decoded; what names mean is read elsewhere. Pure.
+
+import type { Violation } from "#base/fault.ts";
+
+export interface Parameters {
+  readonly pairs: [string, string][];
+  /** What cannot be decoded, by the name as it was sent. */
+  readonly problems: Violation[];
+}
+
+const decode = (text: string): string | undefined => {
+  const spaced = text.includes("+") ? text.replaceAll("+", " ") : text;
+  if (!spaced.includes("%")) return spaced;
+  try {
+    return decodeURIComponent(spaced);
+  } catch {
+    return undefined;
+  }
+};
+
+/** Splits "a=1&b=2"; a parameter without "=" has the value "". */
+export const parameters = (text: string): Parameters => {
+  const pairs: [string, string][] = [];
+  const problems: Violation[] = [];
+  let from = 0;
+  while (from < text.length) {
+    let to = text.indexOf("&", from);
+    if (to < 0) to = text.length;
+    if (to > from) {
+      const pair = text.slice(from, to);
+      const equals = pair.indexOf("=");
+      const rawName = equals < 0 ? pair : pair.slice(0, equals);
+      const name = decode(rawName);
+      const value = equals < 0 ? "" : decode(pair.slice(equals + 1));
+      if (name === undefined || value === undefined) problems.push({ field: name ?? rawName, description: "is not valid percent-encoding" });
+      else pairs.push([name, value]);
+    }
+    from = to + 1;
+  }
+  return { pairs, problems };
+};

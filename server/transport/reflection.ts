@@ -1,0 +1,133 @@
+// grpc.reflection: tells clients the contract (buf curl, grpcurl), in version v1 and under its older name v1alpha,
+// which has the same messages. Open to everybody: the contract is public. The v2beta1 names are not listed; they
+// are for callers that have them compiled in.
+
+import { create, type DescFile, type DescMessage, toBinary } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { codes, Fault } from "#base/fault.ts";
+import { files } from "#contract/catalog.ts";
+import { file_grpc_health_v1_health as healthFile } from "#contract/gen/grpc/health/v1/health_pb.js";
+import {
+  file_grpc_reflection_v1_reflection as reflectionFile, type ServerReflectionRequest, ServerReflectionRequestSchema,
+  type ServerReflectionResponse, ServerReflectionResponseSchema,
+} from "#contract/gen/grpc/reflection/v1/reflection_pb.js";
+import { file_grpc_reflection_v1alpha_reflection as olderFile } from "#contract/gen/grpc/reflection/v1alpha/reflection_pb.js";
+import type { Doorway } from "./door.ts";
+import { decoded } from "./frames.ts";
+import type { Procedure } from "./rpc.ts";
+
+interface Index {
+  readonly byName: ReadonlyMap<string, DescFile>;
+  readonly bySymbol: ReadonlyMap<string, DescFile>;
+  /** By extended message, then number. */
+  readonly extensions: ReadonlyMap<string, ReadonlyMap<number, DescFile>>;
+  readonly services: readonly string[];
+}
+
+const nameOf = (file: DescFile): string => file.proto.name;
+
+/** Every name that the file declares: a caller may ask by method or field too. */
+const symbols = (file: DescFile): string[] => {
+  const ofMessage = (message: DescMessage): string[] => [
+    message.typeName,
+    ...message.fields.map((field) => `${message.typeName}.${field.name}`),
+    ...message.nestedEnums.map((nested) => nested.typeName),
+    ...message.nestedExtensions.map((extension) => extension.typeName),
+    ...message.nestedMessages.flatMap(ofMessage),
+  ];
+  return [
+    ...file.messages.flatMap(ofMessage),
+    ...file.enums.map((declared) => declared.typeName),
+    ...file.extensions.map((extension) => extension.typeName),
+    ...file.services.flatMap((service) => [service.typeName, ...service.methods.map((method) => `${service.typeName}.${method.name}`)]),
+  ];
+};
+
+const index = (): Index => {
+  const byName = new Map<string, DescFile>();
+  const add = (file: DescFile): void => {
+    if (byName.has(nameOf(file))) return;
+    byName.set(nameOf(file), file);
+    file.dependencies.forEach(add);
+  };
+  const roots = [...files, healthFile, reflectionFile, olderFile];
+  roots.forEach(add);
+  const bySymbol = new Map<string, DescFile>();
+  const extensions = new Map<string, Map<number, DescFile>>();
+  for (const file of byName.values()) {
+    for (const symbol of symbols(file)) bySymbol.set(symbol, file);
+    for (const extension of file.extensions) {
+      const numbers = extensions.get(extension.extendee.typeName) ?? new Map<number, DescFile>();
+      extensions.set(extension.extendee.typeName, numbers.set(extension.number, file));
+    }
+  }
+  return { byName, bySymbol, extensions, services: roots.flatMap((file) => file.services.map((service) => service.typeName)).sort() };
+};
+
+/** The file and all that it imports, the file first; a caller that has only one of them could not use it. */
+const closure = (file: DescFile): Uint8Array[] => {
+  const seen = new Map<string, DescFile>();
+  const add = (next: DescFile): void => {
+    if (seen.has(nameOf(next))) return;
+    seen.set(nameOf(next), next);
+    next.dependencies.forEach(add);
+  };
+  add(file);
+  return [...seen.values()].map((next) => toBinary(FileDescriptorProtoSchema, next.proto));
+};
+
+const answer = (known: Index, request: ServerReflectionRequest): ServerReflectionResponse => {
+  const reply = (messageResponse: ServerReflectionResponse["messageResponse"]): ServerReflectionResponse =>
+    create(ServerReflectionResponseSchema, { validHost: request.host, originalRequest: request, messageResponse });
+  const missing = (what: string): ServerReflectionResponse =>
+    reply({ case: "errorResponse", value: { $typeName: "grpc.reflection.v1.ErrorResponse", errorCode: codes.NOT_FOUND, errorMessage: `${what} not found` } });
+  const file = (found: DescFile | undefined, what: string): ServerReflectionResponse =>
+    found
+      ? reply({ case: "fileDescriptorResponse", value: { $typeName: "grpc.reflection.v1.FileDescriptorResponse", fileDescriptorProto: closure(found) } })
+      : missing(what);
+  const { messageRequest } = request;
+  switch (messageRequest.case) {
+    case "fileByFilename": return file(known.byName.get(messageRequest.value), messageRequest.value);
+    case "fileContainingSymbol": return file(known.bySymbol.get(messageRequest.value), messageRequest.value);
+    case "fileContainingExtension": {
+      const { containingType, extensionNumber } = messageRequest.value;
+      return file(known.extensions.get(containingType)?.get(extensionNumber), `extension ${extensionNumber} of ${containingType}`);
+    }
+    case "allExtensionNumbersOfType": {
+      const baseTypeName = messageRequest.value;
+      if (!known.bySymbol.has(baseTypeName)) return missing(baseTypeName);
+      const extensionNumber = [...(known.extensions.get(baseTypeName)?.keys() ?? [])];
+      return reply({ case: "allExtensionNumbersResponse", value: { $typeName: "grpc.reflection.v1.ExtensionNumberResponse", baseTypeName, extensionNumber } });
+    }
+    case "listServices":
+      return reply({
+        case: "listServicesResponse",
+        value: {
+          $typeName: "grpc.reflection.v1.ListServiceResponse",
+          service: known.services.map((name) => ({ $typeName: "grpc.reflection.v1.ServiceResponse" as const, name })),
+        },
+      });
+    default: throw new Fault("INVALID_ARGUMENT", "the request asks for nothing");
+  }
+};
+
+/** The reflection service's method under both its names. */
+export const reflection = (doorway: Doorway): ReadonlyMap<string, Procedure> => {
+  let known: Index | undefined;
+  const procedure: Procedure = {
+    unary: false,
+    domain: "platform",
+    open: (line) => {
+      line.onClose(doorway.onDrain(() => line.end(new Fault("UNAVAILABLE", "the server is stopping"))));
+      return {
+        message: (bytes) => {
+          // Made when first asked for: most servers never are.
+          known ??= index();
+          line.send(toBinary(ServerReflectionResponseSchema, answer(known, decoded(ServerReflectionRequestSchema, bytes))));
+        },
+        end: () => line.end(),
+      };
+    },
+  };
+  return new Map(["v1", "v1alpha"].map((version) => [`/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`, procedure]));
+};

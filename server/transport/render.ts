@@ -1,0 +1,201 @@
+// The only place that turns a Fault into bytes: AIP-193 bodies for REST, google.rpc.Status for gRPC, and the
+// error of RFC 6749 for the one OAuth path. The causes of faults stay here: they go to the log, never out.
+//
+// requirement: Errors. ErrorInfo is the first detail of every error (decisions: Errors).
+
+import { create, fromJson, toBinary } from "@bufbuild/protobuf";
+import { anyPack } from "@bufbuild/protobuf/wkt";
+import { type Code, codes, type Detail, type Fault } from "#base/fault.ts";
+import type { JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import type { Log } from "#base/log.ts";
+import { domains, registry } from "#contract/catalog.ts";
+import { StatusSchema } from "#contract/gen/google/rpc/status_pb.js";
+
+/** Where an error happened: what ErrorInfo and RequestInfo say. */
+export interface Scene {
+  /** Short domain ("iam"). */
+  readonly domain: string;
+  readonly serviceDomain: string;
+  readonly requestId: string;
+}
+
+/** Domain of errors that belong to none, such as unknown paths: the name that all gRPC packages share. */
+export const nowhere = "platform";
+
+/** The domain of a path, known or not: its first segment, where that is a domain. */
+export const domainOfPath = (path: string): string => {
+  const segment = path.slice(1, path.indexOf("/", 1) < 0 ? undefined : path.indexOf("/", 1));
+  return domains.has(segment) ? segment : nowhere;
+};
+
+/** google.rpc.Code's own mapping (its comments in code.proto). */
+const httpStatuses: Readonly<Record<Code, number>> = {
+  CANCELLED: 499,
+  UNKNOWN: 500,
+  INVALID_ARGUMENT: 400,
+  DEADLINE_EXCEEDED: 504,
+  NOT_FOUND: 404,
+  ALREADY_EXISTS: 409,
+  PERMISSION_DENIED: 403,
+  RESOURCE_EXHAUSTED: 429,
+  FAILED_PRECONDITION: 400,
+  ABORTED: 409,
+  OUT_OF_RANGE: 400,
+  UNIMPLEMENTED: 501,
+  INTERNAL: 500,
+  UNAVAILABLE: 503,
+  DATA_LOSS: 500,
+  UNAUTHENTICATED: 401,
+};
+
+export const httpStatusOf = (fault: Fault): number => fault.httpStatus ?? httpStatuses[fault.code];
+
+/** Faults that are ours to explain: they carry the request id and are logged with their cause. */
+const ours: ReadonlySet<Code> = new Set(["INTERNAL", "UNKNOWN", "DATA_LOSS"]);
+
+const detailOf = (scene: Scene, detail: Exclude<Detail, { kind: "reason" }>): JsonObject => {
+  switch (detail.kind) {
+    case "fields":
+      return {
+        "@type": "type.googleapis.com/google.rpc.BadRequest",
+        fieldViolations: detail.violations.map(({ field, description }) => ({ field, description })),
+      };
+    case "precondition":
+      return {
+        "@type": "type.googleapis.com/google.rpc.PreconditionFailure",
+        violations: detail.violations.map(({ type, subject, description }) => (subject ? { type, subject, description } : { type, description })),
+      };
+    case "resource":
+      return {
+        "@type": "type.googleapis.com/google.rpc.ResourceInfo",
+        resourceType: `${detail.domain}.${scene.serviceDomain}/${detail.resource}`,
+        resourceName: detail.name,
+      };
+    case "request":
+      return { "@type": "type.googleapis.com/google.rpc.RequestInfo", requestId: detail.id };
+  }
+};
+
+/** All details in proto JSON, the same for both protocols. */
+const detailsOf = (fault: Fault, scene: Scene): JsonObject[] => {
+  const reason = fault.details.find((detail) => detail.kind === "reason");
+  const info: JsonObject = {
+    "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+    reason: reason?.reason ?? fault.code,
+    domain: `${scene.domain}.${scene.serviceDomain}`,
+    ...(reason?.metadata ? { metadata: { ...reason.metadata } } : {}),
+  };
+  const details = [info];
+  for (const detail of fault.details) if (detail.kind !== "reason") details.push(detailOf(scene, detail));
+  if (ours.has(fault.code) && !fault.details.some((detail) => detail.kind === "request")) {
+    details.push(detailOf(scene, { kind: "request", id: scene.requestId }));
+  }
+  return details;
+};
+
+/** AIP-193 body. */
+export const errorBody = (fault: Fault, scene: Scene): string =>
+  JSON.stringify({ code: codes[fault.code], message: fault.message, details: detailsOf(fault, scene) });
+
+/** Headers of an error that the fault brings; 401 always carries the challenge (RFC 9110, 11.6.1). */
+export const errorHeaders = (fault: Fault): string[] => {
+  const headers = Object.entries(fault.headers).flat();
+  if (httpStatusOf(fault) === 401 && fault.headers["www-authenticate"] === undefined) headers.push("www-authenticate", "Bearer");
+  return headers;
+};
+
+// Clients bound the header block that they read (grpc-java: 8 KiB), and details travel in a trailer: one with
+// ten thousand violations would break the stream instead of telling them.
+const trailerBytesMax = limits.headerBytesMax / 4;
+const messageBytesMax = limits.headerBytesMax / 8;
+
+const packed = (fault: Fault, message: string, details: readonly JsonObject[]): Uint8Array =>
+  toBinary(
+    StatusSchema,
+    create(StatusSchema, {
+      code: codes[fault.code],
+      message,
+      details: details.flatMap((detail) => {
+        const { "@type": url, ...value } = detail;
+        const schema = registry.getMessage(String(url).slice("type.googleapis.com/".length));
+        return schema ? [anyPack(schema, fromJson(schema, value))] : [];
+      }),
+    }),
+  );
+
+/** The same detail with half of its longest list, or undefined where there is nothing to halve. */
+const halved = (detail: JsonObject): JsonObject | undefined => {
+  for (const [key, value] of Object.entries(detail)) {
+    if (Array.isArray(value) && value.length > 1) return { ...detail, [key]: value.slice(0, value.length >> 1) };
+  }
+  return undefined;
+};
+
+const statusBytes = (fault: Fault, message: string, scene: Scene): Uint8Array | undefined => {
+  let details = detailsOf(fault, scene);
+  for (;;) {
+    const bytes = packed(fault, message, details);
+    if (bytes.length <= trailerBytesMax) return bytes;
+    const last = details.at(-1);
+    if (!last) return undefined;
+    const shorter = halved(last);
+    details = shorter ? [...details.slice(0, -1), shorter] : details.slice(0, -1);
+  }
+};
+
+/** gRPC over HTTP/2, Percent-Byte: printable ASCII but "%" as it is, every other byte of UTF-8 as %XX. */
+const percentEncode = (text: string): string => {
+  if (/^[ -$&-~]*$/.test(text)) return text;
+  let out = "";
+  for (const byte of Buffer.from(text)) {
+    out += byte >= 0x20 && byte <= 0x7e && byte !== 0x25 ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+  }
+  return out;
+};
+
+/** Trailers (or, before any data, headers) that end a failed gRPC call. */
+export const errorTrailers = (fault: Fault, scene: Scene): Record<string, string | number> => {
+  let { message } = fault;
+  while (percentEncode(message).length > messageBytesMax) message = `${message.slice(0, message.length >> 1).toWellFormed()}…`;
+  const bytes = statusBytes(fault, message, scene);
+  return {
+    ...fault.headers,
+    "grpc-status": codes[fault.code],
+    "grpc-message": percentEncode(message),
+    ...(bytes ? { "grpc-status-details-bin": Buffer.from(bytes).toString("base64").replace(/=+$/, "") } : {}),
+  };
+};
+
+const oauthErrors: ReadonlySet<string> = new Set([
+  "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope", "invalid_target",
+]);
+
+const oauthErrorOf = (fault: Fault): string => {
+  const reason = fault.details.find((detail) => detail.kind === "reason")?.reason ?? "";
+  if (oauthErrors.has(reason)) return reason;
+  switch (fault.code) {
+    case "UNIMPLEMENTED": return "unsupported_grant_type";
+    case "UNAVAILABLE":
+    case "DEADLINE_EXCEEDED": return "temporarily_unavailable";
+    case "INTERNAL":
+    case "UNKNOWN":
+    case "DATA_LOSS": return "server_error";
+    // RFC 8693, 2.2.2: a token that is invalid for any reason, or unacceptable by policy, is an invalid request.
+    default: return "invalid_request";
+  }
+};
+
+/** RFC 6749, 5.2: status and body of the token endpoint's error. */
+export const oauthError = (fault: Fault): { status: number; body: string } => {
+  const error = oauthErrorOf(fault);
+  const canonical = httpStatusOf(fault);
+  const status = error === "invalid_client" ? 401 : canonical >= 500 && error !== "unsupported_grant_type" ? canonical : canonical === 413 || canonical === 415 ? canonical : 400;
+  return { status, body: JSON.stringify({ error, error_description: fault.message }) };
+};
+
+/** Tells the log what an answer must not: the cause of a fault that is ours. */
+export const noteFault = (log: Log, fault: Fault, scene: Scene, name: string): void => {
+  if (!ours.has(fault.code)) return;
+  log("fault", { requestId: scene.requestId, call: name, code: fault.code, message: fault.message, cause: fault.cause ?? fault });
+};
