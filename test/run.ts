@@ -29,6 +29,8 @@ const run = async (environment: NodeJS.ProcessEnv): Promise<number> => {
       "--test",
       // Half of the work is PostgreSQL's, on the same cores.
       `--test-concurrency=${Math.max(2, Math.floor(availableParallelism() / 2))}`,
+      // A hung test fails by name instead of hanging the run.
+      "--test-timeout=180000",
       "--test-reporter=spec",
       "--test-reporter-destination=stdout",
       "--test-reporter=tap",

@@ -14,7 +14,7 @@ import { mismatch, objectOf, staticMismatch, takesIssuer } from "./claims.ts";
 import { humanUid, normalIssuer, spellingsOf } from "./humans.ts";
 import { findIdentity, namesHumans, type Identity } from "./identities.ts";
 import type { Issuers } from "./issuers.ts";
-import { checkSignature, endMs, foreignAlgorithms, type Token } from "./token.ts";
+import { checkSignature, endMs, foreignAlgorithms, shown, type Token } from "./token.ts";
 
 export interface Assume {
   /**
@@ -28,7 +28,8 @@ export interface Assume {
 
 // The same words for an identity that is unknown and for one that takes no tokens of this issuer: only who was
 // told its uid and holds a fitting token learns that it exists.
-const unfit = (claim: string): Fault => denied(`the token may not act as this identity: invalid ${JSON.stringify(claim)}`);
+const unfit = (claim: string): Fault =>
+  denied(`the token may not act as this identity: invalid ${JSON.stringify(claim)}`);
 
 /** Which keys vouched: the issuer's own, or a set that some identity brought along, by its text. */
 const published = "published";
@@ -125,7 +126,7 @@ export const openAssume = (parts: {
       const registered = found !== undefined && isHuman(found, token);
       if (!registered && !(await isTrusted(token.issuer)))
         throw unauthenticated(
-          `the token's issuer ${JSON.stringify(token.issuer)} is not known here; name the identity to act as, or register`,
+          `the token's issuer ${shown(token.issuer)} is not known here; name the identity to act as, or register`,
         );
       await verifyOnce(token, published, () => issuers.verify(token));
       // A token that its issuer made for another service is no sign-in here, whoever it names.

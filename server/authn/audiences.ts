@@ -2,6 +2,7 @@
 // host, and what the operator adds.
 
 import { unauthenticated } from "#base/fault.ts";
+import { shown } from "./token.ts";
 
 export interface Audiences {
   readonly accepted: ReadonlySet<string>;
@@ -20,10 +21,9 @@ export const audiences = (issuer: string, more: readonly string[]): Audiences =>
     accepted,
     check: (audience) => {
       if (audience.some((entry) => accepted.has(entry))) return;
-      const shown = audience.length === 0 ? "none" : audience.map((entry) => JSON.stringify(entry)).join(", ");
-      throw unauthenticated(
-        `the token has the wrong audience (${shown}); expected one of ${[...accepted].map((entry) => JSON.stringify(entry)).join(", ")}`,
-      );
+      const meant = audience.length === 0 ? "none" : shown(audience.join(", "));
+      const ours = [...accepted].map((entry) => JSON.stringify(entry)).join(", ");
+      throw unauthenticated(`the token has the wrong audience (${meant}); expected one of ${ours}`);
     },
   };
 };

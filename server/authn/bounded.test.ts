@@ -8,9 +8,15 @@ test("what was not used for longest makes room, and looking is not using", () =>
   map.peek("a");
   map.use("b");
   map.set("d", 1);
-  assert.deepEqual(["a", "b", "c", "d"].map((key) => map.peek(key)), [undefined, 1, 1, 1]);
+  assert.deepEqual(
+    ["a", "b", "c", "d"].map((key) => map.peek(key)),
+    [undefined, 1, 1, 1],
+  );
   map.set("e", 1);
-  assert.deepEqual(["b", "c", "d", "e"].map((key) => map.peek(key)), [1, undefined, 1, 1]);
+  assert.deepEqual(
+    ["b", "c", "d", "e"].map((key) => map.peek(key)),
+    [1, undefined, 1, 1],
+  );
 });
 
 test("weights bound the sum: a heavy entry drives out several, one too heavy none", () => {

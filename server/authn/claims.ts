@@ -55,7 +55,7 @@ export const mismatch = (match: JsonObject, token: Token, accepted: ReadonlySet<
 export const staticMismatch = (keys: JsonObject, token: Token, accepted: ReadonlySet<string>): string | undefined => {
   if (normalIssuer(text(keys, "issuer")) !== normalIssuer(token.issuer)) return "iss";
   if (text(keys, "subject") !== token.subject) return "sub";
-  const named = Array.isArray(keys["audiences"]) ? keys["audiences"] : [];
+  const named = Array.isArray(keys.audiences) ? keys.audiences : [];
   const meant = token.audience.some((entry) => (named.length === 0 ? accepted.has(entry) : named.includes(entry)));
   return meant ? undefined : "aud";
 };

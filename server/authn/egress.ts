@@ -24,7 +24,8 @@ interface Entry {
 
 export type Egress = readonly Entry[];
 
-const entryForm = /^(?:([a-z]+)=)?(?:\[([0-9a-fA-F:.]+(?:\/\d{1,3})?)\]|([0-9.]+(?:\/\d{1,2})?)|([0-9a-fA-F:.]+(?:\/\d{1,3})?))(?::(\d{1,5}))?$/;
+const entryForm =
+  /^(?:([a-z]+)=)?(?:\[([0-9a-fA-F:.]+(?:\/\d{1,3})?)\]|([0-9.]+(?:\/\d{1,2})?)|([0-9a-fA-F:.]+(?:\/\d{1,3})?))(?::(\d{1,5}))?$/;
 
 const isPurpose = (name: string): name is Purpose => (purposes as readonly string[]).includes(name);
 
@@ -49,7 +50,9 @@ export const readEgress = (allow: string): Egress =>
     .filter((entry) => entry !== "")
     .map((entry) => {
       const wrong = (why: string): Error =>
-        new Error(`GANTRY_EGRESS_ALLOW: ${JSON.stringify(entry)} ${why}; write for example 10.0.0.0/8, issuer=127.0.0.1/32:9000 or sink=[fd00::/8]:443`);
+        new Error(
+          `GANTRY_EGRESS_ALLOW: ${JSON.stringify(entry)} ${why}; write for example 10.0.0.0/8, issuer=127.0.0.1/32:9000 or sink=[fd00::/8]:443`,
+        );
       const [matched, purpose, bracketed, v4, v6, port] = entryForm.exec(entry) ?? [];
       if (matched === undefined) throw wrong("is not an address range");
       if (purpose !== undefined && !isPurpose(purpose)) throw wrong(`is for none of ${purposes.join(", ")}`);
@@ -97,6 +100,7 @@ export const refusal = (
   const parsed = plain(address);
   if (parsed === undefined) return `${address} is not an address`;
   if (isListed(egress, purpose, parsed, port)) return undefined;
-  if (!isPublic(parsed)) return `${address} is not a public address (${parsed.range()}); GANTRY_EGRESS_ALLOW can allow it`;
+  if (!isPublic(parsed))
+    return `${address} is not a public address (${parsed.range()}); GANTRY_EGRESS_ALLOW can allow it`;
   return protocol === "https:" ? undefined : `${address} is reached over https only`;
 };

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Fault } from "#base/fault.ts";
 import { newChild, newRoot } from "#base/uid.ts";
 import { claimsOf, headerOf, hour, makeKey, openHouse, publicUrl, refusal, startIssuer } from "./testing.ts";
 import { SignJWT } from "jose";
@@ -10,24 +11,39 @@ test("a token of the issuer that an identity names is exchanged for one of ours 
   const house = await openHouse(t);
   const issuer = await startIssuer(t, () => house.time.nowMs);
   const uid = await house.claimMatch({ issuer: issuer.url, subject: "repo:acme/app" });
-  const foreign = await issuer.token({ sub: "repo:acme/app", aud: "gantry.example", email: "ci@acme.example", email_verified: true });
+  const foreign = await issuer.token({
+    sub: "repo:acme/app",
+    aud: "gantry.example",
+    email: "ci@acme.example",
+    email_verified: true,
+  });
 
   const issued = await house.authn.exchange({
-    authorization: `bearer ${foreign}`, audience: [], identity: uid, capabilities: [], scopes: [],
-  }); // prettier-ignore
+    authorization: `bearer ${foreign}`,
+    audience: [],
+    identity: uid,
+    capabilities: [],
+    scopes: [],
+  });
   assert.equal(issued.expireTimeMs, house.time.nowMs + 3_600_000);
   assert.deepEqual(claimsOf(issued.token), {
-    iss: publicUrl, sub: uid, aud: publicUrl, ...hour(house.time.nowMs),
+    iss: publicUrl,
+    sub: uid,
+    aud: publicUrl,
+    ...hour(house.time.nowMs),
     act: { iss: issuer.url, sub: "repo:acme/app", aud: "gantry.example", email: "ci@acme.example" },
-  }); // prettier-ignore
-  assert.equal(headerOf(issued.token)["alg"], "RS256");
+  });
+  assert.equal(headerOf(issued.token).alg, "RS256");
 
   const caller = await house.authn.authenticate(`Bearer ${issued.token}`, undefined);
   assert.equal(caller.uid, uid);
-  assert.equal(caller.act?.["sub"], "repo:acme/app");
+  assert.equal(caller.act?.sub, "repo:acme/app");
   assert.equal(caller.capabilities, undefined);
   assert.equal(caller.email, undefined, "an assumed identity has no e-mail address of its own");
-  const [seen] = await house.store.read.query("select extract(epoch from last_seen_time)::bigint from identities where uid = $1", [uid]);
+  const [seen] = await house.store.read.query(
+    "select extract(epoch from last_seen_time)::bigint from identities where uid = $1",
+    [uid],
+  );
   assert.deepEqual(seen, [String(house.time.nowMs / 1000)]);
 });
 
@@ -40,7 +56,10 @@ test("a verified token is answered at once, with the same frozen caller, until i
   assert.equal(house.authn.authenticate(header, ""), caller);
   assert.equal(house.authn.authenticate(header, caller.uid), caller);
   house.time.nowMs += 3_600_000 + 60_000;
-  assert.equal(await refusal(() => house.authn.authenticate(header, undefined)), "UNAUTHENTICATED: the token has expired");
+  assert.equal(
+    await refusal(() => house.authn.authenticate(header, undefined)),
+    "UNAUTHENTICATED: the token has expired",
+  );
 });
 
 test("each claim that does not fit is refused by its name, and an unknown identity like one of another issuer", async (t) => {
@@ -48,15 +67,27 @@ test("each claim that does not fit is refused by its name, and an unknown identi
   const issuer = await startIssuer(t, () => house.time.nowMs);
   const good = { sub: "robot", aud: publicUrl, team: ["a", "b"], admin: true };
   const uid = await house.claimMatch({
-    issuer: issuer.url, subjectPattern: "rob.t", claims: { team: "b", admin: "true" }, claimPatterns: { team: "[a-z]" },
-  }); // prettier-ignore
-  const patterned = await house.claimMatch({ issuerPattern: `http://127\\.0\\.0\\.1:\\d+`, subject: "robot", audiencePattern: "sts\\..*" });
-  const text = (claim: string): string => `PERMISSION_DENIED: the token may not act as this identity: invalid "${claim}"`;
+    issuer: issuer.url,
+    subjectPattern: "rob.t",
+    claims: { team: "b", admin: "true" },
+    claimPatterns: { team: "[a-z]" },
+  });
+  const patterned = await house.claimMatch({
+    issuerPattern: `http://127\\.0\\.0\\.1:\\d+`,
+    subject: "robot",
+    audiencePattern: "sts\\..*",
+  });
+  const text = (claim: string): string =>
+    `PERMISSION_DENIED: the token may not act as this identity: invalid "${claim}"`;
   const refused = async (claims: Record<string, unknown>, identity = uid): Promise<string> =>
     refusal(async () => house.exchange(await issuer.token({ ...good, ...claims }), { identity }));
 
-  assert.equal(claimsOf(await house.exchange(await issuer.token(good), { identity: uid }))["sub"], uid);
-  assert.equal(claimsOf(await house.exchange(await issuer.token({ ...good, aud: ["x", "sts.example"] }), { identity: patterned }))["sub"], patterned);
+  assert.equal(claimsOf(await house.exchange(await issuer.token(good), { identity: uid })).sub, uid);
+  assert.equal(
+    claimsOf(await house.exchange(await issuer.token({ ...good, aud: ["x", "sts.example"] }), { identity: patterned }))
+      .sub,
+    patterned,
+  );
   assert.equal(await refused({ sub: "robot-2" }), text("sub"));
   assert.equal(await refused({ aud: "https://elsewhere.example" }), text("aud"));
   assert.equal(await refused({ aud: undefined }), text("aud"));
@@ -90,7 +121,12 @@ test("what an owner changes holds for the next exchange", async (t) => {
   const uid = await house.claimMatch({ issuer: issuer.url, subject: "robot" });
   const token = await issuer.token({ sub: "robot", aud: publicUrl });
   await house.exchange(token, { identity: uid });
-  await house.store.write((rows) => rows.query("update identities set claim_match = $2 where uid = $1", [uid, JSON.stringify({ issuer: issuer.url, subject: "other" })]));
+  await house.store.write((rows) =>
+    rows.query("update identities set claim_match = $2 where uid = $1", [
+      uid,
+      JSON.stringify({ issuer: issuer.url, subject: "other" }),
+    ]),
+  );
   assert.match(await refusal(() => house.exchange(token, { identity: uid })), /invalid "sub"/);
   await house.store.write((rows) => rows.query("delete from identities where uid = $1", [uid]));
   assert.match(await refusal(() => house.exchange(token, { identity: uid })), /invalid "iss"/);
@@ -104,26 +140,74 @@ test("static keys vouch for their own identity only, until they expire, and nobo
     house.identity({
       relationship_type: "RELATIONSHIP_TYPE_STATIC",
       static_keys: {
-        issuer: "https://vault.internal", subject: "robot", issuerKeys: JSON.stringify({ keys: [key.public] }),
-        expirationTime: expires, ...more,
+        issuer: "https://vault.internal",
+        subject: "robot",
+        issuerKeys: JSON.stringify({ keys: [key.public] }),
+        expirationTime: expires,
+        ...more,
       },
-    }); // prettier-ignore
-  const [one, other, named] = [await withKeys(mine), await withKeys(theirs), await withKeys(mine, { audiences: ["pulls"] })];
+    });
+  const [one, other, named] = [
+    await withKeys(mine),
+    await withKeys(theirs),
+    await withKeys(mine, { audiences: ["pulls"] }),
+  ];
   const token = (claims = {}) =>
-    new SignJWT({ iss: "https://vault.internal", sub: "robot", aud: "gantry.example:8443", ...hour(house.time.nowMs), ...claims })
-      .setProtectedHeader({ alg: "ES256", kid: "k" }).sign(mine.private); // prettier-ignore
+    new SignJWT({
+      iss: "https://vault.internal",
+      sub: "robot",
+      aud: "gantry.example:8443",
+      ...hour(house.time.nowMs),
+      ...claims,
+    })
+      .setProtectedHeader({ alg: "ES256", kid: "k" })
+      .sign(mine.private);
 
-  assert.equal(claimsOf(await house.exchange(await token(), { identity: one }))["sub"], one);
+  assert.equal(claimsOf(await house.exchange(await token(), { identity: one })).sub, one);
   assert.equal(
     await refusal(async () => house.exchange(await token(), { identity: other })),
     "UNAUTHENTICATED: the token's signature is wrong",
   );
   assert.match(await refusal(async () => house.exchange(await token(), { identity: named })), /invalid "aud"/);
   await house.exchange(await token({ aud: ["pulls"] }), { identity: named });
-  assert.match(await refusal(async () => house.exchange(await token({ sub: "x" }), { identity: one })), /invalid "sub"/);
-  assert.match(await refusal(async () => house.exchange(await token({ iss: "https://vault.internal/" }), { identity: one })), /invalid "iss"/);
+  assert.match(
+    await refusal(async () => house.exchange(await token({ sub: "x" }), { identity: one })),
+    /invalid "sub"/,
+  );
+  assert.match(
+    await refusal(async () => house.exchange(await token({ iss: "https://vault.internal/" }), { identity: one })),
+    /invalid "iss"/,
+  );
   house.time.nowMs += 600_000;
-  assert.match(await refusal(async () => house.exchange(await token(), { identity: one })), /^PERMISSION_DENIED: the identity's keys have expired/);
+  assert.match(
+    await refusal(async () => house.exchange(await token(), { identity: one })),
+    /^PERMISSION_DENIED: the identity's keys have expired/,
+  );
+});
+
+test("attack 11, cache key: what one tenant's own keys vouch for counts for nobody else, verified or not", async (t) => {
+  const house = await openHouse(t);
+  const issuer = await startIssuer(t, () => house.time.nowMs);
+  const evil = await makeKey("one");
+  const match = { issuer: issuer.url, subject: "robot" };
+  const evils = await house.identity({
+    relationship_type: "RELATIONSHIP_TYPE_STATIC",
+    static_keys: { ...match, issuerKeys: JSON.stringify({ keys: [evil.public] }) },
+  });
+  const victims = await house.claimMatch(match);
+  await house.human(issuer.url, "robot");
+  const forged = await new SignJWT({ iss: issuer.url, sub: "robot", aud: publicUrl, ...hour(house.time.nowMs) })
+    .setProtectedHeader({ alg: "ES256", kid: "one" })
+    .sign(evil.private);
+  const as = (identity: string | undefined) => house.authn.authenticate(`Bearer ${forged}`, identity);
+  for (let n = 0; n < 2; n++) {
+    assert.equal((await as(evils)).uid, evils);
+    assert.equal(await refusal(() => as(victims)), "UNAUTHENTICATED: the token's signature is wrong");
+    assert.equal(await refusal(() => as(undefined)), "UNAUTHENTICATED: the token's signature is wrong");
+  }
+  const right = await issuer.token({ sub: "robot", aud: publicUrl });
+  assert.equal((await house.authn.authenticate(`Bearer ${right}`, victims)).uid, victims);
+  assert.match(await refusal(() => house.authn.authenticate(`Bearer ${right}`, evils)), /signature is wrong/);
 });
 
 test("a registered human signs in by issuer and subject; a stranger of that issuer is told to register", async (t) => {
@@ -134,18 +218,24 @@ test("a registered human signs in by issuer and subject; a stranger of that issu
   const claims = { sub: "ann", aud: publicUrl, email: "ann@acme.example", email_verified: true };
 
   const token = await house.exchange(await issuer.token(claims));
-  assert.equal(claimsOf(token)["sub"], ann);
-  assert.equal(claimsOf(token)["email"], "ann@acme.example");
+  assert.equal(claimsOf(token).sub, ann);
+  assert.equal(claimsOf(token).email, "ann@acme.example");
   assert.equal((await house.authn.authenticate(`Bearer ${token}`, undefined)).email, "ann@acme.example");
   const unverified = await house.exchange(await issuer.token({ ...claims, email_verified: false }));
-  assert.equal(claimsOf(unverified)["email"], undefined, "an address that nobody verified is not passed on");
+  assert.equal(claimsOf(unverified).email, undefined, "an address that nobody verified is not passed on");
 
   assert.equal(
     await refusal(async () => house.exchange(await issuer.token({ ...claims, sub: "bob" }))),
     "NOT_FOUND: account not found, registration required",
   );
-  assert.match(await refusal(async () => house.exchange(await issuer.token({ ...claims, aud: "other-app" }))), /^UNAUTHENTICATED: the token has the wrong audience/);
-  assert.match(await refusal(async () => house.exchange(await other.token(claims))), /^UNAUTHENTICATED: the token's issuer .* is not known here/);
+  assert.match(
+    await refusal(async () => house.exchange(await issuer.token({ ...claims, aud: "other-app" }))),
+    /^UNAUTHENTICATED: the token has the wrong audience/,
+  );
+  assert.match(
+    await refusal(async () => house.exchange(await other.token(claims))),
+    /^UNAUTHENTICATED: the token's issuer .* is not known here/,
+  );
   assert.deepEqual(other.asked, [], "an issuer that nobody named is not contacted");
 });
 
@@ -162,15 +252,45 @@ test("a token is narrowed by capabilities and groups, and one made from it can o
   assert.deepEqual(caller.act, { iss: "https://up.example", sub: "x" });
 
   const second = claimsOf(await house.exchange(first, { capabilities: ["repo.list", "repo.create"], scopes: [team] }));
-  assert.deepEqual([second["gantry_cap"], second["gantry_scopes"]], [["repo.list"], [team]]);
+  assert.deepEqual([second.gantry_cap, second.gantry_scopes], [["repo.list"], [team]]);
   const same = claimsOf(await house.exchange(first));
-  assert.deepEqual([same["gantry_cap"], same["gantry_scopes"]], [["repo.list", "group.list"], [root]]);
-  assert.match(await refusal(() => house.exchange(first, { capabilities: ["repo.create"] })), /^PERMISSION_DENIED: .* cap /);
+  assert.deepEqual([same.gantry_cap, same.gantry_scopes], [["repo.list", "group.list"], [root]]);
+  assert.match(
+    await refusal(() => house.exchange(first, { capabilities: ["repo.create"] })),
+    /^PERMISSION_DENIED: .* cap /,
+  );
   assert.match(await refusal(() => house.exchange(first, { scopes: [newRoot()] })), /^PERMISSION_DENIED: .* scopes /);
   assert.equal(
     await refusal(() => house.exchange(own, { capabilities: ["repo.destroy"], scopes: ["x"], identity: "y" })),
     'INVALID_ARGUMENT: Invalid argument: cap: "repo.destroy" is not a capability',
   );
+});
+
+test("all wrong parameters of an exchange are told at once, in texts that can be sent", async (t) => {
+  const house = await openHouse(t);
+  const own = await house.authn.mint({ uid: newRoot(), audience: [publicUrl] });
+  const long = "x".repeat(100_000);
+  await assert.rejects(
+    house.exchange(own, {
+      capabilities: ["repo.list", long],
+      scopes: [newRoot(), long],
+      identity: long,
+      audience: ["a\n"],
+    }),
+    (thrown: unknown) => {
+      assert.ok(thrown instanceof Fault);
+      const [detail] = thrown.details;
+      assert.ok(detail?.kind === "fields");
+      assert.deepEqual(
+        new Set(detail.violations.map((one) => one.field)),
+        new Set(["aud", "cap", "scopes", "identity"]),
+      );
+      assert.ok(JSON.stringify(detail.violations).length < 4_000);
+      return true;
+    },
+  );
+  const many = Array.from({ length: 1_000 }, newRoot);
+  assert.match(await refusal(() => house.exchange(own, { scopes: many })), /scopes: more than one token can carry/);
 });
 
 test("a token of ours is no way out of its narrowing, its end or its audience", async (t) => {
@@ -180,19 +300,22 @@ test("a token of ours is no way out of its narrowing, its end or its audience", 
   const own = await house.authn.mint({ uid, audience: [publicUrl], capabilities: ["repo.list"], lifetimeMs: 600_000 });
 
   const assumed = claimsOf(await house.exchange(own, { identity: wide }));
-  assert.equal(assumed["sub"], wide);
-  assert.deepEqual(assumed["gantry_cap"], ["repo.list"], "another identity does not widen it");
-  assert.equal(assumed["exp"], house.time.nowMs / 1000 + 600);
-  assert.deepEqual(assumed["act"], { iss: publicUrl, sub: uid, aud: publicUrl });
+  assert.equal(assumed.sub, wide);
+  assert.deepEqual(assumed.gantry_cap, ["repo.list"], "another identity does not widen it");
+  assert.equal(assumed.exp, house.time.nowMs / 1000 + 600);
+  assert.deepEqual(assumed.act, { iss: publicUrl, sub: uid, aud: publicUrl });
 
   // Within the skew an expired token is still read, but what is made from it has expired just as long.
   house.time.nowMs += 630_000;
-  assert.equal(claimsOf(await house.exchange(own))["exp"], (house.time.nowMs - 30_000) / 1000);
+  assert.equal(claimsOf(await house.exchange(own)).exp, (house.time.nowMs - 30_000) / 1000);
 
   const forSink = await house.authn.mint({ uid, audience: ["https://sink.example"] });
   assert.match(await refusal(() => house.exchange(forSink)), /wrong audience/);
   assert.match(await refusal(() => house.exchange(forSink, { identity: wide })), /invalid "aud"/);
-  assert.match(await refusal(() => house.authn.authenticate(`Bearer ${forSink}`, undefined)), /wrong audience \("https:\/\/sink.example"\); expected one of "https:\/\/gantry.example:8443"/);
+  assert.match(
+    await refusal(() => house.authn.authenticate(`Bearer ${forSink}`, undefined)),
+    /wrong audience \("https:\/\/sink.example"\); expected one of "https:\/\/gantry.example:8443"/,
+  );
 
   const fresh = await house.authn.mint({ uid, audience: [publicUrl] });
   await house.store.write((rows) => rows.query("delete from identities where uid = $1", [uid]));
@@ -222,7 +345,10 @@ test("a foreign token is also taken directly: as its human, or as the identity t
   assert.match(await refusal(() => as()), /^UNAUTHENTICATED: account not found|^UNAUTHENTICATED: .* is not known here/);
   assert.match(await refusal(() => as("nobody")), /^UNAUTHENTICATED: the header Gantry-Identity is not the uid/);
   const own = await house.authn.mint({ uid: newRoot(), audience: [publicUrl] });
-  assert.match(await refusal(() => house.authn.authenticate(`Bearer ${own}`, uid)), /^UNAUTHENTICATED: a token of this server acts as its own subject/);
+  assert.match(
+    await refusal(() => house.authn.authenticate(`Bearer ${own}`, uid)),
+    /^UNAUTHENTICATED: a token of this server acts as its own subject/,
+  );
 });
 
 test("two tenants may register the same issuer and subject; a token acts for the one that it names", async (t) => {
@@ -243,15 +369,27 @@ test("RFC 8693: a form is answered with a bearer token, and each wrong parameter
   const root = newRoot();
   const urn = "urn:ietf:params:oauth:";
   const form = {
-    grant_type: `${urn}grant-type:token-exchange`, subject_token: await issuer.token({ sub: "robot", aud: publicUrl }),
-    subject_token_type: `${urn}token-type:id_token`, audience: "https://registry.example", scope: root, identity: uid,
-  }; // prettier-ignore
+    grant_type: `${urn}grant-type:token-exchange`,
+    subject_token: await issuer.token({ sub: "robot", aud: publicUrl }),
+    subject_token_type: `${urn}token-type:id_token`,
+    audience: "https://registry.example",
+    scope: root,
+    identity: uid,
+  };
   const answer = await house.authn.exchangeForm(new URLSearchParams(form), undefined);
   const { access_token: token, ...rest } = answer;
-  assert.deepEqual(rest, { issued_token_type: `${urn}token-type:access_token`, token_type: "Bearer", expires_in: 3600 });
-  assert.deepEqual([claimsOf(String(token))["aud"], claimsOf(String(token))["gantry_scopes"]], ["https://registry.example", [root]]);
+  assert.deepEqual(rest, {
+    issued_token_type: `${urn}token-type:access_token`,
+    token_type: "Bearer",
+    expires_in: 3600,
+  });
+  assert.deepEqual(
+    [claimsOf(String(token)).aud, claimsOf(String(token)).gantry_scopes],
+    ["https://registry.example", [root]],
+  );
 
-  const refused = (more: Record<string, string>) => refusal(() => house.authn.exchangeForm(new URLSearchParams({ ...form, ...more }), undefined));
+  const refused = (more: Record<string, string>) =>
+    refusal(() => house.authn.exchangeForm(new URLSearchParams({ ...form, ...more }), undefined));
   assert.match(await refused({ grant_type: "password" }), /^INVALID_ARGUMENT: Invalid argument: grant_type: /);
   assert.match(await refused({ requested_token_type: `${urn}token-type:refresh_token` }), /requested_token_type/);
   assert.match(await refused({ subject_token_type: `${urn}token-type:saml2` }), /subject_token_type/);
@@ -269,7 +407,10 @@ test("a human's uid depends on where the issuer ends and the subject begins, and
   assert.notEqual(authn.humanUid("https://a", "bc"), authn.humanUid("https://ab", "c"));
   assert.notEqual(authn.humanUid("https://a", "1:b"), authn.humanUid("https://a1:", "b"));
   assert.equal(authn.humanUid("accounts.google.com", "1"), authn.humanUid("https://accounts.google.com", "1"));
-  assert.notEqual(authn.humanUid("https://accounts.google.com/", "1"), authn.humanUid("https://accounts.google.com", "1"));
+  assert.notEqual(
+    authn.humanUid("https://accounts.google.com/", "1"),
+    authn.humanUid("https://accounts.google.com", "1"),
+  );
   // Uids are kept in databases: the function never changes.
   assert.equal(authn.humanUid("https://issuer.example", "subject"), "1ad048511999223c6a8f355dd2202cdd3d5a1a20");
 });

@@ -14,9 +14,14 @@ const jwt = "urn:ietf:params:oauth:token-type:jwt";
 const tokenTypes = [accessToken, idToken, jwt];
 
 const once = [
-  "grant_type", "subject_token", "subject_token_type", "requested_token_type", "identity",
-  "actor_token", "actor_token_type",
-]; // prettier-ignore
+  "grant_type",
+  "subject_token",
+  "subject_token_type",
+  "requested_token_type",
+  "identity",
+  "actor_token",
+  "actor_token_type",
+];
 
 /** Answers the form. `exchange` does the work and is given the subject token as if it were the header's. */
 export const exchangeForm = async (
@@ -29,7 +34,10 @@ export const exchangeForm = async (
   const wrong = (field: string, description: string): void => void violations.push({ field, description });
   const value = (name: string): string => form.get(name) ?? "";
   const list = (name: string): string[] =>
-    form.getAll(name).flatMap((entry) => entry.split(" ")).filter((entry) => entry !== ""); // prettier-ignore
+    form
+      .getAll(name)
+      .flatMap((entry) => entry.split(" "))
+      .filter((entry) => entry !== "");
 
   for (const name of once) if (form.getAll(name).length > 1) wrong(name, "must be given once"); // RFC 6749, 3.2
   if (value("grant_type") !== grantType) wrong("grant_type", `must be ${grantType}`);

@@ -16,7 +16,7 @@ import { bounded } from "./bounded.ts";
 import { objectOf } from "./claims.ts";
 import { normalIssuer } from "./humans.ts";
 import type { Outbound } from "./outbound.ts";
-import { checkSignature, foreignAlgorithms, type Token } from "./token.ts";
+import { checkSignature, foreignAlgorithms, shown, type Token } from "./token.ts";
 
 interface Known {
   keys: LocalJWKSet | undefined;
@@ -40,8 +40,12 @@ const urlOf = (issuer: string): string => {
     url !== null &&
     (url.protocol === "https:" || url.protocol === "http:") &&
     (url.href === issuer || url.href === `${issuer}/`) &&
-    url.username === "" && url.password === "" && url.search === "" && url.hash === "" && !issuer.endsWith("#");
-  if (!usual) throw unauthenticated(`the token's issuer ${JSON.stringify(issuer)} is not the URL of an issuer`);
+    url.username === "" &&
+    url.password === "" &&
+    url.search === "" &&
+    url.hash === "" &&
+    !issuer.endsWith("#");
+  if (!usual) throw unauthenticated(`the token's issuer ${shown(issuer)} is not the URL of an issuer`);
   return baseOf(issuer);
 };
 
@@ -55,9 +59,9 @@ const readJson = async (outbound: Outbound, url: string): Promise<JsonObject> =>
 
 const fetchKeys = async (outbound: Outbound, issuer: string): Promise<LocalJWKSet> => {
   const discovery = await readJson(outbound, `${urlOf(issuer)}/.well-known/openid-configuration`);
-  if (discovery["issuer"] !== issuer) throw new Error("the discovery document names another issuer");
+  if (discovery.issuer !== issuer) throw new Error("the discovery document names another issuer");
   const keys = await readJson(outbound, text(discovery, "jwks_uri"));
-  if (!Array.isArray(keys["keys"])) throw new Error("the key set has no keys");
+  if (!Array.isArray(keys.keys)) throw new Error("the key set has no keys");
   return createLocalJWKSet(keys as unknown as JSONWebKeySet);
 };
 
@@ -76,7 +80,7 @@ export const openIssuers = (outbound: Outbound, clock: Clock, log: Log): Issuers
   const mayTry = (known: Known): boolean => clock() - known.triedMs >= limits.issuerRetryMs;
 
   const unreachable = (issuer: string, cause?: unknown): Fault =>
-    new Fault("UNAVAILABLE", `the keys of issuer ${JSON.stringify(issuer)} cannot be read`, { cause });
+    new Fault("UNAVAILABLE", `the keys of issuer ${shown(issuer)} cannot be read`, { cause });
 
   const renew = (issuer: string, known: Known): Promise<void> => {
     known.triedMs = clock();

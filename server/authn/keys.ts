@@ -125,22 +125,25 @@ export const openKeys = async (store: Store, vault: Vault, clock: Clock, log: Lo
   const add = async (retireMs: number | undefined): Promise<void> => {
     const made = await newKey();
     const sealed = vault.seal(purpose, made.secret);
-    await store.write(async (rows) => {
+    const added = await store.write(async (rows) => {
       // The lock comes before the first look at the table: of two servers that start at once, or two operators
       // that rotate at once, the second sees what the first one did.
       await rows.query("lock table signing_keys in share row exclusive mode");
       const waiting = await rows.query("select kid from signing_keys where retire_time is null");
-      if (retireMs === undefined && waiting.length > 0) return;
+      if (retireMs === undefined && waiting.length > 0) return false;
       if (retireMs !== undefined) {
         await rows.query("update signing_keys set retire_time = $1 where retire_time is null", [timestamp(retireMs)]);
-        await rows.query("delete from signing_keys where retire_time < $1", [timestamp(clock() - afterlifeMs)]);
+        await rows.query("delete from signing_keys where retire_time <= $1", [timestamp(clock() - afterlifeMs)]);
       }
       await rows.query(
         "insert into signing_keys (kid, public_jwk, private_jwk_sealed, create_time) values ($1, $2, $3, $4)",
         [made.kid, JSON.stringify(made.published), sealed, timestamp(clock())],
       );
+      return true;
     });
-    log("authn.key.made", { kid: made.kid });
+    if (added) log("authn.key.made", { kid: made.kid });
+    // A look at the table that began before may have missed it.
+    await loading?.catch(() => {});
     await load();
   };
 

@@ -48,7 +48,7 @@ export const mint = async (
     exp: expires,
   };
   if (request.email !== undefined) Object.assign(claims, { email: request.email, email_verified: true });
-  if (request.act !== undefined) claims["act"] = { ...request.act };
+  if (request.act !== undefined) claims.act = { ...request.act };
   if (request.capabilities !== undefined) claims[narrowing.capabilities] = [...request.capabilities];
   if (request.scopes !== undefined) claims[narrowing.scopes] = [...request.scopes];
 

@@ -2,7 +2,9 @@
 // than everything cannot exchange it for more. undefined is "no narrowing", an empty list would be "nothing".
 
 import { denied, invalid, type Violation } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
 import { covers, isUid } from "#base/uid.ts";
+import { isClean, shown } from "./token.ts";
 
 export interface Narrowing {
   readonly capabilities: readonly string[] | undefined;
@@ -11,23 +13,35 @@ export interface Narrowing {
 
 export const unnarrowed: Narrowing = { capabilities: undefined, scopes: undefined };
 
-/** Reads what a request asks for; an empty list asks for no narrowing. Throws INVALID_ARGUMENT with every fault. */
-export const readNarrowing = (
-  request: { readonly capabilities: readonly string[]; readonly scopes: readonly string[]; readonly identity: string },
-  known: ReadonlySet<string>,
-): Narrowing => {
+/** What a request asks for; an empty list asks for no narrowing. */
+export interface Wanted {
+  readonly identity: string;
+  readonly audience: readonly string[];
+  readonly capabilities: readonly string[];
+  readonly scopes: readonly string[];
+}
+
+const lengthOf = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + text.length, 0);
+
+/** Reads what a request asks for. Throws INVALID_ARGUMENT with the first violation of each field. */
+export const readNarrowing = (request: Wanted, known: ReadonlySet<string>): Narrowing => {
+  const { identity, audience, capabilities, scopes } = request;
   const violations: Violation[] = [];
-  for (const name of request.capabilities)
-    if (!known.has(name))
-      violations.push({ field: "cap", description: `${JSON.stringify(name)} is not a capability` });
-  for (const uid of request.scopes)
-    if (!isUid(uid)) violations.push({ field: "scopes", description: `${JSON.stringify(uid)} is not the uid of a group` });
-  if (request.identity !== "" && !isUid(request.identity))
-    violations.push({ field: "identity", description: `${JSON.stringify(request.identity)} is not the uid of an identity` });
+  const wrong = (field: string, description: string): void => void violations.push({ field, description });
+  // What cannot fit into a token is not looked at: a form of 1 MiB holds 25,000 scopes.
+  for (const [field, texts] of Object.entries({ aud: audience, cap: capabilities, scopes }))
+    if (lengthOf(texts) > limits.tokenBytesMax) wrong(field, "more than one token can carry");
+  const unclean = audience.find((entry) => !isClean(entry));
+  if (unclean !== undefined) wrong("aud", `${shown(unclean)} holds control characters`);
+  const unknown = capabilities.find((name) => !known.has(name));
+  if (unknown !== undefined) wrong("cap", `${shown(unknown)} is not a capability`);
+  const odd = scopes.find((uid) => !isUid(uid));
+  if (odd !== undefined) wrong("scopes", `${shown(odd)} is not the uid of a group`);
+  if (identity !== "" && !isUid(identity)) wrong("identity", `${shown(identity)} is not the uid of an identity`);
   if (violations.length > 0) throw invalid(violations);
   return {
-    capabilities: request.capabilities.length === 0 ? undefined : [...new Set(request.capabilities)],
-    scopes: request.scopes.length === 0 ? undefined : [...new Set(request.scopes)],
+    capabilities: capabilities.length === 0 ? undefined : [...new Set(capabilities)],
+    scopes: scopes.length === 0 ? undefined : [...new Set(scopes)],
   };
 };
 
@@ -55,7 +69,8 @@ export const narrow = (held: Narrowing, wanted: Narrowing): Narrowing => {
       covers(one, other) ? other : covers(other, one) ? one : undefined,
     ),
   };
-  if (met.capabilities?.length === 0) throw denied("the presented token is narrowed to other capabilities than cap names");
+  if (met.capabilities?.length === 0)
+    throw denied("the presented token is narrowed to other capabilities than cap names");
   if (met.scopes?.length === 0) throw denied("the presented token is narrowed to other groups than scopes names");
   return met;
 };

@@ -42,12 +42,33 @@ test("attack 19, local addresses: none is reached without the operator's word, h
   const { port, asked } = await counting(t);
   const outbound = open(t, "");
   for (const host of [
-    "127.0.0.1", "localhost", "127.1", "0x7f000001", "2130706433", "017700000001", "0", "0.0.0.0", "[::1]", "[::]",
-    "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]", "127.0.0.1.", "LOCALHOST",
-  ]) // prettier-ignore
+    "127.0.0.1",
+    "localhost",
+    "127.1",
+    "0x7f000001",
+    "2130706433",
+    "017700000001",
+    "0",
+    "0.0.0.0",
+    "[::1]",
+    "[::]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:7f00:1]",
+    "[64:ff9b::7f00:1]",
+    "[2002:7f00:1::]",
+    "127.0.0.1.",
+    "LOCALHOST",
+  ])
     for (const scheme of ["http", "https"])
-      assert.match(await why(outbound, `${scheme}://${host}:${port}/`), /is not a public address/, `${scheme}://${host}`);
-  assert.equal(await why(outbound, "http://169.254.169.254/latest/meta-data/"), "169.254.169.254 is not a public address (linkLocal); GANTRY_EGRESS_ALLOW can allow it");
+      assert.match(
+        await why(outbound, `${scheme}://${host}:${port}/`),
+        /is not a public address/,
+        `${scheme}://${host}`,
+      );
+  assert.equal(
+    await why(outbound, "http://169.254.169.254/latest/meta-data/"),
+    "169.254.169.254 is not a public address (linkLocal); GANTRY_EGRESS_ALLOW can allow it",
+  );
   assert.deepEqual(asked, []);
 });
 
@@ -73,7 +94,7 @@ test("attack 20, redirect: an answer that leads elsewhere is an answer, and is n
   for (const status of [301, 302, 303, 307, 308]) {
     const url = await serve(t, (_, response) => response.writeHead(status, { location: target.url }).end());
     const answer = await open(t, "127.0.0.0/8").fetch("issuer", url);
-    assert.deepEqual([answer.status, answer.headers["location"]], [status, target.url]);
+    assert.deepEqual([answer.status, answer.headers.location], [status, target.url]);
   }
   assert.deepEqual(target.asked, []);
 });
@@ -126,7 +147,9 @@ test("proxy variables of the environment change nothing", async (t) => {
   const target = await counting(t);
   const names = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy"];
   for (const name of names) process.env[name] = proxy.url;
-  t.after(() => names.forEach((name) => delete process.env[name]));
+  t.after(() => {
+    for (const name of names) delete process.env[name];
+  });
   assert.equal(await why(open(t, "127.0.0.0/8"), target.url), "it was reached");
   assert.deepEqual(proxy.asked, []);
 });

@@ -48,20 +48,30 @@ const guarded = (purpose: Purpose, egress: Egress): buildConnector.connector => 
     const port = Number(target.port || (target.protocol === "https:" ? 443 : 80));
     const attempt = (addresses: readonly string[], last: Error): void => {
       const [address, ...others] = addresses;
-      if (address === undefined) return callback(last, null);
+      if (address === undefined) {
+        callback(last, null);
+        return;
+      }
       const why = refusal(egress, purpose, target.protocol, address, port);
-      if (why !== undefined) return attempt(others, new Error(why));
+      if (why !== undefined) {
+        attempt(others, new Error(why));
+        return;
+      }
       const { servername: _, ...rest } = target;
       // Without a name the certificate is checked against the address itself, which is then what the URL says.
       const named = target.protocol === "https:" && isIP(name) === 0 ? { servername: name } : {};
       connect({ ...rest, ...named, hostname: address, host: address }, (error, socket) => {
-        if (error !== null) return attempt(others, error);
-        callback(null, socket);
+        if (error !== null) attempt(others, error);
+        else callback(null, socket);
       });
     };
     // IPv4 first: on a host without a route for IPv6 the other order costs a timeout, and every name has IPv4.
     lookup(name, { all: true, order: "ipv4first" }).then(
-      (found) => attempt(found.map((entry) => entry.address), new Error(`${name} has no address`)),
+      (found) =>
+        attempt(
+          found.map((entry) => entry.address),
+          new Error(`${name} has no address`),
+        ),
       (error: unknown) => callback(error instanceof Error ? error : new Error(textOf(error)), null),
     );
   };

@@ -70,7 +70,8 @@ export const startIssuer = async (t: TestContext, nowMs: () => number): Promise<
     response.setHeader("content-type", "application/json");
     if (request.url === "/.well-known/openid-configuration")
       return void response.end(JSON.stringify({ issuer: issuer.url, jwks_uri: `${issuer.url}/keys` }));
-    if (request.url === "/keys") return void response.end(JSON.stringify({ keys: issuer.keys.map((key) => key.public) }));
+    if (request.url === "/keys")
+      return void response.end(JSON.stringify({ keys: issuer.keys.map((key) => key.public) }));
     response.writeHead(404).end("{}");
   });
   return issuer;
@@ -117,14 +118,17 @@ export const openHouse = async (t: TestContext, options: Partial<AuthnOptions> =
   const vault = vaultOf(new Uint8Array(32).fill(7));
   const replica = async (own: Partial<AuthnOptions> = {}): Promise<Authn> => {
     const authn = await openAuthn({
-      store, vault, log,
+      store,
+      vault,
+      log,
       clock: () => time.nowMs,
       issuer: publicUrl,
       audiences: [],
       egressAllow: "127.0.0.0/8",
       knownCapabilities: capabilities,
-      ...options, ...own,
-    }); // prettier-ignore
+      ...options,
+      ...own,
+    });
     opened.push(authn);
     return authn;
   };
@@ -135,7 +139,13 @@ export const openHouse = async (t: TestContext, options: Partial<AuthnOptions> =
       name,
       typeof value === "string" ? value : JSON.stringify(value),
     ]);
-    const all: [string, string][] = [["uid", uid], ["name", "tester"], ["create_time", now], ["update_time", now], ...row];
+    const all: [string, string][] = [
+      ["uid", uid],
+      ["name", "tester"],
+      ["create_time", now],
+      ["update_time", now],
+      ...row,
+    ];
     await store.write((rows) =>
       rows.query(
         `insert into identities (${all.map(([name]) => name).join(", ")}) values (${all.map((_, at) => `$${at + 1}`).join(", ")})`,
@@ -145,14 +155,20 @@ export const openHouse = async (t: TestContext, options: Partial<AuthnOptions> =
     return uid;
   };
   return {
-    authn, store, vault, time, logged, replica, identity,
+    authn,
+    store,
+    vault,
+    time,
+    logged,
+    replica,
+    identity,
     claimMatch: (match) => identity({ relationship_type: "RELATIONSHIP_TYPE_CLAIM_MATCH", claim_match: match }),
     human: (issuer, subject) => identity({ issuer, subject }, authn.humanUid(issuer, subject)),
     exchange: async (token, request = {}) => {
       const plain = { audience: [], identity: "", capabilities: [], scopes: [] };
       return (await authn.exchange({ authorization: `Bearer ${token}`, ...plain, ...request })).token;
     },
-  }; // prettier-ignore
+  };
 };
 
 /** The fault that `work` ends with, as `CODE: text`. Anything else fails the test. */

@@ -7,10 +7,21 @@ import { exportSPKI, importJWK, SignJWT, type CryptoKey, type JWK } from "jose";
 import type { JsonObject } from "#base/json.ts";
 import { newRoot } from "#base/uid.ts";
 import { bearer, readToken } from "./token.ts";
-import { claimsOf, headerOf, hour, makeKey, openHouse, publicUrl, refusal, startIssuer, type TestHouse } from "./testing.ts";
+import {
+  claimsOf,
+  headerOf,
+  hour,
+  makeKey,
+  openHouse,
+  publicUrl,
+  refusal,
+  startIssuer,
+  type TestHouse,
+} from "./testing.ts";
 
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
-const assemble = (header: unknown, claims: unknown, signature: string): string => `${part(header)}.${part(claims)}.${signature}`;
+const assemble = (header: unknown, claims: unknown, signature: string): string =>
+  `${part(header)}.${part(claims)}.${signature}`;
 const hmac = (header: unknown, claims: unknown, secret: string | Buffer): string => {
   const signed = `${part(header)}.${part(claims)}`;
   return `${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`;
@@ -18,7 +29,7 @@ const hmac = (header: unknown, claims: unknown, secret: string | Buffer): string
 const refusedBy = (house: TestHouse, token: string, identity?: string): Promise<string> =>
   refusal(() => house.authn.authenticate(`Bearer ${token}`, identity));
 const publishedKey = async (house: TestHouse): Promise<JWK> =>
-  (((await house.authn.keys())["keys"] ?? []) as JsonObject[])[0] as JWK;
+  (((await house.authn.keys()).keys ?? []) as JsonObject[])[0] as JWK;
 
 test("attack 14, algorithm confusion: a public key is no shared secret, and none is no algorithm", async (t) => {
   const house = await openHouse(t);
@@ -29,14 +40,37 @@ test("attack 14, algorithm confusion: a public key is no shared secret, and none
   const pem = await exportSPKI((await importJWK(jwk, "RS256", { extractable: true })) as CryptoKey);
   for (const secret of [pem, pem.trim(), JSON.stringify(jwk), Buffer.from(jwk.n ?? "", "base64url"), ""])
     for (const alg of ["HS256", "hs256", "HS256 ", "\tHS256"])
-      assert.match(await refusedBy(house, hmac({ alg, kid }, claims, secret)), /^UNAUTHENTICATED: the token's algorithm is not accepted/);
-  for (const alg of ["none", "None", "NONE", "nOnE", "", " ", null, 0, ["RS256"], undefined, "RS256\u0000", "__proto__", "toString"]) {
+      assert.match(
+        await refusedBy(house, hmac({ alg, kid }, claims, secret)),
+        /^UNAUTHENTICATED: the token's algorithm is not accepted/,
+      );
+  for (const alg of [
+    "none",
+    "None",
+    "NONE",
+    "nOnE",
+    "",
+    " ",
+    null,
+    0,
+    ["RS256"],
+    undefined,
+    "RS256\u0000",
+    "__proto__",
+    "toString",
+  ]) {
     assert.match(await refusedBy(house, assemble({ alg, kid }, claims, "")), /^UNAUTHENTICATED: /);
-    assert.match(await refusedBy(house, assemble({ alg, kid }, claims, "AA")), /^UNAUTHENTICATED: the token's algorithm is not accepted/);
+    assert.match(
+      await refusedBy(house, assemble({ alg, kid }, claims, "AA")),
+      /^UNAUTHENTICATED: the token's algorithm is not accepted/,
+    );
   }
   const [, payload = "", signature = ""] = own.split(".");
   for (const alg of ["PS256", "RS512", "ES256", "EdDSA"])
-    assert.match(await refusedBy(house, `${part({ alg, kid })}.${payload}.${signature}`), /^UNAUTHENTICATED: the token's algorithm is not accepted; expected RS256/);
+    assert.match(
+      await refusedBy(house, `${part({ alg, kid })}.${payload}.${signature}`),
+      /^UNAUTHENTICATED: the token's algorithm is not accepted; expected RS256/,
+    );
 });
 
 test("attack 14, a foreign key serves only the algorithm that it is for", async (t) => {
@@ -47,20 +81,32 @@ test("attack 14, a foreign key serves only the algorithm that it is for", async 
   issuer.keys = [rsa, await makeKey("ec", "ES384"), await makeKey("ed", "EdDSA")];
   const claims = { iss: issuer.url, sub: "robot", aud: publicUrl, ...hour(house.time.nowMs) };
   for (const key of issuer.keys) {
-    const token = await new SignJWT(claims).setProtectedHeader({ alg: key.alg, kid: key.kid, typ: "at+jwt" }).sign(key.private);
+    const token = await new SignJWT(claims)
+      .setProtectedHeader({ alg: key.alg, kid: key.kid, typ: "at+jwt" })
+      .sign(key.private);
     assert.equal((await house.authn.authenticate(`Bearer ${token}`, uid)).uid, uid);
   }
   const bare = { n: rsa.public.n, e: rsa.public.e, kty: "RSA", kid: "rsa" } as JWK;
   issuer.keys = [{ ...rsa, public: bare }];
   house.time.nowMs += 600_000;
   for (const secret of [JSON.stringify(bare), rsa.public.n ?? ""])
-    assert.match(await refusedBy(house, hmac({ alg: "HS256", kid: "rsa" }, claims, secret), uid), /algorithm is not accepted/);
+    assert.match(
+      await refusedBy(house, hmac({ alg: "HS256", kid: "rsa" }, claims, secret), uid),
+      /algorithm is not accepted/,
+    );
   const ec = await makeKey("rsa", "ES256");
-  const crossed = await new SignJWT({ ...claims, ...hour(house.time.nowMs) }).setProtectedHeader({ alg: "ES256", kid: "rsa" }).sign(ec.private);
-  assert.match(await refusedBy(house, crossed, uid), /^UNAUTHENTICATED: the token's key is not among its issuer's keys/);
+  const crossed = await new SignJWT({ ...claims, ...hour(house.time.nowMs) })
+    .setProtectedHeader({ alg: "ES256", kid: "rsa" })
+    .sign(ec.private);
+  assert.match(
+    await refusedBy(house, crossed, uid),
+    /^UNAUTHENTICATED: the token's key is not among its issuer's keys/,
+  );
   // Too short for RS256: the library refuses the key, and that is the token's fault too, never a 500.
   const short = generateKeyPairSync("rsa", { modulusLength: 1024 });
-  issuer.keys = [{ ...rsa, kid: "short", public: { ...(short.publicKey.export({ format: "jwk" }) as JWK), kid: "short" } }];
+  issuer.keys = [
+    { ...rsa, kid: "short", public: { ...(short.publicKey.export({ format: "jwk" }) as JWK), kid: "short" } },
+  ];
   house.time.nowMs += 600_000;
   const weak = assemble({ alg: "RS256", kid: "short" }, { ...claims, ...hour(house.time.nowMs) }, "AAAA");
   assert.match(await refusedBy(house, weak, uid), /^UNAUTHENTICATED: /);
@@ -72,7 +118,13 @@ test("attack 15, embedded key: a header that brings or points to its own key is 
   const { kid } = headerOf(await house.authn.mint({ uid: newRoot(), audience: [publicUrl] }));
   const mine = await makeKey(String(kid), "RS256");
   const claims = { iss: publicUrl, sub: newRoot(), aud: publicUrl, ...hour(house.time.nowMs) };
-  for (const header of [{ jwk: mine.public }, { jku: `${issuer.url}/keys` }, { x5c: ["MIIB"] }, { x5u: issuer.url }, { jwk: null }]) {
+  for (const header of [
+    { jwk: mine.public },
+    { jku: `${issuer.url}/keys` },
+    { x5c: ["MIIB"] },
+    { x5u: issuer.url },
+    { jwk: null },
+  ]) {
     const token = await new SignJWT(claims).setProtectedHeader({ alg: "RS256", kid: mine.kid }).sign(mine.private);
     const [, payload = "", signature = ""] = token.split(".");
     assert.match(
@@ -81,7 +133,11 @@ test("attack 15, embedded key: a header that brings or points to its own key is 
     );
   }
   const same = await new SignJWT(claims).setProtectedHeader({ alg: "RS256", kid: mine.kid }).sign(mine.private);
-  assert.equal(await refusedBy(house, same), "UNAUTHENTICATED: the token's signature is wrong", "the name of a key is not the key");
+  assert.equal(
+    await refusedBy(house, same),
+    "UNAUTHENTICATED: the token's signature is wrong",
+    "the name of a key is not the key",
+  );
   assert.deepEqual(issuer.asked, []);
 });
 
@@ -101,14 +157,50 @@ test("a token has one spelling: whitespace, padding, more or fewer parts and oth
   const own = await house.authn.mint({ uid: newRoot(), audience: [publicUrl] });
   const [header = "", payload = "", signature = ""] = own.split(".");
   const spellings = [
-    "", " ", ".", "..", "...", "a.b", "a.b.c", `${own} `, ` ${own}.`, `${own}=`, `${own}.`, `${own}.${own}`, `${header} .${payload}.${signature}`,
-    `${header}.${payload}\n.${signature}`, `${header}.${payload}.`, `${header}..${signature}`, own.replaceAll(".", ".\t"), `${own}\u0000`,
-    `${Buffer.from("[]").toString("base64url")}.${payload}.${signature}`, `${header}.${part(null)}.${signature}`, `${header}.${part("x")}.${signature}`,
-    `${header}.${Buffer.from([0xff, 0xfe]).toString("base64url")}.${signature}`, `${header}.${payload}.${signature}AA`, `x${own}`, `${own}${"A".repeat(16 * 1024)}`,
-  ]; // prettier-ignore
-  for (const token of spellings) assert.match(await refusedBy(house, token), /^UNAUTHENTICATED: /, JSON.stringify(token.slice(0, 60)));
-  for (const header of [undefined, "", own, `Basic ${own}`, `Bearer${own}`, `Token ${own}`, `Bearer\t${own}`, "Bearer", "Bearer "])
-    assert.match(await refusal(() => house.authn.authenticate(header, undefined)), /^UNAUTHENTICATED: /, JSON.stringify(header?.slice(0, 20)));
+    "",
+    " ",
+    ".",
+    "..",
+    "...",
+    "a.b",
+    "a.b.c",
+    `${own} `,
+    ` ${own}.`,
+    `${own}=`,
+    `${own}.`,
+    `${own}.${own}`,
+    `${header} .${payload}.${signature}`,
+    `${header}.${payload}\n.${signature}`,
+    `${header}.${payload}.`,
+    `${header}..${signature}`,
+    own.replaceAll(".", ".\t"),
+    `${own}\u0000`,
+    `${Buffer.from("[]").toString("base64url")}.${payload}.${signature}`,
+    `${header}.${part(null)}.${signature}`,
+    `${header}.${part("x")}.${signature}`,
+    `${header}.${Buffer.from([0xff, 0xfe]).toString("base64url")}.${signature}`,
+    `${header}.${payload}.${signature}AA`,
+    `x${own}`,
+    `${own}${"A".repeat(16 * 1024)}`,
+  ];
+  for (const token of spellings)
+    assert.match(await refusedBy(house, token), /^UNAUTHENTICATED: /, JSON.stringify(token.slice(0, 60)));
+  for (const header of [
+    undefined,
+    "",
+    own,
+    `Basic ${own}`,
+    `Bearer${own}`,
+    `Token ${own}`,
+    `Bearer\t${own}`,
+    "Bearer",
+    "Bearer ",
+  ])
+    assert.match(
+      await refusal(() => house.authn.authenticate(header, undefined)),
+      /^UNAUTHENTICATED: /,
+      JSON.stringify(header?.slice(0, 20)),
+    );
   for (const scheme of ["Bearer", "bearer", "BEARER"]) assert.equal(bearer(`${scheme} ${own}`), own);
 });
 
@@ -127,10 +219,19 @@ test("expired, not yet valid, and times that are no times are refused by what is
     assert.match(await refused({ exp: wrong }), /its claim "exp" is not a number/);
     assert.match(await refused({ nbf: wrong }), /its claim "nbf" is not a number/);
   }
-  assert.match(await refusedBy(house, `${part({ alg: "ES256" })}.${Buffer.from('{"iss":"x","sub":"y","exp":1e999}').toString("base64url")}.AA`), /"exp" is not a number/);
+  assert.match(
+    await refusedBy(
+      house,
+      `${part({ alg: "ES256" })}.${Buffer.from('{"iss":"x","sub":"y","exp":1e999}').toString("base64url")}.AA`,
+    ),
+    /"exp" is not a number/,
+  );
   const within = { sub: "robot", aud: publicUrl, exp: now - 59, nbf: now + 60 };
   assert.equal((await house.authn.authenticate(`Bearer ${await issuer.token(within)}`, uid)).uid, uid);
-  const forEver = await house.authn.authenticate(`Bearer ${await issuer.token({ sub: "robot", aud: publicUrl, exp: 1e300 })}`, uid);
+  const forEver = await house.authn.authenticate(
+    `Bearer ${await issuer.token({ sub: "robot", aud: publicUrl, exp: 1e300 })}`,
+    uid,
+  );
   assert.ok(new Date(forEver.expireTimeMs).toISOString(), "the last instant that can be written");
 });
 
@@ -140,7 +241,17 @@ test("attack 17, issuer and audience of other types: lists, numbers and objects 
   const uid = await house.claimMatch({ issuerPattern: ".*", subject: "robot" });
   const refused = async (claims: Record<string, unknown>): Promise<string> =>
     refusedBy(house, await issuer.token({ sub: "robot", aud: publicUrl, ...claims }), uid);
-  for (const iss of [[issuer.url], [issuer.url, publicUrl], { toString: issuer.url }, 1, null, "", undefined, "a\nb", "a\u0000"])
+  for (const iss of [
+    [issuer.url],
+    [issuer.url, publicUrl],
+    { toString: issuer.url },
+    1,
+    null,
+    "",
+    undefined,
+    "a\nb",
+    "a\u0000",
+  ])
     assert.match(await refused({ iss }), /^UNAUTHENTICATED: the token is malformed: its claim "iss"/);
   for (const sub of [["robot"], 1, null, "", undefined, "robot\u0000", "\ud800"])
     assert.match(await refused({ sub }), /^UNAUTHENTICATED: the token is malformed: its claim "sub"/);
@@ -153,7 +264,7 @@ test("attack 30, prototype pollution: claims named after prototypes are data", (
   const text = '{"__proto__":{"aud":"x"},"constructor":1,"iss":"i","sub":"s","exp":4e9}';
   const token = readToken(`${part({ alg: "RS256" })}.${Buffer.from(text).toString("base64url")}.AA`, 0);
   assert.deepEqual(token.audience, []);
-  assert.equal(({} as Record<string, unknown>)["aud"], undefined);
+  assert.equal(({} as Record<string, unknown>).aud, undefined);
 });
 
 test("every accepted spelling of this server's audience is taken, and none that only looks like it", async (t) => {
@@ -172,7 +283,15 @@ test("every accepted spelling of this server's audience is taken, and none that 
     assert.ok(await tried([one]), one);
     assert.ok(await tried(["https://other.example", one]), one);
   }
-  for (const one of ["https://gantry.example", "GANTRY.EXAMPLE", `${publicUrl}//`, `${publicUrl}.evil.example`, "gantry.example.evil", "", "*"])
+  for (const one of [
+    "https://gantry.example",
+    "GANTRY.EXAMPLE",
+    `${publicUrl}//`,
+    `${publicUrl}.evil.example`,
+    "gantry.example.evil",
+    "",
+    "*",
+  ])
     assert.ok(!(await tried([one])), one);
   assert.ok(!(await tried([])));
 });

@@ -22,8 +22,18 @@ export const ownAlgorithms: readonly string[] = ["RS256"];
 
 // Asymmetric only. A list that held HS256 would let a public key serve as a shared secret (attack 14).
 export const foreignAlgorithms: readonly string[] = [
-  "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519",
-]; // prettier-ignore
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
+];
 
 // Headers that bring or point to a key of the sender's choice (attack 15), or change what is signed (attack 16):
 // `crit` names extensions, of which we understand none, and `b64` is one.
@@ -66,6 +76,9 @@ export const claimOf = (claims: JsonObject, name: string): Json | undefined =>
  */
 export const isClean = (value: string): boolean => value.isWellFormed() && !/\p{Cc}/u.test(value);
 
+/** A text from outside as an error shows it: quoted, and never so long that the error cannot be sent. */
+export const shown = (value: string): string => JSON.stringify(value.length > 200 ? `${value.slice(0, 200)}…` : value);
+
 const textClaim = (claims: JsonObject, name: string): string => {
   const value = claimOf(claims, name);
   if (typeof value === "string" && value !== "" && isClean(value)) return value;
@@ -98,7 +111,8 @@ export const readToken = (text: string, nowMs: number): Token => {
   if (typeof algorithm !== "string" || !foreignAlgorithms.includes(algorithm))
     throw unauthenticated(`the token's algorithm is not accepted; expected one of ${foreignAlgorithms.join(", ")}`);
   for (const name of refusedHeaders)
-    if (Object.hasOwn(header, name)) throw unauthenticated(`the token's header ${JSON.stringify(name)} is not accepted`);
+    if (Object.hasOwn(header, name))
+      throw unauthenticated(`the token's header ${JSON.stringify(name)} is not accepted`);
   const kid = claimOf(header, "kid");
   if (kid !== undefined && typeof kid !== "string")
     throw unauthenticated('the token is malformed: its header "kid" is not a text');

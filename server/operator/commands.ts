@@ -7,6 +7,7 @@ import type { Log } from "#base/log.ts";
 import { isUid } from "#base/uid.ts";
 import { importRegistry } from "#feeds";
 import { readSettings } from "./config.ts";
+import { registerPerson } from "./person.ts";
 import { openHouse, type OpenHouse } from "./house.ts";
 import { startServer } from "./serve.ts";
 import { progressBar } from "./progress.ts";
@@ -108,6 +109,28 @@ const token: Command = {
   },
 };
 
+const register: Command = {
+  summary: "let a person of another issuer in",
+  usage: `gantry register --issuer URL --subject SUBJECT [--email EMAIL] [--name NAME]
+
+  Registers the person whom the issuer calls SUBJECT, and prints the person's uid. From then on a token of that
+  issuer may be exchanged, or shown to the API directly. What the person may do is a matter of role bindings.
+  Registering somebody twice changes nothing.
+
+  Example:  gantry register --issuer https://accounts.example.com --subject 1234 --email ada@example.com
+`,
+  options: { issuer: { type: "string" }, subject: { type: "string" }, email: { type: "string" }, name: { type: "string" } },
+  async run(run) {
+    const [issuer, subject] = [option(run, "issuer"), option(run, "subject")];
+    if (issuer === undefined || subject === undefined) throw new Fault("INVALID_ARGUMENT", "register needs --issuer and --subject");
+    if (!["https:", "http:"].includes(URL.parse(issuer)?.protocol ?? "")) throw new Fault("INVALID_ARGUMENT", `--issuer must be an address, not ${JSON.stringify(issuer)}`);
+    const email = option(run, "email") ?? "";
+    const uid = await withHouse(run, ({ house }) => registerPerson(house, { issuer, subject, email, name: option(run, "name") ?? "" }));
+    run.out.write(`${uid}\n`);
+    return 0;
+  },
+};
+
 /** decisions: Command line. The only organization, unless --group names another place. */
 const destination = async ({ call }: OpenHouse, given: string | undefined): Promise<string> => {
   if (given !== undefined) {
@@ -178,7 +201,7 @@ const health: Command = {
   },
 };
 
-export const commands: Readonly<Record<string, Command>> = { serve, token, import: importCommand, health };
+export const commands: Readonly<Record<string, Command>> = { serve, token, register, import: importCommand, health };
 
 /** The help of one command, or the list of all. */
 export const help = (name: string | undefined): string => {

@@ -54,7 +54,10 @@ const pollMs = 5;
 /** How long a server may neither answer nor go away before the start gives up. */
 const silenceMs = 30_000;
 
-/** How long the lock of a process that is gone may still be held (or for ever: it may live in another container). */
+/**
+ * How long a lock may be held by a process that is gone, or not be held by the one that has started the server,
+ * before that is taken at its word (process ids mean little across containers, and are used again).
+ */
 const fadeMs = 1_000;
 
 /** How long each kind of stop may take before the next harder one: SIGINT, SIGQUIT, SIGKILL. */
@@ -69,6 +72,8 @@ const settings = (socketDirectory: string, durable: boolean): string[] => {
   const values: Record<string, string> = {
     listen_addresses: "",
     port: String(port),
+    // Who started it; see claimOwnership.
+    cluster_name: `gantry ${process.pid}`,
     unix_socket_directories: socketDirectory.replaceAll('"', '""').replace(/^.*$/s, '"$&"'),
     unix_socket_permissions: "0700",
     // Several servers under test share one.
@@ -173,12 +178,19 @@ const clearStaleLocks = async ({ directory, socketDirectory }: Quarters): Promis
 
 type Claim =
   | { readonly is: "mine"; readonly client: pg.Client }
-  | { readonly is: "held"; readonly holder: string }
-  /** Starting, stopping or recovering. */
+  | { readonly is: "held"; readonly holder: number }
+  /** Starting, stopping, recovering, or changing hands this moment. */
   | { readonly is: "busy" }
   | { readonly is: "absent" };
 
-const claimOwnership = async (socketDirectory: string): Promise<Claim> => {
+/** The process id at the end of a name that we have given. */
+const pidIn = (name: string | undefined): number => Number(/\d+$/.exec(name ?? "")?.[0]);
+
+/**
+ * Tries to become the owner. While `patient`, a server whose starter lives is left to it: it may be about to take
+ * the lock itself.
+ */
+const claimOwnership = async (socketDirectory: string, patient: boolean): Promise<Claim> => {
   const client = new pg.Client({
     ...placeOf(socketDirectory, "postgres"),
     application_name: `gantry owner ${process.pid}`,
@@ -187,13 +199,18 @@ const claimOwnership = async (socketDirectory: string): Promise<Claim> => {
   client.on("error", () => {});
   try {
     await client.connect();
-    const { rows } = await client.query<{ mine: boolean }>(`select pg_try_advisory_lock(${ownerLock}) as mine`);
-    if (rows[0]?.mine) return { is: "mine", client };
-    const { rows: holders } = await client.query<{ name: string }>(`
-      select application_name as name from pg_locks join pg_stat_activity using (pid)
-      where locktype = 'advisory' and granted and (classid::bigint << 32) + objid::bigint = ${ownerLock}`);
+    const { rows } = await client.query<{ starter: string; holder: string | null }>(`
+      select current_setting('cluster_name') as starter, (
+        select application_name from pg_locks join pg_stat_activity using (pid)
+        where locktype = 'advisory' and granted and (classid::bigint << 32) + objid::bigint = ${ownerLock} limit 1
+      ) as holder`);
+    const { starter = "", holder = null } = rows[0] ?? {};
+    if (holder === null && !(patient && alive(pidIn(starter)))) {
+      const taken = await client.query<{ mine: boolean }>(`select pg_try_advisory_lock(${ownerLock}) as mine`);
+      if (taken.rows[0]?.mine) return { is: "mine", client };
+    }
     await client.end();
-    return { is: "held", holder: /\d+$/.exec(holders[0]?.name ?? "")?.[0] ?? "unknown" };
+    return holder === null ? { is: "busy" } : { is: "held", holder: pidIn(holder) };
   } catch (error) {
     await client.end().catch(() => {});
     const { code } = error as NodeJS.ErrnoException;
@@ -324,7 +341,7 @@ interface Owned {
   readonly server: Launched;
 }
 
-const inUse = (dataDirectory: string, holder: string) =>
+const inUse = (dataDirectory: string, holder: number) =>
   refusal(`the data directory ${dataDirectory} is in use by another Gantry (process ${holder}): stop that one, or set GANTRY_DATA to another folder`);
 
 /** Becomes the owner of a running server, started by us, or says who is. `known` is one that we started before. */
@@ -332,7 +349,7 @@ const takeOwnership = async (
   quarters: Quarters,
   { log, progress, durable = true }: EmbeddedOptions,
   known: Launched | undefined,
-): Promise<Owned | { held: string; socketDirectory: string }> => {
+): Promise<Owned | { held: number; socketDirectory: string }> => {
   const { directory } = quarters;
   let server = known;
   let quietSince = Date.now();
@@ -350,9 +367,9 @@ const takeOwnership = async (
     const trace = await readTrace(directory);
     const ours = server !== undefined && trace?.pid === server.child.pid;
     if (trace && (ours ? trace.ready : trace.socketDirectory !== "")) {
-      const claim = await claimOwnership(trace.socketDirectory);
+      const claim = await claimOwnership(trace.socketDirectory, !ours && Date.now() - quietSince < fadeMs);
       // A holder that was killed this moment: PostgreSQL is about to notice.
-      const fading = claim.is === "held" && !alive(Number(claim.holder)) && Date.now() - quietSince < fadeMs;
+      const fading = claim.is === "held" && !alive(claim.holder) && Date.now() - quietSince < fadeMs;
       if (claim.is === "held" && !fading) return { held: claim.holder, socketDirectory: trace.socketDirectory };
       if (claim.is === "mine") {
         if (ours && server) return { client: claim.client, server };
@@ -413,6 +430,7 @@ export const startEmbedded = async (options: EmbeddedOptions): Promise<Embedded>
 
   let owned: Owned = first;
   let stopping = false;
+  const stopped = new AbortController();
   let reviving: Promise<void> = Promise.resolve();
 
   // When we end without having stopped it (an uncaught exception), at least it stops in order behind us.
@@ -420,6 +438,8 @@ export const startEmbedded = async (options: EmbeddedOptions): Promise<Embedded>
     const { pid } = owned.server.child;
     if (pid !== undefined && !owned.server.hasEnded()) process.kill(pid, "SIGINT");
   };
+
+  const pause = (ms: number): Promise<void> => sleep(ms, undefined, { signal: stopped.signal }).catch(() => {});
 
   /** PostgreSQL has died under us, or reset itself: start it again and again, until it runs or we stop. */
   const revive = async (): Promise<void> => {
@@ -429,8 +449,10 @@ export const startEmbedded = async (options: EmbeddedOptions): Promise<Embedded>
         const { server } = owned;
         const next = await takeOwnership(quarters, options, server.hasEnded() ? undefined : server);
         if ("held" in next) {
+          // Another Gantry was quicker. Our connections use its server; when it goes, we are here.
           log("store.postgres.taken", { holder: next.held });
-          return;
+          await pause(connectTimeoutMs);
+          continue;
         }
         owned = next;
         watch();
@@ -438,7 +460,7 @@ export const startEmbedded = async (options: EmbeddedOptions): Promise<Embedded>
         return;
       } catch (error) {
         log("store.postgres.failed", { error });
-        await sleep(pauseMs);
+        await pause(pauseMs);
       }
     }
   };
@@ -453,6 +475,7 @@ export const startEmbedded = async (options: EmbeddedOptions): Promise<Embedded>
   const stop = async (): Promise<void> => {
     if (stopping) return;
     stopping = true;
+    stopped.abort();
     await reviving;
     (owned.client as Unheld).ref();
     await owned.client.end().catch(() => {});

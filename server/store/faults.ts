@@ -14,7 +14,8 @@ const driverError = (thrown: unknown): DriverError => (typeof thrown === "object
 /** PostgreSQL's five-letter state of a driver's error, or "" where the server said nothing. */
 export const sqlState = (thrown: unknown): string => {
   const { code } = driverError(thrown);
-  return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) && code !== "EPIPE" ? code : "";
+  // Node's own codes (EPIPE) have no digits.
+  return typeof code === "string" && /^(?=.*\d)[0-9A-Z]{5}$/.test(code) ? code : "";
 };
 
 /** The unique index or constraint that a write broke, for callers that know a better text than "already exists". */

@@ -41,8 +41,11 @@ export const readMigrations = async (directory: string = migrationsDirectory): P
 
 /** Refuses a database that this code must not touch; otherwise the migrations that it still lacks. */
 const missingFrom = async (client: pg.Client, migrations: readonly Migration[]): Promise<readonly Migration[]> => {
-  const table = await client.query<{ exists: boolean }>("select to_regclass('schema_migrations') is not null as exists");
-  if (!table.rows[0]?.exists) return migrations;
+  // Not to_regclass: within a transaction that has waited for a lock it may still answer from before the wait.
+  const { rowCount } = await client.query(
+    "select from pg_tables where schemaname = any(current_schemas(false)) and tablename = 'schema_migrations'",
+  );
+  if (rowCount === 0) return migrations;
   const { rows } = await client.query<{ number: number; name: string; sha256: string }>(
     "select number, name, sha256 from schema_migrations order by number",
   );

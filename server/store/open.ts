@@ -61,13 +61,15 @@ export const openStore = async (options: StoreOptions): Promise<Store> => {
     const place = embedded ? embedded.place : placeOfUrl(databaseUrl ?? "");
     await migrateWhenReady(place, progress);
     const connections = openConnections(place, log);
+    let closing: Promise<void> | undefined;
+    const close = async (): Promise<void> => {
+      await connections.close();
+      await embedded?.stop();
+    };
     return {
       read: connections.read,
       write: connections.write,
-      async close() {
-        await connections.close();
-        await embedded?.stop();
-      },
+      close: () => (closing ??= close()),
     };
   } catch (error) {
     await embedded?.stop();

@@ -7,6 +7,8 @@ import { Fault } from "#base/fault.ts";
 export const within = <T>(ms: number, work: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Fault("DEADLINE_EXCEEDED", "the call took longer than it may")), ms);
+    // A stopping server does not wait for it; what is in flight has its own limit then.
+    timer.unref();
     work.then(
       (value) => {
         clearTimeout(timer);

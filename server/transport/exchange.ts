@@ -79,7 +79,8 @@ export const askOfHttp1 = (request: IncomingMessage, requestId: string): Ask => 
 export const tellHttp1 = (response: ServerResponse, last: () => boolean): Tell => (answer) => {
   if (response.headersSent || response.destroyed) return;
   const { status, headers, body } = answer;
-  if (last()) headers.push("connection", "close");
+  // 408: what is left of the request may never come, so there is no next one (RFC 9110, 15.5.9).
+  if (status === 408 || last()) headers.push("connection", "close");
   if (bodiless(status)) {
     response.writeHead(status, headers).end();
     return;
@@ -88,14 +89,24 @@ export const tellHttp1 = (response: ServerResponse, last: () => boolean): Tell =
   response.writeHead(status, headers).end(body);
 };
 
-export const askOfHttp2 = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, requestId: string): Ask => ({
+const overweight = (max: number): Fault => new Fault("INVALID_ARGUMENT", `the request's headers are larger than ${max} bytes`, { httpStatus: 431 });
+
+export const askOfHttp2 = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, heavier: number | undefined, requestId: string): Ask => ({
   verb: headers[":method"] ?? "GET",
   target: headers[":path"] ?? "/",
   headers,
   source: stream,
   bodied: !stream.endAfterHeaders,
   requestId,
+  ...(heavier === undefined ? {} : { fault: overweight(heavier) }),
 });
+
+/** RFC 9113, 6.5.2: names and values and 32 for each pair. */
+export const headerListBytes = (raw: readonly string[]): number => {
+  let bytes = raw.length * 16;
+  for (const text of raw) bytes += text.length;
+  return bytes;
+};
 
 /** A flat list as the object that node:http2 wants. */
 const headerObject = (status: number, flat: readonly string[]): OutgoingHttpHeaders => {

@@ -14,7 +14,7 @@ import type { Duplex } from "node:stream";
 import { createServer as createTlsListener, type TLSSocket } from "node:tls";
 import { Fault } from "#base/fault.ts";
 import { boundsOf, type Bounds, type Config, type Doorway, type House } from "./door.ts";
-import { askOfHttp1, askOfHttp2, newRequestId, tellHttp1, tellHttp2 } from "./exchange.ts";
+import { askOfHttp1, askOfHttp2, headerListBytes, newRequestId, tellHttp1, tellHttp2 } from "./exchange.ts";
 import { health } from "./health.ts";
 import { peek } from "./peek.ts";
 import { reflection } from "./reflection.ts";
@@ -132,13 +132,15 @@ const http2Server = (doorway: Doorway, rest: ReturnType<typeof restDoor>, sessio
       })) session.destroy();
     });
   });
-  server.on("stream", (stream, headers) => {
-    if (isGrpc(headers)) {
+  server.on("stream", (stream, headers, _flags, raw: readonly string[]) => {
+    // The setting above binds a peer only when it has said so; node lets 64 KiB through until then.
+    const heavy = headerListBytes(raw) > bounds.headerBytesMax;
+    if (!heavy && isGrpc(headers)) {
       rpc(stream, headers);
       return;
     }
     stream.on("error", () => {});
-    const ask = askOfHttp2(stream, headers, newRequestId());
+    const ask = askOfHttp2(stream, headers, heavy ? bounds.headerBytesMax : undefined, newRequestId());
     rest(ask, tellHttp2(stream, ask.verb));
   });
   return server;
@@ -194,6 +196,8 @@ export const openDoors = async (config: Config, house: House): Promise<Doors> =>
           give(socket, protocol);
         });
       });
+  // Node tells of a handshake that failed or took too long, and leaves the connection open.
+  listener.on("tlsClientError", (_error: Error, socket: TLSSocket) => socket.destroy());
   listener.maxConnections = bounds.connectionsMax;
   listener.on("connection", (socket: Socket) => {
     sockets.add(socket);

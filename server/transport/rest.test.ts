@@ -38,7 +38,7 @@ const ask2 = (echo: Echo, path: string, { verb = "GET", headers = {}, body }: Wa
     const session = connectHttp2(echo.url);
     session.on("error", reject);
     const stream = session.request({ ":path": path, ":method": verb, ...headers }, { endStream: body === undefined });
-    let head: IncomingHttpHeaders & { ":status"?: number } = {};
+    let head: IncomingHttpHeaders & { ":status"?: number | undefined } = {};
     const chunks: Buffer[] = [];
     stream.on("response", (received) => (head = received));
     stream.on("data", (chunk: Buffer) => chunks.push(chunk));

@@ -1,6 +1,6 @@
 // Get (AIP-131).
 
-import { missing } from "#base/fault.ts";
+import { type Fault, missing } from "#base/fault.ts";
 import { text } from "#base/json.ts";
 import { covers } from "#base/uid.ts";
 import { findRow } from "#store";
@@ -11,14 +11,14 @@ import type { Bound } from "../resource.ts";
 export const get = (resource: Bound) => async (context: ReadContext): Promise<Outcome> => {
   const { request, rows, method } = context;
   const uid = text(request, "uid");
-  const absent = missing(resource.domain, resource.fact.short, uid);
+  const absent = (): Fault => missing(resource.domain, resource.fact.short, uid);
   // decisions: Access. An unscoped Get answers NOT_FOUND for what the caller may not see.
   if (method.unscoped && !context.reach.some((place) => covers(place, uid))) {
     const others = (await resource.alsoVisible?.({ ...context, only: uid })) ?? [];
-    if (!others.includes(uid)) throw absent;
+    if (!others.includes(uid)) throw absent();
   }
   const found = await findRow(rows, resource.shape.table, uid);
-  if (!found) throw absent;
+  if (!found) throw absent();
   const record = resource.shape.read(found.row, found.offset);
   if (resource.briefs.length === 0) return { reply: record };
   const [hydrated] = await hydrate(rows, resource, [record]);

@@ -1,0 +1,153 @@
+// Our signing keys: made once, shared by replicas, rotated without a refused token, never shown.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createRemoteJWKSet, jwtVerify } from "jose";
+import type { JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { newRoot } from "#base/uid.ts";
+import { vaultOf } from "#store";
+import type { Authn } from "./index.ts";
+import { claimsOf, headerOf, openHouse, publicUrl, refusal, serve } from "./testing.ts";
+
+const overlapMs = limits.issuerRetryMs + limits.clockSkewMs;
+const published = async (authn: Authn): Promise<JsonObject[]> => (await authn.keys()).keys as JsonObject[];
+const kids = async (authn: Authn): Promise<unknown[]> => (await published(authn)).map((key) => key.kid);
+const mint = (authn: Authn): Promise<string> => authn.mint({ uid: newRoot(), audience: [publicUrl] });
+const takes = async (authn: Authn, token: string): Promise<boolean> =>
+  (await authn.authenticate(`Bearer ${token}`, undefined)).uid === claimsOf(token).sub;
+
+test("servers that start at once on one empty store share one key, and a restart keeps it", async (t) => {
+  const house = await openHouse(t);
+  await house.store.write((rows) => rows.query("delete from signing_keys"));
+  const replicas = await Promise.all([house.replica(), house.replica(), house.replica()]);
+  const [one] = await Promise.all(replicas.map(kids));
+  assert.equal(one?.length, 1);
+  for (const replica of replicas) assert.deepEqual(await kids(replica), one);
+  const [first, second] = replicas;
+  assert.ok(first && second && (await takes(second, await mint(first))));
+  const token = await mint(first);
+  const restarted = await house.replica();
+  assert.deepEqual(await kids(restarted), one);
+  assert.ok(await takes(restarted, token));
+});
+
+test("only public members are published, and the private ones are sealed in the store", async (t) => {
+  const { authn, store, vault } = await openHouse(t);
+  for (const key of await published(authn)) {
+    assert.deepEqual(Object.keys(key).sort(), ["alg", "e", "kid", "kty", "n", "use"]);
+    assert.ok(Buffer.from(String(key.n), "base64url").length >= 256);
+  }
+  const rows = await store.read.query("select public_jwk, private_jwk_sealed from signing_keys");
+  const [jwk, sealed] = rows[0] ?? [];
+  assert.ok(!("d" in (JSON.parse(jwk ?? "") as object)));
+  const secret = JSON.parse(vault.open("signing-key", sealed ?? "") ?? "") as JsonObject;
+  for (const name of ["d", "p", "q", "dp", "dq", "qi"]) assert.ok(!JSON.stringify(rows).includes(String(secret[name])));
+  assert.equal(vault.open("page-token", sealed ?? ""), undefined);
+});
+
+test("a rotation refuses nobody: both keys are published, every replica takes tokens of either, the old one goes last", async (t) => {
+  const house = await openHouse(t);
+  const other = await house.replica();
+  const before = await mint(other);
+  const [oldKid] = await kids(house.authn);
+  await house.authn.rotate();
+  const newKid = (await kids(house.authn)).find((kid) => kid !== oldKid);
+  assert.ok(newKid);
+
+  // The other replica has not looked at the store; a storm of unknown keys keeps it from looking too often.
+  assert.equal(headerOf(await mint(house.authn)).kid, oldKid, "the new key is published before it signs");
+  house.time.nowMs += overlapMs;
+  const late = await mint(other);
+  const after = await mint(house.authn);
+  assert.equal(headerOf(after).kid, newKid);
+  for (const authn of [house.authn, other])
+    for (const token of [before, late, after]) assert.ok(await takes(authn, token));
+  assert.deepEqual(new Set(await kids(other)), new Set([oldKid, newKid]));
+
+  house.time.nowMs += limits.accessTokenLifetimeMs + limits.clockSkewMs;
+  assert.deepEqual(await kids(house.authn), [newKid]);
+  await house.authn.rotate();
+  assert.equal((await house.store.read.query("select 1 from signing_keys where kid = $1", [String(oldKid)])).length, 0);
+});
+
+test("a replica that is shown made-up keys without end still knows a new key when its first token comes", async (t) => {
+  const house = await openHouse(t);
+  const other = await house.replica();
+  const forged = (await mint(house.authn)).replace(
+    /^[^.]+/,
+    Buffer.from('{"alg":"RS256","kid":"made-up"}').toString("base64url"),
+  );
+  const storm = async (): Promise<void> => {
+    assert.equal(
+      await refusal(() => other.authenticate(`Bearer ${forged}`, undefined)),
+      "UNAUTHENTICATED: the token's key is not among this server's keys",
+    );
+  };
+  house.time.nowMs += limits.issuerRetryMs;
+  await storm();
+  await house.authn.rotate();
+  for (let elapsed = 0; elapsed < overlapMs; elapsed += 10_000) {
+    house.time.nowMs += 10_000;
+    await storm();
+  }
+  const token = await mint(house.authn);
+  assert.equal((await published(house.authn)).length, 2);
+  assert.ok(await takes(other, token));
+});
+
+test("two operators who rotate at once, or twice in a row, leave one key that signs in the end", async (t) => {
+  const house = await openHouse(t);
+  const other = await house.replica();
+  await Promise.all([house.authn.rotate(), other.rotate()]);
+  await house.authn.rotate();
+  house.time.nowMs += overlapMs;
+  const signing = await house.store.read.query("select kid from signing_keys where retire_time is null");
+  assert.equal(signing.length, 1);
+  for (const authn of [house.authn, other]) assert.equal(headerOf(await mint(authn)).kid, signing[0]?.[0]);
+});
+
+test("another secret key stops the start with one line", async (t) => {
+  const house = await openHouse(t);
+  await assert.rejects(house.replica({ vault: vaultOf(new Uint8Array(32)) }), (error: Error) =>
+    /^signing key \S+ cannot be opened: GANTRY_SECRET_KEY_FILE .*$/.test(error.message),
+  );
+  await assert.rejects(
+    house.replica({ egressAllow: "nowhere" }),
+    /^Error: GANTRY_EGRESS_ALLOW: "nowhere" is not an address range/,
+  );
+});
+
+test("a library that only knows our issuer verifies our tokens through discovery", async (t) => {
+  let authn: Authn | undefined;
+  const url = await serve(t, async (request, response) => {
+    const body = request.url === "/.well-known/openid-configuration" ? authn?.discovery() : await authn?.keys();
+    response.end(JSON.stringify(body));
+  });
+  const house = await openHouse(t, { issuer: url });
+  authn = house.authn;
+  const discovery = (await (await fetch(`${url}/.well-known/openid-configuration`)).json()) as JsonObject;
+  assert.equal(discovery.issuer, url);
+  const token = await authn.mint({ uid: newRoot(), audience: ["a", "b"] });
+  const { payload } = await jwtVerify(token, createRemoteJWKSet(new URL(String(discovery.jwks_uri))), {
+    issuer: url,
+    audience: "b",
+    currentDate: new Date(house.time.nowMs),
+    algorithms: ["RS256"],
+  });
+  assert.deepEqual(payload.aud, ["a", "b"]);
+});
+
+test("a token lives an hour at most, and the mark of its narrowing cannot be left out by a broken claim", async (t) => {
+  const { authn, time } = await openHouse(t);
+  const long = claimsOf(await authn.mint({ uid: newRoot(), audience: [publicUrl], lifetimeMs: 1e12 }));
+  assert.equal(long.exp, time.nowMs / 1000 + 3600);
+  const nothing = await authn.mint({ uid: newRoot(), audience: [publicUrl], capabilities: [], scopes: [] });
+  const caller = await authn.authenticate(`Bearer ${nothing}`, undefined);
+  assert.deepEqual([caller.capabilities, caller.scopes], [[], []], "an empty list is nothing, not everything");
+  const scopes = Array.from({ length: 500 }, newRoot);
+  assert.match(
+    await refusal(() => authn.mint({ uid: newRoot(), audience: [publicUrl], scopes })),
+    /^INVALID_ARGUMENT: .* too many/,
+  );
+});

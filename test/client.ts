@@ -1,0 +1,152 @@
+// Calls any operation of the contract through either door, from its facts alone: REST with fetch, gRPC with
+// @grpc/grpc-js (somebody else's client). Both give the same kind of answer, so that tests can compare them.
+
+import { create, fromBinary, fromJson, toBinary, toJson } from "@bufbuild/protobuf";
+import * as grpc from "@grpc/grpc-js";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { messageByName, methodByName, registry } from "#contract/catalog.ts";
+import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
+import { StatusSchema } from "../contract/gen/google/rpc/status_pb.js";
+
+export interface Answer {
+  /** gRPC status code; 0 for success. */
+  readonly code: number;
+  /** The reply, or {} on failure. */
+  readonly reply: JsonObject;
+  /** The error's text and typed details; "" and [] on success. */
+  readonly message: string;
+  readonly details: readonly JsonObject[];
+  /** HTTP status; undefined over gRPC. */
+  readonly status: number | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface CallOptions {
+  readonly token?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export type Door = "rest" | "grpc";
+
+const valueAt = (request: JsonObject, path: string, message: MessageFact): string => {
+  let held: Json | undefined = request;
+  let within: MessageFact | undefined = message;
+  for (const name of path.split(".")) {
+    const field: FieldFact | undefined = within?.byName.get(name);
+    held = isObject(held) ? held[field?.json ?? name] : undefined;
+    within = field?.message;
+  }
+  return typeof held === "string" ? held : "";
+};
+
+const without = (request: JsonObject, path: readonly string[]): JsonObject => {
+  const [first, ...rest] = path;
+  const { [first ?? ""]: held, ...others } = request;
+  return rest.length > 0 && isObject(held) ? { ...others, [first ?? ""]: without(held, rest) } : others;
+};
+
+const queryOf = (value: JsonObject, prefix = ""): [string, string][] =>
+  Object.entries(value).flatMap(([key, held]): [string, string][] => {
+    const name = prefix ? `${prefix}.${key}` : key;
+    if (Array.isArray(held)) return held.map((entry) => [name, String(entry)]);
+    return isObject(held) ? queryOf(held, name) : [[name, String(held)]];
+  });
+
+/** The HTTP request that says the same as this message: method, path with query, body. */
+export const restRequest = (method: MethodFact, request: JsonObject): { verb: string; path: string; body: string | undefined } => {
+  const [http] = method.http;
+  if (!http) throw new Error(`${method.name} has no path`);
+  let rest = request;
+  const path = http.template.replace(/\{([^}=]+)(?:=[^}]*)?\}/g, (_, name: string) => {
+    const value = valueAt(request, name, method.input);
+    const json = name.split(".").map((part) => method.input.byName.get(part)?.json ?? part);
+    rest = without(rest, json);
+    return value;
+  });
+  if (http.body === "*") return { verb: http.verb, path, body: JSON.stringify(rest) };
+  const { [http.body]: body, ...others } = rest;
+  const query = new URLSearchParams(queryOf(http.body === "" ? rest : others)).toString();
+  return { verb: http.verb, path: query ? `${path}?${query}` : path, body: http.body === "" ? undefined : JSON.stringify(body ?? {}) };
+};
+
+const overRest = async (url: string, method: MethodFact, request: JsonObject, { token, headers = {} }: CallOptions): Promise<Answer> => {
+  const { verb, path, body } = restRequest(method, request);
+  const response = await fetch(`${url}${path}`, {
+    method: verb,
+    headers: {
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body }),
+  });
+  const text = await response.text();
+  const parsed: unknown = text === "" ? {} : JSON.parse(text);
+  const reply = isObject(parsed as Json) ? (parsed as JsonObject) : {};
+  const shared = { status: response.status, headers: Object.fromEntries(response.headers) };
+  if (response.ok || response.status === 304) return { ...shared, code: 0, reply, message: "", details: [] };
+  const details = Array.isArray(reply.details) ? reply.details.filter(isObject) : [];
+  return { ...shared, code: Number(reply.code), reply: {}, message: String(reply.message), details };
+};
+
+const clients = new Map<string, grpc.Client>();
+
+const clientOf = (url: string): grpc.Client => {
+  const address = url.replace(/^https?:\/\//, "");
+  let client = clients.get(address);
+  if (!client) {
+    client = new grpc.Client(address, grpc.credentials.createInsecure());
+    clients.set(address, client);
+  }
+  return client;
+};
+
+/** Ends the gRPC connections to this server. */
+export const disconnect = (url: string): void => {
+  const address = url.replace(/^https?:\/\//, "");
+  clients.get(address)?.close();
+  clients.delete(address);
+};
+
+const overGrpc = (url: string, method: MethodFact, request: JsonObject, { token, headers = {} }: CallOptions): Promise<Answer> => {
+  const metadata = new grpc.Metadata();
+  if (token !== undefined) metadata.set("authorization", `Bearer ${token}`);
+  for (const [key, value] of Object.entries(headers)) metadata.set(key, value);
+  const message = fromJson(method.input.descriptor, request, { registry });
+  return new Promise((resolve) => {
+    let initial: Record<string, string> = {};
+    const call = clientOf(url).makeUnaryRequest(
+      `/${method.name}`,
+      (sent: typeof message) => Buffer.from(toBinary(method.input.descriptor, sent)),
+      (bytes: Buffer) => fromBinary(method.output.descriptor, bytes),
+      message,
+      metadata,
+      (error, reply) => {
+        if (!error) {
+          const json = toJson(method.output.descriptor, reply ?? create(method.output.descriptor), { registry });
+          resolve({ code: 0, reply: isObject(json as Json) ? (json as JsonObject) : {}, message: "", details: [], status: undefined, headers: initial });
+          return;
+        }
+        const [packed] = error.metadata?.get("grpc-status-details-bin") ?? [];
+        const status = packed instanceof Buffer ? fromBinary(StatusSchema, packed) : create(StatusSchema);
+        const details = status.details.map((detail) => {
+          const json = toJson(registry.getMessage("google.protobuf.Any") ?? StatusSchema.fields[2]?.message ?? StatusSchema, detail, { registry });
+          return json as JsonObject;
+        });
+        resolve({ code: error.code, reply: {}, message: error.details, details, status: undefined, headers: initial });
+      },
+    );
+    call.on("metadata", (received: grpc.Metadata) => {
+      initial = Object.fromEntries(Object.entries(received.getMap()).map(([key, value]) => [key, String(value)]));
+    });
+  });
+};
+
+/** Calls one operation, by its full name ("chainguard.platform.iam.v2.GroupsService/GetGroup"), through a door. */
+export const callThrough = (door: Door, url: string, name: string, request: JsonObject, options: CallOptions = {}): Promise<Answer> => {
+  const method = methodByName(name);
+  if (!method) throw new Error(`no operation ${name}`);
+  return door === "rest" ? overRest(url, method, request, options) : overGrpc(url, method, request, options);
+};
+
+export { messageByName, methodByName };

@@ -1,0 +1,91 @@
+// A running server for one test file: its own database, a settable clock, real sockets, and callers.
+
+import { createServer } from "node:net";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { operatorUid } from "#authz";
+import type { JsonObject } from "#base/json.ts";
+import { silent } from "#base/log.ts";
+import { readSettings, type Server, startServer } from "#operator";
+import { type Answer, type CallOptions, callThrough, disconnect, type Door } from "./client.ts";
+import { freshDatabase } from "./database.ts";
+
+/** Short names of the contract's packages: "iam.GroupsService/GetGroup". */
+export const full = (name: string): string => `chainguard.platform.${name.replace(/^([a-z]+)\./, "$1.v2.")}`;
+
+export interface World {
+  readonly url: string;
+  readonly server: Server;
+  /** The organization made at start. */
+  readonly organization: string;
+  /** Milliseconds since 1970, as the server sees them; settable. */
+  readonly clock: { now: number };
+  /** A token for any identity; the operator's without one. */
+  token(identity?: string, narrowing?: { readonly capabilities?: readonly string[]; readonly scopes?: readonly string[] }): Promise<string>;
+  /** Calls through a door, as the operator unless options say otherwise. `name` without package and version. */
+  call(name: string, request: JsonObject, options?: CallOptions & { readonly door?: Door }): Promise<Answer>;
+  /** The same, and the reply. Throws where the call fails. */
+  ok(name: string, request: JsonObject, options?: CallOptions & { readonly door?: Door }): Promise<JsonObject>;
+  /** Every event so far, oldest first. */
+  events(): Promise<{ type: string; subject: string; group: string; actor: string | null; body: JsonObject }[]>;
+  close(): Promise<void>;
+}
+
+/** A port that nobody listens on. */
+export const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const probe = createServer().once("error", reject);
+    probe.listen(0, "127.0.0.1", () => {
+      const address = probe.address();
+      probe.close(() => (typeof address === "object" && address ? resolve(address.port) : reject(new Error("no port"))));
+    });
+  });
+
+/** Starts a server. `environment` adds to or replaces its settings; `database` shares another world's. */
+export const openWorld = async (environment: Readonly<Record<string, string>> = {}): Promise<World> => {
+  const database = environment.DATABASE_URL ? undefined : await freshDatabase();
+  const folder = await mkdtemp(join(tmpdir(), "gantry-world-"));
+  const port = await freePort();
+  const settings = readSettings({
+    GANTRY_LISTEN: `127.0.0.1:${port}`,
+    GANTRY_DATA: folder,
+    GANTRY_SECRET_KEY_FILE: join(folder, "secret.key"),
+    GANTRY_EGRESS_ALLOW: "127.0.0.0/8",
+    GANTRY_SERVICE_DOMAIN: "example.test",
+    ...(database ? { DATABASE_URL: database.url } : {}),
+    ...environment,
+  });
+  if (!environment.GANTRY_SECRET_KEY_FILE) await writeFile(join(folder, "secret.key"), randomBytes(32).toString("base64"), { mode: 0o600 });
+  const clock = { now: Date.now() };
+  const server = await startServer(settings, { log: silent, clock: () => clock.now });
+  const url = `http://127.0.0.1:${port}`;
+  const { authn, store } = server.open.house;
+  const operatorToken = (): Promise<string> => authn.mint({ uid: operatorUid, audience: [settings.publicUrl] });
+  const call: World["call"] = async (name, request, { door = "rest", ...options } = {}) =>
+    callThrough(door, url, full(name), request, "token" in options ? options : { ...options, token: await operatorToken() });
+  const { groups } = (await call("iam.GroupsService/ListGroups", { uidp: { inRoot: true } })).reply;
+  const organization = Array.isArray(groups) ? String((groups[0] as JsonObject).uid) : "";
+  return {
+    url, server, organization, clock, call,
+    token: (identity, narrowing = {}) => authn.mint({ uid: identity ?? operatorUid, audience: [settings.publicUrl], ...narrowing }),
+    async ok(name, request, options) {
+      const answer = await call(name, request, options);
+      if (answer.code !== 0) throw new Error(`${name}: ${answer.code} ${answer.message}`);
+      return answer.reply;
+    },
+    async events() {
+      const rows = await store.read.query("select type, subject, group_uid, actor ->> 'subject', body from outbox order by id");
+      return rows.map(([type, subject, group, actor, body]) => ({
+        type: type ?? "", subject: subject ?? "", group: group ?? "", actor: actor ?? null, body: JSON.parse(body ?? "{}") as JsonObject,
+      }));
+    },
+    async close() {
+      disconnect(url);
+      await server.close();
+      await database?.drop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+};
