@@ -1,4 +1,4 @@
-// On which line of a JSON text a value stands, so that a refused file can be mended. Pure.
+// On which line of a JSON text a value stands, or the mistake, so that a refused file can be mended. Pure.
 
 const blank = /[\s,:]/;
 
@@ -56,4 +56,45 @@ export const lineOf = (json: string, path: readonly (string | number)[]): number
     at = found;
   }
   return json.slice(0, at).split("\n").length;
+};
+
+// One token and the blanks before it: a mark, a text, or a number or name.
+const token = /[ \t\n\r]*(?:([{}[\],:])|("(?:[^"\\\u0000-\u001f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-]))/y;
+
+/** What may come next: a value, a key, what stands behind a key or a value, or the bracket that closes an empty one. */
+type Awaited = "value" | "value or ]" | "key" | "key or }" | ":" | ", or end";
+
+/** What is awaited behind this token; undefined where it cannot stand here. `open` are the brackets around it. */
+const step = (awaited: Awaited, mark: string | undefined, isText: boolean, open: string[]): Awaited | undefined => {
+  const inside = open.at(-1);
+  if (mark === "{" || mark === "[") {
+    if (!awaited.startsWith("value")) return undefined;
+    open.push(mark);
+    return mark === "{" ? "key or }" : "value or ]";
+  }
+  if (mark === "}" || mark === "]") {
+    const fits = awaited === ", or end" ? inside === (mark === "}" ? "{" : "[") : awaited.endsWith(` or ${mark}`);
+    if (!fits) return undefined;
+    open.pop();
+    return ", or end";
+  }
+  if (mark === ",") return awaited === ", or end" && inside ? (inside === "{" ? "key" : "value") : undefined;
+  if (mark === ":") return awaited === ":" ? "value" : undefined;
+  if (awaited.startsWith("key")) return isText ? ":" : undefined;
+  return awaited.startsWith("value") ? ", or end" : undefined;
+};
+
+/** The line (from 1) at which a text stops being JSON; its last line where it only ends too early. */
+export const brokenLine = (json: string): number => {
+  const open: string[] = [];
+  let awaited: Awaited | undefined = "value";
+  let good = 0;
+  token.lastIndex = 0;
+  for (let found = token.exec(json); found; found = token.exec(json)) {
+    awaited = step(awaited, found[1], found[2] !== undefined, open);
+    if (awaited === undefined) break;
+    good = token.lastIndex;
+  }
+  const at = good + (/^[ \t\n\r]*/.exec(json.slice(good))?.[0].length ?? 0);
+  return (at < json.length ? json.slice(0, at) : json.trimEnd()).split("\n").length;
 };

@@ -31,7 +31,9 @@ try {
   process.exitCode = await run(process.argv.slice(2));
 } catch (thrown) {
   const usage = thrown instanceof TypeError && "code" in thrown && String(thrown.code).startsWith("ERR_PARSE_ARGS");
-  const plain = thrown instanceof Fault || usage;
-  process.stderr.write(plain ? `gantry: ${thrown.message}\n` : `gantry: ${thrown instanceof Error ? thrown.stack : String(thrown)}\n`);
+  // Whoever runs a command owns the machine: our own fault is told with its cause.
+  const cause = thrown instanceof Fault && thrown.code === "INTERNAL" ? (thrown.cause ?? thrown) : thrown;
+  const told = cause instanceof Error ? (cause instanceof Fault || usage ? cause.message : cause.stack) : String(cause);
+  process.stderr.write(`gantry: ${told}\n`);
   process.exitCode = 1;
 }

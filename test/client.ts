@@ -18,12 +18,18 @@ export interface Answer {
   readonly details: readonly JsonObject[];
   /** HTTP status; undefined over gRPC. */
   readonly status: number | undefined;
+  /** HTTP headers, or gRPC's metadata: what came before the reply and what came behind it. */
   readonly headers: Readonly<Record<string, string>>;
+  /** REST: the body as it came. */
+  readonly raw: string;
 }
 
 export interface CallOptions {
   readonly token?: string | undefined;
+  /** HTTP headers; over gRPC metadata of the same names. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Everything but the commit: a query parameter over REST, metadata over gRPC. */
+  readonly validateOnly?: boolean | undefined;
 }
 
 export type Door = "rest" | "grpc";
@@ -69,8 +75,8 @@ export const restRequest = (method: MethodFact, request: JsonObject): { verb: st
   return { verb: http.verb, path: query ? `${path}?${query}` : path, body: http.body === "" ? undefined : JSON.stringify(body ?? {}) };
 };
 
-const overRest = async (url: string, method: MethodFact, request: JsonObject, { token, headers = {} }: CallOptions): Promise<Answer> => {
-  const { verb, path, body } = restRequest(method, request);
+/** Any HTTP request at all: what no message of the contract can say. `body` is sent as it is. */
+export const callHttp = async (url: string, verb: string, path: string, { token, headers = {}, body }: CallOptions & { readonly body?: string | undefined } = {}): Promise<Answer> => {
   const response = await fetch(`${url}${path}`, {
     method: verb,
     headers: {
@@ -80,13 +86,19 @@ const overRest = async (url: string, method: MethodFact, request: JsonObject, { 
     },
     ...(body === undefined ? {} : { body }),
   });
-  const text = await response.text();
-  const parsed: unknown = text === "" ? {} : JSON.parse(text);
+  const raw = await response.text();
+  const parsed: unknown = raw === "" ? {} : JSON.parse(raw);
   const reply = isObject(parsed as Json) ? (parsed as JsonObject) : {};
-  const shared = { status: response.status, headers: Object.fromEntries(response.headers) };
+  const shared = { status: response.status, headers: Object.fromEntries(response.headers), raw };
   if (response.ok || response.status === 304) return { ...shared, code: 0, reply, message: "", details: [] };
   const details = Array.isArray(reply.details) ? reply.details.filter(isObject) : [];
   return { ...shared, code: Number(reply.code), reply: {}, message: String(reply.message), details };
+};
+
+const overRest = (url: string, method: MethodFact, request: JsonObject, { validateOnly, ...options }: CallOptions): Promise<Answer> => {
+  const { verb, path, body } = restRequest(method, request);
+  const target = validateOnly ? `${path}${path.includes("?") ? "&" : "?"}validateOnly=true` : path;
+  return callHttp(url, verb, target, { ...options, body });
 };
 
 const clients = new Map<string, grpc.Client>();
@@ -108,9 +120,13 @@ export const disconnect = (url: string): void => {
   clients.delete(address);
 };
 
-const overGrpc = (url: string, method: MethodFact, request: JsonObject, { token, headers = {} }: CallOptions): Promise<Answer> => {
+const textsOf = (metadata: grpc.Metadata): Record<string, string> =>
+  Object.fromEntries(Object.entries(metadata.getMap()).map(([key, value]) => [key, String(value)]));
+
+const overGrpc = (url: string, method: MethodFact, request: JsonObject, { token, headers = {}, validateOnly }: CallOptions): Promise<Answer> => {
   const metadata = new grpc.Metadata();
   if (token !== undefined) metadata.set("authorization", `Bearer ${token}`);
+  if (validateOnly) metadata.set("validate-only", "true");
   for (const [key, value] of Object.entries(headers)) metadata.set(key, value);
   const message = fromJson(method.input.descriptor, request, { registry });
   return new Promise((resolve) => {
@@ -124,7 +140,7 @@ const overGrpc = (url: string, method: MethodFact, request: JsonObject, { token,
       (error, reply) => {
         if (!error) {
           const json = toJson(method.output.descriptor, reply ?? create(method.output.descriptor), { registry });
-          resolve({ code: 0, reply: isObject(json as Json) ? (json as JsonObject) : {}, message: "", details: [], status: undefined, headers: initial });
+          resolve({ code: 0, reply: isObject(json as Json) ? (json as JsonObject) : {}, message: "", details: [], status: undefined, headers: initial, raw: "" });
           return;
         }
         const [packed] = error.metadata?.get("grpc-status-details-bin") ?? [];
@@ -133,11 +149,12 @@ const overGrpc = (url: string, method: MethodFact, request: JsonObject, { token,
           const json = toJson(registry.getMessage("google.protobuf.Any") ?? StatusSchema.fields[2]?.message ?? StatusSchema, detail, { registry });
           return json as JsonObject;
         });
-        resolve({ code: error.code, reply: {}, message: error.details, details, status: undefined, headers: initial });
+        const trailing = error.metadata ? textsOf(error.metadata) : {};
+        resolve({ code: error.code, reply: {}, message: error.details, details, status: undefined, headers: { ...initial, ...trailing }, raw: "" });
       },
     );
     call.on("metadata", (received: grpc.Metadata) => {
-      initial = Object.fromEntries(Object.entries(received.getMap()).map(([key, value]) => [key, String(value)]));
+      initial = textsOf(received);
     });
   });
 };

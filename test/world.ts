@@ -12,8 +12,9 @@ import { readSettings, type Server, startServer } from "#operator";
 import { type Answer, type CallOptions, callThrough, disconnect, type Door } from "./client.ts";
 import { freshDatabase } from "./database.ts";
 
-/** Short names of the contract's packages: "iam.GroupsService/GetGroup". */
-export const full = (name: string): string => `chainguard.platform.${name.replace(/^([a-z]+)\./, "$1.v2.")}`;
+/** Short names of the contract's packages: "iam.GroupsService/GetGroup". A full name stays as it is. */
+export const full = (name: string): string =>
+  name.startsWith("chainguard.") ? name : `chainguard.platform.${name.replace(/^([a-z]+)\./, "$1.v2.")}`;
 
 export interface World {
   readonly url: string;
@@ -62,7 +63,12 @@ export const openWorld = async (environment: Readonly<Record<string, string>> = 
   const server = await startServer(settings, { log: silent, clock: () => clock.now });
   const url = `http://127.0.0.1:${port}`;
   const { authn, store } = server.open.house;
-  const operatorToken = (): Promise<string> => authn.mint({ uid: operatorUid, audience: [settings.publicUrl] });
+  // One signature serves many calls, until the settable clock has moved away from it.
+  let held = { token: "", fromMs: Number.NEGATIVE_INFINITY };
+  const operatorToken = async (): Promise<string> => {
+    if (Math.abs(clock.now - held.fromMs) > 60_000) held = { token: await authn.mint({ uid: operatorUid, audience: [settings.publicUrl] }), fromMs: clock.now };
+    return held.token;
+  };
   const call: World["call"] = async (name, request, { door = "rest", ...options } = {}) =>
     callThrough(door, url, full(name), request, "token" in options ? options : { ...options, token: await operatorToken() });
   const { groups } = (await call("iam.GroupsService/ListGroups", { uidp: { inRoot: true } })).reply;

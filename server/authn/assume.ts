@@ -6,7 +6,6 @@ import { denied, Fault, unauthenticated } from "#base/fault.ts";
 import { text, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Clock } from "#base/time.ts";
-import { isRoot } from "#base/uid.ts";
 import type { Store } from "#store";
 import type { Audiences } from "./audiences.ts";
 import { bounded, weightOf } from "./bounded.ts";
@@ -99,7 +98,6 @@ export const openAssume = (parts: {
   };
 
   const isHuman = (found: Identity, token: Token): boolean =>
-    isRoot(found.uid) &&
     found.relationship === "RELATIONSHIP_TYPE_UNSPECIFIED" &&
     normalIssuer(found.issuer) === normalIssuer(token.issuer) &&
     found.subject === token.subject;

@@ -145,6 +145,7 @@ test("attack 19, an issuer at a private address is not asked unless the operator
 });
 
 test("attack 23, an issuer that answers wrongly vouches for nobody, and the reason is in the log", async (t) => {
+  const { house, issuer, tries } = await scene(t);
   const keys = async (): Promise<object[]> => [(await makeKey("one")).public];
   const answers: readonly [string, number, string | object][] = [
     ["/.well-known/openid-configuration", 429, {}],
@@ -152,11 +153,7 @@ test("attack 23, an issuer that answers wrongly vouches for nobody, and the reas
     ["/.well-known/openid-configuration", 204, ""],
     ["/.well-known/openid-configuration", 200, "<html>"],
     ["/.well-known/openid-configuration", 200, "[]"],
-    [
-      "/.well-known/openid-configuration",
-      200,
-      { issuer: "https://other.example", jwks_uri: "https://other.example/keys" },
-    ],
+    ["/.well-known/openid-configuration", 200, { issuer: "https://other.example", jwks_uri: `${issuer.url}/keys` }],
     ["/.well-known/openid-configuration", 200, {}],
     ["/keys", 200, "null"],
     ["/keys", 200, { keys: {} }],
@@ -164,7 +161,6 @@ test("attack 23, an issuer that answers wrongly vouches for nobody, and the reas
     ["/keys", 404, { keys: await keys() }],
     ["/keys", 200, { keys: await keys(), padding: "x".repeat(limits.outboundBytesMax) }],
   ];
-  const { house, issuer, tries } = await scene(t);
   for (const [path, status, body] of answers) {
     issuer.instead = (request, response) => {
       if (request.url !== path) return false;

@@ -9,7 +9,7 @@ import { readFile, readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
-import { lineOf } from "#base/json-line.ts";
+import { brokenLine, lineOf } from "#base/json-line.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { importing, type ImportCall, type Kernel } from "#kernel";
@@ -62,11 +62,17 @@ const need = (object: JsonObject, key: string, path: readonly (string | number)[
   return value;
 };
 
+// Date.parse takes much that is no time ("may 1"), and years that neither RFC 3339 nor the store can say.
+const timeForm = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/;
+const firstTime = Date.parse("0001-01-01T00:00:00Z");
+const lastTime = Date.parse("9999-12-31T23:59:59.999Z");
+
 /** Milliseconds since 1970; undefined where the source does not say. */
 const timeOf = (object: JsonObject, key: string, path: readonly (string | number)[]): number | undefined => {
   if (object[key] === null || object[key] === undefined) return undefined;
-  const value = Date.parse(need(object, key, path));
-  if (Number.isNaN(value)) throw new Refused([...path, key], "must be a time such as 2026-01-31T08:00:00.000Z");
+  const given = need(object, key, path);
+  const value = timeForm.test(given) ? Date.parse(given) : Number.NaN;
+  if (!(value >= firstTime && value <= lastTime)) throw new Refused([...path, key], "must be a time such as 2026-01-31T08:00:00.000Z");
   return value;
 };
 
@@ -80,6 +86,14 @@ const listOf = (object: JsonObject, key: string, path: readonly (string | number
 };
 
 const digestForm = /^sha256:[0-9a-f]{64}$/;
+/** Names of platforms as OCI has them: "linux", "arm64", "v8". */
+const platformForm = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+const platform = (manifest: JsonObject, key: string, path: readonly (string | number)[]): string => {
+  const name = need(manifest, key, path);
+  if (!platformForm.test(name)) throw new Refused([...path, key], "must be the name of a platform, such as linux or arm64");
+  return name;
+};
 
 const manifestOf = (manifest: JsonObject, repo: string, indexDigest: string, path: readonly (string | number)[]): ManifestFact => {
   const digest = need(manifest, "digest", path);
@@ -89,7 +103,9 @@ const manifestOf = (manifest: JsonObject, repo: string, indexDigest: string, pat
   const created = timeOf(manifest, "created", path);
   return {
     repo, indexDigest, digest, sizeBytes: size, createTime: created === undefined ? "" : timestamp(created),
-    os: need(manifest, "os", path), architecture: need(manifest, "architecture", path), variant: text(manifest, "variant"),
+    os: platform(manifest, "os", path),
+    architecture: platform(manifest, "architecture", path),
+    variant: manifest.variant === null || manifest.variant === undefined || manifest.variant === "" ? "" : platform(manifest, "variant", path),
   };
 };
 
@@ -101,7 +117,8 @@ const located = async <T>(path: readonly (string | number)[], work: Promise<T>):
     const fields = thrown instanceof Fault ? thrown.details.find((detail) => detail.kind === "fields") : undefined;
     const [first] = fields?.violations ?? [];
     if (!first) throw thrown;
-    throw new Refused([...path, first.field], first.description);
+    // "digest must match …": the place says the name already.
+    throw new Refused([...path, first.field], first.description.replace(`${first.field} `, ""));
   }
 };
 
@@ -148,20 +165,28 @@ const parse = (name: string, content: string): JsonObject => {
   try {
     parsed = JSON.parse(content) as Json;
   } catch (error) {
-    // Node says where: "… at position 5 (line 2 column 1)".
-    const message = error instanceof Error ? error.message : String(error);
-    const line = /line (\d+)/.exec(message)?.[1] ?? String(content.split("\n").length);
-    throw new Fault("INVALID_ARGUMENT", `${name}:${line}: not valid JSON: ${message}`);
+    // Node quotes what stands around the mistake, line ends and all.
+    const message = (error instanceof Error ? error.message : String(error)).replace(/\s+/g, " ");
+    throw new Fault("INVALID_ARGUMENT", `${name}:${brokenLine(content)}: not valid JSON: ${message}`);
   }
   if (!isObject(parsed)) throw new Fault("INVALID_ARGUMENT", `${name}:1: must be a JSON object with repo and tags`);
   return parsed;
 };
 
+const contentOf = async (name: string, path: string): Promise<string> => {
+  try {
+    if ((await stat(path)).size > limits.feedFileBytesMax) throw new Fault("INVALID_ARGUMENT", `${name}:1: is larger than ${limits.feedFileBytesMax} bytes`);
+    // The byte order mark that some editors leave is no part of the text.
+    return (await readFile(path, "utf8")).replace(/^\uFEFF/, "");
+  } catch (error) {
+    if (error instanceof Fault) throw error;
+    throw new Fault("INVALID_ARGUMENT", `${name}:1: cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+};
+
 const importFile = async (kernel: Kernel, group: string, path: string): Promise<FileTally> => {
   const name = basename(path);
-  const size = (await stat(path)).size;
-  if (size > limits.feedFileBytesMax) throw new Fault("INVALID_ARGUMENT", `${name}:1: is larger than ${limits.feedFileBytesMax} bytes`);
-  const content = await readFile(path, "utf8");
+  const content = await contentOf(name, path);
   const document = parse(name, content);
   try {
     return await importing(kernel, `import ${name}`, (call, rows) => importRepo(call, rows, group, document, kernel.house.clock()));

@@ -33,7 +33,8 @@ const shortName = (path: string): string => path.replace(/^.*\./, "");
 const textViolation = (field: FieldFact, value: string, name: string): string | undefined => {
   if (field.uid && !isUid(value)) return `${name} must be a uid: 40 hex characters, then "/" and 16 more for each level`;
   if (field.pattern && !fullMatch(field.pattern).test(value)) return `${name} must match ${JSON.stringify(field.pattern)}`;
-  if (field.maxLength > 0 && value.length > field.maxLength) return `${name} must have at most ${field.maxLength} characters`;
+  // Of a list or map it is the number of entries (annotations.proto: max_length).
+  if (field.shape === "one" && field.maxLength > 0 && value.length > field.maxLength) return `${name} must have at most ${field.maxLength} characters`;
   return undefined;
 };
 
@@ -66,7 +67,7 @@ const checkField = (field: FieldFact, value: Json | undefined, at: string, out: 
   const entries: readonly (readonly [string, Json])[] = Array.isArray(value)
     ? value.map((entry, index) => [String(index), entry] as const)
     : isObject(value) ? Object.entries(value).map(([key, entry]) => [JSON.stringify(key), entry] as const) : [];
-  const most = field.maxLength > 0 && field.kind !== "string" ? field.maxLength : entriesMax;
+  const most = field.maxLength > 0 ? field.maxLength : entriesMax;
   if (entries.length > most) out.push({ field: at, description: `${name} must have at most ${most} entries` });
   if (entries.length < field.minItems && entries.length > 0) out.push({ field: at, description: `${name} must have at least ${field.minItems} entries` });
   for (const [key, entry] of entries) checkOne(field, entry, `${at}[${key}]`, out);

@@ -57,10 +57,12 @@ const walk = async (kernel: Kernel, call: Call, caller: Caller | undefined, righ
   };
   if ("reads" in answer) {
     const rows = method.open ? house.store.read : witnessed(house.store.read, rights.witness);
-    const outcome = await answer.reads({ ...context, rows });
-    // An answer that asked the store nothing (LookupIdentity) has proved nothing yet.
-    if (rows.check) await confirmWitness(rows.check.bare, rights.witness);
-    return answered(call, outcome);
+    try {
+      return answered(call, await answer.reads({ ...context, rows }));
+    } finally {
+      // An answer that asked the store nothing (LookupIdentity, a role out of reach) has proved nothing yet.
+      if (rows.check) await confirmWitness(rows.check.bare, rights.witness);
+    }
   }
   const given = { caller: caller?.uid, nowMs, current: currentOf(kernel, context) };
   return answered(call, await writeSafely(house.store, call, given, async (rows) => {

@@ -6,13 +6,14 @@ import { chmodSync, chownSync, cpSync, existsSync, lstatSync, mkdirSync, mkdtemp
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
-import { type TestContext, test } from "node:test";
+import { after, before, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
 import { silent } from "#base/log.ts";
 import { openStore, type Store, type StoreOptions } from "#store";
 import { binariesIn, installedBinaries } from "./binaries.ts";
 import { startEmbedded } from "./embedded.ts";
+import { migrate } from "./migrate.ts";
 
 const isRoot = process.getuid?.() === 0;
 /** The user that plays the ordinary one, when we are root. */
@@ -34,6 +35,25 @@ const temporary = (t: TestContext): string => {
 const placeOf = (data: string): string | undefined => {
   const link = join(data, "postgres");
   return lstatSync(link, { throwIfNoEntry: false })?.isSymbolicLink() ? dirname(readlinkSync(link)) : undefined;
+};
+
+// Making a cluster takes most of a second: one is made here, and copied for the tests that are not about that.
+const model = mkdtempSync(join(tmpdir(), "gantry-store-"));
+before(async () => {
+  chmodSync(model, 0o711);
+  const server = await startEmbedded({ dataDirectory: model, log: silent, progress: () => {}, durable: false });
+  await migrate(server.place, () => {});
+  await server.stop();
+});
+after(() => rmSync(model, { recursive: true }));
+
+/** A data directory that has been used before. */
+const used = (t: TestContext, ...below: string[]): string => {
+  const data = join(temporary(t), "data", ...below);
+  mkdirSync(dirname(data), { recursive: true });
+  const { status } = spawnSync("cp", ["-a", model, data]);
+  assert.equal(status, 0);
+  return data;
 };
 
 const open = async (t: TestContext, dataDirectory: string, more: Partial<StoreOptions> = {}): Promise<Store> => {
@@ -135,7 +155,7 @@ test("what was written is there after a restart, and nothing listens outside the
 });
 
 test("a second server on the same data directory is refused at once, and a command beside it joins", async (t) => {
-  const data = join(temporary(t), "data");
+  const data = used(t);
   const server = await open(t, data);
   const begin = Date.now();
   await assert.rejects(open(t, data), refusedWith(new RegExp(`${data} is in use by another Gantry \\(process ${process.pid}\\)`)));
@@ -169,7 +189,7 @@ test("of two servers started at the same moment on a new directory, exactly one 
 });
 
 test("after kill -9 of the server the next one takes over, with every committed row", async (t) => {
-  const data = join(temporary(t), "data");
+  const data = used(t);
   const killed = another(t, data, "committed");
   assert.equal(await killed.says(), "open");
   const orphan = postmaster(data);
@@ -192,7 +212,7 @@ test("after kill -9 of the server the next one takes over, with every committed 
 });
 
 test("a lock file whose process id is another process's by now does not wedge the start", async (t) => {
-  const data = join(temporary(t), "data");
+  const data = used(t);
   const first = await open(t, data);
   const trace = join(data, "postgres", "postmaster.pid");
   const lock = join(data, "postgres", ".s.PGSQL.5432.lock");
@@ -211,7 +231,7 @@ test("a lock file whose process id is another process's by now does not wedge th
 });
 
 test("when PostgreSQL dies, calls are UNAVAILABLE until it has been started again", async (t) => {
-  const data = join(temporary(t), "data");
+  const data = used(t);
   const events: string[] = [];
   const store = await open(t, data, { log: (event) => events.push(event) });
   await remember(store, "before");
@@ -239,7 +259,7 @@ test("when PostgreSQL dies, calls are UNAVAILABLE until it has been started agai
 });
 
 test("a data directory too deep for a socket's path gets its socket in a private folder", async (t) => {
-  const data = join(temporary(t), "data", "d".repeat(60), "e".repeat(60));
+  const data = used(t, "d".repeat(60), "e".repeat(60));
   const store = await open(t, data);
   await remember(store, "deep");
   const [row] = await store.read.query("show unix_socket_directories");
@@ -348,14 +368,13 @@ test("below a folder that only root may enter, the database finds a place and st
 });
 
 test("another major version's data is refused by name", async (t) => {
-  const data = join(temporary(t), "data");
-  await (await startEmbedded({ dataDirectory: data, log: silent, progress: () => {}, durable: false })).stop();
+  const data = used(t);
   writeFileSync(join(data, "postgres", "PG_VERSION"), "17\n");
   await assert.rejects(open(t, data), refusedWith(/was made by PostgreSQL 17, and this Gantry brings 18/));
 });
 
 test("a process that forgets to close its store ends all the same, and PostgreSQL with it", async (t) => {
-  const data = join(temporary(t), "data");
+  const data = used(t);
   const code = `
     import { startEmbedded } from "./server/store/embedded.ts";
     await startEmbedded({ dataDirectory: ${JSON.stringify(data)}, log() {}, progress() {}, durable: false });

@@ -109,8 +109,26 @@ const compare = (parameters: Parameters, condition: Condition): string => {
   }
 };
 
-/** The rows of one branch. `low` and `high` are parameters, or columns of a list of branches. */
-const within = (parameters: Parameters, selection: Selection, branch: Branch | undefined, low: string, high: string): string[] => {
+/** Where a branch begins and ends, in SQL: parameters, or columns of a list of branches. */
+interface Ends {
+  low(): string;
+  high(): string;
+}
+
+/** Parameters are added when they are first used: PostgreSQL refuses one that the statement does not mention. */
+const endsOf = (parameters: Parameters, branch: Branch): Ends => {
+  let low: string | undefined;
+  let high: string | undefined;
+  return {
+    low: () => (low ??= parameters.add(branch.low)),
+    high: () => (high ??= parameters.add(branch.high)),
+  };
+};
+
+const listed: Ends = { low: () => "branch.low", high: () => "branch.high" };
+
+/** The rows of one branch; `branch` is undefined for one of several. */
+const within = (parameters: Parameters, selection: Selection, branch: Branch | undefined, { low, high }: Ends): string[] => {
   const large = (selection.size ?? 0) > limits.sortRowsMax;
   const parent = parentOf(selection);
   const walked = parent !== undefined && large && !followsParent(selection);
@@ -118,13 +136,13 @@ const within = (parameters: Parameters, selection: Selection, branch: Branch | u
     condition === parent && walked ? `left(uid, -17) || '' = ${parameters.add(condition.value)}` : compare(parameters, condition),
   );
   if (branch && isWholeTable(branch)) return rest;
-  const range = [`uid >= ${low}`, `uid < ${high}`, ...rest];
-  if (!ordered(selection) && !pins(selection)) return range;
-  if (parent && !walked) return range;
-  const root = `left(uid, 40) = left(${low}, 40)`;
-  if (branch && isWholeRoot(branch)) return [root, ...(branch.low.length > rootLength ? [`uid || '' >= ${low}`] : []), ...rest];
-  if (pins(selection) || large) return [root, `uid || '' >= ${low}`, `uid || '' < ${high}`, ...rest];
-  return range;
+  const range = (): string[] => [`uid >= ${low()}`, `uid < ${high()}`, ...rest];
+  if (!ordered(selection) && !pins(selection)) return range();
+  if (parent && !walked) return range();
+  const root = `left(uid, 40) = left(${low()}, 40)`;
+  if (branch && isWholeRoot(branch)) return [root, ...(branch.low.length > rootLength ? [`uid || '' >= ${low()}`] : []), ...rest];
+  if (pins(selection) || large) return [root, `uid || '' >= ${low()}`, `uid || '' < ${high()}`, ...rest];
+  return range();
 };
 
 const orderBy = ({ column, descending }: Selection["order"]): string => {
@@ -159,12 +177,10 @@ const countText = (parameters: Parameters, table: Table, selection: Selection): 
   if (selection.branches.length === 1 && only) {
     // Counting needs no order: the range of the primary key, or what a condition's index holds.
     const unordered: Selection = { ...selection, order: { column: "uid", descending: false } };
-    const low = isWholeTable(only) ? "" : parameters.add(only.low);
-    const high = isWholeTable(only) ? "" : parameters.add(only.high);
-    return `select count(*) from ${table.name}${where(within(parameters, unordered, only, low, high))}`;
+    return `select count(*) from ${table.name}${where(within(parameters, unordered, only, endsOf(parameters, only)))}`;
   }
   const branches = branchList(parameters, selection);
-  const terms = within(parameters, { ...selection, order: { column: "uid", descending: false } }, undefined, "branch.low", "branch.high");
+  const terms = within(parameters, { ...selection, order: { column: "uid", descending: false } }, undefined, listed);
   return `select count(*) from ${branches} join ${table.name} on ${terms.join(" and ")}`;
 };
 
@@ -173,14 +189,13 @@ const pageText = (parameters: Parameters, table: Table, selection: Selection): s
   const columns = table.columns.join(", ");
   const branch = single(selection);
   if (branch) {
-    const whole = isWholeTable(branch);
-    const terms = within(parameters, selection, branch, whole ? "" : parameters.add(branch.low), whole ? "" : parameters.add(branch.high));
+    const terms = within(parameters, selection, branch, endsOf(parameters, branch));
     const from = `select ${columns} from ${table.name}${where([...terms, ...position(parameters, selection)])}`;
     return `${from} order by ${order} limit ${parameters.add(selection.limit)} offset ${parameters.add(selection.skip)}`;
   }
   const branches = branchList(parameters, selection);
   const roots = selection.branches.every((each) => isWholeTable(each) || isWholeRoot(each));
-  const terms = [...within(parameters, selection, roots ? anyRoot : undefined, "branch.low", "branch.high"), ...position(parameters, selection)];
+  const terms = [...within(parameters, selection, roots ? anyRoot : undefined, listed), ...position(parameters, selection)];
   const each = `select ${columns} from ${table.name}${where(terms)} order by ${order} limit ${parameters.add(selection.limit + selection.skip)}`;
   return `select t.* from ${branches} cross join lateral (${each}) as t order by ${order} limit ${parameters.add(selection.limit)} offset ${parameters.add(selection.skip)}`;
 };

@@ -1,6 +1,7 @@
 // The connections: few pipelined ones for reads, a pool of ordinary ones for transactions. Measured: pipelining
 // doubles reads, while writes want many connections, so that PostgreSQL commits them in groups.
 
+import type { Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Fault, internal } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
@@ -8,6 +9,7 @@ import type { Log } from "#base/log.ts";
 import pg from "pg";
 import { brokenConnection, databaseFault, lostRace, readOnly, stalePlan, unreachable } from "./faults.ts";
 import type { Param, Read, Row, Write } from "./handle.ts";
+import { Statement } from "./statement.ts";
 
 /** Where a database is: the driver's own words, from an address or from an embedded server's socket. */
 export type Place = Pick<pg.ClientConfig, "connectionString" | "host" | "port" | "user" | "database" | "ssl">;
@@ -73,6 +75,26 @@ type Answer = pg.QueryArrayResult<(string | null)[]>;
 const send = (client: pg.Client, name: string | undefined, text: string, values: readonly Param[]): Promise<Answer> =>
   client.query<(string | null)[], Param[]>({ name, text, values: values as Param[], rowMode: "array" });
 
+const gathering = new WeakSet<Writable>();
+
+/** Holds back what is written to a connection until this turn of the event loop has asked for everything it wants. */
+const gather = (stream: Writable): void => {
+  if (gathering.has(stream)) return;
+  gathering.add(stream);
+  stream.cork();
+  setImmediate(() => {
+    gathering.delete(stream);
+    stream.uncork();
+  });
+};
+
+/** A read on a shared connection, written together with its neighbours. */
+const sendTogether = (client: pg.Client, name: string | undefined, text: string, values: readonly Param[]): Promise<Row[]> => {
+  if (name === undefined) return send(client, name, text, values).then(({ rows }) => rows);
+  gather(client.connection.stream);
+  return new Promise((resolve, reject) => client.query(new Statement(name, text, values, resolve, reject)));
+};
+
 /** One of the shared connections for reads. Its client is made when needed, and anew after it broke. */
 interface Lane {
   client: Promise<pg.Client> | undefined;
@@ -129,7 +151,7 @@ const openReads = (place: Place, nameOf: (text: string) => string | undefined, l
         throw unreachable(error);
       });
       try {
-        return (await send(client, nameOf(text), text, values)).rows;
+        return await sendTogether(client, nameOf(text), text, values);
       } catch (error) {
         if (brokenConnection(error) || stalePlan(error)) retire(lane, connecting);
         throw error;

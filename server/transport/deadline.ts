@@ -1,12 +1,24 @@
-// How long a call may take, and what gRPC clients say about it. Work that is too late goes on to its own end
-// (the store's statement limit); only its answer is dropped.
+// How long a call may take, what gRPC clients say about it, and who is told when it was long. Work that is too late
+// goes on to its own end (the store's statement limit); only its answer is dropped.
 
 import { Fault } from "#base/fault.ts";
+import type { Log } from "#base/log.ts";
+
+/** A call that takes longer is worth a line in the log. */
+const slowMs = 1000;
+
+export const late = (): Fault => new Fault("DEADLINE_EXCEEDED", "the call took longer than it may");
+
+/** `started` by performance.now(). */
+export const noteSlow = (log: Log, started: number, call: string, requestId: string): void => {
+  const ms = performance.now() - started;
+  if (ms > slowMs) log("slow", { requestId, call, ms: Math.round(ms) });
+};
 
 /** The work's result, or DEADLINE_EXCEEDED after `ms`. */
 export const within = <T>(ms: number, work: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Fault("DEADLINE_EXCEEDED", "the call took longer than it may")), ms);
+    const timer = setTimeout(() => reject(late()), ms);
     // A stopping server does not wait for it; what is in flight has its own limit then.
     timer.unref();
     work.then(

@@ -38,6 +38,9 @@ const noError = 0;
 /** Statuses whose answers must have neither a body nor its length (RFC 9110, 8.6). */
 const bodiless = (status: number): boolean => status === 304 || status === 204;
 
+/** As many bytes as characters: ASCII, which is copied out as it is, in half the time that UTF-8 takes. */
+const encodingOf = (body: string, length: number): "latin1" | "utf8" => (length === body.length ? "latin1" : "utf8");
+
 /** The one value of a header. Node joins repeated ones, except for names that must not repeat: there the first counts. */
 export const header = (ask: Ask, name: string): string | undefined => {
   const value = ask.headers[name];
@@ -85,8 +88,9 @@ export const tellHttp1 = (response: ServerResponse, last: () => boolean): Tell =
     response.writeHead(status, headers).end();
     return;
   }
-  headers.push("content-length", String(Buffer.byteLength(body)));
-  response.writeHead(status, headers).end(body);
+  const length = Buffer.byteLength(body);
+  headers.push("content-length", String(length));
+  response.writeHead(status, headers).end(body, encodingOf(body, length));
 };
 
 const overweight = (max: number): Fault => new Fault("INVALID_ARGUMENT", `the request's headers are larger than ${max} bytes`, { httpStatus: 431 });
@@ -118,10 +122,11 @@ const headerObject = (status: number, flat: readonly string[]): OutgoingHttpHead
 export const tellHttp2 = (stream: ServerHttp2Stream, verb: string): Tell => (answer) => {
   if (stream.headersSent || stream.destroyed || stream.closed) return;
   const { status, headers, body } = answer;
-  if (!bodiless(status)) headers.push("content-length", String(Buffer.byteLength(body)));
-  const empty = bodiless(status) || body === "" || verb === "HEAD";
+  const length = Buffer.byteLength(body);
+  if (!bodiless(status)) headers.push("content-length", String(length));
+  const empty = bodiless(status) || length === 0 || verb === "HEAD";
   stream.respond(headerObject(status, headers), { endStream: empty });
-  if (!empty) stream.end(body);
+  if (!empty) stream.end(body, encodingOf(body, length));
   if (stream.readableEnded) return;
   stream.resume();
   // RFC 9113, 8.1: a whole answer before the whole request; the rest of the request is not wanted.

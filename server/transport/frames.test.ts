@@ -17,7 +17,7 @@ test("messages are found again however the bytes were cut", () => {
         at = to;
       }
       assert.deepEqual(got, messages.map((message) => Buffer.from(message)));
-      assert.equal(reader.unfinished(), false);
+      assert.equal(reader.pending(), 0);
     }),
   );
 });

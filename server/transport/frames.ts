@@ -11,7 +11,7 @@ export interface Frame {
   readonly bytes: Buffer;
 }
 
-const prefixBytes = 5;
+export const prefixBytes = 5;
 
 /** One message with its prefix. */
 export const frame = (message: Uint8Array): Buffer => {
@@ -25,7 +25,7 @@ export const frame = (message: Uint8Array): Buffer => {
 const tooLong = (length: number, max: number): Fault => new Fault("RESOURCE_EXHAUSTED", `the message has ${length} bytes, more than the ${max} that are read`);
 
 /** Cuts chunks into messages. Throws as soon as a length is announced that will not be read. */
-export const frameReader = (max: number): { push: (chunk: Buffer) => Frame[]; readonly unfinished: () => boolean } => {
+export const frameReader = (max: number): { push: (chunk: Buffer) => Frame[]; /** Bytes of a message that has begun. */ readonly pending: () => number } => {
   let rest: Buffer[] = [];
   let held = 0;
   let wanted = prefixBytes;
@@ -50,7 +50,7 @@ export const frameReader = (max: number): { push: (chunk: Buffer) => Frame[]; re
       }
       return frames;
     },
-    unfinished: () => held > 0,
+    pending: () => held,
   };
 };
 

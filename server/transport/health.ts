@@ -8,7 +8,7 @@ import {
   HealthCheckRequestSchema, HealthCheckResponse_ServingStatus as Serving, HealthCheckResponseSchema, HealthListResponseSchema,
 } from "#contract/gen/grpc/health/v1/health_pb.js";
 import type { Doorway } from "./door.ts";
-import { decoded } from "./frames.ts";
+import { decoded, frame } from "./frames.ts";
 import type { Procedure } from "./rpc.ts";
 
 /** How often watched readiness is looked at. */
@@ -37,8 +37,7 @@ export const health = (doorway: Doorway): ReadonlyMap<string, Procedure> => {
         const { service } = decoded(HealthCheckRequestSchema, bytes);
         const status = await look(service);
         if (status === Serving.SERVICE_UNKNOWN) throw new Fault("NOT_FOUND", `no service ${JSON.stringify(service)}`);
-        line.send(response(status));
-        line.end();
+        line.reply(frame(response(status)));
       },
       end: () => {},
     }),
@@ -51,8 +50,7 @@ export const health = (doorway: Doorway): ReadonlyMap<string, Procedure> => {
       message: async () => {
         const status = await look("");
         const statuses = Object.fromEntries([...services].map((service) => [service, create(HealthCheckResponseSchema, { status })]));
-        line.send(toBinary(HealthListResponseSchema, create(HealthListResponseSchema, { statuses })));
-        line.end();
+        line.reply(frame(toBinary(HealthListResponseSchema, create(HealthListResponseSchema, { statuses }))));
       },
       end: () => {},
     }),
@@ -60,6 +58,7 @@ export const health = (doorway: Doorway): ReadonlyMap<string, Procedure> => {
 
   const watch: Procedure = {
     unary: false,
+    patient: true,
     domain,
     open: (line) => {
       let watching = false;

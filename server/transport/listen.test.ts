@@ -120,6 +120,8 @@ const wrong: [title: string, request: string, status: string][] = [
   ["a length that is no number", "POST /iam/v2/groups HTTP/1.1\r\nhost: x\r\ncontent-length: +2\r\n\r\n{}", "400"],
   ["an unknown transfer encoding", "POST /iam/v2/groups HTTP/1.1\r\nhost: x\r\ntransfer-encoding: xchunked\r\n\r\n0\r\n\r\n", "400"],
   ["a chunk size that is no number", "POST /iam/v2/groups HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n", "400"],
+  ["chunks in HTTP/1.0", "POST /iam/v2/groups HTTP/1.0\r\ntransfer-encoding: chunked\r\ncontent-length: 1\r\n\r\n0\r\n\r\n", "400"],
+  ["chunked that is not last", "POST /iam/v2/groups HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked, identity\r\n\r\n0\r\n\r\n", "400"],
   ["a folded header", "GET / HTTP/1.1\r\nhost: x\r\na: b\r\n c\r\n\r\n", "400"],
   ["a space before the colon", "GET / HTTP/1.1\r\nhost: x\r\na : b\r\n\r\n", "400"],
   ["a bare line feed in a header", "GET / HTTP/1.1\r\nhost: x\r\na: b\nc: d\r\n\r\n", "400"],
@@ -210,12 +212,48 @@ test("a header block that never ends ends the connection", async () => {
   await heard;
 });
 
+test("a peer that breaks the protocol and then the connection does not end the server", async () => {
+  await using echo = await openEcho();
+  for (let turn = 0; turn < 40; turn++) {
+    const { socket } = await dial(echo);
+    // DATA on a stream that was never opened; the reset comes while the server says goodbye.
+    socket.write(Buffer.concat([preface, h2frame(0, 0, 5, Buffer.from("x"))]));
+    if (turn % 2) await once(socket, "data");
+    socket.resetAndDestroy();
+  }
+  const session = connectHttp2(echo.url);
+  assert.equal(await status2(session, "/healthz"), 200);
+  session.destroy();
+});
+
 test("one connection has a bounded number of streams", async () => {
   await using echo = await openEcho({ bounds: { streamsMax: 3 } });
   const session = connectHttp2(echo.url);
   const [settings] = (await once(session, "remoteSettings")) as [{ maxConcurrentStreams?: number }];
   assert.equal(settings.maxConcurrentStreams, 3);
   session.destroy();
+});
+
+test("a peer that does not take its answer is cut", async () => {
+  await using echo = await openEcho({ bounds: { idleTimeoutMs: 50 } }, { serve: async () => ({ message: { response: "x".repeat(100_000) } }) });
+  const session = connectHttp2(echo.url, { settings: { initialWindowSize: 0 } });
+  for (const headers of [{ ":path": "/ping/v2/ping" }, { ":path": "/chainguard.platform.ping.v2.PingService/Ping", ":method": "POST", "content-type": "application/grpc" }]) {
+    const stream = session.request(headers);
+    stream.on("error", () => {});
+    if (headers[":method"]) stream.end(Buffer.alloc(5));
+    await once(stream, "close");
+    assert.equal(stream.rstCode, 8);
+  }
+  session.destroy();
+  const { socket } = await dial(echo);
+  socket.pause();
+  const asked = echo.calls.length;
+  socket.write("GET /ping/v2/ping HTTP/1.1\r\nhost: x\r\n\r\n".repeat(200));
+  while (echo.calls.length === asked) await new Promise((resolve) => setImmediate(resolve));
+  const started = performance.now();
+  await echo.close();
+  assert.ok(performance.now() - started < 5000, "the connection ended before the drain's end");
+  socket.destroy();
 });
 
 test("connections beyond the bound are refused", async () => {

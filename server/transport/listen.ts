@@ -8,7 +8,7 @@
 // limits.drainMs, then everything left is cut.
 
 import { createServer as createHttp1Server, type IncomingMessage, type Server as Http1Server, type ServerResponse } from "node:http";
-import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
+import { constants, createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
 import { createServer as createListener, type Server, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { createServer as createTlsListener, type TLSSocket } from "node:tls";
@@ -140,6 +140,8 @@ const http2Server = (doorway: Doorway, rest: ReturnType<typeof restDoor>, sessio
       return;
     }
     stream.on("error", () => {});
+    // A peer that does not take its answer.
+    stream.setTimeout(bounds.idleTimeoutMs, () => stream.close(constants.NGHTTP2_CANCEL));
     const ask = askOfHttp2(stream, headers, heavy ? bounds.headerBytesMax : undefined, newRequestId());
     rest(ask, tellHttp2(stream, ask.verb));
   });
@@ -160,6 +162,8 @@ export const openDoors = async (config: Config, house: House): Promise<Doors> =>
   const bounds = boundsOf(config);
   const drains = new Set<() => void>();
   const sockets = new Set<Socket>();
+  /** Connections that have not said yet what they speak. */
+  const silent = new Set<Socket>();
   const sessions = new Set<ServerHttp2Session>();
   let draining = false;
   let held = 0;
@@ -182,7 +186,12 @@ export const openDoors = async (config: Config, house: House): Promise<Doors> =>
   const rest = restDoor(doorway);
   const http1 = http1Server(doorway, rest);
   const http2 = http2Server(doorway, rest, sessions);
-  const give = (socket: Socket, protocol: "http1" | "http2"): void => void (protocol === "http2" ? http2 : http1).emit("connection", socket);
+  const give = (socket: Socket, protocol: "http1" | "http2"): void => {
+    // An HTTP/2 session that ends lets go of its socket before the socket does: a reset from the peer in between
+    // would have no listener, and end the process. (Found by fuzzing.)
+    socket.on("error", () => {});
+    (protocol === "http2" ? http2 : http1).emit("connection", socket);
+  };
 
   const listener: Server = config.tls
     ? createTlsListener(
@@ -190,9 +199,9 @@ export const openDoors = async (config: Config, house: House): Promise<Doors> =>
         (socket: TLSSocket) => give(socket, socket.alpnProtocol === "h2" ? "http2" : "http1"),
       )
     : createListener({ noDelay: true }, (socket) => {
-        const forget = doorway.onDrain(() => socket.destroy());
+        silent.add(socket);
         peek(socket, bounds.prefaceTimeoutMs, (protocol) => {
-          forget();
+          silent.delete(socket);
           give(socket, protocol);
         });
       });
@@ -201,7 +210,10 @@ export const openDoors = async (config: Config, house: House): Promise<Doors> =>
   listener.maxConnections = bounds.connectionsMax;
   listener.on("connection", (socket: Socket) => {
     sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
+    socket.once("close", () => {
+      sockets.delete(socket);
+      silent.delete(socket);
+    });
   });
   await listenOn(listener, config);
   listener.on("error", (error) => config.log("listener", { error }));
@@ -210,6 +222,7 @@ export const openDoors = async (config: Config, house: House): Promise<Doors> =>
     draining = true;
     const closed = new Promise<void>((resolve) => void listener.close(() => resolve()));
     for (const end of [...drains]) end();
+    for (const socket of silent) socket.destroy();
     http1.close();
     http1.closeIdleConnections();
     for (const session of sessions) session.close();

@@ -8,16 +8,13 @@ import { readRest } from "#contract/read.ts";
 import type { Call, Reply } from "#kernel";
 import { type Media, mediaOf, readBody, readJson } from "./body.ts";
 import { crossOrigin } from "./cors.ts";
-import { within } from "./deadline.ts";
+import { noteSlow, within } from "./deadline.ts";
 import type { Doorway } from "./door.ts";
 import { type Answer, type Ask, header, type Tell } from "./exchange.ts";
 import { besides } from "./issuer.ts";
 import { type Match, routing } from "./paths.ts";
 import { type Parameters, parameters } from "./query.ts";
 import { domainOfPath, errorBody, errorHeaders, httpStatusOf, noteFault } from "./render.ts";
-
-/** A call that takes longer is worth a line in the log. */
-const slowMs = 1000;
 
 const route = routing(methods);
 
@@ -163,15 +160,14 @@ export const restDoor = (doorway: Doorway): ((ask: Ask, tell: Tell) => void) => 
     const started = performance.now();
     const preflight = cors.preflight(ask);
     const done = (ready: Answer): void => {
-      cors.allow(ask, ready);
       try {
+        cors.allow(ask, ready);
         tell(ready);
       } catch (thrown) {
         // A header that HTTP cannot carry; nothing has been sent yet.
         tell(refusal(ask, split(ask.target).path, domainOfPath(ask.target), thrown));
       }
-      const ms = performance.now() - started;
-      if (ms > slowMs) config.log("slow", { requestId: ask.requestId, call: `${ask.verb} ${split(ask.target).path}`, ms: Math.round(ms), status: ready.status });
+      noteSlow(config.log, started, `${ask.verb} ${ask.target}`, ask.requestId);
     };
     if (preflight) done(preflight);
     else void answer(ask).then(done);

@@ -5,26 +5,29 @@
 //   DATA    one message                     →  DATA one message
 //                                           →  HEADERS grpc-status (and with it alone where there is an error)
 
-import { fromBinary, fromJson, type Message, toBinary } from "@bufbuild/protobuf";
+import { fromBinary, type Message } from "@bufbuild/protobuf";
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { Fault, toFault, unimplemented, type Violation } from "#base/fault.ts";
-import type { JsonObject } from "#base/json.ts";
-import { methodByName, registry } from "#contract/catalog.ts";
+import { methodByName } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { readGrpc } from "#contract/read.ts";
 import type { Call } from "#kernel";
 import { crowded } from "./body.ts";
-import { grpcTimeout } from "./deadline.ts";
+import { grpcTimeout, late, noteSlow } from "./deadline.ts";
 import type { Doorway } from "./door.ts";
 import { newRequestId } from "./exchange.ts";
 import { type Frame, frame, frameReader, unpacked } from "./frames.ts";
-import { domainOfPath, errorTrailers, noteFault } from "./render.ts";
+import { domainOfPath, errorTrailers, noteFault, type Scene } from "./render.ts";
+import { framed } from "./wire.ts";
 
 /** One open call: what a method may do with it. */
 export interface Line {
   readonly headers: IncomingHttpHeaders;
   readonly requestId: string;
-  readonly send: (message: Uint8Array, metadata?: Readonly<Record<string, string>>) => void;
+  /** One of several messages. */
+  readonly send: (message: Uint8Array) => void;
+  /** The only message, framed already, and the end. */
+  readonly reply: (framed: Buffer, metadata?: Readonly<Record<string, string>>) => void;
   /** Ends the call: OK, or with the fault. What comes after it is dropped. */
   readonly end: (fault?: Fault) => void;
   /** Runs once, when the call is over for whatever reason. */
@@ -35,13 +38,26 @@ export interface Line {
 export interface Procedure {
   readonly unary: boolean;
   readonly domain: string;
+  /** True where a call is quiet for as long as its caller likes. */
+  readonly patient?: boolean;
   readonly open: (line: Line) => { readonly message: (bytes: Buffer) => void | Promise<void>; readonly end: () => void };
 }
 
+// RFC 9113, 7.
 const noError = 0;
+const internalError = 2;
+const cancelled = 8;
 const initial = (requestId: string): OutgoingHttpHeaders => ({
   ":status": 200, "content-type": "application/grpc", "grpc-accept-encoding": "identity,gzip", "x-request-id": requestId,
 });
+
+const withTrailers = { waitForTrailers: true };
+
+const success = { "grpc-status": 0 };
+
+function succeed(this: ServerHttp2Stream): void {
+  this.sendTrailers(success);
+}
 
 /** True for what this door reads; grpc-web and grpc+json are other protocols. */
 export const isGrpc = (headers: IncomingHttpHeaders): boolean => {
@@ -81,12 +97,6 @@ const callOf = (method: MethodFact, line: Line, bytes: Buffer): Call => {
   };
 };
 
-/** The reply's plain values as the promised message. */
-const encode = (method: MethodFact, message: JsonObject): Uint8Array => {
-  const { descriptor } = method.output;
-  return toBinary(descriptor, fromJson(descriptor, message, { registry }));
-};
-
 /** An operation of the contract. */
 const operation = (doorway: Doorway, method: MethodFact): Procedure => ({
   unary: true,
@@ -94,8 +104,7 @@ const operation = (doorway: Doorway, method: MethodFact): Procedure => ({
   open: (line) => ({
     message: async (bytes) => {
       const reply = await doorway.house.serve(callOf(method, line, bytes));
-      line.send(encode(method, reply.message), reply.headers);
-      line.end();
+      line.reply(framed(method.output, reply.message), reply.headers);
     },
     end: () => {},
   }),
@@ -139,6 +148,8 @@ export const rpcDoor = (doorway: Doorway, beside: ReadonlyMap<string, Procedure>
     const procedure = procedureOf(path);
     const encoding = one(headers["grpc-encoding"]);
     const reader = frameReader(bounds.grpcMessageBytesMax);
+    const started = performance.now();
+    const scene = (): Scene => ({ domain: procedure?.domain ?? domainOf(path), serviceDomain: config.serviceDomain, requestId });
     const closers: (() => void)[] = [];
     let timer: NodeJS.Timeout | undefined;
     let over = false;
@@ -150,24 +161,24 @@ export const rpcDoor = (doorway: Doorway, beside: ReadonlyMap<string, Procedure>
       clearTimeout(timer);
       if (held > 0) doorway.release(held);
       for (const close of closers) close();
+      if (procedure?.unary) noteSlow(config.log, started, path, requestId);
       return true;
     };
     const end = (fault?: Fault): void => {
       if (!settle()) return;
-      if (fault) {
-        const scene = { domain: procedure?.domain ?? domainOf(path), serviceDomain: config.serviceDomain, requestId };
-        noteFault(config.log, fault, scene, path);
-        if (stream.destroyed || stream.closed) return;
-        const trailers = errorTrailers(fault, scene);
-        if (stream.headersSent) {
-          stream.once("wantTrailers", () => stream.sendTrailers(trailers));
-          stream.end();
-        } else stream.respond({ ...initial(requestId), ...trailers }, { endStream: true });
-      } else if (!stream.destroyed && !stream.closed) {
-        if (stream.headersSent) {
-          stream.once("wantTrailers", () => stream.sendTrailers({ "grpc-status": 0 }));
-          stream.end();
-        } else stream.respond({ ...initial(requestId), "grpc-status": 0 }, { endStream: true });
+      if (fault) noteFault(config.log, fault, scene(), path);
+      if (!stream.destroyed && !stream.closed) {
+        try {
+          const trailers = fault ? errorTrailers(fault, scene()) : success;
+          if (stream.headersSent) {
+            stream.once("wantTrailers", () => stream.sendTrailers(trailers));
+            stream.end();
+          } else stream.respond({ ...initial(requestId), ...trailers }, { endStream: true });
+        } catch (error) {
+          // A header that HTTP/2 cannot carry.
+          config.log("fault", { requestId, call: path, cause: error });
+          stream.close(internalError);
+        }
       }
       if (stream.readableEnded) return;
       // RFC 9113, 8.1: a whole answer before the whole request; the rest of the request is not wanted.
@@ -177,10 +188,17 @@ export const rpcDoor = (doorway: Doorway, beside: ReadonlyMap<string, Procedure>
     const line: Line = {
       headers,
       requestId,
-      send: (message, metadata) => {
+      send: (message) => {
         if (over || stream.destroyed || stream.closed) return;
-        if (!stream.headersSent) stream.respond({ ...initial(requestId), ...metadata }, { waitForTrailers: true });
+        if (!stream.headersSent) stream.respond(initial(requestId), withTrailers);
         stream.write(frame(message));
+      },
+      reply: (message, metadata) => {
+        if (over || stream.destroyed || stream.closed) return;
+        stream.respond(metadata ? { ...initial(requestId), ...metadata } : initial(requestId), withTrailers);
+        settle();
+        stream.once("wantTrailers", succeed);
+        stream.end(message);
       },
       end,
       onClose: (closed) => void closers.push(closed),
@@ -190,6 +208,8 @@ export const rpcDoor = (doorway: Doorway, beside: ReadonlyMap<string, Procedure>
     let ended = stream.endAfterHeaders;
     stream.on("error", settle);
     stream.on("close", settle);
+    // Also a caller that does not take its answer. Longer than a call may run.
+    if (!procedure?.patient) stream.setTimeout(bounds.idleTimeoutMs, () => stream.close(cancelled));
 
     if (!procedure) return end(unimplemented(path.slice(1)));
     if (encoding !== undefined && encoding !== "identity" && encoding !== "gzip") return end(unimplemented(`grpc-encoding ${JSON.stringify(encoding)}`));
@@ -198,7 +218,7 @@ export const rpcDoor = (doorway: Doorway, beside: ReadonlyMap<string, Procedure>
     if (asked !== undefined && timeout === undefined) return end(new Fault("INVALID_ARGUMENT", `grpc-timeout ${JSON.stringify(asked)} is not a time`));
     const deadline = procedure.unary ? Math.min(timeout ?? bounds.callDeadlineMs, bounds.callDeadlineMs) : timeout;
     // Node's longest timer; a longer deadline is none.
-    if (deadline !== undefined && deadline < 2 ** 31) timer = setTimeout(() => end(new Fault("DEADLINE_EXCEEDED", "the call took longer than it may")), deadline);
+    if (deadline !== undefined && deadline < 2 ** 31) timer = setTimeout(() => end(late()), deadline);
 
     const inbound = procedure.open(line);
     // A stream's messages are handled one after another; a unary call's when it is known to be the only one.
@@ -222,6 +242,9 @@ export const rpcDoor = (doorway: Doorway, beside: ReadonlyMap<string, Procedure>
               await handle(got);
               await drained(stream);
             }
+            if (over) return;
+            doorway.release(held - reader.pending());
+            held = reader.pending();
             stream.resume();
           }).catch(fail);
         } else {
@@ -236,7 +259,7 @@ export const rpcDoor = (doorway: Doorway, beside: ReadonlyMap<string, Procedure>
     stream.on("end", () => {
       ended = true;
       if (over) return;
-      if (reader.unfinished()) fail(new Fault("INVALID_ARGUMENT", "the request ends within a message"));
+      if (reader.pending() > 0) fail(new Fault("INVALID_ARGUMENT", "the request ends within a message"));
       else if (!procedure.unary) before = before.then(() => inbound.end()).catch(fail);
       else if (single) handle(single).catch(fail);
       else fail(unimplemented(`no message for the unary ${path.slice(1)}`));

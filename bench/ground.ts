@@ -1,0 +1,180 @@
+// What the figures are measured on: servers as real child processes on data directories of their own, organizations
+// with rows in them, and callers as they are in life: an identity with one binding, not the operator.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { get } from "node:http";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { builtInRoleUid } from "#authz";
+import { type JsonObject, text } from "#base/json.ts";
+import { silent } from "#base/log.ts";
+import { openHouse, type OpenHouse, readSettings } from "#operator";
+import { startEmbedded } from "../server/store/embedded.ts";
+import type { Place } from "./load.ts";
+
+const root = join(import.meta.dirname, "..");
+
+/** A port that nobody listens on. */
+const freePort = async (): Promise<number> => {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  const address = probe.address();
+  probe.close();
+  await once(probe, "close");
+  if (typeof address !== "object" || !address) throw new Error("no free port");
+  return address.port;
+};
+
+/** A status, or 0 where nobody answers. */
+const statusOf = (url: string): Promise<number> =>
+  new Promise((resolve) => {
+    get(url, { agent: false }, (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    }).on("error", () => resolve(0));
+  });
+
+/** A child process that serves at `url`. */
+export interface Process {
+  readonly url: string;
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+const startLimitMs = 60_000;
+const stopLimitMs = 30_000;
+
+const running = new Set<ChildProcess>();
+
+/** Starts a process and waits until `ready` says so. */
+const startProcess = async (
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  ready: (child: ChildProcess) => Promise<boolean>,
+): Promise<Pick<Process, "pid" | "stop">> => {
+  const child = spawn(process.execPath, args, { cwd: root, env: { PATH: process.env.PATH ?? "", ...environment }, stdio: ["ignore", "ignore", "pipe", "ipc"] });
+  running.add(child);
+  let said = "";
+  child.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
+    said = (said + chunk).slice(-4000);
+  });
+  const ended = once(child, "exit").then(() => running.delete(child));
+  const until = Date.now() + startLimitMs;
+  while (!(await ready(child))) {
+    if (child.exitCode !== null || Date.now() > until) {
+      child.kill("SIGKILL");
+      throw new Error(`${args.join(" ")} did not start:\n${said}`);
+    }
+    await sleep(5);
+  }
+  return {
+    pid: child.pid ?? 0,
+    async stop() {
+      child.kill("SIGTERM");
+      const late = setTimeout(() => child.kill("SIGKILL"), stopLimitMs);
+      await ended;
+      clearTimeout(late);
+    },
+  };
+};
+
+/** Ends what is still running, where nothing can be awaited. */
+export const endAll = (): void => {
+  for (const child of running) child.kill("SIGTERM");
+};
+
+export interface Site {
+  readonly data: string;
+  readonly url: string;
+  readonly port: number;
+}
+
+export interface Folder {
+  readonly path: string;
+  /** A data directory and an address for a server that is not started yet. */
+  site(name: string): Promise<Site>;
+  write(name: string, content: string | Uint8Array): Promise<string>;
+  remove(): Promise<void>;
+}
+
+/** A folder for everything that the bench leaves on the disk, and for nothing longer than the bench. */
+export const makeFolder = async (): Promise<Folder> => {
+  const path = await mkdtemp(join(tmpdir(), "gantry-bench-"));
+  return {
+    path,
+    async site(name) {
+      const port = await freePort();
+      return { data: join(path, name), url: `http://127.0.0.1:${port}`, port };
+    },
+    async write(name, content) {
+      const file = join(path, name);
+      await writeFile(file, content);
+      return file;
+    },
+    remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }),
+  };
+};
+
+const environmentOf = ({ data, port }: Site): Record<string, string> => ({ GANTRY_DATA: data, GANTRY_LISTEN: `127.0.0.1:${port}` });
+
+export interface Serving {
+  /** Through bin/gantry.js, as a person starts it; else the server's own process, whose id is known. */
+  readonly launcher?: boolean;
+  /** Node writes a CPU profile there when the server stops. */
+  readonly profile?: string | undefined;
+}
+
+/** `gantry serve`, up and answering. */
+export const serve = async (site: Site, { launcher = false, profile }: Serving = {}): Promise<Process> => {
+  const args = [...(profile ? ["--cpu-prof", `--cpu-prof-dir=${profile}`] : []), launcher ? "bin/gantry.js" : "server/main.ts", "serve"];
+  const started = await startProcess(args, environmentOf(site), async () => (await statusOf(`${site.url}/readyz`)) === 200);
+  return { ...started, url: site.url };
+};
+
+/** One of bench/peers, beside the server of `site` on the same database. It sends a message when it serves. */
+export const startPeer = async (name: string, site: Site, environment: Readonly<Record<string, string>> = {}): Promise<Process> => {
+  const port = await freePort();
+  let up = false;
+  const started = await startProcess([`bench/peers/${name}.ts`], { ...environmentOf(site), PEER_PORT: String(port), ...environment }, async (child) => {
+    if (child.listenerCount("message") === 0) child.once("message", () => {
+      up = true;
+    });
+    return up;
+  });
+  return { ...started, url: `http://127.0.0.1:${port}` };
+};
+
+/** The house of a running server, entered beside it: for making callers, and for hearing what a call says to the store. */
+export const enter = (site: Site): Promise<OpenHouse> => openHouse({ settings: readSettings(environmentOf(site)), log: silent, join: true });
+
+/** The running server's database. */
+export const placeOf = async ({ data }: Site): Promise<Place> => {
+  const { place } = await startEmbedded({ dataDirectory: data, log: silent, progress: () => {}, join: true });
+  return { host: place.host ?? "", port: place.port ?? 0, user: place.user ?? "", database: place.database ?? "" };
+};
+
+/** A new organization. */
+export const makeOrganization = async (open: OpenHouse, name: string): Promise<string> =>
+  text(await open.call("chainguard.platform.iam.v2.GroupsService/CreateGroup", { group: { name } }), "uid");
+
+export const makeGroup = async (open: OpenHouse, parent: string, name: string): Promise<string> =>
+  text(await open.call("chainguard.platform.iam.v2.GroupsService/CreateGroup", { parent, group: { name } }), "uid");
+
+/** An identity at `home` that views `places`, and nothing more. Its uid. */
+export const makeViewer = async (open: OpenHouse, home: string, places: readonly string[]): Promise<string> => {
+  const identity: JsonObject = { name: "bench", claimMatch: { issuer: "https://issuer.example.com", subject: "bench" } };
+  const uid = text(await open.call("chainguard.platform.iam.v2.IdentitiesService/CreateIdentity", { parent: home, identity }), "uid");
+  for (const parent of places) {
+    const roleBinding: JsonObject = { identityUid: uid, roleUid: builtInRoleUid("viewer") };
+    await open.call("chainguard.platform.iam.v2.RoleBindingsService/CreateRoleBinding", { parent, roleBinding });
+  }
+  return uid;
+};
+
+/** What a caller sends as Authorization. */
+export const authorizationOf = async ({ house }: OpenHouse, identity: string): Promise<string> =>
+  `Bearer ${await house.authn.mint({ uid: identity, audience: [house.publicUrl] })}`;

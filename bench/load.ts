@@ -1,0 +1,90 @@
+// The load: somebody else's programs, so that both sides of a figure are driven by the same hand. Each run gives a
+// rate per second; a refused or failed request spoils the run, because refusing is quick.
+
+import { execFile } from "node:child_process";
+import { availableParallelism } from "node:os";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+/** shared facts: one server process, 16 clients. */
+export const clients = 16;
+
+/** Where a PostgreSQL is: its socket's folder, and what it takes to enter. */
+export interface Place {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly database: string;
+}
+
+const versions: Readonly<Record<string, readonly string[]>> = {
+  wrk: ["--version"],
+  h2load: ["--version"],
+  pgbench: ["--version"],
+};
+
+const installs = "apt-get install wrk nghttp2-client postgresql-contrib (or: brew install wrk nghttp2 postgresql)";
+
+/** The tools' versions. Throws one line that names every one that is missing. */
+export const findTools = async (names: readonly string[]): Promise<string[]> => {
+  const missing: string[] = [];
+  const found: string[] = [];
+  for (const name of names) {
+    try {
+      const { stdout } = await run(name, [...(versions[name] ?? [])]);
+      found.push(stdout.split("\n")[0]?.replace(/ Copyright.*/, "").trim() ?? name);
+    } catch (error) {
+      // wrk tells its version and exits with 1.
+      const said = (error as { stdout?: string }).stdout ?? "";
+      if (said.startsWith(name)) found.push(said.split("\n")[0]?.replace(/ Copyright.*/, "").trim() ?? name);
+      else missing.push(name);
+    }
+  }
+  if (missing.length > 0) throw new Error(`missing: ${missing.join(", ")}. Install with ${installs}`);
+  return found;
+};
+
+const number = (text: string, pattern: RegExp, tool: string): number => {
+  const value = Number(pattern.exec(text)?.[1]);
+  if (!Number.isFinite(value) || value <= 0) throw new Error(`${tool} says no rate:\n${text}`);
+  return value;
+};
+
+const headerArgs = (headers: Readonly<Record<string, string>>): string[] => Object.entries(headers).flatMap(([name, value]) => ["-H", `${name}: ${value}`]);
+
+/** Requests a second over HTTP/1.1 and kept connections. */
+export const wrk = async (url: string, headers: Readonly<Record<string, string>>, seconds: number): Promise<number> => {
+  const { stdout } = await run("wrk", ["-t1", `-c${clients}`, `-d${seconds}s`, "--timeout", "20s", ...headerArgs(headers), url]);
+  if (/Non-2xx|Socket errors/.test(stdout)) throw new Error(`wrk ${url} was refused:\n${stdout}`);
+  return number(stdout, /Requests\/sec:\s+([\d.]+)/, "wrk");
+};
+
+/** gRPC calls a second over HTTP/2 in clear text, one at a time on each connection. */
+export const h2load = async (url: string, headers: Readonly<Record<string, string>>, bodyFile: string, seconds: number): Promise<number> => {
+  const { stdout } = await run("h2load", ["-t1", `-c${clients}`, "-m1", "-D", String(seconds), "-d", bodyFile, ...headerArgs(headers), url]);
+  const [failed, errored, timeouts] = /(\d+) failed, (\d+) errored, (\d+) timeout/.exec(stdout)?.slice(1) ?? ["?"];
+  // What is in flight when the time is over counts as neither.
+  if (failed !== "0" || errored !== "0" || timeouts !== "0" || !/status codes: [1-9]\d* 2xx, 0 3xx, 0 4xx, 0 5xx/.test(stdout)) {
+    throw new Error(`h2load ${url} was refused:\n${stdout}`);
+  }
+  return number(stdout, /finished in [\d.]+m?s, ([\d.]+) req\/s/, "h2load");
+};
+
+/** The settings of the server's own sessions (store/pool.ts); the rest is pgbench's prepared mode. */
+const sessionOptions = ["plan_cache_mode=force_generic_plan", "jit=off", "timezone=UTC", "default_transaction_read_only=on"];
+
+/** Runs of the script a second, its statements prepared. `variables` stand in it as ":name". */
+export const pgbench = async (place: Place, scriptFile: string, variables: Readonly<Record<string, string>>, seconds: number): Promise<number> => {
+  const { stdout } = await run(
+    "pgbench",
+    [
+      "-n", "-M", "prepared", "-c", String(clients), "-j", String(Math.min(2, availableParallelism())), "-T", String(seconds), "-f", scriptFile,
+      ...Object.entries(variables).flatMap(([name, value]) => ["-D", `${name}=${value}`]),
+      "-h", place.host, "-p", String(place.port), "-U", place.user, place.database,
+    ],
+    { env: { PATH: process.env.PATH, PGOPTIONS: sessionOptions.map((each) => `-c ${each}`).join(" ") } },
+  );
+  if (!/number of failed transactions: 0 /.test(stdout)) throw new Error(`pgbench failed:\n${stdout}`);
+  return number(stdout, /tps = ([\d.]+) \(without initial connection time\)/, "pgbench");
+};

@@ -1,0 +1,179 @@
+// The benchmark: npm run bench -- [--json] [--only NAME,NAME] [--rounds N] [--seconds N] [--profile FOLDER]
+//
+// How it measures
+//   - One server, as a process of its own (`gantry serve`) with its embedded PostgreSQL, on a data directory in the
+//     temporary folder, removed afterwards. Rows are made by SQL, vacuumed and analyzed.
+//   - 16 clients. HTTP is loaded by wrk, gRPC by h2load, PostgreSQL by pgbench: somebody else's programs, the same
+//     for both sides of a figure. A refused request spoils the run.
+//   - The caller is an identity with one binding, to view its organization. Its rights are decided and proved with
+//     every request, as always; no part of the server is told that it is being measured.
+//   - pgbench runs the very statements that the server sends, caught between kernel and store (replay.ts) with
+//     their parameters and the rights' check in them, prepared, under the same settings (generic plans), against the
+//     same database, on 16 connections, while the server has nothing to do.
+//   - The sides of a figure are measured in turn in one run, A B, B A, A B, …, after a warm-up of each; a figure is
+//     the median of the rounds' ratios. Speeds are those of this machine; only ratios travel.
+//   - Latency ratios (page-depth, neighbour-size, count) are ratios of rates at the same 16 clients: with the
+//     machine busy the two are the same.
+//
+// Figures with their bounds: figures.ts. Peers: peers/. Plans at a million rows: plans.ts.
+// Exit status: 0 all bounds held, 1 one was missed (named), or the bench could not run.
+
+import { parseArgs } from "node:util";
+import { type Figure, groups } from "./figures.ts";
+import { endAll, type Folder, makeFolder, type Process } from "./ground.ts";
+import { findTools } from "./load.ts";
+import { busyLine, jsonLine, machine, type Result, resultLine, resultOf, sideLine } from "./report.ts";
+import { withClient } from "./seed.ts";
+import { type Ground, type Measure, type SideName, sideOf } from "./sides.ts";
+import { type Prepared, prepare, type Stand, start, stop } from "./stand.ts";
+
+interface Options {
+  readonly json: boolean;
+  readonly only: ReadonlySet<string>;
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly profile: string | undefined;
+}
+
+const defaultRounds = 7;
+const defaultSeconds = 4;
+const warmUpSeconds = 3;
+
+const readOptions = (): Options => {
+  const { values } = parseArgs({
+    options: {
+      json: { type: "boolean", default: false },
+      only: { type: "string" },
+      rounds: { type: "string", default: String(defaultRounds) },
+      seconds: { type: "string", default: String(defaultSeconds) },
+      profile: { type: "string" },
+    },
+  });
+  const names = groups.flatMap(({ figures }) => figures.map(({ name }) => name));
+  const only = new Set(values.only === undefined ? names : values.only.split(","));
+  const unknown = [...only].find((name) => !names.includes(name));
+  if (unknown !== undefined) throw new Error(`there is no figure ${JSON.stringify(unknown)}; there are ${names.join(", ")}`);
+  return { json: values.json, only, rounds: Number(values.rounds), seconds: Number(values.seconds), profile: values.profile };
+};
+
+const tell = (line: string): void => void process.stderr.write(`${line}\n`);
+
+/** Measures the sides of these figures in turn. */
+const measure = async (ground: Ground, running: boolean, figures: readonly Figure[], { rounds, seconds }: Options): Promise<{ lines: string[]; results: Result[] }> => {
+  const names = [...new Set(figures.flatMap((figure) => figure.sides))];
+  tell(`${figures.map(({ name }) => name).join(", ")}: ${rounds} rounds`);
+  const measures = new Map<SideName, Measure>();
+  for (const name of names) {
+    const run = await sideOf(name).prepare(ground);
+    measures.set(name, run);
+    if (running) await run(Math.min(warmUpSeconds, seconds));
+  }
+  const seen: Record<SideName, number>[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const values = {} as Record<SideName, number>;
+    for (const name of round % 2 === 0 ? names : names.toReversed()) {
+      const run = measures.get(name);
+      if (run) values[name] = await run(seconds);
+    }
+    seen.push(values);
+  }
+  return {
+    lines: names.map((name) => sideLine(sideOf(name).label, sideOf(name).unit, seen.map((values) => values[name]))),
+    results: figures.map((figure) => resultOf(figure, seen.map(figure.value))),
+  };
+};
+
+const measureAll = async (folder: Folder, options: Options): Promise<{ lines: string[]; results: Result[]; database: string }> => {
+  const lines: string[] = [];
+  const results: Result[] = [];
+  const peers: Process[] = [];
+  let stand: Stand | undefined;
+  let crowded: Stand | undefined;
+
+  tell("Making an organization of 100 repos and one of 100,000");
+  const prepared: Prepared = await prepare(folder, "data", [100, 100_000]);
+  const ground: Ground = {
+    folder,
+    prepared,
+    stand: () => {
+      if (!stand) throw new Error("the server does not run yet");
+      return stand;
+    },
+    crowded: async () => {
+      if (!crowded) {
+        tell("Making an organization of 100 repos beside one of 1,000,000");
+        crowded = await start(await prepare(folder, "crowded", [100, 1_000_000]), undefined);
+      }
+      return crowded;
+    },
+    keep: (peer) => {
+      peers.push(peer);
+      return peer;
+    },
+  };
+  try {
+    let database = "";
+    for (const group of groups) {
+      const figures = group.figures.filter(({ name }) => options.only.has(name));
+      if (figures.length === 0) continue;
+      if (group.running) stand ??= await start(prepared, options.profile);
+      const measured = await measure(ground, group.running, figures, options);
+      lines.push(...measured.lines);
+      results.push(...measured.results);
+      for (const result of measured.results) tell(resultLine(result));
+      await Promise.all(peers.splice(0).map((peer) => peer.stop()));
+    }
+    stand ??= await start(prepared, options.profile);
+    const { rows } = await withClient(stand.place, (client) => client.query<{ server_version: string }>("show server_version"));
+    database = `PostgreSQL ${rows[0]?.server_version ?? "unknown"} (embedded)`;
+    return { lines, results, database };
+  } finally {
+    await Promise.all(peers.map((peer) => peer.stop()));
+    if (stand) await stop(stand);
+    if (crowded) await stop(crowded);
+  }
+};
+
+const run = async (): Promise<number> => {
+  const options = readOptions();
+  const began = performance.now();
+  const busy = busyLine();
+  const tools = await findTools(["wrk", "h2load", "pgbench"]);
+  const folder = await makeFolder();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    process.once(signal, () => {
+      endAll();
+      void folder.remove().finally(() => process.exit(1));
+    });
+  }
+  try {
+    const { lines, results, database } = await measureAll(folder, options);
+    const report = [
+      "",
+      ...machine(tools, database),
+      `method     16 clients, ${options.rounds} interleaved rounds of ${options.seconds} s for each side; medians (least … most)`,
+      ...(busy ? [busy] : []),
+      "",
+      ...lines,
+      "",
+      ...results.map(resultLine),
+      "",
+      `${Math.round((performance.now() - began) / 1000)} s`,
+    ];
+    if (options.json) for (const result of results) process.stdout.write(`${jsonLine(result)}\n`);
+    else process.stdout.write(`${report.join("\n")}\n`);
+    const missed = results.filter(({ passed }) => !passed).map(({ figure }) => figure.name);
+    if (missed.length > 0) tell(`missed: ${missed.join(", ")}`);
+    return missed.length > 0 ? 1 : 0;
+  } finally {
+    endAll();
+    await folder.remove();
+  }
+};
+
+try {
+  process.exitCode = await run();
+} catch (thrown) {
+  tell(`bench: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,52 @@
+// @grpc/grpc-js with the same work behind it: the same kernel in the same process on the same database, and the
+// same generated messages. Only what carries the call is another's.
+
+import { fromBinary, fromJson, toBinary } from "@bufbuild/protobuf";
+import { type handleUnaryCall, Server, ServerCredentials, type ServiceDefinition } from "@grpc/grpc-js";
+import type { JsonObject } from "#base/json.ts";
+import { silent } from "#base/log.ts";
+import { methodByName, registry } from "#contract/catalog.ts";
+import { type Reading, readGrpc } from "#contract/read.ts";
+import { openHouse, readSettings } from "#operator";
+
+const method = methodByName("chainguard.platform.registry.v2.ReposService/GetRepo");
+if (!method) throw new Error("the contract has no GetRepo");
+
+const { serve } = await openHouse({ settings: readSettings(process.env), log: silent, join: true });
+
+const service: ServiceDefinition = {
+  GetRepo: {
+    path: `/${method.name}`,
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: () => Buffer.alloc(0),
+    requestDeserialize: (bytes: Buffer): Reading => readGrpc(method, fromBinary(method.input.descriptor, bytes)),
+    responseSerialize: (message: JsonObject): Buffer => {
+      const { descriptor } = method.output;
+      return Buffer.from(toBinary(descriptor, fromJson(descriptor, message, { registry })));
+    },
+    responseDeserialize: () => ({}),
+  },
+};
+
+const getRepo: handleUnaryCall<Reading, JsonObject> = ({ request: { request, problems }, metadata }, reply) => {
+  const one = (name: string): string | undefined => metadata.get(name)[0]?.toString();
+  serve({
+    method, request, problems,
+    bodyPaths: undefined,
+    authorization: one("authorization"),
+    identity: one("gantry-identity"),
+    idempotencyKey: one("idempotency-key"),
+    validateOnly: false,
+    ifMatch: one("if-match"),
+    ifNoneMatch: one("if-none-match"),
+    requestId: "bench",
+  }).then(({ message }) => reply(null, message), (error: Error) => reply(error));
+};
+
+const server = new Server();
+server.addService(service, { GetRepo: getRepo });
+server.bindAsync(`127.0.0.1:${process.env.PEER_PORT}`, ServerCredentials.createInsecure(), (error) => {
+  if (error) throw error;
+  process.send?.("ready");
+});

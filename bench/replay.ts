@@ -1,0 +1,64 @@
+// The statements that a request sends, word for word and with their parameters, as a script for pgbench: caught on
+// the way from the kernel to the store, so that pgbench always runs what the server runs.
+
+import { writeFile } from "node:fs/promises";
+import type { JsonObject } from "#base/json.ts";
+import { methodByName } from "#contract/catalog.ts";
+import { type Call, makeServe } from "#kernel";
+import type { OpenHouse } from "#operator";
+import type { Param, Read } from "#store";
+
+export interface Statement {
+  readonly text: string;
+  readonly values: readonly Param[];
+}
+
+/** A call as a door would make it. */
+export const callOf = (name: string, request: JsonObject, authorization: string): Call => {
+  const method = methodByName(name);
+  if (!method) throw new Error(`no operation ${name}`);
+  return {
+    method, request, authorization,
+    problems: [], bodyPaths: undefined, identity: undefined, idempotencyKey: undefined, validateOnly: false,
+    ifMatch: undefined, ifNoneMatch: undefined, requestId: "bench",
+  };
+};
+
+/** What a call asks the store for once everything that is remembered is remembered. */
+export const statementsOf = async (open: OpenHouse, call: Call): Promise<Statement[]> => {
+  const { kernel } = open;
+  let heard: Statement[] = [];
+  const { store } = kernel.house;
+  const read: Read = {
+    query(text, values = []) {
+      heard.push({ text, values });
+      return store.read.query(text, values);
+    },
+  };
+  const serve = makeServe({ ...kernel, house: { ...kernel.house, store: { ...store, read } } });
+  await serve(call);
+  heard = [];
+  await serve(call);
+  return heard;
+};
+
+const plain = (value: Param): string => {
+  if (value === null || typeof value === "object") throw new Error(`pgbench has no word for the parameter ${JSON.stringify(value)}`);
+  return String(value);
+};
+
+export interface Script {
+  readonly file: string;
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+/** Writes the statements as one pgbench script; parameters stay parameters. */
+export const writeScript = async (file: string, statements: readonly Statement[]): Promise<Script> => {
+  const variables: Record<string, string> = {};
+  const lines = statements.map(({ text, values }, index) => {
+    for (const [place, value] of values.entries()) variables[`s${index}p${place + 1}`] = plain(value);
+    return `${text.replace(/\$(\d+)/g, `:s${index}p$1`).replace(/\s+/g, " ")};`;
+  });
+  await writeFile(file, `${lines.join("\n")}\n`);
+  return { file, variables };
+};

@@ -1,0 +1,67 @@
+// What the bench prints: medians, spreads, bounds, and the machine that they come from.
+
+import { execFileSync } from "node:child_process";
+import { availableParallelism, cpus, loadavg, totalmem, type as osType, release } from "node:os";
+import type { Figure } from "./figures.ts";
+
+export const median = (values: readonly number[]): number => {
+  const sorted = [...values].sort((one, other) => one - other);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? (sorted[middle] ?? Number.NaN) : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
+};
+
+export interface Result {
+  readonly figure: Figure;
+  readonly value: number;
+  /** Least and most of the rounds. */
+  readonly spread: readonly [number, number];
+  readonly passed: boolean;
+}
+
+export const resultOf = (figure: Figure, values: readonly number[]): Result => {
+  const value = median(values);
+  const { words, value: limit } = figure.bound;
+  // A median that misses the bound is not rounded into it.
+  const passed = words === "at least" ? value >= limit : words === "at most" ? value <= limit : value < limit;
+  return { figure, value, spread: [Math.min(...values), Math.max(...values)], passed };
+};
+
+const digits = (value: number): string => (value >= 1000 ? Math.round(value).toLocaleString("en-US") : value >= 100 ? value.toFixed(0) : value.toFixed(2));
+
+export const boundOf = ({ bound }: Figure): string => `${bound.words} ${bound.value}`;
+
+/** decisions: Command line. One line for each figure. */
+export const jsonLine = ({ figure, value }: Result): string =>
+  JSON.stringify({ name: figure.name, value: Number(value.toPrecision(4)), unit: figure.unit, bound: boundOf(figure) });
+
+const unitOf = ({ unit }: Figure): string => (unit === "ratio" ? "" : ` ${unit}`);
+
+export const sideLine = (label: string, unit: string, values: readonly number[]): string =>
+  `    ${label.padEnd(52)} ${`${digits(median(values))} ${unit}`.padStart(12)}   (${digits(Math.min(...values))} … ${digits(Math.max(...values))})`;
+
+export const resultLine = ({ figure, value, spread, passed }: Result): string =>
+  `  ${passed ? "PASS" : "FAIL"}  ${figure.name.padEnd(16)} ${`${digits(value)}${unitOf(figure)}`.padStart(10)}   ${boundOf(figure).padEnd(14)} (${digits(spread[0])} … ${digits(spread[1])})`;
+
+const commit = (): string => {
+  try {
+    const git = (...args: string[]): string => execFileSync("git", args, { encoding: "utf8", cwd: import.meta.dirname, stdio: ["ignore", "pipe", "ignore"] }).trim();
+    return `${git("rev-parse", "--short", "HEAD")}${git("status", "--porcelain", "--", "..") === "" ? "" : " with changes"}`;
+  } catch {
+    return "unknown";
+  }
+};
+
+export const machine = (tools: readonly string[], database: string): string[] => {
+  const [cpu] = cpus();
+  return [
+    `machine    ${cpu?.model.trim() ?? "unknown"}, ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, ${osType()} ${release()}`,
+    `versions   Gantry ${commit()}, Node ${process.version}, ${database}`,
+    `tools      ${tools.join(", ")}`,
+  ];
+};
+
+/** Others at work on the machine make every figure worse, and the ratios uncertain. */
+export const busyLine = (): string | undefined => {
+  const [load = 0] = loadavg();
+  return load > availableParallelism() / 4 ? `NOTE       the machine was busy when this began (load ${load.toFixed(1)}): compare ratios only, and run again` : undefined;
+};

@@ -1,0 +1,264 @@
+// The sides that figures compare. A side is prepared once and then measured in turn with its rivals; each run gives
+// one number. Two sides that should answer the same are first asked whether they do.
+
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isDeepStrictEqual, promisify } from "node:util";
+import { fromJson, toBinary } from "@bufbuild/protobuf";
+import * as grpc from "@grpc/grpc-js";
+import type { JsonObject } from "#base/json.ts";
+import { methodByName } from "#contract/catalog.ts";
+import { pageStatement } from "#store";
+import { type Folder, type Process, serve, startPeer } from "./ground.ts";
+import { h2load, pgbench, wrk } from "./load.ts";
+import { callOf, type Statement, statementsOf, writeScript } from "./replay.ts";
+import type { Prepared, Stand } from "./stand.ts";
+
+const listRepos = "chainguard.platform.registry.v2.ReposService/ListRepos";
+const getRepo = "chainguard.platform.registry.v2.ReposService/GetRepo";
+
+export interface Ground {
+  readonly folder: Folder;
+  /** The data directory that everything is measured on; its server runs, except for the figures of a start. */
+  readonly prepared: Prepared;
+  /** Its running server. */
+  readonly stand: () => Stand;
+  /** The server with a neighbour of a million rows. */
+  readonly crowded: () => Promise<Stand>;
+  /** Remembers a peer to be stopped when its group is done. */
+  readonly keep: (peer: Process) => Process;
+}
+
+/** One run of so many seconds, to one number. */
+export type Measure = (seconds: number) => Promise<number>;
+
+export interface Side {
+  readonly label: string;
+  readonly unit: "1/s" | "s" | "MB";
+  prepare(ground: Ground): Promise<Measure>;
+}
+
+const fetchJson = async (url: string, authorization: string): Promise<{ reply: JsonObject; response: Response; body: string }> => {
+  const response = await fetch(url, { headers: { authorization } });
+  const body = await response.text();
+  if (!response.ok) throw new Error(`${url}: ${response.status} ${body}`);
+  return { reply: JSON.parse(body) as JsonObject, response, body };
+};
+
+const reposUrl = (url: string, query = ""): string => `${url}/registry/v2/repos${query}`;
+const byName = "?order_by=name";
+
+/** A uid of the middle of the organization's repos. */
+const someRepo = async (stand: Stand): Promise<string> => {
+  const { reply } = await fetchJson(reposUrl(stand.process.url, "?skip=49&page_size=1"), stand.of(100).authorization);
+  const [repo] = reply.repos as JsonObject[];
+  return String(repo?.uid);
+};
+
+const gantryList = (label: string, standOf: (ground: Ground) => Promise<Stand>, repos: number, query: string): Side => ({
+  label,
+  unit: "1/s",
+  async prepare(ground) {
+    const stand = await standOf(ground);
+    const { authorization } = stand.of(repos);
+    const url = reposUrl(stand.process.url, query);
+    const { reply } = await fetchJson(url, authorization);
+    if ((reply.repos as JsonObject[]).length !== 50) throw new Error(`${url} answers no whole page`);
+    return (seconds) => wrk(url, { authorization }, seconds);
+  },
+});
+
+const own = async ({ stand }: Ground): Promise<Stand> => stand();
+
+const pgbenchSide = (label: string, statementsFor: (stand: Stand) => Promise<Statement[]>): Side => ({
+  label,
+  unit: "1/s",
+  async prepare({ folder, stand: running }) {
+    const stand = running();
+    const statements = await statementsFor(stand);
+    const { file, variables } = await writeScript(join(folder.path, `${label.replace(/\W+/g, "-")}.sql`), statements);
+    return (seconds) => pgbench(stand.place, file, variables, seconds);
+  },
+});
+
+/** A first page and its count as two plain statements: `select count(*)` of the same rows, and the page. */
+const countAndPage = async (stand: Stand): Promise<Statement[]> => {
+  const { uid } = stand.of(100_000);
+  const table = stand.open.kernel.resources.get("chainguard.platform.registry.v2.Repo")?.shape.table;
+  if (!table) throw new Error("repos have no table");
+  const branch = { low: uid, high: `${uid}0` };
+  const page = pageStatement(
+    table,
+    { branches: [branch], conditions: [], order: { column: "uid", descending: false }, after: undefined, skip: 0, limit: 51, count: false, size: undefined },
+    uid,
+  );
+  return [{ text: "select count(*) from repos where uid >= $1 and uid < $2", values: [branch.low, branch.high] }, page];
+};
+
+/** The address of page `number` of a list, its total carried in the token. */
+const pageUrl = async (stand: Stand, number: number): Promise<string> => {
+  const { process } = stand;
+  const { authorization } = stand.of(100_000);
+  let url = reposUrl(process.url, byName);
+  for (let page = 1; page < number; page++) {
+    const { reply } = await fetchJson(url, authorization);
+    url = reposUrl(process.url, `${byName}&page_token=${encodeURIComponent(String(reply.nextPageToken))}`);
+  }
+  return url;
+};
+
+const deepPage = (label: string, number: number): Side => ({
+  label,
+  unit: "1/s",
+  async prepare(ground) {
+    const stand = ground.stand();
+    const url = await pageUrl(stand, number);
+    const { authorization } = stand.of(100_000);
+    const { reply } = await fetchJson(url, authorization);
+    if (reply.totalCount !== "100000" || (reply.repos as JsonObject[]).length !== 50) throw new Error(`page ${number} is not what it should be`);
+    return (seconds) => wrk(url, { authorization }, seconds);
+  },
+});
+
+const naiveList: Side = {
+  label: "fastify + pg, list of 50 of 100",
+  unit: "1/s",
+  async prepare({ stand: running, keep }) {
+    const stand = running();
+    const { authorization } = stand.of(100);
+    const peer = keep(await startPeer("naive", stand.site, { PEER_ISSUER: stand.process.url, PEER_DATABASE_HOST: stand.place.host }));
+    const { nextPageToken: _ours, ...expected } = (await fetchJson(reposUrl(stand.process.url), authorization)).reply;
+    const { nextPageToken: _theirs, ...actual } = (await fetchJson(reposUrl(peer.url), authorization)).reply;
+    if (!isDeepStrictEqual(actual, expected)) throw new Error("the naive service answers something else");
+    return (seconds) => wrk(reposUrl(peer.url), { authorization }, seconds);
+  },
+};
+
+const restGet: Side = {
+  label: "gantry, REST get",
+  unit: "1/s",
+  async prepare(ground) {
+    const stand = ground.stand();
+    const url = `${reposUrl(stand.process.url)}/${await someRepo(stand)}`;
+    const { authorization } = stand.of(100);
+    return (seconds) => wrk(url, { authorization }, seconds);
+  },
+};
+
+const sameBytes: Side = {
+  label: "node:http, the same bytes from memory",
+  unit: "1/s",
+  async prepare({ stand: running, keep }) {
+    const stand = running();
+    const { authorization } = stand.of(100);
+    const path = `/registry/v2/repos/${await someRepo(stand)}`;
+    const { response, body } = await fetchJson(`${stand.process.url}${path}`, authorization);
+    // node:http writes these itself, on both sides.
+    const headers = Object.fromEntries([...response.headers].filter(([name]) => !["date", "connection", "keep-alive"].includes(name)));
+    const peer = keep(await startPeer("bytes", stand.site, { PEER_HEADERS: JSON.stringify(headers), PEER_BODY: body }));
+    return (seconds) => wrk(`${peer.url}${path}`, { authorization }, seconds);
+  },
+};
+
+const grpcHeaders = (authorization: string): Record<string, string> => ({ authorization, te: "trailers", "content-type": "application/grpc" });
+
+const message = async (stand: Stand): Promise<Uint8Array> => {
+  const descriptor = methodByName(getRepo)?.input.descriptor;
+  if (!descriptor) throw new Error("the contract has no GetRepo");
+  return toBinary(descriptor, fromJson(descriptor, { uid: await someRepo(stand) }));
+};
+
+/** Calls once with somebody else's client, so that h2load, which reads no trailers, loads only what works. */
+const callOnce = (url: string, bytes: Uint8Array, authorization: string): Promise<Buffer> => {
+  const client = new grpc.Client(new URL(url).host, grpc.credentials.createInsecure());
+  const metadata = new grpc.Metadata();
+  metadata.set("authorization", authorization);
+  const whole = (value: Buffer): Buffer => value;
+  return new Promise<Buffer>((resolve, reject) => {
+    client.makeUnaryRequest(`/${getRepo}`, whole, whole, Buffer.from(bytes), metadata, (error, value) => {
+      if (error || !value) reject(error ?? new Error("no answer"));
+      else resolve(value);
+    });
+  }).finally(() => client.close());
+};
+
+const grpcSide = (label: string, urlOf: (ground: Ground) => Promise<string>): Side => ({
+  label,
+  unit: "1/s",
+  async prepare(ground) {
+    const stand = ground.stand();
+    const { authorization } = stand.of(100);
+    const url = await urlOf(ground);
+    const bytes = await message(stand);
+    const [expected, actual] = [await callOnce(stand.process.url, bytes, authorization), await callOnce(url, bytes, authorization)];
+    if (!expected.equals(actual)) throw new Error(`${label} answers something else`);
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(bytes.length);
+    const file = await ground.folder.write("get.grpc", Buffer.concat([Buffer.of(0), length, bytes]));
+    return (seconds) => h2load(`${url}/${getRepo}`, grpcHeaders(authorization), file, seconds);
+  },
+});
+
+const startSide: Side = {
+  label: "gantry serve, to the first 200 of /readyz",
+  unit: "s",
+  prepare: async ({ prepared: { site } }) => async () => {
+    const before = performance.now();
+    const process = await serve(site, { launcher: true });
+    const seconds = (performance.now() - before) / 1000;
+    await process.stop();
+    return seconds;
+  },
+};
+
+/** Resident memory in megabytes of a million bytes. */
+const residentMb = async (pid: number): Promise<number> => {
+  if (process.platform === "linux") {
+    const status = await readFile(`/proc/${pid}/status`, "utf8");
+    return (Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024) / 1e6;
+  }
+  const { stdout } = await promisify(execFile)("ps", ["-o", "rss=", "-p", String(pid)]);
+  return (Number(stdout) * 1024) / 1e6;
+};
+
+const idleSeconds = 2;
+
+const memorySide: Side = {
+  label: "gantry serve, resident after a handful of requests",
+  unit: "MB",
+  prepare: async ({ prepared }) => async () => {
+    const process = await serve(prepared.site);
+    const { authorization } = prepared.of(100);
+    for (const query of ["", byName, "?page_size=3&order_by=created_at desc"]) await fetchJson(reposUrl(process.url, query), authorization);
+    await sleep(idleSeconds * 1000);
+    const mb = await residentMb(process.pid);
+    await process.stop();
+    return mb;
+  },
+};
+
+const sides = {
+  start: startSide,
+  memory: memorySide,
+  list: gantryList("gantry, REST list of 50 of 100", own, 100, ""),
+  listPgbench: pgbenchSide("pgbench, the list's statements", (stand) => statementsOf(stand.open, callOf(listRepos, {}, stand.of(100).authorization))),
+  listNaive: naiveList,
+  get: restGet,
+  getPgbench: pgbenchSide("pgbench, the get's statements", async (stand) =>
+    statementsOf(stand.open, callOf(getRepo, { uid: await someRepo(stand) }, stand.of(100).authorization))),
+  getHttp: sameBytes,
+  grpc: grpcSide("gantry, gRPC get", async ({ stand }) => stand().process.url),
+  grpcJs: grpcSide("grpc-js, the same call of the kernel", async ({ stand, keep }) => keep(await startPeer("grpc", stand().site)).url),
+  page2: deepPage("gantry, page 2 of 2,000 by name", 2),
+  page1000: deepPage("gantry, page 1,000 of 2,000 by name", 1000),
+  alone: gantryList("gantry, list of 50 of 100 by name, alone", own, 100, byName),
+  beside: gantryList("gantry, the same beside 1,000,000 rows", ({ crowded }) => crowded(), 100, byName),
+  counted: gantryList("gantry, first page of 100,000 with total", own, 100_000, ""),
+  countPgbench: pgbenchSide("pgbench, select count(*) and the page", countAndPage),
+} satisfies Record<string, Side>;
+
+export type SideName = keyof typeof sides;
+export const sideOf = (name: SideName): Side => sides[name];
+

@@ -1,0 +1,64 @@
+// A server with organizations of known sizes in its database, each with a caller as there are in life: an identity
+// with one binding, to view the organization. Not the operator, whose lists are written differently.
+
+import type { OpenHouse } from "#operator";
+import { authorizationOf, enter, type Folder, makeOrganization, makeViewer, placeOf, type Process, serve, type Site } from "./ground.ts";
+import type { Place } from "./load.ts";
+import { fillRepos, settleRows, withClient } from "./seed.ts";
+
+export interface Organization {
+  readonly uid: string;
+  /** What its viewer sends as Authorization. */
+  readonly authorization: string;
+}
+
+/** A data directory with its rows; no server runs. */
+export interface Prepared {
+  readonly site: Site;
+  /** The organization with so many repos. */
+  of(repos: number): Organization;
+}
+
+/** The server on it, and the house behind it, entered beside the server. */
+export interface Stand extends Prepared {
+  readonly process: Process;
+  readonly open: OpenHouse;
+  readonly place: Place;
+}
+
+const fill = async (open: OpenHouse, place: Place, repos: number): Promise<Organization> => {
+  const uid = await makeOrganization(open, `organization of ${repos}`);
+  const viewer = await makeViewer(open, uid, [uid]);
+  await withClient(place, (client) => fillRepos(client, uid, repos, String(repos)));
+  return { uid, authorization: await authorizationOf(open, viewer) };
+};
+
+/** Makes a data directory with an organization of each size. */
+export const prepare = async (folder: Folder, name: string, sizes: readonly number[]): Promise<Prepared> => {
+  const site = await folder.site(name);
+  const process = await serve(site);
+  const [open, place] = [await enter(site), await placeOf(site)];
+  const organizations = new Map<number, Organization>();
+  for (const size of sizes) organizations.set(size, await fill(open, place, size));
+  await withClient(place, (client) => settleRows(client, "repos"));
+  await open.close();
+  await process.stop();
+  return {
+    site,
+    of(repos) {
+      const found = organizations.get(repos);
+      if (!found) throw new Error(`no organization of ${repos} repos in ${name}`);
+      return found;
+    },
+  };
+};
+
+export const start = async (prepared: Prepared, profile: string | undefined): Promise<Stand> => {
+  const process = await serve(prepared.site, { profile });
+  return { ...prepared, process, open: await enter(prepared.site), place: await placeOf(prepared.site) };
+};
+
+export const stop = async ({ open, process }: Stand): Promise<void> => {
+  await open.close();
+  await process.stop();
+};

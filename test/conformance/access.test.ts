@@ -1,0 +1,290 @@
+// Who may call what: every operation of the contract, asked by everybody, through both doors.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { builtInRoleUids } from "#authz";
+import { codes } from "#base/fault.ts";
+import { type JsonObject, text } from "#base/json.ts";
+import { methods } from "#contract/catalog.ts";
+import type { MethodFact } from "#contract/facts.ts";
+import type { Answer } from "../client.ts";
+import { some, valueAt } from "../samples.ts";
+import {
+  allBut, doors, folder, isList, madeUp, masked, neighbour, openStage, telling, uidsOf, violationsOf,
+} from "./stage.ts";
+
+const stage = await openStage();
+const { world } = stage;
+after(() => stage.close());
+
+const place = await folder(stage);
+const other = await neighbour(stage);
+const nobody = await stage.stranger(world.organization);
+
+const guarded = some(methods.filter(({ open }) => !open), "operation that asks for a token");
+const scoped = some(guarded.filter(({ scope }) => scope), "operation with a place");
+const answered = some(guarded.filter(stage.answers), "operation with an answer");
+const needing = some(answered.filter(({ capabilities }) => capabilities.length > 0), "operation with capabilities");
+const lists = some(answered.filter((method) => isList(method) && method.unscoped), "list");
+
+const done = 0;
+
+const assertUnauthenticated = (answer: Answer, method: MethodFact): void => {
+  assert.equal(answer.code, codes.UNAUTHENTICATED, `${method.name}: ${answer.message}`);
+  if (answer.status !== undefined) assert.equal(answer.status, 401);
+  assert.equal(answer.headers["www-authenticate"], "Bearer");
+  assert.deepEqual(answer.details[0], { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "UNAUTHENTICATED", domain: `${method.domain}.example.test` });
+};
+
+/** Allowed: done, or not built yet. */
+const assertAllowed = (answer: Answer, method: MethodFact): void =>
+  assert.equal(answer.code, stage.answers(method) ? done : codes.UNIMPLEMENTED, `${method.name}: ${answer.message} ${JSON.stringify(answer.details)}`);
+
+/** What a caller sees of a list besides built-in roles, which are everybody's. */
+const seenIn = (method: MethodFact, answer: Answer): string[] => {
+  assert.equal(answer.code, done, answer.message);
+  return uidsOf(method, answer.reply).filter((uid) => !builtInRoleUids.includes(uid));
+};
+
+/** Refused: an unscoped list hides its rows, an unscoped get says that there is nothing, everything else denies. */
+const assertRefused = (answer: Answer, method: MethodFact): void => {
+  if (isList(method) && method.unscoped) assert.deepEqual(seenIn(method, answer), []);
+  else assert.equal(answer.code, method.unscoped && !method.writes ? codes.NOT_FOUND : codes.PERMISSION_DENIED, `${method.name}: ${answer.message}`);
+};
+
+/** The operation that makes what a list shows. */
+const makerOf = (list: MethodFact): MethodFact | undefined =>
+  methods.find((method) => method.service === list.service && method.rpc.startsWith("Create") && stage.answers(method));
+
+/** The same request about another uid. */
+const about = (request: JsonObject, uid: string, otherUid: string): JsonObject => JSON.parse(JSON.stringify(request).replaceAll(uid, otherUid)) as JsonObject;
+
+// A token of ours with its signature changed, and one of another server's key: what looks right is not enough.
+const genuine = await world.token(nobody.uid);
+const flipped = `${genuine.slice(0, -10)}${genuine.at(-10) === "A" ? "B" : "A"}${genuine.slice(-9)}`;
+const unsigned = `${Buffer.from('{"alg":"none","typ":"JWT"}').toString("base64url")}.${genuine.split(".")[1]}.`;
+
+for (const method of guarded) {
+  test(`${method.name} tells who is asking: no token, a wrong one and a forged one are UNAUTHENTICATED on both doors`, async () => {
+    const request = await stage.request(method, { place, uid: madeUp(place) });
+    for (const door of doors) {
+      for (const token of [undefined, "garbage", flipped, unsigned]) assertUnauthenticated(await stage.call(door, method, request, { token }), method);
+      assertUnauthenticated(await stage.call(door, method, request, { headers: { authorization: "Basic b3BlcmF0b3I6b3BlcmF0b3I=" } }), method);
+    }
+  });
+}
+
+for (const method of scoped) {
+  test(`${method.name}: neither a stranger nor a neighbour's owner can tell what exists from what does not`, async () => {
+    const real = await stage.request(method, { place });
+    const path = method.scope ?? [];
+    const uid = String(valueAt(real, path));
+    const absentUid = madeUp(uid);
+    const absent = about(real, uid, absentUid);
+    assert.equal(valueAt(absent, path), absentUid);
+    for (const door of doors) {
+      for (const { token } of [nobody, other.owner]) {
+        const refusal = await stage.call(door, method, real, { token });
+        assert.equal(refusal.code, codes.PERMISSION_DENIED, `${method.name}: ${refusal.message}`);
+        assert.equal(telling(refusal, uid), telling(await stage.call(door, method, absent, { token }), absentUid));
+      }
+    }
+  });
+
+  test(`${method.name}: another organization and one that does not exist are refused alike`, async () => {
+    const request = await stage.request(method, { place, uid: other.organization });
+    const absentUid = madeUp(other.organization);
+    const absent = about(request, other.organization, absentUid);
+    for (const door of doors) {
+      const refusal = await stage.call(door, method, request, { token: nobody.token });
+      assert.equal(refusal.code, codes.PERMISSION_DENIED, refusal.message);
+      assert.equal(telling(refusal, other.organization), telling(await stage.call(door, method, absent, { token: nobody.token }), absentUid));
+    }
+  });
+}
+
+for (const method of lists) {
+  test(`${method.name}: a stranger's list is empty, and a neighbour's holds nothing of ours, in rows and in its total`, async () => {
+    const maker = makerOf(method);
+    if (maker) await stage.make(maker.output.name, { place });
+    for (const door of doors) {
+      const asked = { pageSize: 200, uidp: { descendantsOf: world.organization } };
+      const visible = await stage.call(door, method, asked, { token: await stage.operator() });
+      assert.ok(!maker || visible.reply.totalCount !== "0", "there is something to be hidden");
+      for (const { token } of [nobody, other.owner]) {
+        assert.deepEqual(seenIn(method, await stage.call(door, method, { pageSize: 200 }, { token })).filter((uid) => !uid.startsWith(other.organization)), []);
+        const { reply } = await stage.call(door, method, asked, { token });
+        assert.deepEqual(uidsOf(method, reply), []);
+        assert.equal(reply.totalCount, "0");
+      }
+    }
+  });
+}
+
+for (const method of answered.filter(({ unscoped, capabilities, rpc }) => unscoped && capabilities.length > 0 && !rpc.startsWith("List"))) {
+  test(`${method.name} has no place, and still answers strangers and neighbours alike for what exists and what does not`, async () => {
+    const real = await stage.request(method, { place });
+    const path = method.input.byName.has("uid") ? ["uid"] : ["parent"];
+    const uid = String(valueAt(real, path));
+    const absentUid = madeUp(uid);
+    const absent = about(real, uid, absentUid);
+    for (const door of doors) {
+      for (const { token } of [nobody, other.owner]) {
+        const refusal = await stage.call(door, method, real, { token });
+        assert.equal(refusal.code, method.writes ? codes.PERMISSION_DENIED : codes.NOT_FOUND, refusal.message);
+        assert.equal(telling(refusal, uid), telling(await stage.call(door, method, absent, { token }), absentUid));
+      }
+    }
+  });
+}
+
+for (const method of some(guarded.filter(({ capabilities }) => capabilities.length > 0), "operation with capabilities")) {
+  test(`${method.name} is allowed to whoever holds exactly ${method.capabilities.join(" and ")} at the place, on both doors`, async () => {
+    const { token } = await stage.holder(method.capabilities, place);
+    for (const door of doors) {
+      const answer = await stage.call(door, method, await stage.request(method, { place, capabilities: method.capabilities }), { token });
+      // An image's facts come with imports; that one is told of its absence is permission enough.
+      const absent = answer.code === codes.NOT_FOUND && !method.writes && method.input.byName.has("digest");
+      if (!absent) assertAllowed(answer, method);
+      if (isList(method) && method.unscoped && stage.answers(method)) {
+        const seen = seenIn(method, answer);
+        assert.ok(seen.every((uid) => uid.startsWith(place)), "its place alone is seen");
+        assert.ok(seen.length > 0, "something is seen");
+      }
+    }
+  });
+}
+
+for (const method of needing) {
+  for (const missing of method.capabilities) {
+    test(`${method.name} is refused to whoever holds every capability but ${missing}`, async () => {
+      const { token } = await stage.holder(allBut(missing), place);
+      for (const door of doors) {
+        const answer = await stage.call(door, method, await stage.request(method, { place, capabilities: ["groups.list"] }), { token });
+        assertRefused(answer, method);
+        if (answer.code === codes.PERMISSION_DENIED && missing !== "groups.list") assert.match(answer.message, new RegExp(`\\b${missing.replaceAll(".", "\\.")}\\b`));
+      }
+    });
+  }
+}
+
+for (const method of some(answered.filter(({ capabilities, unscoped }) => unscoped && capabilities.length === 0), "operation for every caller")) {
+  test(`${method.name} asks for a token and no right`, async () => {
+    for (const door of doors) assertAllowed(await stage.call(door, method, await stage.request(method), { token: nobody.token }), method);
+  });
+}
+
+for (const method of some(methods.filter(({ open }) => open), "open operation")) {
+  test(`${method.name} is open: it answers without a token and does not look at one that is there`, async () => {
+    for (const door of doors) {
+      const request = await stage.request(method);
+      const answers = await Promise.all([undefined, "garbage", nobody.token].map((token) => stage.call(door, method, request, { token })));
+      if (method.service.endsWith("SecurityTokenService") && stage.answers(method)) {
+        // Here the Authorization header is what is to be exchanged.
+        assert.deepEqual(answers.map(({ code }) => code).slice(0, 2), [codes.UNAUTHENTICATED, codes.UNAUTHENTICATED]);
+        continue;
+      }
+      for (const answer of answers) {
+        assertAllowed(answer, method);
+        assert.equal(telling(answer, "-"), telling(answers[0] ?? answer, "-"));
+      }
+    }
+  });
+}
+
+for (const method of methods.filter((candidate) => !stage.answers(candidate))) {
+  test(`${method.name} is not built yet and says so: UNIMPLEMENTED with a typed body on both doors`, async () => {
+    const request = await stage.request(method, { place });
+    for (const door of doors) {
+      const answer = await stage.call(door, method, request, { token: await stage.operator() });
+      assert.equal(answer.code, codes.UNIMPLEMENTED, answer.message);
+      assert.equal(answer.message, `${method.name} is not implemented`);
+      if (door === "rest") assert.equal(answer.status, 501);
+      assert.deepEqual(answer.details, [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "UNIMPLEMENTED", domain: `${method.domain}.example.test` }]);
+    }
+  });
+}
+
+const branchA = await folder(stage);
+const branchB = await folder(stage);
+const inA = await stage.stranger(branchA);
+const allOfA = text(await stage.make("chainguard.platform.iam.v2.Role", { place: branchA, parent: branchA, capabilities: allBut("") }), "uid");
+await stage.bind(branchA, inA.uid, allOfA);
+
+for (const method of lists) {
+  test(`${method.name}: an identity of a subgroup sees its branch and nothing beside or above it`, async () => {
+    const maker = makerOf(method);
+    const mine = maker && text(await stage.make(maker.output.name, { place: branchA }), "uid");
+    for (const place of [branchB, world.organization, other.organization]) if (maker) await stage.make(maker.output.name, { place });
+    for (const door of doors) {
+      const answer = await stage.call(door, method, { pageSize: 200 }, { token: inA.token });
+      const seen = seenIn(method, answer);
+      assert.ok(mine === undefined || seen.includes(mine));
+      assert.deepEqual(seen.filter((uid) => !uid.startsWith(branchA)), []);
+      assert.equal(answer.reply.totalCount, String(uidsOf(method, answer.reply).length));
+    }
+  });
+}
+
+for (const method of some(answered.filter(({ rpc, scope }) => scope && rpc.startsWith("Get")), "get")) {
+  test(`${method.name}: an identity of a subgroup is refused beside and above its branch, and what an ancestor holds it does not inherit`, async () => {
+    for (const place of [branchB, world.organization]) {
+      const request = await stage.request(method, { place });
+      for (const door of doors) assert.equal((await stage.call(door, method, request, { token: inA.token })).code, codes.PERMISSION_DENIED);
+    }
+  });
+}
+
+test("an identity of a subgroup cannot be bound above or beside its group, not even by the operator", async () => {
+  const create = methods.find(({ rpc }) => rpc === "CreateRoleBinding");
+  assert.ok(create);
+  const before = await stage.fingerprint();
+  for (const group of [world.organization, branchB, other.organization]) {
+    for (const door of doors) {
+      const answer = await stage.call(door, create, { parent: group, roleBinding: { identityUid: inA.uid, roleUid: builtInRoleUids[0] ?? "" } }, { token: await stage.operator() });
+      assert.equal(answer.code, codes.INVALID_ARGUMENT);
+      assert.deepEqual(violationsOf(answer).map(({ field }) => field), ["identityUid"]);
+    }
+  }
+  assert.equal(await stage.fingerprint(), before);
+});
+
+test("a refusal names the group only to whoever may see groups there, and the capability that is missing", async () => {
+  const get = methods.find(({ rpc }) => rpc === "GetRepo");
+  assert.ok(get);
+  const sees = await stage.holder(["groups.list"], place);
+  const blind = await stage.holder(["tag.list"], place);
+  const request = await stage.request(get, { place });
+  const uid = text(request, "uid");
+  for (const door of doors) {
+    const told = await stage.call(door, get, request, { token: sees.token });
+    assert.equal(masked(told.message, uid), '"Permission denied: repo.list is needed at <uid>"');
+    assert.equal((await stage.call(door, get, request, { token: blind.token })).message, "Permission denied");
+  }
+});
+
+test("a token narrowed to capabilities and scopes carries no more than these", async () => {
+  const list = lists.find(({ rpc }) => rpc === "ListRepos");
+  const get = methods.find(({ rpc }) => rpc === "GetRepo");
+  const remove = methods.find(({ rpc }) => rpc === "DeleteRepo");
+  assert.ok(list && get && remove);
+  const [inPlace, beside] = await Promise.all([place, branchB].map((each) => stage.make("chainguard.platform.registry.v2.Repo", { place: each })));
+  const owner = await stage.holder(allBut(""), world.organization);
+  const narrow = await world.token(owner.uid, { capabilities: ["repo.list"], scopes: [place] });
+  for (const door of doors) {
+    assert.ok(seenIn(list, await stage.call(door, list, { pageSize: 200 }, { token: narrow })).every((uid) => uid.startsWith(place)));
+    assert.equal((await stage.call(door, get, { uid: text(inPlace ?? {}, "uid") }, { token: narrow })).code, 0);
+    assert.equal((await stage.call(door, get, { uid: text(beside ?? {}, "uid") }, { token: narrow })).code, codes.PERMISSION_DENIED);
+    assert.equal((await stage.call(door, remove, { uid: text(inPlace ?? {}, "uid") }, { token: narrow })).code, codes.PERMISSION_DENIED);
+    assert.equal((await stage.call(door, get, { uid: text(beside ?? {}, "uid") }, { token: owner.token })).code, 0);
+  }
+});
+
+test("an operation that asks for a place refuses what is no uid, and never asks the store with it", async () => {
+  for (const method of scoped) {
+    if (method.http[0]?.template.includes(`{${method.scope?.join(".")}=`)) continue;
+    const request = await stage.request(method, { place, uid: "not a uid" });
+    const answer = await stage.call("grpc", method, request, { token: await stage.operator() });
+    assert.equal(answer.code, codes.INVALID_ARGUMENT, `${method.name}: ${answer.message}`);
+  }
+});

@@ -1,0 +1,160 @@
+// Rights are those of this moment, on every server of a database (decisions: Access): two servers share one, each with
+// its own memory of who may do what, and every change of rights counts from the very next request on both.
+
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { codes } from "#base/fault.ts";
+import { type JsonObject, text } from "#base/json.ts";
+import { methods } from "#contract/catalog.ts";
+import type { MethodFact } from "#contract/facts.ts";
+import { registerPerson } from "../../server/operator/person.ts";
+import { type Answer, callThrough } from "../client.ts";
+import { freshDatabase } from "../database.ts";
+import { some } from "../samples.ts";
+import { openWorld } from "../world.ts";
+import { allBut, doors, folder, type Holder, isList, openStage, roleMessage, symbolsOf, uidsOf } from "./stage.ts";
+
+const database = await freshDatabase();
+const secrets = await mkdtemp(join(tmpdir(), "gantry-secret-"));
+await writeFile(join(secrets, "key"), randomBytes(32).toString("base64"), { mode: 0o600 });
+const shared = { DATABASE_URL: database.url, GANTRY_SECRET_KEY_FILE: join(secrets, "key"), GANTRY_PUBLIC_URL: "http://gantry.example.test" };
+const stage = await openStage(shared);
+const second = await openWorld(shared);
+after(async () => {
+  await second.close();
+  await stage.close();
+  await database.drop();
+  await rm(secrets, { recursive: true });
+});
+
+const { world } = stage;
+const place = await folder(stage);
+const named = (rpc: string): MethodFact => some(methods.filter((method) => method.rpc === rpc), rpc)[0] ?? assert.fail(rpc);
+
+/** The same call on both servers, through both doors. */
+const everywhere = async (method: MethodFact, request: JsonObject, { token }: Holder): Promise<Answer[]> => {
+  const answers: Answer[] = [];
+  for (const url of [world.url, second.url]) for (const door of doors) answers.push(await callThrough(door, url, method.name, request, { token, validateOnly: method.writes }));
+  return answers;
+};
+
+const allowed = (method: MethodFact, answer: Answer, uid: string): boolean =>
+  isList(method) ? uidsOf(method, answer.reply).includes(uid) : answer.code === 0;
+
+const assertEverywhere = async (method: MethodFact, request: JsonObject, holder: Holder, wanted: boolean, uid: string, when: string): Promise<void> => {
+  const answers = await everywhere(method, request, holder);
+  assert.deepEqual(answers.map((answer) => allowed(method, answer, uid)), answers.map(() => wanted), `${when}: ${answers.map(({ code, message }) => `${code} ${message}`).join("; ")}`);
+  if (!wanted && !isList(method)) assert.ok(answers.every(({ code }) => code === codes.PERMISSION_DENIED || code === codes.NOT_FOUND));
+};
+
+/** What a list must show, or an empty text. */
+const target = async (method: MethodFact): Promise<string> => {
+  const maker = methods.find(({ service, rpc }) => service === method.service && rpc.startsWith("Create"));
+  return isList(method) && maker ? text(await stage.make(maker.output.name, { place }), "uid") : "";
+};
+
+const asked = some(methods.filter((method) => stage.answers(method) && !method.open && method.capabilities.length > 0 && !method.input.byName.has("digest")), "operation with capabilities");
+
+for (const method of asked) {
+  test(`${method.name}: a revoked binding, a role that shrank and a new binding count from the next request on, on both servers`, async () => {
+    const role = text(await stage.make(roleMessage, { capabilities: allBut("") }), "uid");
+    const holder = await stage.stranger(world.organization);
+    const request = isList(method) ? { uidp: { descendantsOf: place }, pageSize: 200 } : await stage.request(method, { place, capabilities: method.capabilities });
+    const uid = await target(method);
+    await assertEverywhere(method, request, holder, false, uid, "before any binding");
+    const binding = await stage.bind(place, holder.uid, role);
+    await assertEverywhere(method, request, holder, true, uid, "bound on the first server");
+    const revoked = await callThrough("rest", second.url, named("DeleteRoleBinding").name, { uid: binding }, { token: await second.token() });
+    assert.equal(revoked.code, 0, revoked.message);
+    await assertEverywhere(method, request, holder, false, uid, "revoked on the second server");
+    await stage.bind(place, holder.uid, role);
+    await assertEverywhere(method, request, holder, true, uid, "bound anew");
+    const capabilities = symbolsOf(allBut(method.capabilities[0] ?? ""));
+    await world.ok(named("UpdateRole").name, { role: { uid: role, name: "shrunk", capabilities } });
+    await assertEverywhere(method, request, holder, false, uid, "the role lost the capability");
+  });
+}
+
+const get = named("GetRepo");
+
+test("the token of a deleted identity is UNAUTHENTICATED from the next request on, on both servers", async () => {
+  const holder = await stage.holder(["repo.list"], place);
+  const request = await stage.request(get, { place });
+  await assertEverywhere(get, request, holder, true, "", "before");
+  await world.ok(named("DeleteIdentity").name, { uid: holder.uid });
+  for (const answer of await everywhere(get, request, holder)) assert.equal(answer.code, codes.UNAUTHENTICATED, answer.message);
+  for (const answer of await everywhere(named("ListRepos"), {}, holder)) assert.equal(answer.code, codes.UNAUTHENTICATED, answer.message);
+  for (const answer of await everywhere(named("LookupIdentity"), { issuer: "https://issuer.example.com", subject: "s" }, holder)) assert.equal(answer.code, codes.UNAUTHENTICATED);
+});
+
+test("a person's rights follow the same rule, in each organization on its own", async () => {
+  const uid = await registerPerson(world.server.open.house, { issuer: "https://people.example.com", subject: "p1", email: "p1@example.com", name: "" });
+  const person: Holder = { uid, token: await world.token(uid) };
+  const role = text(await stage.make(roleMessage, { capabilities: ["repo.list", "identity.list"] }), "uid");
+  const request = await stage.request(get, { place });
+  await assertEverywhere(get, request, person, false, "", "before");
+  const binding = await stage.bind(place, uid, role);
+  await assertEverywhere(get, request, person, true, "", "bound");
+  await second.ok(named("DeleteRoleBinding").name, { uid: binding });
+  await assertEverywhere(get, request, person, false, "", "revoked");
+});
+
+test("a person is visible to itself and to whoever may list identities where it is bound, and to nobody else", async () => {
+  const uid = await registerPerson(world.server.open.house, { issuer: "https://people.example.com", subject: "p2", email: "p2@example.com", name: "" });
+  const getIdentity = named("GetIdentity");
+  const list = named("ListIdentities");
+  const self: Holder = { uid, token: await world.token(uid) };
+  const lister = await stage.holder(["identity.list"], place);
+  const beside = await stage.holder(["identity.list"], await folder(stage));
+  const seenBy = async (holder: Holder): Promise<boolean[]> => {
+    const got = await everywhere(getIdentity, { uid }, holder);
+    for (const { code } of got) assert.ok(code === 0 || code === codes.PERMISSION_DENIED);
+    const listed = await everywhere(list, { pageSize: 200 }, holder);
+    return [...got.map(({ code }) => code === 0), ...listed.map(({ reply }) => uidsOf(list, reply).includes(uid))];
+  };
+  const all = (wanted: boolean): boolean[] => Array.from({ length: 8 }, () => wanted);
+  assert.deepEqual(await seenBy(self), all(true));
+  assert.deepEqual(await seenBy(lister), all(false));
+  const binding = await stage.bind(await folder(stage, place), uid, text(await stage.make(roleMessage, { capabilities: ["repo.list"] }), "uid"));
+  assert.deepEqual(await seenBy(lister), all(true));
+  assert.deepEqual(await seenBy(beside), all(false));
+  await world.ok(named("DeleteRoleBinding").name, { uid: binding });
+  assert.deepEqual(await seenBy(lister), all(false));
+  assert.deepEqual(await seenBy(self), all(true));
+});
+
+test("nobody grants what they do not hold: binding, batch, role and the identity's own keys need every capability", async () => {
+  const granter = await stage.holder(["role_bindings.create", "role_bindings.update", "roles.create", "roles.update", "identity.update", "repo.list"], place);
+  const tooMuch = text(await stage.make(roleMessage, { capabilities: ["repo.list", "repo.delete"] }), "uid");
+  const enough = text(await stage.make(roleMessage, { capabilities: ["repo.list"] }), "uid");
+  const mine = await stage.stranger(world.organization);
+  const strong = text(await stage.make("chainguard.platform.iam.v2.Identity", { place, parent: place }), "uid");
+  await stage.bind(place, strong, tooMuch);
+  const binding = await stage.bind(place, mine.uid, enough);
+  const ownRole = text(await stage.make(roleMessage, { place, parent: place, capabilities: ["repo.list"] }), "uid");
+  const symbols = symbolsOf(["repo.list", "repo.delete"]);
+  const before = await stage.fingerprint();
+  const refused: [string, JsonObject][] = [
+    ["CreateRoleBinding", { parent: place, roleBinding: { identityUid: mine.uid, roleUid: tooMuch } }],
+    ["BatchCreateRoleBindings", { parent: place, requests: [{ roleBinding: { identityUid: granter.uid, roleUid: enough } }, { roleBinding: { identityUid: mine.uid, roleUid: tooMuch } }] }],
+    ["UpdateRoleBinding", { roleBinding: { uid: binding, roleUid: tooMuch } }],
+    ["CreateRole", { parent: place, role: { name: "too much", capabilities: symbols } }],
+    ["UpdateRole", { role: { uid: ownRole, capabilities: symbols } }],
+    ["UpdateIdentity", { identity: { uid: strong, claimMatch: { issuer: "https://mine.example.com", subject: "me" } } }],
+  ];
+  for (const [rpc, request] of refused) {
+    for (const door of doors) {
+      const answer = await callThrough(door, world.url, named(rpc).name, request, { token: granter.token });
+      assert.equal(answer.code, codes.PERMISSION_DENIED, `${rpc}: ${answer.message}`);
+    }
+  }
+  assert.equal(await stage.fingerprint(), before);
+  for (const [rpc, request] of [["CreateRoleBinding", { parent: place, roleBinding: { identityUid: granter.uid, roleUid: enough } }], ["UpdateIdentity", { identity: { uid: strong, name: "renamed" } }]] as const) {
+    const answer = await callThrough("rest", world.url, named(rpc).name, request, { token: granter.token });
+    assert.equal(answer.code, 0, `${rpc}: ${answer.message}`);
+  }
+});

@@ -1,0 +1,219 @@
+// What the conformance suites share: a running server with things in it, callers that hold exactly what a test says,
+// and a valid request for any operation of the contract.
+
+import { randomBytes } from "node:crypto";
+import { builtInRoleUid } from "#authz";
+import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { newChild, newRoot, rootOf } from "#base/uid.ts";
+import { capabilityByName } from "#contract/capabilities.ts";
+import { methods } from "#contract/catalog.ts";
+import type { MethodFact } from "#contract/facts.ts";
+import { type Answer, type CallOptions, callThrough, type Door } from "../client.ts";
+import { bodyField, bodyOf, createOf, type Sampling, some, subjectOf, valueAt, valueOf, withValue } from "../samples.ts";
+import { builtInRoles } from "../../server/authz/roles.ts";
+import { openWorld, type World } from "../world.ts";
+
+export const doors = ["rest", "grpc"] as const satisfies readonly Door[];
+
+const iam = "chainguard.platform.iam.v2";
+export const groupMessage = `${iam}.Group`;
+export const identityMessage = `${iam}.Identity`;
+export const roleMessage = `${iam}.Role`;
+const bindingMessage = `${iam}.RoleBinding`;
+
+export interface Holder {
+  readonly uid: string;
+  readonly token: string;
+}
+
+export interface Asking {
+  /** The group below which the request's target lies. */
+  readonly place?: string;
+  /** Capability names that roles in the request may carry: nobody grants what they do not hold. */
+  readonly capabilities?: readonly string[] | undefined;
+  /** With everything that a body can say. */
+  readonly whole?: boolean;
+  /** Asks for this uid instead of something that is made for it. */
+  readonly uid?: string;
+}
+
+export interface Stage {
+  readonly world: World;
+  /** True where the server has an answer; every other operation is UNIMPLEMENTED. */
+  readonly answers: (method: MethodFact) => boolean;
+  /** Any operation through any door; without `token` as nobody. */
+  readonly call: (door: Door, method: MethodFact, request: JsonObject, options?: CallOptions) => Promise<Answer>;
+  /** The operator's token. */
+  readonly operator: () => Promise<string>;
+  /** A number that was not given before. */
+  readonly next: () => number;
+  readonly sampling: (place: string, capabilities?: readonly string[]) => Sampling;
+  /** Makes a resource of this message as the operator; its uid is made up where the server cannot make one yet. */
+  readonly make: (message: string, asking?: Asking & { readonly parent?: string; readonly body?: JsonObject }) => Promise<JsonObject>;
+  /** A valid request of this operation. */
+  readonly request: (method: MethodFact, asking?: Asking) => Promise<JsonObject>;
+  /** An identity of the place's organization, bound at the place with a custom role of exactly these capabilities. */
+  readonly holder: (names: readonly string[], place: string) => Promise<Holder>;
+  /** An identity of this group without any binding. */
+  readonly stranger: (group: string) => Promise<Holder>;
+  /** Binds an identity at a group. Returns the binding's uid. */
+  readonly bind: (group: string, identity: string, role: string) => Promise<string>;
+  /** A statement on the server's own database. */
+  readonly query: (statement: string, values?: readonly string[]) => Promise<readonly (readonly (string | null)[])[]>;
+  /** Everything that the database holds but the keys of safe writes, as one text: equal before and after means untouched. */
+  readonly fingerprint: () => Promise<string>;
+  readonly close: () => Promise<void>;
+}
+
+/** Capabilities that a custom role needs in order to carry these. */
+const carried = (names: readonly string[]): string[] => [
+  ...new Set([...names, ...(names.some((name) => capabilityByName(name)?.internalOnly) ? ["internal"] : [])]),
+];
+
+/** Every capability that the operator can give away, but this one. */
+export const allBut = (name: string): string[] => (builtInRoles.operator ?? []).filter((other) => other !== name);
+
+export const symbolsOf = (names: readonly string[]): string[] => names.map((name) => capabilityByName(name)?.symbol ?? name);
+
+/** A uid of the same shape that nothing has: its last segment is new. */
+export const madeUp = (uid: string): string => (uid.includes("/") ? newChild(uid.slice(0, -17)) : newRoot());
+
+/** The same text with this uid out of it. */
+export const masked = (value: unknown, uid: string): string => JSON.stringify(value).replaceAll(uid, "<uid>");
+
+/** What two answers must have in common to be told apart by nothing: the body's bytes, and headers but those of the moment. */
+export const telling = ({ status, code, message, details, headers, raw }: Answer, uid: string): string => {
+  const { date: _date, "x-request-id": _id, ...lasting } = headers;
+  return masked({ status, code, message, details, headers: lasting, raw }, uid);
+};
+
+export const isList = (method: MethodFact): boolean => method.rpc.startsWith("List") && method.input.byName.has("page_token");
+
+/** The plural field of a List's response. */
+export const pluralOf = (method: MethodFact): string => method.output.fields.find((field) => field.shape === "list" && field.message)?.json ?? "";
+
+/** A List's rows. gRPC knows no empty list. */
+export const rowsOf = (method: MethodFact, reply: JsonObject): JsonObject[] => {
+  const rows: Json = reply[pluralOf(method)] ?? [];
+  return Array.isArray(rows) ? rows.filter(isObject) : [];
+};
+
+export const uidsOf = (method: MethodFact, reply: JsonObject): string[] => rowsOf(method, reply).map((row) => text(row, "uid"));
+
+export const violationsOf = (answer: Answer): { field: string; description: string }[] =>
+  answer.details.flatMap((detail) => (Array.isArray(detail.fieldViolations) ? (detail.fieldViolations as { field: string; description: string }[]) : []));
+
+export const openStage = async (environment: Readonly<Record<string, string>> = {}): Promise<Stage> => {
+  const world = await openWorld(environment);
+  const { kernel, house } = world.server.open;
+  let given = 0;
+  const next = (): number => ++given;
+  const operatorCall = async (method: MethodFact, request: JsonObject): Promise<JsonObject> => world.ok(method.name, request);
+
+  const sampling: Stage["sampling"] = (place, names) => ({
+    variant: next(),
+    nowMs: world.clock.now,
+    capabilities: names && symbolsOf(names),
+    // A place to refer to is the organization itself; anything else is made anew there.
+    refer: async (message) => {
+      const root = rootOf(place);
+      return message === groupMessage ? root : text(await make(message, { place: root, capabilities: names }), "uid");
+    },
+  });
+
+  const parentFor = async (method: MethodFact, place: string): Promise<string> => {
+    const above = method.input.byName.get("parent")?.refersTo ?? "";
+    return above === groupMessage || above === "" ? place : text(await make(above, { place }), "uid");
+  };
+
+  const make: Stage["make"] = async (message, { place = world.organization, parent, capabilities: names, whole = false, body = {} } = {}) => {
+    const create = createOf(message);
+    if (!create || !kernel.answers.has(create.name)) return { uid: newChild(place) };
+    const field = bodyField(create);
+    if (!field?.message) throw new Error(`${create.name} has no body`);
+    const sample = await bodyOf(field.message, sampling(place, names), whole);
+    return operatorCall(create, { parent: parent ?? (await parentFor(create, place)), [field.json]: { ...sample, ...body } });
+  };
+
+  const request: Stage["request"] = async (method, { place = world.organization, capabilities: names, whole = false, uid } = {}) => {
+    const seeds = sampling(place, names);
+    let built: JsonObject = {};
+    for (const field of method.input.fields) {
+      if (field.json === bodyField(method)?.json && field.message) built[field.json] = await bodyOf(field.message, seeds, whole);
+      else if (field.name === "parent") built.parent = uid ?? (await parentFor(method, place));
+      else if ((field.required && !field.uid) || field.minItems > 0) built[field.json] = await valueOf(field, method.input, seeds, whole);
+    }
+    const path = method.scope ?? (method.input.byName.has("uid") ? ["uid"] : undefined);
+    const subject = subjectOf(method);
+    if (path && (valueAt(built, path) ?? "") === "" && subject) {
+      built = withValue(built, path, uid ?? text(await make(subject.name, { place, capabilities: names }), "uid"));
+    } else if (path && uid !== undefined) built = withValue(built, path, uid);
+    else if (path && !subject) built = withValue(built, path, place);
+    // Whatever else the path holds.
+    for (const field of method.input.fields) {
+      const [found, form] = new RegExp(`\\{${field.name}(=\\*\\*)?`).exec(method.http[0]?.template ?? "") ?? [];
+      if (found === undefined || built[field.json] !== undefined) continue;
+      built[field.json] = !field.uid ? await valueOf(field, method.input, seeds) : form === undefined ? newRoot() : madeUp(place);
+    }
+    return built;
+  };
+
+  const bind: Stage["bind"] = async (group, identity, role) => {
+    const create = some(methods.filter(({ output, rpc }) => output.name === bindingMessage && rpc === "CreateRoleBinding"), "CreateRoleBinding")[0];
+    return create ? text(await operatorCall(create, { parent: group, roleBinding: { identityUid: identity, roleUid: role } }), "uid") : "";
+  };
+
+  const roles = new Map<string, Promise<string>>();
+  const roleOf = (names: readonly string[], root: string): Promise<string> => {
+    const key = `${root} ${[...names].sort().join()}`;
+    let role = roles.get(key);
+    if (!role) {
+      role = make(roleMessage, { place: root, capabilities: carried(names) }).then((made) => text(made, "uid"));
+      roles.set(key, role);
+    }
+    return role;
+  };
+
+  const stranger: Stage["stranger"] = async (group) => {
+    const uid = text(await make(identityMessage, { place: group, parent: group }), "uid");
+    return { uid, token: await world.token(uid) };
+  };
+
+  return {
+    world, next, sampling, make, request, stranger, bind,
+    answers: (method) => kernel.answers.has(method.name),
+    operator: () => world.token(),
+    call: (door, method, asked, options = {}) => callThrough(door, world.url, method.name, asked, options),
+    async holder(names, place) {
+      const root = rootOf(place);
+      const [holder, role] = await Promise.all([stranger(root), roleOf(names, root)]);
+      await bind(place, holder.uid, role);
+      return holder;
+    },
+    query: (statement, values) => house.store.read.query(statement, values),
+    async fingerprint() {
+      const tables = await house.store.read.query(
+        "select table_name from information_schema.tables where table_schema = current_schema() and table_type = 'BASE TABLE' and table_name <> 'idempotency_keys' order by 1",
+      );
+      const sums = await Promise.all(
+        tables.map(async ([table]) => [table, ...(await house.store.read.query(`select count(*), md5(string_agg(t::text, '|' order by t::text)) from ${table} as t`))[0] ?? []].join(" ")),
+      );
+      return sums.join("\n");
+    },
+    close: () => world.close(),
+  };
+};
+
+/** A folder of the organization, as a place of its own for one test. */
+export const folder = async (stage: Stage, parent = stage.world.organization): Promise<string> => text(await stage.make(groupMessage, { parent }), "uid");
+
+/** Another organization with an owner of its own. */
+export const neighbour = async (stage: Stage): Promise<{ readonly organization: string; readonly owner: Holder }> => {
+  const organization = text(await stage.make(groupMessage, { parent: "" }), "uid");
+  const owner = await stage.stranger(organization);
+  await stage.bind(organization, owner.uid, builtInRoleUid("owner"));
+  return { organization, owner };
+};
+
+/** A key that no test has used. */
+export const freshKey = (): string => randomBytes(8).toString("hex");

@@ -1,0 +1,160 @@
+// A valid body for every message of the contract, from its facts alone: examples, patterns, references, bounds.
+// A new resource gets its samples unasked, as long as its contract gives an example where a pattern cannot be guessed.
+
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { capabilityByName } from "#contract/capabilities.ts";
+import { messageByName, methods } from "#contract/catalog.ts";
+import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
+import { builtInRoles } from "../server/authz/roles.ts";
+
+export interface Sampling {
+  /** The uid of something of this kind, which the field may name. */
+  readonly refer: (message: string) => Promise<string>;
+  /** Different numbers give different values. */
+  readonly variant: number;
+  readonly nowMs: number;
+  /** What a list of capabilities holds (symbols); one harmless capability where it is not given. */
+  readonly capabilities?: readonly string[] | undefined;
+}
+
+// What no fact of the contract tells: fields that take a uid among other things.
+const alsoRefers: Readonly<Record<string, string>> = {
+  "chainguard.platform.registry.v2.SyncConfig.source": "chainguard.platform.registry.v2.Repo",
+};
+
+const capabilityEnum = "chainguard.capabilities.Capability";
+
+/** Capabilities that the operator holds, and so may give away, and that any role may carry. */
+export const grantable: readonly string[] = (builtInRoles.operator ?? []).filter((name) => capabilityByName(name)?.internalOnly === false);
+
+const symbolOf = (name: string | undefined): string => capabilityByName(name ?? "")?.symbol ?? "";
+
+/** A pattern of the contract as a regular expression over the whole value. */
+export const matcherOf = (field: FieldFact): RegExp => new RegExp(`^(?:${field.pattern ?? "[^]*"})$`, "u");
+
+const fits = (field: FieldFact, text: string): boolean =>
+  (field.pattern === undefined || matcherOf(field).test(text)) && (field.maxLength === 0 || field.shape !== "one" || text.length <= field.maxLength);
+
+/** A text that the field takes. Throws where the contract gives too little to find one. */
+const textOf = (field: FieldFact, variant: number): string => {
+  const [, choices] = /^\^\(([^()]+)\)\$$/.exec(field.pattern ?? "") ?? [];
+  if (choices !== undefined) {
+    const all = choices.split("|");
+    return all[variant % all.length] ?? "";
+  }
+  const base = field.example || "sample";
+  const number = String(variant);
+  // A document (JWKS) stays as it is; a digest or an account number changes its last digits.
+  const wanted = variant === 0 || base.startsWith("{") ? [base] : [`${base}-${number}`, `${base.slice(0, -number.length)}${number}`, base];
+  const found = wanted.find((text) => fits(field, text));
+  if (found === undefined) throw new Error(`${field.name} has the pattern ${field.pattern} and no example that fits it`);
+  return found;
+};
+
+const enumOf = (field: FieldFact, variant: number): string => {
+  const names = [...(field.enum?.numbers ?? [])].filter(([, number]) => number !== 0).map(([name]) => name);
+  return names[variant % names.length] ?? "";
+};
+
+const oneOf = async (field: FieldFact, owner: MessageFact, sampling: Sampling, whole: boolean): Promise<Json> => {
+  const { variant, nowMs } = sampling;
+  const refersTo = field.refersTo || alsoRefers[`${owner.name}.${field.name}`];
+  switch (field.kind) {
+    case "string":
+      if (refersTo) return sampling.refer(refersTo);
+      return field.uid ? String(variant).padStart(40, "0") : textOf(field, variant);
+    case "bool": return variant % 2 === 1;
+    case "int32": return variant + 1;
+    case "int64": return String(variant + 1);
+    case "double": return variant + 0.5;
+    case "bytes": return btoa(`bytes ${variant}`);
+    case "enum": return enumOf(field, variant);
+    case "timestamp": return new Date(nowMs + (variant + 1) * 3_600_000).toISOString();
+    case "duration": return `${variant + 60}s`;
+    case "message": return field.message ? bodyOf(field.message, sampling, whole) : {};
+    case "mask":
+    case "any": return "";
+  }
+};
+
+/** A value that the field takes. `whole`: with everything that can be said inside it. */
+export const valueOf = async (field: FieldFact, owner: MessageFact, sampling: Sampling, whole = false): Promise<Json> => {
+  if (field.enum?.name === capabilityEnum) {
+    const symbols = sampling.capabilities ?? [symbolOf(grantable[sampling.variant % grantable.length])];
+    return field.shape === "list" ? [...symbols] : (symbols[0] ?? "");
+  }
+  const value = await oneOf(field, owner, sampling, whole);
+  if (field.shape === "list") return [value];
+  return field.shape === "map" ? { [field.keyKind === "string" ? `key-${sampling.variant}` : String(sampling.variant)]: value } : value;
+};
+
+/** The members of the field's oneof; a proto3 `optional` has none. */
+export const rivalsOf = (message: MessageFact, field: FieldFact): FieldFact[] =>
+  field.oneof === undefined || field.presence ? [] : message.fields.filter((other) => other !== field && other.oneof === field.oneof);
+
+const isFirst = (message: MessageFact, field: FieldFact): boolean => {
+  const rivals = rivalsOf(message, field);
+  return rivals.length > 0 && rivals.every(({ number }) => number > field.number);
+};
+
+export const writable = (message: MessageFact): FieldFact[] => message.fields.filter((field) => !field.outputOnly);
+
+/**
+ * True for what a body needs: REQUIRED, one member of each oneof, references (resources say which they insist on),
+ * and whatever the contract gives an example of.
+ */
+const isNeeded = (message: MessageFact, field: FieldFact): boolean =>
+  field.required || field.minItems > 0 || isFirst(message, field) ||
+  (rivalsOf(message, field).length === 0 && field.shape === "one" && (field.refersTo !== "" || field.example !== ""));
+
+/** A valid body of the message. `whole`: every field that can be written, one member of each oneof. */
+export const bodyOf = async (message: MessageFact, sampling: Sampling, whole = false): Promise<JsonObject> => {
+  const body: JsonObject = {};
+  for (const field of writable(message)) {
+    // A batch's entries may leave their place out: the batch's own stands for it (AIP-233).
+    if (field.scope || (rivalsOf(message, field).length > 0 && !isFirst(message, field))) continue;
+    if (whole || isNeeded(message, field)) body[field.json] = await valueOf(field, message, sampling, whole);
+  }
+  return body;
+};
+
+/** The part of an operation's path before its first field: "/iam/v2/groups". */
+export const collectionOf = (method: MethodFact): string => (method.http[0]?.template ?? "").replace(/[/:]*\{.*$/, "").replace(/:.*$/, "");
+
+/** The operation that makes a resource of this message. */
+export const createOf = (message: string): MethodFact | undefined =>
+  methods.find((method) => method.output.name === message && method.rpc === `Create${method.output.short}`);
+
+/** The request field that holds the resource; undefined where there is none. */
+export const bodyField = (method: MethodFact): FieldFact | undefined => {
+  const body = method.http[0]?.body;
+  return body && body !== "*" ? method.input.byName.get(body) : undefined;
+};
+
+/** The resource whose uid an operation is about: what its scope refers to, else what is made in its collection. */
+export const subjectOf = (method: MethodFact): MessageFact | undefined => {
+  const field = method.input.fields.find(({ uid, refersTo }) => uid && refersTo !== "");
+  const named = field && method.http[0]?.template.includes(`{${field.name}=`) ? messageByName(field.refersTo) : undefined;
+  return named ?? methods.find((other) => other.rpc === `Create${other.output.short}` && collectionOf(other) === collectionOf(method))?.output;
+};
+
+/** The request with the value put at the path, and nothing else changed. `undefined` takes it away. */
+export const withValue = (request: JsonObject, path: readonly string[], value: Json | undefined): JsonObject => {
+  const [first = "", ...rest] = path;
+  const { [first]: held, ...others } = request;
+  if (rest.length > 0) return { ...request, [first]: withValue(isObject(held) ? held : {}, rest, value) };
+  return value === undefined ? others : { ...others, [first]: value };
+};
+
+/** What stands at the path. */
+export const valueAt = (request: JsonObject, path: readonly string[]): Json | undefined => {
+  let held: Json | undefined = request;
+  for (const key of path) held = isObject(held) ? held[key] : undefined;
+  return held;
+};
+
+/** The list, or an error where it is empty: a suite that enumerates nothing must not look like success. */
+export const some = <T>(found: readonly T[], what: string): readonly T[] => {
+  if (found.length === 0) throw new Error(`there is no ${what}: this suite would test nothing`);
+  return found;
+};

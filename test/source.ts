@@ -1,0 +1,140 @@
+// The tokens of a TypeScript or JavaScript source, and what it imports: as much of a reader as the tests of our own
+// walls and manners need. No compiler stands behind it (TypeScript 7 has no API, and tools built on an older one saw
+// zero modules and reported success), so rooms.test.ts proves that it sees.
+
+export interface Token {
+  /** A template comes as its texts, each a token, with the tokens of ${…} between them. */
+  readonly kind: "word" | "number" | "mark" | "text" | "template" | "pattern" | "comment";
+  /** The word or mark; the inside of a text, template or comment. */
+  readonly value: string;
+  /** From 1. */
+  readonly line: number;
+}
+
+// Behind these a slash begins a pattern; behind anything else it divides.
+const marksBeforePattern = new Set([..."(,=:[!&|?{};+-*%<>~^"]);
+const wordsBeforePattern = new Set(["return", "typeof", "case", "in", "of", "await", "yield", "void", "throw", "delete", "new"]);
+
+const expression = {
+  blank: /\s+/y,
+  lineComment: /\/\/[^\n]*/y,
+  blockComment: /\/\*[\s\S]*?\*\//y,
+  shebang: /#![^\n]*/y,
+  text: /"(?:[^"\\\n]|\\[\s\S])*"|'(?:[^'\\\n]|\\[\s\S])*'/y,
+  // A "[" of a pattern may hold a bare slash.
+  pattern: /\/(?:[^/\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*/y,
+  number: /\d[\w.]*/y,
+  word: /#?[\p{L}_$][\p{L}\p{N}_$]*/uy,
+  // A template from behind its backtick, or from behind the brace of ${…}, to the next of either.
+  template: /((?:[^`\\$]|\\[\s\S]|\$(?!\{))*)(`|\$\{)/y,
+} as const;
+
+/** Splits a source into tokens. Throws where it is no source. */
+export const tokensOf = (source: string): Token[] => {
+  const tokens: Token[] = [];
+  // For each ${…} that is open: how many braces are open within it.
+  const braces: number[] = [];
+  let at = 0;
+  let line = 1;
+  let before: Token | undefined;
+
+  const match = (form: RegExp): RegExpExecArray | undefined => {
+    form.lastIndex = at;
+    return form.exec(source) ?? undefined;
+  };
+  const advance = (length: number): void => {
+    for (let index = at; index < at + length; index++) if (source[index] === "\n") line++;
+    at += length;
+  };
+  const add = (kind: Token["kind"], value: string, length: number): void => {
+    const token: Token = { kind, value, line };
+    tokens.push(token);
+    if (kind !== "comment") before = token;
+    advance(length);
+  };
+  const addTemplate = (opening: number): void => {
+    advance(opening);
+    const found = match(expression.template);
+    if (!found) throw new Error(`a template does not end (line ${line})`);
+    if (found[2] === "${") braces.push(0);
+    add("template", found[1] ?? "", found[0].length);
+  };
+  const beginsPattern = (): boolean =>
+    before === undefined || (before.kind === "mark" && marksBeforePattern.has(before.value)) || (before.kind === "word" && wordsBeforePattern.has(before.value));
+
+  while (at < source.length) {
+    const blank = match(expression.blank) ?? (at === 0 ? match(expression.shebang) : undefined);
+    if (blank) {
+      advance(blank[0].length);
+      continue;
+    }
+    const comment = match(expression.lineComment) ?? match(expression.blockComment);
+    if (comment) {
+      add("comment", comment[0], comment[0].length);
+      continue;
+    }
+    const character = source[at] ?? "";
+    const text = match(expression.text);
+    const pattern = character === "/" && beginsPattern() ? match(expression.pattern) : undefined;
+    const number = match(expression.number);
+    const word = match(expression.word);
+    if (text) add("text", text[0].slice(1, -1), text[0].length);
+    else if (pattern) add("pattern", pattern[0], pattern[0].length);
+    else if (number) add("number", number[0], number[0].length);
+    else if (word) add("word", word[0], word[0].length);
+    else if (character === "`") addTemplate(1);
+    else if (character === "}" && braces.at(-1) === 0) {
+      braces.pop();
+      addTemplate(1);
+    } else {
+      const open = braces.length - 1;
+      if (character === "{" && open >= 0) braces[open] = (braces[open] ?? 0) + 1;
+      if (character === "}" && open >= 0) braces[open] = (braces[open] ?? 0) - 1;
+      if (character === '"' || character === "'") throw new Error(`a text does not end (line ${line})`);
+      add("mark", character, 1);
+    }
+  }
+  return tokens;
+};
+
+/** The tokens without comments. */
+export const codeOf = (source: string): Token[] => tokensOf(source).filter(({ kind }) => kind !== "comment");
+
+export interface Import {
+  /** "#store", "./uid.ts", "node:fs", "jose"; undefined where it is no plain text and nobody can tell. */
+  readonly specifier: string | undefined;
+  readonly typesOnly: boolean;
+  readonly line: number;
+}
+
+const is = (token: Token | undefined, value: string): boolean => token !== undefined && token.kind !== "text" && token.kind !== "template" && token.value === value;
+
+/** Everything that a source imports, in every way that there is. */
+export const importsOf = (source: string): Import[] => {
+  const tokens = codeOf(source);
+  const found: Import[] = [];
+  const add = (token: Token | undefined, typesOnly: boolean, line: number): void =>
+    void found.push({ specifier: token?.kind === "text" ? token.value : undefined, typesOnly, line });
+
+  for (const [index, token] of tokens.entries()) {
+    const [next, second] = [tokens[index + 1], tokens[index + 2]];
+    if (token.kind !== "word" || is(tokens[index - 1], ".")) continue;
+    // A function of our own may be called so too: the one that imports takes one text.
+    if (token.value === "require" && is(next, "(") && second?.kind === "text" && is(tokens[index + 3], ")")) add(second, false, token.line);
+    if (token.value === "import" && is(next, "(")) add(second, false, token.line);
+    else if (token.value === "import" && is(next, ".")) {
+      if (is(tokens[index + 3], ".") && is(tokens[index + 4], "resolve") && is(tokens[index + 5], "(")) add(tokens[index + 6], false, token.line);
+    } else if (token.value === "import" && next?.kind === "text") add(next, false, token.line);
+    else if (token.value === "import" || token.value === "export") {
+      const typesOnly = is(next, "type");
+      const opening = typesOnly ? second : next;
+      // export const …: no other module. export { … } may have one behind it.
+      if (token.value === "export" && !is(opening, "{") && !is(opening, "*")) continue;
+      let end = index + 1;
+      while (end < tokens.length && !is(tokens[end], "from") && !is(tokens[end], ";") && !is(tokens[end], "}")) end++;
+      if (is(tokens[end], "}")) end++;
+      if (is(tokens[end], "from")) add(tokens[end + 1], typesOnly, token.line);
+    }
+  }
+  return found;
+};

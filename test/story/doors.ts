@@ -1,0 +1,87 @@
+// One question asked through both doors: over REST as the requirement writes it, over gRPC as the same message. The
+// answers must say the same, or the test fails.
+
+import assert from "node:assert/strict";
+import { fromJson, toJson } from "@bufbuild/protobuf";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { methodByName, registry } from "#contract/catalog.ts";
+import { callThrough } from "../client.ts";
+import { full, type World } from "../world.ts";
+
+/** An answer over REST: what a person with curl sees. */
+export interface Seen {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The body as JSON; {} where there is none. */
+  readonly body: JsonObject;
+}
+
+/** One HTTP request, its path and body as written. */
+export const http = async (
+  base: string,
+  verb: string,
+  path: string,
+  { token, body, headers = {} }: { readonly token?: string | undefined; readonly body?: string; readonly headers?: Record<string, string> } = {},
+): Promise<Seen> => {
+  const response = await fetch(`${base}${path}`, {
+    method: verb,
+    headers: {
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body }),
+  });
+  const text = await response.text();
+  const parsed = (text.startsWith("{") ? JSON.parse(text) : {}) as Json;
+  return { status: response.status, headers: response.headers, text, body: isObject(parsed) ? parsed : {} };
+};
+
+/** A reply as every client of the contract would read it, whichever door it came through. */
+const read = (name: string, reply: JsonObject): JsonObject => {
+  const method = methodByName(full(name));
+  if (!method) throw new Error(`no operation ${name}`);
+  const { descriptor } = method.output;
+  const { nextPageToken, ...rest } = toJson(descriptor, fromJson(descriptor, reply, { registry }), { registry }) as JsonObject;
+  // A cursor is sealed anew for every answer; only that there is one can be the same.
+  return { ...rest, ...(nextPageToken === undefined ? {} : { nextPageToken: "" }) };
+};
+
+/** Details without the request's own id. */
+const told = (details: readonly Json[]): Json[] =>
+  details.filter((detail) => isObject(detail) && !String(detail["@type"]).endsWith("RequestInfo"));
+
+/** Asks over REST (verb, path, body as written) and over gRPC (the same message); the REST answer comes back. */
+export const ask = async (
+  world: World,
+  token: string | undefined,
+  rest: readonly [verb: string, path: string, body?: JsonObject],
+  rpc: readonly [name: string, request: JsonObject],
+): Promise<Seen> => {
+  const [verb, path, body] = rest;
+  const [name, request] = rpc;
+  const seen = await http(world.url, verb, path, { token, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+  const answer = await callThrough("grpc", world.url, full(name), request, { token });
+  if (seen.status < 300) {
+    assert.equal(answer.code, 0, `${path}: gRPC refuses what REST answers: ${answer.message}`);
+    assert.deepEqual(read(name, answer.reply), read(name, seen.body), path);
+  } else {
+    const { code, message, details } = seen.body;
+    assert.deepEqual(
+      { code: answer.code, message: answer.message, details: told(answer.details) },
+      { code, message, details: told(Array.isArray(details) ? details : []) },
+      path,
+    );
+  }
+  return seen;
+};
+
+/** The list at `key` of a body. */
+export const items = (body: JsonObject, key: string): JsonObject[] => {
+  const list = body[key];
+  return Array.isArray(list) ? list.filter(isObject) : [];
+};
+
+/** The texts at `field` of the list at `key`. */
+export const column = (body: JsonObject, key: string, field: string): string[] => items(body, key).map((each) => String(each[field]));

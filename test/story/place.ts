@@ -1,0 +1,70 @@
+// A world whose database other programs share: the environment of the command line beside its server, and the ways
+// that the requirement's main job and its access story begin with.
+
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { JsonObject } from "#base/json.ts";
+import { freshDatabase } from "../database.ts";
+import { openWorld, type World } from "../world.ts";
+import { column, http } from "./doors.ts";
+
+export interface Place {
+  readonly world: World;
+  /** What a command of gantry needs to work beside the server. */
+  readonly environment: Readonly<Record<string, string>>;
+  close(): Promise<void>;
+}
+
+/** Starts a server whose database the command line can reach too. */
+export const openPlace = async (settings: Readonly<Record<string, string>> = {}): Promise<Place> => {
+  const database = await freshDatabase();
+  const folder = await mkdtemp(join(tmpdir(), "gantry-place-"));
+  const key = join(folder, "secret.key");
+  await writeFile(key, randomBytes(32).toString("base64"), { mode: 0o600 });
+  const shared = { DATABASE_URL: database.url, GANTRY_SECRET_KEY_FILE: key, ...settings };
+  const world = await openWorld(shared);
+  return {
+    world,
+    environment: { ...shared, GANTRY_PUBLIC_URL: world.url, GANTRY_LISTEN: new URL(world.url).host, GANTRY_DATA: folder },
+    async close() {
+      await world.close();
+      await database.drop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+};
+
+/** The uid of the built-in role of this name, found as the requirement finds it: by listing roles. */
+export const findRole = async (world: World, name: string): Promise<string> => {
+  const { body } = await http(world.url, "GET", "/iam/v2/roles?page_size=200", { token: await world.token() });
+  const at = column(body, "roles", "name").indexOf(name);
+  return column(body, "roles", "uid")[at] ?? "";
+};
+
+/** An identity in `group` that tokens of this issuer and subject may act as. */
+export const createIdentity = async (world: World, group: string, name: string, claimMatch: JsonObject): Promise<string> => {
+  const { uid } = await world.ok("iam.IdentitiesService/CreateIdentity", { parent: group, identity: { name, claimMatch } });
+  return String(uid);
+};
+
+/** Binds an identity to a built-in role in `group`; gives the binding's uid. */
+export const bind = async (world: World, group: string, identityUid: string, role: string): Promise<string> => {
+  const roleUid = await findRole(world, role);
+  const { uid } = await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: group, roleBinding: { identityUid, roleUid } });
+  return String(uid);
+};
+
+/** Everything that the database holds, as counts and a digest of the rows: equal only where nothing was written. */
+export const contents = async ({ server }: World, tables?: readonly string[]): Promise<Record<string, string>> => {
+  const { read } = server.open.house.store;
+  const names = tables ?? (await read.query("select tablename from pg_tables where schemaname = current_schema() order by 1")).map(([name]) => name ?? "");
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const [row] = await read.query(`select count(*), md5(coalesce(string_agg(t::text, e'\\n' order by t::text), '')) from ${name} as t`);
+      return [name, row?.join(" ") ?? ""] as const;
+    }),
+  );
+  return Object.fromEntries(found);
+};

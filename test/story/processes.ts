@@ -1,0 +1,131 @@
+// Programs beside the test: the command `gantry` as a person runs it, and the issuer. Each ends with the test.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { join } from "node:path";
+
+const root = join(import.meta.dirname, "..", "..");
+
+/** The command's file. */
+export const gantryFile = join(root, "bin", "gantry.js");
+
+export interface Done {
+  readonly code: number | null;
+  readonly signal: string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Program {
+  readonly child: ChildProcess;
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  /** The first match in what it has written to either output; waits for it. Rejects when the program ends before. */
+  says(pattern: RegExp): Promise<RegExpExecArray>;
+  readonly ended: Promise<Done>;
+  signal(name: NodeJS.Signals): void;
+}
+
+type Environment = Readonly<Record<string, string>>;
+
+export interface Start {
+  readonly env?: Environment;
+  readonly cwd?: string;
+  /** In a process group of its own, as a terminal starts a program. */
+  readonly group?: boolean;
+  /** Another Node than the test's. */
+  readonly node?: string;
+}
+
+/** What a child gets of our environment: nothing that would configure a server. */
+const plain = (): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) =>
+      value === undefined || /^(?:GANTRY_|DATABASE_URL$|NODE_)/.test(name) ? [] : [[name, value]],
+    ),
+  );
+
+/** Starts a program of Node. */
+export const start = (file: string, args: readonly string[], { env = {}, cwd = root, group = false, node }: Start = {}): Program => {
+  const child = spawn(node ?? process.execPath, [file, ...args], {
+    cwd,
+    env: { ...plain(), ...env },
+    stdio: ["pipe", "pipe", "pipe"],
+    detached: group,
+  });
+  let [out, err] = ["", ""];
+  const waiting = new Set<() => void>();
+  const look = (): void => {
+    for (const wake of [...waiting]) wake();
+  };
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    out += text;
+    look();
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    err += text;
+    look();
+  });
+  const ended = new Promise<Done>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code, signal) => resolve({ code, signal, stdout: out, stderr: err }));
+  });
+  ended.then(look, look);
+  let over = false;
+  ended.finally(() => {
+    over = true;
+  }).catch(() => {});
+  return {
+    child,
+    stdout: () => out,
+    stderr: () => err,
+    ended,
+    says: (pattern) =>
+      new Promise((resolve, reject) => {
+        const wake = (): void => {
+          const found = pattern.exec(out) ?? pattern.exec(err);
+          if (!found && !over) return;
+          waiting.delete(wake);
+          if (found) resolve(found);
+          else reject(new Error(`it ended without saying ${pattern}:\n${out}${err}`));
+        };
+        waiting.add(wake);
+        wake();
+        ended.finally(wake).catch(reject);
+      }),
+    signal: (name) => {
+      if (child.pid === undefined) return;
+      process.kill(group ? -child.pid : child.pid, name);
+    },
+  };
+};
+
+/** Runs a command of gantry to its end. */
+export const gantry = (args: readonly string[], options: Start = {}): Promise<Done> => {
+  const program = start(gantryFile, args, options);
+  program.child.stdin?.end();
+  return program.ended;
+};
+
+export interface Issuer {
+  readonly url: string;
+  /** A token as a job of this issuer gets it. A claim that is null is left out. */
+  token(claims: Readonly<Record<string, unknown>>): Promise<string>;
+  /** Paths that others asked for, in order. */
+  asked(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/** Starts the issuer in a process of its own. */
+export const startIssuer = async (): Promise<Issuer> => {
+  const program = start(join(import.meta.dirname, "issuer.ts"), []);
+  const [url] = await program.says(/^http:\S+/m);
+  return {
+    url,
+    token: async (claims) => (await fetch(`${url}/token`, { method: "POST", body: JSON.stringify(claims) })).text(),
+    asked: async () => (await fetch(`${url}/asked`)).json() as Promise<string[]>,
+    async close() {
+      program.child.stdin?.end();
+      await program.ended;
+    },
+  };
+};

@@ -1,0 +1,62 @@
+// `npm run check`: everything that can be said about the project without running the server.
+//
+//   npm run check                 all steps, in order; ends with status 1 when one has failed
+//   npm run check -- types lint   these steps alone
+//
+// Each step is a command that one can run by itself; it is printed first.
+
+import { spawnSync } from "node:child_process";
+import { delimiter, dirname, join } from "node:path";
+import { goldenTests } from "./golden.ts";
+
+interface Step {
+  readonly command: readonly string[];
+  /** What to do when it fails, where its own words do not say. */
+  readonly hint?: string;
+}
+
+const steps: Readonly<Record<string, Step>> = {
+  gen: { command: ["node", "tools/current.ts"] },
+  types: { command: ["tsc", "--noEmit", "-p", "."] },
+  lint: { command: ["biome", "lint", "--error-on-warnings", "--max-diagnostics=200", "."], hint: "npx biome lint --write . mends what is safe to mend" },
+  proto: { command: ["buf", "lint"] },
+  "proto-format": { command: ["buf", "format", "-d", "--exit-code", "contract/proto"], hint: "npx buf format -w contract/proto writes it as it must be" },
+  "proto-breaking": { command: ["node", "tools/breaking.ts"] },
+  unused: { command: ["knip", "--no-progress"], hint: "an export that only its own file uses needs no export" },
+  rooms: { command: ["node", "--test", "test/rooms.test.ts", "test/tidy.test.ts"] },
+  // Without a file the runner would take every test there is.
+  ...(goldenTests.length > 0 ? { golden: { command: ["node", "test/run.ts", ...goldenTests], hint: "if the change is meant: npm run golden" } } : {}),
+};
+
+// This very Node for everything that is started, and the project's own programs before any other of the machine.
+const environment = {
+  ...process.env,
+  PATH: [dirname(process.execPath), join("node_modules", ".bin"), process.env.PATH].join(delimiter),
+};
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.find((name) => !(name in steps));
+if (unknown !== undefined) {
+  console.error(`There is no step ${unknown}; there are: ${Object.keys(steps).join(", ")}`);
+  process.exit(1);
+}
+
+const failed: string[] = [];
+for (const [name, { command, hint }] of Object.entries(steps)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  const [program = "", ...args] = command;
+  console.log(`▸ ${name}: ${command.join(" ")}`);
+  const started = performance.now();
+  const { status, error } = spawnSync(program, args, { stdio: "inherit", env: environment });
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  if (status === 0) console.log(`  ${name} is in order (${seconds} s)\n`);
+  else {
+    failed.push(name);
+    console.log(`  ${name} has failed (${seconds} s)${error ? `: ${error.message}` : ""}${hint ? `; ${hint}` : ""}\n`);
+  }
+}
+
+if (failed.length > 0) {
+  console.log(`Failed: ${failed.join(", ")}.  Again, these alone:  npm run check -- ${failed.join(" ")}`);
+  process.exitCode = 1;
+} else console.log("All is in order.");
