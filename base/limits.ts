@@ -32,6 +32,8 @@ export const limits = {
   callDeadlineMs: 30_000,
   /** How long in-flight calls may finish after a stop was asked for. */
   drainMs: 10_000,
+  /** A second signal so soon after the first is the same one, come by another way. */
+  signalEchoMs: 500,
 
   /** PostgreSQL: one statement; one idle transaction. A list that needs longer lacks an index. */
   statementTimeoutMs: 15_000,
@@ -43,6 +45,9 @@ export const limits = {
 
   /** Our access tokens. requirement: "up to an hour". */
   accessTokenLifetimeMs: 60 * 60 * 1000,
+  /** How long a key signs before the next one takes over; how often a server looks for what is due. */
+  signingKeyLifetimeMs: 90 * 24 * 60 * 60 * 1000,
+  upkeepMs: 60 * 60 * 1000,
   /** Longest token text that is looked at. */
   tokenBytesMax: 16 * 1024,
   /** Verified tokens held in memory. */

@@ -21,6 +21,9 @@ export const parentOf = (uid: string): string => (isRoot(uid) ? EVERYWHERE : uid
 /** The first segment: the organization, or the human's own uid. */
 export const rootOf = (uid: string): string => uid.slice(0, rootLength);
 
+/** How many levels a uid lies below its root. */
+export const depthOf = (uid: string): number => (uid.length - rootLength) / segmentLength;
+
 /** The uid itself and everything above it, nearest first, without EVERYWHERE. */
 export const ancestry = (uid: string): string[] => {
   const line: string[] = [];

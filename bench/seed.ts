@@ -62,6 +62,33 @@ export const fillTags = async (client: pg.Client, repo: string, count: number): 
   );
 };
 
+export const fillGroups = async (client: pg.Client, parent: string, count: number): Promise<void> => {
+  await client.query(
+    `insert into groups (uid, name, create_time, update_time)
+     select $1::text || '/' || ${segment("group")}, 'team ' || n, ${made}, ${made} from generate_series(1, $2::int) as n`,
+    [parent, count],
+  );
+};
+
+export const fillIdentities = async (client: pg.Client, parent: string, count: number): Promise<void> => {
+  await client.query(
+    `insert into identities (uid, name, relationship_type, claim_match, issuer, subject, create_time, update_time)
+     select $1::text || '/' || ${segment("identity")}, 'workload ' || n, 'RELATIONSHIP_TYPE_CLAIM_MATCH',
+       jsonb_build_object('issuer', 'https://issuer.example.com', 'subject', 'workload-' || n), 'https://issuer.example.com', 'workload-' || n, ${made}, ${made}
+     from generate_series(1, $2::int) as n`,
+    [parent, count],
+  );
+};
+
+/** A binding at the organization for each of its own identities, and for some of them another below. */
+export const fillBindings = async (client: pg.Client, organization: string, role: string, count: number): Promise<void> => {
+  await client.query(
+    `insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time)
+     select $1::text || '/' || ${segment("binding")}, $1::text || '/' || ${segment("identity")}, $2, ${made}, ${made} from generate_series(1, $3::int) as n`,
+    [organization, role, count],
+  );
+};
+
 /** Planner's figures, visibility map and a quiet disk. */
 export const settleRows = async (client: pg.Client, ...tables: string[]): Promise<void> => {
   for (const table of tables) await client.query(`vacuum (analyze, freeze) ${table}`);

@@ -1,9 +1,10 @@
-// Runs the rest of the command line on Node 24: this process's own Node if it is new enough, otherwise the one that
-// npm installed as an optional dependency. Plain JavaScript for Node 20, since that is what may start it.
+// Runs the rest of the command line on Node 24: in this process if its own Node is new enough, otherwise on the one
+// that npm installed as an optional dependency. Plain JavaScript for Node 20, since that is what may start it.
 
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 
 const wanted = 24;
 const packages = {
@@ -27,7 +28,7 @@ export const findNode = () => {
   }
 };
 
-/** Runs Node 24 with these arguments, passes signals on, and ends as it ends. */
+/** Runs a program on Node 24. One in a process of its own is passed the signals, and this one ends as it ends. */
 export const runNode = (args) => {
   let node;
   try {
@@ -35,6 +36,12 @@ export const runNode = (args) => {
   } catch (error) {
     process.stderr.write(`gantry: ${error.message}\n`);
     process.exit(1);
+  }
+  const [program = "", ...rest] = args;
+  if (node === process.execPath && program !== "" && !program.startsWith("-")) {
+    // No second process: what stops or kills this one means the program.
+    process.argv = [node, resolve(program), ...rest];
+    return import(pathToFileURL(resolve(program)).href);
   }
   const child = spawn(node, args, { stdio: "inherit" });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));

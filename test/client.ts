@@ -1,7 +1,8 @@
 // Calls any operation of the contract through either door, from its facts alone: REST with fetch, gRPC with
 // @grpc/grpc-js (somebody else's client). Both give the same kind of answer, so that tests can compare them.
 
-import { create, fromBinary, fromJson, toBinary, toJson } from "@bufbuild/protobuf";
+import { create, fromBinary, fromJson, type Message, toBinary, toJson } from "@bufbuild/protobuf";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import * as grpc from "@grpc/grpc-js";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { messageByName, methodByName, registry } from "#contract/catalog.ts";
@@ -123,12 +124,24 @@ export const disconnect = (url: string): void => {
 const textsOf = (metadata: grpc.Metadata): Record<string, string> =>
   Object.fromEntries(Object.entries(metadata.getMap()).map(([key, value]) => [key, String(value)]));
 
+/** The request as a message. A mask's paths go as they are: proto JSON would take camelCase alone. */
+const messageOf = (method: MethodFact, request: JsonObject): Message => {
+  const masks = method.input.fields.filter(({ kind, json }) => kind === "mask" && request[json] !== undefined);
+  const rest = Object.fromEntries(Object.entries(request).filter(([key]) => !masks.some(({ json }) => json === key)));
+  const message = fromJson(method.input.descriptor, rest, { registry });
+  for (const { json, local } of masks) {
+    const paths = String(request[json]).split(",").filter((path) => path !== "");
+    Reflect.set(message, local[0], create(FieldMaskSchema, { paths }));
+  }
+  return message;
+};
+
 const overGrpc = (url: string, method: MethodFact, request: JsonObject, { token, headers = {}, validateOnly }: CallOptions): Promise<Answer> => {
   const metadata = new grpc.Metadata();
   if (token !== undefined) metadata.set("authorization", `Bearer ${token}`);
   if (validateOnly) metadata.set("validate-only", "true");
   for (const [key, value] of Object.entries(headers)) metadata.set(key, value);
-  const message = fromJson(method.input.descriptor, request, { registry });
+  const message = messageOf(method, request);
   return new Promise((resolve) => {
     let initial: Record<string, string> = {};
     const call = clientOf(url).makeUnaryRequest(

@@ -44,8 +44,9 @@ const textOf = (field: FieldFact, variant: number): string => {
   }
   const base = field.example || "sample";
   const number = String(variant);
-  // A document (JWKS) stays as it is; a digest or an account number changes its last digits.
-  const wanted = variant === 0 || base.startsWith("{") ? [base] : [`${base}-${number}`, `${base.slice(0, -number.length)}${number}`, base];
+  // A digest or an account number changes its last digits; a document (JWKS) only its blanks.
+  const document = base.startsWith("{") ? `${base}${" ".repeat(variant % 16)}` : undefined;
+  const wanted = variant === 0 ? [base] : [document ?? `${base}-${number}`, `${base.slice(0, -number.length)}${number}`, base];
   const found = wanted.find((text) => fits(field, text));
   if (found === undefined) throw new Error(`${field.name} has the pattern ${field.pattern} and no example that fits it`);
   return found;

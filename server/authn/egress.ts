@@ -7,6 +7,7 @@
 //   range   = IPv4 / IPv4 "/" bits / IPv6 / IPv6 "/" bits / "[" IPv6 [ "/" bits ] "]"
 //                                                    ; IPv6 with a port needs the brackets
 
+import { Fault } from "#base/fault.ts";
 import ipaddr from "ipaddr.js";
 
 export const purposes = ["issuer", "sink", "feed"] as const;
@@ -42,15 +43,16 @@ const networkOf = (range: string): { network: Address; bits: number } | undefine
   return length <= bitsMax ? { network, bits: length } : undefined;
 };
 
-/** Reads GANTRY_EGRESS_ALLOW. Throws an Error of one line that names the entry that cannot be read. */
+/** Reads GANTRY_EGRESS_ALLOW. Throws a Fault of one line that names the entry that cannot be read. */
 export const readEgress = (allow: string): Egress =>
   allow
     .split(",")
     .map((entry) => entry.trim())
     .filter((entry) => entry !== "")
     .map((entry) => {
-      const wrong = (why: string): Error =>
-        new Error(
+      const wrong = (why: string): Fault =>
+        new Fault(
+          "FAILED_PRECONDITION",
           `GANTRY_EGRESS_ALLOW: ${JSON.stringify(entry)} ${why}; write for example 10.0.0.0/8, issuer=127.0.0.1/32:9000 or sink=[fd00::/8]:443`,
         );
       const [matched, purpose, bracketed, v4, v6, port] = entryForm.exec(entry) ?? [];

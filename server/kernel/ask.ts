@@ -1,10 +1,12 @@
 // What a call asks for: its place, and its request free of what only the server may say. Pure.
 
-import { invalid } from "#base/fault.ts";
-import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { invalid, type Violation } from "#base/fault.ts";
+import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
 import { isUid } from "#base/uid.ts";
 import { checkMessage, checkRequest, resourceField, withoutOutputOnly } from "./behaviour.ts";
 import type { Call } from "./call.ts";
+import { readMask, touched } from "./mask.ts";
+import { pagingViolations } from "./paging.ts";
 
 /**
  * The uid at which the capabilities are needed, read from the request and never from a row, so that the decision can
@@ -15,41 +17,46 @@ export const placeOf = ({ method, request }: Call): string | undefined => {
   if (!method.scope) return undefined;
   let held: Json | undefined = request;
   for (const key of method.scope) held = isObject(held) ? held[key] : undefined;
-  const field = method.scope.at(-1) ?? "uid";
+  const [first = "", ...inner] = method.scope;
+  // Beside a body fields have their proto names (behaviour.ts).
+  const field = inner.at(-1) ?? (method.http[0]?.body === "*" ? first : (method.input.byName.get(first)?.name ?? first));
   if (typeof held !== "string" || held === "") throw invalid([{ field, description: `${field} is required` }]);
   if (!isUid(held)) throw invalid([{ field, description: `${field} must be a uid: 40 hex characters, then "/" and 16 more for each level` }]);
   return held;
 };
 
 /**
- * The request as the verbs see it. Throws INVALID_ARGUMENT with every violation: what the door could not read, field
- * behaviour, patterns. An update's resource is checked by its own verb, which knows the mask.
+ * The request as the verbs see it. Throws INVALID_ARGUMENT with every violation: what the door could not read, the
+ * mask, field behaviour, patterns, paging. An update is looked at as far as its mask goes; its verb looks once more at
+ * what comes of it.
  */
 export const behave = (call: Call): JsonObject => {
   const { method, request } = call;
   const violations = [...call.problems];
-  const resource = resourceField(method);
   const known = new Set(violations.map(({ field }) => field));
-  const add = (found: readonly { field: string; description: string }[]): void => {
-    for (const violation of found) if (!known.has(violation.field)) violations.push(violation);
+  const add = (found: readonly Violation[]): void => {
+    violations.push(...found.filter(({ field }) => !known.has(field)));
+    for (const { field } of found) known.add(field);
   };
+  const resource = resourceField(method);
+  let cleaned: JsonObject | undefined;
   if (resource?.message) {
-    const value = request[resource.json];
-    const body = isObject(value) ? value : {};
+    cleaned = withoutOutputOnly(resource.message, part(request, resource.json));
     // The place of an update is in the resource and is kept; everything else that only the server sets is dropped.
-    const uid = method.scope?.[0] === resource.json ? body[method.scope.at(-1) ?? ""] : undefined;
-    const cleaned = withoutOutputOnly(resource.message, body);
-    if (uid !== undefined) cleaned[method.scope?.at(-1) ?? ""] = uid;
-    if (!method.input.byName.has("update_mask")) {
-      const found: { field: string; description: string }[] = [];
-      checkMessage(resource.message, cleaned, "", "json", found);
-      add(found);
-    }
-    add(checkRequest(method, request));
-    if (violations.length > 0) throw invalid(violations);
-    return { ...request, [resource.json]: cleaned };
+    const key = method.scope?.[0] === resource.json ? method.scope.at(-1) : undefined;
+    const uid = key === undefined ? undefined : part(request, resource.json)[key];
+    if (key !== undefined && uid !== undefined) cleaned[key] = uid;
+    const found: Violation[] = [];
+    if (method.input.byName.has("update_mask")) {
+      const { mask, violations: wrong } = readMask(resource.message, text(request, "updateMask"), call.bodyPaths, cleaned);
+      found.push(...wrong);
+      // A nested path says nothing of the rest of its message: the verb looks at that, merged with what is there.
+      checkMessage(resource.message, cleaned, "", "json", found, touched({ ...mask, paths: mask.paths.filter(({ length }) => length === 1) }));
+    } else checkMessage(resource.message, cleaned, "", "json", found);
+    add(found);
   }
   add(checkRequest(method, request));
+  add(pagingViolations(method, request));
   if (violations.length > 0) throw invalid(violations);
-  return request;
+  return cleaned && resource ? { ...request, [resource.json]: cleaned } : request;
 };

@@ -38,7 +38,10 @@ const textViolation = (field: FieldFact, value: string, name: string): string | 
   return undefined;
 };
 
-const checkOne = (field: FieldFact, value: Json, at: string, out: Violation[]): void => {
+/** How a violation names fields: by their JSON names in a resource, by their proto names beside it. */
+export type Naming = "json" | "name";
+
+const checkOne = (field: FieldFact, value: Json, at: string, naming: Naming, out: Violation[]): void => {
   if (typeof value === "string" && (field.kind === "string" || field.kind === "bytes")) {
     const description = value === "" ? undefined : textViolation(field, value, shortName(at));
     if (description) out.push({ field: at, description });
@@ -46,10 +49,10 @@ const checkOne = (field: FieldFact, value: Json, at: string, out: Violation[]): 
     if (value < field.minimum || (field.maximum !== 0 && value > field.maximum)) {
       out.push({ field: at, description: `${shortName(at)} must be between ${field.minimum} and ${field.maximum}` });
     }
-  } else if (isObject(value) && field.message) checkMessage(field.message, value, at, "json", out);
+  } else if (isObject(value) && field.message) checkMessage(field.message, value, at, naming, out);
 };
 
-const checkField = (field: FieldFact, value: Json | undefined, at: string, out: Violation[]): void => {
+const checkField = (field: FieldFact, value: Json | undefined, at: string, naming: Naming, out: Violation[]): void => {
   const name = shortName(at);
   // A boolean's false is a value, though gRPC cannot tell it from absence. A place inside a batch's entry may be left
   // out: the batch's own stands for it (AIP-233).
@@ -61,7 +64,7 @@ const checkField = (field: FieldFact, value: Json | undefined, at: string, out: 
   }
   if (value === undefined || value === null) return;
   if (field.shape === "one") {
-    checkOne(field, value, at, out);
+    checkOne(field, value, at, naming, out);
     return;
   }
   const entries: readonly (readonly [string, Json])[] = Array.isArray(value)
@@ -70,7 +73,7 @@ const checkField = (field: FieldFact, value: Json | undefined, at: string, out: 
   const most = field.maxLength > 0 ? field.maxLength : entriesMax;
   if (entries.length > most) out.push({ field: at, description: `${name} must have at most ${most} entries` });
   if (entries.length < field.minItems && entries.length > 0) out.push({ field: at, description: `${name} must have at least ${field.minItems} entries` });
-  for (const [key, entry] of entries) checkOne(field, entry, `${at}[${key}]`, out);
+  for (const [key, entry] of entries) checkOne(field, entry, `${at}[${key}]`, naming, out);
 };
 
 /** Entries of a list or map for which the contract says no number. */
@@ -84,14 +87,14 @@ export const checkMessage = (
   message: MessageFact,
   value: JsonObject,
   prefix: string,
-  naming: "json" | "name",
+  naming: Naming,
   out: Violation[],
   only?: ReadonlySet<string>,
 ): void => {
   for (const field of message.fields) {
     if (field.outputOnly || (only && !only.has(field.json))) continue;
     const name = field[naming];
-    checkField(field, value[field.json], prefix ? `${prefix}.${name}` : name, out);
+    checkField(field, value[field.json], prefix ? `${prefix}.${name}` : name, naming, out);
   }
 };
 
@@ -121,7 +124,7 @@ export const checkRequest = (method: MethodFact, request: JsonObject): Violation
   const naming = method.http[0]?.body === "*" ? "json" : "name";
   for (const field of method.input.fields) {
     if (field === resource) continue;
-    checkField(field, request[field.json], field[naming], out);
+    checkField(field, request[field.json], field[naming], naming, out);
   }
   return out;
 };

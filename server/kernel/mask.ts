@@ -69,6 +69,19 @@ const clearRivals = (message: MessageFact, value: JsonObject, chosen: FieldFact)
   for (const field of message.fields) if (field !== chosen && field.oneof === chosen.oneof) delete value[field.json];
 };
 
+/** A replaced message keeps what only the server says in it (AIP-203): the caller could not have sent it. */
+const withOutputs = (message: MessageFact, held: Json | undefined, given: Json): Json => {
+  if (!isObject(held) || !isObject(given)) return given;
+  const out: JsonObject = { ...given };
+  for (const field of message.fields) {
+    const [before, after] = [held[field.json], given[field.json]];
+    if (before === undefined) continue;
+    if (field.outputOnly) out[field.json] = before;
+    else if (after !== undefined && field.message && field.shape === "one") out[field.json] = withOutputs(field.message, before, after);
+  }
+  return out;
+};
+
 const set = (message: MessageFact, target: JsonObject, path: MaskPath, source: JsonObject): void => {
   const [name, ...rest] = path;
   const field = name === undefined ? undefined : message.byName.get(name);
@@ -83,7 +96,7 @@ const set = (message: MessageFact, target: JsonObject, path: MaskPath, source: J
   } else if (given === undefined) delete target[field.json];
   else {
     clearRivals(message, target, field);
-    target[field.json] = given;
+    target[field.json] = field.message && field.shape === "one" ? withOutputs(field.message, target[field.json], given) : given;
   }
 };
 

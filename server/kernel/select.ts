@@ -3,7 +3,7 @@
 
 import type { FieldFact, MethodFact } from "#contract/facts.ts";
 import { type Json, type JsonObject, part, text, texts } from "#base/json.ts";
-import { ancestry, EVERYWHERE } from "#base/uid.ts";
+import { ancestry, depthOf, EVERYWHERE } from "#base/uid.ts";
 import { type Branch, type Condition, wholeTable } from "#store";
 import type { Resource } from "./resource.ts";
 
@@ -43,8 +43,10 @@ export const scopeOf = (resource: Resource, reach: readonly string[], alsoVisibl
   const childrenOf = text(uidp, "childrenOf");
   if (childrenOf) {
     branches = meet(branches, below(childrenOf));
-    // Where all below are children the range says it already; the parent's index still knows the order by name.
-    if (!isFlat(resource) || byName) conditions.push({ column: "parent", comparison: "equal", value: childrenOf });
+    // Where everything below a parent is its child the range says it already, and the depth keeps out what lies below
+    // anything else that was given as one (a repo's group); the parent's index still knows the order by name.
+    const flat = isFlat(resource) && !byName;
+    conditions.push(flat ? { column: "depth", comparison: "equal", value: depthOf(childrenOf) + 1 } : { column: "parent", comparison: "equal", value: childrenOf });
   }
   const ancestorsOf = text(uidp, "ancestorsOf");
   if (ancestorsOf) {

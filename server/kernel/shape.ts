@@ -5,7 +5,7 @@
 // unspecified enums, empty lists and maps are left out.
 
 import type { FieldFact, MessageFact } from "#contract/facts.ts";
-import { type Json, type JsonObject } from "#base/json.ts";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import type { Param, Row, Table } from "#store";
 
 export interface Shape {
@@ -27,10 +27,35 @@ export const timestampOf = (text: string): string => {
 
 const parse = (text: string): Json => JSON.parse(text) as Json;
 
+const byBytes = ([one]: [string, Json], [other]: [string, Json]): number => (one < other ? -1 : 1);
+
+/** The field's value with every key in its one order. */
+const arrangedValue = (field: FieldFact, value: Json): Json => {
+  const inner = field.message;
+  const each = (entry: Json): Json => (inner && isObject(entry) ? arranged(inner, entry) : entry);
+  if (field.shape === "list") return Array.isArray(value) && inner ? value.map(each) : value;
+  if (field.shape === "one" || !isObject(value)) return each(value);
+  return Object.fromEntries(Object.entries(value).sort(byBytes).map(([key, entry]) => [key, each(entry)]));
+};
+
+/**
+ * The same message with its keys in the contract's order, a map's in the order of their bytes. A row (jsonb has an
+ * order of its own), a caller's body and what a resource filled in can then be compared as texts, and the ETag of an
+ * update is that of the next read.
+ */
+export const arranged = (message: MessageFact, value: JsonObject): JsonObject => {
+  const out: JsonObject = {};
+  for (const field of message.fields) {
+    const held = value[field.json];
+    if (held !== undefined) out[field.json] = arrangedValue(field, held);
+  }
+  return out;
+};
+
 /** A column's text as the field's value; undefined where it is left out. */
 const reader = (field: FieldFact): ((text: string) => Json | undefined) => {
   if (field.shape !== "one" || field.kind === "message") {
-    return (text) => (text === "[]" || (text === "{}" && field.shape === "map") ? undefined : parse(text));
+    return (text) => (text === "[]" || (text === "{}" && field.shape === "map") ? undefined : arrangedValue(field, parse(text)));
   }
   switch (field.kind) {
     case "bool": return (text) => text === "t";

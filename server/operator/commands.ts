@@ -3,6 +3,7 @@
 import { operatorUid } from "#authz";
 import { Fault } from "#base/fault.ts";
 import { isObject, type JsonObject, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { isUid } from "#base/uid.ts";
 import { importRegistry } from "#feeds";
@@ -34,16 +35,26 @@ const option = ({ values }: Run, name: string): string | undefined => {
   return typeof value === "string" && value !== "" ? value : undefined;
 };
 
-/** Resolves when the process is asked to stop. A second signal ends it at once. */
+/**
+ * Resolves when the process is asked to stop. A second signal ends it at once, but not the echo of the first: Ctrl-C
+ * reaches every process of the terminal, and npm and bin/node.js hand it on once more.
+ */
 const stopSignal = (): Promise<string> =>
   new Promise((resolve) => {
-    for (const signal of ["SIGINT", "SIGTERM"] as const) {
-      process.once(signal, () => {
-        process.once(signal, () => process.exit(1));
+    let askedMs: number | undefined;
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+      process.on(signal, () => {
+        if (askedMs !== undefined && performance.now() - askedMs > limits.signalEchoMs) process.exit(1);
+        askedMs ??= performance.now();
         resolve(signal);
       });
     }
   });
+
+/** For commands that take options only. */
+const noArguments = ({ positionals }: Run, name: string): void => {
+  if (positionals.length > 0) throw new Fault("INVALID_ARGUMENT", `${name} takes no arguments besides its options; gantry help ${name} shows them`);
+};
 
 const serve: Command = {
   summary: "run the server",
@@ -62,14 +73,18 @@ const serve: Command = {
   Example:  GANTRY_LISTEN=0.0.0.0:8080 GANTRY_PUBLIC_URL=https://gantry.example.com gantry serve
 `,
   options: {},
-  async run({ environment, log, err }) {
+  async run(run) {
+    noArguments(run, "serve");
+    const { environment, log, err } = run;
     const settings = readSettings(environment);
+    // Asked during the start, it stops right after it.
+    const asked = stopSignal();
     const server = await startServer(settings, { log, progress: (line) => err.write(`${line}\n`) });
     const lines = [`Gantry serves ${settings.publicUrl}`];
     if (server.firstOrganization) lines.push(`Made a first organization: ${server.firstOrganization}`);
     lines.push("For a token to try it with, in another terminal:  npx gantry token");
     err.write(`${lines.join("\n")}\n`);
-    await stopSignal();
+    await asked;
     err.write("Stopping: finishing what is in flight\n");
     await server.close();
     return 0;
@@ -96,7 +111,7 @@ const token: Command = {
 `,
   options: { identity: { type: "string" }, audience: { type: "string" } },
   async run(run) {
-    if (run.positionals.length > 0) throw new Fault("INVALID_ARGUMENT", "token takes no arguments besides --identity and --audience");
+    noArguments(run, "token");
     const identity = option(run, "identity");
     if (identity !== undefined && !isUid(identity)) throw new Fault("INVALID_ARGUMENT", `--identity must be a uid, not ${JSON.stringify(identity)}`);
     const audience = option(run, "audience");
@@ -121,6 +136,7 @@ const register: Command = {
 `,
   options: { issuer: { type: "string" }, subject: { type: "string" }, email: { type: "string" }, name: { type: "string" } },
   async run(run) {
+    noArguments(run, "register");
     const [issuer, subject] = [option(run, "issuer"), option(run, "subject")];
     if (issuer === undefined || subject === undefined) throw new Fault("INVALID_ARGUMENT", "register needs --issuer and --subject");
     if (!["https:", "http:"].includes(URL.parse(issuer)?.protocol ?? "")) throw new Fault("INVALID_ARGUMENT", `--issuer must be an address, not ${JSON.stringify(issuer)}`);
@@ -184,7 +200,9 @@ const health: Command = {
   Exit status 0 when the server answers that it is ready, 1 otherwise. For container health checks.
 `,
   options: {},
-  async run({ environment, out }) {
+  async run(run) {
+    noArguments(run, "health");
+    const { environment, out } = run;
     const { publicUrl, host, port, tls } = readSettings(environment);
     const open = host === "" || host === "0.0.0.0" || host === "::";
     // Through the listener itself where there is no TLS; a certificate is for the public name.

@@ -3,6 +3,7 @@
 
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { createSecureContext } from "node:tls";
 import { Fault } from "#base/fault.ts";
 
 export interface Settings {
@@ -55,6 +56,22 @@ const readFile = (variable: string, path: string): string => {
   }
 };
 
+/** The pair is tried here, so that a wrong one stops the start before anything else is done. */
+const readPair = (certFile: string, keyFile: string): { cert: string; key: string } => {
+  const pair = { cert: readFile("GANTRY_TLS_CERT", certFile), key: readFile("GANTRY_TLS_KEY", keyFile) };
+  try {
+    createSecureContext({ cert: pair.cert });
+  } catch (error) {
+    throw wrong("GANTRY_TLS_CERT", `holds no certificate in PEM: ${error instanceof Error ? error.message : certFile}`);
+  }
+  try {
+    createSecureContext(pair);
+  } catch (error) {
+    throw wrong("GANTRY_TLS_KEY", `holds no key in PEM of the certificate in GANTRY_TLS_CERT: ${error instanceof Error ? error.message : keyFile}`);
+  }
+  return pair;
+};
+
 const readDomain = (value: string): string => {
   if (!/^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/.test(value)) throw wrong("GANTRY_SERVICE_DOMAIN", `must be a domain name such as example.com, not ${JSON.stringify(value)}`);
   return value;
@@ -92,7 +109,7 @@ export const readSettings = (environment: Environment): Settings => {
     databaseUrl,
     publicUrl: publicUrl ? readUrl("GANTRY_PUBLIC_URL", publicUrl) : addressOf(host, port, cert !== undefined),
     serviceDomain: readDomain(given("GANTRY_SERVICE_DOMAIN") ?? "gantry.local"),
-    tls: cert && key ? { cert: readFile("GANTRY_TLS_CERT", cert), key: readFile("GANTRY_TLS_KEY", key) } : undefined,
+    tls: cert && key ? readPair(cert, key) : undefined,
     egressAllow: given("GANTRY_EGRESS_ALLOW") ?? "",
     secretKeyFile,
     audiences: list(given("GANTRY_AUDIENCES")),

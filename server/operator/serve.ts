@@ -1,12 +1,14 @@
 // `gantry serve`: the whole server, and what a person is told at its start.
 
 import { readFileSync } from "node:fs";
+import { Fault } from "#base/fault.ts";
 import type { Log } from "#base/log.ts";
 import { text } from "#base/json.ts";
 import type { Clock } from "#base/time.ts";
 import { type Doors, openDoors } from "#transport";
 import type { Settings } from "./config.ts";
 import { openHouse, type OpenHouse } from "./house.ts";
+import { startUpkeep } from "./upkeep.ts";
 
 export const version: string = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")).version;
 
@@ -27,6 +29,20 @@ const makeFirstOrganization = async ({ call }: OpenHouse): Promise<string | unde
   if (totalCount !== "0") return undefined;
   const made = await call("chainguard.platform.iam.v2.GroupsService/CreateGroup", { group: { name: "first organization" } }, { idempotencyKey: "first organization" });
   return text(made, "uid");
+};
+
+/** Why the port cannot be had, in one line; anything else as it is. */
+const portFault = ({ host, port }: Settings, thrown: unknown): unknown => {
+  const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "";
+  const reasons: Readonly<Record<string, string>> = {
+    EADDRINUSE: "another program listens there already",
+    EADDRNOTAVAIL: "it is no address of this machine",
+    EACCES: "this user may not listen there",
+    ENOTFOUND: "there is no host of that name",
+    EAI_AGAIN: "the host's name cannot be looked up",
+  };
+  const reason = reasons[code];
+  return reason === undefined ? thrown : new Fault("FAILED_PRECONDITION", `GANTRY_LISTEN: cannot listen on ${host}:${port}: ${reason}`, { cause: thrown });
 };
 
 export const startServer = async (settings: Settings, options: { readonly log: Log; readonly clock?: Clock; readonly progress?: (line: string) => void }): Promise<Server> => {
@@ -50,10 +66,14 @@ export const startServer = async (settings: Settings, options: { readonly log: L
         issuer: { discovery: authn.discovery, keys: authn.keys, exchangeToken: authn.exchangeForm },
         ready: async () => (await store.read.query("select 1")).length === 1,
       },
-    );
+    ).catch((thrown: unknown) => {
+      throw portFault(settings, thrown);
+    });
+    const upkeep = startUpkeep(open.house);
     return {
       open, doors, firstOrganization,
       async close() {
+        upkeep.stop();
         await doors.close();
         await open.close();
       },

@@ -135,7 +135,8 @@ const within = (parameters: Parameters, selection: Selection, branch: Branch | u
   const rest = selection.conditions.map((condition) =>
     condition === parent && walked ? `left(uid, -17) || '' = ${parameters.add(condition.value)}` : compare(parameters, condition),
   );
-  if (branch && isWholeTable(branch)) return rest;
+  // The operator's own binding lies above every root and is no row of any list.
+  if (branch && isWholeTable(branch)) return ["uid >= '0'", ...rest];
   const range = (): string[] => [`uid >= ${low()}`, `uid < ${high()}`, ...rest];
   if (!ordered(selection) && !pins(selection)) return range();
   if (parent && !walked) return range();

@@ -30,7 +30,7 @@ export const mediaOf = (ask: Ask): Media => {
   throw unsupported(`content-type ${JSON.stringify(type)} is not read here; send application/json`, { accept: "application/json" });
 };
 
-export const tooLarge = (max: number): Fault =>
+const tooLarge = (max: number): Fault =>
   new Fault("INVALID_ARGUMENT", `the request body is larger than ${max} bytes`, { httpStatus: 413 });
 
 /** Every request's bytes together are bounded too, or a few connections could fill the memory with halves of bodies. */

@@ -4,7 +4,7 @@
 import type { Answer, Ask } from "./exchange.ts";
 import { header } from "./exchange.ts";
 
-export interface CrossOrigin {
+interface CrossOrigin {
   /** The answer to a preflight of a named origin. */
   readonly preflight: (ask: Ask) => Answer | undefined;
   /** Adds what a named origin's page needs to read the answer. */

@@ -18,7 +18,7 @@ export interface Echo extends Doors {
 }
 
 /** What the echo kernel answers; names of groups choose its moods. */
-export const echo = async (call: Call): Promise<Reply> => {
+const echo = async (call: Call): Promise<Reply> => {
   if (call.problems.length > 0) throw invalid(call.problems);
   if (call.method.output.name === "google.protobuf.Empty") return { message: {} };
   const uid = text(call.request, "uid") || text(part(call.request, "group"), "uid") || text(call.request, "parent");

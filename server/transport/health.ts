@@ -25,8 +25,7 @@ export const health = (doorway: Doorway): ReadonlyMap<string, Procedure> => {
   const look = async (service: string): Promise<Serving> => {
     if (!services.has(service)) return Serving.SERVICE_UNKNOWN;
     if (doorway.draining()) return Serving.NOT_SERVING;
-    // Whoever cannot say whether it is ready is not.
-    return (await doorway.house.ready().catch(() => false)) ? Serving.SERVING : Serving.NOT_SERVING;
+    return (await doorway.house.ready()) ? Serving.SERVING : Serving.NOT_SERVING;
   };
 
   const check: Procedure = {

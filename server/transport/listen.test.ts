@@ -1,16 +1,14 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { Agent, get as http1Get } from "node:http";
 import { connect as connectHttp2, type ClientHttp2Session } from "node:http2";
 import { request as httpsRequest } from "node:https";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { before, test } from "node:test";
+import { connect } from "node:net";
+import { test } from "node:test";
 import { connect as connectTls } from "node:tls";
 import type { Reply } from "#kernel";
 import { dial, type Echo, openEcho, say } from "./echo.fixture.ts";
+import { localhost } from "./localhost.fixture.ts";
 
 const hello = "GET /iam/v2/groups/abc HTTP/1.1\r\nhost: x\r\n\r\n";
 const statuses = (heard: string): string[] => [...heard.matchAll(/HTTP\/1\.1 (\d{3})/g)].map((match) => match[1] ?? "");
@@ -212,18 +210,31 @@ test("a header block that never ends ends the connection", async () => {
   await heard;
 });
 
-test("a peer that breaks the protocol and then the connection does not end the server", async () => {
+test("a peer that is refused and resets the connection does not end the server", async () => {
   await using echo = await openEcho();
-  for (let turn = 0; turn < 40; turn++) {
-    const { socket } = await dial(echo);
-    // DATA on a stream that was never opened; the reset comes while the server says goodbye.
-    socket.write(Buffer.concat([preface, h2frame(0, 0, 5, Buffer.from("x"))]));
-    if (turn % 2) await once(socket, "data");
-    socket.resetAndDestroy();
+  const garbage = Buffer.concat([preface, h2frame(0, 0, 5, Buffer.from("x"))]);
+  for (const bytes of ["CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n", "nonsense\r\n\r\n", garbage]) {
+    for (let turn = 0; turn < 10; turn++) {
+      const { socket } = await dial(echo);
+      socket.write(bytes);
+      await once(socket, "data");
+      socket.write("more");
+      socket.resetAndDestroy();
+    }
   }
-  const session = connectHttp2(echo.url);
-  assert.equal(await status2(session, "/healthz"), 200);
-  session.destroy();
+  assert.deepEqual(statuses(await say(echo, hello.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n"))), ["200"]);
+});
+
+test("a peer that is refused and does not hang up is cut", async () => {
+  await using echo = await openEcho({ bounds: { headersTimeoutMs: 30 } });
+  const socket = connect({ port: echo.port, host: "127.0.0.1", allowHalfOpen: true });
+  socket.write("CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n");
+  socket.resume();
+  await once(socket, "end");
+  const started = performance.now();
+  await echo.close();
+  assert.ok(performance.now() - started < 5000);
+  socket.destroy();
 });
 
 test("one connection has a bounded number of streams", async () => {
@@ -332,18 +343,11 @@ test("a port that is taken is an error, not a crash", async () => {
   await assert.rejects(openEcho({ port: echo.port }), { code: "EADDRINUSE" });
 });
 
-let tls: { cert: Buffer; key: Buffer };
-before(() => {
-  const folder = mkdtempSync(join(tmpdir(), "gantry-tls-"));
-  const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
-  execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1", "-subj", "/CN=localhost", "-keyout", key, "-out", cert], { stdio: "ignore" });
-  tls = { cert: readFileSync(cert), key: readFileSync(key) };
-  rmSync(folder, { recursive: true });
-});
+const tls = localhost;
 
 const overTls = (echo: Echo): Promise<number> =>
   new Promise((resolve, reject) => {
-    httpsRequest({ host: "127.0.0.1", port: echo.port, path: "/healthz", ca: tls.cert, servername: "localhost", agent: false, checkServerIdentity: () => undefined }, (response) => {
+    httpsRequest({ host: "127.0.0.1", port: echo.port, path: "/healthz", ca: tls.cert, servername: "localhost", agent: false }, (response) => {
       response.resume();
       resolve(response.statusCode ?? 0);
     }).on("error", reject).end();
@@ -352,7 +356,7 @@ const overTls = (echo: Echo): Promise<number> =>
 test("TLS speaks HTTP/2 and HTTP/1.1 by ALPN, and HTTP/1.1 without it", async () => {
   await using echo = await openEcho({ tls });
   assert.equal(await overTls(echo), 200);
-  const session = connectHttp2(echo.url, { ca: tls.cert, servername: "localhost", checkServerIdentity: () => undefined });
+  const session = connectHttp2(echo.url, { ca: tls.cert, servername: "localhost" });
   assert.equal(await status2(session, "/healthz"), 200);
   assert.equal(session.alpnProtocol, "h2");
   session.destroy();

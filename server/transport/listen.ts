@@ -10,9 +10,9 @@
 import { createServer as createHttp1Server, type IncomingMessage, type Server as Http1Server, type ServerResponse } from "node:http";
 import { constants, createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
 import { createServer as createListener, type Server, type Socket } from "node:net";
-import type { Duplex } from "node:stream";
 import { createServer as createTlsListener, type TLSSocket } from "node:tls";
 import { Fault } from "#base/fault.ts";
+import { within } from "./deadline.ts";
 import { boundsOf, type Bounds, type Config, type Doorway, type House } from "./door.ts";
 import { askOfHttp1, askOfHttp2, headerListBytes, newRequestId, tellHttp1, tellHttp2 } from "./exchange.ts";
 import { health } from "./health.ts";
@@ -43,7 +43,12 @@ const unreadable = (error: Error & { code?: string }): Fault => {
 };
 
 /** An error for a peer that has no request we could answer: written by hand, and the connection ends. */
-const dismiss = (socket: Duplex, fault: Fault, serviceDomain: string): void => {
+const dismiss = (socket: Socket, fault: Fault, { bounds, config: { serviceDomain } }: Doorway): void => {
+  // node:http has let go of a socket that asked for CONNECT: without a listener a reset would end the process, and
+  // without a limit a peer that never hangs up would stay.
+  socket.on("error", () => {});
+  socket.setTimeout(bounds.headersTimeoutMs, () => socket.destroy());
+  socket.resume();
   const requestId = newRequestId();
   const body = errorBody(fault, { domain: nowhere, serviceDomain, requestId });
   const status = httpStatusOf(fault);
@@ -54,7 +59,7 @@ const dismiss = (socket: Duplex, fault: Fault, serviceDomain: string): void => {
 };
 
 const http1Server = (doorway: Doorway, rest: ReturnType<typeof restDoor>): Http1Server => {
-  const { bounds, config } = doorway;
+  const { bounds } = doorway;
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     const ask = askOfHttp1(request, newRequestId());
     rest(ask, tellHttp1(response, doorway.draining));
@@ -82,9 +87,9 @@ const http1Server = (doorway: Doorway, rest: ReturnType<typeof restDoor>): Http1
     serve(request, response);
   });
   server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => serve(request, response));
-  server.on("connect", (_request: IncomingMessage, socket: Duplex) =>
-    dismiss(socket, new Fault("UNIMPLEMENTED", "CONNECT is not offered here", { httpStatus: 405 }), config.serviceDomain));
-  server.on("clientError", (error: Error & { code?: string }, socket: Duplex & { _httpMessage?: ServerResponse | null }) => {
+  server.on("connect", (_request: IncomingMessage, socket: Socket) =>
+    dismiss(socket, new Fault("UNIMPLEMENTED", "CONNECT is not offered here", { httpStatus: 405 }), doorway));
+  server.on("clientError", (error: Error & { code?: string }, socket: Socket & { _httpMessage?: ServerResponse | null }) => {
     // The answer in flight, as node:http's own handler finds it.
     const inFlight = socket._httpMessage;
     if (error.code === "ECONNRESET" || !socket.writable) socket.destroy();
@@ -94,7 +99,7 @@ const http1Server = (doorway: Doorway, rest: ReturnType<typeof restDoor>): Http1
       inFlight.shouldKeepAlive = false;
       inFlight.once("finish", () => socket.end());
     } else if (inFlight?.headersSent) socket.destroy();
-    else dismiss(socket, unreadable(error), config.serviceDomain);
+    else dismiss(socket, unreadable(error), doorway);
   });
   // An http.Server that never listens enforces no time limit until it believes that it does.
   server.emit("listening");
@@ -157,6 +162,22 @@ const listenOn = (server: Server, config: Config): Promise<void> =>
     });
   });
 
+/** Readiness as the doors ask it: one question at a time however many ask, and whoever cannot answer is not ready. */
+const readiness = (house: House, bounds: Bounds): (() => Promise<boolean>) => {
+  let asking: Promise<boolean> | undefined;
+  const ask = async (): Promise<boolean> => {
+    try {
+      return await within(bounds.outboundTimeoutMs, house.ready());
+    } catch {
+      return false;
+    }
+  };
+  return () =>
+    (asking ??= ask().finally(() => {
+      asking = undefined;
+    }));
+};
+
 /** Opens the port. Rejects where it cannot be had. */
 export const openDoors = async (config: Config, house: House): Promise<Doors> => {
   const bounds = boundsOf(config);
@@ -168,7 +189,8 @@ export const openDoors = async (config: Config, house: House): Promise<Doors> =>
   let draining = false;
   let held = 0;
   const doorway: Doorway = {
-    house, config, bounds,
+    house: { ...house, ready: readiness(house, bounds) },
+    config, bounds,
     draining: () => draining,
     onDrain: (end) => {
       drains.add(end);
@@ -186,12 +208,7 @@ export const openDoors = async (config: Config, house: House): Promise<Doors> =>
   const rest = restDoor(doorway);
   const http1 = http1Server(doorway, rest);
   const http2 = http2Server(doorway, rest, sessions);
-  const give = (socket: Socket, protocol: "http1" | "http2"): void => {
-    // An HTTP/2 session that ends lets go of its socket before the socket does: a reset from the peer in between
-    // would have no listener, and end the process. (Found by fuzzing.)
-    socket.on("error", () => {});
-    (protocol === "http2" ? http2 : http1).emit("connection", socket);
-  };
+  const give = (socket: Socket, protocol: "http1" | "http2"): void => void (protocol === "http2" ? http2 : http1).emit("connection", socket);
 
   const listener: Server = config.tls
     ? createTlsListener(

@@ -19,7 +19,7 @@ export interface Match {
 }
 
 /** `allow`: the path is known, but not with this verb. `undefined`: no such path. */
-export type Finding = Match | { readonly allow: readonly string[] } | undefined;
+type Finding = Match | { readonly allow: readonly string[] } | undefined;
 
 interface Route {
   readonly method: MethodFact;

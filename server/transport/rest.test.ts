@@ -211,8 +211,10 @@ test("the issuer's documents and the two health paths are open", async () => {
   assert.equal((await ask1(echo, "/healthz")).status, 200);
   assert.equal((await ask1(echo, "/readyz")).status, 200);
   assert.equal(echo.calls.length, 0);
-  await using away = await openEcho({}, { ready: async () => false });
-  assert.equal((await ask1(away, "/readyz")).status, 503);
+  for (const ready of [async () => false, () => Promise.reject(new Error("the store is away")), () => new Promise<boolean>(() => {})]) {
+    await using away = await openEcho({ bounds: { outboundTimeoutMs: 20 } }, { ready });
+    assert.equal((await ask1(away, "/readyz")).status, 503);
+  }
 });
 
 test("the token endpoint answers as RFC 6749 says, also when it refuses", async () => {
@@ -253,9 +255,10 @@ const samples: [string, string | Buffer][] = [
 ];
 test("bodies that are no JSON are refused with 400, never 5xx", async () => {
   await using echo = await openEcho();
-  const folder = "/work/shared/data/conformance/json-test-suite/test_parsing";
+  // The whole suite where it lies beside the checkout; the samples everywhere.
+  const folder = new URL("../../../shared/data/conformance/json-test-suite/test_parsing/", import.meta.url);
   const files = existsSync(folder) ? readdirSync(folder).filter((name) => name.startsWith("n_")) : [];
-  const all = [...samples, ...files.map((name) => [name, readFileSync(`${folder}/${name}`)] as const)];
+  const all = [...samples, ...files.map((name) => [name, readFileSync(new URL(encodeURIComponent(name), folder))] as const)];
   for (const [title, body] of all) {
     if (body.length === 0) continue;
     const answer = await ask1(echo, "/iam/v2/groups/abc", { verb: "POST", body, headers: { "content-type": "application/json" } });
@@ -269,6 +272,20 @@ test("problems of path, query and body are told together", async () => {
   const answer = await ask1(echo, "/iam/v2/groups/abc?bad=1&name=%zz", { verb: "PATCH", body: '{"odd":1,"name":2}' });
   const violations = answer.json.details[1]?.["fieldViolations"] as { field: string }[];
   assert.deepEqual(violations.map(({ field }) => field).sort(), ["bad", "name", "name", "odd"]);
+});
+
+test("a byte order mark before the JSON is skipped", async () => {
+  await using echo = await openEcho();
+  assert.equal((await ask1(echo, "/iam/v2/groups/abc", { verb: "POST", body: '\ufeff{"name":"x"}' })).status, 200);
+  assert.deepEqual(echo.calls[0]?.bodyPaths, ["name"]);
+});
+
+test("a reply's own header takes the place of ours", async () => {
+  await using echo = await openEcho({}, { serve: async () => ({ message: {}, headers: { "cache-control": "private", "gantry-page-restarted": "true" } }) });
+  for (const ask of [ask1, ask2]) {
+    const { headers } = await ask(echo, "/ping/v2/ping");
+    assert.deepEqual([headers["cache-control"], headers["gantry-page-restarted"]], ["private", "true"]);
+  }
 });
 
 test("a fault's own headers are part of the answer", async () => {

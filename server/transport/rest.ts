@@ -167,7 +167,8 @@ export const restDoor = (doorway: Doorway): ((ask: Ask, tell: Tell) => void) => 
         // A header that HTTP cannot carry; nothing has been sent yet.
         tell(refusal(ask, split(ask.target).path, domainOfPath(ask.target), thrown));
       }
-      noteSlow(config.log, started, `${ask.verb} ${ask.target}`, ask.requestId);
+      // The path only: a query may hold what no log should.
+      noteSlow(config.log, started, `${ask.verb} ${split(ask.target).path}`, ask.requestId);
     };
     if (preflight) done(preflight);
     else void answer(ask).then(done);

@@ -21,7 +21,7 @@ import { domainOfPath, errorTrailers, noteFault, type Scene } from "./render.ts"
 import { framed } from "./wire.ts";
 
 /** One open call: what a method may do with it. */
-export interface Line {
+interface Line {
   readonly headers: IncomingHttpHeaders;
   readonly requestId: string;
   /** One of several messages. */

@@ -103,7 +103,7 @@ test("an unknown path is 404 and an unknown gRPC method UNIMPLEMENTED, with the 
 
 test("a wrong verb is 405 with the ones that are allowed, and code 12", async () => {
   const cases: readonly (readonly [verb: string, path: string, allow: string])[] = [
-    ["PUT", "/registry/v2/repos", "GET, HEAD, POST"],
+    ["PUT", "/registry/v2/repos", "DELETE, GET, HEAD, PATCH, POST"],
     ["PUT", `/registry/v2/repos/${uid}`, "DELETE, GET, HEAD, PATCH, POST"],
     ["DELETE", `/registry/v2/repos/${uid}/readme`, "GET, HEAD, PATCH"],
     ["POST", "/ping/v2/ping", "GET, HEAD"],

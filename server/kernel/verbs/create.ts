@@ -9,6 +9,7 @@ import { resourceField } from "../behaviour.ts";
 import type { Outcome, WriteContext } from "../context.ts";
 import { hydrate } from "../hydrate.ts";
 import type { Bound } from "../resource.ts";
+import { arranged } from "../shape.ts";
 
 /** Keeps the parent from being deleted until the transaction ends. Throws NOT_FOUND where there is none. */
 export const holdParent = async ({ rows }: WriteContext, resource: Bound, parent: string): Promise<void> => {
@@ -37,8 +38,9 @@ export const insert = async (context: WriteContext, resource: Bound, parent: str
 /** A draft as a read would show it: the same fields, the same ones left out. */
 export const presented = (resource: Bound, draft: JsonObject): JsonObject => {
   const out: JsonObject = {};
+  const values = arranged(resource.fact, draft);
   for (const field of resource.shape.fields) {
-    const value = draft[field.json];
+    const value = values[field.json];
     const shown = value ?? (field.shape === "one" && field.kind === "bool" ? false : undefined);
     const empty = shown === undefined || shown === "" || (Array.isArray(shown) && shown.length === 0) ||
       (field.shape === "map" && Object.keys(shown).length === 0) || (field.kind === "enum" && field.enum?.numbers.get(String(shown)) === 0);

@@ -1,38 +1,15 @@
 // List (AIP-132, AIP-158; requirement: Conventions). Pages by cursor, skip, exact total, order, filters.
 
-import { invalid } from "#base/fault.ts";
-import { type Json, type JsonObject, text } from "#base/json.ts";
-import { limits } from "#base/limits.ts";
+import { type Json, text } from "#base/json.ts";
 import { countRows, listRows, needsSize, type Row, type Selection } from "#store";
 import type { Outcome, ReadContext } from "../context.ts";
 import { hydrate } from "../hydrate.ts";
 import { readOrder } from "../order.ts";
 import { type Position, queryOf, readPageToken, writePageToken } from "../page.ts";
+import { pageSizeOf, pluralOf, skipOf } from "../paging.ts";
 import type { Bound } from "../resource.ts";
 import { filtersOf, scopeOf } from "../select.ts";
 import { timestampOf } from "../shape.ts";
-
-const integer = (request: JsonObject, key: string): number => {
-  const value = request[key];
-  return typeof value === "number" ? value : 0;
-};
-
-/** requirement: Limits. 0 or none: 50; above 200: 200. */
-export const pageSizeOf = (request: JsonObject): number => {
-  const size = integer(request, "pageSize");
-  if (size < 0) throw invalid([{ field: "page_size", description: "must not be negative" }]);
-  return size === 0 ? limits.pageSizeDefault : Math.min(size, limits.pageSizeMax);
-};
-
-export const skipOf = (request: JsonObject): number => {
-  const skip = integer(request, "skip");
-  if (skip < 0) throw invalid([{ field: "skip", description: "must not be negative" }]);
-  if (skip > limits.skipMax) throw invalid([{ field: "skip", description: `must be at most ${limits.skipMax}; follow nextPageToken to go deeper` }]);
-  return skip;
-};
-
-/** The one repeated message field of a List's response: "repos". */
-const pluralOf = (context: ReadContext): string => context.method.output.fields.find((field) => field.shape === "list" && field.message)?.json ?? "";
 
 // How many rows a selection had when it was last counted. It only chooses between two ways to the same answer, so an
 // old figure costs time, never correctness.
@@ -54,6 +31,7 @@ const cursorValue = (resource: Bound, row: Row, offset: number, column: string):
 
 export const list = (resource: Bound) => async (context: ReadContext): Promise<Outcome> => {
   const { request, method, house, caller, nowMs, rows } = context;
+  // What could be wrong with these three has been refused already (ask.ts).
   const limit = pageSizeOf(request);
   const skip = skipOf(request);
   const order = readOrder(resource.fact, text(request, "orderBy"), method.defaultOrder);
@@ -84,7 +62,7 @@ export const list = (resource: Bound) => async (context: ReadContext): Promise<O
 
   const shown = page.rows.slice(0, limit);
   const records = await hydrate(rows, resource, shown.map((row) => resource.shape.read(row, page.offset)));
-  const reply: Record<string, Json> = { [pluralOf(context)]: records };
+  const reply: Record<string, Json> = { [pluralOf(method)?.json ?? ""]: records };
   const last = shown.at(-1);
   if (page.rows.length > limit && last) {
     const next: Position = { value: cursorValue(resource, last, page.offset, order.column), uid: last[page.offset] ?? "", total };

@@ -1,6 +1,6 @@
 // Update (AIP-134; requirement: Update convention). Partial, by mask; what does not change makes no event.
 
-import { Fault, invalid, missing, taken } from "#base/fault.ts";
+import { Fault, invalid, missing, taken, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { parentOf } from "#base/uid.ts";
@@ -10,6 +10,7 @@ import type { Outcome, WriteContext } from "../context.ts";
 import { hydrate } from "../hydrate.ts";
 import { applyMask, immutableChanges, readMask, touched } from "../mask.ts";
 import type { Bound } from "../resource.ts";
+import { arranged } from "../shape.ts";
 import { presented } from "./create.ts";
 
 /** Strictly later than before: two updates in one millisecond still have different times, so different ETags. */
@@ -20,18 +21,15 @@ export const update = (resource: Bound) => async (context: WriteContext): Promis
   const key = resourceField(method)?.json ?? "";
   const body = part(request, key);
   const uid = text(body, "uid");
-  const { mask, violations } = readMask(resource.fact, text(request, "updateMask"), call.bodyPaths, body);
-  const found = [...violations];
-  checkMessage(resource.fact, body, "", "json", found, touched(mask));
-  if (found.length > 0) throw invalid(found);
+  const { mask } = readMask(resource.fact, text(request, "updateMask"), call.bodyPaths, body);
 
   const row = await lockRow(rows, resource.shape.table, uid);
   if (!row) throw missing(resource.domain, resource.fact.short, uid);
   const before = resource.shape.read(row, 0);
-  const draft: JsonObject = { ...applyMask(resource.fact, before, body, mask), uid };
+  const draft: JsonObject = arranged(resource.fact, { ...applyMask(resource.fact, before, body, mask), uid });
   const fixed = immutableChanges(resource.fact, before, draft);
   if (fixed.length > 0) throw invalid(fixed);
-  // A nested path may leave a message without what it requires, so the merged whole is looked at as well.
+  const found: Violation[] = [];
   checkMessage(resource.fact, draft, "", "json", found, touched(mask));
   if (found.length > 0) throw invalid(found);
   const broken = (await resource.rules?.(draft, { ...context, parent: parentOf(uid), before })) ?? [];

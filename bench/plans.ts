@@ -1,0 +1,279 @@
+// Every way that a List finds its rows, on tables of a million rows: node bin/node.js bench/plans.ts [--rows N]
+//
+// Callers of every kind (the operator; the viewer of a whole organization, of a small and of a large branch, of
+// several; a person in two organizations) make every kind of list, first page and second. The statements are caught
+// on their way to the store and explained as the server runs them: prepared, with generic plans. What is refused:
+//   - a sequential scan of a table that grows;
+//   - a sort of more rows than limits.sortRowsMax says may be sorted;
+//   - a page that reads many more rows than it shows (a total reads what it counts, and is not asked).
+// The last column is the time of one run; it is shown and not judged.
+
+import { parseArgs } from "node:util";
+import { builtInRoleUid, operatorUid } from "#authz";
+import type { JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { silent } from "#base/log.ts";
+import { methodByName } from "#contract/catalog.ts";
+import { openHouse, type OpenHouse, readSettings } from "#operator";
+import type pg from "pg";
+import { authorizationOf, makeFolder, makeGroup, makeOrganization, makeViewer, placeOf } from "./ground.ts";
+import { callOf, type Statement, statementsOf } from "./replay.ts";
+import { fillBindings, fillGroups, fillIdentities, fillRepos, fillTags, settleRows, withClient } from "./seed.ts";
+
+const service = (name: string): string => `chainguard.platform.${name}`;
+const repos = service("registry.v2.ReposService/ListRepos");
+const tags = service("registry.v2.TagsService/ListTags");
+const groups = service("iam.v2.GroupsService/ListGroups");
+const identities = service("iam.v2.IdentitiesService/ListIdentities");
+const bindings = service("iam.v2.RoleBindingsService/ListRoleBindings");
+const roles = service("iam.v2.RolesService/ListRoles");
+
+// ---- reading a plan ---------------------------------------------------------------------------------------------
+
+interface Plan {
+  readonly "Node Type": string;
+  readonly "Relation Name"?: string;
+  readonly "Index Name"?: string;
+  readonly "Subplan Name"?: string;
+  readonly "Actual Rows"?: number;
+  readonly "Actual Loops"?: number;
+  readonly "Rows Removed by Filter"?: number;
+  readonly "Rows Removed by Index Recheck"?: number;
+  readonly Plans?: readonly Plan[];
+}
+
+interface Finding {
+  /** What it reads, by which index. */
+  readonly ways: string;
+  /** Rows touched for the page, without those of a count. */
+  readonly read: number;
+  readonly ms: number;
+  readonly faults: readonly string[];
+}
+
+/** Tables that stay small whatever comes. */
+const small = new Set(["access_versions"]);
+
+/** A page may pass over rows that it does not show, but not more than a branch that may be sorted has. */
+const readMax = limits.sortRowsMax * 4;
+
+const total = (plan: Plan, key: "Actual Rows" | "Rows Removed by Filter" | "Rows Removed by Index Recheck"): number => (plan[key] ?? 0) * (plan["Actual Loops"] ?? 1);
+
+const judge = (plan: Plan, ms: number): Finding => {
+  const ways = new Set<string>();
+  const faults = new Set<string>();
+  let read = 0;
+  const visit = (node: Plan, counting: boolean): void => {
+    const type = node["Node Type"];
+    const inner = node.Plans ?? [];
+    const counts = counting || (type === "Aggregate" && (node["Subplan Name"] ?? "").startsWith("InitPlan"));
+    const relation = node["Relation Name"];
+    if (relation !== undefined && !small.has(relation)) {
+      ways.add(`${counts ? "count " : ""}${node["Index Name"] ?? `${type} ${relation}`}`);
+      if (type === "Seq Scan") faults.add(`Seq Scan of ${relation}`);
+      if (!counts) read += total(node, "Actual Rows") + total(node, "Rows Removed by Filter") + total(node, "Rows Removed by Index Recheck");
+    }
+    if (node["Index Name"] !== undefined && relation === undefined) ways.add(node["Index Name"]);
+    if (type === "Sort" || type === "Incremental Sort") {
+      const sorted = Math.max(...inner.map((each) => each["Actual Rows"] ?? 0));
+      if (sorted > limits.sortRowsMax) faults.add(`sorts ${Math.round(sorted)} rows`);
+    }
+    for (const each of inner) visit(each, counts);
+  };
+  visit(plan, false);
+  if (read > readMax) faults.add(`reads ${Math.round(read)} rows`);
+  return { ways: [...ways].join(", "), read: Math.round(read), ms, faults: [...faults] };
+};
+
+const literal = (value: Statement["values"][number]): string => {
+  if (value === null) return "null";
+  if (typeof value === "object") return `'{${value.map((entry) => `"${entry}"`).join(",")}}'`;
+  return `'${String(value).replaceAll("'", "''")}'`;
+};
+
+const explain = async (client: pg.Client, { text, values }: Statement): Promise<Finding> => {
+  await client.query(`prepare asked as ${text}`);
+  try {
+    const given = values.length > 0 ? `(${values.map(literal).join(", ")})` : "";
+    const { rows } = await client.query<{ "QUERY PLAN": { Plan: Plan; "Execution Time": number }[] }>(`explain (analyze, timing off, format json) execute asked${given}`);
+    const [found] = rows[0]?.["QUERY PLAN"] ?? [];
+    if (!found) throw new Error("no plan");
+    return judge(found.Plan, found["Execution Time"]);
+  } finally {
+    await client.query("deallocate asked");
+  }
+};
+
+// ---- the ground -------------------------------------------------------------------------------------------------
+
+interface Ground {
+  readonly open: OpenHouse;
+  /** Name and authorization. */
+  readonly callers: readonly (readonly [string, string])[];
+  readonly large: string;
+  readonly small: string;
+  readonly branch: string;
+  readonly repo: string;
+  readonly someRepo: string;
+  readonly someName: string;
+  readonly somebody: string;
+}
+
+const one = async (client: pg.Client, statement: string, values: readonly string[]): Promise<string> => {
+  const { rows } = await client.query<{ value: string }>(statement, [...values]);
+  return rows[0]?.value ?? "";
+};
+
+/** `count` rows of each kind in one organization: a third in a large branch, a thousandth in a small one, the rest at the root. */
+const fill = async (open: OpenHouse, client: pg.Client, count: number): Promise<Ground> => {
+  const tell = (what: string): void => void process.stderr.write(`${what}\n`);
+  const organization = await makeOrganization(open, "large");
+  const [branch, narrow] = [await makeGroup(open, organization, "large branch"), await makeGroup(open, organization, "small branch")];
+  const other = await makeOrganization(open, "small");
+  const [third, thousandth] = [Math.floor(count / 3), Math.floor(count / 1000)];
+  const callers: [string, string][] = [["operator", await authorizationOf(open, operatorUid)]];
+  const viewers: [string, string[]][] = [
+    ["whole organization", [organization]], ["large branch", [branch]], ["small branch", [narrow]], ["two branches", [branch, narrow]],
+  ];
+  for (const [name, places] of viewers) callers.push([name, await authorizationOf(open, await makeViewer(open, organization, places))]);
+  callers.push(["other organization", await authorizationOf(open, await makeViewer(open, other, [other]))]);
+
+  tell(`repos: ${count}`);
+  for (const [parent, rows] of [[branch, third], [narrow, thousandth], [organization, count - third - thousandth], [other, 100]] as const) {
+    await fillRepos(client, parent, rows, parent);
+  }
+  const repo = await one(client, "select uid as value from repos where left(uid, -17) = $1 order by uid limit 1", [branch]);
+  const someRepo = await one(client, "select uid as value from repos where left(uid, -17) = $1 order by uid limit 1", [narrow]);
+  tell(`tags: ${count}`);
+  await fillTags(client, repo, third);
+  await fillTags(client, someRepo, 100);
+  await client.query("set session_replication_role = replica");
+  // The rest spread over other repos of the organization.
+  for (let n = 0; n < 10; n++) {
+    await fillTags(client, await one(client, "select uid as value from repos where left(uid, -17) = $1 order by uid offset $2 limit 1", [organization, String(n)]), Math.floor(count / 15));
+  }
+  tell(`groups, identities, role bindings: ${count}`);
+  await fillGroups(client, organization, count - third);
+  await fillGroups(client, branch, third);
+  await fillIdentities(client, organization, count - third);
+  await fillIdentities(client, branch, third);
+  await fillBindings(client, organization, builtInRoleUid("viewer"), count);
+  // A person with rights in both organizations.
+  const person = "9".repeat(40);
+  await client.query("insert into identities (uid, name, create_time, update_time) values ($1, 'person', now(), now())", [person]);
+  await client.query("insert into access_versions (root) values ($1) on conflict do nothing", [person]);
+  for (const place of [organization, other]) {
+    await client.query("insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time) values ($1 || '/00000000000000aa', $2, $3, now(), now())", [place, person, builtInRoleUid("viewer")]);
+  }
+  await client.query("set session_replication_role = origin");
+  callers.push(["person in two organizations", await authorizationOf(open, person)]);
+  tell("vacuum");
+  await settleRows(client, "repos", "tags", "groups", "identities", "role_bindings", "roles", "access_versions");
+  return {
+    open, callers, branch, repo, someRepo,
+    large: organization,
+    small: narrow,
+    someName: await one(client, "select name as value from repos where left(uid, -17) = $1 order by uid offset 7 limit 1", [organization]),
+    somebody: await one(client, "select identity_uid as value from role_bindings where left(uid, 40) = $1 order by uid limit 1", [organization]),
+  };
+};
+
+const asks = ({ large, small, branch, repo, someRepo, someName, somebody }: Ground): readonly (readonly [string, JsonObject])[] => {
+  const orders = ["", "name", "name desc", "create_time desc"].map((orderBy): JsonObject => (orderBy ? { orderBy } : {}));
+  const each = (method: string, request: JsonObject): (readonly [string, JsonObject])[] => orders.map((order) => [method, { ...request, ...order }] as const);
+  return [
+    ...each(repos, {}),
+    ...each(repos, { uidp: { childrenOf: large } }),
+    ...each(repos, { uidp: { childrenOf: branch } }),
+    ...each(repos, { uidp: { childrenOf: small } }),
+    ...each(repos, { uidp: { descendantsOf: branch } }),
+    ...each(repos, { uidp: { descendantsOf: small } }),
+    ...each(repos, { name: someName }),
+    [repos, { skip: 1000 }],
+    [repos, { uidp: { ids: [repo, someRepo] } }],
+    ...each(tags, {}),
+    ...each(tags, { uidp: { childrenOf: repo } }),
+    ...each(tags, { uidp: { childrenOf: someRepo } }),
+    [tags, { uidp: { childrenOf: repo }, updatedSince: "2026-10-01T00:00:00.000Z" }],
+    [tags, { updatedSince: "2026-10-01T00:00:00.000Z", orderBy: "update_time desc" }],
+    [tags, { digest: "sha256:0" }],
+    [tags, { name: "latest" }],
+    ...each(groups, {}),
+    [groups, { uidp: { inRoot: true } }],
+    [groups, { uidp: { inRoot: true }, orderBy: "name" }],
+    [groups, { uidp: { ancestorsOf: someRepo } }],
+    [groups, { uidp: { childrenOf: large } }],
+    [groups, { name: "large branch" }],
+    ...each(identities, {}),
+    [identities, { relationshipType: "RELATIONSHIP_TYPE_STATIC" }],
+    [identities, { uidp: { inRoot: true } }],
+    [bindings, {}],
+    [bindings, { orderBy: "create_time desc" }],
+    [bindings, { identity: somebody }],
+    [bindings, { group: large }],
+    [bindings, { role: builtInRoleUid("viewer") }],
+    [bindings, { role: builtInRoleUid("viewer"), orderBy: "create_time" }],
+    ...each(roles, {}),
+  ];
+};
+
+// ---- the table --------------------------------------------------------------------------------------------------
+
+const short = (method: string, request: JsonObject): string => {
+  const { uidp, pageToken, ...others } = request;
+  const words = [...(uidp ? [JSON.stringify(uidp).replaceAll(/[0-9a-f]{40}(?:\/[0-9a-f]{16})*/g, "…")] : []), ...Object.entries(others).map(([key, value]) => `${key}=${String(value)}`)];
+  return `${/([A-Za-z]+)$/.exec(method)?.[1] ?? method} ${words.join(" ")}${pageToken ? " page 2" : ""}`;
+};
+
+const failed = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
+
+const show = (caller: string, asked: string, { ways, read, ms, faults }: Finding): void => {
+  const line = `${faults.length > 0 ? "BAD" : "ok "} ${caller.padEnd(27)} ${asked.padEnd(64)} ${String(read).padStart(7)} rows ${ms.toFixed(1).padStart(8)} ms  ${ways}`;
+  process.stdout.write(`${line}${faults.length > 0 ? `  <- ${faults.join("; ")}` : ""}\n`);
+};
+
+const settings = ["plan_cache_mode = force_generic_plan", "jit = off", "timezone = 'UTC'", `statement_timeout = ${limits.statementTimeoutMs}`];
+
+const run = async (): Promise<number> => {
+  const { values } = parseArgs({ options: { rows: { type: "string", default: "1000000" } } });
+  const folder = await makeFolder();
+  const site = await folder.site("data");
+  const open = await openHouse({ settings: readSettings({ GANTRY_DATA: site.data }), log: silent });
+  let bad = 0;
+  try {
+    await withClient(await placeOf(site), async (client) => {
+      const ground = await fill(open, client, Number(values.rows));
+      for (const setting of settings) await client.query(`set ${setting}`);
+      for (const [caller, authorization] of ground.callers) {
+        for (const [method, first] of asks(ground)) {
+          let request: JsonObject | undefined = first;
+          for (let page = 1; page <= 2 && request; page++) {
+            const asked = short(method, request);
+            try {
+              const call = callOf(method, request, authorization);
+              for (const statement of await statementsOf(open, call)) {
+                const finding = await explain(client, statement);
+                if (finding.faults.length > 0) bad++;
+                show(caller, asked, finding);
+              }
+              const { message } = await open.serve(call);
+              request = typeof message.nextPageToken === "string" ? { ...request, pageToken: message.nextPageToken } : undefined;
+            } catch (thrown) {
+              bad++;
+              show(caller, asked, { ways: "", read: 0, ms: 0, faults: [failed(thrown)] });
+              request = undefined;
+            }
+          }
+        }
+      }
+    });
+  } finally {
+    await open.close();
+    await folder.remove();
+  }
+  process.stdout.write(bad > 0 ? `${bad} plans are wrong\n` : "every plan is right\n");
+  return bad > 0 ? 1 : 0;
+};
+
+if (!methodByName(repos)) throw new Error("the contract has no ListRepos");
+process.exitCode = await run();

@@ -1,0 +1,25 @@
+// What a server does for itself from time to time. Any number of servers may do it at once: each step takes what is
+// due and no more.
+
+import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
+import type { House } from "#kernel";
+
+/** Forgets answers whose time is over, and replaces a signing key that has signed long enough. */
+export const keepUp = async ({ store, authn, clock }: House): Promise<void> => {
+  const nowMs = clock();
+  await store.write((rows) =>
+    rows.query("delete from idempotency_keys where create_time < $1", [timestamp(nowMs - limits.idempotencyLifetimeMs)]),
+  );
+  const due = await store.read.query("select 1 from signing_keys having max(create_time) < $1", [timestamp(nowMs - limits.signingKeyLifetimeMs)]);
+  if (due.length > 0) await authn.rotate();
+};
+
+/** Keeps up now and then until stopped. A failure is logged and tried again at the next turn. */
+export const startUpkeep = (house: House): { stop: () => void } => {
+  const timer = setInterval(() => {
+    keepUp(house).catch((cause: unknown) => house.log("upkeep.failed", { cause }));
+  }, limits.upkeepMs);
+  timer.unref();
+  return { stop: () => clearInterval(timer) };
+};

@@ -1,0 +1,421 @@
+// What may be said: every field of every request, with everything that it must not hold. A refusal names exactly the
+// field, and nothing has changed (AIP-203; decisions: JSON, Errors).
+
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { codes } from "#base/fault.ts";
+import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { methods } from "#contract/catalog.ts";
+import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
+import { type Answer, callHttp, restRequest } from "../client.ts";
+import { bodyField, bodyOf, matcherOf, rivalsOf, some, valueOf, writable } from "../samples.ts";
+import { allBut, doors, folder, groupMessage, isList, openStage, violationsOf } from "./stage.ts";
+
+const stage = await openStage();
+const { world } = stage;
+after(() => stage.close());
+
+const operator = await stage.operator();
+const place = await folder(stage);
+const data = join(import.meta.dirname, "../../../shared/data/conformance");
+
+const answered = some(methods.filter(stage.answers), "operation with an answer");
+const bodied = some(answered.filter((method) => bodyField(method)), "operation with a resource");
+const creates = some(bodied.filter(({ rpc }) => rpc.startsWith("Create")), "create");
+
+/** One place in a message where a value can stand: "claimMatch.subject", "requests[0].roleBinding". */
+interface Spot {
+  readonly field: FieldFact;
+  readonly owner: MessageFact;
+  /** Keys and list indexes, from the message down. */
+  readonly path: readonly string[];
+  /** As a violation names it. */
+  readonly name: string;
+}
+
+const into = (at: string, field: FieldFact): { readonly name: string; readonly keys: readonly string[] } =>
+  field.shape === "list" ? { name: `${at}[0]`, keys: ["0"] } : field.shape === "map" ? { name: `${at}["key"]`, keys: ["key"] } : { name: at, keys: [] };
+
+/** Every place in a message, and in the messages inside it. */
+const spotsOf = (message: MessageFact, naming: "json" | "name", path: readonly string[] = [], prefix = ""): Spot[] =>
+  writable(message).flatMap((field): Spot[] => {
+    const name = prefix ? `${prefix}.${field[naming]}` : field[naming];
+    const here = { field, owner: message, path: [...path, field.json], name };
+    if (!field.message) return [here];
+    const { name: inside, keys } = into(name, field);
+    return [here, ...spotsOf(field.message, naming, [...here.path, ...keys], inside)];
+  });
+
+/** `root` with a valid value everywhere on the way to the spot, and `put` at the spot itself. */
+const placed = async (root: JsonObject, message: MessageFact, path: readonly string[], put: Json | undefined): Promise<JsonObject> => {
+  const [key = "", ...rest] = path;
+  const field = message.byName.get(key) ?? assert.fail(`${message.short} has no ${key}`);
+  const out: JsonObject = { ...root };
+  for (const rival of rivalsOf(message, field)) delete out[rival.json];
+  if (rest.length === 0) {
+    if (put === undefined) delete out[key];
+    else out[key] = put;
+    return out;
+  }
+  const inner = field.message ?? assert.fail(`${key} holds no message`);
+  const [step = "", ...below] = field.shape === "one" ? ["", ...rest] : rest;
+  const sample = async (): Promise<JsonObject> => bodyOf(inner, stage.sampling(place));
+  if (field.shape === "one") out[key] = await placed(isObject(out[key] ?? null) ? (out[key] as JsonObject) : await sample(), inner, below, put);
+  else {
+    const entry = await placed(await sample(), inner, below, put);
+    out[key] = field.shape === "list" ? [entry] : { [step]: entry };
+  }
+  return out;
+};
+
+interface Wrong {
+  readonly value: Json | undefined;
+  /** Added to the spot's name. */
+  readonly at?: string;
+  readonly why: string;
+}
+
+const wrongKinds: Readonly<Record<string, readonly Json[]>> = {
+  string: [7, true, [], {}],
+  mask: [7, []],
+  bool: ["yes", "true", 1, [], {}],
+  int32: [1.5, "x", "", 2_147_483_648, -2_147_483_649, "1e3", true, [], {}],
+  int64: ["x", "", 1.5, "9223372036854775808", 2 ** 60, true, {}],
+  double: ["x", true, []],
+  bytes: [7, "***", []],
+  enum: ["NO_SUCH_VALUE", 99_999, true, [], "", "toString", "__proto__"],
+  message: ["x", 7, true, []],
+  timestamp: ["yesterday", "", 7, "2026-02-30T00:00:00Z", "2026-01-01", "2026-01-01T00:00:00", "2026-01-01T25:00:00Z", {}],
+  duration: ["x", "", 7, "1h", {}],
+  any: ["x", 7],
+};
+
+const notFitting = (field: FieldFact): string | undefined =>
+  field.pattern === undefined ? undefined : ["UPPER", "é", "with/slash", "tab\there", "line\nbreak", "$", "a b"].find((candidate) => !matcherOf(field).test(candidate) && (field.maxLength === 0 || candidate.length <= field.maxLength));
+
+const tooLong = (field: FieldFact): string | undefined => {
+  const most = field.shape === "one" ? field.maxLength : 0;
+  const fitting = (length: number): string | undefined => ["a", "0"].map((letter) => letter.repeat(length)).find((candidate) => matcherOf(field).test(candidate));
+  if (most === 0) return undefined;
+  // Where the pattern bounds the length too, whatever is longer is not fitting.
+  return fitting(most + 1) ?? undefined;
+};
+
+const entriesMax = (field: FieldFact): number => (field.maxLength > 0 && field.kind !== "string" ? field.maxLength : field.shape === "one" ? 0 : 1000);
+
+/** Texts that a string field must not hold. */
+const wrongTexts = (field: FieldFact): Wrong[] => {
+  const out: Wrong[] = [
+    { value: "a\0b", why: "NUL" },
+    { value: "lone \ud800 surrogate", why: "half a character" },
+  ];
+  const pattern = notFitting(field);
+  if (pattern !== undefined) out.push({ value: pattern, why: `against the pattern: ${JSON.stringify(pattern)}` });
+  else assert.equal(field.pattern, undefined, `${field.name}: nothing is found that breaks its pattern`);
+  const long = tooLong(field);
+  if (long !== undefined) out.push({ value: long, why: "too long" });
+  if (field.uid) for (const value of ["x", "0".repeat(39), `${"0".repeat(40)}/`, "A".repeat(40), `${"0".repeat(40)}/${"0".repeat(15)}`]) out.push({ value, why: `no uid: ${value}` });
+  return out;
+};
+
+/** Everything that must not stand at a spot. */
+const wrongValues = async ({ field, owner }: Spot): Promise<Wrong[]> => {
+  const wrong: Wrong[] = [];
+  const kinds = wrongKinds[field.kind] ?? assert.fail(`nothing is known to be no ${field.kind}`);
+  const texts = field.kind === "string" ? wrongTexts(field) : [];
+  if (field.shape === "one") {
+    wrong.push(...kinds.map((value) => ({ value, why: `no ${field.kind}: ${JSON.stringify(value)}` })), ...texts);
+    if (field.kind === "int32" && field.maximum > 0) {
+      wrong.push({ value: field.minimum - 1, why: "too small" });
+      if (field.maximum < 2_147_483_647) wrong.push({ value: field.maximum + 1, why: "too large" });
+    }
+    return wrong;
+  }
+  const good = await valueOf(field, owner, stage.sampling(place), true);
+  const [entry] = Array.isArray(good) ? good : isObject(good) ? Object.values(good) : [];
+  const collection = field.shape === "list" ? (value: Json): Json => [value] : (value: Json): Json => ({ key: value });
+  const at = field.shape === "list" ? "[0]" : '["key"]';
+  for (const value of field.shape === "list" ? ["x", 7, {}] : ["x", 7, []]) wrong.push({ value, why: `no ${field.shape}` });
+  for (const value of kinds) wrong.push({ value: collection(value), at, why: `an entry that is no ${field.kind}: ${JSON.stringify(value)}` });
+  for (const { value, why } of texts) wrong.push({ value: collection(value ?? null), at, why: `an entry: ${why}` });
+  const most = entriesMax(field);
+  const many = field.shape === "list" ? Array.from({ length: most + 1 }, () => entry ?? null) : Object.fromEntries(Array.from({ length: most + 1 }, (_, index) => [`k${index}`, entry ?? null]));
+  if (JSON.stringify(many).length < 900_000) wrong.push({ value: many, why: `more than ${most} entries` });
+  return wrong;
+};
+
+const assertNames = (answer: Answer, name: string, what: string): void => {
+  assert.equal(answer.code, codes.INVALID_ARGUMENT, `${what}: ${answer.code} ${answer.message}`);
+  if (answer.status !== undefined) assert.equal(answer.status, 400);
+  const violations = violationsOf(answer);
+  assert.deepEqual(violations.map(({ field }) => field), [name], what);
+  assert.equal(answer.message, `Invalid argument: ${name}: ${violations[0]?.description}`, what);
+};
+
+/** The operation's request with this body as its resource, as it goes over REST. */
+const send = (method: MethodFact, request: JsonObject, body: JsonObject): Promise<Answer> =>
+  stage.call("rest", method, { ...request, [bodyField(method)?.json ?? ""]: body }, { token: operator });
+
+/** A valid request; of an organization where some fields belong to them alone. */
+const valid = async (method: MethodFact): Promise<JsonObject> => {
+  if (bodyField(method)?.message?.name !== groupMessage) return stage.request(method, { place, whole: true });
+  const made = method.input.byName.has("parent") ? undefined : await stage.make(groupMessage, { parent: "" });
+  return { ...(await stage.request(method, { place, whole: true, uid: made ? text(made, "uid") : "" })) };
+};
+
+for (const method of bodied) {
+  const resource = bodyField(method) ?? assert.fail();
+  const message = resource.message ?? assert.fail();
+  const updating = method.input.byName.has("update_mask");
+  const spots = some(spotsOf(message, "json"), `field of ${message.short}`);
+
+  test(`${method.rpc} refuses what a field cannot hold, names that field alone and changes nothing (${spots.length} fields)`, async () => {
+    const request = await valid(method);
+    const body = request[resource.json];
+    assert.ok(isObject(body));
+    const prepared: [Spot, Wrong, JsonObject][] = [];
+    for (const spot of spots) for (const wrong of await wrongValues(spot)) prepared.push([spot, wrong, await placed(body, message, spot.path, wrong.value)]);
+    const before = await stage.fingerprint();
+    await Promise.all(prepared.map(async ([spot, wrong, sent]) => assertNames(await send(method, request, sent), `${spot.name}${wrong.at ?? ""}`, `${spot.name}: ${wrong.why}`)));
+    assert.equal(await stage.fingerprint(), before);
+  });
+
+  test(`${method.rpc} refuses a body without what is required, names that field alone and changes nothing`, async () => {
+    const request = await valid(method);
+    const body = request[resource.json];
+    assert.ok(isObject(body));
+    const prepared: [Spot, string, JsonObject][] = [];
+    for (const spot of spots.filter(({ field }) => field.required && !field.scope)) {
+      // An update leaves alone what is not there; inside a message that it gives, it asks for all.
+      const values: (Json | undefined)[] = updating && spot.path.length === 1 ? ["", null] : ["", null, undefined];
+      for (const value of values) {
+        if (value === "" && spot.field.kind !== "string") continue;
+        const sent = await placed(body, message, spot.path, value);
+        const nestedUpdate = updating && spot.path.length > 1;
+        // Merged with what is there, an absent nested field is not missing.
+        if (nestedUpdate && value === undefined) continue;
+        prepared.push([spot, JSON.stringify(value) ?? "absent", sent]);
+      }
+    }
+    const before = await stage.fingerprint();
+    for (const [spot, what, sent] of prepared) assertNames(await send(method, request, sent), spot.name, `${spot.name}: ${what}`);
+    assert.equal(await stage.fingerprint(), before);
+  });
+
+  test(`${method.rpc} refuses unknown fields, other spellings and keys that would touch a prototype, at every level`, async () => {
+    const request = await valid(method);
+    const body = request[resource.json];
+    assert.ok(isObject(body));
+    const natural = Object.getOwnPropertyNames(Object.prototype).join();
+    const strange = ["nonsense", "Name", "NAME", " name", "name ", "", "__proto__", "constructor", "prototype", "toString", "hasOwnProperty", "__defineGetter__"];
+    const levels = [{ path: [] as readonly string[], name: "" }, ...spots.filter(({ field }) => field.message).map(({ field, path, name }) => ({ path: [...path, ...into(name, field).keys], name: into(name, field).name }))];
+    const prepared: [string, string, JsonObject][] = [];
+    for (const { path, name } of levels) {
+      // Something inside that level, so that the level itself is there.
+      const inside = spots.find((spot) => path.length > 0 && spot.path.length === path.length + 1 && path.every((step, index) => spot.path[index] === step));
+      const root = inside ? await placed(body, message, inside.path, await valueOf(inside.field, inside.owner, stage.sampling(place))) : body;
+      for (const key of strange) {
+        const added = (value: Json, [first, ...rest]: readonly string[]): Json => {
+          if (first !== undefined) {
+            if (Array.isArray(value)) return value.map((entry, index) => (String(index) === first ? added(entry, rest) : entry));
+            return isObject(value) ? { ...value, [first]: added(value[first] ?? {}, rest) } : value;
+          }
+          // An own key, also where it is __proto__.
+          return Object.fromEntries([...Object.entries(isObject(value) ? value : {}), [key, { polluted: true }]]);
+        };
+        const sent = added(root, path);
+        assert.ok(isObject(sent));
+        prepared.push([name ? `${name}.${key}` : key, `${JSON.stringify(key)} in ${name || "the body"}`, sent]);
+      }
+    }
+    const before = await stage.fingerprint();
+    for (const [name, what, sent] of prepared) assertNames(await send(method, request, sent), name, what);
+    assert.equal(await stage.fingerprint(), before);
+    assert.equal(Object.getOwnPropertyNames(Object.prototype).join(), natural);
+    assert.equal(Reflect.get({}, "polluted"), undefined);
+  });
+
+  test(`${method.rpc} ignores what only the server sets`, async () => {
+    const outputs = (within: MessageFact): FieldFact[] => within.fields.filter(({ outputOnly, uid }) => outputOnly && !(updating && uid));
+    const forge = async (within: MessageFact, value: JsonObject): Promise<JsonObject> => {
+      const out: JsonObject = { ...value };
+      for (const field of outputs(within)) out[field.json] = await valueOf(field, within, { ...stage.sampling(place), nowMs: world.clock.now + 1e9, refer: async () => "0".repeat(40) });
+      for (const field of writable(within)) {
+        const held = out[field.json];
+        if (field.message && field.shape === "one" && isObject(held ?? null)) out[field.json] = await forge(field.message, held as JsonObject);
+      }
+      return out;
+    };
+    const request = await valid(method);
+    const honest = request[resource.json];
+    assert.ok(isObject(honest));
+    const forged = await forge(message, honest);
+    assert.ok(outputs(message).length === 0 || JSON.stringify(forged) !== JSON.stringify(honest));
+    const trial = await stage.call("rest", method, request, { token: operator, validateOnly: true });
+    const answer = await send(method, request, forged);
+    assert.equal(trial.code, 0, trial.message);
+    assert.equal(answer.code, 0, `${answer.message}`);
+    // The clock stands still, so but for the new uid the two are equal.
+    const without = (reply: JsonObject): JsonObject => ({ ...reply, uid: "", ...(updating ? { updateTime: "" } : {}) });
+    assert.deepEqual(without(answer.reply), without(trial.reply));
+  });
+}
+
+for (const method of answered) {
+  const resource = bodyField(method);
+  const whole = method.http[0]?.body === "*";
+  const spots = spotsOf(method.input, whole ? "json" : "name").filter(({ path }) => !resource || path[0] !== resource.json).filter(({ field }) => field.kind !== "message" && field.kind !== "mask");
+  if (spots.length === 0) continue;
+
+  test(`${method.rpc} refuses wrong parameters over gRPC and names each alone (${spots.map(({ name }) => name).join(", ")})`, async () => {
+    const request = await valid(method);
+    const prepared: [string, string, JsonObject][] = [];
+    for (const spot of spots) {
+      const wrongs = (await wrongValues(spot)).filter(({ value, why }) => {
+        if (spot.field.shape === "list" && !Array.isArray(value)) return false;
+        const texts = Array.isArray(value) ? value : [value];
+        // What a message cannot hold cannot be sent.
+        return texts.every((each) => (spot.field.kind === "string" ? typeof each === "string" && each.isWellFormed() && each !== "" : typeof each === "number" && !why.startsWith("no"))) && texts.length > 0;
+      });
+      const needed = spot.field.required && !(spot.field.scope && spot.path.length > 1);
+      if (needed && spot.field.kind === "string" && spot.field.shape === "one") wrongs.push({ value: "", why: "required" });
+      for (const wrong of wrongs) {
+        prepared.push([`${spot.name}${wrong.at ?? ""}`, wrong.why, await placed(request, method.input, spot.path, wrong.value)]);
+      }
+    }
+    const before = await stage.fingerprint();
+    for (const [name, why, sent] of prepared) assertNames(await stage.call("grpc", method, sent, { token: operator }), name, `${name}: ${why}`);
+    assert.equal(await stage.fingerprint(), before);
+  });
+
+  test(`${method.rpc} refuses wrong parameters over REST, in the query and in the path, and names each alone`, async () => {
+    const request = await valid(method);
+    const { verb, path, body } = restRequest(method, request);
+    for (const spot of spots) {
+      const inPath = method.http[0]?.template.includes(`{${spot.field.name}`) && spot.path.length === 1;
+      if (inPath && spot.field.uid) {
+        const answer = await stage.call("rest", method, { ...request, [spot.field.json]: "x" }, { token: operator });
+        assertNames(answer, spot.name, `${spot.name} in the path`);
+      }
+      if (inPath || whole) continue;
+      const texts: Readonly<Record<string, readonly string[]>> = {
+        bool: ["yes", "1", "TRUE", ""], int32: ["x", "1.5", "2147483648", "", "0x1"], enum: ["NO_SUCH_VALUE", "99999", "toString"],
+        timestamp: ["yesterday", "", "2026-02-30T00:00:00Z"], string: ["a%00b", "%ff", "%zz"],
+      };
+      for (const value of texts[spot.field.kind] ?? []) {
+        const answer = await callHttp(world.url, verb, `${path}${path.includes("?") ? "&" : "?"}${spot.name}=${value}`, { token: operator, body });
+        const names = violationsOf(answer).map(({ field }) => field);
+        assert.equal(answer.code, codes.INVALID_ARGUMENT, `${spot.name}=${value}: ${answer.message}`);
+        assert.deepEqual(names, [spot.name], `${spot.name}=${value}`);
+      }
+    }
+  });
+}
+
+test("several wrong fields are told in one answer, each once, and rules across fields only when every field passes", async () => {
+  for (const method of creates) {
+    const resource = bodyField(method) ?? assert.fail();
+    const message = resource.message ?? assert.fail();
+    const request = await valid(method);
+    const single = spotsOf(message, "json").filter(({ field, path }) => path.length === 1 && field.shape === "one" && field.kind === "string" && (field.pattern !== undefined || field.uid));
+    if (single.length < 2) continue;
+    let body: JsonObject = {};
+    for (const { field } of single) body = { ...body, [field.json]: field.uid ? "x" : (notFitting(field) ?? "") };
+    const answer = await send(method, request, { ...body, nonsense: 1 });
+    assert.deepEqual(violationsOf(answer).map(({ field }) => field).sort(), [...single.map(({ name }) => name), "nonsense"].sort(), method.rpc);
+  }
+});
+
+test("a key that looks like a prototype's is data in a map: it is stored, shown and told as it came", async () => {
+  const create = creates.find(({ rpc }) => rpc === "CreateIdentity") ?? assert.fail();
+  const keys = ["__proto__", "constructor", "toString", "a.b", "", "é", "\u2028"];
+  const claims = Object.fromEntries(keys.map((key) => [key, `value of ${key}`]));
+  const answer = await send(create, { parent: place }, { name: "map keys", claimMatch: { issuer: "https://issuer.example.com", subject: "s", claims } });
+  assert.equal(answer.code, 0, answer.message);
+  const get = methods.find(({ rpc }) => rpc === "GetIdentity") ?? assert.fail();
+  const [{ raw }, event] = [await stage.call("rest", get, { uid: text(answer.reply, "uid") }, { token: operator }), (await world.events()).at(-1)];
+  for (const found of [answer.raw, raw, JSON.stringify(event?.body)]) {
+    const held = (JSON.parse(found) as { claimMatch: { claims: Record<string, string> } }).claimMatch.claims;
+    assert.deepEqual(Object.entries(held).sort(), Object.entries(claims).sort());
+  }
+});
+
+test("a request whose body is not what REST takes is refused with a typed body and changes nothing", async () => {
+  const create = creates.find(({ rpc }) => rpc === "CreateRepo") ?? assert.fail();
+  const { path } = restRequest(create, { parent: place });
+  const before = await stage.fingerprint();
+  const bodies: [string, number, Readonly<Record<string, string>>?][] = [
+    ["[]", 400], ['"text"', 400], ["7", 400], ["null", 400], ["{", 400], ['{"name":"a"', 400], ['{"name":"a"} x', 400], ["{'name':'a'}", 400],
+    [`{"name":"a","description":"${"a".repeat(1_100_000)}"}`, 413], [`${"[".repeat(100_000)}`, 400], [`{"customOverlay":${'{"contents":'.repeat(40)}{}${"}".repeat(40)}}`, 400],
+    ['{"name":"a"}', 415, { "content-type": "text/xml" }], ['{"name":"a"}', 415, { "content-type": "application/json; charset=latin1" }],
+    ['{"name":"a"}', 415, { "content-encoding": "br" }],
+  ];
+  for (const [body, status, headers] of bodies) {
+    const answer = await callHttp(world.url, "POST", path, { token: operator, body, ...(headers ? { headers } : {}) });
+    assert.equal(answer.status, status, `${body.slice(0, 40)}: ${answer.raw.slice(0, 200)}`);
+    assert.equal(answer.code, codes.INVALID_ARGUMENT);
+    assert.deepEqual(answer.details[0], { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "INVALID_ARGUMENT", domain: "registry.example.test" });
+  }
+  assert.equal(await stage.fingerprint(), before);
+});
+
+test("what JSON's own test suite says must not be read is refused, and nothing in it makes the server fail", { skip: !existsSync(data) && "shared/data is not here" }, async () => {
+  const create = creates.find(({ rpc }) => rpc === "CreateRepo") ?? assert.fail();
+  const { path } = restRequest(create, { parent: place });
+  const before = await stage.fingerprint();
+  const folderOfFiles = join(data, "json-test-suite/test_parsing");
+  const files = some(readdirSync(folderOfFiles).filter((name) => name.endsWith(".json")), "file of the suite");
+  await Promise.all(files.map(async (name) => {
+    const bytes = readFileSync(join(folderOfFiles, name));
+    const response = await fetch(`${world.url}${path}`, { method: "POST", headers: { authorization: `Bearer ${operator}`, "content-type": "application/json" }, body: bytes });
+    const answer = (await response.json()) as { code: number; details: JsonObject[] };
+    assert.equal(response.status, 400, name);
+    assert.equal(answer.code, codes.INVALID_ARGUMENT, name);
+    assert.ok(answer.details.length === 2, name);
+  }));
+  assert.equal(await stage.fingerprint(), before);
+});
+
+test("hostile texts in every text field are refused by name or kept as they are, on both doors, and never make the server fail", { skip: !existsSync(data) && "shared/data is not here" }, async () => {
+  const naughty = some((JSON.parse(readFileSync(join(data, "naughty-strings/blns.json"), "utf8")) as string[]).filter((each) => each !== ""), "hostile text");
+  let kept = 0;
+  await Promise.all(naughty.map(async (value, index) => {
+    const method = creates[index % creates.length] ?? assert.fail();
+    const resource = bodyField(method) ?? assert.fail();
+    const message = resource.message ?? assert.fail();
+    const request = await stage.request(method, { place, whole: true, capabilities: allBut("") });
+    const holds = (field: FieldFact): boolean => field.kind === "string" && field.shape === "one" && !field.uid && field.refersTo === "" && matcherOf(field).test(value) && (field.maxLength === 0 || value.length <= field.maxLength);
+    const fill = (within: MessageFact, body: JsonObject): JsonObject => {
+      const out: JsonObject = { ...body };
+      for (const field of writable(within)) {
+        const held = out[field.json];
+        if (held === undefined) continue;
+        if (holds(field) && !["source", "issuer"].includes(field.name)) out[field.json] = value;
+        else if (field.message && field.shape === "one" && isObject(held)) out[field.json] = fill(field.message, held);
+        else if (field.shape === "map" && field.kind === "string" && within.short !== "CustomOverlay") out[field.json] = { [value]: value };
+      }
+      return out;
+    };
+    const body = request[resource.json];
+    assert.ok(isObject(body));
+    const sent = fill(message, body);
+    const answer = await stage.call(doors[index % 2] ?? "rest", method, { ...request, [resource.json]: sent }, { token: operator, validateOnly: true });
+    assert.ok([0, codes.INVALID_ARGUMENT].includes(answer.code), `${method.rpc} ${JSON.stringify(value)}: ${answer.code} ${answer.message}`);
+    if (answer.code !== 0) return;
+    kept++;
+    for (const field of writable(message)) if (holds(field) && sent[field.json] === value) assert.equal(answer.reply[field.json], value, `${method.rpc}.${field.json}`);
+  }));
+  assert.ok(kept > naughty.length / 4, `${kept} of ${naughty.length} were kept`);
+  // The same in a list's filters, order and token.
+  for (const [index, value] of naughty.entries()) {
+    if (index % 7 !== 0) continue;
+    const list = methods.filter((each) => isList(each) && stage.answers(each))[index % 6] ?? assert.fail();
+    for (const request of [{ name: value }, { orderBy: value }, { pageToken: value }, { uidp: { childrenOf: value } }]) {
+      if (!list.input.byName.has(Object.keys(request)[0] ?? "")) continue;
+      const { code } = await stage.call("rest", list, request, { token: operator });
+      assert.ok([0, codes.INVALID_ARGUMENT].includes(code), `${list.rpc} ${JSON.stringify(request)}: ${code}`);
+    }
+  }
+});

@@ -1,0 +1,316 @@
+// Every Update of the contract: which fields change (requirement: Update convention; AIP-134).
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { codes } from "#base/fault.ts";
+import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { methods } from "#contract/catalog.ts";
+import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
+import { type Answer, callHttp, type Door } from "../client.ts";
+import { bodyField, bodyOf, rivalsOf, some, subjectOf, valueOf, writable } from "../samples.ts";
+import { doors, folder, groupMessage, madeUp, openStage, violationsOf } from "./stage.ts";
+
+const stage = await openStage();
+const { world } = stage;
+after(() => stage.close());
+
+const updates = some(methods.filter((method) => method.input.byName.has("update_mask") && method.scope && stage.answers(method)), "update with an answer");
+const operator = await stage.operator();
+const place = await folder(stage);
+
+interface Subject {
+  readonly method: MethodFact;
+  readonly message: MessageFact;
+  readonly get: MethodFact;
+  /** JSON name of the request's resource. */
+  readonly key: string;
+  readonly path: string;
+}
+
+const subjectOfUpdate = (method: MethodFact): Subject => {
+  const field = bodyField(method);
+  const message = field?.message ?? assert.fail(`${method.rpc} has no resource`);
+  const get = methods.find(({ service, rpc }) => service === method.service && rpc === `Get${message.short}`) ?? assert.fail(`nothing gets a ${message.short}`);
+  return { method, message, get, key: field?.json ?? "", path: method.http[0]?.template ?? "" };
+};
+
+/** A resource with every field that can be written. Organizations, since some fields belong to them alone. */
+const fresh = async ({ method, message, key }: Subject): Promise<string> => {
+  const subject = subjectOf(method)?.name ?? "";
+  const made = await stage.make(subject, subject === groupMessage ? { parent: "", whole: true } : { place, whole: true });
+  const uid = text(made, "uid");
+  // What is changed but not made by itself (a readme).
+  if (subject !== message.name) await world.ok(method.name, { [key]: { ...(await bodyOf(message, stage.sampling(place), true)), uid } });
+  return uid;
+};
+
+const read = ({ get }: Subject, uid: string): Promise<JsonObject> => world.ok(get.name, { uid });
+
+const patch = ({ method, key }: Subject, uid: string, body: JsonObject, mask?: string, door: Door = "rest"): Promise<Answer> =>
+  stage.call(door, method, { [key]: { ...body, uid }, ...(mask === undefined ? {} : { updateMask: mask }) }, { token: operator });
+
+/** A PATCH whose query is written out, as snake_case or what no message says. */
+const patchRaw = ({ path }: Subject, uid: string, query: string, body: JsonObject | string): Promise<Answer> =>
+  callHttp(world.url, "PATCH", `${path.replace(/\{[^}]*\}/, uid)}${query}`, { token: operator, body: typeof body === "string" ? body : JSON.stringify(body) });
+
+/** True where everything that `wanted` says stands in `held`; the server may have filled in more. */
+const includes = (held: Json | undefined, wanted: Json | undefined): boolean => {
+  if (Array.isArray(wanted) && Array.isArray(held)) return wanted.length === held.length && wanted.every((value, index) => includes(held[index], value));
+  if (isObject(wanted) && isObject(held)) return Object.entries(wanted).every(([key, value]) => includes(held[key], value));
+  return (held ?? false) === (wanted ?? false);
+};
+
+/** A value of the field that is not the one it has. */
+const another = async (field: FieldFact, message: MessageFact, held: Json | undefined): Promise<Json> => {
+  for (let tries = 0; tries < 8; tries++) {
+    const value = await valueOf(field, message, stage.sampling(place), true);
+    if (!includes(held, value)) return value;
+  }
+  return assert.fail(`${message.short}.${field.name} has only one value to test with`);
+};
+
+/** A whole body of other values in which `field` is set, without its rivals in a oneof. */
+const bodyWith = async (field: FieldFact, message: MessageFact, value: Json): Promise<JsonObject> => {
+  const body = await bodyOf(message, stage.sampling(place), true);
+  for (const rival of rivalsOf(message, field)) delete body[rival.json];
+  return { ...body, [field.json]: value };
+};
+
+/** Nothing but these fields (and the members of their oneofs) and updateTime differs. */
+const assertOnly = (message: MessageFact, before: JsonObject, later: JsonObject, fields: readonly FieldFact[], what: string): void => {
+  const free = new Set(fields.flatMap((field) => [field, ...rivalsOf(message, field)]).map(({ json }) => json));
+  for (const field of writable(message)) if (!free.has(field.json)) assert.deepEqual(later[field.json], before[field.json], `${what} changed ${field.json}`);
+  for (const name of ["uid", "createTime"]) assert.deepEqual(later[name], before[name]);
+  if (before.updateTime !== undefined) assert.ok(text(later, "updateTime") > text(before, "updateTime"), `${what} moves updateTime`);
+};
+
+const assertUnchanged = async (subject: Subject, uid: string, before: JsonObject, eventsBefore: number, what: string): Promise<void> => {
+  assert.deepEqual(await read(subject, uid), before, what);
+  assert.equal((await world.events()).length, eventsBefore, `${what} makes no event`);
+};
+
+/** May the field be emptied? REQUIRED ones, references and the members of a oneof that must be set may not. */
+const clearable = (message: MessageFact, field: FieldFact): boolean =>
+  !field.required && field.minItems === 0 && field.refersTo === "" && rivalsOf(message, field).length === 0;
+
+const emptyOf = (field: FieldFact): Json => {
+  if (field.shape === "list") return [];
+  if (field.shape === "map" || field.kind === "message") return {};
+  switch (field.kind) {
+    case "bool": return false;
+    case "int32": case "int64": case "double": return 0;
+    case "enum": return field.enum?.names.get(0) ?? "";
+    default: return "";
+  }
+};
+
+const refusedOn = (answer: Answer, field: string): void => {
+  assert.equal(answer.code, codes.INVALID_ARGUMENT, answer.message);
+  assert.deepEqual([...new Set(violationsOf(answer).map((each) => each.field))], [field]);
+};
+
+for (const subject of updates.map(subjectOfUpdate)) {
+  const { method, message } = subject;
+  const fields = some(writable(message).filter(({ inputOnly }) => !inputOnly), `writable field of ${message.short}`);
+
+  test(`${method.rpc} with a mask of one field changes that field alone, whatever else the body says`, async () => {
+    const uid = await fresh(subject);
+    for (const [index, field] of fields.entries()) {
+      const before = await read(subject, uid);
+      const value = await another(field, message, before[field.json]);
+      const mask = index % 2 === 0 ? field.name : field.name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+      const answer = await patch(subject, uid, await bodyWith(field, message, value), mask, doors[index % 2]);
+      assert.equal(answer.code, 0, `${mask}: ${answer.message}`);
+      const later = await read(subject, uid);
+      assert.ok(includes(later[field.json], value), `${field.json} is ${JSON.stringify(later[field.json])}`);
+      assertOnly(message, before, later, [field], `a mask of ${field.json}`);
+      for (const rival of rivalsOf(message, field)) assert.equal(later[rival.json], undefined, "one member of a oneof replaces the other");
+      if (answer.status !== undefined) assert.deepEqual(answer.reply, later, "the answer is the resource as it now is");
+    }
+  });
+
+  test(`${method.rpc} reads masks in snake_case and camelCase, in the query parameter of either name, and lists of them`, async () => {
+    const uid = await fresh(subject);
+    const chosen = fields.filter((field) => rivalsOf(message, field).length === 0).slice(0, 3);
+    const camel = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    for (const spell of [(field: FieldFact) => field.name, (field: FieldFact) => camel(field.name), (field: FieldFact) => field.json]) {
+      for (const parameter of ["updateMask", "update_mask"]) {
+        const before = await read(subject, uid);
+        const body: JsonObject = {};
+        for (const field of chosen) body[field.json] = await another(field, message, before[field.json]);
+        const answer = await patchRaw(subject, uid, `?${parameter}=${chosen.map(spell).join(",")}`, body);
+        assert.equal(answer.code, 0, answer.message);
+        const later = await read(subject, uid);
+        for (const field of chosen) assert.ok(includes(later[field.json], body[field.json]), field.json);
+        assertOnly(message, before, later, chosen, "a list of masks");
+      }
+    }
+  });
+
+  const nested = fields.flatMap((field) =>
+    field.shape === "one" && field.message ? writable(field.message).filter(({ shape, kind, refersTo }) => shape === "one" && kind === "string" && refersTo === "").map((leaf) => ({ field, leaf })) : [],
+  );
+
+  test(`${method.rpc} reaches into a message: a nested path, or a nested key without a mask, leaves the rest of it (${nested.length} paths)`, async () => {
+    const uid = await fresh(subject);
+    const get = async ({ field }: { readonly field: FieldFact }): Promise<JsonObject> => {
+      const held = (await read(subject, uid))[field.json];
+      return isObject(held) ? held : {};
+    };
+    for (const [index, { field, leaf }] of nested.entries()) {
+      const inner = field.message ?? assert.fail();
+      // The field's oneof member must be there to be reached into.
+      if (rivalsOf(message, field).length > 0) await patch(subject, uid, { [field.json]: await valueOf(field, message, stage.sampling(place), true) }, field.name);
+      const before = await read(subject, uid);
+      const start = await get({ field });
+      const value = leaf.name === "source" ? text(await stage.make("chainguard.platform.registry.v2.Repo"), "uid") : await another(leaf, inner, start[leaf.json]);
+      const mask = index % 2 === 0 ? `${field.name}.${leaf.name}` : undefined;
+      const answer = await patch(subject, uid, { [field.json]: { [leaf.json]: value } }, mask);
+      assert.equal(answer.code, 0, `${field.name}.${leaf.name}: ${answer.message}`);
+      const later = await get({ field });
+      assert.deepEqual(later[leaf.json], value);
+      const rivals = new Set(rivalsOf(inner, leaf).map(({ json }) => json));
+      for (const key of Object.keys(start)) if (key !== leaf.json && !rivals.has(key)) assert.deepEqual(later[key], start[key], `${field.json}.${leaf.json} changed ${key}`);
+      assertOnly(message, before, await read(subject, uid), [field], "a nested path");
+    }
+  });
+
+  test(`${method.rpc} without a mask changes the keys of the JSON body, an empty value clears; over gRPC the fields that are set`, async () => {
+    const uid = await fresh(subject);
+    for (const field of fields) {
+      const before = await read(subject, uid);
+      const value = await another(field, message, before[field.json]);
+      for (const door of doors) {
+        // Over gRPC false and 0 are not there.
+        if (door === "grpc" && (value === false || value === 0)) continue;
+        const start = await read(subject, uid);
+        const next = door === "rest" ? value : await another(field, message, start[field.json]);
+        if (door === "grpc" && (next === false || next === 0)) continue;
+        const answer = await patch(subject, uid, { [field.json]: next }, undefined, door);
+        assert.equal(answer.code, 0, `${door} ${field.json}: ${answer.message}`);
+        const later = await read(subject, uid);
+        assert.ok(includes(later[field.json], next), `${door}: ${field.json} is ${JSON.stringify(later[field.json])}`);
+        assertOnly(message, start, later, [field], `${door}: the body's ${field.json}`);
+      }
+      if (field.kind === "message" && field.shape === "one") continue;
+      const held = await read(subject, uid);
+      const eventsBefore = (await world.events()).length;
+      if (rivalsOf(message, field).length === 0) {
+        // gRPC cannot tell an empty field from an absent one.
+        const silent = await patch(subject, uid, { [field.json]: emptyOf(field) }, undefined, "grpc");
+        assert.equal(silent.code, 0, silent.message);
+        await assertUnchanged(subject, uid, held, eventsBefore, `gRPC with an empty ${field.json} and no mask`);
+      }
+      const answer = await patch(subject, uid, { [field.json]: emptyOf(field) });
+      if (clearable(message, field)) {
+        assert.equal(answer.code, 0, answer.message);
+        const later = await read(subject, uid);
+        assert.deepEqual(later[field.json], field.kind === "bool" ? false : undefined, `${field.json} is cleared`);
+        if (JSON.stringify(held[field.json]) !== JSON.stringify(later[field.json])) assertOnly(message, held, later, [field], "an empty value");
+      } else {
+        assert.equal(answer.code, codes.INVALID_ARGUMENT, `${field.json} cannot be emptied`);
+        await assertUnchanged(subject, uid, held, eventsBefore, "a refused clearing");
+      }
+    }
+  });
+
+  test(`${method.rpc} with a mask clears what the body leaves out, through both doors, and refuses to clear what is needed`, async () => {
+    const uid = await fresh(subject);
+    for (const [index, field] of fields.entries()) {
+      const door = doors[index % 2] ?? "rest";
+      const rivals = rivalsOf(message, field);
+      const before = await read(subject, uid);
+      const eventsBefore = (await world.events()).length;
+      const answer = await patch(subject, uid, {}, field.name, door);
+      if (clearable(message, field) || (rivals.length > 0 && before[field.json] === undefined)) {
+        assert.equal(answer.code, 0, `${door} ${field.name}: ${answer.message}`);
+        const later = await read(subject, uid);
+        assert.deepEqual(later[field.json], field.kind === "bool" && field.shape === "one" ? false : undefined);
+        if (before[field.json] !== undefined && before[field.json] !== false) assertOnly(message, before, later, [field], `clearing ${field.json}`);
+      } else {
+        assert.equal(answer.code, codes.INVALID_ARGUMENT, `${door} ${field.name}`);
+        await assertUnchanged(subject, uid, before, eventsBefore, `${field.json} cannot be cleared`);
+      }
+    }
+  });
+
+  test(`${method.rpc} with "*" replaces everything that can be written`, async () => {
+    for (const door of doors) {
+      const uid = await fresh(subject);
+      const before = await read(subject, uid);
+      const least = await bodyOf(message, stage.sampling(place));
+      const answer = await patch(subject, uid, least, "*", door);
+      assert.equal(answer.code, 0, answer.message);
+      const later = await read(subject, uid);
+      for (const field of fields) {
+        const wanted = least[field.json];
+        if (wanted === undefined) assert.deepEqual(later[field.json] ?? false, false, `${field.json} is cleared`);
+        else assert.ok(includes(later[field.json], wanted), field.json);
+      }
+      for (const name of ["uid", "createTime"]) assert.deepEqual(later[name], before[name]);
+    }
+  });
+
+  test(`${method.rpc} refuses a mask with an unknown path, an output-only path or more beside "*", and changes nothing`, async () => {
+    const uid = await fresh(subject);
+    const before = await read(subject, uid);
+    const [first = assert.fail()] = fields;
+    const body = await bodyWith(first, message, await another(first, message, before[first.json]));
+    const eventsBefore = (await world.events()).length;
+    const outputs = message.fields.filter(({ outputOnly }) => outputOnly).map(({ name }) => name);
+    const paths = ["nonsense", `${first.name}.nonsense`, `${first.name},nonsense`, "__proto__", "constructor", "constructor.name", "*,name", "toString", ...outputs];
+    for (const [index, path] of paths.entries()) refusedOn(await patchRaw(subject, uid, `?${index % 2 ? "updateMask" : "update_mask"}=${encodeURIComponent(path)}`, body), "update_mask");
+    for (const path of ["nonsense", "*,nonsense", ...outputs.slice(0, 2)]) refusedOn(await patch(subject, uid, body, path, "grpc"), "update_mask");
+    await assertUnchanged(subject, uid, before, eventsBefore, "a refused mask");
+  });
+
+  test(`${method.rpc} refuses a body whose uid is not the path's, and takes one that repeats it`, async () => {
+    const [uid, otherUid] = [await fresh(subject), await fresh(subject)];
+    const before = await read(subject, uid);
+    const otherBefore = await read(subject, otherUid);
+    const body = await bodyOf(message, stage.sampling(place));
+    const eventsBefore = (await world.events()).length;
+    for (const claimed of [otherUid, madeUp(uid), "x"]) {
+      refusedOn(await patchRaw(subject, uid, "", { ...body, uid: claimed }), "uid");
+      refusedOn(await patchRaw(subject, uid, "?updateMask=*", { ...body, uid: claimed }), "uid");
+    }
+    await assertUnchanged(subject, uid, before, eventsBefore, "another uid");
+    assert.deepEqual(await read(subject, otherUid), otherBefore);
+    const repeated = await patchRaw(subject, uid, "", { ...body, uid });
+    assert.equal(repeated.code, 0, repeated.message);
+  });
+
+  test(`${method.rpc} that changes nothing leaves the resource as it was, updateTime included, and makes no event`, async () => {
+    const uid = await fresh(subject);
+    const before = await read(subject, uid);
+    const eventsBefore = (await world.events()).length;
+    // The same objects with their keys in another order are the same.
+    const turned = (value: Json): Json =>
+      Array.isArray(value) ? value.map(turned) : isObject(value) ? Object.fromEntries(Object.entries(value).reverse().map(([key, entry]) => [key, turned(entry)])) : value;
+    const same = turned(before);
+    assert.ok(isObject(same));
+    world.clock.now += 5;
+    for (const door of doors) {
+      for (const mask of [undefined, "*", fields.filter((field) => before[field.json] !== undefined).map(({ name }) => name).join(",")]) {
+        for (const body of [before, same]) {
+          const answer = await patch(subject, uid, body, mask, door);
+          assert.equal(answer.code, 0, answer.message);
+          if (door === "rest") assert.deepEqual(answer.reply, before);
+          await assertUnchanged(subject, uid, before, eventsBefore, `${door}, mask ${mask}`);
+        }
+      }
+    }
+    const nothing = await patchRaw(subject, uid, "", {});
+    assert.equal(nothing.code, 0, nothing.message);
+    await assertUnchanged(subject, uid, before, eventsBefore, "an empty body");
+  });
+
+  test(`${method.rpc} of a resource that does not exist is NOT_FOUND and names it`, async () => {
+    const uid = madeUp(await fresh(subject));
+    for (const door of doors) {
+      const answer = await patch(subject, uid, await bodyOf(message, stage.sampling(place)), undefined, door);
+      assert.equal(answer.code, codes.NOT_FOUND, answer.message);
+      assert.deepEqual(answer.details.find((detail) => String(detail["@type"]).endsWith("ResourceInfo"))?.resourceName, uid);
+    }
+  });
+}

@@ -1,0 +1,346 @@
+// The command line, as whoever owns the machine meets it: real processes on an embedded database of their own.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { connect as connectHttp2 } from "node:http2";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { after, before, test } from "node:test";
+import { existsSync, readFileSync } from "node:fs";
+import { decodeJwt } from "jose";
+import { commands, readSettings } from "#operator";
+import { freshDatabase } from "../database.ts";
+import { freePort } from "../world.ts";
+import { column, http, items } from "./doors.ts";
+import { gantry, gantryFile, type Program, start } from "./processes.ts";
+
+const packageFile = JSON.parse(readFileSync(join(import.meta.dirname, "..", "..", "package.json"), "utf8")) as { version: string };
+
+let folder: string;
+/** The environment of the embedded server of this file. */
+let environment: Record<string, string>;
+let url: string;
+let running: Program | undefined;
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gantry-command-"));
+  const port = await freePort();
+  url = `http://127.0.0.1:${port}`;
+  environment = { GANTRY_DATA: join(folder, "data"), GANTRY_LISTEN: `127.0.0.1:${port}`, GANTRY_SERVICE_DOMAIN: "example.test" };
+});
+after(async () => {
+  running?.signal("SIGTERM");
+  await running?.ended;
+  await rm(folder, { recursive: true, force: true });
+});
+
+const serve = (options: { readonly group?: boolean; readonly node?: string } = {}): Program => {
+  running = start(gantryFile, ["serve"], { env: environment, ...options });
+  return running;
+};
+const command = (...args: string[]) => gantry(args, { env: environment });
+
+test("gantry --version and --help say what they should and need no settings", async () => {
+  const [version, help, ofServe, nothing] = await Promise.all([gantry(["--version"]), gantry(["--help"]), gantry(["serve", "--help"]), gantry([])]);
+  assert.deepEqual([version.code, version.stdout, version.stderr], [0, `gantry ${packageFile.version}\n`, ""]);
+  assert.equal(help.code, 0);
+  for (const name of Object.keys(commands)) assert.match(help.stdout, new RegExp(`^ +${name} `, "m"));
+  assert.equal(ofServe.code, 0);
+  for (const variable of ["GANTRY_LISTEN", "GANTRY_DATA", "DATABASE_URL", "GANTRY_PUBLIC_URL", "GANTRY_TLS_CERT", "GANTRY_SERVICE_DOMAIN", "GANTRY_EGRESS_ALLOW"]) assert.ok(ofServe.stdout.includes(variable), variable);
+  assert.deepEqual([nothing.code, nothing.stdout], [1, help.stdout]);
+});
+
+/** Another Node, older than the one that Gantry needs: what a machine may have that runs `npm start`. */
+const olderNode = (): string | undefined =>
+  (process.env.PATH ?? "")
+    .split(delimiter)
+    .map((directory) => join(directory, "node"))
+    .filter((file) => existsSync(file))
+    .find((file) => Number(execFileSync(file, ["--version"], { encoding: "utf8" }).replace(/^v(\d+).*\s*$/, "$1")) < 24);
+
+test("an old Node starts the command on the one that npm has installed", { skip: olderNode() === undefined && "no Node older than 24 here" }, async () => {
+  const { code, stdout } = await gantry(["--version"], { node: olderNode() ?? "" });
+  assert.deepEqual([code, stdout], [0, `gantry ${packageFile.version}\n`]);
+});
+
+test("what no command understands fails with one line", async () => {
+  const wrong: readonly (readonly [args: readonly string[], says: RegExp])[] = [
+    [["launch"], /^gantry: there is no command "launch"; gantry --help lists them\n$/],
+    [["serve", "8080"], /^gantry: serve takes no arguments[^\n]*\n$/],
+    [["token", "--identity", "me"], /^gantry: --identity must be a uid, not "me"\n$/],
+    [["health", "--loud"], /^gantry: Unknown option '--loud'[^\n]*\n$/],
+  ];
+  const done = await Promise.all(wrong.map(([args]) => command(...args)));
+  for (const [index, [args, says]] of wrong.entries()) {
+    assert.deepEqual([done[index]?.code, done[index]?.stdout], [1, ""], args.join(" "));
+    assert.match(done[index]?.stderr ?? "", says);
+  }
+});
+
+const wrongSettings: readonly (readonly [variable: string, value: string, says: RegExp, besides?: Readonly<Record<string, string>>])[] = [
+  ["GANTRY_LISTEN", "8080", /HOST:PORT/],
+  ["GANTRY_LISTEN", "127.0.0.1:70000", /HOST:PORT/],
+  ["GANTRY_LISTEN", "::1:8080", /HOST:PORT/],
+  ["GANTRY_PUBLIC_URL", "gantry.example.com", /must be an http or https address/],
+  ["GANTRY_PUBLIC_URL", "ftp://gantry.example.com", /must be an http or https address/],
+  ["GANTRY_PUBLIC_URL", "https://me:secret@gantry.example.com", /without user/],
+  ["GANTRY_PUBLIC_URL", "https://gantry.example.com/?a=1", /without user, query/],
+  ["GANTRY_SERVICE_DOMAIN", "Example Test", /must be a domain name/],
+  ["GANTRY_OPEN_ORGANIZATIONS", "yes please", /must be true or false/],
+  ["GANTRY_CORS_ORIGINS", "https://console.example.com/path", /must hold origins/],
+  ["GANTRY_TLS_CERT", "/no/such/file", /cannot be read/, { GANTRY_TLS_KEY: "/no/such/file" }],
+  ["GANTRY_TLS_CERT", gantryFile, /holds no certificate/, { GANTRY_TLS_KEY: gantryFile }],
+  ["GANTRY_TLS_KEY", gantryFile, /^GANTRY_TLS_CERT is missing: TLS needs both/],
+  ["GANTRY_TLS_CERT", gantryFile, /^GANTRY_TLS_KEY is missing: TLS needs both/],
+  ["DATABASE_URL", "postgresql:///gantry", /^GANTRY_SECRET_KEY_FILE is missing: with DATABASE_URL/],
+];
+
+for (const [variable, value, says, besides = {}] of wrongSettings)
+  test(`${variable}=${value.replace(/^\/.*\//, "…/")} is refused with one line that says ${says.source.replace(/[\^\\]/g, "")}`, () => {
+    assert.throws(
+      () => readSettings({ [variable]: value, ...besides }),
+      (thrown: Error) => {
+        assert.match(thrown.message, says.source.startsWith("^") ? says : new RegExp(`^${variable} .*${says.source}`));
+        assert.ok(!thrown.message.includes("\n"));
+        return true;
+      },
+    );
+  });
+
+test("wrong settings stop the start with one line that names the variable, also where only the start can tell", async (t) => {
+  const database = await freshDatabase();
+  const taken = createServer().listen(0, "127.0.0.1");
+  await once(taken, "listening");
+  t.after(async () => {
+    taken.close();
+    await database.drop();
+  });
+  const key = join(folder, "key");
+  const short = join(folder, "short");
+  await writeFile(key, Buffer.alloc(32, 1).toString("base64"), { mode: 0o600 });
+  await writeFile(short, "AAAA", { mode: 0o600 });
+  const shared = { DATABASE_URL: database.url, GANTRY_SECRET_KEY_FILE: key, GANTRY_LISTEN: `127.0.0.1:${await freePort()}` };
+  const wrong: readonly (readonly [settings: Record<string, string>, says: RegExp])[] = [
+    [{ GANTRY_LISTEN: "everywhere" }, /^gantry: GANTRY_LISTEN must be HOST:PORT/],
+    [{ ...shared, GANTRY_LISTEN: `127.0.0.1:${(taken.address() as AddressInfo).port}` }, /^gantry: GANTRY_LISTEN: cannot listen on 127\.0\.0\.1:\d+: another program listens there already$/m],
+    [{ ...shared, GANTRY_LISTEN: "192.0.2.1:8080" }, /^gantry: GANTRY_LISTEN: cannot listen on 192\.0\.2\.1:8080: it is no address of this machine$/m],
+    [{ ...shared, GANTRY_EGRESS_ALLOW: "nonsense" }, /^gantry: GANTRY_EGRESS_ALLOW: "nonsense" is not an address range/m],
+    [{ ...shared, GANTRY_SECRET_KEY_FILE: join(folder, "absent") }, /^gantry: GANTRY_SECRET_KEY_FILE cannot be read/m],
+    [{ ...shared, GANTRY_SECRET_KEY_FILE: short }, /^gantry: the secret key \S+ must be 32 bytes in base64/m],
+    [{ ...shared, DATABASE_URL: "mysql://localhost/gantry" }, /^gantry: DATABASE_URL must be an address of the form postgresql:/m],
+    [{ ...shared, DATABASE_URL: `${database.url.replace(/gantry_test_\w+/, "gantry_test_absent")}` }, /^gantry: DATABASE_URL: the database does not let Gantry in/m],
+    [{ GANTRY_DATA: gantryFile }, /^gantry: GANTRY_DATA: \S+gantry\.js cannot be made/m],
+  ];
+  const done = await Promise.all(wrong.map(([settings]) => gantry(["serve"], { env: settings })));
+  for (const [index, [, says]] of wrong.entries()) {
+    const { code, stdout, stderr } = done[index] ?? { code: 0, stdout: "", stderr: "" };
+    assert.match(stderr, says);
+    assert.deepEqual([code, stdout], [1, ""], stderr);
+    // Log lines (JSON) may come before it; nothing else, and no stack.
+    const lines = stderr.trimEnd().split("\n").filter((line) => !line.startsWith("{"));
+    assert.equal(lines.length, 1, stderr);
+  }
+});
+
+let organization: string;
+let operator: string;
+
+test("gantry health is 1 before the server runs", async () => {
+  const { code, stdout } = await command("health");
+  assert.equal(code, 1);
+  assert.match(stdout, new RegExp(`^no answer from ${url}: [^\\n]*\\n$`));
+});
+
+test("the first start prints the address, the organization that it made and the command for a token", async () => {
+  const program = serve();
+  await program.says(/npx gantry token/);
+  const text = program.stderr();
+  assert.equal(program.stdout(), "");
+  assert.match(text, new RegExp(`^Gantry serves ${url}$`, "m"));
+  const made = /^Made a first organization: ([0-9a-f]{40})$/m.exec(text);
+  assert.ok(made, text);
+  organization = made[1] ?? "";
+  assert.match(text, /^For a token to try it with, in another terminal: {2}npx gantry token$/m);
+});
+
+test("gantry token beside the running server prints the token and nothing else", async () => {
+  const { code, stdout, stderr } = await command("token");
+  assert.deepEqual([code, stderr], [0, ""]);
+  assert.match(stdout, /^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+  operator = stdout.trim();
+  const { body } = await http(url, "GET", "/iam/v2/groups", { token: operator });
+  assert.deepEqual(column(body, "groups", "uid"), [organization]);
+});
+
+test("gantry token --identity and --audience mint for any identity and audience", async () => {
+  const create = await http(url, "POST", `/iam/v2/identities/${organization}`, {
+    token: operator,
+    body: JSON.stringify({ name: "ci", claimMatch: { issuer: "https://ci.example.com", subject: "s" } }),
+  });
+  const identity = String(create.body.uid);
+  const [forIdentity, forAudience, forNobody] = await Promise.all([
+    command("token", "--identity", identity),
+    command("token", "--audience", "https://elsewhere.example"),
+    command("token", "--identity", `${organization}/00000000000000ff`),
+  ]);
+  assert.equal(decodeJwt(forIdentity.stdout.trim()).sub, identity);
+  assert.equal(decodeJwt(forIdentity.stdout.trim()).aud, url);
+  assert.equal(decodeJwt(forAudience.stdout.trim()).aud, "https://elsewhere.example");
+  assert.equal((await http(url, "GET", "/iam/v2/roles", { token: forAudience.stdout.trim() })).status, 401);
+  assert.deepEqual([forNobody.code, forNobody.stdout, forNobody.stderr], [1, "", `gantry: Identity "${organization}/00000000000000ff" not found\n`]);
+});
+
+test("gantry health is 0 while it runs, and a second server on the same data directory is refused with one line", async () => {
+  const [healthy, second] = await Promise.all([
+    command("health"),
+    gantry(["serve"], { env: { ...environment, GANTRY_LISTEN: `127.0.0.1:${await freePort()}` } }),
+  ]);
+  assert.deepEqual([healthy.code, healthy.stdout], [0, "ready\n"]);
+  assert.equal(second.code, 1);
+  assert.match(second.stderr, /^gantry: the data directory \S+ is in use by another Gantry[^\n]*GANTRY_DATA[^\n]*\n$/);
+  assert.equal((await http(url, "GET", "/healthz")).status, 200);
+});
+
+/** A write over HTTP/1.1 that the server has begun to read: only its body is still to come. */
+const beginWrite = async (name: string): Promise<{ finish(): Promise<string> }> => {
+  const body = JSON.stringify({ name });
+  const socket: Socket = connect(Number(new URL(url).port), "127.0.0.1");
+  let heard = "";
+  socket.setEncoding("utf8").on("data", (text: string) => {
+    heard += text;
+  });
+  const closed = once(socket, "close");
+  socket.write(
+    `POST /registry/v2/repos/${organization} HTTP/1.1\r\nhost: ${new URL(url).host}\r\nauthorization: Bearer ${operator}\r\n` +
+      `content-type: application/json\r\ncontent-length: ${body.length}\r\nexpect: 100-continue\r\n\r\n`,
+  );
+  while (!heard.includes("100 Continue")) await once(socket, "data");
+  return {
+    async finish() {
+      socket.write(body);
+      await closed;
+      return heard.replace(/^HTTP\/1\.1 100 Continue\r\n\r\n/, "");
+    },
+  };
+};
+
+/** The same over gRPC: the headers are there, the message is not. */
+const beginCall = async (name: string): Promise<{ finish(): Promise<string> }> => {
+  const session = connectHttp2(url);
+  const stream = session.request({
+    ":method": "POST",
+    ":path": "/chainguard.platform.registry.v2.ReposService/CreateRepo",
+    "content-type": "application/grpc",
+    te: "trailers",
+    authorization: `Bearer ${operator}`,
+  });
+  // Frames are read in their order: when the ping is answered, the headers have been.
+  await new Promise<void>((resolve, reject) => session.ping((error) => (error ? reject(error) : resolve())));
+  const text = (field: number, value: Buffer): Buffer => Buffer.concat([Buffer.from([field * 8 + 2, value.length]), value]);
+  const message = Buffer.concat([text(1, Buffer.from(organization)), text(2, text(2, Buffer.from(name)))]);
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(message.length, 1);
+  return {
+    async finish() {
+      stream.end(Buffer.concat([head, message]));
+      const trailers = once(stream, "trailers");
+      stream.resume();
+      const [received] = (await trailers) as [Record<string, string>];
+      if (!session.closed) session.close();
+      return received["grpc-status"] ?? "";
+    },
+  };
+};
+
+const refusedConnection = async (): Promise<string> => {
+  const socket = connect(Number(new URL(url).port), "127.0.0.1");
+  const [error] = (await once(socket, "error")) as [NodeJS.ErrnoException];
+  return error.code ?? "";
+};
+
+test("SIGTERM finishes what is in flight over HTTP/1.1 and gRPC, takes nothing new, and ends with 0", async () => {
+  assert.ok(running);
+  const [write, call] = await Promise.all([beginWrite("in flight"), beginCall("in flight too")]);
+  running.signal("SIGTERM");
+  await running.says(/Stopping/);
+  // The door closes with the same step that says so; a connection that was just being made may still be taken.
+  assert.equal(await refusedConnection(), "ECONNREFUSED");
+  const [answer, status] = await Promise.all([write.finish(), call.finish()]);
+  assert.match(answer, /^HTTP\/1\.1 200 OK\r\n/);
+  assert.match(answer, /\r\nconnection: close\r\n/i);
+  assert.match(answer, /"name":"in flight"/);
+  assert.equal(String(status), "0");
+  const { code, signal } = await running.ended;
+  assert.deepEqual({ code, signal }, { code: 0, signal: null });
+});
+
+test("gantry token works without a running server, and health is 1 again", async () => {
+  const [minted, health] = [await command("token"), await command("health")];
+  assert.equal(minted.code, 0);
+  assert.match(minted.stdout, /^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+  assert.equal(health.code, 1);
+  operator = minted.stdout.trim();
+});
+
+test("a second start makes no other organization, and everything is still there", async () => {
+  const program = serve();
+  await program.says(/npx gantry token/);
+  assert.doesNotMatch(program.stderr(), /organization/);
+  const groups = await http(url, "GET", "/iam/v2/groups", { token: operator });
+  assert.deepEqual(column(groups.body, "groups", "uid"), [organization]);
+  const repos = await http(url, "GET", "/registry/v2/repos?order_by=name", { token: operator });
+  assert.deepEqual(column(repos.body, "repos", "name"), ["in flight", "in flight too"]);
+});
+
+test("after kill -9 the next start has every answered write, and no half of one", async () => {
+  assert.ok(running);
+  const { uid } = items((await http(url, "GET", "/registry/v2/repos?name=in%20flight", { token: operator })).body, "repos")[0] ?? {};
+  let answered = 0;
+  const digest = `sha256:${"0".repeat(64)}`;
+  // Writers without end: the kill falls into the midst of them.
+  const writers = Array.from({ length: 8 }, async (_, writer) => {
+    for (let turn = 0; ; turn++) {
+      const made = await http(url, "POST", `/registry/v2/tags/${String(uid)}`, { token: operator, body: JSON.stringify({ name: `t${writer}-${turn}`, digest }) });
+      assert.equal(made.status, 200);
+      answered++;
+      if (answered === 100) running?.signal("SIGKILL");
+    }
+  });
+  const ends = await Promise.allSettled(writers);
+  assert.ok(ends.every((end) => end.status === "rejected" && end.reason instanceof TypeError), "every writer ends with its connection");
+  assert.equal((await running.ended).signal, "SIGKILL");
+  const program = serve();
+  await program.says(/npx gantry token/);
+  const { body } = await http(url, "GET", `/registry/v2/tags?uidp.children_of=${String(uid)}&page_size=1`, { token: operator });
+  const kept = Number(body.totalCount);
+  assert.ok(kept >= answered && kept <= answered + writers.length, `${answered} answered, ${kept} kept`);
+});
+
+test("Ctrl-C, which reaches every process of the terminal, stops as gently as SIGTERM, also below an old Node", async () => {
+  assert.ok(running);
+  running.signal("SIGTERM");
+  await running.ended;
+  for (const node of [undefined, olderNode()].filter((each, index) => index === 0 || each !== undefined)) {
+    const program = serve({ group: true, ...(node === undefined ? {} : { node }) });
+    await program.says(/npx gantry token/);
+    const write = await beginWrite(`ctrl-c ${node === undefined ? "new" : "old"}`);
+    program.signal("SIGINT");
+    await program.says(/Stopping/);
+    assert.match(await write.finish(), /^HTTP\/1\.1 200 OK\r\n/);
+    assert.deepEqual([(await program.ended).code, (await program.ended).signal], [0, null]);
+  }
+});
+
+test("asked to stop while it starts, it stops, and the next start is none the worse", async () => {
+  const program = start(gantryFile, ["serve"], { env: { ...environment, GANTRY_DATA: join(folder, "young") } });
+  running = program;
+  await program.says(/Making the database/);
+  program.signal("SIGTERM");
+  assert.deepEqual([(await program.ended).code, (await program.ended).signal], [0, null]);
+  const { code, stdout } = await gantry(["token"], { env: { ...environment, GANTRY_DATA: join(folder, "young") } });
+  assert.equal(code, 0);
+  assert.match(stdout, /^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+});
