@@ -1,6 +1,8 @@
 // The one error type. Rooms make faults at their own edge with the makers below; server/transport/render.ts
 // is the only place that turns one into bytes. A cause is for the log and never leaves the server.
 
+import { limits } from "./limits.ts";
+
 /** Canonical codes of google.rpc.Code by name. */
 export const codes = {
   CANCELLED: 1,
@@ -66,7 +68,7 @@ export class Fault extends Error {
 export const invalid = (violations: readonly [Violation, ...Violation[]] | readonly Violation[]): Fault => {
   const first = violations[0];
   const message = first ? `Invalid argument: ${first.field}: ${first.description}` : "Invalid argument";
-  return new Fault("INVALID_ARGUMENT", message, { details: [{ kind: "fields", violations }] });
+  return new Fault("INVALID_ARGUMENT", message, { details: [{ kind: "fields", violations: violations.slice(0, limits.violationsMax) }] });
 };
 
 /** NOT_FOUND with ResourceInfo. */

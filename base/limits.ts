@@ -14,6 +14,8 @@ export const limits = {
   grpcMessageBytesMax: 4 * 1024 * 1024,
   /** Nested JSON beyond this is an attack, not a resource: the deepest message of the contract has 5 levels. */
   jsonDepthMax: 32,
+  /** Violations that one answer lists; a body of nothing but mistakes would otherwise be answered with more than itself. */
+  violationsMax: 100,
   /** node:http's default; a token with many claims is below 8 KiB. */
   headerBytesMax: 16 * 1024,
   urlBytesMax: 8 * 1024,

@@ -33,6 +33,8 @@ export const placeOf = ({ method, request }: Call): string | undefined => {
 export const behave = (call: Call): JsonObject => {
   const { method, request } = call;
   const violations = [...call.problems];
+  // Of a body that could not be read at all, its fields say nothing more.
+  if (violations.some(({ field }) => field === "body")) throw invalid(violations);
   const known = new Set(violations.map(({ field }) => field));
   const add = (found: readonly Violation[]): void => {
     violations.push(...found.filter(({ field }) => !known.has(field)));
