@@ -3,7 +3,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { get } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -101,9 +101,10 @@ export interface Folder {
   remove(): Promise<void>;
 }
 
-/** A folder for everything that the bench leaves on the disk, and for nothing longer than the bench. */
-export const makeFolder = async (): Promise<Folder> => {
+const makeFolder = async (): Promise<Folder> => {
   const path = await mkdtemp(join(tmpdir(), "gantry-bench-"));
+  // Under root the database runs as another user, who has to get in.
+  await chmod(path, 0o711);
   return {
     path,
     async site(name) {
@@ -117,6 +118,24 @@ export const makeFolder = async (): Promise<Folder> => {
     },
     remove: () => rm(path, { recursive: true, force: true, maxRetries: 5 }),
   };
+};
+
+/** Runs `work` with a folder for everything that it leaves on the disk; afterwards, and when it is stopped, all is gone. */
+export const withFolder = async <T>(work: (folder: Folder) => Promise<T>): Promise<T> => {
+  const folder = await makeFolder();
+  const end = (): void => {
+    endAll();
+    // The servers stop their databases; whatever is left of these has lost its files.
+    setTimeout(() => void folder.remove().finally(() => process.exit(1)), 1000);
+  };
+  process.once("SIGINT", end).once("SIGTERM", end);
+  try {
+    return await work(folder);
+  } finally {
+    process.off("SIGINT", end).off("SIGTERM", end);
+    endAll();
+    await folder.remove();
+  }
 };
 
 const environmentOf = ({ data, port }: Site): Record<string, string> => ({ GANTRY_DATA: data, GANTRY_LISTEN: `127.0.0.1:${port}` });

@@ -20,7 +20,7 @@
 
 import { parseArgs } from "node:util";
 import { type Figure, groups } from "./figures.ts";
-import { endAll, type Folder, makeFolder, type Process } from "./ground.ts";
+import { type Folder, type Process, withFolder } from "./ground.ts";
 import { findTools } from "./load.ts";
 import { busyLine, jsonLine, machine, type Result, resultLine, resultOf, sideLine } from "./report.ts";
 import { withClient } from "./seed.ts";
@@ -139,14 +139,7 @@ const run = async (): Promise<number> => {
   const began = performance.now();
   const busy = busyLine();
   const tools = await findTools(["wrk", "h2load", "pgbench"]);
-  const folder = await makeFolder();
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    process.once(signal, () => {
-      endAll();
-      void folder.remove().finally(() => process.exit(1));
-    });
-  }
-  try {
+  return withFolder(async (folder) => {
     const { lines, results, database } = await measureAll(folder, options);
     const report = [
       "",
@@ -165,10 +158,7 @@ const run = async (): Promise<number> => {
     const missed = results.filter(({ passed }) => !passed).map(({ figure }) => figure.name);
     if (missed.length > 0) tell(`missed: ${missed.join(", ")}`);
     return missed.length > 0 ? 1 : 0;
-  } finally {
-    endAll();
-    await folder.remove();
-  }
+  });
 };
 
 try {

@@ -29,7 +29,7 @@ export const withClient = async <T>(place: Place, work: (client: pg.Client) => P
 /** The last segment of a row's uid: random to look at, the same in every run. */
 const segment = (salt: string): string => `substr(md5('${salt}' || n), 1, 16)`;
 
-const named = `(array[${images.map((name) => `'${name}'`).join(", ")}])[1 + (n * 7919) % ${images.length}]
+const named = `(array[${images.map((name) => `'${name}'`).join(", ")}])[1 + ((n::bigint * 7919) % ${images.length})::int]
   || (array['', '-fips', '-dev', '-slim', '-iamguarded'])[1 + (n * 31) % 5]`;
 
 /** When row `n` of them was made: spread over a year and in no order of uids. */

@@ -18,6 +18,8 @@ interface Room {
   readonly packageTypes?: readonly string[];
   /** Modules of Node, without "node:". */
   readonly node?: readonly string[];
+  /** It starts programs, so an import that cannot be seen through is its work. */
+  readonly startsByPath?: boolean;
 }
 
 interface Plan {
@@ -105,7 +107,7 @@ const foreign = (path: string, { specifier = "", typesOnly }: Import): Verdict =
 
 const judge = (path: string, each: Import): Verdict => {
   const { specifier } = each;
-  if (specifier === undefined) return { wrong: "cannot be seen through: import by a plain text" };
+  if (specifier === undefined) return plan.rooms[roomOf(path) ?? ""]?.startsByPath ? {} : { wrong: "cannot be seen through: import by a plain text" };
   if (specifier.startsWith(".")) return relative(path, specifier);
   if (specifier.startsWith("/") || specifier.startsWith("file:")) return { wrong: "is a path of one machine" };
   return specifier.startsWith("#") ? crossing(path, each) : foreign(path, each);

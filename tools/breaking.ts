@@ -1,11 +1,14 @@
 // Does the contract still keep what it promised? Compares it with its earlier states as git has them: the last commit
-// (for what is not committed yet), and the main branch, or on that branch itself the commit before. Part of
-// `npm run check`.
+// (for what is not committed yet), the main branch, and the states before each of the last changes: several commits
+// may land at once. Part of `npm run check`.
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+
+const watched = ["contract/proto", "contract/vendor", "buf.yaml"];
+const changesMax = 5;
 
 const git = (...args: string[]): string | undefined => {
   const { status, stdout } = spawnSync("git", args, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
@@ -24,19 +27,21 @@ const earlier = (): Map<string, string> => {
   if (head === undefined) return found;
   // A clone of one commit knows nothing of what was before; ask for a little more.
   if (git("rev-parse", "--is-shallow-repository") === "true") git("fetch", "--quiet", "--deepen=1");
-  if (git("status", "--porcelain", "--", "contract/proto", "contract/vendor", "buf.yaml") !== "") add(head, "the last commit");
+  if (git("status", "--porcelain", "--", ...watched) !== "") add(head, "the last commit");
   for (const branch of ["origin/main", "main"]) {
     const base = commit(branch) === undefined ? undefined : git("merge-base", "HEAD", branch);
     if (base !== head) add(base, `where this branch left ${branch}`);
   }
-  add(commit("HEAD^"), "the commit before the last");
+  for (const change of (git("log", `--max-count=${changesMax}`, "--format=%H", "--", ...watched) ?? "").split("\n")) {
+    add(commit(`${change}^`), `the state before ${change.slice(0, 7)}`);
+  }
   return found;
 };
 
 const keepsPromises = (sha: string, words: string): boolean => {
   const folder = mkdtempSync(join(tmpdir(), "gantry-breaking-"));
   try {
-    const archive = spawnSync("git", ["archive", sha, "buf.yaml", "contract/proto", "contract/vendor"], { maxBuffer: 256 * 1024 * 1024 });
+    const archive = spawnSync("git", ["archive", sha, ...watched], { maxBuffer: 256 * 1024 * 1024 });
     if (archive.status !== 0) {
       console.log(`Not compared with ${words} (${sha.slice(0, 7)}): there was no contract yet.`);
       return true;

@@ -1,5 +1,5 @@
-// Writes the built-in roles, the operator and its binding into the store at start. Idempotent, and safe when
-// several servers start at once.
+// Writes the built-in roles and the operator into the store at start. Idempotent, and safe when several servers
+// start at once.
 
 import { createHash } from "node:crypto";
 import { capabilityByName, inOrder } from "#contract/capabilities.ts";
@@ -14,9 +14,6 @@ export const builtInRoleUid = (name: string): string =>
 
 /** The identity of whoever owns the machine. The same in every installation; its token is what counts. */
 export const operatorUid: string = derived("identity", "operator");
-
-/** Above every root, so that it is held at each of them, those to come included. */
-const operatorBindingUid = "/0000000000000001";
 
 const title = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);
 
@@ -43,10 +40,5 @@ export const writeBuiltIns = async (rows: Write, now: string): Promise<void> => 
     `insert into identities (uid, name, description, last_seen_time, create_time, update_time)
      values ($1, 'operator', 'Whoever runs this server', $2, $2, $2) on conflict do nothing`,
     [operatorUid, now],
-  );
-  await rows.query(
-    `insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time)
-     values ($1, $2, $3, $4, $4) on conflict do nothing`,
-    [operatorBindingUid, operatorUid, builtInRoleUid("operator"), now],
   );
 };

@@ -5,9 +5,11 @@
 // only: a binding above or beside G carries nothing.
 
 import { capabilityBySymbol } from "#contract/capabilities.ts";
-import { covers, isRoot, parentOf, rootOf } from "#base/uid.ts";
+import { covers, EVERYWHERE, isRoot, parentOf, rootOf } from "#base/uid.ts";
 import { limits } from "#base/limits.ts";
 import type { Read, Witness } from "#store";
+import { operatorUid } from "./builtin.ts";
+import { builtInRoles } from "./roles.ts";
 
 export interface Grant {
   /** The group where the right begins; EVERYWHERE for the operator's. */
@@ -53,6 +55,9 @@ const namesOf = (capabilities: string): ReadonlySet<string> => {
   return names;
 };
 
+/** Above every root, and so held at each of them, those to come included. No row: a list could not show its place. */
+const operatorGrant: Grant = { place: EVERYWHERE, capabilities: new Set(builtInRoles.operator) };
+
 /** The rights of this identity as the store has them now; undefined where the identity does not exist. */
 export const loadRights = async (read: Read, uid: string): Promise<Rights | undefined> => {
   const root = rootOf(uid);
@@ -60,7 +65,7 @@ export const loadRights = async (read: Read, uid: string): Promise<Rights | unde
   const version = rows[0]?.[0];
   if (!version || rows[0]?.[1] === null) return undefined;
   const home = isRoot(uid) ? undefined : parentOf(uid);
-  const grants: Grant[] = [];
+  const grants: Grant[] = uid === operatorUid ? [operatorGrant] : [];
   for (const [, , place, capabilities] of rows) {
     if (place === null || place === undefined || !capabilities) continue;
     if (home !== undefined && !covers(home, place)) continue;
@@ -69,7 +74,8 @@ export const loadRights = async (read: Read, uid: string): Promise<Rights | unde
   return { uid, grants, witness: { root, version } };
 };
 
-const narrow = (rights: Rights, { capabilities, scopes }: Narrowing): Rights => {
+/** The same rights, no more of them than the token allows. */
+export const narrow = (rights: Rights, { capabilities, scopes }: Narrowing): Rights => {
   if (!capabilities && !scopes) return rights;
   const kept = capabilities && new Set(capabilities);
   const grants = rights.grants.flatMap((grant) => {

@@ -1,11 +1,11 @@
 // From an outcome to a reply: the ETag of a single resource, and If-None-Match.
 
-import { missing } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
-import { findRow, type Read, type Write } from "#store";
+import { methodByName } from "#contract/catalog.ts";
+import { lockRow, type Read, type Write } from "#store";
+import { placeOf } from "./ask.ts";
 import type { Call, Reply } from "./call.ts";
 import type { Context, Outcome } from "./context.ts";
-import { hydrate } from "./hydrate.ts";
 import type { Kernel } from "./kernel.ts";
 import { etagOf, matches } from "./safe.ts";
 
@@ -20,21 +20,22 @@ export const answered = (call: Call, { reply, headers }: Outcome): Reply => {
   return { message: reply, headers: { ...headers, etag }, ...(unchanged ? { httpStatus: 304 } : {}) };
 };
 
-/** How to read what an update or delete is about to change, for If-Match; undefined for other operations. */
-export const currentOf = (kernel: Kernel, { method, call }: Omit<Context<Read>, "rows">): ((rows: Write) => Promise<JsonObject>) | undefined => {
-  if (call.ifMatch === undefined || !/^(?:Update|Delete)/.test(method.rpc)) return undefined;
+/**
+ * How to read what an update or delete is about to change, for If-Match: as its Get shows it, so that their ETags are
+ * the same. Undefined for other operations.
+ */
+export const currentOf = (kernel: Kernel, context: Omit<Context<Read>, "rows">): ((rows: Write) => Promise<JsonObject>) | undefined => {
+  const { method, call } = context;
+  if (call.ifMatch === undefined) return undefined;
+  const noun = /^(?:Update|Delete)(.+)$/.exec(method.rpc)?.[1];
+  const get = methodByName(`${method.service}/Get${noun}`);
+  const answer = get && kernel.answers.get(get.name);
   const resource = [...kernel.resources.values()].find((each) => each.service.typeName === method.service);
-  const scope = method.scope;
-  if (!resource || !scope) return undefined;
+  const uid = placeOf(call);
+  if (!get || !answer || !("reads" in answer) || !resource || uid === undefined) return undefined;
   return async (rows) => {
-    let held: unknown = call.request;
-    for (const key of scope) held = typeof held === "object" && held !== null ? Reflect.get(held, key) : undefined;
-    const uid = String(held);
-    await rows.query(`select 1 from ${resource.shape.table.name} where uid = $1 for update`, [uid]);
-    const found = await findRow(rows, resource.shape.table, uid);
-    if (!found) throw missing(resource.domain, resource.fact.short, uid);
-    const record = resource.shape.read(found.row, found.offset);
-    const [hydrated] = await hydrate(rows, resource, [record]);
-    return hydrated ?? record;
+    await lockRow(rows, { name: resource.shape.table.name, columns: ["uid"] }, uid);
+    const { reply } = await answer.reads({ ...context, method: get, request: { uid }, reach: [uid], rows });
+    return reply;
   };
 };

@@ -62,19 +62,26 @@ const keyOf = (call: Call): string | undefined => {
 
 /**
  * One write in one transaction.
- * @param caller the identity's uid; undefined for open operations, which keep no keys
- * @param current the resource as it is now, for If-Match; undefined where the operation has none
+ * @param given.caller the identity's uid; undefined for open operations, which keep no keys
+ * @param given.confirm proves that the caller's rights still hold
+ * @param given.current the resource as it is now, for If-Match; undefined where the operation has none
  * @param work the write and its event
  */
 export const writeSafely = async (
   store: Store,
   call: Call,
-  given: { readonly caller: string | undefined; readonly nowMs: number; readonly current: ((rows: Write) => Promise<JsonObject>) | undefined },
+  given: {
+    readonly caller: string | undefined;
+    readonly nowMs: number;
+    readonly confirm: (rows: Write) => Promise<void>;
+    readonly current: ((rows: Write) => Promise<JsonObject>) | undefined;
+  },
   work: (rows: Write) => Promise<Outcome>,
 ): Promise<Outcome> => {
   const key = keyOf(call);
   try {
     return await store.write(async (rows) => {
+      await given.confirm(rows);
       const replayed = key !== undefined && given.caller !== undefined ? await claim(rows, given.caller, key, call, given.nowMs) : undefined;
       if (replayed) return replayed;
       if (call.ifMatch !== undefined && given.current) {

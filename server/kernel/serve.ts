@@ -64,11 +64,12 @@ const walk = async (kernel: Kernel, call: Call, caller: Caller | undefined, righ
       if (rows.check) await confirmWitness(rows.check.bare, rights.witness);
     }
   }
-  const given = { caller: caller?.uid, nowMs, current: currentOf(kernel, context) };
-  return answered(call, await writeSafely(house.store, call, given, async (rows) => {
-    if (caller) await confirmWitness(rows, rights.witness);
-    return perform(answer, { ...context, rows });
-  }));
+  const given = {
+    caller: caller?.uid, nowMs, current: currentOf(kernel, context),
+    // Before anything else, so that nobody without the right is given an earlier answer again.
+    confirm: async (rows: Read) => (caller ? confirmWitness(rows, rights.witness) : undefined),
+  };
+  return answered(call, await writeSafely(house.store, call, given, (rows) => perform(answer, { ...context, rows })));
 };
 
 /** A write and its event, in the transaction of `context.rows`. */

@@ -71,21 +71,21 @@ const reader = (field: FieldFact): ((text: string) => Json | undefined) => {
 };
 
 const emptyOf = (field: FieldFact): Param => {
-  if (field.shape === "list") return "[]";
-  if (field.shape === "map" || field.kind === "message") return null;
+  if (field.shape !== "one" || field.kind === "message") return null;
   switch (field.kind) {
     case "bool": return false;
     case "int32":
     case "int64":
     case "double": return 0;
-    case "timestamp": return null;
-    case "enum": return field.enum?.names.get(0) ?? "";
+    case "timestamp":
+    case "enum": return null;
     default: return "";
   }
 };
 
 const paramOf = (field: FieldFact, value: Json | undefined): Param => {
-  if (value === undefined || value === null) return emptyOf(field);
+  if (value === undefined || value === null || (Array.isArray(value) && value.length === 0)) return emptyOf(field);
+  if (field.kind === "enum" && field.enum?.numbers.get(String(value)) === 0) return emptyOf(field);
   return typeof value === "object" ? JSON.stringify(value) : value;
 };
 

@@ -12,9 +12,11 @@ interface Wire {
   readonly submittedNamedStatements: Record<string, string | undefined>;
   parse(message: { readonly text: string; readonly name: string }): void;
   bind(message: { readonly portal: string; readonly statement: string; readonly values: readonly unknown[]; readonly valueMapper: (value: unknown) => unknown }): void;
-  execute(message: { readonly portal: string }): void;
-  sync(): void;
+  readonly stream: { write(bytes: Uint8Array): unknown };
 }
+
+/** Execute (the unnamed portal, all rows) and Sync, which are the same for every statement: PostgreSQL's protocol, version 3. */
+const executeAndSync = Buffer.from([0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0x53, 0, 0, 0, 4]);
 
 /** PostgreSQL's text form of a parameter: the driver's own rules for lists. */
 const valueMapper = (value: unknown): unknown => {
@@ -25,6 +27,8 @@ const valueMapper = (value: unknown): unknown => {
 /** What the driver calls on a query. Its own class otherwise, so that its queue takes it in pipeline mode. */
 export class Statement extends pg.Query {
   readonly #name: string;
+  /** Named statements are prepared; so says the driver. */
+  name: string;
   readonly #text: string;
   readonly #values: readonly Param[];
   readonly #found: Row[] = [];
@@ -33,7 +37,9 @@ export class Statement extends pg.Query {
   readonly #resolve: (rows: Row[]) => void;
 
   constructor(name: string, text: string, values: readonly Param[], resolve: (rows: Row[]) => void, reject: (error: unknown) => void) {
-    super({ name, text });
+    // A text, because the driver copies an object; its name is set behind the copy.
+    super(text);
+    this.name = name;
     this.#name = name;
     this.#text = text;
     this.#values = values;
@@ -47,8 +53,7 @@ export class Statement extends pg.Query {
       wire.submittedNamedStatements[this.#name] = this.#text;
     }
     wire.bind({ portal: "", statement: this.#name, values: this.#values, valueMapper });
-    wire.execute({ portal: "" });
-    wire.sync();
+    wire.stream.write(executeAndSync);
   }
 
   handleRowDescription(): void {}

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { connect as connectHttp2 } from "node:http2";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -11,11 +11,11 @@ import { delimiter, join } from "node:path";
 import { after, before, test } from "node:test";
 import { existsSync, readFileSync } from "node:fs";
 import { decodeJwt } from "jose";
-import { commands, readSettings } from "#operator";
+import { commands, help, readSettings } from "#operator";
 import { freshDatabase } from "../database.ts";
 import { freePort } from "../world.ts";
 import { column, http, items } from "./doors.ts";
-import { gantry, gantryFile, type Program, start } from "./processes.ts";
+import { gantry, gantryFile, type Program, start, stopAll } from "./processes.ts";
 
 const packageFile = JSON.parse(readFileSync(join(import.meta.dirname, "..", "..", "package.json"), "utf8")) as { version: string };
 
@@ -27,13 +27,14 @@ let running: Program | undefined;
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "gantry-command-"));
+  // Under root the database runs as another user, who must be able to enter.
+  await chmod(folder, 0o711);
   const port = await freePort();
   url = `http://127.0.0.1:${port}`;
   environment = { GANTRY_DATA: join(folder, "data"), GANTRY_LISTEN: `127.0.0.1:${port}`, GANTRY_SERVICE_DOMAIN: "example.test" };
 });
 after(async () => {
-  running?.signal("SIGTERM");
-  await running?.ended;
+  await stopAll();
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -44,13 +45,16 @@ const serve = (options: { readonly group?: boolean; readonly node?: string } = {
 const command = (...args: string[]) => gantry(args, { env: environment });
 
 test("gantry --version and --help say what they should and need no settings", async () => {
-  const [version, help, ofServe, nothing] = await Promise.all([gantry(["--version"]), gantry(["--help"]), gantry(["serve", "--help"]), gantry([])]);
+  const [version, shown] = await Promise.all([gantry(["--version"]), gantry(["--help"])]);
   assert.deepEqual([version.code, version.stdout, version.stderr], [0, `gantry ${packageFile.version}\n`, ""]);
-  assert.equal(help.code, 0);
-  for (const name of Object.keys(commands)) assert.match(help.stdout, new RegExp(`^ +${name} `, "m"));
-  assert.equal(ofServe.code, 0);
-  for (const variable of ["GANTRY_LISTEN", "GANTRY_DATA", "DATABASE_URL", "GANTRY_PUBLIC_URL", "GANTRY_TLS_CERT", "GANTRY_SERVICE_DOMAIN", "GANTRY_EGRESS_ALLOW"]) assert.ok(ofServe.stdout.includes(variable), variable);
-  assert.deepEqual([nothing.code, nothing.stdout], [1, help.stdout]);
+  assert.deepEqual([shown.code, shown.stdout, shown.stderr], [0, help(undefined), ""]);
+  for (const name of Object.keys(commands)) assert.match(shown.stdout, new RegExp(`^ +${name} `, "m"));
+});
+
+test("gantry help serve names the settings, and the help of every command shows how it is called", () => {
+  for (const variable of ["GANTRY_LISTEN", "GANTRY_DATA", "DATABASE_URL", "GANTRY_PUBLIC_URL", "GANTRY_TLS_CERT", "GANTRY_SERVICE_DOMAIN", "GANTRY_EGRESS_ALLOW"])
+    assert.ok(help("serve").includes(variable), variable);
+  for (const name of Object.keys(commands)) assert.match(help(name), new RegExp(`^gantry ${name}\\b`));
 });
 
 /** Another Node, older than the one that Gantry needs: what a machine may have that runs `npm start`. */
@@ -70,7 +74,6 @@ test("what no command understands fails with one line", async () => {
   const wrong: readonly (readonly [args: readonly string[], says: RegExp])[] = [
     [["launch"], /^gantry: there is no command "launch"; gantry --help lists them\n$/],
     [["serve", "8080"], /^gantry: serve takes no arguments[^\n]*\n$/],
-    [["token", "--identity", "me"], /^gantry: --identity must be a uid, not "me"\n$/],
     [["health", "--loud"], /^gantry: Unknown option '--loud'[^\n]*\n$/],
   ];
   const done = await Promise.all(wrong.map(([args]) => command(...args)));
@@ -119,18 +122,12 @@ test("wrong settings stop the start with one line that names the variable, also 
     await database.drop();
   });
   const key = join(folder, "key");
-  const short = join(folder, "short");
   await writeFile(key, Buffer.alloc(32, 1).toString("base64"), { mode: 0o600 });
-  await writeFile(short, "AAAA", { mode: 0o600 });
   const shared = { DATABASE_URL: database.url, GANTRY_SECRET_KEY_FILE: key, GANTRY_LISTEN: `127.0.0.1:${await freePort()}` };
   const wrong: readonly (readonly [settings: Record<string, string>, says: RegExp])[] = [
-    [{ GANTRY_LISTEN: "everywhere" }, /^gantry: GANTRY_LISTEN must be HOST:PORT/],
     [{ ...shared, GANTRY_LISTEN: `127.0.0.1:${(taken.address() as AddressInfo).port}` }, /^gantry: GANTRY_LISTEN: cannot listen on 127\.0\.0\.1:\d+: another program listens there already$/m],
-    [{ ...shared, GANTRY_LISTEN: "192.0.2.1:8080" }, /^gantry: GANTRY_LISTEN: cannot listen on 192\.0\.2\.1:8080: it is no address of this machine$/m],
     [{ ...shared, GANTRY_EGRESS_ALLOW: "nonsense" }, /^gantry: GANTRY_EGRESS_ALLOW: "nonsense" is not an address range/m],
     [{ ...shared, GANTRY_SECRET_KEY_FILE: join(folder, "absent") }, /^gantry: GANTRY_SECRET_KEY_FILE cannot be read/m],
-    [{ ...shared, GANTRY_SECRET_KEY_FILE: short }, /^gantry: the secret key \S+ must be 32 bytes in base64/m],
-    [{ ...shared, DATABASE_URL: "mysql://localhost/gantry" }, /^gantry: DATABASE_URL must be an address of the form postgresql:/m],
     [{ ...shared, DATABASE_URL: `${database.url.replace(/gantry_test_\w+/, "gantry_test_absent")}` }, /^gantry: DATABASE_URL: the database does not let Gantry in/m],
     [{ GANTRY_DATA: gantryFile }, /^gantry: GANTRY_DATA: \S+gantry\.js cannot be made/m],
   ];
@@ -230,6 +227,7 @@ const beginWrite = async (name: string): Promise<{ finish(): Promise<string> }> 
 /** The same over gRPC: the headers are there, the message is not. */
 const beginCall = async (name: string): Promise<{ finish(): Promise<string> }> => {
   const session = connectHttp2(url);
+  await once(session, "connect");
   const stream = session.request({
     ":method": "POST",
     ":path": "/chainguard.platform.registry.v2.ReposService/CreateRepo",
@@ -339,7 +337,8 @@ test("asked to stop while it starts, it stops, and the next start is none the wo
   running = program;
   await program.says(/Making the database/);
   program.signal("SIGTERM");
-  assert.deepEqual([(await program.ended).code, (await program.ended).signal], [0, null]);
+  const ended = await program.ended;
+  assert.deepEqual([ended.code, ended.signal], [0, null], ended.stderr);
   const { code, stdout } = await gantry(["token"], { env: { ...environment, GANTRY_DATA: join(folder, "young") } });
   assert.equal(code, 0);
   assert.match(stdout, /^[\w-]+\.[\w-]+\.[\w-]+\n$/);

@@ -1,6 +1,7 @@
 // Programs beside the test: the command `gantry` as a person runs it, and the issuer. Each ends with the test.
 
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { join } from "node:path";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -44,6 +45,19 @@ const plain = (): Record<string, string> =>
     ),
   );
 
+const alive = new Set<ChildProcess>();
+
+/** Ends every program that a test has left behind. */
+export const stopAll = async (): Promise<void> => {
+  await Promise.all(
+    [...alive].map(async (child) => {
+      const closed = once(child, "close");
+      child.kill("SIGKILL");
+      await closed;
+    }),
+  );
+};
+
 /** Starts a program of Node. */
 export const start = (file: string, args: readonly string[], { env = {}, cwd = root, group = false, node }: Start = {}): Program => {
   const child = spawn(node ?? process.execPath, [file, ...args], {
@@ -52,6 +66,8 @@ export const start = (file: string, args: readonly string[], { env = {}, cwd = r
     stdio: ["pipe", "pipe", "pipe"],
     detached: group,
   });
+  alive.add(child);
+  child.once("close", () => alive.delete(child));
   let [out, err] = ["", ""];
   const waiting = new Set<() => void>();
   const look = (): void => {
@@ -93,7 +109,7 @@ export const start = (file: string, args: readonly string[], { env = {}, cwd = r
         ended.finally(wake).catch(reject);
       }),
     signal: (name) => {
-      if (child.pid === undefined) return;
+      if (child.pid === undefined || over) return;
       process.kill(group ? -child.pid : child.pid, name);
     },
   };

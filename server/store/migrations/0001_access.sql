@@ -3,7 +3,8 @@
 -- A uid is its own path, so "below this place" is one range of the primary key and "in this organization" is
 -- left(uid, 40). Text is collated "C": strings sort by their bytes (decisions: Lists).
 -- Every list has an index for each order inside one organization: (left(uid, 40), <field>, uid).
--- left(uid, -17) is the parent.
+-- left(uid, -17) is the parent. An index on it holds the uid too, so that children are counted without their rows.
+-- Rows at the root are few among many, if any: a list of them has a small index of its own.
 
 -- One row for each root (organization, human): its version grows with every change of rights below it, and is
 -- what a cached right is checked against by the request's own statement (decisions: Access).
@@ -18,8 +19,8 @@ create table groups (
   description text collate "C" not null default '',
   resource_limits jsonb,
   verified boolean not null default false,
-  kind text not null default 'ORG_KIND_UNSPECIFIED',
-  status text not null default 'ORG_STATUS_READY',
+  kind text,
+  status text,
   create_time timestamptz(3) not null,
   update_time timestamptz(3) not null
 );
@@ -27,6 +28,7 @@ create index groups_by_name on groups (left(uid, 40), name, uid);
 create index groups_by_create_time on groups (left(uid, 40), create_time, uid);
 create index groups_by_update_time on groups (left(uid, 40), update_time, uid);
 create index groups_by_parent on groups (left(uid, -17), name, uid);
+create index groups_in_root on groups (uid) where length(uid) = 40;
 
 create table identities (
   uid text collate "C" primary key,
@@ -39,7 +41,7 @@ create table identities (
   claim_match jsonb,
   static_keys jsonb,
   aws_identity jsonb,
-  service_principal text not null default 'SERVICE_PRINCIPAL_UNSPECIFIED',
+  service_principal text,
   -- What a token must say literally; empty where a pattern decides. A human's are its upstream's.
   issuer text collate "C" not null default '',
   subject text collate "C" not null default '',
@@ -51,6 +53,8 @@ create index identities_by_name on identities (left(uid, 40), name, uid);
 create index identities_by_create_time on identities (left(uid, 40), create_time, uid);
 create index identities_by_update_time on identities (left(uid, 40), update_time, uid);
 create index identities_by_parent on identities (left(uid, -17), name, uid);
+create index identities_by_relationship_type on identities (left(uid, 40), relationship_type, uid);
+create index identities_in_root on identities (uid) where length(uid) = 40;
 create index identities_by_issuer on identities (issuer, subject);
 
 create table roles (
@@ -58,7 +62,7 @@ create table roles (
   name text collate "C" not null,
   description text collate "C" not null default '',
   -- Enum symbols in the order of their numbers.
-  capabilities jsonb not null default '[]',
+  capabilities jsonb not null,
   create_time timestamptz(3) not null,
   update_time timestamptz(3) not null
 );
@@ -66,6 +70,7 @@ create index roles_by_name on roles (left(uid, 40), name, uid);
 create index roles_by_create_time on roles (left(uid, 40), create_time, uid);
 create index roles_by_update_time on roles (left(uid, 40), update_time, uid);
 create index roles_by_parent on roles (left(uid, -17), name, uid);
+create index roles_in_root on roles (uid) where length(uid) = 40;
 
 create table role_bindings (
   uid text collate "C" primary key,
@@ -74,11 +79,14 @@ create table role_bindings (
   create_time timestamptz(3) not null,
   update_time timestamptz(3) not null
 );
-create unique index role_bindings_unique on role_bindings (left(uid, -17), identity_uid, role_uid);
+create unique index role_bindings_unique on role_bindings (left(uid, -17), identity_uid, role_uid) include (uid);
 create index role_bindings_by_identity on role_bindings (identity_uid, uid);
 create index role_bindings_by_role on role_bindings (role_uid, uid);
 create index role_bindings_by_identity_uid on role_bindings (left(uid, 40), identity_uid, uid);
 create index role_bindings_by_role_uid on role_bindings (left(uid, 40), role_uid, uid);
+-- People are found by where they are bound (humans.ts).
+create index role_bindings_of_humans on role_bindings (uid, identity_uid) where length(identity_uid) = 40;
+create index role_bindings_in_root on role_bindings (uid) where length(uid) = 40;
 create index role_bindings_by_create_time on role_bindings (left(uid, 40), create_time, uid);
 create index role_bindings_by_update_time on role_bindings (left(uid, 40), update_time, uid);
 
@@ -114,7 +122,7 @@ begin
     new.relationship_type := 'RELATIONSHIP_TYPE_AWS_IDENTITY';
     new.issuer := '';
     new.subject := '';
-  elsif new.service_principal <> 'SERVICE_PRINCIPAL_UNSPECIFIED' then
+  elsif new.service_principal is not null then
     new.relationship_type := 'RELATIONSHIP_TYPE_SERVICE_PRINCIPAL';
     new.issuer := '';
     new.subject := '';

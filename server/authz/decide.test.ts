@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { ancestry, EVERYWHERE } from "#base/uid.ts";
+import { lacking, reach } from "./decide.ts";
+import { type Grant, narrow, type Rights } from "./rights.ts";
+
+const names = ["repo.list", "repo.create", "groups.list", "tag.list"];
+
+// A small world, so that places meet: two organizations, three levels of folders.
+const universe: string[] = [];
+const grow = (at: string, levels: number): void => {
+  universe.push(at);
+  if (levels > 0) for (const digit of ["0", "1"]) grow(`${at}/${digit.repeat(16)}`, levels - 1);
+};
+for (const root of ["a", "b"]) grow(root.repeat(40), 3);
+
+const place = fc.constantFrom(...universe);
+const capabilities = fc.uniqueArray(fc.constantFrom(...names), { maxLength: names.length });
+const grant: fc.Arbitrary<Grant> = fc.tuple(fc.oneof({ weight: 9, arbitrary: place }, { weight: 1, arbitrary: fc.constant(EVERYWHERE) }), capabilities)
+  .map(([at, held]) => ({ place: at, capabilities: new Set(held) }));
+const rights: fc.Arbitrary<Rights> = fc.array(grant, { maxLength: 6 }).map((grants) => ({ uid: "u", grants, witness: { root: "", version: "" } }));
+
+/** The slow reference: walks up from the place and asks each level for each grant. */
+const holds = ({ grants }: Rights, name: string, at: string): boolean => {
+  for (const level of [...ancestry(at), EVERYWHERE]) for (const each of grants) if (each.place === level && [...each.capabilities].includes(name)) return true;
+  return false;
+};
+
+test("a capability is lacking exactly where neither the place nor anything above it grants it", () => {
+  fc.assert(fc.property(rights, capabilities, fc.oneof(place, fc.constant(EVERYWHERE)), (held, needed, at) => {
+    const missing = needed.filter((name) => !(at === EVERYWHERE ? held.grants.some((each) => each.place === EVERYWHERE && each.capabilities.has(name)) : holds(held, name, at)));
+    const answer = lacking(held, needed, at);
+    assert.equal(answer, missing[0]);
+  }), { numRuns: 500 });
+});
+
+test("a place is within reach exactly where every capability is held, and no branch of the reach lies in another", () => {
+  fc.assert(fc.property(rights, capabilities.filter((needed) => needed.length > 0), (held, needed) => {
+    const branches = reach(held, needed);
+    for (const at of universe) {
+      const within = branches.filter((branch) => branch === EVERYWHERE || ancestry(at).includes(branch));
+      assert.equal(within.length, needed.every((name) => holds(held, name, at)) ? 1 : 0, at);
+    }
+    assert.deepEqual(branches, [...branches].sort());
+  }), { numRuns: 500 });
+});
+
+test("nothing is held without grants, and an empty need is no need", () => {
+  const none: Rights = { uid: "u", grants: [], witness: { root: "", version: "" } };
+  for (const at of universe) assert.equal(lacking(none, ["repo.list"], at), "repo.list");
+  assert.deepEqual(reach(none, ["repo.list"]), []);
+  assert.equal(lacking(none, [], universe[0] ?? ""), undefined);
+});
+
+const narrowing = fc.record({
+  capabilities: fc.option(capabilities, { nil: undefined }),
+  scopes: fc.option(fc.uniqueArray(place, { minLength: 1, maxLength: 3 }), { nil: undefined }),
+}).map((each) => ({ uid: "u", ...each }));
+
+test("a narrowed token holds exactly what its identity holds, among its capabilities, in and below its scopes", () => {
+  fc.assert(fc.property(rights, narrowing, (held, token) => {
+    const less = narrow(held, token);
+    for (const at of universe) {
+      for (const name of names) {
+        const allowed = (token.capabilities?.includes(name) ?? true) && (token.scopes?.some((scope) => ancestry(at).includes(scope)) ?? true);
+        assert.equal(lacking(less, [name], at) === undefined, allowed && holds(held, name, at), `${name} at ${at}`);
+      }
+    }
+    assert.equal(less.witness, held.witness, "it is proved by the same version");
+  }), { numRuns: 500 });
+});
+
+test("narrowing twice never widens", () => {
+  fc.assert(fc.property(rights, narrowing, narrowing, (held, one, other) => {
+    const [once, twice] = [narrow(held, one), narrow(narrow(held, one), other)];
+    for (const at of universe) for (const name of names) if (lacking(twice, [name], at) === undefined) assert.equal(lacking(once, [name], at), undefined);
+  }), { numRuns: 200 });
+});

@@ -1,0 +1,124 @@
+// The memory of rights against the store (attack 11): whatever has happened in between, a request is decided as if
+// nothing were remembered.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import fc from "fast-check";
+import { silent } from "#base/log.ts";
+import { newRoot } from "#base/uid.ts";
+import { confirmWitness, openStore, Stale, type Store } from "#store";
+import { freshDatabase } from "../../test/database.ts";
+import { loadRights, narrow, type Narrowing, openRightsCache, type Rights, type RightsCache } from "./rights.ts";
+
+let database: Awaited<ReturnType<typeof freshDatabase>>;
+let store: Store;
+before(async () => {
+  database = await freshDatabase();
+  store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: silent });
+});
+after(async () => {
+  await store.close();
+  await database.drop();
+});
+
+const now = "2026-01-01T00:00:00.000Z";
+const symbols = ["CAP_REPO_LIST", "CAP_REPO_CREATE", "CAP_IAM_GROUPS_LIST"];
+const child = (parent: string, number: number): string => `${parent}/${number.toString(16).padStart(16, "0")}`;
+
+/** As the kernel goes: from memory, proved by the store's version, and once more where that has changed (serve.ts). */
+const asServed = async (cache: RightsCache, caller: Narrowing): Promise<Rights | undefined> => {
+  const held = await cache.of(caller, false);
+  if (!held) return undefined;
+  try {
+    await confirmWitness(store.read, held.witness);
+    return held;
+  } catch (thrown) {
+    if (!(thrown instanceof Stale)) throw thrown;
+    return cache.of(caller, true);
+  }
+};
+
+const shown = (rights: Rights | undefined): string[] | undefined => rights?.grants.map(({ place, capabilities }) => `${place} ${[...capabilities].sort().join()}`).sort();
+
+type Step =
+  | { readonly kind: "bind" | "unbind"; readonly identity: number; readonly place: number; readonly role: number }
+  | { readonly kind: "role"; readonly role: number; readonly capabilities: readonly string[] }
+  | { readonly kind: "delete" | "restore"; readonly identity: number };
+
+const index = fc.nat({ max: 2 });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant("bind" as const), identity: index, place: index, role: index }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("unbind" as const), identity: index, place: index, role: index }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("role" as const), role: index, capabilities: fc.uniqueArray(fc.constantFrom(...symbols), { minLength: 1 }) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("delete" as const), identity: index }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("restore" as const), identity: index }) },
+);
+
+test("a remembered decision is the store's own after any history, for every token of every identity, on two servers", async () => {
+  let stale = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 12 }), async (history) => {
+      const root = newRoot();
+      const folder = child(root, 1);
+      const places = [root, folder, child(folder, 2)];
+      // One of the organization, one of a folder, one person.
+      const identities = [child(root, 10), child(folder, 11), newRoot()];
+      const roles = [child(root, 20), child(root, 21), newRoot()];
+      const identityRow = "insert into identities (uid, name, create_time, update_time) values ($1, 'i', $2, $2) on conflict do nothing";
+      await store.write(async (rows) => {
+        await rows.query("insert into groups (uid, name, create_time, update_time) values ($1, 'g', $2, $2)", [root, now]);
+        for (const uid of identities) await rows.query(identityRow, [uid, now]);
+        for (const uid of roles) await rows.query(`insert into roles (uid, name, capabilities, create_time, update_time) values ($1, 'r', '["CAP_REPO_LIST"]', $2, $2)`, [uid, now]);
+      });
+      const tokens: Narrowing[] = identities.flatMap((uid) => [
+        { uid, capabilities: undefined, scopes: undefined },
+        { uid, capabilities: ["repo.list"], scopes: undefined },
+        { uid, capabilities: ["repo.list", "groups.list"], scopes: [folder] },
+      ]);
+      const caches = [openRightsCache(store.read), openRightsCache(store.read)];
+      const check = async (cache: RightsCache): Promise<void> => {
+        await Promise.all(tokens.map(async (token) => {
+          const fresh = await loadRights(store.read, token.uid);
+          assert.deepEqual(shown(await asServed(cache, token)), shown(fresh && narrow(fresh, token)));
+        }));
+      };
+      for (const cache of caches) await check(cache);
+      for (const [number, each] of history.entries()) {
+        await store.write(async (rows) => {
+          const binding = "role" in each && "place" in each ? [`${places[each.place]}/${(each.identity * 16 + each.role).toString(16).padStart(16, "f")}`, identities[each.identity] ?? "", roles[each.role] ?? ""] : [];
+          if (each.kind === "bind") await rows.query("insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time) values ($1, $2, $3, $4, $4) on conflict do nothing", [...binding, now]);
+          else if (each.kind === "unbind") await rows.query("delete from role_bindings where uid = $1", binding.slice(0, 1));
+          else if (each.kind === "role") await rows.query("update roles set capabilities = $2::jsonb where uid = $1", [roles[each.role] ?? "", JSON.stringify(each.capabilities)]);
+          else if (each.kind === "restore") await rows.query(identityRow, [identities[each.identity] ?? "", now]);
+          else {
+            await rows.query("delete from role_bindings where identity_uid = $1", [identities[each.identity] ?? ""]);
+            await rows.query("delete from identities where uid = $1", [identities[each.identity] ?? ""]);
+          }
+        });
+        // One server hears of every step, the other of some: it remembers for longer.
+        await check(caches[0] ?? assert.fail());
+        if (number % 3 === 2) await check(caches[1] ?? assert.fail());
+      }
+      for (const cache of caches) await check(cache);
+      stale++;
+    }),
+    { numRuns: 15 },
+  );
+  assert.ok(stale > 0);
+});
+
+test("an identity of a group holds nothing above or beside it, whatever bindings the table has", async () => {
+  const root = newRoot();
+  const [folder, beside] = [child(root, 1), child(root, 2)];
+  const uid = child(folder, 3);
+  await store.write(async (rows) => {
+    await rows.query("insert into groups (uid, name, create_time, update_time) values ($1, 'g', $2, $2)", [root, now]);
+    await rows.query("insert into identities (uid, name, create_time, update_time) values ($1, 'i', $2, $2)", [uid, now]);
+    await rows.query(`insert into roles (uid, name, capabilities, create_time, update_time) values ($1, 'r', '["CAP_REPO_LIST"]', $2, $2)`, [child(root, 4), now]);
+    for (const [number, place] of [root, beside, folder, child(folder, 9)].entries()) {
+      await rows.query("insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time) values ($1, $2, $3, $4, $4)", [child(place, 50 + number), uid, child(root, 4), now]);
+    }
+  });
+  assert.deepEqual(shown(await loadRights(store.read, uid)), [`${folder} repo.list`, `${child(folder, 9)} repo.list`]);
+  assert.equal(await loadRights(store.read, child(folder, 77)), undefined);
+});

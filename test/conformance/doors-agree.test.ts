@@ -1,0 +1,147 @@
+// REST and gRPC say the same: the same code, text, typed details, reply and headers for the same request, valid or not
+// (requirement: the same operations over gRPC on the same host).
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { fromJson, toJson } from "@bufbuild/protobuf";
+import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { methods, registry } from "#contract/catalog.ts";
+import type { MethodFact } from "#contract/facts.ts";
+import { insertManifests } from "#store";
+import { type Answer, callHttp, callThrough, restRequest } from "../client.ts";
+import { bodyField, matcherOf, some, valueAt, withValue, writable } from "../samples.ts";
+import { folder, groupMessage, isList, madeUp, openStage } from "./stage.ts";
+
+const stage = await openStage();
+const { world } = stage;
+after(() => stage.close());
+
+const place = await folder(stage);
+const operator = await stage.operator();
+const stranger = await stage.stranger(world.organization);
+const answered = some(methods.filter(stage.answers), "operation with an answer");
+
+/** The reply as its message says it, without what proto3 cannot tell from absence. */
+const canonical = (method: MethodFact, reply: JsonObject): Json => toJson(method.output.descriptor, fromJson(method.output.descriptor, reply, { registry }), { registry }) as Json;
+
+/** What differs each time by its nature: new uids, and sealed tokens. */
+const settled = (json: Json, request: JsonObject): string => {
+  const asked = JSON.stringify(request);
+  return JSON.stringify(json, (key, value: Json) => {
+    if (key === "nextPageToken") return "a token";
+    if (key === "uid" && typeof value === "string" && !asked.includes(value)) return `new below ${value.includes("/") ? value.slice(0, -17) : "nothing"}`;
+    return Array.isArray(value) || !isObject(value) ? value : Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
+  });
+};
+
+const telling = ["www-authenticate", "etag", "gantry-page-restarted", "gantry-validate-only", "gantry-replayed"];
+
+const said = (method: MethodFact, { code, message, details, reply, headers }: Answer, request: JsonObject): Json => ({
+  code, message, details: [...details],
+  reply: code === 0 ? settled(canonical(method, reply), request) : "",
+  headers: Object.fromEntries(telling.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]]))),
+});
+
+/** Asks the same through both doors; a write only tries, so that both find the same. */
+const agree = async (method: MethodFact, request: JsonObject, token: string | undefined, what: string): Promise<Answer> => {
+  const options = { token, validateOnly: method.writes };
+  const rest = await stage.call("rest", method, request, options);
+  const grpc = await stage.call("grpc", method, request, options);
+  assert.deepEqual(said(method, grpc, request), said(method, rest, request), `${method.rpc}: ${what}`);
+  return rest;
+};
+
+const digest = `sha256:${"ab".repeat(32)}`;
+
+/** A request that is answered; an image has facts to be asked for. */
+const valid = async (method: MethodFact, whole = true): Promise<JsonObject> => {
+  const organization = bodyField(method)?.message?.name === groupMessage;
+  const made = organization && !method.input.byName.has("parent") ? text(await stage.make(groupMessage, { parent: "" }), "uid") : "";
+  const request = await stage.request(method, { place, whole, ...(organization ? { uid: made } : {}) });
+  if (!method.input.byName.has("digest") || isList(method)) return request;
+  const repo = String(valueAt(request, method.scope ?? []));
+  const fact = { repo, indexDigest: digest, os: "linux", variant: "", sizeBytes: 4_503_599_627_370_496, createTime: "" };
+  await world.server.open.house.store.write((rows) => insertManifests(rows, ["amd64", "arm64"].map((architecture) => ({ ...fact, architecture, digest: `${digest}-${architecture}` }))));
+  return { ...request, digest };
+};
+
+for (const method of answered) {
+  test(`${method.rpc} answers a valid request alike through both doors`, async () => {
+    for (const whole of [false, true]) {
+      const request = await valid(method, whole);
+      const { code, message } = await agree(method, request, operator, "valid");
+      assert.equal(code, 0, message);
+    }
+  });
+
+  test(`${method.rpc} refuses alike through both doors: nobody, a stranger, what does not exist, what is no uid, wrong fields`, async () => {
+    const request = await valid(method);
+    await agree(method, request, undefined, "nobody");
+    await agree(method, request, "garbage", "a wrong token");
+    await agree(method, request, stranger.token, "a stranger");
+    await agree(method, request, await world.token(madeUp(stranger.uid)), "an identity that is gone");
+    const path = method.scope ?? ["uid", "parent"].filter((name) => method.input.byName.has(name)).slice(0, 1);
+    if (path.length > 0 && valueAt(request, path) !== undefined) {
+      const uid = String(valueAt(request, path));
+      const about = (other: string): JsonObject => (uid === "" ? withValue(request, path, other) : (JSON.parse(JSON.stringify(request).replaceAll(uid, other)) as JsonObject));
+      const absent = await agree(method, about(madeUp(uid || place)), operator, "what does not exist");
+      assert.notEqual(absent.code, 0);
+      for (const wrong of ["x", `${uid}0`]) assert.notEqual((await agree(method, about(wrong), operator, `no uid: ${wrong}`)).code, 0);
+    }
+    const field = bodyField(method);
+    for (const inner of field?.message ? writable(field.message) : []) {
+      if (inner.shape !== "one" || inner.kind !== "string") continue;
+      const at = [field?.json ?? "", inner.json];
+      // Without a mask an empty field is a key over REST and nothing over gRPC, so an update names it.
+      const masked = method.input.byName.has("update_mask") ? { updateMask: inner.name } : {};
+      for (const value of ["", "UPPER/é", "a".repeat(70_000), "a\0b"]) await agree(method, { ...withValue(request, at, value), ...masked }, operator, `${inner.json} = ${value.slice(0, 10)}`);
+    }
+    if (field?.message && !method.input.byName.has("update_mask")) await agree(method, withValue(request, [field.json], {}), operator, "an empty body");
+    if (method.input.byName.has("update_mask")) {
+      for (const updateMask of ["nonsense", "uid", "*", "*,name", "name,nonsense", "__proto__", "create_time"]) await agree(method, { ...request, updateMask }, operator, `mask ${updateMask}`);
+    }
+    for (const inner of method.input.fields.filter(({ pattern, kind }) => pattern !== undefined && kind === "string")) {
+      await agree(method, { ...request, [inner.json]: ["x", "UPPER"].find((value) => !matcherOf(inner).test(value)) ?? "" }, operator, inner.name);
+    }
+  });
+}
+
+for (const method of some(answered.filter(isList), "list")) {
+  test(`${method.rpc} pages alike through both doors, and refuses wrong parameters alike`, async () => {
+    const create = methods.find(({ service, rpc }) => service === method.service && rpc.startsWith("Create"));
+    for (let made = 0; create && made < 4; made++) await stage.make(create.output.name, { place });
+    const uidp = { descendantsOf: place };
+    const first = await agree(method, { uidp, pageSize: 2, orderBy: "create_time desc" }, operator, "first page");
+    const pageToken = text(first.reply, "nextPageToken");
+    assert.ok(pageToken !== "");
+    await agree(method, { uidp, pageSize: 2, orderBy: "create_time desc", pageToken, skip: 1 }, operator, "next page");
+    for (const request of [
+      { pageSize: -1 }, { pageSize: 500 }, { skip: -1 }, { skip: 2_000_000 }, { skip: 3 }, { orderBy: "nonsense" }, { orderBy: "uid desc" }, { orderBy: "uid sideways" },
+      { pageToken: "forged" }, { pageToken }, { uidp: { childrenOf: "x" } }, { uidp: { childrenOf: place } }, { uidp: { ids: ["x"] } }, { uidp: { inRoot: true } },
+      { pageSize: -1, skip: -1, orderBy: "x", uidp: { descendantsOf: "x" } },
+    ] satisfies JsonObject[]) await agree(method, request, operator, JSON.stringify(request));
+    await agree(method, { uidp }, stranger.token, "a stranger's list");
+    world.clock.now += 4 * 24 * 60 * 60 * 1000;
+    try {
+      const { headers } = await agree(method, { uidp, pageSize: 2, orderBy: "create_time desc", pageToken }, await stage.operator(), "an old token");
+      assert.equal(headers["gantry-page-restarted"], "true");
+    } finally {
+      world.clock.now -= 4 * 24 * 60 * 60 * 1000;
+    }
+  });
+}
+
+test("both doors answer under the earlier package and path segment too, with the same reply", async () => {
+  for (const method of some(answered.filter(({ version, writes }) => version === "v2" && !writes), "v2 read")) {
+    const request = await valid(method);
+    const now = await stage.call("rest", method, request, { token: operator });
+    const beta = { ...method, http: method.http.map((rule) => ({ ...rule, template: rule.template.replace("/v2/", "/v2beta1/") })) };
+    const { verb, path } = restRequest(beta, request);
+    assert.ok(path.includes("/v2beta1/"));
+    const rest = await callHttp(world.url, verb, path, { token: operator });
+    assert.equal(settled(rest.reply, request), settled(now.reply, request), method.rpc);
+    assert.equal(rest.code, 0);
+    const grpc = await callThrough("grpc", world.url, method.name.replace(".v2.", ".v2beta1."), request, { token: operator });
+    assert.equal(settled(canonical(method, grpc.reply), request), settled(canonical(method, now.reply), request));
+  }
+});

@@ -1,0 +1,206 @@
+// Every write records exactly one event, as the contract declares it, and nothing else records any
+// (decisions: Safe writes; shared facts: events).
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { fromJson } from "@bufbuild/protobuf";
+import { codes } from "#base/fault.ts";
+import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { parentOf, rootOf } from "#base/uid.ts";
+import { methods, registry } from "#contract/catalog.ts";
+import type { MessageFact, MethodFact } from "#contract/facts.ts";
+import { bodyField, bodyOf, matcherOf, some, valueAt } from "../samples.ts";
+import { allBut, doors, folder, groupMessage, identityMessage, madeUp, openStage, roleMessage } from "./stage.ts";
+
+const stage = await openStage({ GANTRY_PUBLIC_URL: "http://gantry.example.test/" });
+const { world } = stage;
+after(() => stage.close());
+
+const place = await folder(stage);
+const answered = some(methods.filter(stage.answers), "operation with an answer");
+const writes = some(answered.filter(({ event }) => event), "write with an event");
+const reads = some(answered.filter((method) => !method.writes), "read");
+// An owner with everything: events must name it, and not the operator.
+const owner = await stage.holder(allBut(""), world.organization);
+
+interface Told {
+  readonly type: string;
+  readonly source: string;
+  readonly subject: string;
+  readonly group: string;
+  readonly audience: string;
+  readonly extensions: JsonObject;
+  readonly actor: JsonObject;
+  readonly bodyType: string;
+  readonly body: JsonObject;
+  readonly requestId: string;
+  readonly time: string;
+}
+
+const parsed = (json: string | null | undefined): JsonObject => {
+  const value = JSON.parse(json ?? "{}") as Json;
+  return isObject(value) ? value : {};
+};
+
+/** Everything that was told after the event of this number. */
+const toldAfter = async (number: number): Promise<Told[]> => {
+  const rows = await stage.query(
+    `select type, source, subject, group_uid, audience, extensions, actor, body_type, body, request_id, to_char(create_time, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+     from outbox where id > $1 order by id`, [String(number)],
+  );
+  return rows.map(([type, source, subject, group, audience, extensions, actor, bodyType, body, requestId, time]) => ({
+    type: type ?? "", source: source ?? "", subject: subject ?? "", group: group ?? "", audience: audience ?? "", extensions: parsed(extensions),
+    actor: parsed(actor), bodyType: bodyType ?? "", body: parsed(body), requestId: requestId ?? "", time: time ?? "",
+  }));
+};
+
+const lastNumber = async (): Promise<number> => Number((await stage.query("select coalesce(max(id), 0) from outbox"))[0]?.[0]);
+
+/** What of a message may be told: neither our additions to it nor its secrets, at any depth. */
+const publicOf = (message: MessageFact, value: JsonObject): JsonObject => {
+  const out: JsonObject = {};
+  for (const [key, held] of Object.entries(value)) {
+    const field = message.byName.get(key) ?? assert.fail(`${message.short} has no ${key}`);
+    if (field.number >= 1000 || field.redacted) continue;
+    const inner = field.message;
+    const show = (entry: Json): Json => (inner && isObject(entry) ? publicOf(inner, entry) : entry);
+    if (field.shape === "map" && isObject(held)) out[key] = Object.fromEntries(Object.entries(held).map(([name, entry]) => [name, show(entry)]));
+    else out[key] = Array.isArray(held) ? held.map(show) : show(held);
+  }
+  return out;
+};
+
+/** Without proto3 defaults, which gRPC's reply does not show. */
+const sparse = (value: Json): Json => {
+  if (Array.isArray(value)) return value.map(sparse);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== false && entry !== "" && entry !== 0).map(([key, entry]) => [key, sparse(entry)]));
+};
+
+const places = {
+  self: (subject: string): string => subject,
+  root: (subject: string): string => rootOf(subject),
+  parent: (subject: string): string => parentOf(subject) || "/",
+};
+
+const assertTold = (method: MethodFact, told: Told, request: JsonObject, reply: JsonObject, requestId: string | undefined): void => {
+  const event = method.event ?? assert.fail();
+  const empty = method.output.name === "google.protobuf.Empty";
+  const message = empty ? method.input : method.output;
+  const whole = empty ? request : reply;
+  const subject = String(valueAt(whole, event.subject) ?? valueAt(request, event.subject));
+  assert.equal(told.type, event.type);
+  assert.equal(told.source, `http://gantry.example.test${(method.http[0]?.template ?? "").replace(/\/\{.*$/, "")}`);
+  assert.equal(told.subject, subject);
+  const group = event.extensions.includes("group") ? places[event.group](subject) : "";
+  assert.equal(told.group, group);
+  assert.equal(told.audience, event.audience);
+  assert.deepEqual(Object.keys(told.extensions).sort(), [...event.extensions].sort());
+  assert.equal(told.extensions.group ?? "", group);
+  assert.deepEqual(told.actor, { subject: owner.uid });
+  assert.equal(told.bodyType, message.name);
+  assert.deepEqual(sparse(told.body), sparse(publicOf(message, whole)));
+  // A strict decoder of the public message reads it.
+  fromJson(message.descriptor, told.body, { registry });
+  assert.equal(told.time, new Date(world.clock.now).toISOString());
+  assert.ok(requestId);
+  assert.equal(told.requestId, requestId);
+};
+
+for (const method of writes) {
+  for (const door of doors) {
+    test(`${method.rpc} over ${door} tells exactly one event: the contract's type, subject, group and actor, and a body of public fields only`, async () => {
+      const request = await stage.request(method, { place, whole: true });
+      // What belongs to organizations alone is not asked of a folder.
+      if (bodyField(method)?.message?.name === groupMessage) request.group = { ...(await bodyOf(bodyField(method)?.message ?? assert.fail(), stage.sampling(place))), uid: valueAt(request, ["group", "uid"]) ?? "" };
+      const before = await lastNumber();
+      world.clock.now += 1500;
+      const { code, reply, message, headers } = await stage.call(door, method, request, { token: await world.token(owner.uid) });
+      assert.equal(code, 0, message);
+      const told = await toldAfter(before);
+      assert.equal(told.length, 1);
+      assertTold(method, told[0] ?? assert.fail(), request, reply, headers["x-request-id"]);
+    });
+  }
+
+  test(`${method.rpc} that is refused tells nothing, whatever the refusal is for`, async () => {
+    const request = await stage.request(method, { place, capabilities: ["groups.list"] });
+    const stranger = await stage.stranger(world.organization);
+    const field = bodyField(method);
+    const path = method.scope ?? ["parent"];
+    const absent = madeUp(String(valueAt(request, path)));
+    const missing = JSON.parse(JSON.stringify(request).replaceAll(String(valueAt(request, path)), absent)) as JsonObject;
+    const named = field?.message?.fields.find(({ pattern, shape, kind, outputOnly }) => pattern !== undefined && shape === "one" && kind === "string" && !outputOnly);
+    const wrong = named && field ? { ...request, [field.json]: { ...(request[field.json] as JsonObject), [named.json]: ["UPPER/", "\n"].find((text_) => !matcherOf(named).test(text_)) ?? "" } } : undefined;
+    const before = await lastNumber();
+    for (const door of doors) {
+      assert.equal((await stage.call(door, method, request)).code, codes.UNAUTHENTICATED);
+      assert.equal((await stage.call(door, method, request, { token: stranger.token })).code, codes.PERMISSION_DENIED);
+      assert.equal((await stage.call(door, method, missing, { token: owner.token })).code, codes.NOT_FOUND);
+      if (wrong) assert.equal((await stage.call(door, method, wrong, { token: owner.token })).code, codes.INVALID_ARGUMENT);
+      const rehearsed = await stage.call(door, method, request, { token: owner.token, validateOnly: true });
+      assert.equal(rehearsed.code, 0, rehearsed.message);
+    }
+    assert.deepEqual(await toldAfter(before), []);
+  });
+}
+
+test("every operation that changes something says which event it makes, and no read does", () => {
+  for (const method of answered) assert.equal(method.writes, method.event !== undefined, method.name);
+});
+
+test("no read tells anything, neither one that finds nor one that is refused", async () => {
+  const asked: [MethodFact, JsonObject][] = [];
+  for (const method of reads) asked.push([method, await stage.request(method, { place })]);
+  const before = await lastNumber();
+  for (const [method, request] of asked) for (const door of doors) for (const token of [owner.token, undefined]) await stage.call(door, method, request, { token });
+  assert.deepEqual(await toldAfter(before), []);
+});
+
+test("a change that fails in its last step leaves neither row nor event: a taken name, a bound role, a group that is not empty", async () => {
+  const repo = await stage.make("chainguard.platform.registry.v2.Repo", { place });
+  const role = text(await stage.make(roleMessage, { place, parent: place }), "uid");
+  await stage.bind(place, text(await stage.make(identityMessage, { place, parent: place }), "uid"), role);
+  const before = await stage.fingerprint();
+  const find = (rpc: string): MethodFact => methods.find((method) => method.rpc === rpc) ?? assert.fail(rpc);
+  const refused: [string, JsonObject, number][] = [
+    ["CreateRepo", { parent: place, repo: { name: text(repo, "name") } }, codes.ALREADY_EXISTS],
+    ["DeleteRole", { uid: role }, codes.FAILED_PRECONDITION],
+    ["DeleteGroup", { uid: place }, codes.FAILED_PRECONDITION],
+    ["BatchCreateRoleBindings", { parent: place, requests: [{ roleBinding: { identityUid: owner.uid, roleUid: role } }, { roleBinding: { identityUid: owner.uid, roleUid: role } }] }, codes.ALREADY_EXISTS],
+  ];
+  for (const [rpc, request, code] of refused) {
+    for (const door of doors) assert.equal((await stage.call(door, find(rpc), request, { token: owner.token })).code, code, rpc);
+  }
+  assert.equal(await stage.fingerprint(), before);
+});
+
+test("an upsert that changes nothing makes neither row nor event, one that changes something makes one", async () => {
+  const createTag = methods.find(({ rpc }) => rpc === "CreateTag") ?? assert.fail();
+  const request = await stage.request(createTag, { place });
+  const made = await stage.call("rest", createTag, request, { token: owner.token });
+  const before = await stage.fingerprint();
+  world.clock.now += 1000;
+  for (const door of doors) {
+    const again = await stage.call(door, createTag, request, { token: owner.token });
+    assert.equal(again.code, 0, again.message);
+    assert.equal(again.reply.updateTime, made.reply.updateTime);
+  }
+  assert.equal(await stage.fingerprint(), before);
+  const number = await lastNumber();
+  const tag = request.tag as JsonObject;
+  const moved = await stage.call("rest", createTag, { ...request, tag: { ...tag, digest: `sha256:${"0".repeat(64)}` } }, { token: owner.token });
+  assert.equal(moved.reply.uid, made.reply.uid);
+  assert.ok(text(moved.reply, "updateTime") > text(made.reply, "updateTime"));
+  assert.deepEqual((await toldAfter(number)).map(({ subject }) => subject), [text(made.reply, "uid")]);
+});
+
+test("the deletion of an organization is told above all of them, where no subscription hears it", async () => {
+  const organization = text(await stage.make(groupMessage, { parent: "" }), "uid");
+  const remove = methods.find(({ rpc }) => rpc === "DeleteGroup") ?? assert.fail();
+  const before = await lastNumber();
+  assert.equal((await stage.call("rest", remove, { uid: organization }, { token: await stage.operator() })).code, 0);
+  const [told] = await toldAfter(before);
+  assert.equal(told?.group, "/");
+  assert.equal(told?.subject, organization);
+});

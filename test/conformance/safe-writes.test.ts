@@ -1,0 +1,231 @@
+// Safe writes (decisions): a write can be repeated, tried out, and made only if nobody else was quicker.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { codes } from "#base/fault.ts";
+import { isObject, type JsonObject, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { methods } from "#contract/catalog.ts";
+import type { MethodFact } from "#contract/facts.ts";
+import type { Answer, CallOptions, Door } from "../client.ts";
+import { bodyField, some, valueAt, withValue } from "../samples.ts";
+import { allBut, doors, folder, freshKey, openStage, violationsOf } from "./stage.ts";
+
+const stage = await openStage();
+const { world } = stage;
+after(() => stage.close());
+
+const place = await folder(stage);
+const owner = await stage.holder(allBut(""), world.organization);
+const answered = some(methods.filter(stage.answers), "operation with an answer");
+const writes = some(answered.filter(({ writes: changes, open }) => changes && !open), "write");
+
+const ask = (door: Door, method: MethodFact, request: JsonObject, options: CallOptions = {}): Promise<Answer> =>
+  stage.call(door, method, request, { token: owner.token, ...options });
+
+const eventCount = async (): Promise<number> => Number((await stage.query("select count(*) from outbox"))[0]?.[0]);
+
+const elsewhere = await folder(stage);
+
+/** Another request of the same operation, which the caller may make too. */
+const other = (method: MethodFact, request: JsonObject): JsonObject => {
+  const field = bodyField(method);
+  const name = field?.message?.fields.find(({ kind, shape, outputOnly, uid }) => kind === "string" && shape === "one" && !outputOnly && !uid);
+  return field && name ? withValue(request, [field.json, name.json], "something-else") : withValue(request, method.scope ?? ["uid"], elsewhere);
+};
+
+for (const method of writes) {
+  for (const door of doors) {
+    test(`${method.rpc} over ${door} with an Idempotency-Key is done once: a repeat gets the first answer, another request is refused`, async () => {
+      const request = await stage.request(method, { place });
+      const headers = { "idempotency-key": freshKey() };
+      const before = await eventCount();
+      const first = await ask(door, method, request, { headers });
+      assert.equal(first.code, 0, first.message);
+      assert.equal(first.headers["gantry-replayed"], undefined);
+      const untouched = await stage.fingerprint();
+      world.clock.now += 1000;
+      for (let again = 0; again < 2; again++) {
+        const repeat = await ask(door, method, request, { headers });
+        assert.equal(repeat.code, 0, repeat.message);
+        assert.equal(repeat.headers["gantry-replayed"], "true");
+        assert.deepEqual(repeat.reply, first.reply);
+      }
+      const different = await ask(door, method, other(method, request), { headers });
+      assert.equal(different.code, codes.INVALID_ARGUMENT, different.message);
+      assert.deepEqual(violationsOf(different).map(({ field }) => field), ["idempotency-key"]);
+      assert.equal(await eventCount(), before + 1);
+      assert.equal(await stage.fingerprint(), untouched);
+    });
+  }
+
+  test(`${method.rpc} sent many times at once under one Idempotency-Key is done once`, async () => {
+    const request = await stage.request(method, { place });
+    const headers = { "idempotency-key": freshKey() };
+    const before = await eventCount();
+    const answers = await Promise.all(Array.from({ length: 6 }, () => ask("rest", method, request, { headers })));
+    const done = answers.filter(({ code }) => code === 0);
+    assert.ok(done.length > 0);
+    // A duplicate waits for the first, or is told that it lost.
+    for (const { code, message } of answers) assert.ok(code === 0 || code === codes.ABORTED, message);
+    for (const { reply } of done) assert.deepEqual(reply, done[0]?.reply);
+    assert.equal(done.filter(({ headers: sent }) => sent["gantry-replayed"] === undefined).length, 1);
+    assert.equal(await eventCount(), before + 1);
+  });
+
+  test(`${method.rpc} with validateOnly answers as the write would, makes neither row nor event, and does not use the key up`, async () => {
+    const request = await stage.request(method, { place });
+    const headers = { "idempotency-key": freshKey() };
+    const before = await stage.fingerprint();
+    const trials: Answer[] = [];
+    for (const door of doors) trials.push(await ask(door, method, request, { validateOnly: true, headers }));
+    for (const trial of trials) {
+      assert.equal(trial.code, 0, trial.message);
+      assert.equal(trial.headers["gantry-validate-only"], "true");
+    }
+    assert.equal(await stage.fingerprint(), before);
+    const [trial] = trials;
+    const real = await ask("rest", method, request, { headers });
+    assert.equal(real.code, 0, real.message);
+    assert.equal(real.headers["gantry-replayed"], undefined);
+    // A new uid is the one thing that the trial could not know.
+    const without = (reply: JsonObject | undefined): string => JSON.stringify(reply).replace(/"[0-9a-f]{40}(?:\/[0-9a-f]{16})*"/g, (uid) => (JSON.stringify(request).includes(uid) ? uid : '"new"'));
+    assert.equal(without(trial?.reply), without(real.reply));
+    assert.notEqual(await stage.fingerprint(), before);
+  });
+}
+
+const create = writes.find(({ rpc }) => rpc === "CreateRepo") ?? assert.fail();
+
+test("a key belongs to its caller, and is forgotten after 24 hours", async () => {
+  const headers = { "idempotency-key": freshKey() };
+  const request = await stage.request(create, { place });
+  const mine = await ask("rest", create, request, { headers });
+  assert.equal(mine.code, 0, mine.message);
+  const colleague = await stage.holder(allBut(""), world.organization);
+  const theirs = await ask("rest", create, await stage.request(create, { place }), { headers, token: colleague.token });
+  assert.equal(theirs.code, 0, theirs.message);
+  assert.notEqual(theirs.reply.uid, mine.reply.uid);
+  const madeMs = world.clock.now;
+  const later = async (ms: number): Promise<Answer> => {
+    world.clock.now = madeMs + ms;
+    return ask("rest", create, request, { headers, token: await world.token(owner.uid) });
+  };
+  assert.deepEqual((await later(limits.idempotencyLifetimeMs)).reply, mine.reply);
+  // Then it is a new request, and the name is taken.
+  assert.equal((await later(limits.idempotencyLifetimeMs + 1)).code, codes.ALREADY_EXISTS);
+  world.clock.now = madeMs;
+});
+
+test("a refused write does not use its key up, and a key of wrong length is refused", async () => {
+  const headers = { "idempotency-key": freshKey() };
+  const request = await stage.request(create, { place });
+  const wrong = await ask("rest", create, withValue(request, ["repo", "name"], "UPPER"), { headers });
+  assert.equal(wrong.code, codes.INVALID_ARGUMENT);
+  assert.equal((await ask("rest", create, request, { headers })).code, 0);
+  for (const door of doors) {
+    const long = await ask(door, create, await stage.request(create, { place }), { headers: { "idempotency-key": "k".repeat(limits.idempotencyKeyLengthMax + 1) } });
+    assert.deepEqual(violationsOf(long).map(({ field }) => field), ["idempotency-key"]);
+  }
+});
+
+test("a repeat by a caller that has lost its rights is refused, not replayed", async () => {
+  const headers = { "idempotency-key": freshKey() };
+  const caller = await stage.stranger(world.organization);
+  const role = text(await stage.make("chainguard.platform.iam.v2.Role", { capabilities: ["repo.create"] }), "uid");
+  const binding = await stage.bind(place, caller.uid, role);
+  const request = await stage.request(create, { place });
+  assert.equal((await ask("rest", create, request, { headers, token: caller.token })).code, 0);
+  await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: binding });
+  assert.equal((await ask("rest", create, request, { headers, token: caller.token })).code, codes.PERMISSION_DENIED);
+});
+
+// One resource that is read by its uid: what has an ETag.
+const gets = some(answered.filter(({ rpc, output, writes: changes }) => rpc.startsWith("Get") && !changes && output.byName.has("uid")), "get");
+
+for (const method of gets) {
+  const update = answered.find(({ service, rpc }) => service === method.service && rpc === `Update${method.output.short}`);
+  const remove = answered.find(({ service, rpc }) => service === method.service && rpc === `Delete${method.output.short}`);
+
+  test(`${method.rpc} carries an ETag that stays while the resource does, and gives 304 without a body to If-None-Match`, async () => {
+    const request = await stage.request(method, { place });
+    const first = await ask("rest", method, request);
+    const { etag = assert.fail("no ETag") } = first.headers;
+    assert.match(etag, /^"[A-Za-z0-9_-]+"$/);
+    assert.equal((await ask("grpc", method, request)).headers.etag, etag);
+    for (const known of [etag, `"other", ${etag}`, `W/${etag}`, "*"]) {
+      const same = await ask("rest", method, request, { headers: { "if-none-match": known } });
+      assert.equal(same.status, 304, known);
+      assert.equal(same.raw, "");
+      assert.equal(same.headers.etag, etag);
+    }
+    const changed = await ask("rest", method, request, { headers: { "if-none-match": '"other"' } });
+    assert.equal(changed.status, 200);
+    assert.deepEqual(changed.reply, first.reply);
+  });
+
+  if (update) {
+    test(`${update.rpc} answers with the ETag of the next ${method.rpc}, honours If-Match, and refuses an old one with ABORTED and 412`, async () => {
+      const request = await stage.request(update, { place, whole: method.output.short !== "Group" });
+      const uid = String(valueAt(request, update.scope ?? []));
+      const read = (): Promise<Answer> => ask("rest", method, { uid });
+      const before = (await read()).headers.etag ?? assert.fail();
+      const updated = await ask("rest", update, request);
+      assert.equal(updated.code, 0, updated.message);
+      const after_ = (await read()).headers.etag ?? assert.fail();
+      assert.equal(updated.headers.etag, after_, "the update's ETag is the next read's");
+      assert.notEqual(after_, before);
+      const key = bodyField(update)?.json ?? "";
+      const fresh = await stage.request(update, { place });
+      const body = fresh[key];
+      const next = { ...fresh, [key]: { ...(isObject(body) ? body : {}), uid } };
+      const untouched = await stage.fingerprint();
+      for (const door of doors) {
+        const refused = await ask(door, update, next, { headers: { "if-match": before } });
+        assert.equal(refused.code, codes.ABORTED, refused.message);
+        if (door === "rest") assert.equal(refused.status, 412);
+        assert.equal(refused.headers.etag, after_, "the refusal tells the ETag of now");
+      }
+      assert.equal(await stage.fingerprint(), untouched);
+      for (const known of [`"other", ${after_}`, "*"]) {
+        const trial = await ask("rest", update, next, { headers: { "if-match": known }, validateOnly: true });
+        assert.equal(trial.code, 0, `${known}: ${trial.message}`);
+      }
+      const done = await ask("grpc", update, next, { headers: { "if-match": after_ } });
+      assert.equal(done.code, 0, done.message);
+      assert.equal(done.headers.etag, (await read()).headers.etag);
+    });
+
+    test(`${update.rpc} by several at once with the same If-Match lets exactly one through`, async () => {
+      const uid = String(valueAt(await stage.request(update, { place }), update.scope ?? []));
+      const { etag = "" } = (await ask("rest", method, { uid })).headers;
+      const key = bodyField(update)?.json ?? "";
+      const requests = await Promise.all(Array.from({ length: 4 }, () => stage.request(update, { place, uid })));
+      const answers = await Promise.all(requests.map((request) => ask("rest", update, withValue(request, [key, "uid"], uid), { headers: { "if-match": etag } })));
+      assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 412, 412, 412]);
+    });
+  }
+
+  if (remove) {
+    test(`${remove.rpc} honours If-Match: an old one leaves the resource, today's deletes it`, async () => {
+      const request = await stage.request(remove, { place });
+      const { etag = "" } = (await ask("rest", method, request)).headers;
+      const untouched = await stage.fingerprint();
+      for (const door of doors) {
+        const refused = await ask(door, remove, request, { headers: { "if-match": '"old"' } });
+        assert.equal(refused.code, codes.ABORTED, refused.message);
+        if (door === "rest") assert.equal(refused.status, 412);
+      }
+      assert.equal(await stage.fingerprint(), untouched);
+      const done = await ask("rest", remove, request, { headers: { "if-match": etag } });
+      assert.equal(done.code, 0, done.message);
+      assert.equal(done.raw, "");
+      assert.equal((await ask("rest", method, request)).code, codes.NOT_FOUND);
+      for (const door of doors) assert.equal((await ask(door, remove, request, { headers: { "if-match": etag } })).code, codes.NOT_FOUND);
+    });
+  }
+}
+
+test("lists and other answers that are no single resource carry no ETag", async () => {
+  for (const method of answered.filter(({ rpc, writes: changes }) => rpc.startsWith("List") && !changes)) assert.equal((await ask("rest", method, {})).headers.etag, undefined, method.rpc);
+});

@@ -1,0 +1,81 @@
+// Somebody else's gRPC client on the command line, buf curl: with the server's reflection, and with the contract's
+// files in its place.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { fromBinary, toJson } from "@bufbuild/protobuf";
+import type { JsonObject } from "#base/json.ts";
+import { methods, registry } from "#contract/catalog.ts";
+import { items } from "../story/doors.ts";
+import { openWorld, type World } from "../world.ts";
+
+const root = join(import.meta.dirname, "..", "..");
+let world: World;
+let token: string;
+
+before(async () => {
+  world = await openWorld();
+  token = await world.token();
+});
+after(() => world?.close());
+
+interface Said {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+const curl = (path: string, data: JsonObject | undefined, ...more: string[]): Promise<Said> =>
+  new Promise((resolve) => {
+    const args = ["curl", "--protocol", "grpc", "--http2-prior-knowledge", ...(data ? ["-d", JSON.stringify(data)] : []), ...more, `${world.url}${path}`];
+    execFile(join(root, "node_modules", ".bin", "buf"), args, { cwd: root }, (error, out, err) => resolve({ code: Number(error?.code ?? 0), out, err }));
+  });
+
+const bearer = (): string[] => ["-H", `Authorization: Bearer ${token}`];
+
+test("reflection lists every service of the contract, health and reflection", async () => {
+  const { code, out } = await curl("", undefined, "--list-services");
+  assert.equal(code, 0);
+  const services = [...new Set(methods.map(({ service }) => service)), "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"];
+  assert.deepEqual(out.trim().split("\n").sort(), services.sort());
+});
+
+for (const [how, schema] of [["reflection", []], ["the contract's files", ["--schema", "."]]] as const) {
+  test(`Ping needs no token, with ${how}`, async () => {
+    const { code, out } = await curl("/chainguard.platform.ping.v2.PingService/Ping", undefined, ...schema);
+    assert.equal(code, 0);
+    assert.deepEqual(JSON.parse(out), { response: "pong" });
+  });
+
+  test(`ListRoles with the header authorization finds viewer, with ${how}`, async () => {
+    const { code, out } = await curl("/chainguard.platform.iam.v2.RolesService/ListRoles", { name: "viewer" }, ...schema, ...bearer());
+    assert.equal(code, 0);
+    const body = JSON.parse(out) as JsonObject;
+    assert.equal(body.totalCount, "1");
+    assert.equal(items(body, "roles")[0]?.name, "viewer");
+  });
+
+  test(`an error shows its code, its text and its typed details, with ${how}`, async () => {
+    const { code, err } = await curl("/chainguard.platform.iam.v2.IdentitiesService/CreateIdentity", { parent: world.organization, identity: {} }, ...schema, ...bearer());
+    assert.notEqual(code, 0);
+    const error = JSON.parse(err) as JsonObject;
+    assert.equal(error.code, "invalid_argument");
+    assert.equal(error.message, 'Invalid argument: name: name must match "^[a-z0-9 ._-]{1,}$"');
+    const details = items(error, "details").map(({ type, value }) => {
+      const known = registry.getMessage(String(type));
+      return known ? toJson(known, fromBinary(known, Buffer.from(String(value), "base64"))) : type;
+    });
+    assert.deepEqual(details, [
+      { reason: "INVALID_ARGUMENT", domain: "iam.example.test" },
+      { fieldViolations: [{ field: "name", description: 'name must match "^[a-z0-9 ._-]{1,}$"' }] },
+    ]);
+  });
+}
+
+test("without a token it is told so", async () => {
+  const { code, err } = await curl("/chainguard.platform.iam.v2.RolesService/ListRoles", undefined);
+  assert.notEqual(code, 0);
+  assert.equal((JSON.parse(err) as JsonObject).code, "unauthenticated");
+});

@@ -1,0 +1,185 @@
+// What a person reads in review: routes, who may do what, errors word for word, and the SQL of every way to a page.
+// Made anew from the running code and compared with test/golden; a change that is meant is accepted by one command.
+
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { lacking } from "#authz";
+import { type Json, type JsonObject, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { methods } from "#contract/catalog.ts";
+import type { MethodFact } from "#contract/facts.ts";
+import { type Branch, type Condition, findRow, pageStatement, type Read, type Selection, wholeTable, witnessed } from "#store";
+import { builtInRoles } from "../server/authz/roles.ts";
+import { callHttp } from "./client.ts";
+import { folder, groupMessage, openStage } from "./conformance/stage.ts";
+import { some } from "./samples.ts";
+
+const stage = await openStage();
+const { world } = stage;
+after(() => stage.close());
+
+const assertGolden = (name: string, content: string): void => {
+  const path = join(import.meta.dirname, "golden", name);
+  if (process.env.GANTRY_GOLDEN === "accept") writeFileSync(path, content);
+  let held = "";
+  try {
+    held = readFileSync(path, "utf8");
+  } catch {
+    // Not there yet: everything is new.
+  }
+  assert.equal(held, content, `test/golden/${name} is not what the code makes now. If that is meant:  npm run golden`);
+};
+
+/** Columns of equal width but for the last. */
+const aligned = (rows: readonly (readonly string[])[]): string => {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
+  return rows.map((row) => row.map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0))).join("  ").trimEnd()).join("\n");
+};
+
+const short = (method: MethodFact): string => method.name.replace(/^chainguard\.platform\./, "");
+
+const asks = (method: MethodFact): string => {
+  if (method.open) return "open";
+  if (method.capabilities.length === 0) return "any caller";
+  return `${method.capabilities.join(" + ")} ${method.unscoped ? "in reach" : `at ${method.scope?.join(".")}`}`;
+};
+
+test("the routes are those of test/golden/routes.txt: path, operation, who may, what is told", () => {
+  const rows = some(methods, "operation").flatMap((method) =>
+    method.http.map(({ verb, template }) => [verb, template, short(method), asks(method), stage.answers(method) ? (method.event?.type ?? "-") : "UNIMPLEMENTED"]),
+  );
+  rows.sort(([verbA = "", pathA = ""], [verbB = "", pathB = ""]) => (pathA < pathB || (pathA === pathB && verbA < verbB) ? -1 : 1));
+  assertGolden("routes.txt", `${aligned([["VERB", "PATH", "OPERATION", "ASKS FOR", "TELLS"], ...rows])}\n`);
+});
+
+test("what each built-in role allows is the matrix of test/golden/roles.txt", () => {
+  const roles = some(Object.entries(builtInRoles), "built-in role");
+  const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+  assert.ok(roles.length <= letters.length);
+  const legend = roles.map(([name, held], index) => [`${letters[index]}`, name, `${held.length} capabilities`]);
+  const place = world.organization;
+  const allowed = (names: readonly string[], method: MethodFact): boolean =>
+    lacking({ uid: "", grants: [{ place, capabilities: new Set(names) }], witness: { root: "", version: "" } }, method.capabilities, place) === undefined;
+  const asked = methods.filter(({ capabilities }) => capabilities.length > 0);
+  const rows = asked.map((method) => [short(method), roles.map(([, held], index) => (allowed(held, method) ? letters[index] : "·")).join(""), method.capabilities.join(" + ")]);
+  const free = methods.filter(({ capabilities }) => capabilities.length === 0).map((method) => [short(method), asks(method)]);
+  assertGolden("roles.txt", [
+    "Which built-in role allows which operation, at the group where it is bound and below. A letter: allowed. A dot: refused.",
+    aligned(legend), aligned(rows), "Without any role:", aligned(free), "",
+  ].join("\n\n").trimEnd().concat("\n"));
+});
+
+test("errors come out word for word as in test/golden/errors.json, on REST", async () => {
+  const group = await folder(stage);
+  await stage.make("chainguard.platform.registry.v2.Repo", { parent: group, body: { name: "nginx" } });
+  const stranger = await stage.stranger(world.organization);
+  const seer = await stage.holder(["groups.list"], world.organization);
+  const operator = await stage.operator();
+  const absent = `${world.organization}/0123456789abcdef`;
+  const role = text(await stage.make("chainguard.platform.iam.v2.Role", { parent: group }), "uid");
+  const binding = await stage.bind(group, stranger.uid, role);
+  const repo = await stage.make("chainguard.platform.registry.v2.Repo", { parent: group, body: { name: "taken" } });
+  const cases: [string, string, string, { readonly token?: string; readonly body?: string; readonly headers?: Readonly<Record<string, string>> }][] = [
+    ["requirement: POST identity with a body that lacks a valid name", "POST", `/iam/v2/identities/${group}`, { body: "{}" }],
+    ["requirement: delete of a group that still has child resources", "DELETE", `/iam/v2/groups/${group}`, {}],
+    ["requirement: a resource that does not exist", "GET", `/registry/v2/repos/${absent}`, {}],
+    ["several fields at once", "POST", `/registry/v2/tags/${text(repo, "uid")}`, { body: '{"name":"/","digest":"sha256:x","nonsense":1}' }],
+    ["rules across fields", "POST", `/iam/v2/identities/${group}`, { body: '{"name":"a","claimMatch":{"issuer":"ftp://x"}}' }],
+    ["a name that is taken", "POST", `/registry/v2/repos/${group}`, { body: '{"name":"nginx"}' }],
+    ["a role that is bound", "DELETE", `/iam/v2/roles/${role}`, {}],
+    ["a built-in role", "DELETE", "/iam/v2/roles/63921b2c44617e3f2603851537be0123af4a57d7", {}],
+    ["a forged page token", "GET", "/registry/v2/repos?page_token=forged", {}],
+    ["an unknown order", "GET", "/registry/v2/repos?order_by=size", {}],
+    ["an unknown query parameter", "GET", "/registry/v2/repos?size=1", {}],
+    ["an unknown mask path", "PATCH", `/registry/v2/repos/${text(repo, "uid")}?updateMask=size`, { body: "{}" }],
+    ["a uid that is none", "GET", "/registry/v2/repos/nginx", {}],
+    ["no token", "GET", "/registry/v2/repos", { headers: { authorization: "" } }],
+    ["a token that is none", "GET", "/registry/v2/repos", { token: "garbage" }],
+    ["a stranger", "GET", `/registry/v2/repos/${text(repo, "uid")}`, { token: stranger.token }],
+    ["a caller who may see the group", "GET", `/registry/v2/repos/${text(repo, "uid")}`, { token: seer.token }],
+    ["an ETag of before", "PATCH", `/registry/v2/repos/${text(repo, "uid")}`, { body: '{"description":"x"}', headers: { "if-match": '"old"' } }],
+    ["an operation that is not built yet", "GET", "/vulnerabilities/v2/advisories", {}],
+    ["version 1", "GET", "/registry/v1/repos", {}],
+    ["a path that leads nowhere", "GET", "/registry/v2/nothing", {}],
+    ["a verb that is not offered", "PUT", "/registry/v2/repos", { body: "{}" }],
+    ["JSON that is none", "POST", `/registry/v2/repos/${group}`, { body: '{"name":' }],
+    ["a body of another type", "POST", `/registry/v2/repos/${group}`, { body: "<a/>", headers: { "content-type": "text/xml" } }],
+    ["a body that is too large", "POST", `/registry/v2/repos/${group}`, { body: " ".repeat(limits.bodyBytesMax + 1) }],
+  ];
+  assert.ok(binding !== "");
+  const named: readonly (readonly [string, string])[] = [
+    [absent, "<absent>"], [text(repo, "uid"), "<repo>"], [role, "<role>"], [group, "<group>"], [world.organization, "<organization>"],
+  ];
+  const plain = (value: string): string => named.reduce((out, [uid, name]) => out.replaceAll(uid, name), value);
+  const shown: Record<string, Json> = {};
+  for (const [title, verb, path, { token = operator, body, headers }] of cases) {
+    const answer = await callHttp(world.url, verb, path, { token, body, ...(headers ? { headers } : {}) });
+    assert.ok((answer.status ?? 0) >= 400, `${title}: ${answer.status}`);
+    const kept = Object.fromEntries(["allow", "etag", "www-authenticate"].flatMap((name) => (answer.headers[name] === undefined || name === "etag" ? [] : [[name, answer.headers[name]]])));
+    shown[title] = {
+      request: plain(`${verb} ${path}${body === undefined ? "" : ` ${body.length > 100 ? `(${body.length} bytes)` : body}`}`),
+      status: answer.status ?? 0,
+      ...(Object.keys(kept).length > 0 ? { headers: kept } : {}),
+      body: JSON.parse(plain(answer.raw)) as JsonObject,
+    };
+  }
+  assertGolden("errors.json", `${JSON.stringify(shown, undefined, 2)}\n`);
+});
+
+/** One line for each clause, so that a change shows where it is. */
+const pretty = (sql: string): string => sql.replace(/ (from|where|order by|left join|cross join lateral|join|and) /g, "\n  $1 ");
+
+test("the SQL of a get and of every way to a page is that of test/golden/queries.sql", async () => {
+  const table = world.server.open.kernel.resources.get("chainguard.platform.registry.v2.Repo")?.shape.table ?? assert.fail();
+  const root = "a".repeat(40);
+  const inFolder = `${root}/${"0".repeat(16)}`;
+  const tree = (at: string): Branch => ({ low: at, high: `${at}0` });
+  const below = (at: string): Branch => ({ low: `${at}/`, high: `${at}0` });
+  const [name, created, uid] = ["name", "create_time", "uid"].map((column) => ({ column, descending: false }));
+  const parent: Condition = { column: "parent", comparison: "equal", value: inFolder };
+  const last = { value: "v", uid: `${root}/${"1".repeat(16)}` };
+  const [few, many] = [10, limits.sortRowsMax + 1];
+  const ways: [string, Partial<Selection>][] = [
+    ["an organization by uid", { branches: [tree(root)], order: uid ?? assert.fail() }],
+    ["an organization by uid, next page, backwards", { branches: [tree(root)], order: { column: "uid", descending: true }, after: last, count: false }],
+    ["an organization by name", { branches: [tree(root)], order: name ?? assert.fail() }],
+    ["an organization by creation, next page", { branches: [below(root)], order: created ?? assert.fail(), after: last, count: false, size: many }],
+    ["a small branch by creation", { branches: [tree(inFolder)], order: created ?? assert.fail(), size: few }],
+    ["a large branch by creation", { branches: [tree(inFolder)], order: created ?? assert.fail(), size: many }],
+    ["a large branch by creation, next page", { branches: [tree(inFolder)], order: created ?? assert.fail(), size: many, after: last, count: false }],
+    ["the children of a place by name", { branches: [below(inFolder)], order: name ?? assert.fail(), conditions: [parent] }],
+    ["few children of a place by creation", { branches: [below(inFolder)], order: created ?? assert.fail(), conditions: [parent], size: few }],
+    ["many children of a place by creation", { branches: [below(inFolder)], order: created ?? assert.fail(), conditions: [parent], size: many }],
+    ["a name in an organization", { branches: [tree(root)], order: uid ?? assert.fail(), conditions: [{ column: "name", comparison: "equal", value: "nginx", indexed: true }] }],
+    ["several branches by uid", { branches: [tree(inFolder), tree(`${root}/${"2".repeat(16)}`)], order: uid ?? assert.fail() }],
+    ["several small branches by name", { branches: [tree(inFolder), tree(`${root}/${"2".repeat(16)}`)], order: name ?? assert.fail(), size: few }],
+    ["several large branches by name, next page", { branches: [tree(inFolder), tree(`${root}/${"2".repeat(16)}`)], order: name ?? assert.fail(), size: many, after: last, count: false }],
+    ["several organizations by name", { branches: [tree(root), tree("b".repeat(40))], order: name ?? assert.fail() }],
+    ["everything by uid", { branches: [wholeTable], order: uid ?? assert.fail() }],
+    ["everything by name", { branches: [wholeTable], order: name ?? assert.fail() }],
+  ];
+  const asked: string[] = [];
+  const listening: Read = {
+    query: async (statement) => {
+      asked.push(statement);
+      return [];
+    },
+  };
+  await findRow(witnessed(listening, { root, version: "1" }), table, inFolder).catch(() => {});
+  const statements: [string, string][] = [["a get, with the version of the caller's rights", asked[0] ?? assert.fail()]];
+  for (const [title, way] of ways) {
+    const whole: Selection = { branches: [], conditions: [], order: { column: "uid", descending: false }, after: undefined, skip: 0, limit: 51, count: true, size: undefined, ...way };
+    statements.push([title, pageStatement(table, whole, root).text]);
+  }
+  const short_ = (sql: string): string => sql.replaceAll(table.columns.join(", "), "…");
+  assertGolden("queries.sql", `-- What a read asks the database, on the table ${table.name}; "…" stands for its columns:\n-- ${table.columns.join(", ")}\n\n${statements.map(([title, sql]) => `-- ${title}\n${pretty(short_(sql))};\n`).join("\n")}`);
+});
+
+test("a golden file that differs fails and names the command that accepts the change", () => {
+  assert.ok(groupMessage);
+  if (process.env.GANTRY_GOLDEN === "accept") return;
+  assert.throws(() => assertGolden("routes.txt", "something else"), /npm run golden/);
+  assert.throws(() => assertGolden("no-such-file.txt", "new"), /npm run golden/);
+});

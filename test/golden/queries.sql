@@ -1,0 +1,266 @@
+-- What a read asks the database, on the table repos; "…" stands for its columns:
+-- uid, name, description, catalog_tier, bundles, aliases, active_tags, sync_config, custom_overlay, create_time, update_time
+
+-- a get, with the version of the caller's rights
+select (select version
+  from access_versions
+  where root = $2), t.*
+  from (values (1)) as always
+  left join (select …
+  from repos
+  where uid = $1) as t on true;
+
+-- an organization by uid
+select (select version
+  from access_versions
+  where root = $1), (select count(*)
+  from repos
+  where uid >= $2
+  and uid < $3), t.*
+  from (values (1)) as always
+  left join (select …
+  from repos
+  where uid >= $4
+  and uid < $5
+  order by uid limit $6 offset $7) as t on true;
+
+-- an organization by uid, next page, backwards
+select (select version
+  from access_versions
+  where root = $1), null::bigint, t.*
+  from (values (1)) as always
+  left join (select …
+  from repos
+  where uid >= $2
+  and uid < $3
+  and uid < $4
+  order by uid desc limit $5 offset $6) as t on true;
+
+-- an organization by name
+select (select version
+  from access_versions
+  where root = $1), (select count(*)
+  from repos
+  where uid >= $2
+  and uid < $3), t.*
+  from (values (1)) as always
+  left join (select …
+  from repos
+  where left(uid, 40) = left($4, 40)
+  order by name, uid limit $5 offset $6) as t on true;
+
+-- an organization by creation, next page
+select (select version
+  from access_versions
+  where root = $1), null::bigint, t.*
+  from (values (1)) as always
+  left join (select …
+  from repos
+  where left(uid, 40) = left($2, 40)
+  and (uid >= $2
+  and uid < $3) is true
+  and (create_time, uid) > ($4, $5)
+  order by create_time, uid limit $6 offset $7) as t on true;
+
+-- a small branch by creation
+select (select version
+  from access_versions
+  where root = $1), (select count(*)
+  from repos
+  where uid >= $2
+  and uid < $3), t.*
+  from (values (1)) as always
+  left join (select t.*
+  from (select …
+  from repos
+  where uid >= $4
+  and uid < $5 offset 0) as t
+  order by create_time, uid limit $6 offset $7) as t on true;
+
+-- a large branch by creation
+select (select version
+  from access_versions
+  where root = $1), (select count(*)
+  from repos
+  where uid >= $2
+  and uid < $3), t.*
+  from (values (1)) as always
+  left join (select …
+  from repos
+  where left(uid, 40) = left($4, 40)
+  and (uid >= $4
+  and uid < $5) is true
+  order by create_time, uid limit $6 offset $7) as t on true;
+
+-- a large branch by creation, next page
+select (select version
+  from access_versions
+  where root = $1), null::bigint, t.*
+  from (values (1)) as always
+  left join (select …
+  from repos
+  where left(uid, 40) = left($2, 40)
+  and (uid >= $2
+  and uid < $3) is true
+  and (create_time, uid) > ($4, $5)
+  order by create_time, uid limit $6 offset $7) as t on true;
+
+-- the children of a place by name
+select (select version
+  from access_versions
+  where root = $1), (select count(*)
+  from repos
+  where left(uid, -17) = $2), t.*
+  from (values (1)) as always
+  left join (select …
+  from repos
+  where left(uid, -17) = $3
+  order by name, uid limit $4 offset $5) as t on true;
+
+-- few children of a place by creation
+select (select version
+  from access_versions
+  where root = $1), (select count(*)
+  from repos
+  where left(uid, -17) = $2), t.*
+  from (values (1)) as always
+  left join (select t.*
+  from (select …
+  from repos
+  where left(uid, -17) = $3 offset 0) as t
+  order by create_time, uid limit $4 offset $5) as t on true;
+
+-- many children of a place by creation
+select (select version
+  from access_versions
+  where root = $1), (select count(*)
+  from repos
+  where left(uid, -17) = $2), t.*
+  from (values (1)) as always
+  left join (select …
+  from repos
+  where left(uid, 40) = left($4, 40)
+  and (uid >= $4
+  and uid < $5) is true
+  and (left(uid, -17) = $3) is true
+  order by create_time, uid limit $6 offset $7) as t on true;
+
+-- a name in an organization
+select (select version
+  from access_versions
+  where root = $1), (select count(*)
+  from repos
+  where left(uid, 40) = left($3, 40)
+  and name = $2
+  and (name, uid) >= ($2, $3)
+  and (name, uid) < ($2, $4)), t.*
+  from (values (1)) as always
+  left join (select …
+  from repos
+  where left(uid, 40) = left($6, 40)
+  and name = $5
+  and (name, uid) >= ($5, $6)
+  and (name, uid) < ($5, $7)
+  order by uid limit $8 offset $9) as t on true;
+
+-- several branches by uid
+select (select version
+  from access_versions
+  where root = $1), (select sum(each.rows)::bigint
+  from unnest($2::text[], $3::text[]) as branch(low, high)
+  cross join lateral (select count(*) as rows
+  from repos
+  where uid >= branch.low
+  and uid < branch.high) as each), t.*
+  from (values (1)) as always
+  left join (select t.*
+  from unnest($4::text[], $5::text[]) as branch(low, high)
+  cross join lateral (select …
+  from repos
+  where uid >= branch.low
+  and uid < branch.high
+  order by uid limit $6) as t
+  order by uid limit $7 offset $8) as t on true;
+
+-- several small branches by name
+select (select version
+  from access_versions
+  where root = $1), (select sum(each.rows)::bigint
+  from unnest($2::text[], $3::text[]) as branch(low, high)
+  cross join lateral (select count(*) as rows
+  from repos
+  where uid >= branch.low
+  and uid < branch.high) as each), t.*
+  from (values (1)) as always
+  left join (select t.*
+  from unnest($4::text[], $5::text[]) as branch(low, high)
+  cross join lateral (select …
+  from repos
+  where uid >= branch.low
+  and uid < branch.high offset 0) as t
+  order by name, uid limit $6 offset $7) as t on true;
+
+-- several large branches by name, next page
+select (select version
+  from access_versions
+  where root = $1), null::bigint, t.*
+  from (values (1)) as always
+  left join (select t.*
+  from unnest($2::text[], $3::text[]) as branch(low, high)
+  cross join lateral (select …
+  from repos
+  where left(uid, 40) = left(branch.low, 40)
+  and exists (select
+  from unnest($4::text[], $5::text[]) as place(low, high)
+  where uid >= place.low
+  and uid < place.high)
+  and (name, uid) > ($6, $7)
+  order by name, uid limit $8) as t
+  order by name, uid limit $9 offset $10) as t on true;
+
+-- several organizations by name
+select (select version
+  from access_versions
+  where root = $1), (select sum(each.rows)::bigint
+  from unnest($2::text[], $3::text[]) as branch(low, high)
+  cross join lateral (select count(*) as rows
+  from repos
+  where uid >= branch.low
+  and uid < branch.high) as each), t.*
+  from (values (1)) as always
+  left join (select t.*
+  from unnest($4::text[], $5::text[]) as branch(low, high)
+  cross join lateral (select …
+  from repos
+  where left(uid, 40) = left(branch.low, 40)
+  and (uid >= branch.low
+  and uid < branch.high) is true
+  order by name, uid limit $6) as t
+  order by name, uid limit $7 offset $8) as t on true;
+
+-- everything by uid
+select (select version
+  from access_versions
+  where root = $1), (select count(*)
+  from repos), t.*
+  from (values (1)) as always
+  left join (select …
+  from repos
+  order by uid limit $2 offset $3) as t on true;
+
+-- everything by name
+select (select version
+  from access_versions
+  where root = $1), (select count(*)
+  from repos), t.*
+  from (values (1)) as always
+  left join (select t.*
+  from (select root as low, root || '0' as high
+  from access_versions) as branch
+  cross join lateral (select …
+  from repos
+  where left(uid, 40) = left(branch.low, 40)
+  and (uid >= branch.low
+  and uid < branch.high) is true
+  order by name, uid limit $2) as t
+  order by name, uid limit $3 offset $4) as t on true;

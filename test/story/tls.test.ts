@@ -1,0 +1,103 @@
+// TLS by settings alone: GANTRY_TLS_CERT and GANTRY_TLS_KEY, then REST and gRPC on the one port, and nothing in clear.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
+import { request } from "node:https";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import * as grpc from "@grpc/grpc-js";
+import { freshDatabase } from "../database.ts";
+import { freePort } from "../world.ts";
+import { gantry, gantryFile, type Program, start, stopAll } from "./processes.ts";
+
+let folder: string;
+let database: Awaited<ReturnType<typeof freshDatabase>>;
+let environment: Record<string, string>;
+let port: number;
+let certificate: Buffer;
+let program: Program;
+let token: string;
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gantry-tls-story-"));
+  const [key, cert, secret] = [join(folder, "key.pem"), join(folder, "cert.pem"), join(folder, "secret.key")];
+  execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", cert], { stdio: "ignore" });
+  execFileSync("openssl", ["rand", "-base64", "-out", secret, "32"], { stdio: "ignore" });
+  await chmod(secret, 0o600);
+  certificate = await readFile(cert);
+  database = await freshDatabase();
+  port = await freePort();
+  environment = {
+    DATABASE_URL: database.url,
+    GANTRY_SECRET_KEY_FILE: secret,
+    GANTRY_LISTEN: `127.0.0.1:${port}`,
+    GANTRY_PUBLIC_URL: `https://localhost:${port}`,
+    GANTRY_TLS_CERT: cert,
+    GANTRY_TLS_KEY: key,
+    NODE_EXTRA_CA_CERTS: cert,
+  };
+  program = start(gantryFile, ["serve"], { env: environment });
+  await program.says(/npx gantry token/);
+  token = (await gantry(["token"], { env: environment })).stdout.trim();
+});
+after(async () => {
+  await stopAll();
+  await database?.drop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const get = (path: string): Promise<{ status: number; body: string }> =>
+  new Promise((resolve, reject) => {
+    request(`https://localhost:${port}${path}`, { ca: certificate, headers: { authorization: `Bearer ${token}` }, agent: false }, (response) => {
+      let body = "";
+      response.setEncoding("utf8").on("data", (text: string) => {
+        body += text;
+      });
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, body }));
+    })
+      .on("error", reject)
+      .end();
+  });
+
+test("REST over TLS answers with the address that the settings say as issuer", async () => {
+  const { status, body } = await get("/.well-known/openid-configuration");
+  assert.equal(status, 200);
+  assert.equal((JSON.parse(body) as { issuer: string }).issuer, `https://localhost:${port}`);
+  const roles = await get("/iam/v2/roles?name=viewer");
+  assert.equal(roles.status, 200);
+  assert.match(roles.body, /"name":"viewer"/);
+});
+
+test("gRPC over TLS answers the same question", async () => {
+  const client = new grpc.Client(`localhost:${port}`, grpc.credentials.createSsl(certificate));
+  const metadata = new grpc.Metadata();
+  metadata.set("authorization", `Bearer ${token}`);
+  const reply = await new Promise<Buffer | undefined>((resolve, reject) => {
+    // ListRolesRequest{name: "viewer"}: field 2.
+    const message = Buffer.concat([Buffer.from([2 * 8 + 2, 6]), Buffer.from("viewer")]);
+    client.makeUnaryRequest("/chainguard.platform.iam.v2.RolesService/ListRoles", (sent: Buffer) => sent, (got: Buffer) => got, message, metadata, (error, got) => (error ? reject(error) : resolve(got)));
+  });
+  client.close();
+  assert.ok(reply?.includes("viewer"));
+});
+
+test("a token goes out in clear to nobody: clear text on the port is not answered", async () => {
+  const socket = connect(port, "127.0.0.1");
+  let heard = "";
+  socket.setEncoding("utf8").on("data", (text: string) => {
+    heard += text;
+  });
+  const closed = once(socket, "close");
+  socket.write(`GET /iam/v2/roles HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${token}\r\n\r\n`);
+  await closed;
+  assert.doesNotMatch(heard, /HTTP|roles/);
+});
+
+test("gantry health asks by the public address where there is TLS", async () => {
+  const { code, stdout } = await gantry(["health"], { env: environment });
+  assert.deepEqual([code, stdout], [0, "ready\n"]);
+});
