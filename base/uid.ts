@@ -1,5 +1,5 @@
 // Arithmetic on uids. A uid is its own path in the group tree: a root of 40 hex characters, then "/" and
-// 16 hex characters for each level below (shared facts: uidp). Outside the server it is opaque.
+// 16 hex characters for each level below (uidp). Outside the server it is opaque.
 //
 // EVERYWHERE ("") is the place above every root. Only the operator's binding lies there.
 

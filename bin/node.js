@@ -57,4 +57,4 @@ export const runNode = (args) => {
   });
 };
 
-if (process.argv[1] && import.meta.filename === process.argv[1]) runNode(process.argv.slice(2));
+if (process.argv[1] && import.meta.filename === process.argv[1]) await runNode(process.argv.slice(2));

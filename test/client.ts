@@ -5,7 +5,7 @@ import { create, fromBinary, fromJson, type Message, toBinary, toJson } from "@b
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import * as grpc from "@grpc/grpc-js";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
-import { messageByName, methodByName, registry } from "#contract/catalog.ts";
+import { methodByName, registry } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { StatusSchema } from "../contract/gen/google/rpc/status_pb.js";
 
@@ -179,4 +179,4 @@ export const callThrough = (door: Door, url: string, name: string, request: Json
   return door === "rest" ? overRest(url, method, request, options) : overGrpc(url, method, request, options);
 };
 
-export { messageByName, methodByName };
+export { methodByName };

@@ -6,7 +6,7 @@
 // of its tokens has expired. Nobody is ever refused in between (decisions: Tokens).
 
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type CryptoKey, type JWK } from "jose";
-import { unauthenticated } from "#base/fault.ts";
+import { Fault, unauthenticated } from "#base/fault.ts";
 import { isObject, text, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
@@ -154,8 +154,9 @@ export const openKeys = async (store: Store, vault: Vault, clock: Clock, log: Lo
     if (signer?.kid === key.kid) return signer;
     const secret = vault.open(purpose, key.sealed);
     if (secret === undefined)
-      throw new Error(
-        `signing key ${key.kid} cannot be opened: GANTRY_SECRET_KEY_FILE does not hold the key that it was sealed with`,
+      throw new Fault(
+        "FAILED_PRECONDITION",
+        `the signing keys cannot be opened: GANTRY_SECRET_KEY_FILE (or secret.key in GANTRY_DATA) is not the key that they were sealed with`,
       );
     signer = { kid: key.kid, key: await imported(JSON.parse(secret) as JWK) };
     return signer;

@@ -55,7 +55,6 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 test("a remembered decision is the store's own after any history, for every token of every identity, on two servers", async () => {
-  let stale = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 12 }), async (history) => {
       const root = newRoot();
@@ -100,11 +99,9 @@ test("a remembered decision is the store's own after any history, for every toke
         if (number % 3 === 2) await check(caches[1] ?? assert.fail());
       }
       for (const cache of caches) await check(cache);
-      stale++;
     }),
     { numRuns: 15 },
   );
-  assert.ok(stale > 0);
 });
 
 test("an identity of a group holds nothing above or beside it, whatever bindings the table has", async () => {

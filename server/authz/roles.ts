@@ -1,4 +1,4 @@
-// The built-in roles: what each may do. The sets are the public platform's (shared facts: capabilities and roles,
+// The built-in roles: what each may do. The sets are the public platform's (capabilities and roles,
 // section 3); `operator` is ours. A built-in role is a row like any other, written at start (builtin.ts), under a uid
 // that follows from its name, so that bindings to it outlive the database's restart and an upgrade.
 

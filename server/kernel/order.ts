@@ -1,7 +1,7 @@
 // "name desc" to a sort (requirement: List query parameters; AIP-132). Pure.
 
 import type { MessageFact } from "#contract/facts.ts";
-import { Fault, invalid } from "#base/fault.ts";
+import { type Fault, invalid } from "#base/fault.ts";
 
 export interface Order {
   /** Column, which is the field's proto name. */

@@ -5,7 +5,7 @@
 // caller, query or order, is INVALID_ARGUMENT (attack 25). page_size and skip may change from page to page.
 
 import { hash } from "node:crypto";
-import { Fault, invalid } from "#base/fault.ts";
+import { type Fault, invalid } from "#base/fault.ts";
 import type { Json, JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 

@@ -18,9 +18,9 @@ export interface Particulars {
   readonly message: DescMessage;
   /** Where its rows are; absent for what has none. */
   readonly table?: string;
-  /** Tables whose rows below the resource forbid its deletion, each with the words of the refusal. */
-  readonly blockedBy?: readonly { readonly table: string; readonly description: string }[];
-  /** Rows that go along with a deleted resource: those whose `column` starts with its uid. */
+  /** It is deleted along with its parent; otherwise the parent cannot be deleted while it is there. */
+  readonly goesWithParent?: boolean;
+  /** Further rows that go along with a deleted resource: those whose `column` starts with its uid. */
   readonly takes?: readonly { readonly table: string; readonly column: string }[];
   /**
    * What must hold across fields or rows before a create or update is written. `draft` is the resource as it would
@@ -80,6 +80,8 @@ export interface Bound extends Resource {
   readonly shape: Shape;
   readonly briefs: readonly { readonly field: FieldFact; readonly by: string; readonly shape: Shape }[];
   readonly parent: Resource | undefined;
+  /** What lies directly below it, by the contract's Creates. */
+  readonly children: readonly Resource[];
 }
 
 /**
@@ -104,7 +106,8 @@ export const bind = (resources: readonly Resource[], columns: ReadonlyMap<string
     const forgotten = each.fact.fields.find((field) => !shown.has(field) && !field.inputOnly);
     if (forgotten) throw new Error(`${each.fact.short}.${forgotten.name} has neither a column in ${each.table} nor a source`);
     const parent = resources.find((other) => other.fact.name === each.parentMessage);
-    bound.set(each.fact.name, { ...each, shape, briefs, parent });
+    const children = resources.filter((other) => other.table && other.parentMessage === each.fact.name);
+    bound.set(each.fact.name, { ...each, shape, briefs, parent, children });
   }
   return bound;
 };

@@ -31,7 +31,7 @@ export interface Scope {
   readonly conditions: readonly Condition[];
 }
 
-/** What the caller sees, narrowed by the request's uidp filter (shared facts: uidp, section 4). Fields combine with AND. */
+/** What the caller sees, narrowed by the request's uidp filter (uidp, section 4). Fields combine with AND. */
 export const scopeOf = (resource: Resource, reach: readonly string[], alsoVisible: readonly string[], request: JsonObject, byName: boolean): Scope => {
   const uidp = part(request, "uidp");
   let branches = reach.map(branchOf);

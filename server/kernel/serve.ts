@@ -45,9 +45,9 @@ const walk = async (kernel: Kernel, call: Call, caller: Caller | undefined, righ
   const { house } = kernel;
   const { method } = call;
   const nowMs = house.clock();
-  await decide(kernel, call, rights, placeOf(call));
   const answer = kernel.answers.get(method.name);
   if (!answer) throw unimplemented(`${method.service}/${method.rpc}`);
+  await decide(kernel, call, rights, placeOf(call));
   const context: Omit<Context<Read>, "rows"> = {
     house, method, call, caller, rights, nowMs,
     request: behave(call),

@@ -66,9 +66,14 @@ const serve: Command = {
     GANTRY_DATA             data directory (./gantry-data)
     DATABASE_URL            a PostgreSQL to use instead of the embedded one
     GANTRY_PUBLIC_URL       the address that clients use; also the issuer of tokens
-    GANTRY_TLS_CERT/_KEY    serve TLS
+    GANTRY_TLS_CERT         certificate file: the port speaks TLS
+    GANTRY_TLS_KEY          its key file
     GANTRY_SERVICE_DOMAIN   the domain in error details (gantry.local)
+    GANTRY_AUDIENCES        further audiences whose tokens are accepted
     GANTRY_EGRESS_ALLOW     private addresses that may be reached, as CIDRs
+    GANTRY_SECRET_KEY_FILE  the key that seals secrets (made in GANTRY_DATA; required with DATABASE_URL)
+    GANTRY_CORS_ORIGINS     origins whose pages may call the API (none)
+    GANTRY_OPEN_ORGANIZATIONS  true: people may make organizations (false)
 
   Example:  GANTRY_LISTEN=0.0.0.0:8080 GANTRY_PUBLIC_URL=https://gantry.example.com gantry serve
 `,

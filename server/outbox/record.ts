@@ -5,7 +5,7 @@ import { randomUUID } from "node:crypto";
 import type { JsonObject } from "#base/json.ts";
 import type { Write } from "#store";
 
-/** What happened, in the terms of CloudEvents (shared facts: events). */
+/** What happened, in the terms of CloudEvents (events). */
 export interface Occurrence {
   readonly type: string;
   readonly source: string;

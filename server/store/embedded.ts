@@ -352,7 +352,7 @@ const takeOwnership = async (
 ): Promise<Owned | { held: number; socketDirectory: string }> => {
   const { directory } = quarters;
   let server = known;
-  let quietSince = Date.now();
+  const quietSince = Date.now();
   let told = false;
   for (;;) {
     if (server?.hasEnded() && server === known) server = undefined;

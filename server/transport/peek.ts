@@ -1,7 +1,7 @@
 // Which protocol a clear-text connection speaks, from its first bytes: HTTP/2 with prior knowledge begins with a
 // fixed preface (RFC 9113, 3.4), and no HTTP/1.1 request can. Node has no switch for it (nodejs/node#44887).
 //
-// Two traps (shared measurements): the preface may come in pieces, so bytes are collected and put back at once;
+// Two traps (measurements): the preface may come in pieces, so bytes are collected and put back at once;
 // and whoever says nothing must be cut, because no HTTP server watches the socket yet.
 
 import type { Socket } from "node:net";

@@ -53,7 +53,7 @@ const readInto = async (doorway: Doorway, ask: Ask, match: Match, given: Paramet
     const { body, problems } = readJson(bytes, doorway.bounds.jsonDepthMax);
     return { body: body as JsonObject | undefined, problems };
   }
-  // spec/authentication, 3: the token exchange takes its fields as a form and has no JSON mapping.
+  // authentication, 3: the token exchange takes its fields as a form and has no JSON mapping.
   if (bytes.length > 0 && media === "json" && header(ask, "content-type") !== undefined) {
     return { body: undefined, problems: [{ field: "body", description: "is not read here; send the fields as application/x-www-form-urlencoded or in the query" }] };
   }

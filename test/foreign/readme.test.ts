@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { openPlace } from "../story/place.ts";
 import { gantryFile } from "../story/processes.ts";
@@ -71,7 +71,7 @@ for (const [how, possible, settings] of [
     const mark = "=====";
     const port = new URL(place.world.url).port;
     const script = steps.map(({ commands }) => `${commands.replaceAll("8080", port)}\nprintf '${mark}'\n`).join("");
-    const environment = { ...place.environment, PATH: `${join(home, "bin")}:${process.env.PATH ?? ""}`, HOME: home };
+    const environment = { ...place.environment, PATH: `${join(home, "bin")}:${process.env.PATH ?? ""}:${dirname(process.execPath)}`, HOME: home };
     const printed = (await run(script, environment)).split(mark);
     assert.equal(printed.length, steps.length + 1);
     for (const [index, { commands, shown }] of steps.entries()) {

@@ -75,12 +75,5 @@ export const group = resource({
   message: GroupSchema,
   table: "groups",
   rules,
-  blockedBy: [
-    { table: "groups", description: "cannot delete group with child groups" },
-    { table: "repos", description: "cannot delete group with child repos" },
-    { table: "identities", description: "cannot delete group with child identities" },
-    { table: "roles", description: "cannot delete group with child roles" },
-  ],
-  takes: [{ table: "role_bindings", column: "uid" }],
   methods: { CreateGroup: { writes: createGroup } },
 });

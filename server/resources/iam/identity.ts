@@ -2,19 +2,20 @@
 
 import { IdentitiesService, IdentitySchema } from "#contract/gen/chainguard/platform/iam/v2/identities_pb.js";
 import { loadRights } from "#authz";
-import { type Violation } from "#base/fault.ts";
+import type { Violation } from "#base/fault.ts";
 import { isObject, type JsonObject, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { compilePattern } from "#base/pattern.ts";
 import { timestamp } from "#base/time.ts";
-import { type Look, type Outcome, type ReadContext, resource, type RuleContext } from "#kernel";
+import { type House, type Look, type Outcome, type ReadContext, resource, type RuleContext } from "#kernel";
 import { findBoundHumans } from "#store";
 
 const relationships = ["claimMatch", "staticKeys", "awsIdentity", "servicePrincipal"] as const;
 
-const urlViolation = (field: string, value: string, plainAllowed: boolean): Violation[] => {
+/** An issuer is reached over https; over http only where the operator lets private addresses be reached, or if it is this server. */
+const urlViolation = (field: string, value: string, { plainIssuers, publicUrl }: House): Violation[] => {
   const url = URL.parse(value);
-  const scheme = url?.protocol === "https:" || (plainAllowed && url?.protocol === "http:") || value === "accounts.google.com";
+  const scheme = url?.protocol === "https:" || (plainIssuers && url?.protocol === "http:") || value === publicUrl;
   if (value === "accounts.google.com") return [];
   if (!url || !scheme) return [{ field, description: "must be an https URL" }];
   // Attack 17: an issuer that only looks like another one.
@@ -25,12 +26,12 @@ const urlViolation = (field: string, value: string, plainAllowed: boolean): Viol
 const patternViolation = (field: string, pattern: string): Violation[] =>
   pattern === "" || compilePattern(pattern) ? [] : [{ field, description: "is not a valid RE2 pattern" }];
 
-const claimMatchViolations = (match: JsonObject, plainAllowed: boolean): Violation[] => {
+const claimMatchViolations = (match: JsonObject, house: House): Violation[] => {
   const out: Violation[] = [];
   for (const [name, pattern] of [["issuer", "issuerPattern"], ["subject", "subjectPattern"]] as const) {
     if (!text(match, name) && !text(match, pattern)) out.push({ field: `claimMatch.${name}`, description: `${name} or ${pattern} is required` });
   }
-  if (text(match, "issuer")) out.push(...urlViolation("claimMatch.issuer", text(match, "issuer"), plainAllowed));
+  if (text(match, "issuer")) out.push(...urlViolation("claimMatch.issuer", text(match, "issuer"), house));
   for (const name of ["issuerPattern", "subjectPattern", "audiencePattern"]) out.push(...patternViolation(`claimMatch.${name}`, text(match, name)));
   for (const [claim, pattern] of Object.entries(part(match, "claimPatterns"))) {
     out.push(...patternViolation(`claimMatch.claimPatterns[${JSON.stringify(claim)}]`, String(pattern)));
@@ -82,7 +83,7 @@ const relationshipViolations = (draft: JsonObject, context: RuleContext): Violat
   const [kind] = given;
   const value = kind === undefined ? undefined : draft[kind];
   if (!isObject(value)) return [];
-  if (kind === "claimMatch") return claimMatchViolations(value, context.house.plainIssuers);
+  if (kind === "claimMatch") return claimMatchViolations(value, context.house);
   if (kind === "staticKeys") return staticKeysViolations(value, context.nowMs);
   return awsViolations(value);
 };

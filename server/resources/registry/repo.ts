@@ -85,6 +85,6 @@ export const repo = resource({
   message: RepoSchema,
   table: "repos",
   rules,
-  takes: [{ table: "tags", column: "uid" }, { table: "manifests", column: "repo_uid" }],
+  takes: [{ table: "manifests", column: "repo_uid" }],
   methods: { GetRepoReadme: { reads: getReadme }, UpdateRepoReadme: { writes: updateReadme } },
 });

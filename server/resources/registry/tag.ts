@@ -35,5 +35,6 @@ export const tag = resource({
   service: TagsService,
   message: TagSchema,
   table: "tags",
+  goesWithParent: true,
   methods: { CreateTag: { writes: createTag } },
 });
