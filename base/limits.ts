@@ -16,6 +16,11 @@ export const limits = {
   jsonDepthMax: 32,
   /** Violations that one answer lists; a body of nothing but mistakes would otherwise be answered with more than itself. */
   violationsMax: 100,
+  /**
+   * The deepest group (CreateGroup's parent: 1,024 characters) with all that can lie below it; an index entry of
+   * PostgreSQL holds 2,704 bytes. Over gRPC a text of 4 MiB would else be a uid of 250,000 levels.
+   */
+  uidLengthMax: 2048,
   /** node:http's default; a token with many claims is below 8 KiB. */
   headerBytesMax: 16 * 1024,
   urlBytesMax: 8 * 1024,

@@ -3,14 +3,16 @@
 //
 // EVERYWHERE ("") is the place above every root. Only the operator's binding lies there.
 
+import { limits } from "./limits.ts";
+
 export const EVERYWHERE = "";
 
 const form = /^[0-9a-f]{40}(?:\/[0-9a-f]{16})*$/;
 const segmentLength = 17;
 const rootLength = 40;
 
-/** True for a well-formed uid. Depth is bounded by the request's size limits, not here. */
-export const isUid = (value: string): boolean => form.test(value);
+/** True for a well-formed uid of a length that can be. */
+export const isUid = (value: string): boolean => value.length <= limits.uidLengthMax && form.test(value);
 
 /** True for a uid without a parent. */
 export const isRoot = (uid: string): boolean => uid.length === rootLength;

@@ -71,19 +71,26 @@ export const h2load = async (url: string, headers: Readonly<Record<string, strin
   return number(stdout, /finished in [\d.]+m?s, ([\d.]+) req\/s/, "h2load");
 };
 
-/** The settings of the server's own sessions (store/pool.ts); the rest is pgbench's prepared mode. */
-const sessionOptions = ["plan_cache_mode=force_generic_plan", "jit=off", "timezone=UTC", "default_transaction_read_only=on"];
+/** A script for pgbench: `variables` stand in it as ":name", `settings` are those of its sessions. */
+export interface Script {
+  readonly file: string;
+  readonly variables: Readonly<Record<string, string>>;
+  readonly settings: readonly string[];
+}
 
-/** Runs of the script a second, its statements prepared. `variables` stand in it as ":name". */
-export const pgbench = async (place: Place, scriptFile: string, variables: Readonly<Record<string, string>>, seconds: number): Promise<number> => {
+/** PGOPTIONS splits at spaces. */
+const option = (setting: string): string => `-c ${setting.replace(/[\\ ]/g, "\\$&")}`;
+
+/** Runs of the script a second, its statements prepared. */
+export const pgbench = async (place: Place, { file, variables, settings }: Script, seconds: number): Promise<number> => {
   const { stdout } = await run(
     "pgbench",
     [
-      "-n", "-M", "prepared", "-c", String(clients), "-j", String(Math.min(2, availableParallelism())), "-T", String(seconds), "-f", scriptFile,
+      "-n", "-M", "prepared", "-c", String(clients), "-j", String(Math.min(2, availableParallelism())), "-T", String(seconds), "-f", file,
       ...Object.entries(variables).flatMap(([name, value]) => ["-D", `${name}=${value}`]),
       "-h", place.host, "-p", String(place.port), "-U", place.user, place.database,
     ],
-    { env: { PATH: process.env.PATH, PGOPTIONS: sessionOptions.map((each) => `-c ${each}`).join(" ") } },
+    { env: { PATH: process.env.PATH, PGOPTIONS: settings.map(option).join(" ") } },
   );
   if (!/number of failed transactions: 0 /.test(stdout)) throw new Error(`pgbench failed:\n${stdout}`);
   return number(stdout, /tps = ([\d.]+) \(without initial connection time\)/, "pgbench");

@@ -5,7 +5,7 @@
 // on their way to the store and explained as the server runs them: prepared, with generic plans. What is refused:
 //   - a sequential scan of a table that grows;
 //   - a sort of more rows than limits.sortRowsMax says may be sorted;
-//   - a page that reads many more rows than it shows (a total reads what it counts, and is not asked).
+//   - a page that reads many more rows than it shows (a total reads its branch, and is not asked).
 // The last column is the time of one run; it is shown and not judged.
 
 import { parseArgs } from "node:util";
@@ -16,8 +16,8 @@ import { silent } from "#base/log.ts";
 import { openHouse, type OpenHouse, readSettings } from "#operator";
 import type pg from "pg";
 import { authorizationOf, type Folder, makeGroup, makeOrganization, makeViewer, placeOf, type Site, withFolder } from "./ground.ts";
-import { callOf, type Statement, statementsOf } from "./replay.ts";
-import { fillBindings, fillGroups, fillIdentities, fillRepos, fillTags, settleRows, withClient } from "./seed.ts";
+import { callOf, sessionSettings, type Statement, statementsOf } from "./replay.ts";
+import { fillBindings, fillGroups, fillIdentities, fillRepos, fillTags, settleRows, withClient, withoutIndexes } from "./seed.ts";
 
 const service = (name: string): string => `chainguard.platform.${name}`;
 const repos = service("registry.v2.ReposService/ListRepos");
@@ -83,7 +83,6 @@ const judge = (plan: Plan, ms: number): Finding => {
   };
   visit(plan, false);
   if (passed.page + found.page > passedMax) faults.add(`reads ${Math.round(passed.page + found.page)} rows`);
-  if (passed.count > passedMax + found.count) faults.add(`counts ${Math.round(found.count)} of ${Math.round(passed.count + found.count)} rows`);
   return { ways: [...ways].join(", "), read: Math.round(found.page + passed.page), ms, faults: [...faults] };
 };
 
@@ -140,26 +139,32 @@ const fill = async (open: OpenHouse, client: pg.Client, count: number): Promise<
   for (const [name, places] of viewers) callers.push([name, await authorizationOf(open, await makeViewer(open, organization, places))]);
   callers.push(["other organization", await authorizationOf(open, await makeViewer(open, other, [other]))]);
 
-  tell(`repos: ${count}`);
-  for (const [parent, rows] of [[branch, third], [narrow, thousandth], [organization, count - third - thousandth], [other, 100]] as const) {
-    await fillRepos(client, parent, rows, parent);
-  }
-  const repo = await one(client, "select uid as value from repos where left(uid, -17) = $1 order by uid limit 1", [branch]);
-  const someRepo = await one(client, "select uid as value from repos where left(uid, -17) = $1 order by uid limit 1", [narrow]);
-  tell(`tags: ${count}`);
-  await fillTags(client, repo, third);
-  await fillTags(client, someRepo, 100);
   await client.query("set session_replication_role = replica");
-  // The rest spread over other repos of the organization.
-  for (let n = 0; n < 10; n++) {
-    await fillTags(client, await one(client, "select uid as value from repos where left(uid, -17) = $1 order by uid offset $2 limit 1", [organization, String(n)]), Math.floor(count / 15));
-  }
-  tell(`groups, identities, role bindings: ${count}`);
-  await fillGroups(client, organization, count - third);
-  await fillGroups(client, branch, third);
-  await fillIdentities(client, organization, count - third);
-  await fillIdentities(client, branch, third);
-  await fillBindings(client, organization, builtInRoleUid("viewer"), count);
+  tell(`repos, tags, groups, identities, role bindings: ${count} of each`);
+  await withoutIndexes(client, "repos", async () => {
+    for (const [parent, rows] of [[branch, third], [narrow, thousandth], [organization, count - third - thousandth], [other, 100]] as const) {
+      await fillRepos(client, parent, rows);
+    }
+  });
+  const repoOf = (parent: string, n: number): Promise<string> =>
+    one(client, "select uid as value from repos where left(uid, -17) = $1 order by uid offset $2::int limit 1", [parent, String(n)]);
+  const [repo, someRepo] = [await repoOf(branch, 0), await repoOf(narrow, 0)];
+  const others: string[] = [];
+  for (let n = 0; n < 10; n++) others.push(await repoOf(organization, n));
+  await withoutIndexes(client, "tags", async () => {
+    await fillTags(client, repo, third);
+    await fillTags(client, someRepo, 100);
+    for (const each of others) await fillTags(client, each, Math.floor(count / 15));
+  });
+  await withoutIndexes(client, "groups", async () => {
+    await fillGroups(client, organization, count - third);
+    await fillGroups(client, branch, third);
+  });
+  await withoutIndexes(client, "identities", async () => {
+    await fillIdentities(client, organization, count - third);
+    await fillIdentities(client, branch, third);
+  });
+  await withoutIndexes(client, "role_bindings", () => fillBindings(client, organization, builtInRoleUid("viewer"), count));
   // A person with rights in both organizations.
   const person = "9".repeat(40);
   await client.query("insert into identities (uid, name, create_time, update_time) values ($1, 'person', now(), now())", [person]);
@@ -234,8 +239,6 @@ const show = (caller: string, asked: string, { ways, read, ms, faults }: Finding
   process.stdout.write(`${line}${faults.length > 0 ? `  <- ${faults.join("; ")}` : ""}\n`);
 };
 
-const settings = ["plan_cache_mode = force_generic_plan", "jit = off", "timezone = 'UTC'", `statement_timeout = ${limits.statementTimeoutMs}`];
-
 /** Makes one list, page by page, and shows how each of its statements finds its rows. Returns how many are wrong. */
 const examine = async (client: pg.Client, open: OpenHouse, [caller, authorization]: readonly [string, string], method: string, first: JsonObject): Promise<number> => {
   let bad = 0;
@@ -265,7 +268,7 @@ const run = (folder: Folder): Promise<number> => {
   return withHouse(folder, async (site, open) =>
     withClient(await placeOf(site), async (client) => {
       const ground = await fill(open, client, Number(values.rows));
-      for (const setting of settings) await client.query(`set ${setting}`);
+      for (const setting of await sessionSettings(open)) await client.query("select set_config($1, $2, false)", setting.split("="));
       let bad = 0;
       for (const caller of ground.callers) {
         for (const [method, request] of asks(ground)) bad += await examine(client, open, caller, method, request);

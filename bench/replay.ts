@@ -7,6 +7,7 @@ import { methodByName } from "#contract/catalog.ts";
 import { type Call, makeServe } from "#kernel";
 import type { OpenHouse } from "#operator";
 import type { Param, Read } from "#store";
+import type { Script } from "./load.ts";
 
 export interface Statement {
   readonly text: string;
@@ -42,23 +43,24 @@ export const statementsOf = async (open: OpenHouse, call: Call): Promise<Stateme
   return heard;
 };
 
+/** How the server has set its reading connections, as "name=value". */
+export const sessionSettings = async ({ house }: OpenHouse): Promise<string[]> => {
+  const rows = await house.store.read.query("select name || '=' || setting from pg_settings where source = 'session' and name not in ('application_name', 'client_encoding')");
+  return rows.flatMap(([setting]) => setting ?? []);
+};
+
 const plain = (value: Param): string => {
   if (value === null || typeof value === "object") throw new Error(`pgbench has no word for the parameter ${JSON.stringify(value)}`);
   return String(value);
 };
 
-export interface Script {
-  readonly file: string;
-  readonly variables: Readonly<Record<string, string>>;
-}
-
-/** Writes the statements as one pgbench script; parameters stay parameters. */
-export const writeScript = async (file: string, statements: readonly Statement[]): Promise<Script> => {
+/** Writes the statements as one pgbench script under the server's own settings; parameters stay parameters. */
+export const writeScript = async (open: OpenHouse, file: string, statements: readonly Statement[]): Promise<Script> => {
   const variables: Record<string, string> = {};
   const lines = statements.map(({ text, values }, index) => {
     for (const [place, value] of values.entries()) variables[`s${index}p${place + 1}`] = plain(value);
     return `${text.replace(/\$(\d+)/g, `:s${index}p$1`).replace(/\s+/g, " ")};`;
   });
   await writeFile(file, `${lines.join("\n")}\n`);
-  return { file, variables };
+  return { file, variables, settings: await sessionSettings(open) };
 };

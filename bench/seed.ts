@@ -35,13 +35,30 @@ const named = `(array[${images.map((name) => `'${name}'`).join(", ")}])[1 + ((n:
 /** When row `n` of them was made: spread over a year and in no order of uids. */
 const made = "timestamptz '2025-11-20 00:00:00Z' + ((n::bigint * 2654435761) % 31536000000) * interval '1 millisecond'";
 
+/** Loads rows first and makes the indexes afterwards: a million rows in a tenth of the time. */
+export const withoutIndexes = async (client: pg.Client, table: string, load: () => Promise<void>): Promise<void> => {
+  const { rows } = await client.query<{ drop: string; make: string }>(
+    `select case when con.oid is null then 'drop index ' || index.indexrelid::regclass
+         else 'alter table ' || index.indrelid::regclass || ' drop constraint ' || con.conname end as drop,
+       case when con.oid is null then pg_get_indexdef(index.indexrelid)
+         else 'alter table ' || index.indrelid::regclass || ' add constraint ' || con.conname || ' ' || pg_get_constraintdef(con.oid) end as make
+     from pg_index as index left join pg_constraint as con on con.conindid = index.indexrelid and con.contype = 'p'
+     where index.indrelid = $1::regclass`,
+    [table],
+  );
+  for (const { drop } of rows) await client.query(drop);
+  await load();
+  await client.query("set maintenance_work_mem = '256MB'");
+  for (const { make } of rows) await client.query(make);
+};
+
 export const fillRepos = async (client: pg.Client, parent: string, count: number, salt = parent): Promise<void> => {
   await client.query(
     `insert into repos (uid, name, description, catalog_tier, bundles, active_tags, create_time, update_time)
      select $1::text || '/' || ${segment(salt)},
        ${named} || '-' || n,
        case when n % 3 = 0 then '' else 'Minimal image of ' || (${named}) || ', rebuilt every night and signed' end,
-       (array['CATALOG_TIER_APPLICATION', 'CATALOG_TIER_BASE', 'CATALOG_TIER_FIPS', 'CATALOG_TIER_UNSPECIFIED'])[1 + n % 4],
+       (array['CATALOG_TIER_APPLICATION', 'CATALOG_TIER_BASE', 'CATALOG_TIER_FIPS', null])[1 + n % 4],
        case when n % 2 = 0 then '["base","featured"]'::jsonb else '["application"]'::jsonb end,
        '["latest","latest-dev"]'::jsonb,
        ${made}, ${made} + (n % 90) * interval '1 day'

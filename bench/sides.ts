@@ -78,8 +78,8 @@ const pgbenchSide = (label: string, statementsFor: (stand: Stand) => Promise<Sta
   async prepare({ folder, stand: running }) {
     const stand = running();
     const statements = await statementsFor(stand);
-    const { file, variables } = await writeScript(join(folder.path, `${label.replace(/\W+/g, "-")}.sql`), statements);
-    return (seconds) => pgbench(stand.place, file, variables, seconds);
+    const script = await writeScript(stand.open, join(folder.path, `${label.replace(/\W+/g, "-")}.sql`), statements);
+    return (seconds) => pgbench(stand.place, script, seconds);
   },
 });
 

@@ -4,7 +4,7 @@
 import type { OpenHouse } from "#operator";
 import { authorizationOf, enter, type Folder, makeOrganization, makeViewer, placeOf, type Process, serve, type Site } from "./ground.ts";
 import type { Place } from "./load.ts";
-import { fillRepos, settleRows, withClient } from "./seed.ts";
+import { fillRepos, settleRows, withClient, withoutIndexes } from "./seed.ts";
 
 export interface Organization {
   readonly uid: string;
@@ -29,7 +29,7 @@ export interface Stand extends Prepared {
 const fill = async (open: OpenHouse, place: Place, repos: number): Promise<Organization> => {
   const uid = await makeOrganization(open, `organization of ${repos}`);
   const viewer = await makeViewer(open, uid, [uid]);
-  await withClient(place, (client) => fillRepos(client, uid, repos, String(repos)));
+  await withClient(place, (client) => withoutIndexes(client, "repos", () => fillRepos(client, uid, repos, String(repos))));
   return { uid, authorization: await authorizationOf(open, viewer) };
 };
 

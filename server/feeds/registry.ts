@@ -153,7 +153,7 @@ const importRepo = async (call: ImportCall, rows: Write, group: string, document
     const made = await located(path, call("chainguard.platform.registry.v2.TagsService/CreateTag", { parent: repo, tag: body }, times[index] ?? nowMs));
     tally.tags.seen++;
     if (!made.unchanged) tally.tags.made++;
-    facts.push(...listOf(tag, "manifests", path).map((manifest, at) => manifestOf(manifest, repo, digest, [...path, "manifests", at])));
+    for (const [at, manifest] of listOf(tag, "manifests", path).entries()) facts.push(manifestOf(manifest, repo, digest, [...path, "manifests", at]));
   }
   tally.manifests.seen = facts.length;
   tally.manifests.made = await insertManifests(rows, facts);

@@ -4,7 +4,7 @@
 import { lacking, reach, type Rights } from "#authz";
 import { denied, type Fault } from "#base/fault.ts";
 import { EVERYWHERE } from "#base/uid.ts";
-import { witnessed } from "#store";
+import type { Read } from "#store";
 import type { Call } from "./call.ts";
 import type { Kernel } from "./kernel.ts";
 
@@ -25,14 +25,13 @@ export const requireAt = (rights: Rights, capabilities: Iterable<string>, place:
  * Decides a scoped call. A Get of a root-level row that the resource shows besides the caller's branches (oneself,
  * humans bound below) is allowed too.
  */
-export const decide = async (kernel: Kernel, call: Call, rights: Rights, place: string | undefined): Promise<void> => {
+export const decide = async (kernel: Kernel, call: Call, rights: Rights, place: string | undefined, rows: Read): Promise<void> => {
   if (place === undefined) return;
   const { method } = call;
   const missing = lacking(rights, method.capabilities, place);
   if (missing === undefined) return;
   const resource = kernel.resources.get(method.output.name);
   if (resource?.alsoVisible && method.rpc === `Get${resource.fact.short}`) {
-    const rows = witnessed(kernel.house.store.read, rights.witness);
     const seen = await resource.alsoVisible({ rights, rows, reach: reach(rights, method.capabilities), only: place });
     if (seen.includes(place)) return;
   }

@@ -10,7 +10,8 @@
 //
 // Rights may come from memory. Then the verb's first statement proves that they still hold (store/witness.ts), and
 // where they do not, or where they forbid, the way is gone once more with rights read fresh: a revocation and a new
-// right both count from the next request on, on every replica (decisions: Access).
+// right both count from the next request on, on every replica (decisions: Access). Rights that this very request has
+// read need no proof; asking for one would let whoever changes rights all the time keep everybody else out.
 
 import type { Caller } from "#authn";
 import { reach, type Rights } from "#authz";
@@ -27,13 +28,13 @@ import { answered, currentOf } from "./reply.ts";
 import { writeSafely } from "./safe.ts";
 
 export const makeServe = (kernel: Kernel): Serve => async (call) => {
-  if (call.method.open) return walk(kernel, call, undefined, kernel.nobody);
+  if (call.method.open) return walk(kernel, call, undefined, kernel.nobody, true);
   const caller = await kernel.house.authn.authenticate(call.authorization, call.identity);
   for (let fresh = false; ; fresh = true) {
     const rights = await kernel.rights.of(caller, fresh);
     if (!rights) throw unauthenticated("the identity of this token no longer exists");
     try {
-      return await walk(kernel, call, caller, rights);
+      return await walk(kernel, call, caller, rights, fresh);
     } catch (thrown) {
       const unsure = thrown instanceof Stale || (thrown instanceof Fault && thrown.code === "PERMISSION_DENIED");
       if (fresh || !unsure) throw thrown;
@@ -41,13 +42,14 @@ export const makeServe = (kernel: Kernel): Serve => async (call) => {
   }
 };
 
-const walk = async (kernel: Kernel, call: Call, caller: Caller | undefined, rights: Rights): Promise<Reply> => {
+const walk = async (kernel: Kernel, call: Call, caller: Caller | undefined, rights: Rights, proven: boolean): Promise<Reply> => {
   const { house } = kernel;
   const { method } = call;
   const nowMs = house.clock();
   const answer = kernel.answers.get(method.name);
   if (!answer) throw unimplemented(`${method.service}/${method.rpc}`);
-  await decide(kernel, call, rights, placeOf(call));
+  const rows = proven ? house.store.read : witnessed(house.store.read, rights.witness);
+  await decide(kernel, call, rights, placeOf(call), rows);
   const context: Omit<Context<Read>, "rows"> = {
     house, method, call, caller, rights, nowMs,
     request: behave(call),
@@ -56,7 +58,6 @@ const walk = async (kernel: Kernel, call: Call, caller: Caller | undefined, righ
     require: (capabilities, place) => requireAt(rights, capabilities, place),
   };
   if ("reads" in answer) {
-    const rows = method.open ? house.store.read : witnessed(house.store.read, rights.witness);
     try {
       return answered(call, await answer.reads({ ...context, rows }));
     } finally {
@@ -67,9 +68,9 @@ const walk = async (kernel: Kernel, call: Call, caller: Caller | undefined, righ
   const given = {
     caller: caller?.uid, nowMs, current: currentOf(kernel, context),
     // Before anything else, so that nobody without the right is given an earlier answer again.
-    confirm: async (rows: Read) => (caller ? confirmWitness(rows, rights.witness) : undefined),
+    confirm: async (write: Read) => (proven ? undefined : confirmWitness(write, rights.witness)),
   };
-  return answered(call, await writeSafely(house.store, call, given, (rows) => perform(answer, { ...context, rows })));
+  return answered(call, await writeSafely(house.store, call, given, (write) => perform(answer, { ...context, rows: write })));
 };
 
 /** A write and its event, in the transaction of `context.rows`. */

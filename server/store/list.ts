@@ -198,9 +198,9 @@ const endsOf = (parameters: Parameters, branch: Branch): Ends => {
 
 const listed: Ends = { branch: undefined, low: () => "branch.low", high: () => "branch.high" };
 
-/** The range of a branch as a filter. */
+/** The range of a branch as a filter. Hidden one by one: the two together the planner would take for a narrow range. */
 const hiddenRange = ({ branch, low, high }: Ends): string[] =>
-  branch && isWholeTable(branch) ? [] : [hide(`uid >= ${low()} and uid < ${high()}`)];
+  branch && isWholeTable(branch) ? [] : [hide(`uid >= ${low()}`), hide(`uid < ${high()}`)];
 
 interface Source {
   /** Rows come once for each of these; undefined: the terms alone say which. */
@@ -210,15 +210,39 @@ interface Source {
   readonly within: readonly string[];
 }
 
+/** Behind the last row of the page before. */
+const behind = (parameters: Parameters, { after, order }: Selection): string[] => {
+  if (!after) return [];
+  const sign = order.descending ? "<" : ">";
+  if (order.column === "uid") return [`uid ${sign} ${parameters.add(after.uid)}`];
+  return [`(${order.column}, uid) ${sign} (${parameters.add(after.value)}, ${parameters.add(after.uid)})`];
+};
+
+/** A position says more than a lower bound of the same field, and an index begins to read at one of them only. */
+const passed = ({ after, order }: Selection, { column, comparison }: Condition): boolean =>
+  comparison === "after" && column === order.column && after !== undefined && !order.descending;
+
 /** Whether a condition may show itself to the planner beside the path that it did not make. */
-const shows = (selection: Selection, path: Path, { column, comparison }: Condition): boolean => {
+const shows = (selection: Selection, path: Path, condition: Condition): boolean => {
+  if (condition.comparison === "false") return true;
   switch (path.by) {
     // The parent's index knows a name too; and no other index is complete without a root.
     case "parent": return true;
-    case "uid": return narrowest(selection)?.by === "uid" || comparison === "false";
-    case "order": return comparison === "false" || (comparison === "after" && column === selection.order.column);
-    case "field": return comparison === "false";
+    case "uid": return narrowest(selection)?.by === "uid";
+    case "order": return condition.comparison === "after" && condition.column === selection.order.column && !passed(selection, condition);
+    case "field": return false;
   }
+};
+
+/** A field's rows in one branch, behind the last row of the page before. The field is fixed: its index is in order of uids. */
+const fixedTerms = (parameters: Parameters, { after, order }: Selection, { column, value }: Condition, { low, high }: Ends): string[] => {
+  const fixed = parameters.add(value);
+  const last = after && parameters.add(after.uid);
+  const from = last && !order.descending ? `greatest(${low()} collate "C", ${last})` : low();
+  const to = last && order.descending ? `least(${high()} collate "C", ${last})` : high();
+  // As a range alone: beside `field = $1` the index would be read from the field's first row on.
+  const range = [`(${column}, uid) >= (${fixed}, ${from})`, `(${column}, uid) < (${fixed}, ${to})`];
+  return last && !order.descending ? [...range, hide(`uid > ${last}`)] : range;
 };
 
 /** The rows of one branch by `path`: what its index knows, and the rest as filters. */
@@ -231,39 +255,21 @@ const termsOf = (parameters: Parameters, selection: Selection, path: Path, { end
   const root = (): string => `left(uid, 40) = left(${low()}, 40)`;
   const range = (): string[] => (within.length > 0 ? [...within] : hiddenRange(ends));
   switch (path.by) {
-    case "uid": return [...(branch && isWholeTable(branch) ? [] : [`uid >= ${low()}`, `uid < ${high()}`]), ...rest];
-    case "parent": {
-      // A parent's children have been cut to lie within already (settled).
-      return [compare(parameters, path.condition), ...(path.condition.comparison === "equal" ? [] : range()), ...rest];
-    }
+    case "uid": return [...(branch && isWholeTable(branch) ? [] : [`uid >= ${low()}`, `uid < ${high()}`]), ...behind(parameters, selection), ...rest];
+    // A parent's children have been cut to lie within already (settled).
+    case "parent": return [compare(parameters, path.condition), ...(path.condition.comparison === "equal" ? [] : range()), ...behind(parameters, selection), ...rest];
     case "order": {
       // A whole root with its own row needs no range.
       const implied = branch !== undefined && isWholeRoot(branch) && branch.low.length === rootLength;
-      return [root(), ...(implied ? [] : range()), ...rest];
+      return [root(), ...(implied ? [] : range()), ...behind(parameters, selection), ...rest];
     }
     case "field": {
-      const { column, comparison, value } = path.condition;
-      if (comparison === "after") return [root(), compare(parameters, path.condition), ...range(), ...rest];
-      // The field is fixed, so its index is in the order of uids, and a branch is a range of both.
-      const fixed = parameters.add(value);
-      return [root(), `${column} = ${fixed}`, `(${column}, uid) >= (${fixed}, ${low()})`, `(${column}, uid) < (${fixed}, ${high()})`, ...rest];
+      const { condition } = path;
+      if (condition.comparison === "equal") return [root(), ...fixedTerms(parameters, selection, condition, ends), ...rest];
+      const bound = compare(parameters, condition);
+      return [root(), passed(selection, condition) ? hide(bound) : bound, ...range(), ...behind(parameters, selection), ...rest];
     }
   }
-};
-
-const orderBy = ({ column, descending }: Selection["order"]): string => {
-  const direction = descending ? " desc" : "";
-  return column === "uid" ? `uid${direction}` : `${column}${direction}, uid${direction}`;
-};
-
-/** Behind the last row of the page before, as the path's index knows it. */
-const position = (parameters: Parameters, { after, order }: Selection, path: Path): string[] => {
-  if (!after) return [];
-  const sign = order.descending ? "<" : ">";
-  if (order.column !== "uid") return [`(${order.column}, uid) ${sign} (${parameters.add(after.value)}, ${parameters.add(after.uid)})`];
-  if (path.by !== "field" || path.condition.comparison !== "equal") return [`uid ${sign} ${parameters.add(after.uid)}`];
-  const { column, value } = path.condition;
-  return [`(${column}, uid) ${sign} (${parameters.add(value)}, ${parameters.add(after.uid)})`];
 };
 
 // ---- statements -------------------------------------------------------------------------------------------------
@@ -295,10 +301,15 @@ const sourceOf = (parameters: Parameters, selection: Selection, path: Path): Sou
   return { branches: listOf(parameters, branches, "branch"), ends: listed, within: [] };
 };
 
+const orderBy = ({ column, descending }: Selection["order"]): string => {
+  const direction = descending ? " desc" : "";
+  return column === "uid" ? `uid${direction}` : `${column}${direction}, uid${direction}`;
+};
+
 const countText = (parameters: Parameters, table: Table, selection: Selection): string => {
   const path = narrowest(selection) ?? byUid;
   const source = sourceOf(parameters, selection, path);
-  const rows = `from ${table.name}${where(termsOf(parameters, selection, path, source))}`;
+  const rows = `from ${table.name}${where(termsOf(parameters, { ...selection, after: undefined }, path, source))}`;
   if (!source.branches) return `select count(*) ${rows}`;
   return `select sum(each.rows)::bigint from ${source.branches} cross join lateral (select count(*) as rows ${rows}) as each`;
 };
@@ -306,16 +317,19 @@ const countText = (parameters: Parameters, table: Table, selection: Selection): 
 const pageText = (parameters: Parameters, table: Table, selection: Selection): string => {
   const { path, sorted } = wayOf(selection);
   const source = sourceOf(parameters, selection, path);
-  const terms = termsOf(parameters, selection, path, source);
-  const behind = position(parameters, selection, path);
   const order = orderBy(selection.order);
   const rows = `select ${table.columns.join(", ")} from ${table.name}`;
-  const cut = (): string => ` order by ${order} limit ${parameters.add(selection.limit)} offset ${parameters.add(selection.skip)}`;
+  const cut = (): string => ` limit ${parameters.add(selection.limit)} offset ${parameters.add(selection.skip)}`;
   const from = `select t.* from ${source.branches ? `${source.branches} cross join lateral ` : ""}`;
-  if (sorted) return `${from}(${rows}${where(terms)} offset 0) as t${where(behind)}${cut()}`;
-  const walk = `${rows}${where([...terms, ...behind])}`;
+  if (sorted) {
+    const few = termsOf(parameters, { ...selection, after: undefined }, path, source);
+    return `${from}(${rows}${where(few)} offset 0) as t${where(behind(parameters, selection))} order by ${order}${cut()}`;
+  }
+  // The planner does not know that a range of one field's value fixes it: it is told the index's own order.
+  const walked = path.by === "field" ? orderBy({ ...selection.order, column: path.condition.column }) : order;
+  const walk = `${rows}${where(termsOf(parameters, selection, path, source))} order by ${walked}`;
   if (!source.branches) return `${walk}${cut()}`;
-  return `${from}(${walk} order by ${order} limit ${parameters.add(selection.limit + selection.skip)}) as t${cut()}`;
+  return `${from}(${walk} limit ${parameters.add(selection.limit + selection.skip)}) as t order by ${order}${cut()}`;
 };
 
 /** The statement of a page and its parameters; also what the benchmark replays. */

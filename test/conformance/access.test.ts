@@ -22,8 +22,8 @@ const other = await neighbour(stage);
 const nobody = await stage.stranger(world.organization);
 
 const guarded = some(methods.filter(({ open }) => !open), "operation that asks for a token");
-const scoped = some(guarded.filter(({ scope }) => scope), "operation with a place");
 const answered = some(guarded.filter(stage.answers), "operation with an answer");
+const scoped = some(answered.filter(({ scope }) => scope), "operation with a place");
 const needing = some(answered.filter(({ capabilities }) => capabilities.length > 0), "operation with capabilities");
 const lists = some(answered.filter((method) => isList(method) && method.unscoped), "list");
 
@@ -193,14 +193,16 @@ for (const method of some(methods.filter(({ open }) => open), "open operation"))
 }
 
 for (const method of methods.filter((candidate) => !stage.answers(candidate))) {
-  test(`${method.name} is not built yet and says so: UNIMPLEMENTED with a typed body on both doors`, async () => {
-    const request = await stage.request(method, { place });
+  test(`${method.name} is not built yet and says so to everybody: UNIMPLEMENTED with a typed body on both doors`, async () => {
+    const request = await stage.request(method, { place, uid: madeUp(place) });
     for (const door of doors) {
-      const answer = await stage.call(door, method, request, { token: await stage.operator() });
-      assert.equal(answer.code, codes.UNIMPLEMENTED, answer.message);
-      assert.equal(answer.message, `${method.name} is not implemented`);
-      if (door === "rest") assert.equal(answer.status, 501);
-      assert.deepEqual(answer.details, [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "UNIMPLEMENTED", domain: `${method.domain}.example.test` }]);
+      for (const token of [await stage.operator(), nobody.token]) {
+        const answer = await stage.call(door, method, request, { token });
+        assert.equal(answer.code, codes.UNIMPLEMENTED, answer.message);
+        assert.equal(answer.message, `${method.name} is not implemented`);
+        if (door === "rest") assert.equal(answer.status, 501);
+        assert.deepEqual(answer.details, [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "UNIMPLEMENTED", domain: `${method.domain}.example.test` }]);
+      }
     }
   });
 }

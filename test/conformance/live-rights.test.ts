@@ -81,6 +81,30 @@ for (const method of asked) {
 
 const get = named("GetRepo");
 
+test("whoever changes rights all the time keeps nobody else out: every read and write beside it is answered", async () => {
+  const role = text(await stage.make(roleMessage, { capabilities: ["repo.list"] }), "uid");
+  const busy = await stage.stranger(world.organization);
+  const reader = await stage.holder(allBut(""), world.organization);
+  const [list, create] = [named("ListRepos"), named("CreateRepo")];
+  const requests = await Promise.all(Array.from({ length: 12 }, () => stage.request(create, { place })));
+  let changing = true;
+  const churn = (async (): Promise<void> => {
+    while (changing) await world.ok(named("DeleteRoleBinding").name, { uid: await stage.bind(place, busy.uid, role) });
+  })();
+  try {
+    for (let round = 0; round < 12; round++) {
+      const answers = await Promise.all([world.url, second.url].flatMap((url) => [
+        ...Array.from({ length: 4 }, () => callThrough("rest", url, list.name, { pageSize: 1 }, { token: reader.token })),
+        callThrough("grpc", url, create.name, requests[round] ?? {}, { token: reader.token, validateOnly: true }),
+      ]));
+      for (const { code, message } of answers) assert.equal(code, 0, message);
+    }
+  } finally {
+    changing = false;
+    await churn;
+  }
+});
+
 test("the token of a deleted identity is UNAUTHENTICATED from the next request on, on both servers", async () => {
   const holder = await stage.holder(["repo.list"], place);
   const request = await stage.request(get, { place });

@@ -57,8 +57,8 @@ select (select version
   left join (select …
   from repos
   where left(uid, 40) = left($2, 40)
-  and (uid >= $2
-  and uid < $3) is true
+  and (uid >= $2) is true
+  and (uid < $3) is true
   and (create_time, uid) > ($4, $5)
   order by create_time, uid limit $6 offset $7) as t on true;
 
@@ -88,8 +88,8 @@ select (select version
   left join (select …
   from repos
   where left(uid, 40) = left($4, 40)
-  and (uid >= $4
-  and uid < $5) is true
+  and (uid >= $4) is true
+  and (uid < $5) is true
   order by create_time, uid limit $6 offset $7) as t on true;
 
 -- a large branch by creation, next page
@@ -100,8 +100,8 @@ select (select version
   left join (select …
   from repos
   where left(uid, 40) = left($2, 40)
-  and (uid >= $2
-  and uid < $3) is true
+  and (uid >= $2) is true
+  and (uid < $3) is true
   and (create_time, uid) > ($4, $5)
   order by create_time, uid limit $6 offset $7) as t on true;
 
@@ -140,8 +140,8 @@ select (select version
   left join (select …
   from repos
   where left(uid, 40) = left($4, 40)
-  and (uid >= $4
-  and uid < $5) is true
+  and (uid >= $4) is true
+  and (uid < $5) is true
   and (left(uid, -17) = $3) is true
   order by create_time, uid limit $6 offset $7) as t on true;
 
@@ -150,18 +150,16 @@ select (select version
   from access_versions
   where root = $1), (select count(*)
   from repos
-  where left(uid, 40) = left($3, 40)
-  and name = $2
-  and (name, uid) >= ($2, $3)
-  and (name, uid) < ($2, $4)), t.*
+  where left(uid, 40) = left($2, 40)
+  and (name, uid) >= ($3, $2)
+  and (name, uid) < ($3, $4)), t.*
   from (values (1)) as always
   left join (select …
   from repos
-  where left(uid, 40) = left($6, 40)
-  and name = $5
-  and (name, uid) >= ($5, $6)
-  and (name, uid) < ($5, $7)
-  order by uid limit $8 offset $9) as t on true;
+  where left(uid, 40) = left($5, 40)
+  and (name, uid) >= ($6, $5)
+  and (name, uid) < ($6, $7)
+  order by name, uid limit $8 offset $9) as t on true;
 
 -- several branches by uid
 select (select version
@@ -233,8 +231,8 @@ select (select version
   cross join lateral (select …
   from repos
   where left(uid, 40) = left(branch.low, 40)
-  and (uid >= branch.low
-  and uid < branch.high) is true
+  and (uid >= branch.low) is true
+  and (uid < branch.high) is true
   order by name, uid limit $6) as t
   order by name, uid limit $7 offset $8) as t on true;
 
@@ -260,7 +258,7 @@ select (select version
   cross join lateral (select …
   from repos
   where left(uid, 40) = left(branch.low, 40)
-  and (uid >= branch.low
-  and uid < branch.high) is true
+  and (uid >= branch.low) is true
+  and (uid < branch.high) is true
   order by name, uid limit $2) as t
   order by name, uid limit $3 offset $4) as t on true;

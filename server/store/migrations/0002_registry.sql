@@ -34,10 +34,12 @@ create table tags (
   is_date boolean not null generated always as (name ~ '-20[0-9]{6}$') stored,
   is_epoch boolean not null generated always as (name ~ '-r[0-9]+$') stored
 );
-create unique index tags_unique on tags (left(uid, -17), name) include (uid, is_referrer, is_date, is_epoch);
+create unique index tags_unique on tags (left(uid, -17), name) include (uid);
 create index tags_in_root on tags (uid) where length(uid) = 40;
--- What a list shows unless it is asked for more; counted without the rows.
+-- What a list shows unless it is asked for more: often the smaller part, and by name all referrers stand together.
 create index tags_plain on tags (uid) where not is_referrer and not is_date and not is_epoch;
+create index tags_plain_by_parent on tags (left(uid, -17), name, uid) where not is_referrer and not is_date and not is_epoch;
+create index tags_plain_by_name on tags (left(uid, 40), name, uid) where not is_referrer and not is_date and not is_epoch;
 create index tags_by_name on tags (left(uid, 40), name, uid);
 create index tags_by_digest on tags (left(uid, 40), digest, uid);
 create index tags_by_create_time on tags (left(uid, 40), create_time, uid);
