@@ -59,7 +59,8 @@ export const lineOf = (json: string, path: readonly (string | number)[]): number
 };
 
 // One token and the blanks before it: a mark, a text, or a number or name.
-const token = /[ \t\n\r]*(?:([{}[\],:])|("(?:[^"\\\u0000-\u001f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-]))/y;
+const token =
+  /[ \t\n\r]*(?:([{}[\],:])|("(?:[^"\\\u0000-\u001f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-]))/y;
 
 /** What may come next: a value, a key, what stands behind a key or a value, or the bracket that closes an empty one. */
 type Awaited = "value" | "value or ]" | "key" | "key or }" | ":" | ", or end";

@@ -44,7 +44,7 @@ const integer = (value: Json, least: bigint, most: bigint): bigint | undefined =
   return parsed >= least && parsed <= most ? parsed : undefined;
 };
 
-const instant = /^(\d{4})-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})$/;
+const instant = /^(\d{4})-\d{2}-\d{2}[Tt](?:[01]\d|2[0-3]):\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 
 /** RFC 3339 to our three decimals; finer parts are cut off (the store keeps milliseconds). */
 const readTimestamp = (value: string): string | undefined => {

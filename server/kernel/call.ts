@@ -29,6 +29,8 @@ export interface Call {
 export interface Reply {
   /** The response message as plain values; a door leaves out nothing and adds nothing. */
   readonly message: JsonObject;
+  /** The message as JSON text, ready to be sent; `message` may then be made only when it is asked for. */
+  readonly json?: string;
   /** Answer headers (gRPC: initial metadata), lower case. */
   readonly headers?: Readonly<Record<string, string>>;
   /** REST only: 304 for an unchanged Get. */

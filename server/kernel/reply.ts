@@ -1,6 +1,6 @@
 // From an outcome to a reply: the ETag of a single resource, and If-None-Match.
 
-import { type JsonObject, text } from "#base/json.ts";
+import type { JsonObject } from "#base/json.ts";
 import { methodByName } from "#contract/catalog.ts";
 import { lockRow, type Read, type Write } from "#store";
 import { placeOf } from "./ask.ts";
@@ -10,14 +10,23 @@ import type { Kernel } from "./kernel.ts";
 import { etagOf, matches } from "./safe.ts";
 
 /** Only one resource that can be asked for again has an ETag. */
-const hasEtag = (call: Call, reply: JsonObject): boolean =>
-  text(reply, "uid") !== "" && (call.method.rpc.startsWith("Get") || call.method.rpc.startsWith("Update"));
+const hasEtag = ({ method }: Call): boolean =>
+  (method.rpc.startsWith("Get") || method.rpc.startsWith("Update")) && method.output.byName.has("uid");
 
-export const answered = (call: Call, { reply, headers }: Outcome): Reply => {
-  if (!hasEtag(call, reply)) return headers ? { message: reply, headers } : { message: reply };
-  const etag = etagOf(reply);
-  const unchanged = call.ifNoneMatch !== undefined && matches(call.ifNoneMatch, etag);
-  return { message: reply, headers: { ...headers, etag }, ...(unchanged ? { httpStatus: 304 } : {}) };
+export const answered = (call: Call, outcome: Outcome): Reply => {
+  const { json, headers } = outcome;
+  const etag = hasEtag(call) ? etagOf(json ?? JSON.stringify(outcome.reply)) : undefined;
+  // RFC 9110, 13.1.2: 304 is for reads; an update has been done, and says what has become of it.
+  const unchanged = !call.method.writes && etag !== undefined && call.ifNoneMatch !== undefined && matches(call.ifNoneMatch, etag);
+  return {
+    // Not taken out here: where there is JSON text, only gRPC asks for the message.
+    get message() {
+      return outcome.reply;
+    },
+    ...(json === undefined ? {} : { json }),
+    ...(etag === undefined ? (headers ? { headers } : {}) : { headers: { ...headers, etag } }),
+    ...(unchanged ? { httpStatus: 304 } : {}),
+  };
 };
 
 /**

@@ -14,9 +14,9 @@ import type { Store, Write } from "#store";
 import type { Call } from "./call.ts";
 import type { Outcome } from "./context.ts";
 
-/** The ETag of a resource's JSON. Its bytes decide, so an embedded brief that changed changes it too. */
-export const etagOf = (resource: JsonObject): string =>
-  `"${hash("sha256", JSON.stringify(resource), "base64url").slice(0, 22)}"`;
+/** The ETag of a resource's JSON text. Its bytes decide, so an embedded brief that changed changes it too. */
+export const etagOf = (json: string): string =>
+  `"${hash("sha256", json, "base64url").slice(0, 22)}"`;
 
 /** Does a list of ETags (If-Match, If-None-Match) name this one? */
 export const matches = (header: string, etag: string): boolean =>
@@ -85,7 +85,7 @@ export const writeSafely = async (
       const replayed = key !== undefined && given.caller !== undefined ? await claim(rows, given.caller, key, call, given.nowMs) : undefined;
       if (replayed) return replayed;
       if (call.ifMatch !== undefined && given.current) {
-        const etag = etagOf(await given.current(rows));
+        const etag = etagOf(JSON.stringify(await given.current(rows)));
         if (!matches(call.ifMatch, etag)) {
           throw new Fault("ABORTED", "the resource has changed since it was read; read it again", { httpStatus: 412, headers: { etag } });
         }

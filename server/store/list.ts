@@ -67,6 +67,7 @@ export const wholeTable: Branch = { low: "", high: "~" };
 
 const isWholeTable = (branch: Branch): boolean => branch.low === wholeTable.low;
 const rootLength = 40;
+const segmentLength = 17;
 
 /** A whole organization, with or without its root row. */
 const isWholeRoot = (branch: Branch): boolean =>
@@ -85,7 +86,7 @@ const settled = (selection: Selection): Selection => {
   if (!parent) return selection;
   const below: Branch = { low: `${parent.value}/`, high: `${parent.value}0` };
   if (selection.branches.some(({ low, high }) => low <= below.low && high >= below.high)) return { ...selection, branches: [below] };
-  const children = selection.branches.flatMap(({ low }) => (low.startsWith(below.low) && low.length === below.low.length + 16 ? [low] : []));
+  const children = selection.branches.flatMap(({ low }) => (low.startsWith(below.low) && low.length === below.low.length + segmentLength - 1 ? [low] : []));
   const named: Condition = { column: "uid", comparison: "any", value: children };
   return { ...selection, branches: children.length > 0 ? [below] : [], conditions: [named, ...selection.conditions] };
 };
@@ -108,11 +109,14 @@ interface Way {
 
 const byUid: Path = { by: "uid" };
 
+/** Rows at the root are few among many, and have an index of their own; any other depth narrows nothing. */
+const isInRoot = ({ column, value }: Condition): boolean => column === "depth" && value === 0;
+
 const wholeRoots = ({ branches }: Selection): boolean => branches.every((branch) => isWholeTable(branch) || isWholeRoot(branch));
 
 /** The index that leads to the fewest rows, whatever their order; undefined where nothing but a branch narrows them. */
 const narrowest = (selection: Selection): Path | undefined => {
-  if (find(selection, "any", "uid") || find(selection, "equal", "depth")) return byUid;
+  if (find(selection, "any", "uid") || selection.conditions.some(isInRoot)) return byUid;
   const parent = find(selection, "equal", "parent") ?? find(selection, "any", "parent");
   if (parent) return { by: "parent", condition: parent };
   const fixed = selection.conditions.find(({ comparison, indexed }) => comparison === "equal" && indexed === true);
@@ -170,8 +174,14 @@ class Parameters {
 /** The same, kept from the indexes: the planner looks for them in a comparison, not in what is said about one. */
 const hide = (term: string): string => `(${term}) is true`;
 
-const compare = (parameters: Parameters, { column, comparison, value }: Condition): string => {
-  if (column === "depth") return `length(uid) = ${rootLength + 17 * Number(value)}`;
+const compare = (parameters: Parameters, condition: Condition): string => {
+  const { column, comparison, value } = condition;
+  if (isInRoot(condition)) return `length(uid) = ${rootLength}`;
+  if (column === "depth") {
+    // In two halves, or the planner would expect next to nothing.
+    const length = rootLength + segmentLength * Number(value);
+    return `${hide(`length(uid) > ${parameters.add(length - 1)}`)} and ${hide(`length(uid) < ${parameters.add(length + 1)}`)}`;
+  }
   const name = column === "parent" ? "left(uid, -17)" : column;
   switch (comparison) {
     case "equal": return `${name} = ${parameters.add(value)}`;
@@ -224,7 +234,7 @@ const passed = ({ after, order }: Selection, { column, comparison }: Condition):
 
 /** Whether a condition may show itself to the planner beside the path that it did not make. */
 const shows = (selection: Selection, path: Path, condition: Condition): boolean => {
-  if (condition.comparison === "false") return true;
+  if (condition.comparison === "false" || (condition.column === "depth" && !isInRoot(condition))) return true;
   switch (path.by) {
     // The parent's index knows a name too; and no other index is complete without a root.
     case "parent": return true;
@@ -314,22 +324,29 @@ const countText = (parameters: Parameters, table: Table, selection: Selection): 
   return `select sum(each.rows)::bigint from ${source.branches} cross join lateral (select count(*) as rows ${rows}) as each`;
 };
 
+/** The walk up to `limit` rows. A limit that the planner can read tells it that walking is worth while. */
+const stopped = (parameters: Parameters, walk: string, limit: number): string =>
+  limit > limits.pageSizeMax + 1
+    ? `${walk} limit ${parameters.add(limit)}`
+    : `select * from (${walk} limit ${limits.pageSizeMax + 1}) as walked limit ${parameters.add(limit)}`;
+
 const pageText = (parameters: Parameters, table: Table, selection: Selection): string => {
   const { path, sorted } = wayOf(selection);
   const source = sourceOf(parameters, selection, path);
   const order = orderBy(selection.order);
   const rows = `select ${table.columns.join(", ")} from ${table.name}`;
-  const cut = (): string => ` limit ${parameters.add(selection.limit)} offset ${parameters.add(selection.skip)}`;
   const from = `select t.* from ${source.branches ? `${source.branches} cross join lateral ` : ""}`;
+  const cut = (): string => ` order by ${order} limit ${parameters.add(selection.limit)} offset ${parameters.add(selection.skip)}`;
   if (sorted) {
     const few = termsOf(parameters, { ...selection, after: undefined }, path, source);
-    return `${from}(${rows}${where(few)} offset 0) as t${where(behind(parameters, selection))} order by ${order}${cut()}`;
+    return `${from}(${rows}${where(few)} offset 0) as t${where(behind(parameters, selection))}${cut()}`;
   }
   // The planner does not know that a range of one field's value fixes it: it is told the index's own order.
   const walked = path.by === "field" ? orderBy({ ...selection.order, column: path.condition.column }) : order;
   const walk = `${rows}${where(termsOf(parameters, selection, path, source))} order by ${walked}`;
-  if (!source.branches) return `${walk}${cut()}`;
-  return `${from}(${walk} limit ${parameters.add(selection.limit + selection.skip)}) as t order by ${order}${cut()}`;
+  const { skip, limit } = selection;
+  if (source.branches) return `${from}(${stopped(parameters, walk, limit + skip)}) as t${cut()}`;
+  return skip > 0 ? `${walk} limit ${parameters.add(limit)} offset ${parameters.add(skip)}` : stopped(parameters, walk, limit);
 };
 
 /** The statement of a page and its parameters; also what the benchmark replays. */

@@ -88,6 +88,9 @@ const gather = (stream: Writable): void => {
   });
 };
 
+// As many reads of one turn go out on one connection, in one write; a slow one among them holds up no more than these.
+const togetherMax = 8;
+
 /** A read on a shared connection, written together with its neighbours. */
 const sendTogether = (client: pg.Client, name: string | undefined, text: string, values: readonly Param[]): Promise<Row[]> => {
   if (name === undefined) return send(client, name, text, values).then(({ rows }) => rows);
@@ -142,8 +145,23 @@ const openReads = (place: Place, nameOf: (text: string) => string | undefined, l
     return best;
   };
 
-  const attempt = async (text: string, values: readonly Param[]): Promise<Row[]> => {
+  let turn: { readonly lane: Lane; reads: number } | undefined;
+  /** The connection of this turn of the event loop, until it has enough. */
+  const laneOfTurn = (): Lane => {
+    if (turn && turn.reads < togetherMax) {
+      turn.reads++;
+      return turn.lane;
+    }
     const lane = leastLoaded();
+    turn = { lane, reads: 1 };
+    setImmediate(() => {
+      turn = undefined;
+    });
+    return lane;
+  };
+
+  const attempt = async (text: string, values: readonly Param[]): Promise<Row[]> => {
+    const lane = laneOfTurn();
     lane.inFlight++;
     try {
       const connecting = connect(lane);

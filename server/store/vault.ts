@@ -1,7 +1,7 @@
 // The secret key and what it seals: secrets that must be read again, and texts that callers carry for us (page
 // tokens). Keys for each purpose are derived from one, so that what is sealed for one cannot be opened as another.
 
-import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes, randomFillSync } from "node:crypto";
 import { link, mkdir, open, readFile, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { Fault } from "#base/fault.ts";
@@ -82,6 +82,19 @@ const loadKey = async ({ file, dataDirectory, required }: VaultOptions): Promise
   }
 };
 
+// Random bytes are drawn for many nonces at once: a system call for each would cost as much as the cipher.
+const nonces = Buffer.alloc(1024 * nonceBytes);
+let drawn = nonces.length;
+
+const nextNonce = (): Buffer => {
+  if (drawn === nonces.length) {
+    randomFillSync(nonces);
+    drawn = 0;
+  }
+  drawn += nonceBytes;
+  return Buffer.from(nonces.subarray(drawn - nonceBytes, drawn));
+};
+
 /** A vault over 32 bytes of key. */
 export const vaultOf = (secret: Uint8Array): Vault => {
   // Key objects: a cipher made from the bare bytes takes four times as long (12 against 2.5 µs).
@@ -96,7 +109,7 @@ export const vaultOf = (secret: Uint8Array): Vault => {
   };
   return {
     seal(purpose, plaintext) {
-      const nonce = randomBytes(nonceBytes);
+      const nonce = nextNonce();
       const cipher = createCipheriv("aes-256-gcm", keyFor(purpose), nonce);
       const sealed = typeof plaintext === "string" ? cipher.update(plaintext, "utf8") : cipher.update(plaintext);
       return Buffer.concat([nonce, sealed, cipher.final(), cipher.getAuthTag()]).toString("base64url");

@@ -98,7 +98,7 @@ const answerOf = (ask: Ask, match: Match, reply: Reply): Answer => {
       else headers.push(name, value);
     }
   }
-  return { status, headers, body: empty ? "" : JSON.stringify(reply.message) };
+  return { status, headers, body: empty ? "" : (reply.json ?? JSON.stringify(reply.message)) };
 };
 
 /** Why this path and verb reach no operation. */

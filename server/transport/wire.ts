@@ -200,7 +200,7 @@ const bare = (field: FieldFact, kind: FieldFact["kind"]): Put => {
 const tag = (number: number, wire: number): void => varint(number * 8 + wire);
 
 /** proto3 leaves these out where a field has no presence of its own. */
-const absent = (value: Json): boolean => value === "" || value === 0 || value === false || value === "0";
+const absent = ({ kind }: FieldFact, value: Json): boolean => value === "" || value === 0 || value === false || (kind === "int64" && value === "0");
 
 const putOf = (field: FieldFact): Put => {
   const put = bare(field, field.kind);
@@ -240,7 +240,7 @@ const putOf = (field: FieldFact): Put => {
   }
   const explicit = field.presence || field.oneof !== undefined || field.message !== undefined || ["timestamp", "duration", "mask"].includes(field.kind);
   return (value) => {
-    if (!explicit && (absent(value) || (field.kind === "enum" && field.enum?.numbers.get(String(value)) === 0))) return;
+    if (!explicit && (absent(field, value) || (field.kind === "enum" && field.enum?.numbers.get(String(value)) === 0))) return;
     tag(field.number, wire);
     put(value);
   };

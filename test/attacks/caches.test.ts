@@ -57,7 +57,8 @@ for (const seed of [1, 2, 3])
   test(`attack 11: after every change of a random history (${seed}) both servers decide as a slow reading of it does`, async () => {
     const pick = random(seed);
     const one = <T>(list: readonly T[]): T => list[pick(list.length)] as T;
-    const post = async (path: string, body: object): Promise<string> => String((await http(place.world.url, "POST", path, { token: operator, body: JSON.stringify(body) })).body.uid);
+    const post = async (path: string, body: object): Promise<string> =>
+      String((await http(place.world.url, "POST", path, { token: operator, body: JSON.stringify(body) })).body.uid);
     const root = place.world.organization;
     const left = await post(`/iam/v2/groups/${root}`, { name: `left ${seed}` });
     const right = await post(`/iam/v2/groups/${root}`, { name: `right ${seed}` });
@@ -78,7 +79,10 @@ for (const seed of [1, 2, 3])
       const turn = pick(10);
       if (turn < 5) {
         const [identity, group, role] = [one([...book.identities]), one(groups), one([...book.roles.keys()])];
-        const made = await http(url, "POST", `/iam/v2/roleBindings/${group}`, { token: operator, body: JSON.stringify({ identityUid: identity, roleUid: role }) });
+        const made = await http(url, "POST", `/iam/v2/roleBindings/${group}`, {
+          token: operator,
+          body: JSON.stringify({ identityUid: identity, roleUid: role }),
+        });
         assert.ok(made.status === 200 || made.status === 409, made.text);
         if (made.status === 200) book.bindings.set(String(made.body.uid), { identity, group, role });
         return "bind";
@@ -137,9 +141,17 @@ for (const seed of [1, 2, 3])
 
 test("attack 11: two tokens of one identity that are narrowed differently do not share their rights", async () => {
   const { world } = place;
-  const { uid } = (await http(world.url, "POST", `/iam/v2/identities/${world.organization}`, { token: operator, body: JSON.stringify({ name: "narrowed", claimMatch: { issuer: "https://issuer.example.com", subject: "n" } }) })).body;
+  const { uid } = (
+    await http(world.url, "POST", `/iam/v2/identities/${world.organization}`, {
+      token: operator,
+      body: JSON.stringify({ name: "narrowed", claimMatch: { issuer: "https://issuer.example.com", subject: "n" } }),
+    })
+  ).body;
   const roles = (await http(world.url, "GET", "/iam/v2/roles?name=owner", { token: operator })).body.roles as { uid: string }[];
-  await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: world.organization, roleBinding: { identityUid: String(uid), roleUid: roles[0]?.uid ?? "" } });
+  await world.ok("iam.RoleBindingsService/CreateRoleBinding", {
+    parent: world.organization,
+    roleBinding: { identityUid: String(uid), roleUid: roles[0]?.uid ?? "" },
+  });
   const sub = String((await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "narrow" } })).uid);
   const whole = await world.token(String(uid));
   const byCapability = await world.token(String(uid), { capabilities: ["repo.list"] });

@@ -32,7 +32,11 @@ const violation = (body: JsonObject): unknown => {
 test("attack 13: a list gives 200 rows at most and skips a million at most, whatever is asked for", async () => {
   const most = await http(world.url, "GET", "/iam/v2/roles?page_size=2147483647", { token });
   assert.ok(items(most.body, "roles").length <= limits.pageSizeMax);
-  for (const [query, field] of [[`skip=${limits.skipMax + 1}`, "skip"], ["skip=2147483647", "skip"], ["skip=-1", "skip"]] as const) {
+  for (const [query, field] of [
+    [`skip=${limits.skipMax + 1}`, "skip"],
+    ["skip=2147483647", "skip"],
+    ["skip=-1", "skip"],
+  ] as const) {
     const { status, body } = await http(world.url, "GET", `/iam/v2/roles?${query}`, { token });
     assert.deepEqual([status, violation(body)], [400, field], query);
   }
@@ -183,7 +187,14 @@ test("attack 29: bodies that are announced too large, packed, or of another type
 test("attack 29: gRPC frames that lie about their length, or pack more than may be unpacked, are refused", async () => {
   const session = connectHttp2(world.url);
   const call = async (bytes: Buffer, headers: Record<string, string> = {}): Promise<string> => {
-    const stream = session.request({ ":method": "POST", ":path": "/chainguard.platform.iam.v2.RolesService/ListRoles", "content-type": "application/grpc", te: "trailers", authorization: `Bearer ${token}`, ...headers });
+    const stream = session.request({
+      ":method": "POST",
+      ":path": "/chainguard.platform.iam.v2.RolesService/ListRoles",
+      "content-type": "application/grpc",
+      te: "trailers",
+      authorization: `Bearer ${token}`,
+      ...headers,
+    });
     stream.on("error", () => {});
     stream.end(bytes);
     const [answer] = (await once(stream, "response")) as [Record<string, string>];

@@ -107,7 +107,10 @@ const clean = (): void => {
   const bare: Record<string, unknown> = {};
   assert.equal(bare.polluted, undefined);
   assert.equal(bare.name, undefined);
-  assert.deepEqual(Object.getOwnPropertyNames(Object.prototype).filter((name) => /polluted|name|claims/.test(name)), []);
+  assert.deepEqual(
+    Object.getOwnPropertyNames(Object.prototype).filter((name) => /polluted|name|claims/.test(name)),
+    [],
+  );
 };
 
 test("attack 30: a key that would touch a prototype is an unknown field, at any depth", async () => {
@@ -116,13 +119,20 @@ test("attack 30: a key that would touch a prototype is an unknown field, at any 
     const evil = `{"polluted":1,"name":"x"}`;
     const bodies: readonly (readonly [path: string, body: string, field: string])[] = [
       [`/registry/v2/repos/${world.organization}`, `{"name":"a","${name}":${evil}}`, name],
-      [`/iam/v2/identities/${world.organization}`, `{"name":"a","claimMatch":{"issuer":"https://a.example","subject":"s","${name}":${evil}}}`, `claimMatch.${name}`],
+      [
+        `/iam/v2/identities/${world.organization}`,
+        `{"name":"a","claimMatch":{"issuer":"https://a.example","subject":"s","${name}":${evil}}}`,
+        `claimMatch.${name}`,
+      ],
       [`/iam/v2/roleBindings:batchCreate`, `{"parent":"${world.organization}","requests":[{"${name}":${evil}}]}`, `requests[0].${name}`],
     ];
     for (const [path, body, field] of bodies) {
       const seen = await http(world.url, "POST", path, { token, body });
       assert.equal(seen.status, 400, `${path} ${body}`);
-      assert.ok(items({ list: items(seen.body, "details")[1]?.fieldViolations ?? [] }, "list").some((violation) => violation.field === field), seen.text);
+      assert.ok(
+        items({ list: items(seen.body, "details")[1]?.fieldViolations ?? [] }, "list").some((violation) => violation.field === field),
+        seen.text,
+      );
     }
     const query = await http(world.url, "GET", `/iam/v2/roles?${name}=1&uidp.${name}=1&${name}.polluted=1`, { token });
     assert.equal(query.status, 400);
@@ -140,7 +150,10 @@ test("attack 30: such names in masks, orders, enums and paths are refused by wha
     }
     assert.equal((await http(world.url, "GET", `/iam/v2/roles?order_by=${name}`, { token })).status, 400);
     assert.equal((await http(world.url, "GET", `/iam/v2/identities?relationship_type=${name}`, { token })).status, 400);
-    assert.equal((await http(world.url, "POST", `/iam/v2/roles/${world.organization}`, { token, body: `{"name":"a","capabilities":["${name}"]}` })).status, 400);
+    assert.equal(
+      (await http(world.url, "POST", `/iam/v2/roles/${world.organization}`, { token, body: `{"name":"a","capabilities":["${name}"]}` })).status,
+      400,
+    );
     assert.equal((await http(world.url, "GET", `/iam/v2/${name}`, { token })).status, 404);
     assert.equal((await http(world.url, "GET", `/${name}/v2/roles`, { token })).status, 404);
     assert.equal((await http(world.url, "GET", `/iam/v2/roles:${name}`, { token })).status >= 400, true);
@@ -151,7 +164,10 @@ test("attack 30: such names in masks, orders, enums and paths are refused by wha
 test("attack 30: as a map's keys they are data: kept, given back, and compared as data", async () => {
   const claims = Object.fromEntries(names.map((name) => [name, `value of ${name}`]));
   const claimMatch = { issuer: issuer.url, subject: "s", claims };
-  const made = await http(world.url, "POST", `/iam/v2/identities/${world.organization}`, { token, body: JSON.stringify({ name: "mapped", claimMatch }).replace('"claims":{', '"claims":{"__proto__":"value of __proto__",') });
+  const made = await http(world.url, "POST", `/iam/v2/identities/${world.organization}`, {
+    token,
+    body: JSON.stringify({ name: "mapped", claimMatch }).replace('"claims":{', '"claims":{"__proto__":"value of __proto__",'),
+  });
   assert.equal(made.status, 200, made.text);
   const uid = String(made.body.uid);
   const read = async (): Promise<JsonObject> => (await http(world.url, "GET", `/iam/v2/identities/${uid}`, { token })).body;

@@ -48,7 +48,8 @@ const doors: Readonly<Record<string, (token: string) => Promise<number>>> = {
     const body = new URLSearchParams({ grant_type: "urn:ietf:params:oauth:grant-type:token-exchange", subject_token: token, identity }).toString();
     return (await http(place.world.url, "POST", "/oauth/token", { body, headers: { "content-type": "application/x-www-form-urlencoded" } })).status;
   },
-  "REST with Gantry-Identity": async (token) => (await http(place.world.url, "GET", "/registry/v2/repos", { token, headers: { "gantry-identity": identity } })).status,
+  "REST with Gantry-Identity": async (token) =>
+    (await http(place.world.url, "GET", "/registry/v2/repos", { token, headers: { "gantry-identity": identity } })).status,
   "gRPC with Gantry-Identity": async (token) => {
     const { code } = await place.world.call("registry.ReposService/ListRepos", {}, { token, door: "grpc", headers: { "gantry-identity": identity } });
     return code === 0 ? 200 : code === 16 || code === 7 ? 401 : code === 14 ? 503 : 500;
@@ -75,21 +76,45 @@ test("the right token is taken through every door", async () => {
 
 test("attack 14: no algorithm, a shared secret made of the public key, and odd algorithms are refused", async () => {
   const key = createPublicKey({ key: published as never, format: "jwk" });
-  const secrets = [key.export({ type: "spki", format: "pem" }).toString(), await exportSPKI((await importJWK(published, "ES256")) as CryptoKey), JSON.stringify(published), ""];
+  const secrets = [
+    key.export({ type: "spki", format: "pem" }).toString(),
+    await exportSPKI((await importJWK(published, "ES256")) as CryptoKey),
+    JSON.stringify(published),
+    "",
+  ];
   for (const algorithm of ["none", "None", "NONE", "", "HS256", "HS384", "HS512", "RS256", "RS1", "ES256K", "es256", "dir", "A128KW"]) {
     const head = part({ alg: algorithm, kid: published.kid, typ: "JWT" });
     const body = part(claims());
     await refused(`${head}.${body}.`, `${algorithm} without signature`);
-    for (const secret of secrets) await refused(`${head}.${body}.${createHmac("sha256", secret).update(`${head}.${body}`).digest("base64url")}`, `${algorithm} with a shared secret`);
+    for (const secret of secrets)
+      await refused(`${head}.${body}.${createHmac("sha256", secret).update(`${head}.${body}`).digest("base64url")}`, `${algorithm} with a shared secret`);
   }
 });
 
 test("attack 14: a header without an algorithm, doubled or with odd whitespace, is refused", async () => {
   const good = await issuer.token({ sub: subject, aud: place.world.url });
   const [, body = "", signature = ""] = good.split(".");
-  const headers = [`{"kid":"${published.kid}"}`, `{"alg":"none","alg":"ES256","kid":"${published.kid}"}`, `{ "alg" : "ES256" , "kid" : "${published.kid}" }`, `{"alg":["ES256"],"kid":"${published.kid}"}`, "null", "[]", '"ES256"', ""];
+  const headers = [
+    `{"kid":"${published.kid}"}`,
+    `{"alg":"none","alg":"ES256","kid":"${published.kid}"}`,
+    `{ "alg" : "ES256" , "kid" : "${published.kid}" }`,
+    `{"alg":["ES256"],"kid":"${published.kid}"}`,
+    "null",
+    "[]",
+    '"ES256"',
+    "",
+  ];
   for (const header of headers) await refused(`${Buffer.from(header).toString("base64url")}.${body}.${signature}`, header);
-  for (const odd of [`${good} `, ` ${good}x`, `${good}=`, good.replace(".", " ."), `${good}.${signature}`, good.split(".").slice(0, 2).join("."), `${good}\t`].filter((text) => text.trim() !== good)) await refused(odd, odd.slice(-12));
+  for (const odd of [
+    `${good} `,
+    ` ${good}x`,
+    `${good}=`,
+    good.replace(".", " ."),
+    `${good}.${signature}`,
+    good.split(".").slice(0, 2).join("."),
+    `${good}\t`,
+  ].filter((text) => text.trim() !== good))
+    await refused(odd, odd.slice(-12));
 });
 
 test("attack 15: a key that the token brings or points to is not used, and the right kid alone proves nothing", async () => {
@@ -128,22 +153,49 @@ test("attack 16: a header that must be understood and is not, is refused, also w
 test("attack 17: an issuer that begins like the right one, or only looks like it, is another", async () => {
   const { host } = new URL(issuer.url);
   const lookalikes = [
-    `${issuer.url}/`, `${issuer.url}@evil.example`, `${issuer.url}.evil.example`, `${issuer.url}x`, `${issuer.url}/x`, `${issuer.url}?a`, `${issuer.url}#a`,
-    issuer.url.replace("http:", "HTTP:"), issuer.url.replace("http:", "https:"), issuer.url.replace("127.0.0.1", "127.1"), issuer.url.replace("127.0.0.1", "localhost"),
-    issuer.url.replace("://", "://me@"), ` ${issuer.url}`, `${issuer.url}\n`, `${issuer.url}\u0000`, host, issuer.url.replace("http://", ""),
+    `${issuer.url}/`,
+    `${issuer.url}@evil.example`,
+    `${issuer.url}.evil.example`,
+    `${issuer.url}x`,
+    `${issuer.url}/x`,
+    `${issuer.url}?a`,
+    `${issuer.url}#a`,
+    issuer.url.replace("http:", "HTTP:"),
+    issuer.url.replace("http:", "https:"),
+    issuer.url.replace("127.0.0.1", "127.1"),
+    issuer.url.replace("127.0.0.1", "localhost"),
+    issuer.url.replace("://", "://me@"),
+    ` ${issuer.url}`,
+    `${issuer.url}\n`,
+    `${issuer.url}\u0000`,
+    host,
+    issuer.url.replace("http://", ""),
   ];
   const asked = await issuer.asked();
   // The issuer itself signs them: only the name is wrong.
   for (const iss of lookalikes) await refused(await issuer.token({ sub: subject, aud: place.world.url, iss }), JSON.stringify(iss));
-  for (const iss of [[issuer.url], [issuer.url, "https://evil.example"], { url: issuer.url }, 1, true, ""]) await refused(await issuer.token({ sub: subject, aud: place.world.url, iss }), JSON.stringify(iss));
+  for (const iss of [[issuer.url], [issuer.url, "https://evil.example"], { url: issuer.url }, 1, true, ""])
+    await refused(await issuer.token({ sub: subject, aud: place.world.url, iss }), JSON.stringify(iss));
   assert.deepEqual(await issuer.asked(), asked, "no look-alike was asked for its keys");
 });
 
 test("attack 17: subject and audience are texts that are equal, not lists that contain or texts that begin", async () => {
-  for (const sub of [[subject], [subject, "x"], `${subject}/x`, subject.slice(0, -1), `${subject} `, subject.toUpperCase(), "", 7]) await refused(await issuer.token({ sub, aud: place.world.url }), `sub ${JSON.stringify(sub)}`);
+  for (const sub of [[subject], [subject, "x"], `${subject}/x`, subject.slice(0, -1), `${subject} `, subject.toUpperCase(), "", 7])
+    await refused(await issuer.token({ sub, aud: place.world.url }), `sub ${JSON.stringify(sub)}`);
   const { host } = new URL(place.world.url);
-  for (const aud of ["https://elsewhere.example", `${place.world.url}.evil.example`, `${place.world.url}@evil`, `x${host}`, [], [[place.world.url]], { url: place.world.url }, null]) await refused(await issuer.token({ sub: subject, aud }), `aud ${JSON.stringify(aud)}`);
-  for (const aud of [place.world.url, `${place.world.url}/`, host, ["https://elsewhere.example", place.world.url]]) await taken(await issuer.token({ sub: subject, aud }));
+  for (const aud of [
+    "https://elsewhere.example",
+    `${place.world.url}.evil.example`,
+    `${place.world.url}@evil`,
+    `x${host}`,
+    [],
+    [[place.world.url]],
+    { url: place.world.url },
+    null,
+  ])
+    await refused(await issuer.token({ sub: subject, aud }), `aud ${JSON.stringify(aud)}`);
+  for (const aud of [place.world.url, `${place.world.url}/`, host, ["https://elsewhere.example", place.world.url]])
+    await taken(await issuer.token({ sub: subject, aud }));
 });
 
 test("attack 18: an issuer that no identity names is never contacted, whatever a token says", async () => {
@@ -170,7 +222,8 @@ test("attack 18: made-up key names do not make us ask the issuer again and again
 
 test("a token that has expired, is not valid yet, or was signed by nobody is refused", async () => {
   const now = Math.floor(Date.now() / 1000);
-  for (const times of [{ exp: now - 120 }, { exp: null }, { exp: "tomorrow" }, { nbf: now + 600 }, { iat: now + 600 }]) await refused(await issuer.token({ sub: subject, aud: place.world.url, ...times }), JSON.stringify(times));
+  for (const times of [{ exp: now - 120 }, { exp: null }, { exp: "tomorrow" }, { nbf: now + 600 }, { iat: now + 600 }])
+    await refused(await issuer.token({ sub: subject, aud: place.world.url, ...times }), JSON.stringify(times));
   const good = await issuer.token({ sub: subject, aud: place.world.url });
   const [head, , signature] = good.split(".");
   await refused(`${head}.${part({ ...claims(), sub: "admin" })}.${signature}`, "a claim changed");
@@ -181,9 +234,17 @@ test("attack 27: a subject pattern is matched whole, so that one repo's pattern 
   const pattern = "repo:example/app:ref:refs/(heads|tags)/.+";
   const wide = await createIdentity(world, world.organization, "by pattern", { issuer: issuer.url, subjectPattern: pattern });
   await bind(world, world.organization, wide, "viewer");
-  const exchange = async (sub: string): Promise<number> => (await http(world.url, "GET", `/sts/exchange?identity=${wide}`, { token: await issuer.token({ sub, aud: world.url }) })).status;
+  const exchange = async (sub: string): Promise<number> =>
+    (await http(world.url, "GET", `/sts/exchange?identity=${wide}`, { token: await issuer.token({ sub, aud: world.url }) })).status;
   for (const sub of ["repo:example/app:ref:refs/heads/main", "repo:example/app:ref:refs/tags/v1"]) assert.equal(await exchange(sub), 200, sub);
-  for (const sub of ["repo:example/app-evil:ref:refs/heads/main", "xrepo:example/app:ref:refs/heads/main", "repo:example/app:ref:refs/heads/", "repo:example/app:ref:refs/pull/1/merge", "evil\nrepo:example/app:ref:refs/heads/main", "repo:example/app:ref:refs/heads/main\n"])
+  for (const sub of [
+    "repo:example/app-evil:ref:refs/heads/main",
+    "xrepo:example/app:ref:refs/heads/main",
+    "repo:example/app:ref:refs/heads/",
+    "repo:example/app:ref:refs/pull/1/merge",
+    "evil\nrepo:example/app:ref:refs/heads/main",
+    "repo:example/app:ref:refs/heads/main\n",
+  ])
     assert.notEqual(await exchange(sub), 200, JSON.stringify(sub));
 });
 
@@ -191,9 +252,9 @@ test("attack 27: an issuer pattern does not make us trust whoever can be reached
   const { world } = place;
   const stranger = await startIssuer();
   try {
-    const any = await createIdentity(world, world.organization, "any issuer", { issuerPattern: "https://[a-z]+\\.example\\.com", subject });
+    const wide = await createIdentity(world, world.organization, "any issuer", { issuerPattern: "https://[a-z]+\\.example\\.com", subject });
     const token = await stranger.token({ sub: subject, aud: world.url });
-    assert.equal((await http(world.url, "GET", `/sts/exchange?identity=${any}`, { token })).status, 403);
+    assert.equal((await http(world.url, "GET", `/sts/exchange?identity=${wide}`, { token })).status, 403);
     assert.deepEqual(await stranger.asked(), []);
   } finally {
     await stranger.close();
@@ -205,7 +266,12 @@ test("a token of ours is good for nothing once a letter of it is another, and no
   const token = await world.token(identity);
   assert.deepEqual(column((await http(world.url, "GET", "/registry/v2/repos", { token })).body, "repos", "name"), []);
   const [head = "", body = "", signature = ""] = token.split(".");
-  const forged = [`${head}.${part({ ...(JSON.parse(Buffer.from(body, "base64url").toString()) as object), sub: world.organization })}.${signature}`, `${part({ alg: "none" })}.${body}.`, `${head}.${body}.${"A".repeat(signature.length)}`, `${head}.${body}.`];
+  const forged = [
+    `${head}.${part({ ...(JSON.parse(Buffer.from(body, "base64url").toString()) as object), sub: world.organization })}.${signature}`,
+    `${part({ alg: "none" })}.${body}.`,
+    `${head}.${body}.${"A".repeat(signature.length)}`,
+    `${head}.${body}.`,
+  ];
   for (const each of forged) assert.equal((await http(world.url, "GET", "/registry/v2/repos", { token: each })).status, 401);
   const other = await openPlace();
   try {

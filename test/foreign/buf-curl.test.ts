@@ -38,11 +38,19 @@ const bearer = (): string[] => ["-H", `Authorization: Bearer ${token}`];
 test("reflection lists every service of the contract, health and reflection", async () => {
   const { code, out } = await curl("", undefined, "--list-services");
   assert.equal(code, 0);
-  const services = [...new Set(methods.map(({ service }) => service)), "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"];
+  const services = [
+    ...new Set(methods.map(({ service }) => service)),
+    "grpc.health.v1.Health",
+    "grpc.reflection.v1.ServerReflection",
+    "grpc.reflection.v1alpha.ServerReflection",
+  ];
   assert.deepEqual(out.trim().split("\n").sort(), services.sort());
 });
 
-for (const [how, schema] of [["reflection", []], ["the contract's files", ["--schema", "."]]] as const) {
+for (const [how, schema] of [
+  ["reflection", []],
+  ["the contract's files", ["--schema", "."]],
+] as const) {
   test(`Ping needs no token, with ${how}`, async () => {
     const { code, out } = await curl("/chainguard.platform.ping.v2.PingService/Ping", undefined, ...schema);
     assert.equal(code, 0);
@@ -58,7 +66,12 @@ for (const [how, schema] of [["reflection", []], ["the contract's files", ["--sc
   });
 
   test(`an error shows its code, its text and its typed details, with ${how}`, async () => {
-    const { code, err } = await curl("/chainguard.platform.iam.v2.IdentitiesService/CreateIdentity", { parent: world.organization, identity: {} }, ...schema, ...bearer());
+    const { code, err } = await curl(
+      "/chainguard.platform.iam.v2.IdentitiesService/CreateIdentity",
+      { parent: world.organization, identity: {} },
+      ...schema,
+      ...bearer(),
+    );
     assert.notEqual(code, 0);
     const error = JSON.parse(err) as JsonObject;
     assert.equal(error.code, "invalid_argument");

@@ -123,7 +123,14 @@ const flows = async (call: Call): Promise<void> => {
   const group = String((await ok("iam.v2.GroupsService/CreateGroup", { parent: world.organization, group: { name: "grpc" } })).uid);
   const { roles } = await ok("iam.v2.RolesService/ListRoles", { name: "viewer" });
   const role = String((roles as JsonObject[])[0]?.uid);
-  const identity = String((await ok("iam.v2.IdentitiesService/CreateIdentity", { parent: group, identity: { name: "bot", claimMatch: { issuer: "https://issuer.example.com", subject: "s" } } })).uid);
+  const identity = String(
+    (
+      await ok("iam.v2.IdentitiesService/CreateIdentity", {
+        parent: group,
+        identity: { name: "bot", claimMatch: { issuer: "https://issuer.example.com", subject: "s" } },
+      })
+    ).uid,
+  );
   const binding = await ok("iam.v2.RoleBindingsService/CreateRoleBinding", { parent: group, roleBinding: { identityUid: identity, roleUid: role } });
   assert.equal((binding.role as JsonObject).name, "viewer");
   for (const name of ["c", "a", "b"]) await ok("registry.v2.ReposService/CreateRepo", { parent: group, repo: { name, description: name } });
@@ -171,7 +178,10 @@ test("without a token every method but the open ones is UNAUTHENTICATED", async 
 test("messages that the client packs with gzip are read", async () => {
   const packing = new grpc.Client(new URL(world.url).host, grpc.credentials.createInsecure(), { "grpc.default_compression_algorithm": 2 });
   const description = "again and ".repeat(50).trim();
-  const { reply, error } = await caller(registry, () => packing)("chainguard.platform.registry.v2.ReposService/CreateRepo", { parent: world.organization, repo: { name: "packed", description } });
+  const { reply, error } = await caller(registry, () => packing)("chainguard.platform.registry.v2.ReposService/CreateRepo", {
+    parent: world.organization,
+    repo: { name: "packed", description },
+  });
   packing.close();
   assert.equal(error, undefined);
   assert.equal(reply.description, description);
@@ -182,7 +192,14 @@ test("a deadline that has passed is DEADLINE_EXCEEDED, and a call that is given 
   const late = await call("chainguard.platform.iam.v2.RolesService/ListRoles", {}, metadataOf(), { deadline: Date.now() - 1 });
   assert.equal(late.error?.code, grpc.status.DEADLINE_EXCEEDED);
   const given = await new Promise<grpc.ServiceError | null>((resolve) => {
-    const unary = client.makeUnaryRequest("/chainguard.platform.iam.v2.RolesService/ListRoles", (sent: Buffer) => sent, (got: Buffer) => got, Buffer.alloc(0), metadataOf(), resolve);
+    const unary = client.makeUnaryRequest(
+      "/chainguard.platform.iam.v2.RolesService/ListRoles",
+      (sent: Buffer) => sent,
+      (got: Buffer) => got,
+      Buffer.alloc(0),
+      metadataOf(),
+      resolve,
+    );
     unary.cancel();
   });
   assert.equal(given?.code, grpc.status.CANCELLED);
@@ -191,9 +208,15 @@ test("a deadline that has passed is DEADLINE_EXCEEDED, and a call that is given 
 
 test("a message over 4 MiB is refused as too large, and one below it is read", async () => {
   const call = caller(registry);
-  const { error } = await call("chainguard.platform.registry.v2.ReposService/CreateRepo", { parent: world.organization, repo: { name: "x".repeat(5 * 1024 * 1024) } });
+  const { error } = await call("chainguard.platform.registry.v2.ReposService/CreateRepo", {
+    parent: world.organization,
+    repo: { name: "x".repeat(5 * 1024 * 1024) },
+  });
   assert.equal(error?.code, grpc.status.RESOURCE_EXHAUSTED);
-  const long = await call("chainguard.platform.registry.v2.ReposService/CreateRepo", { parent: world.organization, repo: { name: "x".repeat(3 * 1024 * 1024) } });
+  const long = await call("chainguard.platform.registry.v2.ReposService/CreateRepo", {
+    parent: world.organization,
+    repo: { name: "x".repeat(3 * 1024 * 1024) },
+  });
   assert.equal(long.error?.code, grpc.status.INVALID_ARGUMENT);
 });
 
@@ -202,7 +225,13 @@ test("the health service says that the server serves, for all and for each servi
     new Promise((resolve, reject) => {
       // HealthCheckRequest{service=1}, HealthCheckResponse{status=1}; 1 is SERVING.
       const bytes = service === "" ? Buffer.alloc(0) : Buffer.concat([Buffer.from([0x0a, service.length]), Buffer.from(service)]);
-      client.makeUnaryRequest("/grpc.health.v1.Health/Check", (sent: Buffer) => sent, (got: Buffer) => got, bytes, (error, reply) => (error ? reject(error) : resolve(reply?.[1])));
+      client.makeUnaryRequest(
+        "/grpc.health.v1.Health/Check",
+        (sent: Buffer) => sent,
+        (got: Buffer) => got,
+        bytes,
+        (error, reply) => (error ? reject(error) : resolve(reply?.[1])),
+      );
     });
   assert.equal(await ask(""), 1);
   assert.equal(await ask("chainguard.platform.registry.v2.ReposService"), 1);

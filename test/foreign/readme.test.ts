@@ -35,10 +35,13 @@ const quoted = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, "\\
 
 /** What is shown, as a pattern: "…" stands for anything; uids and the times of today are others each time. */
 const patternOf = (shown: string): RegExp => {
-  const parts = shown.trimEnd().split("…").map((part) => {
-    const free = quoted(part).replace(/\b(?:[0-9a-f]{40}|[0-9a-f]{16}|[0-9a-f]{4}$)/g, "[0-9a-f]+");
-    return free.replace(/20(?:2[6-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d(?:\\\.\d+)?Z/g, "[-0-9T:.]+Z").replace(/(nextPageToken":\s*")[\w-]+/g, "$1[\\w-]+");
-  });
+  const parts = shown
+    .trimEnd()
+    .split("…")
+    .map((part) => {
+      const free = quoted(part).replace(/\b(?:[0-9a-f]{40}|[0-9a-f]{16}|[0-9a-f]{4}$)/g, "[0-9a-f]+");
+      return free.replace(/20(?:2[6-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d(?:\\\.\d+)?Z/g, "[-0-9T:.]+Z").replace(/(nextPageToken":\s*")[\w-]+/g, "$1[\\w-]+");
+    });
   return new RegExp(`^${parts.join("[^]*?")}$`);
 };
 
@@ -54,7 +57,9 @@ for (const [how, possible, settings] of [
   ["HTTP/1.1", hasCurl, ""],
   ["HTTP/2 with prior knowledge", hasHttp2, "http2-prior-knowledge\n"],
 ] as const)
-  test(`every command of the README's five minutes prints what the README shows, over ${how}`, { skip: !possible && "this machine's curl cannot" }, async (t) => {
+  test(`every command of the README's five minutes prints what the README shows, over ${how}`, {
+    skip: !possible && "this machine's curl cannot",
+  }, async (t) => {
     const place = await openPlace({ GANTRY_SERVICE_DOMAIN: "gantry.local" });
     const home = await mkdtemp(join(tmpdir(), "gantry-home-"));
     t.after(async () => {
@@ -64,7 +69,11 @@ for (const [how, possible, settings] of [
     // npx as a reader has it, without its look at the registry of npm.
     await mkdir(join(home, "bin"));
     const buf = join(root, "node_modules", ".bin", "buf");
-    await writeFile(join(home, "bin", "npx"), `#!/bin/sh\ntool=$1; shift\n[ "$tool" = buf ] && exec "${buf}" "$@"\nexec "${process.execPath}" "${gantryFile}" "$@"\n`, { mode: 0o755 });
+    await writeFile(
+      join(home, "bin", "npx"),
+      `#!/bin/sh\ntool=$1; shift\n[ "$tool" = buf ] && exec "${buf}" "$@"\nexec "${process.execPath}" "${gantryFile}" "$@"\n`,
+      { mode: 0o755 },
+    );
     await writeFile(join(home, ".curlrc"), settings);
     const steps = stepsOf(await readFile(join(root, "README.md"), "utf8"));
     assert.ok(steps.length > 5, "the README has its five minutes");

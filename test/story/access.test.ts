@@ -40,10 +40,20 @@ const exchanges: Readonly<Record<string, (identity: string, token: string) => Pr
       headers: { "content-type": "application/x-www-form-urlencoded" },
     }),
   "POST /sts/exchange with a query": (identity, token) => http(place.world.url, "POST", `/sts/exchange?identity=${identity}`, { token }),
-  "GET /sts/exchange": (identity, token) => http(place.world.url, "GET", `/sts/exchange?identity=${encodeURIComponent(identity)}&aud=${place.world.url}`, { token }),
+  "GET /sts/exchange": (identity, token) =>
+    http(place.world.url, "GET", `/sts/exchange?identity=${encodeURIComponent(identity)}&aud=${place.world.url}`, { token }),
   "gRPC SecurityTokenService/Exchange": async (identity, token) => {
-    const { code, reply, message, details } = await place.world.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { identity, aud: [place.world.url] }, { token, door: "grpc" });
-    return { status: code === 0 ? 200 : code === 7 ? 403 : 401, headers: new Headers(), text: "", body: code === 0 ? reply : { code, message, details: [...details] } };
+    const { code, reply, message, details } = await place.world.call(
+      "chainguard.platform.oidc.SecurityTokenService/Exchange",
+      { identity, aud: [place.world.url] },
+      { token, door: "grpc" },
+    );
+    return {
+      status: code === 0 ? 200 : code === 7 ? 403 : 401,
+      headers: new Headers(),
+      text: "",
+      body: code === 0 ? reply : { code, message, details: [...details] },
+    };
   },
 };
 
@@ -78,7 +88,7 @@ test("an identity is created under the root group with the issuer and subject th
 });
 
 test("before it is bound, its token is good and sees nothing", async () => {
-  const { status, body } = await exchanges["GET /sts/exchange"]?.(identity, await foreign()) ?? {};
+  const { status, body } = (await exchanges["GET /sts/exchange"]?.(identity, await foreign())) ?? {};
   assert.equal(status, 200);
   assert.deepEqual(await repos(String(body?.token)), []);
   const denied = await ask(

@@ -49,8 +49,7 @@ const read = (name: string, reply: JsonObject): JsonObject => {
 };
 
 /** Details without the request's own id. */
-const told = (details: readonly Json[]): Json[] =>
-  details.filter((detail) => isObject(detail) && !String(detail["@type"]).endsWith("RequestInfo"));
+const told = (details: readonly Json[]): Json[] => details.filter((detail) => isObject(detail) && !String(detail["@type"]).endsWith("RequestInfo"));
 
 /** Asks over REST (verb, path, body as written) and over gRPC (the same message); the REST answer comes back. */
 export const ask = async (

@@ -93,7 +93,13 @@ test("an import goes into the group that --group names, and two imports at once 
   const group = String((await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "second import" } })).uid);
   const files = await readSources(own);
   const runs = await Promise.all([importing(own, "--group", group), importing(own, "--group", group)]);
-  assert.deepEqual(runs.map(({ code, stderr }) => ({ code, stderr })), [{ code: 0, stderr: "" }, { code: 0, stderr: "" }]);
+  assert.deepEqual(
+    runs.map(({ code, stderr }) => ({ code, stderr })),
+    [
+      { code: 0, stderr: "" },
+      { code: 0, stderr: "" },
+    ],
+  );
   assert.equal((await eventsBy(group))["repo.created.v1"], files.length);
   const { body } = await http(world.url, "GET", `/registry/v2/repos?uidp.children_of=${group}&order_by=name&page_size=200`, { token: await world.token() });
   assert.deepEqual(column(body, "repos", "name"), files.map(({ repo }) => repo).sort());
@@ -170,7 +176,12 @@ const ours = (): string => `uidp.children_of=${place.world.organization}`;
 const byBytes = (texts: readonly string[]): string[] => [...texts].sort((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)));
 
 const list = (query: string, request: JsonObject) =>
-  ask(place.world, token, ["GET", `/registry/v2/repos?${ours()}&${query}`], ["registry.ReposService/ListRepos", { uidp: { childrenOf: place.world.organization }, ...request }]);
+  ask(
+    place.world,
+    token,
+    ["GET", `/registry/v2/repos?${ours()}&${query}`],
+    ["registry.ReposService/ListRepos", { uidp: { childrenOf: place.world.organization }, ...request }],
+  );
 
 test("repos in pages of three by name: the cursor leads to the end, each repo once and in order, the total on every page", async () => {
   const names: string[] = [];
@@ -263,8 +274,14 @@ test("the tags of one repo by uidp.children_of are the file's, with their digest
     const page = await ask(
       place.world,
       token,
-      ["GET", `/registry/v2/tags?uidp.children_of=${uid}&page_size=200&include_referrers=true&include_dates=true&include_epochs=true${pageToken && `&page_token=${pageToken}`}`],
-      ["registry.TagsService/ListTags", { uidp: { childrenOf: uid }, pageSize: 200, includeReferrers: true, includeDates: true, includeEpochs: true, pageToken }],
+      [
+        "GET",
+        `/registry/v2/tags?uidp.children_of=${uid}&page_size=200&include_referrers=true&include_dates=true&include_epochs=true${pageToken && `&page_token=${pageToken}`}`,
+      ],
+      [
+        "registry.TagsService/ListTags",
+        { uidp: { childrenOf: uid }, pageSize: 200, includeReferrers: true, includeDates: true, includeEpochs: true, pageToken },
+      ],
     );
     for (const tag of items(page.body, "tags")) found.set(String(tag.name), tag);
     pageToken = String(page.body.nextPageToken ?? "");
@@ -310,7 +327,12 @@ test("an image that is not there, an architecture that it does not have and a di
   const { source, uid } = await largest();
   const absent = `sha256:${"0".repeat(64)}`;
   const image = (digest: string, rest: string, architecture = "") =>
-    ask(place.world, token, ["GET", `/registry/v2/repos/${uid}/digests/${digest}/${rest}`], ["registry.ImagesService/GetSize", { repoUid: uid, digest, architecture }]);
+    ask(
+      place.world,
+      token,
+      ["GET", `/registry/v2/repos/${uid}/digests/${digest}/${rest}`],
+      ["registry.ImagesService/GetSize", { repoUid: uid, digest, architecture }],
+    );
   const missing = await image(absent, "size");
   assert.equal(missing.status, 404);
   assert.deepEqual(items(missing.body, "details").map(({ resourceType, resourceName }) => ({ resourceType, resourceName }))[1], {

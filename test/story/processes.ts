@@ -40,9 +40,7 @@ export interface Start {
 /** What a child gets of our environment: nothing that would configure a server. */
 const plain = (): Record<string, string> =>
   Object.fromEntries(
-    Object.entries(process.env).flatMap(([name, value]) =>
-      value === undefined || /^(?:GANTRY_|DATABASE_URL$|NODE_)/.test(name) ? [] : [[name, value]],
-    ),
+    Object.entries(process.env).flatMap(([name, value]) => (value === undefined || /^(?:GANTRY_|DATABASE_URL$|NODE_)/.test(name) ? [] : [[name, value]])),
   );
 
 const alive = new Set<ChildProcess>();
@@ -87,9 +85,11 @@ export const start = (file: string, args: readonly string[], { env = {}, cwd = r
   });
   ended.then(look, look);
   let over = false;
-  ended.finally(() => {
-    over = true;
-  }).catch(() => {});
+  ended
+    .finally(() => {
+      over = true;
+    })
+    .catch(() => {});
   return {
     child,
     stdout: () => out,

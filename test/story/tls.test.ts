@@ -25,7 +25,29 @@ let token: string;
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "gantry-tls-story-"));
   const [key, cert, secret] = [join(folder, "key.pem"), join(folder, "cert.pem"), join(folder, "secret.key")];
-  execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", cert], { stdio: "ignore" });
+  execFileSync(
+    "openssl",
+    [
+      "req",
+      "-x509",
+      "-newkey",
+      "ec",
+      "-pkeyopt",
+      "ec_paramgen_curve:prime256v1",
+      "-nodes",
+      "-days",
+      "1",
+      "-subj",
+      "/CN=localhost",
+      "-addext",
+      "subjectAltName=DNS:localhost,IP:127.0.0.1",
+      "-keyout",
+      key,
+      "-out",
+      cert,
+    ],
+    { stdio: "ignore" },
+  );
   execFileSync("openssl", ["rand", "-base64", "-out", secret, "32"], { stdio: "ignore" });
   await chmod(secret, 0o600);
   certificate = await readFile(cert);
@@ -79,7 +101,14 @@ test("gRPC over TLS answers the same question", async () => {
   const reply = await new Promise<Buffer | undefined>((resolve, reject) => {
     // ListRolesRequest{name: "viewer"}: field 2.
     const message = Buffer.concat([Buffer.from([2 * 8 + 2, 6]), Buffer.from("viewer")]);
-    client.makeUnaryRequest("/chainguard.platform.iam.v2.RolesService/ListRoles", (sent: Buffer) => sent, (got: Buffer) => got, message, metadata, (error, got) => (error ? reject(error) : resolve(got)));
+    client.makeUnaryRequest(
+      "/chainguard.platform.iam.v2.RolesService/ListRoles",
+      (sent: Buffer) => sent,
+      (got: Buffer) => got,
+      message,
+      metadata,
+      (error, got) => (error ? reject(error) : resolve(got)),
+    );
   });
   client.close();
   assert.ok(reply?.includes("viewer"));

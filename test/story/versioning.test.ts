@@ -25,7 +25,16 @@ const uid = `${"a".repeat(40)}/${"b".repeat(16)}`;
 const paths = methods
   .filter((method) => method.version === "v2" && method.http.length > 0)
   .map((method) => {
-    const { verb, path } = restRequest(method, { uid, parent: uid, group: uid, repoUid: uid, digest: "d", identityProviderUid: uid, artifactId: "x", groupUid: uid });
+    const { verb, path } = restRequest(method, {
+      uid,
+      parent: uid,
+      group: uid,
+      repoUid: uid,
+      digest: "d",
+      identityProviderUid: uid,
+      artifactId: "x",
+      groupUid: uid,
+    });
     return { method, verb, path: path.replace(/\/\/|\/$/g, `/${uid}`) };
   });
 
@@ -49,10 +58,17 @@ const unary = (path: string, bytes = Buffer.alloc(0)): Promise<{ code: number; m
   const metadata = new grpc.Metadata();
   metadata.set("authorization", `Bearer ${token}`);
   return new Promise((resolve) => {
-    client.makeUnaryRequest(path, (sent: Buffer) => sent, (got: Buffer) => got, bytes, metadata, (error, reply) => {
-      client.close();
-      resolve({ code: error?.code ?? 0, message: error?.details ?? "", reply });
-    });
+    client.makeUnaryRequest(
+      path,
+      (sent: Buffer) => sent,
+      (got: Buffer) => got,
+      bytes,
+      metadata,
+      (error, reply) => {
+        client.close();
+        resolve({ code: error?.code ?? 0, message: error?.details ?? "", reply });
+      },
+    );
   });
 };
 
@@ -71,7 +87,9 @@ test("every gRPC method under its v2beta1 package answers as under v2", async ()
 test("a page token of v2 goes on under v2beta1", async () => {
   const first = await http(world.url, "GET", "/iam/v2/roles?page_size=2&order_by=name", { token });
   const next = `page_token=${encodeURIComponent(String(first.body.nextPageToken))}`;
-  const [one, other] = await Promise.all(["v2", "v2beta1"].map((version) => http(world.url, "GET", `/iam/${version}/roles?page_size=2&order_by=name&${next}`, { token })));
+  const [one, other] = await Promise.all(
+    ["v2", "v2beta1"].map((version) => http(world.url, "GET", `/iam/${version}/roles?page_size=2&order_by=name&${next}`, { token })),
+  );
   assert.deepEqual(other?.body.roles, one?.body.roles);
   assert.equal(items(one?.body ?? {}, "roles").length, 2);
 });
@@ -92,13 +110,29 @@ test("v1 paths are known in every domain and answer UNIMPLEMENTED; so do v1 pack
 });
 
 test("an unknown path is 404 and an unknown gRPC method UNIMPLEMENTED, with the body of an error", async () => {
-  for (const path of ["/", "/iam", "/iam/v2", "/iam/v2/", "/iam/v3/roles", "/iam/v2beta2/roles", "/v2beta1/iam/roles", "/IAM/v2/roles", "/iam/v2/Roles", "/iam/v2/role", "/registry/v2/repos:frobnicate", "/favicon.ico", "//iam/v2/roles", "/iam//v2/roles"]) {
+  for (const path of [
+    "/",
+    "/iam",
+    "/iam/v2",
+    "/iam/v2/",
+    "/iam/v3/roles",
+    "/iam/v2beta2/roles",
+    "/v2beta1/iam/roles",
+    "/IAM/v2/roles",
+    "/iam/v2/Roles",
+    "/iam/v2/role",
+    "/registry/v2/repos:frobnicate",
+    "/favicon.ico",
+    "//iam/v2/roles",
+    "/iam//v2/roles",
+  ]) {
     const { status, body, headers } = await http(world.url, "GET", path, { token });
     assert.ok(status === 404 || (status === 400 && path.includes(":")), `${path}: ${status}`);
     assert.equal(headers.get("content-type"), "application/json");
     assert.equal(items(body, "details")[0]?.["@type"], "type.googleapis.com/google.rpc.ErrorInfo", path);
   }
-  for (const path of ["/chainguard.platform.iam.v2.GroupsService/Frobnicate", "/chainguard.platform.iam.v3.GroupsService/ListGroups", "/x/y", "/x"]) assert.equal((await unary(path)).code, 12, path);
+  for (const path of ["/chainguard.platform.iam.v2.GroupsService/Frobnicate", "/chainguard.platform.iam.v3.GroupsService/ListGroups", "/x/y", "/x"])
+    assert.equal((await unary(path)).code, 12, path);
 });
 
 test("a wrong verb is 405 with the ones that are allowed, and code 12", async () => {

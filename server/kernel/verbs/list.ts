@@ -1,6 +1,6 @@
 // List (AIP-132, AIP-158; requirement: Conventions). Pages by cursor, skip, exact total, order, filters.
 
-import { type Json, text } from "#base/json.ts";
+import { type JsonObject, text } from "#base/json.ts";
 import { countRows, listRows, needsSize, type Row, type Selection } from "#store";
 import type { Outcome, ReadContext } from "../context.ts";
 import { hydrate } from "../hydrate.ts";
@@ -56,21 +56,27 @@ export const list = (resource: Bound) => async (context: ReadContext): Promise<O
     size: after?.total,
   };
   const { table } = resource.shape;
-  const key = sizeKey(table.name, selection);
-  const counted = needsSize(selection) ? (sizes.get(key) ?? (await countRows(rows, table, selection))) : selection.size;
+  const key = needsSize(selection) ? sizeKey(table.name, selection) : undefined;
+  const counted = key === undefined ? selection.size : (sizes.get(key) ?? (await countRows(rows, table, selection)));
   const page = await listRows(rows, table, { ...selection, size: counted });
   const total = page.total ?? after?.total ?? 0;
-  if (after === undefined) remember(key, total);
+  if (key !== undefined) remember(key, total);
 
   const shown = page.rows.slice(0, limit);
-  const records = await hydrate(rows, resource, shown.map((row) => resource.shape.read(row, page.offset)));
-  const reply: Record<string, Json> = { [pluralOf(method)?.json ?? ""]: records };
   const last = shown.at(-1);
-  if (page.rows.length > limit && last) {
-    const next: Position = { value: cursorValue(resource, last, page.offset, order.column), uid: last[page.offset] ?? "", total };
-    reply.nextPageToken = writePageToken(house.seal, query, next, nowMs);
-  }
-  reply.totalCount = String(total);
-  reply.skipped = skip;
-  return position === "expired" ? { reply, headers: { "gantry-page-restarted": "true" } } : { reply };
+  const next = page.rows.length > limit && last
+    ? writePageToken(house.seal, query, { value: cursorValue(resource, last, page.offset, order.column), uid: last[page.offset] ?? "", total }, nowMs)
+    : undefined;
+  const plural = pluralOf(method)?.json ?? "";
+  const envelope = { ...(next === undefined ? {} : { nextPageToken: next }), totalCount: String(total), skipped: skip };
+  const read = (): JsonObject[] => shown.map((row) => resource.shape.read(row, page.offset));
+  const headers = position === "expired" ? { headers: { "gantry-page-restarted": "true" } } : {};
+  if (resource.briefs.length > 0) return { reply: { [plural]: await hydrate(rows, resource, read()), ...envelope }, ...headers };
+  return {
+    get reply() {
+      return { [plural]: read(), ...envelope };
+    },
+    json: `{"${plural}":[${shown.map((row) => resource.shape.text(row, page.offset)).join(",")}],${JSON.stringify(envelope).slice(1)}`,
+    ...headers,
+  };
 };
