@@ -188,8 +188,14 @@ const importFile = async (kernel: Kernel, group: string, path: string): Promise<
   const name = basename(path);
   const content = await contentOf(name, path);
   const document = parse(name, content);
+  const once = (): Promise<FileTally> =>
+    importing(kernel, `import ${name}`, (call, rows) => importRepo(call, rows, group, document, kernel.house.clock()));
   try {
-    return await importing(kernel, `import ${name}`, (call, rows) => importRepo(call, rows, group, document, kernel.house.clock()));
+    // Another import made the repo at the same moment: it is there now.
+    return await once().catch((thrown: unknown) => {
+      if (thrown instanceof Fault && thrown.code === "ALREADY_EXISTS") return once();
+      throw thrown;
+    });
   } catch (thrown) {
     if (thrown instanceof Refused) throw new Fault("INVALID_ARGUMENT", `${name}:${lineOf(content, thrown.path)}: ${shown(thrown.path)} ${thrown.message}`);
     if (thrown instanceof Fault && thrown.code !== "INTERNAL" && thrown.code !== "UNAVAILABLE") throw new Fault("INVALID_ARGUMENT", `${name}:1: ${thrown.message}`);

@@ -29,7 +29,7 @@ export interface Call {
 export interface Reply {
   /** The response message as plain values; a door leaves out nothing and adds nothing. */
   readonly message: JsonObject;
-  /** The message as JSON text, ready to be sent; `message` may then be made only when it is asked for. */
+  /** The message as JSON text, where the kernel needed it for the ETag. */
   readonly json?: string;
   /** Answer headers (gRPC: initial metadata), lower case. */
   readonly headers?: Readonly<Record<string, string>>;

@@ -51,8 +51,6 @@ export type WriteContext = Context<Write>;
 
 export interface Outcome {
   readonly reply: JsonObject;
-  /** The reply as JSON text, where it was made from rows directly; `reply` is then made only when a door asks for it. */
-  readonly json?: string;
   /** A write that changed nothing makes no event (decisions: Safe writes). */
   readonly unchanged?: boolean;
   readonly headers?: Readonly<Record<string, string>>;

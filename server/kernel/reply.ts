@@ -13,20 +13,13 @@ import { etagOf, matches } from "./safe.ts";
 const hasEtag = ({ method }: Call): boolean =>
   (method.rpc.startsWith("Get") || method.rpc.startsWith("Update")) && method.output.byName.has("uid");
 
-export const answered = (call: Call, outcome: Outcome): Reply => {
-  const { json, headers } = outcome;
-  const etag = hasEtag(call) ? etagOf(json ?? JSON.stringify(outcome.reply)) : undefined;
-  // RFC 9110, 13.1.2: 304 is for reads; an update has been done, and says what has become of it.
-  const unchanged = !call.method.writes && etag !== undefined && call.ifNoneMatch !== undefined && matches(call.ifNoneMatch, etag);
-  return {
-    // Not taken out here: where there is JSON text, only gRPC asks for the message.
-    get message() {
-      return outcome.reply;
-    },
-    ...(json === undefined ? {} : { json }),
-    ...(etag === undefined ? (headers ? { headers } : {}) : { headers: { ...headers, etag } }),
-    ...(unchanged ? { httpStatus: 304 } : {}),
-  };
+export const answered = (call: Call, { reply, headers }: Outcome): Reply => {
+  if (!hasEtag(call)) return headers ? { message: reply, headers } : { message: reply };
+  const json = JSON.stringify(reply);
+  const etag = etagOf(json);
+  // RFC 9110, 13.1.2: of a write If-None-Match asks something else, which nobody here means.
+  const unchanged = !call.method.writes && call.ifNoneMatch !== undefined && matches(call.ifNoneMatch, etag);
+  return { message: reply, json, headers: { ...headers, etag }, ...(unchanged ? { httpStatus: 304 } : {}) };
 };
 
 /**

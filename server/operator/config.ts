@@ -30,7 +30,8 @@ const list = (value: string | undefined): string[] => (value ?? "").split(",").m
 const readListen = (value: string): { host: string; port: number } => {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:]*)):(\d{1,5})$/.exec(value);
   const port = Number(match?.[3]);
-  if (!match || port > 65535) throw wrong("GANTRY_LISTEN", `must be HOST:PORT, such as 127.0.0.1:8080 or [::]:8080, not ${JSON.stringify(value)}`);
+  // Port 0 would be another one with every start, and the public URL would not know it.
+  if (!match || port < 1 || port > 65535) throw wrong("GANTRY_LISTEN", `must be HOST:PORT, such as 127.0.0.1:8080 or [::]:8080, not ${JSON.stringify(value)}`);
   return { host: match[1] ?? match[2] ?? "", port };
 };
 

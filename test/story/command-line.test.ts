@@ -95,6 +95,7 @@ const wrongSettings: readonly (readonly [variable: string, value: string, says: 
   ["GANTRY_LISTEN", "8080", /HOST:PORT/],
   ["GANTRY_LISTEN", "127.0.0.1:70000", /HOST:PORT/],
   ["GANTRY_LISTEN", "::1:8080", /HOST:PORT/],
+  ["GANTRY_LISTEN", "127.0.0.1:0", /HOST:PORT/],
   ["GANTRY_PUBLIC_URL", "gantry.example.com", /must be an http or https address/],
   ["GANTRY_PUBLIC_URL", "ftp://gantry.example.com", /must be an http or https address/],
   ["GANTRY_PUBLIC_URL", "https://me:secret@gantry.example.com", /without user/],

@@ -1,7 +1,7 @@
 // Get (AIP-131).
 
 import { type Fault, missing } from "#base/fault.ts";
-import { type JsonObject, text } from "#base/json.ts";
+import { text } from "#base/json.ts";
 import { covers } from "#base/uid.ts";
 import { findRow } from "#store";
 import type { Outcome, ReadContext } from "../context.ts";
@@ -19,16 +19,8 @@ export const get = (resource: Bound) => async (context: ReadContext): Promise<Ou
   }
   const found = await findRow(rows, resource.shape.table, uid);
   if (!found) throw absent();
-  const { row, offset } = found;
-  const read = (): JsonObject => resource.shape.read(row, offset);
-  if (resource.briefs.length === 0) {
-    return {
-      get reply() {
-        return read();
-      },
-      json: resource.shape.text(row, offset),
-    };
-  }
-  const [hydrated] = await hydrate(rows, resource, [read()]);
-  return { reply: hydrated ?? read() };
+  const record = resource.shape.read(found.row, found.offset);
+  if (resource.briefs.length === 0) return { reply: record };
+  const [hydrated] = await hydrate(rows, resource, [record]);
+  return { reply: hydrated ?? record };
 };

@@ -1,6 +1,6 @@
 // List (AIP-132, AIP-158; requirement: Conventions). Pages by cursor, skip, exact total, order, filters.
 
-import { type JsonObject, text } from "#base/json.ts";
+import { text } from "#base/json.ts";
 import { countRows, listRows, needsSize, type Row, type Selection } from "#store";
 import type { Outcome, ReadContext } from "../context.ts";
 import { hydrate } from "../hydrate.ts";
@@ -68,15 +68,7 @@ export const list = (resource: Bound) => async (context: ReadContext): Promise<O
     ? writePageToken(house.seal, query, { value: cursorValue(resource, last, page.offset, order.column), uid: last[page.offset] ?? "", total }, nowMs)
     : undefined;
   const plural = pluralOf(method)?.json ?? "";
-  const envelope = { ...(next === undefined ? {} : { nextPageToken: next }), totalCount: String(total), skipped: skip };
-  const read = (): JsonObject[] => shown.map((row) => resource.shape.read(row, page.offset));
-  const headers = position === "expired" ? { headers: { "gantry-page-restarted": "true" } } : {};
-  if (resource.briefs.length > 0) return { reply: { [plural]: await hydrate(rows, resource, read()), ...envelope }, ...headers };
-  return {
-    get reply() {
-      return { [plural]: read(), ...envelope };
-    },
-    json: `{"${plural}":[${shown.map((row) => resource.shape.text(row, page.offset)).join(",")}],${JSON.stringify(envelope).slice(1)}`,
-    ...headers,
-  };
+  const records = await hydrate(rows, resource, shown.map((row) => resource.shape.read(row, page.offset)));
+  const reply = { [plural]: records, ...(next === undefined ? {} : { nextPageToken: next }), totalCount: String(total), skipped: skip };
+  return position === "expired" ? { reply, headers: { "gantry-page-restarted": "true" } } : { reply };
 };
