@@ -16,25 +16,25 @@ select (select version
   where root = $1), (select count(*)
   from repos
   where uid >= $2
-  and uid < $3), t.*
-  from (values (1)) as always
-  left join (select …
+  and uid < $3), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  from (select *
+  from (select …
   from repos
   where uid >= $4
   and uid < $5
-  order by uid limit $6 offset $7) as t on true;
+  order by uid limit 201) as walked limit $6) as t;
 
 -- an organization by uid, next page, backwards
 select (select version
   from access_versions
-  where root = $1), null::bigint, t.*
-  from (values (1)) as always
-  left join (select …
+  where root = $1), null::bigint, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  from (select *
+  from (select …
   from repos
   where uid >= $2
   and uid < $3
   and uid < $4
-  order by uid desc limit $5 offset $6) as t on true;
+  order by uid desc limit 201) as walked limit $5) as t;
 
 -- an organization by name
 select (select version
@@ -42,25 +42,25 @@ select (select version
   where root = $1), (select count(*)
   from repos
   where uid >= $2
-  and uid < $3), t.*
-  from (values (1)) as always
-  left join (select …
+  and uid < $3), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  from (select *
+  from (select …
   from repos
   where left(uid, 40) = left($4, 40)
-  order by name, uid limit $5 offset $6) as t on true;
+  order by name, uid limit 201) as walked limit $5) as t;
 
 -- an organization by creation, next page
 select (select version
   from access_versions
-  where root = $1), null::bigint, t.*
-  from (values (1)) as always
-  left join (select …
+  where root = $1), null::bigint, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  from (select *
+  from (select …
   from repos
   where left(uid, 40) = left($2, 40)
   and (uid >= $2) is true
   and (uid < $3) is true
   and (create_time, uid) > ($4, $5)
-  order by create_time, uid limit $6 offset $7) as t on true;
+  order by create_time, uid limit 201) as walked limit $6) as t;
 
 -- a small branch by creation
 select (select version
@@ -68,14 +68,13 @@ select (select version
   where root = $1), (select count(*)
   from repos
   where uid >= $2
-  and uid < $3), t.*
-  from (values (1)) as always
-  left join (select t.*
+  and uid < $3), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  from (select t.*
   from (select …
   from repos
   where uid >= $4
   and uid < $5 offset 0) as t
-  order by create_time, uid limit $6 offset $7) as t on true;
+  order by create_time, uid limit $6 offset $7) as t;
 
 -- a large branch by creation
 select (select version
@@ -83,67 +82,66 @@ select (select version
   where root = $1), (select count(*)
   from repos
   where uid >= $2
-  and uid < $3), t.*
-  from (values (1)) as always
-  left join (select …
+  and uid < $3), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  from (select *
+  from (select …
   from repos
   where left(uid, 40) = left($4, 40)
   and (uid >= $4) is true
   and (uid < $5) is true
-  order by create_time, uid limit $6 offset $7) as t on true;
+  order by create_time, uid limit 201) as walked limit $6) as t;
 
 -- a large branch by creation, next page
 select (select version
   from access_versions
-  where root = $1), null::bigint, t.*
-  from (values (1)) as always
-  left join (select …
+  where root = $1), null::bigint, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  from (select *
+  from (select …
   from repos
   where left(uid, 40) = left($2, 40)
   and (uid >= $2) is true
   and (uid < $3) is true
   and (create_time, uid) > ($4, $5)
-  order by create_time, uid limit $6 offset $7) as t on true;
+  order by create_time, uid limit 201) as walked limit $6) as t;
 
 -- the children of a place by name
 select (select version
   from access_versions
   where root = $1), (select count(*)
   from repos
-  where left(uid, -17) = $2), t.*
-  from (values (1)) as always
-  left join (select …
+  where left(uid, -17) = $2), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  from (select *
+  from (select …
   from repos
   where left(uid, -17) = $3
-  order by name, uid limit $4 offset $5) as t on true;
+  order by name, uid limit 201) as walked limit $4) as t;
 
 -- few children of a place by creation
 select (select version
   from access_versions
   where root = $1), (select count(*)
   from repos
-  where left(uid, -17) = $2), t.*
-  from (values (1)) as always
-  left join (select t.*
+  where left(uid, -17) = $2), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  from (select t.*
   from (select …
   from repos
   where left(uid, -17) = $3 offset 0) as t
-  order by create_time, uid limit $4 offset $5) as t on true;
+  order by create_time, uid limit $4 offset $5) as t;
 
 -- many children of a place by creation
 select (select version
   from access_versions
   where root = $1), (select count(*)
   from repos
-  where left(uid, -17) = $2), t.*
-  from (values (1)) as always
-  left join (select …
+  where left(uid, -17) = $2), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  from (select *
+  from (select …
   from repos
   where left(uid, 40) = left($4, 40)
   and (uid >= $4) is true
   and (uid < $5) is true
   and (left(uid, -17) = $3) is true
-  order by create_time, uid limit $6 offset $7) as t on true;
+  order by create_time, uid limit 201) as walked limit $6) as t;
 
 -- a name in an organization
 select (select version
@@ -152,14 +150,14 @@ select (select version
   from repos
   where left(uid, 40) = left($2, 40)
   and (name, uid) >= ($3, $2)
-  and (name, uid) < ($3, $4)), t.*
-  from (values (1)) as always
-  left join (select …
+  and (name, uid) < ($3, $4)), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  from (select *
+  from (select …
   from repos
   where left(uid, 40) = left($5, 40)
   and (name, uid) >= ($6, $5)
   and (name, uid) < ($6, $7)
-  order by name, uid limit $8 offset $9) as t on true;
+  order by name, uid limit 201) as walked limit $8) as t;
 
 -- several branches by uid
 select (select version
@@ -169,16 +167,16 @@ select (select version
   cross join lateral (select count(*) as rows
   from repos
   where uid >= branch.low
-  and uid < branch.high) as each), t.*
-  from (values (1)) as always
-  left join (select t.*
+  and uid < branch.high) as each), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  from (select t.*
   from unnest($4::text[], $5::text[]) as branch(low, high)
-  cross join lateral (select …
+  cross join lateral (select *
+  from (select …
   from repos
   where uid >= branch.low
   and uid < branch.high
-  order by uid limit $6) as t
-  order by uid limit $7 offset $8) as t on true;
+  order by uid limit 201) as walked limit $6) as t
+  order by uid limit $7 offset $8) as t;
 
 -- several small branches by name
 select (select version
@@ -188,24 +186,23 @@ select (select version
   cross join lateral (select count(*) as rows
   from repos
   where uid >= branch.low
-  and uid < branch.high) as each), t.*
-  from (values (1)) as always
-  left join (select t.*
+  and uid < branch.high) as each), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  from (select t.*
   from unnest($4::text[], $5::text[]) as branch(low, high)
   cross join lateral (select …
   from repos
   where uid >= branch.low
   and uid < branch.high offset 0) as t
-  order by name, uid limit $6 offset $7) as t on true;
+  order by name, uid limit $6 offset $7) as t;
 
 -- several large branches by name, next page
 select (select version
   from access_versions
-  where root = $1), null::bigint, t.*
-  from (values (1)) as always
-  left join (select t.*
+  where root = $1), null::bigint, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  from (select t.*
   from unnest($2::text[], $3::text[]) as branch(low, high)
-  cross join lateral (select …
+  cross join lateral (select *
+  from (select …
   from repos
   where left(uid, 40) = left(branch.low, 40)
   and exists (select
@@ -213,8 +210,8 @@ select (select version
   where uid >= place.low
   and uid < place.high)
   and (name, uid) > ($6, $7)
-  order by name, uid limit $8) as t
-  order by name, uid limit $9 offset $10) as t on true;
+  order by name, uid limit 201) as walked limit $8) as t
+  order by name, uid limit $9 offset $10) as t;
 
 -- several organizations by name
 select (select version
@@ -224,41 +221,41 @@ select (select version
   cross join lateral (select count(*) as rows
   from repos
   where uid >= branch.low
-  and uid < branch.high) as each), t.*
-  from (values (1)) as always
-  left join (select t.*
+  and uid < branch.high) as each), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  from (select t.*
   from unnest($4::text[], $5::text[]) as branch(low, high)
-  cross join lateral (select …
+  cross join lateral (select *
+  from (select …
   from repos
   where left(uid, 40) = left(branch.low, 40)
   and (uid >= branch.low) is true
   and (uid < branch.high) is true
-  order by name, uid limit $6) as t
-  order by name, uid limit $7 offset $8) as t on true;
+  order by name, uid limit 201) as walked limit $6) as t
+  order by name, uid limit $7 offset $8) as t;
 
 -- everything by uid
 select (select version
   from access_versions
   where root = $1), (select count(*)
-  from repos), t.*
-  from (values (1)) as always
-  left join (select …
+  from repos), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  from (select *
+  from (select …
   from repos
-  order by uid limit $2 offset $3) as t on true;
+  order by uid limit 201) as walked limit $2) as t;
 
 -- everything by name
 select (select version
   from access_versions
   where root = $1), (select count(*)
-  from repos), t.*
-  from (values (1)) as always
-  left join (select t.*
+  from repos), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  from (select t.*
   from (select root as low, root || '0' as high
   from access_versions) as branch
-  cross join lateral (select …
+  cross join lateral (select *
+  from (select …
   from repos
   where left(uid, 40) = left(branch.low, 40)
   and (uid >= branch.low) is true
   and (uid < branch.high) is true
-  order by name, uid limit $2) as t
-  order by name, uid limit $3 offset $4) as t on true;
+  order by name, uid limit 201) as walked limit $2) as t
+  order by name, uid limit $3 offset $4) as t;
