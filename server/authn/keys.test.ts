@@ -135,11 +135,11 @@ test("two operators who rotate at once, or twice in a row, leave one key that si
 test("another secret key stops the start with one line", async (t) => {
   const house = await openHouse(t);
   await assert.rejects(house.replica({ vault: vaultOf(new Uint8Array(32)) }), (error: Error) =>
-    /^signing key \S+ cannot be opened: GANTRY_SECRET_KEY_FILE .*$/.test(error.message),
+    /^the signing keys cannot be opened: GANTRY_SECRET_KEY_FILE .*$/.test(error.message),
   );
   await assert.rejects(
     house.replica({ egressAllow: "nowhere" }),
-    /^Error: GANTRY_EGRESS_ALLOW: "nowhere" is not an address range/,
+    /^Fault: GANTRY_EGRESS_ALLOW: "nowhere" is not an address range/,
   );
 });
 

@@ -136,16 +136,19 @@ test("attack 29: rapid resets end their connection, and others are served", asyn
   session.on("error", () => {});
   await once(session, "connect");
   const ended = new Promise<void>((resolve) => void session.once("close", resolve));
+  let opened = 0;
   const storm = (): void => {
     for (let index = 0; index < 200 && !session.closed && !session.destroyed; index++) {
       const stream = session.request({ ":path": "/healthz" });
       stream.on("error", () => {});
       stream.close(8);
+      opened++;
     }
     if (!session.closed && !session.destroyed) setImmediate(storm);
   };
   storm();
   await ended;
+  assert.ok(opened < 10 * limits.streamResetsMax, `${opened} streams before it was cut`);
   await served();
 });
 

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { after, before, test } from "node:test";
 import { isObject, type JsonObject } from "#base/json.ts";
@@ -80,6 +81,23 @@ test("attack 28: a refusal that quotes what was sent is still one JSON text, and
   const rpc = await world.call("iam.RolesService/ListRoles", { orderBy: evil }, { token, door: "grpc" });
   assert.equal(rpc.code, 3);
   assert.equal(rpc.message, body.message);
+  // As it goes over the wire: printable ASCII, the rest in percent signs.
+  const session = connectHttp2(world.url);
+  const stream = session.request({
+    ":method": "POST",
+    ":path": "/chainguard.platform.iam.v2.RolesService/ListRoles",
+    "content-type": "application/grpc",
+    te: "trailers",
+    authorization: `Bearer ${token}`,
+  });
+  const text = Buffer.from("\u2028 ü\r\n");
+  // ListRolesRequest{order_by=6}
+  stream.end(Buffer.concat([Buffer.from([0, 0, 0, 0, text.length + 2, 6 * 8 + 2, text.length]), text]));
+  const [answer] = (await once(stream, "response")) as [Record<string, string>];
+  stream.resume();
+  session.close();
+  assert.equal(String(answer["grpc-status"]), "3");
+  assert.match(answer["grpc-message"] ?? "", /^[\x20-\x7e]+$/);
 });
 
 test("attack 28: a log line is one line of JSON, whatever it tells", () => {

@@ -77,6 +77,8 @@ const bodies: readonly (readonly [name: string, bytes: Buffer])[] = [
   ["n_open_brackets", Buffer.from("[".repeat(500_000))],
   ["n_open_objects", Buffer.from('{"a":'.repeat(100_000))],
   ["y_closed_brackets", Buffer.from(`${"[".repeat(100_000)}${"]".repeat(100_000)}`)],
+  ["y_deep_in_nothing", Buffer.from(`{"unheard":${"[".repeat(200_000)}${"]".repeat(200_000)}}`)],
+  ["y_deep_in_a_map", Buffer.from(`{"customOverlay":{"environment":${'{"a":'.repeat(50_000)}1${"}".repeat(50_002)}`)],
   ["y_deep_in_a_field", Buffer.from(`{"customOverlay":${'{"contents":'.repeat(1000)}1${"}".repeat(1001)}`)],
 ];
 

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer as createHttpServer } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -167,6 +168,14 @@ test("gantry health is 1 before the server runs", async () => {
   const { code, stdout } = await command("health");
   assert.equal(code, 1);
   assert.match(stdout, new RegExp(`^no answer from ${url}: [^\\n]*\\n$`));
+});
+
+test("gantry health is 1 where what listens is not ready", async (t) => {
+  const unready = createHttpServer((_request, response) => void response.writeHead(503).end("{}")).listen(0, "127.0.0.1");
+  await once(unready, "listening");
+  t.after(() => unready.close());
+  const { code, stdout } = await gantry(["health"], { env: { GANTRY_LISTEN: `127.0.0.1:${(unready.address() as AddressInfo).port}` } });
+  assert.deepEqual([code, stdout], [1, "not ready: 503\n"]);
 });
 
 test("the first start prints the address, the organization that it made and the command for a token", async () => {
