@@ -20,8 +20,8 @@ export interface Got {
 }
 
 const connections = 4;
-/** Requests that are on their way at once on a connection. */
-const window = 32;
+/** Requests that are on their way at once on a connection: more writes would wait for each other until they are told to come again. */
+const window = 6;
 
 const bytesOf = ({ verb, path, token, headers = [], body }: Sending): Buffer => {
   const payload = body === undefined ? undefined : Buffer.from(body);
