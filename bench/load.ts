@@ -71,7 +71,7 @@ export const h2load = async (url: string, headers: Readonly<Record<string, strin
   return number(stdout, /finished in [\d.]+m?s, ([\d.]+) req\/s/, "h2load");
 };
 
-/** A script for pgbench: `variables` stand in it as ":name", `settings` are those of its sessions. */
+/** A script for pgbench: `variables` stand in it as ":name"; `settings` of its sessions are added to PostgreSQL's own. */
 export interface Script {
   readonly file: string;
   readonly variables: Readonly<Record<string, string>>;

@@ -8,8 +8,10 @@
 //   - The caller is an identity with one binding, to view its organization. Its rights are decided and proved with
 //     every request, as always; no part of the server is told that it is being measured.
 //   - pgbench runs the very statements that the server sends, caught between kernel and store (replay.ts) with
-//     their parameters and the rights' check in them, prepared, under the same settings (generic plans), against the
-//     same database, on 16 connections, while the server has nothing to do.
+//     their parameters and the rights' check in them, prepared (-M prepared), against the same database, on 16
+//     connections, while the server has nothing to do. Its sessions have PostgreSQL's own settings: that limit is
+//     what shared measurements compare with. The server's generic plans are its own doing; what they would give to
+//     pgbench is shown beside the list.
 //   - The sides of a figure are measured in turn in one run, A B, B A, A B, …, after a warm-up of each; a figure is
 //     the median of the rounds' ratios. Speeds are those of this machine; only ratios travel.
 //   - Latency ratios (page-depth, neighbour-size, count) are ratios of rates at the same 16 clients: with the
@@ -60,7 +62,7 @@ const tell = (line: string): void => void process.stderr.write(`${line}\n`);
 
 /** Measures the sides of these figures in turn. */
 const measure = async (ground: Ground, running: boolean, figures: readonly Figure[], { rounds, seconds }: Options): Promise<{ lines: string[]; results: Result[] }> => {
-  const names = [...new Set(figures.flatMap((figure) => figure.sides))];
+  const names = [...new Set(figures.flatMap(({ sides, beside = [] }) => [...sides, ...beside]))];
   tell(`${figures.map(({ name }) => name).join(", ")}: ${rounds} rounds`);
   const measures = new Map<SideName, Measure>();
   for (const name of names) {

@@ -54,13 +54,13 @@ const plain = (value: Param): string => {
   return String(value);
 };
 
-/** Writes the statements as one pgbench script under the server's own settings; parameters stay parameters. */
-export const writeScript = async (open: OpenHouse, file: string, statements: readonly Statement[]): Promise<Script> => {
+/** Writes the statements as one pgbench script; parameters stay parameters. */
+export const writeScript = async (file: string, statements: readonly Statement[]): Promise<Pick<Script, "file" | "variables">> => {
   const variables: Record<string, string> = {};
   const lines = statements.map(({ text, values }, index) => {
     for (const [place, value] of values.entries()) variables[`s${index}p${place + 1}`] = plain(value);
     return `${text.replace(/\$(\d+)/g, `:s${index}p$1`).replace(/\s+/g, " ")};`;
   });
   await writeFile(file, `${lines.join("\n")}\n`);
-  return { file, variables, settings: await sessionSettings(open) };
+  return { file, variables };
 };

@@ -13,7 +13,7 @@ import { methodByName } from "#contract/catalog.ts";
 import { pageStatement } from "#store";
 import { type Folder, type Process, serve, startPeer } from "./ground.ts";
 import { h2load, pgbench, wrk } from "./load.ts";
-import { callOf, type Statement, statementsOf, writeScript } from "./replay.ts";
+import { callOf, sessionSettings, type Statement, statementsOf, writeScript } from "./replay.ts";
 import type { Prepared, Stand } from "./stand.ts";
 
 const listRepos = "chainguard.platform.registry.v2.ReposService/ListRepos";
@@ -72,14 +72,15 @@ const gantryList = (label: string, standOf: (ground: Ground) => Promise<Stand>, 
 
 const own = async ({ stand }: Ground): Promise<Stand> => stand();
 
-const pgbenchSide = (label: string, statementsFor: (stand: Stand) => Promise<Statement[]>): Side => ({
+/** `tuned`: under the settings of the server's own sessions, which are part of what it does to be quick. */
+const pgbenchSide = (label: string, statementsFor: (stand: Stand) => Promise<Statement[]>, tuned = false): Side => ({
   label,
   unit: "1/s",
   async prepare({ folder, stand: running }) {
     const stand = running();
-    const statements = await statementsFor(stand);
-    const script = await writeScript(stand.open, join(folder.path, `${label.replace(/\W+/g, "-")}.sql`), statements);
-    return (seconds) => pgbench(stand.place, script, seconds);
+    const script = await writeScript(join(folder.path, `${label.replace(/\W+/g, "-")}.sql`), await statementsFor(stand));
+    const settings = tuned ? await sessionSettings(stand.open) : [];
+    return (seconds) => pgbench(stand.place, { ...script, settings }, seconds);
   },
 });
 
@@ -239,11 +240,14 @@ const memorySide: Side = {
   },
 };
 
+const listStatements = (stand: Stand): Promise<Statement[]> => statementsOf(stand.open, callOf(listRepos, {}, stand.of(100).authorization));
+
 const sides = {
   start: startSide,
   memory: memorySide,
   list: gantryList("gantry, REST list of 50 of 100", own, 100, ""),
-  listPgbench: pgbenchSide("pgbench, the list's statements", (stand) => statementsOf(stand.open, callOf(listRepos, {}, stand.of(100).authorization))),
+  listPgbench: pgbenchSide("pgbench, the list's statements", listStatements),
+  listTuned: pgbenchSide("pgbench, the same under the server's settings", listStatements, true),
   listNaive: naiveList,
   get: restGet,
   getPgbench: pgbenchSide("pgbench, the get's statements", async (stand) =>
