@@ -45,6 +45,8 @@ export interface FieldFact {
   readonly maximum: number;
   readonly example: string;
   readonly redacted: boolean;
+  /** A secret that only the answer of the call that made it shows. */
+  readonly shownOnce: boolean;
   readonly sortable: boolean;
   readonly orderAliases: readonly string[];
   readonly refersTo: string;
@@ -90,6 +92,8 @@ export interface EventFact {
   /** Where the subject stands: path in JSON names. */
   readonly subject: readonly string[];
   readonly group: "parent" | "self" | "root";
+  /** Where the uid stands that the group follows from: path in JSON names; undefined: the subject. */
+  readonly groupFrom: readonly string[] | undefined;
 }
 
 export interface MethodFact {
@@ -212,7 +216,8 @@ const fieldFact = (field: DescField): FieldFact => {
     minimum: Number(ours.minimum),
     maximum: Number(ours.maximum),
     example: ours.example,
-    redacted: ours.redacted,
+    redacted: ours.redacted || ours.shownOnce,
+    shownOnce: ours.shownOnce,
     sortable: ours.sortable,
     orderAliases: ours.orderAliases,
     refersTo: ours.refersTo,
@@ -315,6 +320,7 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
       audience: event.audience === options.Audience.INTERNAL ? "internal" : "customer",
       subject: path(body, event.subject || "uid"),
       group: places[event.group],
+      groupFrom: event.groupFrom ? path(body, event.groupFrom) : undefined,
     },
     writes: event !== undefined || (http[0] !== undefined && http[0].verb !== "GET"),
     defaultOrder: hasOption(descriptor, options.list) ? getOption(descriptor, options.list).defaultOrder || "uid" : "uid",

@@ -59,7 +59,7 @@ test("what each built-in role allows is the matrix of test/golden/roles.txt", ()
   const legend = roles.map(([name, held], index) => [`${letters[index]}`, name, `${held.length} capabilities`]);
   const place = world.organization;
   const allowed = (names: readonly string[], method: MethodFact): boolean =>
-    lacking({ uid: "", grants: [{ place, capabilities: new Set(names) }], witness: { root: "", version: "" } }, method.capabilities, place) === undefined;
+    lacking({ uid: "", grants: [{ place, capabilities: new Set(names) }], witness: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY }, method.capabilities, place) === undefined;
   const asked = methods.filter(({ capabilities }) => capabilities.length > 0);
   const rows = asked.map((method) => [short(method), roles.map(([, held], index) => (allowed(held, method) ? letters[index] : "·")).join(""), method.capabilities.join(" + ")]);
   const free = methods.filter(({ capabilities }) => capabilities.length === 0).map((method) => [short(method), asks(method)]);

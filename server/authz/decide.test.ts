@@ -19,7 +19,7 @@ const place = fc.constantFrom(...universe);
 const capabilities = fc.uniqueArray(fc.constantFrom(...names), { maxLength: names.length });
 const grant: fc.Arbitrary<Grant> = fc.tuple(fc.oneof({ weight: 9, arbitrary: place }, { weight: 1, arbitrary: fc.constant(EVERYWHERE) }), capabilities)
   .map(([at, held]) => ({ place: at, capabilities: new Set(held) }));
-const rights: fc.Arbitrary<Rights> = fc.array(grant, { maxLength: 6 }).map((grants) => ({ uid: "u", grants, witness: { root: "", version: "" } }));
+const rights: fc.Arbitrary<Rights> = fc.array(grant, { maxLength: 6 }).map((grants) => ({ uid: "u", grants, witness: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY }));
 
 /** The slow reference: walks up from the place and asks each level for each grant. */
 const holds = ({ grants }: Rights, name: string, at: string): boolean => {
@@ -47,7 +47,7 @@ test("a place is within reach exactly where every capability is held, and no bra
 });
 
 test("nothing is held without grants, and an empty need is no need", () => {
-  const none: Rights = { uid: "u", grants: [], witness: { root: "", version: "" } };
+  const none: Rights = { uid: "u", grants: [], witness: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY };
   for (const at of universe) assert.equal(lacking(none, ["repo.list"], at), "repo.list");
   assert.deepEqual(reach(none, ["repo.list"]), []);
   assert.equal(lacking(none, [], universe[0] ?? ""), undefined);

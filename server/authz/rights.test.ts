@@ -27,14 +27,14 @@ const child = (parent: string, number: number): string => `${parent}/${number.to
 
 /** As the kernel goes: from memory, proved by the store's version, and once more where that has changed (serve.ts). */
 const asServed = async (cache: RightsCache, caller: Narrowing): Promise<Rights | undefined> => {
-  const held = await cache.of(caller, false);
+  const held = await cache.of(caller, Date.now(), false);
   if (!held) return undefined;
   try {
     await confirmWitness(store.read, held.witness);
     return held;
   } catch (thrown) {
     if (!(thrown instanceof Stale)) throw thrown;
-    return cache.of(caller, true);
+    return cache.of(caller, Date.now(), true);
   }
 };
 
@@ -77,7 +77,7 @@ test("a remembered decision is the store's own after any history, for every toke
       const caches = [openRightsCache(store.read), openRightsCache(store.read)];
       const check = async (cache: RightsCache): Promise<void> => {
         await Promise.all(tokens.map(async (token) => {
-          const fresh = await loadRights(store.read, token.uid);
+          const fresh = await loadRights(store.read, token.uid, Date.now());
           assert.deepEqual(shown(await asServed(cache, token)), shown(fresh && narrow(fresh, token)));
         }));
       };
@@ -116,6 +116,6 @@ test("an identity of a group holds nothing above or beside it, whatever bindings
       await rows.query("insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time) values ($1, $2, $3, $4, $4)", [child(place, 50 + number), uid, child(root, 4), now]);
     }
   });
-  assert.deepEqual(shown(await loadRights(store.read, uid)), [`${folder} repo.list`, `${child(folder, 9)} repo.list`]);
-  assert.equal(await loadRights(store.read, child(folder, 77)), undefined);
+  assert.deepEqual(shown(await loadRights(store.read, uid, Date.now())), [`${folder} repo.list`, `${child(folder, 9)} repo.list`]);
+  assert.equal(await loadRights(store.read, child(folder, 77), Date.now()), undefined);
 });

@@ -22,6 +22,8 @@ export interface Rights {
   readonly uid: string;
   readonly grants: readonly Grant[];
   readonly witness: Witness;
+  /** Milliseconds since 1970: a grant ends then, and these rights with it. Infinity: none of them ends. */
+  readonly untilMs: number;
 }
 
 /** What a token narrows its bearer's rights to. */
@@ -32,7 +34,7 @@ export interface Narrowing {
 }
 
 const statement = `
-  select held.version, identity.uid, left(binding.uid, -17), role.capabilities
+  select held.version, identity.uid, left(binding.uid, -17), role.capabilities, (extract(epoch from binding.expire_time) * 1000)::bigint
   from access_versions as held
   left join identities as identity on identity.uid = $2
   left join role_bindings as binding on binding.identity_uid = identity.uid
@@ -58,20 +60,24 @@ const namesOf = (capabilities: string): ReadonlySet<string> => {
 /** Above every root, and so held at each of them, those to come included. No row: a list could not show its place. */
 const operatorGrant: Grant = { place: EVERYWHERE, capabilities: new Set(builtInRoles.operator) };
 
-/** The rights of this identity as the store has them now; undefined where the identity does not exist. */
-export const loadRights = async (read: Read, uid: string): Promise<Rights | undefined> => {
+/** The rights of this identity at `nowMs` as the store has them now; undefined where the identity does not exist. */
+export const loadRights = async (read: Read, uid: string, nowMs: number): Promise<Rights | undefined> => {
   const root = rootOf(uid);
   const rows = await read.query(statement, [root, uid]);
   const version = rows[0]?.[0];
   if (!version || rows[0]?.[1] === null) return undefined;
   const home = isRoot(uid) ? undefined : parentOf(uid);
   const grants: Grant[] = uid === operatorUid ? [operatorGrant] : [];
-  for (const [, , place, capabilities] of rows) {
+  let untilMs = Number.POSITIVE_INFINITY;
+  for (const [, , place, capabilities, expires] of rows) {
     if (place === null || place === undefined || !capabilities) continue;
     if (home !== undefined && !covers(home, place)) continue;
+    const endMs = expires === null || expires === undefined ? Number.POSITIVE_INFINITY : Number(expires);
+    if (endMs <= nowMs) continue;
+    untilMs = Math.min(untilMs, endMs);
     grants.push({ place, capabilities: namesOf(capabilities) });
   }
-  return { uid, grants, witness: { root, version } };
+  return { uid, grants, witness: { root, version }, untilMs };
 };
 
 /** The same rights, no more of them than the token allows. */
@@ -93,7 +99,7 @@ export interface RightsCache {
    * The caller's rights, narrowed to its token. `fresh` reads the store; otherwise they may be of an older version,
    * which the request's first statement finds out. Undefined: the identity is gone.
    */
-  of(caller: Narrowing, fresh: boolean): Promise<Rights | undefined> | Rights;
+  of(caller: Narrowing, nowMs: number, fresh: boolean): Promise<Rights | undefined> | Rights;
 }
 
 export const openRightsCache = (read: Read): RightsCache => {
@@ -106,8 +112,8 @@ export const openRightsCache = (read: Read): RightsCache => {
     narrowed.set(caller, { from, to });
     return to;
   };
-  const load = async (caller: Narrowing): Promise<Rights | undefined> => {
-    const rights = await loadRights(read, caller.uid);
+  const load = async (caller: Narrowing, nowMs: number): Promise<Rights | undefined> => {
+    const rights = await loadRights(read, caller.uid, nowMs);
     if (!rights) {
       byIdentity.delete(caller.uid);
       return undefined;
@@ -117,9 +123,9 @@ export const openRightsCache = (read: Read): RightsCache => {
     return forCaller(caller, rights);
   };
   return {
-    of(caller, fresh) {
+    of(caller, nowMs, fresh) {
       const held = fresh ? undefined : byIdentity.get(caller.uid);
-      return held ? forCaller(caller, held) : load(caller);
+      return held && held.untilMs > nowMs ? forCaller(caller, held) : load(caller, nowMs);
     },
   };
 };

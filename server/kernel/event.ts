@@ -32,10 +32,10 @@ const find = (value: JsonObject, path: readonly string[]): string => {
 /** "/iam/v2/groups/{uid=**}" to "/iam/v2/groups"; a verb on the collection stays. */
 const collection = (template: string): string => template.replace(/\/\{.*$/, "");
 
-const placeOf = (subject: string, group: "parent" | "self" | "root"): string => {
-  if (group === "self") return subject;
-  if (group === "root") return rootOf(subject);
-  const parent = parentOf(subject);
+const placeOf = (uid: string, group: "parent" | "self" | "root"): string => {
+  if (group === "self" || uid === "") return uid;
+  if (group === "root") return rootOf(uid);
+  const parent = parentOf(uid);
   return parent === EVERYWHERE ? "/" : parent;
 };
 
@@ -49,7 +49,8 @@ export const occurrenceOf = (
   const message = method.output.name === "google.protobuf.Empty" ? method.input : method.output;
   const whole = message === method.input ? request : reply;
   const subject = find(whole, event.subject) || find(request, event.subject);
-  const group = event.extensions.includes("group") ? placeOf(subject, event.group) : "";
+  const from = event.groupFrom ? find(whole, event.groupFrom) : subject;
+  const group = event.extensions.includes("group") ? placeOf(from, event.group) : "";
   const identityProvider = find(whole, ["identityProviderUid"]) || parentOf(subject);
   return {
     type: event.type,

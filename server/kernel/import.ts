@@ -28,6 +28,7 @@ const everything = {
   uid: operatorUid,
   grants: [{ place: EVERYWHERE, capabilities: new Set(capabilities.map(({ name }) => name)) }],
   witness: { root: operatorUid, version: "" },
+  untilMs: Number.POSITIVE_INFINITY,
 };
 
 /** Runs one transaction of an import, as the operator. What `work` throws undoes all of it. */

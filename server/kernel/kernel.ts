@@ -42,6 +42,6 @@ export const openKernel = async (house: House, resources: readonly Resource[]): 
     rights: openRightsCache(house.store.read),
     answers,
     resources: bound,
-    nobody: { uid: "", grants: [], witness: { root: "", version: "" } },
+    nobody: { uid: "", grants: [], witness: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY },
   };
 };

@@ -103,7 +103,7 @@ export const bind = (resources: readonly Resource[], columns: ReadonlyMap<string
       return { field, by, shape: shapeOf(field.message, table, briefColumns) };
     });
     const shown = new Set([...shape.fields, ...briefs.map(({ field }) => field)]);
-    const forgotten = each.fact.fields.find((field) => !shown.has(field) && !field.inputOnly);
+    const forgotten = each.fact.fields.find((field) => !shown.has(field) && !field.inputOnly && !field.shownOnce);
     if (forgotten) throw new Error(`${each.fact.short}.${forgotten.name} has neither a column in ${each.table} nor a source`);
     const parent = resources.find((other) => other.fact.name === each.parentMessage);
     const children = resources.filter((other) => other.table && other.parentMessage === each.fact.name);

@@ -11,6 +11,7 @@ import type { Json, JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import type { Store, Write } from "#store";
+import type { MessageFact } from "#contract/facts.ts";
 import type { Call } from "./call.ts";
 import type { Outcome } from "./context.ts";
 
@@ -31,6 +32,10 @@ class Rehearsed extends Error {
   }
 }
 
+/** The reply as it may be shown again, or before it is true: without what is shown only once. */
+const withoutSecrets = (message: MessageFact, reply: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(reply).filter(([key]) => message.byName.get(key)?.shownOnce !== true));
+
 const digestOf = (call: Call): string =>
   hash("sha256", JSON.stringify([call.method.name, call.request, call.bodyPaths ?? null]), "base64url");
 
@@ -48,7 +53,8 @@ const claim = async (rows: Write, caller: string, key: string, call: Call, nowMs
   const [first] = await rows.query("select request_digest, reply from idempotency_keys where caller = $1 and key = $2", [caller, key]);
   if (first?.[0] !== digestOf(call)) throw invalid([{ field: "idempotency-key", description: "was used for another request; take a new key" }]);
   const reply = JSON.parse(first[1] ?? "{}") as JsonObject;
-  return { reply, unchanged: true, headers: { "gantry-replayed": "true" } };
+  const once = call.method.output.fields.filter(({ shownOnce }) => shownOnce).map(({ json }) => json);
+  return { reply, unchanged: true, headers: { "gantry-replayed": "true", ...(once.length > 0 ? { "gantry-left-out": once.join(", ") } : {}) } };
 };
 
 const keyOf = (call: Call): string | undefined => {
@@ -93,12 +99,12 @@ export const writeSafely = async (
       const outcome = await work(rows);
       if (call.validateOnly) throw new Rehearsed(outcome);
       if (key !== undefined && given.caller !== undefined) {
-        await rows.query("update idempotency_keys set reply = $3 where caller = $1 and key = $2", [given.caller, key, JSON.stringify(outcome.reply satisfies Json)]);
+        await rows.query("update idempotency_keys set reply = $3 where caller = $1 and key = $2", [given.caller, key, JSON.stringify(withoutSecrets(call.method.output, outcome.reply) satisfies Json)]);
       }
       return outcome;
     });
   } catch (thrown) {
-    if (thrown instanceof Rehearsed) return { ...thrown.outcome, headers: { "gantry-validate-only": "true" } };
+    if (thrown instanceof Rehearsed) return { reply: withoutSecrets(call.method.output, thrown.outcome.reply), headers: { "gantry-validate-only": "true" } };
     throw thrown;
   }
 };

@@ -31,7 +31,7 @@ export const makeServe = (kernel: Kernel): Serve => async (call) => {
   if (call.method.open) return walk(kernel, call, undefined, kernel.nobody, true);
   const caller = await kernel.house.authn.authenticate(call.authorization, call.identity);
   for (let fresh = false; ; fresh = true) {
-    const rights = await kernel.rights.of(caller, fresh);
+    const rights = await kernel.rights.of(caller, kernel.house.clock(), fresh);
     if (!rights) throw unauthenticated("the identity of this token no longer exists");
     try {
       return await walk(kernel, call, caller, rights, fresh);

@@ -34,7 +34,7 @@ const settled = (json: Json, request: JsonObject): string => {
   });
 };
 
-const telling = ["www-authenticate", "etag", "gantry-page-restarted", "gantry-validate-only", "gantry-replayed"];
+const telling = ["www-authenticate", "etag", "gantry-page-restarted", "gantry-validate-only", "gantry-replayed", "gantry-left-out"];
 
 const said = (method: MethodFact, { code, message, details, reply, headers }: Answer, request: JsonObject): Json => ({
   code, message, details: [...details],

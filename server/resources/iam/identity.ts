@@ -97,7 +97,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   if (human) return relationships.some((name) => draft[name] !== undefined) ? [{ field: "claimMatch", description: "a person signs in and cannot be assumed" }] : [];
   const changed = relationships.some((name) => JSON.stringify(draft[name]) !== JSON.stringify(before[name]));
   // decisions: Access. Whoever decides who may act as this identity hands out all that it may do.
-  const rights = changed ? await loadRights(rows, text(draft, "uid")) : undefined;
+  const rights = changed ? await loadRights(rows, text(draft, "uid"), nowMs) : undefined;
   for (const grant of rights?.grants ?? []) context.require(grant.capabilities, grant.place);
   return [];
 };

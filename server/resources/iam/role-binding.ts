@@ -1,14 +1,13 @@
 // A role binding lets one identity play one role in one group and everywhere below it.
 
 import { RoleBindingSchema, RoleBindingsService } from "#contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js";
-import { builtInRoleUids } from "#authz";
 import { Fault, invalid, type Violation } from "#base/fault.ts";
 import { isObject, type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { covers, isRoot, parentOf } from "#base/uid.ts";
-import { capabilityBySymbol } from "#contract/capabilities.ts";
 import { holdParent, insert, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
 import { lockRow } from "#store";
+import { grantProblem } from "./rules/grant.ts";
 
 // A binding may reach down from where the identity lives, never sideways or up: otherwise a subgroup's identity could
 // be let into the root group's registry (requirement: Authentication 4). People live above all groups, and may be
@@ -21,21 +20,18 @@ const identityViolation = async (identity: string, { parent, rows }: RuleContext
 };
 
 const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
-  const { parent, rows, require } = context;
+  const { parent, before, nowMs } = context;
   const violations: Violation[] = [];
   const problem = await identityViolation(text(draft, "identityUid"), context);
   if (problem) violations.push({ field: "identityUid", description: problem });
   const role = text(draft, "roleUid");
   if (role === "") violations.push({ field: "roleUid", description: "roleUid is required" });
   if (violations.length > 0) return violations;
-  const visible = builtInRoleUids.includes(role) || (!isRoot(role) && covers(parentOf(role), parent));
-  const row = visible ? await lockRow(rows, { name: "roles", columns: ["capabilities"] }, role, "key share") : undefined;
-  if (!row) return [{ field: "roleUid", description: "must be a built-in role, or one of this group or of one above it" }];
-  const symbols: unknown = JSON.parse(row[0] ?? "[]");
-  // decisions: Access. Nobody grants what they do not hold.
-  const names = Array.isArray(symbols) ? symbols.flatMap((symbol) => capabilityBySymbol(String(symbol))?.name ?? []) : [];
-  require(names, parent);
-  return [];
+  const unfit = await grantProblem(role, parent, context);
+  if (unfit !== undefined) violations.push({ field: "roleUid", description: unfit });
+  const ends = text(draft, "expireTime");
+  if (ends !== text(before ?? {}, "expireTime") && ends !== "" && Date.parse(ends) <= nowMs) violations.push({ field: "expireTime", description: "must be in the future" });
+  return violations;
 };
 
 // AIP-233: all or nothing, in the order of the requests.

@@ -76,6 +76,8 @@ create table role_bindings (
   uid text collate "C" primary key,
   identity_uid text collate "C" not null,
   role_uid text collate "C" not null,
+  -- From then on it gives no rights; null: it never ends.
+  expire_time timestamptz(3),
   create_time timestamptz(3) not null,
   update_time timestamptz(3) not null
 );

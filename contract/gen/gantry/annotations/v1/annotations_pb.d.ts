@@ -280,6 +280,14 @@ export declare type Field = Message<"gantry.annotations.v1.Field"> & {
    * @generated from field: bool uid = 11;
    */
   uid: boolean;
+
+  /**
+   * A secret that only the answer of the call that made it shows: a row holds at most its hash. Left out of every
+   * event body, of a replayed answer (decisions: Safe writes) and of a rehearsed one.
+   *
+   * @generated from field: bool shown_once = 12;
+   */
+  shownOnce: boolean;
 };
 
 /**
@@ -362,6 +370,14 @@ export declare type FieldJson = {
    * @generated from field: bool uid = 11;
    */
   uid?: boolean;
+
+  /**
+   * A secret that only the answer of the call that made it shows: a row holds at most its hash. Left out of every
+   * event body, of a replayed answer (decisions: Safe writes) and of a rehearsed one.
+   *
+   * @generated from field: bool shown_once = 12;
+   */
+  shownOnce?: boolean;
 };
 
 /**

@@ -73,6 +73,14 @@ export declare type RoleBinding = Message<"chainguard.platform.iam.v2.RoleBindin
    * @generated from field: google.protobuf.Timestamp update_time = 1000;
    */
   updateTime?: Timestamp | undefined;
+
+  /**
+   * When the binding stops giving rights; absent: never. It stays listed until it is deleted. Additive: not part of
+   * the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 1001;
+   */
+  expireTime?: Timestamp | undefined;
 };
 
 /**
@@ -136,6 +144,14 @@ export declare type RoleBindingJson = {
    * @generated from field: google.protobuf.Timestamp update_time = 1000;
    */
   updateTime?: TimestampJson;
+
+  /**
+   * When the binding stops giving rights; absent: never. It stays listed until it is deleted. Additive: not part of
+   * the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 1001;
+   */
+  expireTime?: TimestampJson;
 };
 
 /**
