@@ -35,6 +35,8 @@ export type Detail =
   | { readonly kind: "reason"; readonly reason: string; readonly metadata?: Readonly<Record<string, string>> }
   | { readonly kind: "fields"; readonly violations: readonly Violation[] }
   | { readonly kind: "precondition"; readonly violations: readonly { type: string; subject: string; description: string }[] }
+  /** Documents that have to be accepted first (resources: Terms). */
+  | { readonly kind: "terms"; readonly missing: readonly { readonly id: string; readonly label: string; readonly url: string }[] }
   /** `domain` is the short one ("iam"), `resource` the message's name ("Group"). */
   | { readonly kind: "resource"; readonly domain: string; readonly resource: string; readonly name: string }
   | { readonly kind: "request"; readonly id: string };

@@ -47,6 +47,8 @@ export const limits = {
   /** Connections: reads are pipelined over few (measured: 2-4 best), group commit wants many writers. */
   readConnections: 3,
   writeConnections: 12,
+  /** Rows that are asked for together: more would hold up the first of them. */
+  gatheredRowsMax: 32,
   /** Tries of a transaction that lost a serialization race or a deadlock. */
   transactionTriesMax: 5,
 
@@ -72,13 +74,94 @@ export const limits = {
   /** An unknown kid asks the issuer again at most this often. */
   issuerRetryMs: 30_000,
 
+  /** authentication.md: 6. A signed AWS request: how old it may be, how far ahead of our clock. */
+  awsRequestAgeMs: 15 * 60 * 1000,
+  awsRequestAheadMs: 5 * 60 * 1000,
+  /** Questions to AWS at a time: each takes its answer's time, and nobody knows yet whether it was worth it. */
+  awsCallsMax: 16,
+  /** The answer of GetCallerIdentity has some 500 bytes. */
+  awsAnswerBytesMax: 16 * 1024,
+  /** One person may ask to be let into one organization this often. */
+  accessRequestMs: 24 * 60 * 60 * 1000,
+
   /** One file of a feed, held in memory while it is read. */
   feedFileBytesMax: 64 * 1024 * 1024,
+  /** A document of a feed, unpacked, held while it is read; the largest known (a CSAF document) has 12 MiB. */
+  feedDocumentBytesMax: 32 * 1024 * 1024,
+  /** JSON Lines are read line by line: only one line is held. The whole, unpacked, ends somewhere all the same. */
+  feedLineBytesMax: 8 * 1024 * 1024,
+  feedSourceBytesMax: 8 * 1024 * 1024 * 1024,
+  /** Read by the whole language a text takes a hundred times its size and 1 s a megabyte; the largest known is 120 KiB. */
+  feedYamlLengthMax: 2 * 1024 * 1024,
+  feedYamlAliasesMax: 100,
+  feedYamlValuesMax: 500_000,
+  /** An advisory's note is a few lines; the longest known description of a CVE has 40 KiB. */
+  feedProseLengthMax: 256 * 1024,
+  /** Lists of paths stand in componentLocation. */
+  feedNameLengthMax: 16 * 1024,
+  /** An identifier is in an index, whose entries hold 2,704 bytes. */
+  feedIdLengthMax: 512,
 
+  /** Role bindings that one reason names (contract: CapabilityReason); a person reads no more. */
+  reasonGrantsMax: 25,
   /** AIP-233 and the public platform: bindings of one batch. */
   batchMax: 25,
+  /** resources: SCIM tokens. Two years on any calendar hold one leap day. */
+  scimTokenLifetimeMs: 365 * 24 * 60 * 60 * 1000,
+  scimTokenLifetimeMaxMs: (2 * 365 + 1) * 24 * 60 * 60 * 1000,
+  scimOverlapMs: 60 * 60 * 1000,
+  scimOverlapMaxMs: 24 * 60 * 60 * 1000,
+  /** An invite's code lies in mailboxes: it should not outlive the reason for which it was sent. */
+  inviteLifetimeMs: 30 * 24 * 60 * 60 * 1000,
+  /** OpenID Connect Core, 2: the longest subject; it is in an index. RFC 5321: the longest address. */
+  subjectLengthMax: 255,
+  emailLengthMax: 320,
+  /** A name or the address of a picture, as an issuer tells it. */
+  profileLengthMax: 2048,
   /** A static key set lives at most (and by default) this long. */
   staticKeysLifetimeMs: 365 * 24 * 60 * 60 * 1000,
+
+  /**
+   * Codes that a terminal shows and a browser confirms (RFC 8628): how long one is good, and how often its terminal
+   * asks, from then on slower by the step that section 3.5 names. Clocks and networks may shorten an interval a bit.
+   */
+  deviceCodeLifetimeMs: 15 * 60 * 1000,
+  devicePollIntervalMs: 5_000,
+  devicePollSlowerMs: 5_000,
+  devicePollEarlyMs: 1_000,
+  /** Slower than this no terminal has to ask. */
+  devicePollIntervalMaxMs: 60_000,
+  /** Open codes: a row each, for whoever asks; more than people sign in within a quarter of an hour. */
+  deviceCodesMax: 10_000,
+  /** How long it is still said of a code that it has ended. */
+  deviceCodeKeptMs: 60 * 60 * 1000,
+  /** Text that a client says about itself on the page that confirms. */
+  deviceClientLengthMax: 64,
+  /**
+   * Wrong codes that all people together may type in a minute. A code is one of 2.5 × 10¹⁰: who guesses as often for
+   * a whole day finds one of ten open ones once in 3,000 days.
+   */
+  userCodeGuessesMax: 600,
+  userCodeGuessesWindowMs: 60_000,
+  /** A finished headless sign-in waits this long for its client, which asks this often. */
+  headlessSessionLifetimeMs: 5 * 60 * 1000,
+  headlessPollIntervalMs: 2_000,
+  /** `gantry login`: one question to the server; a last page for the browser before the program ends. */
+  signInAskTimeoutMs: 15_000,
+  signInLastPageMs: 1_000,
+
+  /** A person at a provider's page: passwords are looked up, second factors fetched. */
+  signInLifetimeMs: 10 * 60 * 1000,
+  /** Longest address that a sign-in may end at; with tokens in it, it must fit into a request line. */
+  redirectLengthMax: 2048,
+  /** Groups of a person that are looked at; Entra ID tells 200 and points elsewhere for more, and no name is longer. */
+  upstreamGroupsMax: 1_000,
+  upstreamGroupLengthMax: 255,
+  /** A refresh token that nobody uses; a family of them, however often used: then the person signs in anew. */
+  refreshTokenLifetimeMs: 14 * 24 * 60 * 60 * 1000,
+  refreshFamilyLifetimeMs: 90 * 24 * 60 * 60 * 1000,
+  /** Ended sign-ins that each new one clears away. */
+  sweepRowsMax: 100,
 
   /** A branch of at most this many rows is sorted; a larger one walks the order's index (docs/decisions). */
   sortRowsMax: 5_000,

@@ -141,15 +141,13 @@ export const withFolder = async <T>(work: (folder: Folder) => Promise<T>): Promi
 const environmentOf = ({ data, port }: Site): Record<string, string> => ({ GANTRY_DATA: data, GANTRY_LISTEN: `127.0.0.1:${port}` });
 
 export interface Serving {
-  /** Through bin/gantry.js, as a person starts it; else the server's own process, whose id is known. */
-  readonly launcher?: boolean;
   /** Node writes a CPU profile there when the server stops. */
   readonly profile?: string | undefined;
 }
 
-/** `gantry serve`, up and answering. */
-export const serve = async (site: Site, { launcher = false, profile }: Serving = {}): Promise<Process> => {
-  const args = [...(profile ? ["--cpu-prof", `--cpu-prof-dir=${profile}`] : []), launcher ? "bin/gantry.js" : "server/main.ts", "serve"];
+/** `gantry serve` as a person starts it, up and answering. On this Node it stays one process. */
+export const serve = async (site: Site, { profile }: Serving = {}): Promise<Process> => {
+  const args = [...(profile ? ["--cpu-prof", `--cpu-prof-dir=${profile}`] : []), "bin/gantry.js", "serve"];
   const started = await startProcess(args, environmentOf(site), async () => (await statusOf(`${site.url}/readyz`)) === 200);
   return { ...started, url: site.url };
 };

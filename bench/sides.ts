@@ -207,7 +207,7 @@ const startSide: Side = {
   unit: "s",
   prepare: async ({ prepared: { site } }) => async () => {
     const before = performance.now();
-    const process = await serve(site, { launcher: true });
+    const process = await serve(site);
     const seconds = (performance.now() - before) / 1000;
     await process.stop();
     return seconds;

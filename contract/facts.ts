@@ -47,6 +47,10 @@ export interface FieldFact {
   readonly redacted: boolean;
   /** A secret that only the answer of the call that made it shows. */
   readonly shownOnce: boolean;
+  /** JSON name of the flag that keeps the value while it is true; "": none. */
+  readonly fixedWhile: string;
+  /** Never changed by a full replacement. */
+  readonly namedOnly: boolean;
   readonly sortable: boolean;
   readonly orderAliases: readonly string[];
   readonly refersTo: string;
@@ -104,7 +108,7 @@ export interface MethodFact {
   readonly rpc: string;
   /** "iam" */
   readonly domain: string;
-  /** "v2"; "" for the issuer's own services, which have none. */
+  /** "v2"; "" for what is no versioned API of the platform: the issuer's services, and those of our own package. */
   readonly version: string;
   readonly input: MessageFact;
   readonly output: MessageFact;
@@ -115,7 +119,7 @@ export interface MethodFact {
   /** Path (JSON names) of the request field that names the place; undefined for unscoped and open calls. */
   readonly scope: readonly string[] | undefined;
   readonly event: EventFact | undefined;
-  /** True for what changes state: everything that carries an event, and every verb but GET. */
+  /** True for what changes state: everything that carries an event, and every verb but GET that does not say otherwise. */
   readonly writes: boolean;
   /** Default of order_by. */
   readonly defaultOrder: string;
@@ -218,6 +222,8 @@ const fieldFact = (field: DescField): FieldFact => {
     example: ours.example,
     redacted: ours.redacted || ours.shownOnce,
     shownOnce: ours.shownOnce,
+    fixedWhile: camel(ours.fixedWhile),
+    namedOnly: ours.namedOnly,
     sortable: ours.sortable,
     orderAliases: ours.orderAliases,
     refersTo: ours.refersTo,
@@ -318,11 +324,12 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
       type: event.type,
       extensions: event.extensions,
       audience: event.audience === options.Audience.INTERNAL ? "internal" : "customer",
-      subject: path(body, event.subject || "uid"),
+      // Where the body does not say it, the request does.
+      subject: path(body.byName.has((event.subject || "uid").split(".")[0] ?? "") ? body : input, event.subject || "uid"),
       group: places[event.group],
       groupFrom: event.groupFrom ? path(body, event.groupFrom) : undefined,
     },
-    writes: event !== undefined || (http[0] !== undefined && http[0].verb !== "GET"),
+    writes: event !== undefined || (http[0] !== undefined && http[0].verb !== "GET" && !access.reads),
     defaultOrder: hasOption(descriptor, options.list) ? getOption(descriptor, options.list).defaultOrder || "uid" : "uid",
     descriptor,
   };

@@ -82,6 +82,9 @@ const expected: Readonly<Record<Kind, string>> = {
   any: "must be an object with @type",
 };
 
+/** Ten thousand years: what google.protobuf.Duration may hold. */
+const durationSecondsMax = 315_576_000_000;
+
 /** One value of the field's kind, or undefined and a problem. */
 const readOne = (reader: Reader, field: FieldFact, value: Json, at: string): Json | undefined => {
   const refuse = (description: string = expected[field.kind]): undefined => {
@@ -118,7 +121,7 @@ const readOne = (reader: Reader, field: FieldFact, value: Json, at: string): Jso
     case "timestamp":
       return (typeof value === "string" ? readTimestamp(value) : undefined) ?? refuse();
     case "duration":
-      return typeof value === "string" && /^-?\d{1,12}(?:\.\d{1,9})?s$/.test(value) ? value : refuse();
+      return typeof value === "string" && /^-?\d{1,12}(?:\.\d{1,9})?s$/.test(value) && Math.abs(Number.parseFloat(value)) <= durationSecondsMax ? value : refuse();
     case "message":
       if (!isObject(value) || !field.message) return refuse();
       return readObject(reader, field.message, value, at);

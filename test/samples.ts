@@ -154,6 +154,18 @@ export const valueAt = (request: JsonObject, path: readonly string[]): Json | un
   return held;
 };
 
+/** The same value without the fields inside it that are said once (IMMUTABLE). */
+export const changeable = (field: FieldFact, value: Json): Json => without(field, value, ({ immutable }) => immutable);
+
+/** The same value without the fields inside it that no answer shows (INPUT_ONLY). */
+export const shown = (field: FieldFact, value: Json): Json => without(field, value, ({ inputOnly }) => inputOnly);
+
+const without = (field: FieldFact, value: Json, left: (inner: FieldFact) => boolean): Json => {
+  if (!field.message || field.shape !== "one" || !isObject(value)) return value;
+  const kept = field.message.fields.filter((inner) => value[inner.json] !== undefined && !left(inner));
+  return Object.fromEntries(kept.map((inner) => [inner.json, without(inner, value[inner.json] ?? null, left)]));
+};
+
 /** The list, or an error where it is empty: a suite that enumerates nothing must not look like success. */
 export const some = <T>(found: readonly T[], what: string): readonly T[] => {
   if (found.length === 0) throw new Error(`there is no ${what}: this suite would test nothing`);

@@ -14,7 +14,7 @@ import { freshDatabase } from "./database.ts";
 
 /** Short names of the contract's packages: "iam.GroupsService/GetGroup". A full name stays as it is. */
 export const full = (name: string): string =>
-  name.startsWith("chainguard.") ? name : `chainguard.platform.${name.replace(/^([a-z]+)\./, "$1.v2.")}`;
+  /^(?:chainguard|gantry)\./.test(name) ? name : `chainguard.platform.${name.replace(/^([a-z]+)\./, "$1.v2.")}`;
 
 export interface World {
   readonly url: string;

@@ -15,7 +15,8 @@ const write = (path: string, content: string): void => {
   writeFileSync(join(into, path), content);
 };
 
-const contract = globSync("chainguard/**/*_pb.js", { cwd: join(into, "contract/gen") }).sort();
+// Our own options are about the contract, not of it.
+const contract = globSync("{chainguard,gantry}/**/*_pb.js", { cwd: join(into, "contract/gen") }).filter((path) => !path.startsWith("gantry/annotations/")).sort();
 const fileName = (path: string) => `file_${path.replace(/_pb\.js$/, "").replaceAll("/", "_")}`;
 write(
   "contract/gen/index.ts",

@@ -21,6 +21,7 @@ import { file_chainguard_platform_registry_v2_images } from "./chainguard/platfo
 import { file_chainguard_platform_registry_v2_repos } from "./chainguard/platform/registry/v2/repos_pb.js";
 import { file_chainguard_platform_registry_v2_tags } from "./chainguard/platform/registry/v2/tags_pb.js";
 import { file_chainguard_platform_vulnerabilities_v2_advisories } from "./chainguard/platform/vulnerabilities/v2/advisories_pb.js";
+import { file_gantry_access_v1_access } from "./gantry/access/v1/access_pb.js";
 
 export const files = [
   file_chainguard_capabilities_capabilities,
@@ -44,4 +45,5 @@ export const files = [
   file_chainguard_platform_registry_v2_repos,
   file_chainguard_platform_registry_v2_tags,
   file_chainguard_platform_vulnerabilities_v2_advisories,
+  file_gantry_access_v1_access,
 ];

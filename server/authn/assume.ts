@@ -23,6 +23,11 @@ export interface Assume {
   identity(uid: string, token: Token, vouched: boolean): Promise<void>;
   /** The uid of the registered human whom the token names. Throws NOT_FOUND for one who is not registered. */
   human(token: Token): Promise<string>;
+  /**
+   * Refuses unless the token's issuer may speak for people and signed it. `audiences`: besides ours those for which
+   * somebody names the issuer; undefined: nobody does, then it must have named people before.
+   */
+  newcomer(token: Token, audiences: readonly string[] | undefined): Promise<void>;
 }
 
 // The same words for an identity that is unknown and for one that takes no tokens of this issuer: only who was
@@ -111,7 +116,7 @@ export const openAssume = (parts: {
         case "RELATIONSHIP_TYPE_STATIC":
           return withStaticKeys(found.staticKeys ?? {}, token);
         case "RELATIONSHIP_TYPE_AWS_IDENTITY":
-          throw denied("this identity is assumed with AWS credentials, which this server does not read yet");
+          throw denied("this identity is assumed with AWS credentials: present a signed GetCallerIdentity request");
         case "RELATIONSHIP_TYPE_SERVICE_PRINCIPAL":
           throw denied("this identity belongs to a service of the platform, which this server does not have");
         default:
@@ -131,6 +136,13 @@ export const openAssume = (parts: {
       expected.check(token.audience);
       if (!registered) throw new Fault("NOT_FOUND", "account not found, registration required");
       return uid;
+    },
+    newcomer: async (token, audiences) => {
+      // Before the issuer is contacted (attack 18).
+      if (audiences === undefined && !(await isTrusted(token.issuer)))
+        throw unauthenticated(`the token's issuer ${shown(token.issuer)} is not one that may register people here`);
+      await verifyOnce(token, published, () => issuers.verify(token));
+      if (!token.audience.some((entry) => audiences?.includes(entry))) expected.check(token.audience);
     },
   };
 };

@@ -19,6 +19,8 @@ export interface Caller {
   /** The token may act in and below these groups only; undefined: everywhere. */
   readonly scopes: readonly string[] | undefined;
   readonly email?: string;
+  /** The sign-in that the token came from, where that gives rights of its own (resources: ExternalGroupRoleMappings). */
+  readonly session?: string;
 }
 
 /** The caller, frozen with its lists. */

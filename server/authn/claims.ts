@@ -7,7 +7,7 @@ import { normalIssuer } from "./humans.ts";
 import { claimOf, type Token } from "./token.ts";
 
 /** A demand on one claim: the literal, or the pattern. Of the public oneof exactly one is there; "" is absent. */
-const meets = (literal: string, pattern: string, values: readonly string[]): boolean => {
+export const meets = (literal: string, pattern: string, values: readonly string[]): boolean => {
   if (literal === "" && pattern === "") return false;
   if (literal !== "" && !values.includes(literal)) return false;
   if (pattern === "") return true;

@@ -11,7 +11,7 @@ export const discovery = (issuer: string): JsonObject => {
     issuer,
     jwks_uri: `${base}/.well-known/jwks.json`,
     token_endpoint: `${base}/oauth/token`,
-    // Required by the specification; sign-in with a browser is not there yet, and the path says so.
+    // For people: with our own parameters (authentication.md: 7), not those of RFC 6749.
     authorization_endpoint: `${base}/oauth`,
     grant_types_supported: [grantType],
     response_types_supported: ["id_token"],

@@ -1,17 +1,18 @@
 // A token that somebody else vouches for becomes one of ours (authentication.md: 3.1).
 
-import { unauthenticated, unimplemented } from "#base/fault.ts";
+import { denied, unauthenticated, unimplemented } from "#base/fault.ts";
 import type { Log } from "#base/log.ts";
 import { limits } from "#base/limits.ts";
 import type { Clock } from "#base/time.ts";
 import type { Store } from "#store";
 import type { Assume } from "./assume.ts";
+import { looksLikeAws, type Aws } from "./aws.ts";
 import type { Audiences } from "./audiences.ts";
 import { actorOf, emailOf, type Caller } from "./caller.ts";
-import { findIdentity, noteSeen } from "./identities.ts";
+import { findIdentity, isClosed, noteSeen } from "./identities.ts";
 import type { Keys } from "./keys.ts";
 import { mint, readOwn } from "./mint.ts";
-import { narrow, readNarrowing, unnarrowed, type Narrowing } from "./narrow.ts";
+import { narrow, readNarrowing, unnarrowed, type Narrowing, type Wanted } from "./narrow.ts";
 import { bearer, readToken, type Token } from "./token.ts";
 
 export interface Exchange {
@@ -31,15 +32,49 @@ export interface Issued {
   readonly expireTimeMs: number;
 }
 
-export interface ExchangeParts {
-  readonly store: Store;
+/** Whom a token shall be for, when somebody else has made sure who that is: a sign-in, or what follows from one. */
+export interface Vouched {
+  readonly uid: string;
+  readonly act: Readonly<Record<string, string>> | undefined;
+  readonly email: string | undefined;
+  readonly session?: string | undefined;
+  /** What the token cannot have more of. */
+  readonly held: Narrowing;
+  readonly wanted: Wanted;
+  /** Milliseconds since 1970: it ends then at the latest. */
+  readonly untilMs: number;
+}
+
+export interface IssueParts {
   readonly keys: Keys;
   readonly clock: Clock;
-  readonly log: Log;
   readonly issuer: string;
+  readonly knownCapabilities: ReadonlySet<string>;
+}
+
+/** Issues a token for somebody vouched for, narrowed to what both sides allow. */
+export const issue = async (parts: IssueParts, vouched: Vouched): Promise<Issued> => {
+  const { keys, clock, issuer, knownCapabilities } = parts;
+  const { capabilities, scopes } = narrow(vouched.held, readNarrowing(vouched.wanted, knownCapabilities));
+  const audience = vouched.wanted.audience.filter((entry) => entry !== "");
+  return mint(keys, clock, issuer, {
+    uid: vouched.uid,
+    audience: audience.length === 0 ? [issuer] : [...new Set(audience)],
+    act: vouched.act,
+    email: vouched.email,
+    session: vouched.session,
+    capabilities,
+    scopes,
+    lifetimeMs: vouched.untilMs - clock(),
+  });
+};
+
+export interface ExchangeParts extends IssueParts {
+  readonly store: Store;
+  readonly log: Log;
   readonly expected: Audiences;
   readonly assume: Assume;
-  readonly knownCapabilities: ReadonlySet<string>;
+  readonly aws: Aws;
 }
 
 /** Who the new token acts as, and what it keeps of the one that was presented. */
@@ -47,10 +82,11 @@ interface Grant {
   readonly uid: string;
   readonly act: Readonly<Record<string, string>> | undefined;
   readonly email: string | undefined;
+  readonly session?: string | undefined;
 }
 
 export const openExchange = (parts: ExchangeParts): ((request: Exchange) => Promise<Issued>) => {
-  const { store, keys, clock, log, issuer, expected, assume, knownCapabilities } = parts;
+  const { store, keys, clock, log, issuer, expected, assume, aws, knownCapabilities } = parts;
 
   /** The token as one of ours, with a subject that still exists; undefined where it is somebody else's. */
   const ownOf = async (token: Token): Promise<Caller | undefined> => {
@@ -72,32 +108,35 @@ export const openExchange = (parts: ExchangeParts): ((request: Exchange) => Prom
     // A token of ours for itself. What was made for another audience (a registry, a webhook's receiver) was shown
     // to others, who must not turn it into one for the API.
     expected.check(own.audience);
-    return { uid: own.uid, act: own.act, email: own.email };
+    return { uid: own.uid, act: own.act, email: own.email, session: own.session };
+  };
+
+  const grantOfAws = async (presented: string, identity: string): Promise<Grant> => {
+    if (identity === "") throw unauthenticated("an AWS request acts as an assumable identity: name it");
+    const { act } = await aws.assume(identity, presented);
+    return { uid: identity, act, email: undefined };
   };
 
   return async (request) => {
-    const token = readToken(bearer(request.authorization), clock());
-    const wanted = readNarrowing(request, knownCapabilities);
-    const audience = request.audience.filter((entry) => entry !== "");
+    const presented = bearer(request.authorization);
+    const token = looksLikeAws(presented) ? undefined : readToken(presented, clock());
+    // Before the issuer is contacted: what cannot be asked for is no reason to.
+    readNarrowing(request, knownCapabilities);
     if (request.identityProvider !== undefined && request.identityProvider !== "")
       throw unimplemented("identity_provider in an exchange");
 
-    const own = await ownOf(token);
-    const { uid, act, email } = await grantOf(token, own, request.identity);
-    const held: Narrowing = own ?? unnarrowed;
-    const { capabilities, scopes } = narrow(held, wanted);
-
-    const issued = await mint(keys, clock, issuer, {
-      uid,
-      audience: audience.length === 0 ? [issuer] : [...new Set(audience)],
-      act,
-      email,
-      capabilities,
-      scopes,
+    const own = token && (await ownOf(token));
+    const grant = token ? await grantOf(token, own, request.identity) : await grantOfAws(presented, request.identity);
+    // Said to those alone who may act as the identity.
+    if (await isClosed(store.read, grant.uid)) throw denied("the organization of this identity is suspended");
+    const issued = await issue(parts, {
+      ...grant,
+      held: own ?? unnarrowed,
+      wanted: request,
       // Made from one of ours it ends with it, to the second: else one stolen token would renew itself for ever.
-      lifetimeMs: own === undefined ? limits.accessTokenLifetimeMs : own.expireTimeMs - clock(),
+      untilMs: own === undefined ? clock() + limits.accessTokenLifetimeMs : own.expireTimeMs,
     });
-    await noteSeen(store, log, uid, clock());
+    await noteSeen(store, log, grant.uid, clock());
     return issued;
   };
 };

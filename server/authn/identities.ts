@@ -3,6 +3,7 @@
 import type { Log } from "#base/log.ts";
 import { timestamp } from "#base/time.ts";
 import type { JsonObject } from "#base/json.ts";
+import { isRoot, rootOf } from "#base/uid.ts";
 import type { Read, Store } from "#store";
 import { objectOf } from "./claims.ts";
 
@@ -12,6 +13,7 @@ export interface Identity {
   readonly relationship: string;
   readonly claimMatch: JsonObject | undefined;
   readonly staticKeys: JsonObject | undefined;
+  readonly awsIdentity: JsonObject | undefined;
   readonly issuer: string;
   readonly subject: string;
 }
@@ -19,16 +21,17 @@ export interface Identity {
 /** The identity of that uid, if there is one. */
 export const findIdentity = async (rows: Read, uid: string): Promise<Identity | undefined> => {
   const [row] = await rows.query(
-    "select relationship_type, claim_match, static_keys, issuer, subject from identities where uid = $1",
+    "select relationship_type, claim_match, static_keys, aws_identity, issuer, subject from identities where uid = $1",
     [uid],
   );
   if (row === undefined) return undefined;
-  const [relationship, claimMatch, staticKeys, issuer, subject] = row;
+  const [relationship, claimMatch, staticKeys, awsIdentity, issuer, subject] = row;
   return {
     uid,
     relationship: relationship ?? "",
     claimMatch: objectOf(claimMatch),
     staticKeys: objectOf(staticKeys),
+    awsIdentity: objectOf(awsIdentity),
     issuer: issuer ?? "",
     subject: subject ?? "",
   };
@@ -46,6 +49,13 @@ export const namesHumans = async (rows: Read, spellings: readonly string[]): Pro
     [spellings],
   );
   return row !== undefined;
+};
+
+/** Whether the identity lives in an organization that the operator has closed (resources: Groups, status). */
+export const isClosed = async (rows: Read, uid: string): Promise<boolean> => {
+  if (isRoot(uid)) return false;
+  const [row] = await rows.query("select status = 'ORG_STATUS_SUSPENDED' from groups where uid = $1", [rootOf(uid)]);
+  return row?.[0] === "t";
 };
 
 /** Notes that the identity was assumed. Never waits for another who does the same, and never fails its caller. */

@@ -10,25 +10,30 @@ import { isUid } from "#base/uid.ts";
 import type { Store, Vault } from "#store";
 import { openAssume } from "./assume.ts";
 import { audiences } from "./audiences.ts";
+import { awsIssuer, looksLikeAws, openAws } from "./aws.ts";
 import { bounded, weightOf } from "./bounded.ts";
 import { actorOf, emailOf, freeze, issueTimeOf, type Caller } from "./caller.ts";
 import { discovery } from "./discovery.ts";
-import { openExchange, type Exchange, type Issued } from "./exchange.ts";
+import { issue, openExchange, type Exchange, type Issued, type Vouched } from "./exchange.ts";
 import { exchangeForm } from "./form.ts";
-import { humanUid } from "./humans.ts";
+import { humanUid, normalIssuer } from "./humans.ts";
 import { noteSeen } from "./identities.ts";
 import { openIssuers } from "./issuers.ts";
 import { openKeys } from "./keys.ts";
 import { mint, readOwn, type Mint } from "./mint.ts";
-import { openOutbound } from "./outbound.ts";
+import { readNarrowing, type Narrowing, type Wanted } from "./narrow.ts";
+import { openOutbound, type Outbound } from "./outbound.ts";
 import { bearer, endMs, readToken, type Token } from "./token.ts";
+import { type Upstream, upstreamOf } from "./upstream.ts";
 
 export type { Caller } from "./caller.ts";
 export type { Purpose } from "./egress.ts";
-export type { Exchange, Issued } from "./exchange.ts";
+export type { Exchange, Issued, Vouched } from "./exchange.ts";
 export { humanUid } from "./humans.ts";
 export type { Mint } from "./mint.ts";
+export type { Narrowing, Wanted } from "./narrow.ts";
 export { openOutbound, type Outbound, type OutboundReply, type OutboundRequest } from "./outbound.ts";
+export { type Upstream, upstreamOf } from "./upstream.ts";
 
 export interface AuthnOptions {
   readonly store: Store;
@@ -43,6 +48,8 @@ export interface AuthnOptions {
   readonly egressAllow: string;
   /** Every capability that there is, by name: what a token can be narrowed to. */
   readonly knownCapabilities: ReadonlySet<string>;
+  /** GANTRY_AWS_STS_URL: where signed GetCallerIdentity requests go; undefined: to the host that they are signed for. */
+  readonly awsStsUrl?: string | undefined;
 }
 
 export interface Authn {
@@ -52,6 +59,11 @@ export interface Authn {
    * foreign issuer does not answer.
    */
   authenticate(authorization: string | undefined, identity: string | undefined): Caller | Promise<Caller>;
+  /**
+   * Whom a foreign token is about, registered or not; undefined for a token of ours. `named` tells the audiences for
+   * which somebody who may let people in names the token's issuer, in its one spelling; undefined where nobody does.
+   */
+  upstream(authorization: string | undefined, named: (issuer: string) => Promise<readonly string[] | undefined>): Promise<Upstream | undefined>;
   exchange(request: Exchange): Promise<Issued>;
   /** RFC 8693: the form of /oauth/token and its answer. */
   exchangeForm(form: URLSearchParams, authorization: string | undefined): Promise<JsonObject>;
@@ -64,6 +76,19 @@ export interface Authn {
   /** Begins to replace the key that signs (keys.ts). */
   rotate(): Promise<void>;
   humanUid(issuer: string, subject: string): string;
+  /** A token for somebody whom a sign-in has vouched for. */
+  issue(vouched: Vouched): Promise<Issued>;
+  /** What a request asks a token to be narrowed to. Throws INVALID_ARGUMENT. */
+  narrowing(wanted: Wanted): Narrowing;
+  /**
+   * The person of an ID token, after its form, times and signature were looked at. Whom it is for, and that its
+   * issuer may say so, is the asker's to know; so is `more`, what the issuer told besides.
+   */
+  believe(text: string, more: JsonObject): Promise<Upstream>;
+  /** Refuses unless the bearer of this token, which was believed, may act as the assumable identity. */
+  assume(identity: string, text: string): Promise<void>;
+  /** The guarded client to issuers. */
+  readonly outbound: Outbound;
   /** Closes the connections to issuers. */
   close(): Promise<void>;
 }
@@ -73,8 +98,10 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
   const outbound = openOutbound({ allow: options.egressAllow });
   const expected = audiences(issuer, options.audiences);
   const keys = await openKeys(store, vault, clock, log);
-  const assume = openAssume({ store, issuers: openIssuers(outbound, clock, log), expected, clock });
-  const exchange = openExchange({ store, keys, clock, log, issuer, expected, assume, knownCapabilities });
+  const issuers = openIssuers(outbound, clock, log);
+  const assume = openAssume({ store, issuers, expected, clock });
+  const aws = openAws({ store, outbound, expected, clock, log, endpoint: options.awsStsUrl });
+  const exchange = openExchange({ store, keys, clock, log, issuer, expected, assume, aws, knownCapabilities });
 
   // By the whole header: a string that is cut first would be a new one each time, hashed anew. Only what was
   // verified is held, so that wrong tokens cannot drive out right ones.
@@ -90,6 +117,12 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
     return caller;
   };
 
+  const unknownCaller = (thrown: unknown): never => {
+    // In an exchange these tell the client what to do next; here the request has simply not said who it is.
+    const refused = thrown instanceof Fault && (thrown.code === "PERMISSION_DENIED" || thrown.code === "NOT_FOUND");
+    throw refused ? unauthenticated(thrown.message, thrown) : thrown;
+  };
+
   const assumed = async (token: Token, identity: string | undefined): Promise<string> => {
     if (identity === undefined) return assume.human(token);
     if (!isUid(identity)) throw unauthenticated("the header Gantry-Identity is not the uid of an identity");
@@ -97,14 +130,28 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
     return identity;
   };
 
+  /** One request, one signature: it is read anew each time, and the second time refused. */
+  const authenticateAws = async (presented: string, identity: string | undefined): Promise<Caller> => {
+    if (identity === undefined) throw unauthenticated("an AWS request acts as an assumable identity: name it in the header Gantry-Identity");
+    const { proof, act, subject } = await aws.assume(identity, presented).catch(unknownCaller);
+    await noteSeen(store, log, identity, clock());
+    return freeze({
+      uid: identity,
+      expireTimeMs: proof.expireTimeMs,
+      issueTimeMs: proof.expireTimeMs - limits.awsRequestAgeMs,
+      issuer: awsIssuer,
+      subject,
+      audience: [proof.audience],
+      act,
+      capabilities: undefined,
+      scopes: undefined,
+    });
+  };
+
   const authenticateForeign = async (token: Token, identity: string | undefined): Promise<Caller> => {
     // Asked anew each time: the row decides, and may have changed (decisions: Access). What is kept below says only
     // what the token itself says.
-    const uid = await assumed(token, identity).catch((thrown: unknown) => {
-      // In an exchange these tell the client what to do next; here the request has simply not said who it is.
-      const refused = thrown instanceof Fault && (thrown.code === "PERMISSION_DENIED" || thrown.code === "NOT_FOUND");
-      throw refused ? unauthenticated(thrown.message, thrown) : thrown;
-    });
+    const uid = await assumed(token, identity).catch(unknownCaller);
     // A uid has no spaces: two pairs cannot have one key (attack 11).
     const key = `${uid} ${token.text}`;
     const known = foreign.peek(key);
@@ -127,7 +174,9 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
   };
 
   const authenticateAnew = async (header: string, identity: string | undefined): Promise<Caller> => {
-    const token = readToken(bearer(header), clock());
+    const presented = bearer(header);
+    if (looksLikeAws(presented)) return authenticateAws(presented, identity);
+    const token = readToken(presented, clock());
     return token.issuer === issuer ? authenticateOwn(token, header, identity) : authenticateForeign(token, identity);
   };
 
@@ -141,6 +190,12 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
         return known.caller;
       return authenticateAnew(header, named);
     },
+    upstream: async (authorization, named) => {
+      const token = readToken(bearer(authorization), clock());
+      if (token.issuer === issuer) return undefined;
+      await assume.newcomer(token, await named(normalIssuer(token.issuer)));
+      return upstreamOf(token.issuer, token.subject, token.audience, token.claims);
+    },
     exchange,
     exchangeForm: (form, authorization) => exchangeForm(form, authorization, clock, exchange),
     mint: async (request) => (await mint(keys, clock, issuer, request)).token,
@@ -148,6 +203,15 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
     keys: () => keys.published(),
     rotate: () => keys.rotate(),
     humanUid,
+    issue: (vouched) => issue({ keys, clock, issuer, knownCapabilities }, vouched),
+    narrowing: (wanted) => readNarrowing(wanted, knownCapabilities),
+    believe: async (text, more) => {
+      const token = readToken(text, clock());
+      await issuers.verify(token);
+      return upstreamOf(token.issuer, token.subject, token.audience, { ...more, ...token.claims });
+    },
+    assume: (identity, text) => assume.identity(identity, readToken(text, clock()), false),
+    outbound,
     close: () => outbound.close(),
   };
 };

@@ -25,9 +25,12 @@ export interface Mint {
   /** At most (and by default) limits.accessTokenLifetimeMs. */
   readonly lifetimeMs?: number | undefined;
   readonly email?: string | undefined;
+  /** The sign-in whose rights the token carries besides its subject's. */
+  readonly session?: string | undefined;
 }
 
 const narrowing = { capabilities: "gantry_cap", scopes: "gantry_scopes" } as const;
+const sessionClaim = "gantry_session";
 
 /** Writes and signs a token. */
 export const mint = async (
@@ -51,6 +54,7 @@ export const mint = async (
   if (request.act !== undefined) claims.act = { ...request.act };
   if (request.capabilities !== undefined) claims[narrowing.capabilities] = [...request.capabilities];
   if (request.scopes !== undefined) claims[narrowing.scopes] = [...request.scopes];
+  if (request.session !== undefined) claims[sessionClaim] = request.session;
 
   const { kid, key } = await keys.signing();
   const token = await new SignJWT(claims).setProtectedHeader({ alg: "RS256", typ: "JWT", kid }).sign(key);
@@ -73,6 +77,13 @@ const actOf = (value: Json | undefined): Readonly<Record<string, string>> | unde
   return act;
 };
 
+const sessionOf = ({ claims }: Token): { readonly session?: string } => {
+  const session = claimOf(claims, sessionClaim);
+  if (session === undefined) return {};
+  if (typeof session === "string") return { session };
+  throw unauthenticated("the token is malformed: its session is not a text");
+};
+
 /** The caller of a token that says it is ours. Its audience is not looked at: see audiences.ts. */
 export const readOwn = async (keys: Keys, token: Token): Promise<Caller> => {
   if (!ownAlgorithms.includes(token.algorithm))
@@ -91,5 +102,6 @@ export const readOwn = async (keys: Keys, token: Token): Promise<Caller> => {
     capabilities: textsOrNone(claimOf(token.claims, narrowing.capabilities)),
     scopes: textsOrNone(claimOf(token.claims, narrowing.scopes)),
     ...emailOf(token.claims),
+    ...sessionOf(token),
   });
 };

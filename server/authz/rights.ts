@@ -22,6 +22,10 @@ export interface Rights {
   readonly uid: string;
   readonly grants: readonly Grant[];
   readonly witness: Witness;
+  /** True: the identity lives in a suspended organization, and may do nothing at all. */
+  readonly closed?: boolean;
+  /** The suspended organizations where it would have rights; absent: none. */
+  readonly suspended?: readonly string[];
   /** Milliseconds since 1970: a grant ends then, and these rights with it. Infinity: none of them ends. */
   readonly untilMs: number;
 }
@@ -33,13 +37,42 @@ export interface Narrowing {
   readonly scopes: readonly string[] | undefined;
 }
 
+/** One binding of an identity, and whether it counts. */
+export interface Bond {
+  readonly uid: string;
+  readonly place: string;
+  readonly role: string;
+  readonly capabilities: ReadonlySet<string>;
+  /** When it ends, in milliseconds since 1970; Infinity: never. */
+  readonly endMs: number;
+  /** "outside": above or beside the group that the identity belongs to. "suspended": its organization is. */
+  readonly standing: "counts" | "expired" | "outside" | "suspended";
+}
+
+/** What the store says of an identity's rights; all of its bindings, those that do not count too. */
+export interface Bonds {
+  /** Undefined: the root has no rights at all yet. */
+  readonly version: string | undefined;
+  /** False: there is no such identity, or nobody has signed in as it yet. */
+  readonly exists: boolean;
+  /** True: it lives in an organization that is suspended. */
+  readonly closed: boolean;
+  readonly bonds: readonly Bond[];
+}
+
+/** Closed to its members by the operator, who alone may still act there (resources: Groups, status). */
+const suspended = "ORG_STATUS_SUSPENDED";
+
 const statement = `
-  select held.version, identity.uid, left(binding.uid, -17), role.capabilities, (extract(epoch from binding.expire_time) * 1000)::bigint
-  from access_versions as held
+  select held.version, identity.uid, binding.uid, binding.role_uid, role.capabilities, (extract(epoch from binding.expire_time) * 1000)::bigint,
+    organization.status, home.status
+  from (values (1)) as always
+  left join access_versions as held on held.root = $1
   left join identities as identity on identity.uid = $2
-  left join role_bindings as binding on binding.identity_uid = identity.uid
+  left join role_bindings as binding on binding.identity_uid = $2
   left join roles as role on role.uid = binding.role_uid
-  where held.root = $1`;
+  left join groups as organization on organization.uid = left(binding.uid, 40)
+  left join groups as home on home.uid = $1`;
 
 // The same role's text recurs in every request that loads rights; parsed once, bounded by being few and small.
 const parsed = new Map<string, ReadonlySet<string>>();
@@ -58,27 +91,39 @@ const namesOf = (capabilities: string): ReadonlySet<string> => {
 };
 
 /** Above every root, and so held at each of them, those to come included. No row: a list could not show its place. */
-const operatorGrant: Grant = { place: EVERYWHERE, capabilities: new Set(builtInRoles.operator) };
+export const operatorGrant: Grant = { place: EVERYWHERE, capabilities: new Set(builtInRoles.operator) };
+
+/** Every binding of this identity, and whether it counts at `nowMs`: the one place where that is decided. */
+export const loadBonds = async (read: Read, uid: string, nowMs: number): Promise<Bonds> => {
+  const rows = await read.query(statement, [rootOf(uid), uid]);
+  const [version, identity, , , , , , status] = rows[0] ?? [];
+  const home = isRoot(uid) ? EVERYWHERE : parentOf(uid);
+  const bonds = rows.flatMap(([, , binding, role, capabilities, expires, status]): Bond[] => {
+    if (!binding || !role || !capabilities) return [];
+    const place = parentOf(binding);
+    const endMs = expires ? Number(expires) : Number.POSITIVE_INFINITY;
+    const standing = !covers(home, place) ? "outside" : endMs <= nowMs ? "expired" : status === suspended ? "suspended" : "counts";
+    return [{ uid: binding, place, role, capabilities: namesOf(capabilities), endMs, standing }];
+  });
+  return { version: version ?? undefined, exists: identity !== null && identity !== undefined, closed: status === suspended, bonds };
+};
+
+/** The rights that follow; undefined where the identity does not exist. */
+export const rightsFrom = (uid: string, { version, exists, closed, bonds }: Bonds): Rights | undefined => {
+  if (version === undefined || !exists) return undefined;
+  const counting = bonds.filter(({ standing }) => standing === "counts");
+  return {
+    uid,
+    closed,
+    suspended: [...new Set(bonds.flatMap(({ standing, place }) => (standing === "suspended" ? [rootOf(place)] : [])))],
+    grants: [...(uid === operatorUid ? [operatorGrant] : []), ...counting.map(({ place, capabilities }) => ({ place, capabilities }))],
+    witness: { root: rootOf(uid), version },
+    untilMs: counting.reduce((earliest, { endMs }) => Math.min(earliest, endMs), Number.POSITIVE_INFINITY),
+  };
+};
 
 /** The rights of this identity at `nowMs` as the store has them now; undefined where the identity does not exist. */
-export const loadRights = async (read: Read, uid: string, nowMs: number): Promise<Rights | undefined> => {
-  const root = rootOf(uid);
-  const rows = await read.query(statement, [root, uid]);
-  const version = rows[0]?.[0];
-  if (!version || rows[0]?.[1] === null) return undefined;
-  const home = isRoot(uid) ? undefined : parentOf(uid);
-  const grants: Grant[] = uid === operatorUid ? [operatorGrant] : [];
-  let untilMs = Number.POSITIVE_INFINITY;
-  for (const [, , place, capabilities, expires] of rows) {
-    if (place === null || place === undefined || !capabilities) continue;
-    if (home !== undefined && !covers(home, place)) continue;
-    const endMs = expires === null || expires === undefined ? Number.POSITIVE_INFINITY : Number(expires);
-    if (endMs <= nowMs) continue;
-    untilMs = Math.min(untilMs, endMs);
-    grants.push({ place, capabilities: namesOf(capabilities) });
-  }
-  return { uid, grants, witness: { root, version }, untilMs };
-};
+export const loadRights = async (read: Read, uid: string, nowMs: number): Promise<Rights | undefined> => rightsFrom(uid, await loadBonds(read, uid, nowMs));
 
 /** The same rights, no more of them than the token allows. */
 export const narrow = (rights: Rights, { capabilities, scopes }: Narrowing): Rights => {

@@ -10,6 +10,7 @@ import type { Read, Store, Write } from "#store";
 import type { Call } from "./call.ts";
 import type { Seal } from "./page.ts";
 import type { Bound } from "./resource.ts";
+import type { Terms } from "./terms.ts";
 
 /** The parts of a running server that the kernel stands on. */
 export interface House {
@@ -22,8 +23,12 @@ export interface House {
   readonly publicUrl: string;
   /** GANTRY_OPEN_ORGANIZATIONS: registered humans may make organizations. */
   readonly openOrganizations: boolean;
+  /** GANTRY_FREE_MAIL_DOMAINS: mail domains that are nobody's company, besides the well-known ones. */
+  readonly freeMailDomains: readonly string[];
   /** GANTRY_EGRESS_ALLOW names private addresses: issuers may be reached over plain http there. */
   readonly plainIssuers: boolean;
+  /** GANTRY_TERMS_FILE: what organizations can accept, and what needs it. */
+  readonly terms: Terms;
 }
 
 export interface Context<Rows extends Read> {
@@ -57,10 +62,14 @@ export interface Outcome {
 }
 
 /** Answers one operation. Reads get a Context<Read>, writes a Context<Write> in one transaction. */
-export type Answer = Reads | Writes;
+export type Answer = Reads | Writes | Asks;
 export interface Reads {
   readonly reads: (context: ReadContext) => Promise<Outcome>;
 }
 export interface Writes {
   readonly writes: (context: WriteContext) => Promise<Outcome>;
+}
+/** A write that must ask others first (a foreign issuer): nobody is waited for inside a transaction. */
+export interface Asks {
+  readonly asks: (context: ReadContext) => Promise<Writes>;
 }

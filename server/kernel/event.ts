@@ -51,7 +51,8 @@ export const occurrenceOf = (
   const subject = find(whole, event.subject) || find(request, event.subject);
   const from = event.groupFrom ? find(whole, event.groupFrom) : subject;
   const group = event.extensions.includes("group") ? placeOf(from, event.group) : "";
-  const identityProvider = find(whole, ["identityProviderUid"]) || parentOf(subject);
+  // A batch names its provider as the parent of all.
+  const identityProvider = find(whole, ["identityProviderUid"]) || find(whole, ["parent"]) || parentOf(subject);
   return {
     type: event.type,
     source: `${house.publicUrl.replace(/\/$/, "")}${collection(method.http[0]?.template ?? "")}`,

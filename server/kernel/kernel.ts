@@ -29,7 +29,7 @@ export const openKernel = async (house: House, resources: readonly Resource[]): 
       const answer = own.get(method.rpc) ?? (table && verbFor(table, method));
       own.delete(method.rpc);
       if (!answer) continue;
-      if ("writes" in answer !== method.writes) throw new Error(`${method.name}: the contract and its answer disagree on whether it writes`);
+      if ("reads" in answer === method.writes) throw new Error(`${method.name}: the contract and its answer disagree on whether it writes`);
       answers.set(method.name, answer);
     }
     const [unknown] = own.keys();

@@ -7,7 +7,7 @@ import { type FieldFact, type MessageFact, messageFact } from "#contract/facts.t
 import { IdentitySchema } from "#contract/gen/chainguard/platform/iam/v2/identities_pb.js";
 import { IdentityProviderSchema } from "#contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js";
 import { RepoSchema } from "#contract/gen/chainguard/platform/registry/v2/repos_pb.js";
-import { applyMask, immutableChanges, readMask, touched } from "./mask.ts";
+import { applyMask, immutableChanges, readMask, touched, withImmutables } from "./mask.ts";
 
 const repo = messageFact(RepoSchema);
 const identity = messageFact(IdentitySchema);
@@ -181,4 +181,14 @@ test("an immutable field may be repeated and not changed, at any depth", () => {
   const changed = { oidc: { issuer: "i", correlationRule: "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID" } };
   assert.deepEqual(immutableChanges(provider, held, held), []);
   assert.deepEqual(immutableChanges(provider, held, changed).map(({ field }) => field), ["oidc.correlationRule"]);
+});
+
+test("an immutable field that an update leaves out, or does not specify, stays as it was", () => {
+  const held = { oidc: { issuer: "i", correlationRule: "CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID" } };
+  const kept = { oidc: { issuer: "j", correlationRule: "CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID" } };
+  for (const oidc of [{ issuer: "j" }, { issuer: "j", correlationRule: "CORRELATION_RULE_UNSPECIFIED" }]) assert.deepEqual(withImmutables(provider, held, { oidc }), kept);
+  const changed = { oidc: { issuer: "i", correlationRule: "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID" } };
+  assert.deepEqual(withImmutables(provider, held, changed), changed);
+  assert.deepEqual(withImmutables(provider, held, {}), {});
+  assert.deepEqual(withImmutables(provider, {}, changed), changed);
 });

@@ -112,6 +112,21 @@ export const applyMask = (message: MessageFact, before: JsonObject, body: JsonOb
 /** The top fields that a mask touches. */
 export const touched = (mask: Mask): ReadonlySet<string> => new Set(mask.paths.flatMap(([name]) => (name === undefined ? [] : [name])));
 
+const isUnset = (field: FieldFact, value: Json | undefined): boolean =>
+  value === undefined || (field.kind === "enum" && field.enum?.numbers.get(String(value)) === 0);
+
+/** `after` with every IMMUTABLE field that it leaves out as it was `before`: to say nothing of it changes nothing. */
+export const withImmutables = (message: MessageFact, before: JsonObject, after: JsonObject): JsonObject => {
+  const out: JsonObject = { ...after };
+  for (const field of message.fields) {
+    const [held, wanted] = [before[field.json], after[field.json]];
+    if (held === undefined) continue;
+    if (field.immutable && isUnset(field, wanted)) out[field.json] = held;
+    else if (field.message && field.shape === "one" && isObject(held) && isObject(wanted)) out[field.json] = withImmutables(field.message, held, wanted);
+  }
+  return out;
+};
+
 /** An IMMUTABLE field that an update would change; restating its value is no change (AIP-203). */
 export const immutableChanges = (message: MessageFact, before: JsonObject, after: JsonObject, prefix = ""): Violation[] =>
   message.fields.flatMap((field) => {
@@ -121,4 +136,16 @@ export const immutableChanges = (message: MessageFact, before: JsonObject, after
       return [{ field: at, description: `${field.json} cannot be changed` }];
     }
     return field.message && field.shape === "one" && isObject(held) && isObject(wanted) ? immutableChanges(field.message, held, wanted, at) : [];
+  });
+
+/** What an update would change though the contract keeps it: while a flag beside it is true, or from a full replacement. */
+export const keptChanges = (message: MessageFact, before: JsonObject, after: JsonObject, whole: boolean): Violation[] =>
+  message.fields.flatMap((field) => {
+    const [held, wanted] = [before[field.json], after[field.json]];
+    if (held === undefined || JSON.stringify(held) === JSON.stringify(wanted)) return [];
+    const { json, fixedWhile } = field;
+    if (fixedWhile !== "" && before[fixedWhile] === true && after[fixedWhile] === true) {
+      return [{ field: json, description: `${json} cannot be changed while ${fixedWhile} is true` }];
+    }
+    return field.namedOnly && whole ? [{ field: json, description: `${json} is changed only by an update that names it; "*" does not` }] : [];
   });

@@ -3,7 +3,7 @@
 
 import { lacking, reach, type Rights } from "#authz";
 import { denied, type Fault } from "#base/fault.ts";
-import { EVERYWHERE } from "#base/uid.ts";
+import { EVERYWHERE, rootOf } from "#base/uid.ts";
 import type { Read } from "#store";
 import type { Call } from "./call.ts";
 import type { Kernel } from "./kernel.ts";
@@ -11,8 +11,16 @@ import type { Kernel } from "./kernel.ts";
 /** Names the missing capability and the place, but the place only to whoever may see groups there. */
 const refusal = (rights: Rights, capability: string, place: string): Fault => {
   if (place === EVERYWHERE) return denied(`Permission denied: only the operator may do this (${capability})`);
+  if (rights.suspended?.includes(rootOf(place))) return denied(closedText);
   if (lacking(rights, ["groups.list"], place) !== undefined) return denied("Permission denied");
   return denied(`Permission denied: ${capability} is needed at ${place}`);
+};
+
+const closedText = "Permission denied: the organization is suspended";
+
+/** Throws PERMISSION_DENIED where the caller's own organization is suspended: then it may not even ask. */
+export const requireOpen = ({ closed }: Rights): void => {
+  if (closed) throw denied(closedText);
 };
 
 /** Throws PERMISSION_DENIED unless all of these are held at `place`. */

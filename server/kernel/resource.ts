@@ -29,6 +29,8 @@ export interface Particulars {
   readonly rules?: (draft: JsonObject, context: RuleContext) => Promise<readonly Violation[]> | readonly Violation[];
   /** Embedded briefs: the field, the field whose uid it shows ("parent" for the resource's own), and the table. */
   readonly hydrate?: Readonly<Record<string, { readonly by: string; readonly table: string }>>;
+  /** Fields that have neither a column nor a brief: its own `methods` show them. */
+  readonly shows?: readonly string[];
   /** Root-level rows that the caller sees besides its branches: built-in roles, humans. */
   readonly alsoVisible?: (look: Look) => Promise<readonly string[]>;
   /** Operations that are not one of the five verbs, or need their own answer. Keyed by the operation's name. */
@@ -103,7 +105,7 @@ export const bind = (resources: readonly Resource[], columns: ReadonlyMap<string
       return { field, by, shape: shapeOf(field.message, table, briefColumns) };
     });
     const shown = new Set([...shape.fields, ...briefs.map(({ field }) => field)]);
-    const forgotten = each.fact.fields.find((field) => !shown.has(field) && !field.inputOnly && !field.shownOnce);
+    const forgotten = each.fact.fields.find((field) => !shown.has(field) && !field.inputOnly && !field.shownOnce && !each.shows?.includes(field.name));
     if (forgotten) throw new Error(`${each.fact.short}.${forgotten.name} has neither a column in ${each.table} nor a source`);
     const parent = resources.find((other) => other.fact.name === each.parentMessage);
     const children = resources.filter((other) => other.table && other.parentMessage === each.fact.name);

@@ -3,6 +3,7 @@
 //   door        bytes to a Call                                      transport/
 //   who         token to Caller                                      authn/        UNAUTHENTICATED
 //   may they    rights, capability, place                            authz/        PERMISSION_DENIED
+//               documents that the place must have accepted          terms.ts      FAILED_PRECONDITION
 //   may it      what could not be read; field behaviour, patterns    behaviour.ts  INVALID_ARGUMENT
 //   the verb    the resource's answer, in a transaction if it writes verbs/        NOT_FOUND, FAILED_PRECONDITION, …
 //   told        the event's row, in the same transaction             outbox/       (the transaction fails)
@@ -23,9 +24,10 @@ import type { Call, Reply, Serve } from "./call.ts";
 import type { Context, Outcome, WriteContext, Writes } from "./context.ts";
 import { occurrenceOf } from "./event.ts";
 import type { Kernel } from "./kernel.ts";
-import { decide, requireAt } from "./permit.ts";
+import { decide, requireAt, requireOpen } from "./permit.ts";
 import { answered, currentOf } from "./reply.ts";
 import { writeSafely } from "./safe.ts";
+import { requireTerms } from "./terms.ts";
 
 export const makeServe = (kernel: Kernel): Serve => async (call) => {
   if (call.method.open) return walk(kernel, call, undefined, kernel.nobody, true);
@@ -49,7 +51,10 @@ const walk = async (kernel: Kernel, call: Call, caller: Caller | undefined, righ
   const answer = kernel.answers.get(method.name);
   if (!answer) throw unimplemented(`${method.service}/${method.rpc}`);
   const rows = proven ? house.store.read : witnessed(house.store.read, rights.witness);
-  await decide(kernel, call, rights, placeOf(call), rows);
+  requireOpen(rights);
+  const place = placeOf(call);
+  await decide(kernel, call, rights, place, rows);
+  await requireTerms(house.terms, method, place, rows);
   const context: Omit<Context<Read>, "rows"> = {
     house, method, call, caller, rights, nowMs,
     request: behave(call),
@@ -65,12 +70,13 @@ const walk = async (kernel: Kernel, call: Call, caller: Caller | undefined, righ
       if (rows.check) await confirmWitness(rows.check.bare, rights.witness);
     }
   }
+  const write = "asks" in answer ? await answer.asks({ ...context, rows }) : answer;
   const given = {
     caller: caller?.uid, nowMs, current: currentOf(kernel, context),
     // Before anything else, so that nobody without the right is given an earlier answer again.
-    confirm: async (write: Read) => (proven ? undefined : confirmWitness(write, rights.witness)),
+    confirm: async (fresh: Read) => (proven ? undefined : confirmWitness(fresh, rights.witness)),
   };
-  return answered(call, await writeSafely(house.store, call, given, (write) => perform(answer, { ...context, rows: write })));
+  return answered(call, await writeSafely(house.store, call, given, (inside) => perform(write, { ...context, rows: inside })));
 };
 
 /** A write and its event, in the transaction of `context.rows`. */

@@ -111,7 +111,8 @@ const paramOf = (field: FieldFact, value: Json | undefined): Param => {
 
 /** The shape of a resource. `columns` are the table's, as the database has them. */
 export const shapeOf = (message: MessageFact, table: string, columns: ReadonlySet<string>): Shape => {
-  const fields = message.fields.filter((field) => columns.has(field.name));
+  // The uid first, wherever the message has it: pages and hydration find it there.
+  const fields = message.fields.filter((field) => columns.has(field.name)).sort((one, other) => Number(other.name === "uid") - Number(one.name === "uid"));
   const readers = fields.map((field) => ({ key: field.json, of: reader(field) }));
   return {
     message,

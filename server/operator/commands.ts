@@ -1,17 +1,15 @@
 // What each command does, and how its help reads.
 
-import { operatorUid } from "#authz";
 import { Fault } from "#base/fault.ts";
 import { isObject, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { isUid } from "#base/uid.ts";
-import { importRegistry } from "#feeds";
-import { readSettings } from "./config.ts";
-import { registerPerson } from "./person.ts";
-import { openHouse, type OpenHouse } from "./house.ts";
-import { startServer } from "./serve.ts";
+import { readPublicUrl, readSettings } from "./config.ts";
+import type { OpenHouse } from "./house.ts";
 import { progressBar } from "./progress.ts";
+import { explained, whoCanLines } from "./reasons.ts";
+import { importRegistry, openHouse, operator, registerPerson, startServer } from "./whole.ts";
 
 export interface Run {
   readonly values: Readonly<Record<string, string | boolean | undefined>>;
@@ -73,7 +71,10 @@ const serve: Command = {
     GANTRY_EGRESS_ALLOW     private addresses that may be reached, as CIDRs
     GANTRY_SECRET_KEY_FILE  the key that seals secrets (made in GANTRY_DATA; required with DATABASE_URL)
     GANTRY_CORS_ORIGINS     origins whose pages may call the API (none)
+    GANTRY_TERMS_FILE       documents to accept, and what needs them, as JSON
     GANTRY_OPEN_ORGANIZATIONS  true: people may make organizations (false)
+    GANTRY_AWS_STS_URL      where signed AWS requests are verified (the AWS STS host that they name)
+    GANTRY_FREE_MAIL_DOMAINS  further mail domains that are nobody's company
 
   Example:  GANTRY_LISTEN=0.0.0.0:8080 GANTRY_PUBLIC_URL=https://gantry.example.com gantry serve
 `,
@@ -122,7 +123,7 @@ const token: Command = {
     const audience = option(run, "audience");
     const text = await withHouse(run, async ({ house, call }) => {
       if (identity !== undefined) await call("chainguard.platform.iam.v2.IdentitiesService/GetIdentity", { uid: identity });
-      return house.authn.mint({ uid: identity ?? operatorUid, audience: [audience ?? house.publicUrl] });
+      return house.authn.mint({ uid: identity ?? (await operator()), audience: [audience ?? house.publicUrl] });
     });
     run.out.write(`${text}\n`);
     return 0;
@@ -149,6 +150,55 @@ const register: Command = {
     const uid = await withHouse(run, ({ house }) => registerPerson(house, { issuer, subject, email, name: option(run, "name") ?? "" }));
     run.out.write(`${uid}\n`);
     return 0;
+  },
+};
+
+const login: Command = {
+  summary: "sign in at a terminal, through any browser",
+  usage: `gantry login [--issuer URL] [--idp ID] [--audience AUDIENCE] [--browser | --headless]
+
+  Signs you in and keeps the token where the platform's clients look for it: its Go SDK and Terraform provider find
+  it by themselves. It prints an address and a code; open the address in any browser, on this machine or another,
+  and confirm the code there. Needs nothing of the server's machine.
+
+    --issuer URL     the server's address (GANTRY_PUBLIC_URL, or else this machine's own server)
+    --idp ID         the identity provider to sign in with: its uid, or the name of a verified organization
+    --audience NAME  what the token is for (the server itself)
+    --browser        opens the browser of this machine, which brings the token back by itself
+    --headless       prints an address only; the token comes back encrypted for this terminal
+
+  Exit status: 0 signed in, 1 not.
+
+  Examples:  gantry login --issuer https://gantry.example.com
+             gantry login --issuer https://gantry.example.com --idp example.org --browser
+`,
+  options: {
+    issuer: { type: "string" }, idp: { type: "string" }, audience: { type: "string" },
+    browser: { type: "boolean" }, headless: { type: "boolean" },
+  },
+  async run(run) {
+    noArguments(run, "login");
+    const { browser, headless } = run.values;
+    if (browser && headless) throw new Fault("INVALID_ARGUMENT", "choose one of --browser and --headless");
+    const way = browser ? "browser" : headless ? "headless" : "device";
+    const issuer = option(run, "issuer") ?? readPublicUrl(run.environment);
+    return (await import("./login/index.ts")).login(run, { issuer, way, idp: option(run, "idp"), audience: option(run, "audience") });
+  },
+};
+
+const logout: Command = {
+  summary: "remove the tokens of a sign-in from this machine",
+  usage: `gantry logout [--issuer URL] [--audience AUDIENCE]
+
+  Removes what gantry login has kept for this server, or for this audience.
+
+  Example:  gantry logout --issuer https://gantry.example.com
+`,
+  options: { issuer: { type: "string" }, audience: { type: "string" } },
+  async run(run) {
+    noArguments(run, "logout");
+    const audience = option(run, "audience") ?? option(run, "issuer") ?? readPublicUrl(run.environment);
+    return (await import("./login/index.ts")).logout(run, audience);
   },
 };
 
@@ -198,6 +248,53 @@ const importCommand: Command = {
   },
 };
 
+const access = "gantry.access.v1.AccessService";
+
+const explain: Command = {
+  summary: "tell why an identity may do something, or may not",
+  usage: `gantry explain IDENTITY ACTION PLACE [--json]
+
+  Says whether the identity may do this at the place, and which role bindings let it; or what is missing. ACTION is
+  a capability (repo.list) or an operation by its full name. Works beside a running server and without one.
+
+  Example:  gantry explain 0a1b…/89abcdef01234567 repo.list 0a1b…
+`,
+  options: { json: { type: "boolean" } },
+  async run(run) {
+    const [identityUid, action, place, ...more] = run.positionals;
+    if (identityUid === undefined || action === undefined || place === undefined || more.length > 0) throw new Fault("INVALID_ARGUMENT", "explain needs an identity, an action and a place");
+    const reply = await withHouse(run, ({ call }) => call(`${access}/Explain`, { identityUid, action, place }));
+    run.out.write(run.values.json ? `${JSON.stringify(reply)}\n` : explained(reply));
+    return 0;
+  },
+};
+
+const whoCan: Command = {
+  summary: "list who holds a capability at a place",
+  usage: `gantry who-can CAPABILITY PLACE [--json]
+
+  Lists the identities that hold the capability at the place, each with the role bindings that give it. With --json,
+  one line of JSON for each identity. Works beside a running server and without one.
+
+  Example:  gantry who-can repo.delete 0a1b…
+`,
+  options: { json: { type: "boolean" } },
+  async run(run) {
+    const [capability, place, ...more] = run.positionals;
+    if (capability === undefined || place === undefined || more.length > 0) throw new Fault("INVALID_ARGUMENT", "who-can needs a capability and a place");
+    await withHouse(run, async ({ call }) => {
+      for (let pageToken = ""; ; ) {
+        const { holders, nextPageToken } = await call(`${access}/WhoCan`, { capability, place, pageToken, pageSize: limits.pageSizeMax });
+        const page = Array.isArray(holders) ? holders.filter(isObject) : [];
+        run.out.write(run.values.json ? page.map((holder) => `${JSON.stringify(holder)}\n`).join("") : whoCanLines(page));
+        pageToken = typeof nextPageToken === "string" ? nextPageToken : "";
+        if (pageToken === "") return;
+      }
+    });
+    return 0;
+  },
+};
+
 const health: Command = {
   summary: "ask the running server whether it is ready",
   usage: `gantry health
@@ -224,7 +321,7 @@ const health: Command = {
   },
 };
 
-export const commands: Readonly<Record<string, Command>> = { serve, token, register, import: importCommand, health };
+export const commands: Readonly<Record<string, Command>> = { serve, login, logout, token, register, import: importCommand, explain, "who-can": whoCan, health };
 
 /** The help of one command, or the list of all. */
 export const help = (name: string | undefined): string => {

@@ -5,6 +5,8 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { createSecureContext } from "node:tls";
 import { Fault } from "#base/fault.ts";
+import type { TermsSettings } from "#kernel";
+import { defaultTerms, readTerms } from "./terms.ts";
 
 export interface Settings {
   readonly host: string;
@@ -19,6 +21,11 @@ export interface Settings {
   readonly audiences: readonly string[];
   readonly corsOrigins: readonly string[];
   readonly openOrganizations: boolean;
+  readonly terms: TermsSettings;
+  /** Where signed AWS requests go; undefined: to the STS host that they are signed for. */
+  readonly awsStsUrl: string | undefined;
+  /** Mail domains that are nobody's company, besides the well-known ones. */
+  readonly freeMailDomains: readonly string[];
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -26,6 +33,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const wrong = (variable: string, reason: string): Fault => new Fault("FAILED_PRECONDITION", `${variable} ${reason}`);
 
 const list = (value: string | undefined): string[] => (value ?? "").split(",").map((entry) => entry.trim()).filter((entry) => entry !== "");
+
+const defaultListen = "127.0.0.1:8080";
 
 const readListen = (value: string): { host: string; port: number } => {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:]*)):(\d{1,5})$/.exec(value);
@@ -91,15 +100,23 @@ const addressOf = (host: string, port: number, secure: boolean): string => {
   return `${secure ? "https" : "http"}://${name}:${port}`;
 };
 
+/** The address under which clients know the server: all that a command needs which is one of them. */
+export const readPublicUrl = (environment: Environment): string => {
+  if (environment.GANTRY_PUBLIC_URL) return readUrl("GANTRY_PUBLIC_URL", environment.GANTRY_PUBLIC_URL);
+  const { host, port } = readListen(environment.GANTRY_LISTEN || defaultListen);
+  return addressOf(host, port, Boolean(environment.GANTRY_TLS_CERT));
+};
+
 /** Reads every GANTRY_ variable and DATABASE_URL. Throws a Fault of one line. */
 export const readSettings = (environment: Environment): Settings => {
   const given = (name: string): string | undefined => environment[name] || undefined;
-  const { host, port } = readListen(given("GANTRY_LISTEN") ?? "127.0.0.1:8080");
+  const { host, port } = readListen(given("GANTRY_LISTEN") ?? defaultListen);
   const [cert, key] = [given("GANTRY_TLS_CERT"), given("GANTRY_TLS_KEY")];
   if ((cert === undefined) !== (key === undefined)) throw wrong(cert ? "GANTRY_TLS_KEY" : "GANTRY_TLS_CERT", "is missing: TLS needs both the certificate and its key");
-  const publicUrl = given("GANTRY_PUBLIC_URL");
   const secretKeyFile = given("GANTRY_SECRET_KEY_FILE");
   const databaseUrl = given("DATABASE_URL");
+  const termsFile = given("GANTRY_TERMS_FILE");
+  const awsStsUrl = given("GANTRY_AWS_STS_URL");
   if (databaseUrl && !secretKeyFile) {
     throw wrong("GANTRY_SECRET_KEY_FILE", "is missing: with DATABASE_URL every server must be given the same key (make one with: openssl rand -base64 32)");
   }
@@ -108,13 +125,16 @@ export const readSettings = (environment: Environment): Settings => {
     port,
     dataDirectory: resolve(given("GANTRY_DATA") ?? "./gantry-data"),
     databaseUrl,
-    publicUrl: publicUrl ? readUrl("GANTRY_PUBLIC_URL", publicUrl) : addressOf(host, port, cert !== undefined),
+    publicUrl: readPublicUrl(environment),
     serviceDomain: readDomain(given("GANTRY_SERVICE_DOMAIN") ?? "gantry.local"),
     tls: cert && key ? readPair(cert, key) : undefined,
     egressAllow: given("GANTRY_EGRESS_ALLOW") ?? "",
     secretKeyFile,
     audiences: list(given("GANTRY_AUDIENCES")),
     corsOrigins: list(given("GANTRY_CORS_ORIGINS")).map(readOrigin),
+    terms: termsFile === undefined ? defaultTerms : readTerms(readFile("GANTRY_TERMS_FILE", termsFile)),
     openOrganizations: readFlag("GANTRY_OPEN_ORGANIZATIONS", given("GANTRY_OPEN_ORGANIZATIONS")),
+    awsStsUrl: awsStsUrl === undefined ? undefined : readUrl("GANTRY_AWS_STS_URL", awsStsUrl),
+    freeMailDomains: list(given("GANTRY_FREE_MAIL_DOMAINS")).map((domain) => domain.toLowerCase()),
   };
 };

@@ -8,7 +8,7 @@ import { type Clock, systemClock, timestamp } from "#base/time.ts";
 import { capabilities } from "#contract/capabilities.ts";
 import { methodByName } from "#contract/catalog.ts";
 import type { JsonObject } from "#base/json.ts";
-import { type House, type Kernel, makeServe, openKernel, type Serve } from "#kernel";
+import { type House, type Kernel, makeServe, openKernel, type Serve, termsOf } from "#kernel";
 import { resources } from "#resources";
 import { openStore, openVault } from "#store";
 import type { Settings } from "./config.ts";
@@ -43,6 +43,7 @@ export const openHouse = async ({ settings, log, clock = systemClock, progress, 
       issuer: settings.publicUrl,
       audiences: settings.audiences,
       egressAllow: settings.egressAllow,
+      awsStsUrl: settings.awsStsUrl,
       knownCapabilities: new Set(capabilities.map(({ name }) => name)),
     });
     const house: House = {
@@ -50,7 +51,9 @@ export const openHouse = async ({ settings, log, clock = systemClock, progress, 
       seal: vault,
       publicUrl: settings.publicUrl,
       openOrganizations: settings.openOrganizations,
+      freeMailDomains: settings.freeMailDomains,
       plainIssuers: settings.egressAllow !== "",
+      terms: termsOf(settings.terms),
     };
     const kernel = await openKernel(house, resources);
     const serve = makeServe(kernel);

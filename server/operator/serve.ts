@@ -1,6 +1,5 @@
 // `gantry serve`: the whole server, and what a person is told at its start.
 
-import { readFileSync } from "node:fs";
 import { Fault } from "#base/fault.ts";
 import type { Log } from "#base/log.ts";
 import { text } from "#base/json.ts";
@@ -9,8 +8,13 @@ import { type Doors, openDoors } from "#transport";
 import type { Settings } from "./config.ts";
 import { openHouse, type OpenHouse } from "./house.ts";
 import { startUpkeep } from "./upkeep.ts";
+import { version } from "./version.ts";
 
-export const version: string = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")).version;
+export interface ServerOptions {
+  readonly log: Log;
+  readonly clock?: Clock;
+  readonly progress?: (line: string) => void;
+}
 
 export interface Server {
   readonly open: OpenHouse;
@@ -45,7 +49,7 @@ const portFault = ({ host, port }: Settings, thrown: unknown): unknown => {
   return reason === undefined ? thrown : new Fault("FAILED_PRECONDITION", `GANTRY_LISTEN: cannot listen on ${host}:${port}: ${reason}`, { cause: thrown });
 };
 
-export const startServer = async (settings: Settings, options: { readonly log: Log; readonly clock?: Clock; readonly progress?: (line: string) => void }): Promise<Server> => {
+export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => {
   const open = await openHouse({ settings, ...options });
   try {
     const firstOrganization = await makeFirstOrganization(open);

@@ -5,12 +5,13 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import type { House } from "#kernel";
 
-/** Forgets answers whose time is over, and replaces a signing key that has signed long enough. */
+/** Forgets answers and AWS requests whose time is over, and replaces a signing key that has signed long enough. */
 export const keepUp = async ({ store, authn, clock }: House): Promise<void> => {
   const nowMs = clock();
   await store.write((rows) =>
     rows.query("delete from idempotency_keys where create_time < $1", [timestamp(nowMs - limits.idempotencyLifetimeMs)]),
   );
+  await store.write((rows) => rows.query("delete from aws_requests where expire_time < $1", [timestamp(nowMs)]));
   const due = await store.read.query("select 1 from signing_keys having max(create_time) < $1", [timestamp(nowMs - limits.signingKeyLifetimeMs)]);
   if (due.length > 0) await authn.rotate();
 };

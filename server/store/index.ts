@@ -1,14 +1,26 @@
 // The store's face: rows in PostgreSQL, and the vault for what must be secret in them.
 
 export { violatedConstraint } from "./faults.ts";
+export { recordKey } from "./feed-rows.ts";
 export type { Check, Param, Read, Row, Store, Write } from "./handle.ts";
 export { openStore, type StoreOptions } from "./open.ts";
 export { openVault, type Vault, type VaultOptions, vaultOf } from "./vault.ts";
+export { findHolders, type GivingBinding } from "./holders.ts";
 export { findBoundHumans } from "./humans.ts";
+export { findMappedRoles, findProvider, type Provider } from "./identity-providers.ts";
 export { type Branch, type Condition, countRows, listRows, needsSize, type Page, pageStatement, type Selection, wholeTable } from "./list.ts";
+export { findVerified, noteAccessRequest, setOrganizationStatus } from "./organizations.ts";
 export { findManifests, insertManifests, type Manifest, type ManifestFact } from "./manifests.ts";
+export type {
+  AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord, FalsePositiveType, FeedRecord, ImagePackagesRecord, LibraryArtifactRecord,
+  LibraryVersionRecord, PackageOriginRecord, RecordTarget, ReferenceRecord, ScanDetection, SeverityRecord, VulnerabilityRecord, Written,
+} from "./records.ts";
+export { findKnownRoles, findProfile, type KnownRole, type Profile } from "./profiles.ts";
 export {
   deleteBelow, deleteRow, findNamed, findRow, findRows, holdsBelow, insertRow, insertRowUnlessTaken, isReferenced, lockNamed, lockRow,
-  readColumns, type Table, updateRow, type Values,
+  readColumns, type Table, takeRows, updateRow, type Values,
 } from "./rows.ts";
+export { countHolders, enableScim, findScim, lockScim, replaceScimToken, revokeScimTokens, type ScimState } from "./scim.ts";
+export { findSeverities, type SeverityRow } from "./vulnerabilities.ts";
 export { confirmWitness, Stale, type Witness, witnessed } from "./witness.ts";
+export { settleRecords, withdrawVanished, writeRecords } from "./write-records.ts";

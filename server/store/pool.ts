@@ -10,6 +10,7 @@ import pg from "pg";
 import { brokenConnection, databaseFault, lostRace, readOnly, stalePlan, unreachable } from "./faults.ts";
 import type { Param, Read, Row, Write } from "./handle.ts";
 import { Statement } from "./statement.ts";
+import { atEndOfTurn } from "./turn.ts";
 
 /** Where a database is: the driver's own words, from an address or from an embedded server's socket. */
 export type Place = Pick<pg.ClientConfig, "connectionString" | "host" | "port" | "user" | "database" | "ssl">;
@@ -82,7 +83,7 @@ const gather = (stream: Writable): void => {
   if (gathering.has(stream)) return;
   gathering.add(stream);
   stream.cork();
-  setImmediate(() => {
+  atEndOfTurn(() => {
     gathering.delete(stream);
     stream.uncork();
   });
@@ -101,19 +102,27 @@ const sendTogether = (client: pg.Client, name: string | undefined, text: string,
 /** One of the shared connections for reads. Its client is made when needed, and anew after it broke. */
 interface Lane {
   client: Promise<pg.Client> | undefined;
+  /** The same, once it is connected. */
+  ready: pg.Client | undefined;
   inFlight: number;
 }
 
 const openReads = (place: Place, nameOf: (text: string) => string | undefined, log: Log) => {
-  const lanes: Lane[] = Array.from({ length: limits.readConnections }, () => ({ client: undefined, inFlight: 0 }));
+  const lanes: Lane[] = Array.from({ length: limits.readConnections }, () => ({ client: undefined, ready: undefined, inFlight: 0 }));
   let closed = false;
+
+  const drop = (lane: Lane, client: Promise<pg.Client>): void => {
+    if (lane.client !== client) return;
+    lane.client = undefined;
+    lane.ready = undefined;
+  };
 
   const connect = (lane: Lane): Promise<pg.Client> => {
     if (lane.client) return lane.client;
     const connecting = (async () => {
       const client = new pg.Client(settings(place));
       client.on("error", (error) => {
-        if (lane.client === connecting) lane.client = undefined;
+        drop(lane, connecting);
         if (!closed) log("store.connection.lost", { error: error.message });
       });
       try {
@@ -126,16 +135,19 @@ const openReads = (place: Place, nameOf: (text: string) => string | undefined, l
       return client;
     })();
     lane.client = connecting;
-    connecting.catch(() => {
-      if (lane.client === connecting) lane.client = undefined;
-    });
+    connecting.then(
+      (client) => {
+        if (lane.client === connecting) lane.ready = client;
+      },
+      () => drop(lane, connecting),
+    );
     return connecting;
   };
 
   /** Takes a connection out of use; what still runs on it may finish. */
   const retire = (lane: Lane, client: Promise<pg.Client>): void => {
     if (lane.client !== client) return;
-    lane.client = undefined;
+    drop(lane, client);
     client.then((opened) => opened.end()).catch(() => {});
   };
 
@@ -154,7 +166,7 @@ const openReads = (place: Place, nameOf: (text: string) => string | undefined, l
     }
     const lane = leastLoaded();
     turn = { lane, reads: 1 };
-    setImmediate(() => {
+    atEndOfTurn(() => {
       turn = undefined;
     });
     return lane;
@@ -165,9 +177,10 @@ const openReads = (place: Place, nameOf: (text: string) => string | undefined, l
     lane.inFlight++;
     try {
       const connecting = connect(lane);
-      const client = await connecting.catch((error: unknown) => {
+      // Not awaited where it is there: what is asked at the end of a turn shall be written in it.
+      const client = lane.ready ?? (await connecting.catch((error: unknown) => {
         throw unreachable(error);
-      });
+      }));
       try {
         return await sendTogether(client, nameOf(text), text, values);
       } catch (error) {

@@ -1,6 +1,7 @@
 // Rows of any table by uid: the statements that every resource shares. Names of tables and columns come from
 // resource files and the contract, checked against the database at start; values are always parameters.
 
+import { type Gather, gatherer } from "./gather.ts";
 import type { Param, Read, Row, Write } from "./handle.ts";
 
 /** A table as the kernel knows it: the first column is `uid`. */
@@ -31,6 +32,16 @@ const getStatements = (table: Table) => {
   return statements;
 };
 
+const gathers = new WeakMap<Read, WeakMap<Table, Gather>>();
+
+const gatherOf = (read: Read, table: Table): Gather => {
+  const known = gathers.get(read) ?? new WeakMap<Table, Gather>();
+  gathers.set(read, known);
+  const gather = known.get(table) ?? gatherer(read, table.name, table.columns, getStatements(table).checked);
+  known.set(table, gather);
+  return gather;
+};
+
 /** The row of this uid: its columns in the table's order, from index `offset` on. */
 export const findRow = async (rows: Read, table: Table, uid: string): Promise<{ row: Row; offset: number } | undefined> => {
   const { check } = rows;
@@ -38,17 +49,17 @@ export const findRow = async (rows: Read, table: Table, uid: string): Promise<{ 
     const [row] = await rows.query(getStatements(table).plain, [uid]);
     return row && { row, offset: 0 };
   }
-  const [row] = await check.bare.query(getStatements(table).checked, [uid, check.root]);
-  check.confirm(row?.[0]);
-  return row && row[1] !== null ? { row, offset: 1 } : undefined;
+  const { version, row, offset } = await gatherOf(check.bare, table)(uid, check.root);
+  check.confirm(version);
+  return row && { row, offset };
 };
 
 /** The rows of these uids, in no order. */
 export const findRows = (rows: Read, table: Table, uids: readonly string[]): Promise<Row[]> =>
   rows.query(`select ${table.columns.join(", ")} from ${table.name} where uid = any($1)`, [uids]);
 
-/** Locks the row until the transaction ends and returns it. `share` keeps it from being deleted, no more. */
-export const lockRow = async (rows: Write, table: Table, uid: string, mode: "update" | "key share" = "update"): Promise<Row | undefined> => {
+/** Locks the row until the transaction ends and returns it. `key share` keeps it from being deleted, `share` from being changed. */
+export const lockRow = async (rows: Write, table: Table, uid: string, mode: "update" | "share" | "key share" = "update"): Promise<Row | undefined> => {
   const [row] = await rows.query(`select ${table.columns.join(", ")} from ${table.name} where uid = $1 for ${mode}`, [uid]);
   return row;
 };
@@ -69,6 +80,12 @@ export const updateRow = async (rows: Write, table: Table, uid: string, values: 
 /** Deletes one row. */
 export const deleteRow = async (rows: Write, table: Table, uid: string): Promise<void> => {
   await rows.query(`delete from ${table.name} where uid = $1`, [uid]);
+};
+
+/** Deletes the rows of these uids, and returns those that were there, in the order of their uids. */
+export const takeRows = async (rows: Write, table: Table, uids: readonly string[]): Promise<Row[]> => {
+  const columns = table.columns.join(", ");
+  return rows.query(`with taken as (delete from ${table.name} where uid = any($1) returning ${columns}) select ${columns} from taken order by uid`, [uids]);
 };
 
 /** True where `table` holds a row strictly below `uid`. */
@@ -113,9 +130,13 @@ export const lockNamed = async (rows: Write, table: Table, parent: string, name:
   return row;
 };
 
-/** The uids of rows with this name, or whose uid ends with it. A handful at most. */
-export const findNamed = async (rows: Read, table: string, name: string): Promise<string[]> => {
-  const found = await rows.query(`select uid from ${table} where name = $1 or uid like '%/' || $2 limit 100`, [name, name.replace(/[\\%_]/g, "\\$&")]);
+/** The uids of rows in or below these places with this name, or whose uid ends with it. A handful at most. */
+export const findNamed = async (rows: Read, table: string, name: string, places: readonly string[]): Promise<string[]> => {
+  const found = await rows.query(
+    `select distinct uid from ${table} join unnest($3::text[], $4::text[]) as place(low, high) on uid >= place.low and uid < place.high
+     where name = $1 or uid like '%/' || $2 limit 100`,
+    [name, name.replace(/[\\%_]/g, "\\$&"), places, places.map((place) => (place === "" ? "~" : `${place}0`))],
+  );
   return found.flatMap(([uid]) => uid ?? []);
 };
 

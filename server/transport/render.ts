@@ -72,6 +72,11 @@ const detailOf = (scene: Scene, detail: Exclude<Detail, { kind: "reason" }>): Js
         resourceType: `${detail.domain}.${scene.serviceDomain}/${detail.resource}`,
         resourceName: detail.name,
       };
+    case "terms":
+      return {
+        "@type": "type.googleapis.com/chainguard.platform.iam.v2.TermsNotAcceptedDetail",
+        missing: detail.missing.map(({ id, label, url }) => ({ id, label, url })),
+      };
     case "request":
       return { "@type": "type.googleapis.com/google.rpc.RequestInfo", requestId: detail.id };
   }

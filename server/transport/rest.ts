@@ -44,8 +44,13 @@ const takeValidateOnly = ({ pairs, problems }: Parameters): boolean => {
 
 const noQuery: Parameters = { pairs: [], problems: [] };
 
+interface Sent {
+  readonly body: JsonObject | undefined;
+  readonly problems: Violation[];
+}
+
 /** The request's body as the operation's rule wants it: JSON for its body field, or more parameters where it has none. */
-const readInto = async (doorway: Doorway, ask: Ask, match: Match, given: Parameters): Promise<{ body: JsonObject | undefined; problems: Violation[] }> => {
+const readInto = async (doorway: Doorway, ask: Ask, match: Match, given: Parameters): Promise<Sent> => {
   const media: Media = ask.bodied ? mediaOf(ask) : "json";
   const bytes = await readBody(doorway, ask);
   if (match.http.body !== "") {
@@ -63,13 +68,9 @@ const readInto = async (doorway: Doorway, ask: Ask, match: Match, given: Paramet
   return { body: undefined, problems: form.problems };
 };
 
-const callOf = async (doorway: Doorway, ask: Ask, match: Match, query: string): Promise<Call> => {
-  const { method, http } = match;
-  const given = query === "" && !ask.bodied ? noQuery : parameters(query);
-  // RFC 9110, 9.3.1: content of a GET or DELETE means nothing. It is thrown away behind the answer.
-  const sent = http.verb === "GET" || http.verb === "DELETE" ? undefined : await readInto(doorway, ask, match, given);
+const callOf = (ask: Ask, { method, http, fields }: Match, given: Parameters, sent: Sent | undefined): Call => {
   const validateOnly = given.pairs.length > 0 && takeValidateOnly(given);
-  const { request, problems, bodyPaths } = readRest(method, http, { pathFields: match.fields, query: given.pairs, body: sent?.body });
+  const { request, problems, bodyPaths } = readRest(method, http, { pathFields: fields, query: given.pairs, body: sent?.body });
   return {
     method,
     request,
@@ -145,7 +146,10 @@ export const restDoor = (doorway: Doorway): ((ask: Ask, tell: Tell) => void) => 
       const found = route(verb, path);
       if (found && "method" in found) {
         domain = found.method.domain;
-        const call = await callOf(doorway, ask, found, query);
+        const given = query === "" && !ask.bodied ? noQuery : parameters(query);
+        // RFC 9110, 9.3.1: content of a GET or DELETE means nothing. It is thrown away behind the answer.
+        const bodiless = found.http.verb === "GET" || found.http.verb === "DELETE";
+        const call = callOf(ask, found, given, bodiless ? undefined : await readInto(doorway, ask, found, given));
         return answerOf(ask, found, await within(bounds.callDeadlineMs, house.serve(call)));
       }
       const beside = open.get(path);

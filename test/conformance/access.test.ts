@@ -140,7 +140,7 @@ for (const method of answered.filter(({ unscoped, capabilities, rpc }) => unscop
 
 for (const method of some(guarded.filter(({ capabilities }) => capabilities.length > 0), "operation with capabilities")) {
   test(`${method.name} is allowed to whoever holds exactly ${method.capabilities.join(" and ")} at the place, on both doors`, async () => {
-    const { token } = await stage.holder(method.capabilities, place);
+    const { token } = await stage.holder(method.capabilities, stage.needsAt(method, place));
     for (const door of doors) {
       const answer = await stage.call(door, method, await stage.request(method, { place, capabilities: method.capabilities }), { token });
       // An image's facts come with imports; that one is told of its absence is permission enough.

@@ -66,12 +66,13 @@ for (const method of asked) {
     const request = isList(method) ? { uidp: { descendantsOf: place }, pageSize: 200 } : await stage.request(method, { place, capabilities: method.capabilities });
     const uid = await target(method);
     await assertEverywhere(method, request, holder, false, uid, "before any binding");
-    const binding = await stage.bind(place, holder.uid, role);
+    const group = stage.needsAt(method, place);
+    const binding = await stage.bind(group, holder.uid, role);
     await assertEverywhere(method, request, holder, true, uid, "bound on the first server");
     const revoked = await callThrough("rest", second.url, named("DeleteRoleBinding").name, { uid: binding }, { token: await second.token() });
     assert.equal(revoked.code, 0, revoked.message);
     await assertEverywhere(method, request, holder, false, uid, "revoked on the second server");
-    await stage.bind(place, holder.uid, role);
+    await stage.bind(group, holder.uid, role);
     await assertEverywhere(method, request, holder, true, uid, "bound anew");
     const capabilities = symbolsOf(allBut(method.capabilities[0] ?? ""));
     await world.ok(named("UpdateRole").name, { role: { uid: role, name: "shrunk", capabilities } });

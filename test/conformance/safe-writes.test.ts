@@ -34,6 +34,12 @@ const other = (method: MethodFact, request: JsonObject): JsonObject => {
   return field && name ? withValue(request, [field.json, name.json], "something-else") : withValue(request, method.scope ?? ["uid"], elsewhere);
 };
 
+/** What is shown by the call that made it and never again. */
+const onceIn = (method: MethodFact): string[] => method.output.fields.filter(({ shownOnce }) => shownOnce).map(({ json }) => json);
+
+/** The reply as it may be given again. */
+const lasting = (method: MethodFact, reply: JsonObject): JsonObject => Object.fromEntries(Object.entries(reply).filter(([key]) => !onceIn(method).includes(key)));
+
 for (const method of writes) {
   for (const door of doors) {
     test(`${method.rpc} over ${door} with an Idempotency-Key is done once: a repeat gets the first answer, another request is refused`, async () => {
@@ -49,8 +55,10 @@ for (const method of writes) {
         const repeat = await ask(door, method, request, { headers });
         assert.equal(repeat.code, 0, repeat.message);
         assert.equal(repeat.headers["gantry-replayed"], "true");
-        assert.deepEqual(repeat.reply, first.reply);
+        assert.deepEqual(repeat.reply, lasting(method, first.reply));
+        assert.equal(repeat.headers["gantry-left-out"] ?? "", onceIn(method).join(", "));
       }
+      for (const key of onceIn(method)) assert.notEqual(text(first.reply, key), "", `${key} is shown once`);
       const different = await ask(door, method, other(method, request), { headers });
       assert.equal(different.code, codes.INVALID_ARGUMENT, different.message);
       assert.deepEqual(violationsOf(different).map(({ field }) => field), ["idempotency-key"]);
@@ -68,7 +76,7 @@ for (const method of writes) {
     assert.ok(done.length > 0);
     // A duplicate waits for the first, or is told that it lost.
     for (const { code, message } of answers) assert.ok(code === 0 || code === codes.ABORTED, message);
-    for (const { reply } of done) assert.deepEqual(reply, done[0]?.reply);
+    for (const { reply } of done) assert.deepEqual(lasting(method, reply), lasting(method, done[0]?.reply ?? {}));
     assert.equal(done.filter(({ headers: sent }) => sent["gantry-replayed"] === undefined).length, 1);
     assert.equal(await eventCount(), before + 1);
   });
@@ -88,9 +96,9 @@ for (const method of writes) {
     const real = await ask("rest", method, request, { headers });
     assert.equal(real.code, 0, real.message);
     assert.equal(real.headers["gantry-replayed"], undefined);
-    // A new uid is the one thing that the trial could not know.
-    const without = (reply: JsonObject | undefined): string => JSON.stringify(reply).replace(/"[0-9a-f]{40}(?:\/[0-9a-f]{16})*"/g, (uid) => (JSON.stringify(request).includes(uid) ? uid : '"new"'));
-    assert.equal(without(trial?.reply), without(real.reply));
+    // A new uid is the one thing that the trial could not know, and a secret the one that it did not tell.
+    const without = (reply: JsonObject | undefined): string => JSON.stringify(reply).replace(/[0-9a-f]{40}(?:\/[0-9a-f]{16})*/g, (uid) => (JSON.stringify(request).includes(uid) ? uid : "new"));
+    assert.equal(without(trial?.reply), without(lasting(method, real.reply)));
     assert.notEqual(await stage.fingerprint(), before);
   });
 }

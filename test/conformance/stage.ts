@@ -7,7 +7,7 @@ import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { newChild, newRoot, rootOf } from "#base/uid.ts";
 import { capabilityByName } from "#contract/capabilities.ts";
 import { methods } from "#contract/catalog.ts";
-import type { MethodFact } from "#contract/facts.ts";
+import type { MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, type CallOptions, callThrough, type Door } from "../client.ts";
 import { bodyField, bodyOf, createOf, type Sampling, some, subjectOf, valueAt, valueOf, withValue } from "../samples.ts";
 import { builtInRoles } from "../../server/authz/roles.ts";
@@ -54,6 +54,8 @@ export interface Stage {
   readonly request: (method: MethodFact, asking?: Asking) => Promise<JsonObject>;
   /** An identity of the place's organization, bound at the place with a custom role of exactly these capabilities. */
   readonly holder: (names: readonly string[], place: string) => Promise<Holder>;
+  /** Where a caller must hold what the operation needs: above its place where the request names a further group. */
+  readonly needsAt: (method: MethodFact, place: string) => string;
   /** An identity of this group without any binding. */
   readonly stranger: (group: string) => Promise<Holder>;
   /** Binds an identity at a group. Returns the binding's uid. */
@@ -86,6 +88,10 @@ export const telling = ({ status, code, message, details, headers, raw }: Answer
   const { date: _date, "x-request-id": _id, ...lasting } = headers;
   return masked({ status, code, message, details, headers: lasting, raw }, uid);
 };
+
+/** The first text under this key, however deep. */
+const textNamed = (value: JsonObject, key: string): string =>
+  text(value, key) || (Object.values(value).filter(isObject).map((inner) => textNamed(inner, key)).find((found) => found !== "") ?? "");
 
 export const isList = (method: MethodFact): boolean => method.rpc.startsWith("List") && method.input.byName.has("page_token");
 
@@ -135,18 +141,43 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     return operatorCall(create, { parent: parent ?? (await parentFor(create, place)), [field.json]: { ...sample, ...body } });
   };
 
+  // What must have happened before an operation can be done.
+  const preparations: Readonly<Record<string, (uid: string) => Promise<void>>> = {
+    RegenerateScimToken: async (uid) => void (await world.ok("iam.IdentityProvidersService/GenerateScimToken", { identityProviderUid: uid })),
+    SetScimEnabled: async (uid) => {
+      for (const { uid: owner } of [await stranger(rootOf(uid)), await stranger(rootOf(uid))]) await bind(rootOf(uid), owner, builtInRoleUid("owner"));
+    },
+  };
+
+  /** What the subject says now where the request must show that it has seen it. */
+  const seen = async (subject: MessageFact, uid: string): Promise<string> => {
+    const get = methods.find(({ rpc, output }) => rpc === `Get${subject.short}` && output.name === subject.name);
+    return get ? textNamed(await operatorCall(get, { uid }), "etag") : "";
+  };
+
+  /** Things of this kind below the batch's parent; made up where nothing can be made there. */
+  const batched = async (message: string, parent: string, uid: string | undefined): Promise<Json> =>
+    [uid === undefined ? text(await make(message, { parent }), "uid") : newChild(parent)];
+
+  const parentKind = (method: MethodFact | undefined): string | undefined => method?.input.byName.get("parent")?.refersTo;
+
   const request: Stage["request"] = async (method, { place = world.organization, capabilities: names, whole = false, uid } = {}) => {
     const seeds = sampling(place, names);
     let built: JsonObject = {};
     for (const field of method.input.fields) {
       if (field.json === bodyField(method)?.json && field.message) built[field.json] = await bodyOf(field.message, seeds, whole);
       else if (field.name === "parent") built.parent = uid ?? (await parentFor(method, place));
-      else if ((field.required && !field.uid) || field.minItems > 0) built[field.json] = await valueOf(field, method.input, seeds, whole);
+      else if (field.shape === "list" && field.refersTo !== "" && parentKind(createOf(field.refersTo)) === parentKind(method)) {
+        built[field.json] = await batched(field.refersTo, text(built, "parent"), uid);
+      } else if ((field.required && !field.uid) || field.minItems > 0) built[field.json] = await valueOf(field, method.input, seeds, whole);
     }
     const path = method.scope ?? (method.input.byName.has("uid") ? ["uid"] : undefined);
     const subject = subjectOf(method);
     if (path && (valueAt(built, path) ?? "") === "" && subject) {
-      built = withValue(built, path, uid ?? text(await make(subject.name, { place, capabilities: names }), "uid"));
+      const target = uid ?? text(await make(subject.name, { place, capabilities: names }), "uid");
+      built = withValue(built, path, target);
+      if (uid === undefined) await preparations[method.rpc]?.(target);
+      if (uid === undefined && method.input.byName.get("etag")?.required) built.etag = await seen(subject, target);
     } else if (path && uid !== undefined) built = withValue(built, path, uid);
     else if (path && !subject) built = withValue(built, path, place);
     // Whatever else the path holds.
@@ -181,6 +212,10 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
 
   return {
     world, next, sampling, make, request, stranger, bind,
+    needsAt: (method, place) => {
+      const body = bodyField(method)?.message;
+      return body?.fields.some(({ outputOnly, refersTo }) => !outputOnly && refersTo === groupMessage) ? rootOf(place) : place;
+    },
     answers: (method) => kernel.answers.has(method.name),
     operator: () => world.token(),
     call: (door, method, asked, options = {}) => callThrough(door, world.url, method.name, asked, options),

@@ -1,12 +1,9 @@
 // List (AIP-132, AIP-158; requirement: Conventions). Pages by cursor, skip, exact total, order, filters.
 
-import { text } from "#base/json.ts";
 import { countRows, listRows, needsSize, type Row, type Selection } from "#store";
+import { askedPage } from "../asked-page.ts";
 import type { Outcome, ReadContext } from "../context.ts";
 import { hydrate } from "../hydrate.ts";
-import { readOrder } from "../order.ts";
-import { type Position, queryOf, readPageToken, writePageToken } from "../page.ts";
-import { pageSizeOf, pluralOf, skipOf } from "../paging.ts";
 import type { Bound } from "../resource.ts";
 import { filtersOf, scopeOf } from "../select.ts";
 import { timestampOf } from "../shape.ts";
@@ -30,18 +27,8 @@ const cursorValue = (resource: Bound, row: Row, offset: number, column: string):
 };
 
 export const list = (resource: Bound) => async (context: ReadContext): Promise<Outcome> => {
-  const { request, method, house, caller, nowMs, rows } = context;
-  // What could be wrong with these three has been refused already (ask.ts).
-  const limit = pageSizeOf(request);
-  const skip = skipOf(request);
-  const order = readOrder(resource.fact, text(request, "orderBy"), method.defaultOrder);
-  const token = text(request, "pageToken");
-  // A token that is narrowed to fewer rights is another caller: the first page's total was not counted for it.
-  const who = JSON.stringify([caller?.uid, caller?.capabilities, caller?.scopes]);
-  const query = queryOf(who, method.name, request);
-  const position = token ? readPageToken(house.seal, query, token, nowMs) : undefined;
-  const after: Position | undefined = position === "expired" ? undefined : position;
-
+  const { request, method, rows } = context;
+  const { order, limit, skip, after, answer } = askedPage(context, resource.fact);
   const alsoVisible = (await resource.alsoVisible?.({ ...context, only: undefined })) ?? [];
   const scope = scopeOf(resource, context.reach, alsoVisible, request, order.column === "name");
   const selection: Selection = {
@@ -63,12 +50,7 @@ export const list = (resource: Bound) => async (context: ReadContext): Promise<O
   if (key !== undefined) remember(key, total);
 
   const shown = page.rows.slice(0, limit);
-  const last = shown.at(-1);
-  const next = page.rows.length > limit && last
-    ? writePageToken(house.seal, query, { value: cursorValue(resource, last, page.offset, order.column), uid: last[page.offset] ?? "", total }, nowMs)
-    : undefined;
-  const plural = pluralOf(method)?.json ?? "";
+  const last = page.rows.length > limit ? shown.at(-1) : undefined;
   const records = await hydrate(rows, resource, shown.map((row) => resource.shape.read(row, page.offset)));
-  const reply = { [plural]: records, ...(next === undefined ? {} : { nextPageToken: next }), totalCount: String(total), skipped: skip };
-  return position === "expired" ? { reply, headers: { "gantry-page-restarted": "true" } } : { reply };
+  return answer(records, total, last && { value: cursorValue(resource, last, page.offset, order.column), uid: last[page.offset] ?? "" });
 };

@@ -2,42 +2,69 @@
 
 import { GroupSchema, GroupsService } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
 import { builtInRoleUid } from "#authz";
-import { denied, invalid, missing, type Violation } from "#base/fault.ts";
+import { denied, Fault, invalid, missing, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import { covers, EVERYWHERE, isRoot, isUid, newChild, newRoot } from "#base/uid.ts";
-import { type Bound, holdParent, insert, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
-import { findNamed, insertRow } from "#store";
+import { EVERYWHERE, isRoot, isUid, newChild, newRoot, rootOf } from "#base/uid.ts";
+import { type Bound, holdParent, insert, type Outcome, type ReadContext, resource, type RuleContext, type WriteContext } from "#kernel";
+import { findNamed, findVerified, insertRow, lockRow, noteAccessRequest } from "#store";
+import { companyDomain, isDomain } from "./rules/mail.ts";
 
 const isOperator = ({ rights }: WriteContext): boolean => rights.grants.some(({ place }) => place === EVERYWHERE);
 
-// Verified and kind say something about an organization, and only the operator says it (resources: Groups).
-const rules = (draft: JsonObject, context: RuleContext): Violation[] => {
+const kindless = "ORG_KIND_UNSPECIFIED";
+const kindOf = (group: JsonObject | undefined): string => text(group ?? {}, "kind") || kindless;
+
+const organizationTable = { name: "groups", columns: ["kind", "status"] };
+
+/** A folder is of the kind and status of its organization (0010: later changes follow by themselves). */
+const inherit = async (draft: JsonObject, { rows, parent }: RuleContext): Promise<void> => {
+  const [kind, status] = (await lockRow(rows, organizationTable, rootOf(parent), "share")) ?? [];
+  draft.kind = kind ?? kindless;
+  draft.status = status ?? "ORG_STATUS_READY";
+};
+
+const folderViolations = (draft: JsonObject, before: JsonObject | undefined): Violation[] => {
+  const foreign = { verified: draft.verified === true, kind: kindOf(draft) !== kindless && kindOf(draft) !== kindOf(before) };
+  return (["verified", "kind"] as const).flatMap((field) => (foreign[field] ? [{ field, description: `${field} belongs to organizations, not to the groups below them` }] : []));
+};
+
+// resources: Groups. A verified organization is the one owner of its domain; what it is for is asked when it is made.
+const organizationViolations = (draft: JsonObject, before: JsonObject | undefined): Violation[] => {
+  const verified = draft.verified === true;
+  const out: Violation[] = [];
+  if (verified && !isDomain(text(draft, "name"))) out.push({ field: "name", description: "name must be a domain, such as example.org, for the organization to be verified" });
+  if (verified && !before && kindOf(draft) === kindless) out.push({ field: "kind", description: "kind is required of a verified organization" });
+  if (!verified && kindOf(before) === kindless && kindOf(draft) !== kindless) out.push({ field: "kind", description: "kind is given to verified organizations only" });
+  return out;
+};
+
+const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
   const { before } = context;
-  draft.status = before ? (before.status ?? "ORG_STATUS_READY") : "ORG_STATUS_READY";
-  if (before && !isOperator(context)) {
-    // A full replacement by somebody else leaves them as they are.
-    draft.verified ??= before.verified ?? false;
-    draft.kind ??= before.kind ?? "ORG_KIND_UNSPECIFIED";
+  const uid = text(draft, "uid");
+  draft.status = before?.status ?? "ORG_STATUS_READY";
+  if (!isRoot(uid)) {
+    const violations = folderViolations(draft, before);
+    if (violations.length === 0 && !before) await inherit(draft, context);
+    if (before) draft.kind = kindOf(before);
+    return violations;
   }
-  const root = isRoot(text(draft, "uid"));
-  return (["verified", "kind"] as const).flatMap((field) => {
-    const wanted = draft[field] ?? false;
-    const unset = wanted === false || wanted === "ORG_KIND_UNSPECIFIED";
-    if (unset || wanted === before?.[field]) return [];
-    if (!root) return [{ field, description: `${field} belongs to organizations, not to the groups below them` }];
-    return isOperator(context) ? [] : [{ field, description: `${field} is set by the operator only` }];
-  });
+  // A full replacement that does not speak of it leaves it, for everybody but who may say it.
+  if (before && !isOperator(context)) draft.verified ??= before.verified ?? false;
+  const violations = organizationViolations(draft, before);
+  const said = (draft.verified === true) !== (before?.verified === true) || kindOf(draft) !== kindOf(before);
+  if (violations.length === 0 && said) context.require(["internal"], before ? uid : EVERYWHERE);
+  return violations;
 };
 
 /** A parent given by its name, or by the end of its uid, among the groups where the caller may create. */
 const findParent = async ({ rows, reach }: WriteContext, given: string): Promise<string> => {
   if (isUid(given)) return given;
-  const found = await findNamed(rows, "groups", given);
-  const seen = found.filter((uid) => reach.some((place) => covers(place, uid)));
-  const [only, ...others] = seen;
+  const found = await findNamed(rows, "groups", given, reach);
+  const [only, ...others] = found;
   if (only === undefined) throw missing("iam", "Group", given);
-  if (others.length > 0) throw invalid([{ field: "parent", description: `${seen.length} groups match; give the uid` }]);
+  if (others.length > 0) throw invalid([{ field: "parent", description: `${found.length} groups match; give the uid` }]);
   return only;
 };
 
@@ -70,10 +97,54 @@ const createGroup = async (context: WriteContext): Promise<Outcome> => {
   return { reply: await insert(context, found, parent, body) };
 };
 
+/** What somebody who does not belong to it is shown of an organization. */
+const cardFields = ["uid", "name", "verified"] as const;
+
+/** The verified organization of the caller's own domain, locked; undefined whenever there is none to show. */
+const ownOrganization = async ({ caller, house, rows, resources }: Pick<ReadContext, "caller" | "house" | "rows" | "resources">): Promise<JsonObject | undefined> => {
+  const domain = companyDomain(caller?.email, house.freeMailDomains);
+  const found = resources.get(GroupSchema.typeName);
+  if (domain === undefined || !found) return undefined;
+  const row = await findVerified(rows, found.shape.table, domain);
+  const organization = row && found.shape.read(row, 0);
+  return organization?.status === "ORG_STATUS_SUSPENDED" ? undefined : organization;
+};
+
+// One answer for every reason, so that nobody learns which domains have an organization here (resources: Groups).
+const notHere = (uid: string): Fault => missing("iam", "Group", uid);
+
+const lookupGroup = async (context: ReadContext): Promise<Outcome> => {
+  const organization = await ownOrganization(context);
+  if (!organization) throw notHere("");
+  return { reply: { group: Object.fromEntries(cardFields.flatMap((field) => (organization[field] === undefined ? [] : [[field, organization[field]]]))) } };
+};
+
+/** Tells the owners, by the operation's event, that somebody of their domain wants in. */
+const requestAccess = async (context: WriteContext): Promise<Outcome> => {
+  const { caller, nowMs, request, rows } = context;
+  const uid = text(request, "groupUid");
+  const organization = await ownOrganization(context);
+  if (!caller || organization?.uid !== uid) throw notHere(uid);
+  const askedMs = await noteAccessRequest(rows, uid, caller.uid, nowMs, nowMs - limits.accessRequestMs);
+  if (askedMs === undefined) return { reply: {} };
+  const waitSeconds = Math.max(1, Math.ceil((askedMs + limits.accessRequestMs - nowMs) / 1000));
+  throw new Fault("RESOURCE_EXHAUSTED", "access to this organization was asked for already; its owners know", { headers: { "retry-after": String(waitSeconds) } });
+};
+
+const checkEligibility = async ({ caller, house }: ReadContext): Promise<Outcome> => ({
+  reply: { eligible: companyDomain(caller?.email, house.freeMailDomains) !== undefined },
+});
+
 export const group = resource({
   service: GroupsService,
   message: GroupSchema,
   table: "groups",
   rules,
-  methods: { CreateGroup: { writes: createGroup } },
+  takes: [{ table: "terms_acceptances", column: "org_uid" }, { table: "group_access_requests", column: "group_uid" }],
+  methods: {
+    CreateGroup: { writes: createGroup },
+    LookupGroup: { reads: lookupGroup },
+    RequestGroupAccess: { writes: requestAccess },
+    CheckEligibility: { reads: checkEligibility },
+  },
 });

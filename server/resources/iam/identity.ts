@@ -9,19 +9,9 @@ import { compilePattern } from "#base/pattern.ts";
 import { timestamp } from "#base/time.ts";
 import { type House, type Look, type Outcome, type ReadContext, resource, type RuleContext } from "#kernel";
 import { findBoundHumans } from "#store";
+import { issuerProblem } from "./rules/issuer.ts";
 
 const relationships = ["claimMatch", "staticKeys", "awsIdentity", "servicePrincipal"] as const;
-
-/** An issuer is reached over https; over http only where the operator lets private addresses be reached, or if it is this server. */
-const urlViolation = (field: string, value: string, { plainIssuers, publicUrl }: House): Violation[] => {
-  const url = URL.parse(value);
-  const scheme = url?.protocol === "https:" || (plainIssuers && url?.protocol === "http:") || value === publicUrl;
-  if (value === "accounts.google.com") return [];
-  if (!url || !scheme) return [{ field, description: "must be an https URL" }];
-  // Attack 17: an issuer that only looks like another one.
-  if (url.username || url.password || url.search || url.hash) return [{ field, description: "must be a URL without user, query and fragment" }];
-  return [];
-};
 
 const patternViolation = (field: string, pattern: string): Violation[] =>
   pattern === "" || compilePattern(pattern) ? [] : [{ field, description: "is not a valid RE2 pattern" }];
@@ -31,7 +21,8 @@ const claimMatchViolations = (match: JsonObject, house: House): Violation[] => {
   for (const [name, pattern] of [["issuer", "issuerPattern"], ["subject", "subjectPattern"]] as const) {
     if (!text(match, name) && !text(match, pattern)) out.push({ field: `claimMatch.${name}`, description: `${name} or ${pattern} is required` });
   }
-  if (text(match, "issuer")) out.push(...urlViolation("claimMatch.issuer", text(match, "issuer"), house));
+  const unfit = text(match, "issuer") ? issuerProblem(text(match, "issuer"), house) : undefined;
+  if (unfit !== undefined) out.push({ field: "claimMatch.issuer", description: unfit });
   for (const name of ["issuerPattern", "subjectPattern", "audiencePattern"]) out.push(...patternViolation(`claimMatch.${name}`, text(match, name)));
   for (const [claim, pattern] of Object.entries(part(match, "claimPatterns"))) {
     out.push(...patternViolation(`claimMatch.claimPatterns[${JSON.stringify(claim)}]`, String(pattern)));
@@ -115,6 +106,6 @@ export const identity = resource({
   table: "identities",
   rules,
   alsoVisible,
-  takes: [{ table: "role_bindings", column: "identity_uid" }],
+  takes: [{ table: "role_bindings", column: "identity_uid" }, { table: "profiles", column: "identity_uid" }],
   methods: { LookupIdentity: { reads: lookupIdentity } },
 });

@@ -32,14 +32,21 @@ const rules = (draft: JsonObject, { before, parent, require }: RuleContext): Vio
 
 const alsoVisible = async ({ only }: Look): Promise<readonly string[]> => (only === undefined ? builtInRoleUids : builtInRoleUids.filter((uid) => uid === only));
 
+/** Whoever promises a role holds its row while doing so (rules/grant.ts). */
+const uses = [
+  { table: "role_bindings", column: "role_uid", use: "bound to identities" },
+  { table: "identity_providers", column: "default_role", use: "the default of an identity provider" },
+  { table: "external_group_role_mappings", column: "role_uid", use: "mapped to groups of an identity provider" },
+];
+
 const deleteRole = async (context: WriteContext): Promise<Outcome> => {
   const found = context.resources.get(RoleSchema.typeName);
   if (!found) throw new Error("roles have no table");
   const uid = text(context.request, "uid");
   if (builtInRoleUids.includes(uid)) throw managed(uid);
-  // A binding being made holds the role's row (role-binding.ts), so after the lock the answer stands.
+  // After the lock the answers stand.
   await lockRow(context.rows, found.shape.table, uid);
-  if (await isReferenced(context.rows, "role_bindings", "role_uid", uid)) throw blocked("RESOURCE_IN_USE", uid, ["cannot delete role that is bound to identities"]);
+  for (const { table, column, use } of uses) if (await isReferenced(context.rows, table, column, uid)) throw blocked("RESOURCE_IN_USE", uid, [`cannot delete role that is ${use}`]);
   return remove(found)(context);
 };
 

@@ -82,6 +82,8 @@ create table role_bindings (
   update_time timestamptz(3) not null
 );
 create unique index role_bindings_unique on role_bindings (left(uid, -17), identity_uid, role_uid) include (uid);
+-- Who holds something at a place: the identities of one role in one group, in order (holders.ts).
+create index role_bindings_by_place_and_role on role_bindings (left(uid, -17), role_uid, identity_uid) include (uid, expire_time);
 create index role_bindings_by_identity on role_bindings (identity_uid, uid);
 create index role_bindings_by_role on role_bindings (role_uid, uid);
 create index role_bindings_by_identity_uid on role_bindings (left(uid, 40), identity_uid, uid);

@@ -38,6 +38,13 @@ export declare type Access = Message<"gantry.annotations.v1.Access"> & {
    * @generated from field: bool open = 3;
    */
   open: boolean;
+
+  /**
+   * True: it changes nothing, although its verb is not GET.
+   *
+   * @generated from field: bool reads = 4;
+   */
+  reads: boolean;
 };
 
 /**
@@ -64,6 +71,13 @@ export declare type AccessJson = {
    * @generated from field: bool open = 3;
    */
   open?: boolean;
+
+  /**
+   * True: it changes nothing, although its verb is not GET.
+   *
+   * @generated from field: bool reads = 4;
+   */
+  reads?: boolean;
 };
 
 /**
@@ -288,6 +302,20 @@ export declare type Field = Message<"gantry.annotations.v1.Field"> & {
    * @generated from field: bool shown_once = 12;
    */
   shownOnce: boolean;
+
+  /**
+   * Name of a flag beside it: while that one is true, and stays true, an update must not change this field.
+   *
+   * @generated from field: string fixed_while = 13;
+   */
+  fixedWhile: string;
+
+  /**
+   * A full replacement (`*`) must not change it: an update of it says so by name.
+   *
+   * @generated from field: bool named_only = 14;
+   */
+  namedOnly: boolean;
 };
 
 /**
@@ -378,6 +406,20 @@ export declare type FieldJson = {
    * @generated from field: bool shown_once = 12;
    */
   shownOnce?: boolean;
+
+  /**
+   * Name of a flag beside it: while that one is true, and stays true, an update must not change this field.
+   *
+   * @generated from field: string fixed_while = 13;
+   */
+  fixedWhile?: string;
+
+  /**
+   * A full replacement (`*`) must not change it: an update of it says so by name.
+   *
+   * @generated from field: bool named_only = 14;
+   */
+  namedOnly?: boolean;
 };
 
 /**

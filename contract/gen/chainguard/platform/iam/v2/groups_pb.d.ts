@@ -26,7 +26,8 @@ export declare type Group = Message<"chainguard.platform.iam.v2.Group"> & {
   uid: string;
 
   /**
-   * Human-readable name.
+   * Human-readable name. A verified organization's is its domain, which no other one has; it stays while it is
+   * verified.
    *
    * @generated from field: string name = 2;
    */
@@ -68,14 +69,15 @@ export declare type Group = Message<"chainguard.platform.iam.v2.Group"> & {
   updateTime?: Timestamp | undefined;
 
   /**
-   * What the organization is for. Folders have the kind of their organization.
+   * What the organization is for. Needed to make a verified one, which alone is given one; folders have the kind of
+   * their organization. A full replacement cannot change it.
    *
    * @generated from field: chainguard.platform.iam.v2.OrgKind kind = 8;
    */
   kind: OrgKind;
 
   /**
-   * How far the organization is set up.
+   * How far the organization is set up. Folders have the status of their organization.
    *
    * @generated from field: chainguard.platform.iam.v2.OrgStatus status = 9;
    */
@@ -96,7 +98,8 @@ export declare type GroupJson = {
   uid?: string;
 
   /**
-   * Human-readable name.
+   * Human-readable name. A verified organization's is its domain, which no other one has; it stays while it is
+   * verified.
    *
    * @generated from field: string name = 2;
    */
@@ -138,14 +141,15 @@ export declare type GroupJson = {
   updateTime?: TimestampJson;
 
   /**
-   * What the organization is for. Folders have the kind of their organization.
+   * What the organization is for. Needed to make a verified one, which alone is given one; folders have the kind of
+   * their organization. A full replacement cannot change it.
    *
    * @generated from field: chainguard.platform.iam.v2.OrgKind kind = 8;
    */
   kind?: OrgKindJson;
 
   /**
-   * How far the organization is set up.
+   * How far the organization is set up. Folders have the status of their organization.
    *
    * @generated from field: chainguard.platform.iam.v2.OrgStatus status = 9;
    */
@@ -637,13 +641,13 @@ export declare type CheckEligibilityRequestJson = {
 export declare const CheckEligibilityRequestSchema: GenMessage<CheckEligibilityRequest, {jsonType: CheckEligibilityRequestJson}>;
 
 /**
- * Whether the caller may start an organization.
+ * Whether there may be an organization for the caller's e-mail address.
  *
  * @generated from message chainguard.platform.iam.v2.CheckEligibilityResponse
  */
 export declare type CheckEligibilityResponse = Message<"chainguard.platform.iam.v2.CheckEligibilityResponse"> & {
   /**
-   * True when it may.
+   * True when there may be one.
    *
    * @generated from field: bool eligible = 1;
    */
@@ -651,13 +655,13 @@ export declare type CheckEligibilityResponse = Message<"chainguard.platform.iam.
 };
 
 /**
- * Whether the caller may start an organization.
+ * Whether there may be an organization for the caller's e-mail address.
  *
  * @generated from message chainguard.platform.iam.v2.CheckEligibilityResponse
  */
 export declare type CheckEligibilityResponseJson = {
   /**
-   * True when it may.
+   * True when there may be one.
    *
    * @generated from field: bool eligible = 1;
    */
@@ -856,7 +860,8 @@ export declare const GroupsService: GenService<{
     output: typeof RequestGroupAccessResponseSchema;
   },
   /**
-   * Tells whether the caller may start an organization of its own.
+   * Tells whether the caller's verified e-mail address is one for which there may be an organization: a company's, not
+   * one of a free mail service.
    *
    * @generated from rpc chainguard.platform.iam.v2.GroupsService.CheckEligibility
    */

@@ -173,7 +173,8 @@ export declare type IdentityProvider_OIDC = Message<"chainguard.platform.iam.v2.
   clientId: string;
 
   /**
-   * Client secret that the provider has given. Never returned.
+   * Client secret that the provider has given. Never returned. In an update an empty one keeps what is there,
+   * unless the mask names this very field.
    *
    * @generated from field: string client_secret = 3;
    */
@@ -194,7 +195,7 @@ export declare type IdentityProvider_OIDC = Message<"chainguard.platform.iam.v2.
   groupsClaim: string;
 
   /**
-   * How a person that SCIM has announced is recognized at sign-in. Set once.
+   * How a person that SCIM has announced is recognized at sign-in. Set once; left out, it stays.
    *
    * @generated from field: chainguard.platform.iam.v2.IdentityProvider.OIDC.CorrelationRule correlation_rule = 6;
    */
@@ -229,7 +230,8 @@ export declare type IdentityProvider_OIDCJson = {
   clientId?: string;
 
   /**
-   * Client secret that the provider has given. Never returned.
+   * Client secret that the provider has given. Never returned. In an update an empty one keeps what is there,
+   * unless the mask names this very field.
    *
    * @generated from field: string client_secret = 3;
    */
@@ -250,7 +252,7 @@ export declare type IdentityProvider_OIDCJson = {
   groupsClaim?: string;
 
   /**
-   * How a person that SCIM has announced is recognized at sign-in. Set once.
+   * How a person that SCIM has announced is recognized at sign-in. Set once; left out, it stays.
    *
    * @generated from field: chainguard.platform.iam.v2.IdentityProvider.OIDC.CorrelationRule correlation_rule = 6;
    */

@@ -1,0 +1,47 @@
+// The order of Python's versions (PEP 440) as a sort key. Pure.
+//
+// Epoch, release without trailing zeros, pre-release, post-release, development release, local version. What is no
+// version by PEP 440 comes before everything that is one, by its bytes: as the ecosystem's tools had it.
+
+import { compareBytes, numberKey, textKey } from "./sort-key.ts";
+
+const form =
+  /^v?(?:([0-9]+)!)?([0-9]+(?:\.[0-9]+)*)(?:[-_.]?(a|b|c|rc|alpha|beta|pre|preview)[-_.]?([0-9]+)?)?(?:-([0-9]+)|[-_.]?(?:post|rev|r)[-_.]?([0-9]+)?())?(?:[-_.]?dev[-_.]?([0-9]+)?())?(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?$/;
+
+const preReleases: Readonly<Record<string, string>> = { a: "B", alpha: "B", b: "C", beta: "C", c: "D", rc: "D", pre: "D", preview: "D" };
+
+/** What a part of a key begins with: least, between, most. */
+const least = "A";
+const most = "E";
+/** Ends a release, and comes before any further number of one. */
+const end = "A";
+const more = "B";
+
+const releaseKey = (release: string): string => {
+  const numbers = release.split(".");
+  while (numbers.length > 1 && /^0+$/.test(numbers.at(-1) ?? "")) numbers.pop();
+  return numbers.map((number) => more + numberKey(number)).join("") + end;
+};
+
+/** Local versions: none before any; texts before numbers. */
+const localKey = (local: string | undefined): string => {
+  if (local === undefined) return least;
+  const parts = local.split(/[-_.]/).map((part) => (/^[0-9]+$/.test(part) ? `C${numberKey(part)}` : `B${textKey(part)}`));
+  return `B${parts.join("")}${end}`;
+};
+
+/** Sorts by its bytes as PEP 440 sorts versions; equal for equal ones ("1.0" and "1"). */
+export const pep440Key = (version: string): string => {
+  const found = form.exec(version.trim().toLowerCase());
+  if (!found) return `A${textKey(version)}`;
+  const [, epoch = "0", release = "", pre, preNumber = "0", postDash, postNumber, posted, devNumber = "0", developed, local] = found;
+  const isPost = postDash !== undefined || posted !== undefined;
+  const isDev = developed !== undefined;
+  // A development release of nothing but a release comes before that release's pre-releases.
+  const preKey = pre !== undefined ? (preReleases[pre] ?? "D") + numberKey(preNumber) : isDev && !isPost ? least : most;
+  const postKey = isPost ? `B${numberKey(postDash ?? postNumber ?? "0")}` : least;
+  const devKey = isDev ? `B${numberKey(devNumber)}` : most;
+  return `B${numberKey(epoch)}${releaseKey(release)}${preKey}${postKey}${devKey}${localKey(local)}`;
+};
+
+export const comparePep440 = (one: string, other: string): number => compareBytes(pep440Key(one), pep440Key(other));

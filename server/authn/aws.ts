@@ -1,0 +1,259 @@
+// AWS credentials as a token (authentication.md: 6): a GetCallerIdentity request that its bearer signed and did not
+// send. We send it, and AWS answers who signed it.
+//
+//   token    = base64url( "POST " query " HTTP/1.1" CRLF *( name ": " value CRLF ) CRLF )   ; no body
+//   query    = "/?Action=GetCallerIdentity&Version=2011-06-15"
+//
+// What can be known without AWS is looked at first: a request of any other form, for another audience or identity, or
+// of another time is never sent, so nobody can make this server talk to AWS, or to anybody in its place, in words of
+// their own. Each signature counts once, on every replica: what was sent here, or overheard, cannot be sent again.
+
+import { createHash } from "node:crypto";
+import { denied, Fault, unauthenticated } from "#base/fault.ts";
+import { part, text, type JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import type { Log } from "#base/log.ts";
+import { timestamp, type Clock } from "#base/time.ts";
+import { isUid } from "#base/uid.ts";
+import type { Store } from "#store";
+import type { Audiences } from "./audiences.ts";
+import { meets, objectOf } from "./claims.ts";
+import { findIdentity } from "./identities.ts";
+import type { Outbound, OutboundReply } from "./outbound.ts";
+import { isClean } from "./token.ts";
+
+/** A request as its bearer signed it, well-formed and of this time; AWS has not been asked yet. */
+export interface AwsProof {
+  readonly host: string;
+  readonly audience: string;
+  readonly identity: string;
+  readonly signature: string;
+  readonly expireTimeMs: number;
+  /** As they go to AWS: lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Whom AWS named. */
+export interface AwsCaller {
+  readonly account: string;
+  readonly arn: string;
+  readonly userId: string;
+}
+
+export interface Aws {
+  /**
+   * Refuses unless AWS says that the token's request was signed by whom the identity `uid` means. Uses the request up.
+   * Gives the request, and what stays known of its signer in tokens issued for it.
+   */
+  assume(uid: string, token: string): Promise<{ readonly proof: AwsProof; readonly act: Readonly<Record<string, string>>; readonly subject: string }>;
+}
+
+const requestLine = "POST /?Action=GetCallerIdentity&Version=2011-06-15 HTTP/1.1";
+const prefix = Buffer.from("POST /").toString("base64url");
+const form = /^[A-Za-z0-9_-]+={0,2}$/;
+const headerForm = /^([A-Za-z0-9-]+): ?([\x20-\x7e]*)$/;
+const authorizationForm =
+  /^AWS4-HMAC-SHA256 Credential=\w{16,128}\/(\d{8})\/[a-z0-9-]{1,32}\/sts\/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?Signature=([0-9a-f]{64})$/;
+
+// The commercial partition's: elsewhere (GovCloud, China) account numbers are given out anew, so that another's
+// account could be taken for the one that was meant. An operator there names that endpoint.
+const genuineHost = /^sts(?:\.(?!cn-|us-gov-|us-iso)[a-z]{2}-[a-z]+(?:-[a-z]+)?-\d)?\.amazonaws\.com$/;
+
+/** What a request must sign, so that none of it can be changed for another use. */
+const bound = ["host", "x-amz-date", "chainguard-audience", "chainguard-identity"];
+// Nothing else is sent on: a header that we do not know could mean something to AWS, or to a proxy before it.
+const known: ReadonlySet<string> = new Set([
+  ...bound, "authorization", "x-amz-security-token", "x-amz-content-sha256", "accept", "accept-encoding", "content-length", "content-type", "user-agent",
+]);
+const emptyDigest = createHash("sha256").digest("hex");
+
+const malformed = (why: string): Fault => unauthenticated(`the AWS request is malformed: ${why}`);
+
+/** True for a text that can only be meant as such a request: a JWT has dots. */
+export const looksLikeAws = (token: string): boolean => token.startsWith(prefix) && form.test(token);
+
+const decoded = (token: string): string => {
+  if (token.length > limits.tokenBytesMax) throw unauthenticated(`the token is longer than ${limits.tokenBytesMax} bytes`);
+  // One byte one character: what is not ASCII is refused by the forms below.
+  return Buffer.from(token, "base64url").toString("latin1");
+};
+
+const headersOf = (lines: readonly string[]): ReadonlyMap<string, string> => {
+  const headers = new Map<string, string>();
+  for (const line of lines) {
+    const [matched, name = "", value = ""] = headerForm.exec(line) ?? [];
+    const key = name.toLowerCase();
+    if (matched === undefined) throw malformed("a header is not one line of printable text");
+    if (!known.has(key)) throw malformed(`the header ${JSON.stringify(key)} is not expected`);
+    if (headers.has(key)) throw malformed(`the header ${JSON.stringify(key)} is there twice`);
+    headers.set(key, value);
+  }
+  return headers;
+};
+
+/** "20261121T220000Z" in milliseconds since 1970; NaN for what is no time. */
+const timeOf = (date: string): number => {
+  const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(date) ?? [];
+  return year === undefined ? Number.NaN : Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+};
+
+const checkEmpty = (headers: ReadonlyMap<string, string>): void => {
+  if ((headers.get("content-length") ?? "0") !== "0") throw malformed("it has a body");
+  if ((headers.get("x-amz-content-sha256") ?? emptyDigest) !== emptyDigest) throw malformed("it signs a body");
+  // A packed answer could be larger than it looks.
+  if ((headers.get("accept-encoding") ?? "identity") !== "identity") throw malformed("it asks for a packed answer");
+};
+
+/** Reads the request of a token at `nowMs`. `endpointHost` is accepted besides the genuine ones. */
+export const readAws = (token: string, endpointHost: string | undefined, nowMs: number): AwsProof => {
+  const plain = decoded(token);
+  const end = plain.indexOf("\r\n\r\n");
+  if (end < 0 || end + 4 !== plain.length) throw malformed("it is not one HTTP request without a body");
+  const [first, ...lines] = plain.slice(0, end).split("\r\n");
+  if (first !== requestLine) throw malformed(`it does not begin with ${requestLine}`);
+  const headers = headersOf(lines);
+  checkEmpty(headers);
+
+  const [matched, day = "", signed = "", signature = ""] = authorizationForm.exec(headers.get("authorization") ?? "") ?? [];
+  if (matched === undefined) throw malformed("its Authorization is not an AWS4-HMAC-SHA256 signature for STS");
+  const names = signed.split(";");
+  if (new Set(names).size !== names.length) throw malformed("it signs a header twice");
+  const absent = names.find((name) => !headers.has(name));
+  if (absent !== undefined) throw malformed(`it signs the header ${JSON.stringify(absent)}, which is not there`);
+  const needed = headers.has("x-amz-security-token") ? [...bound, "x-amz-security-token"] : bound;
+  const loose = needed.find((name) => !names.includes(name));
+  if (loose !== undefined) throw malformed(`the header ${JSON.stringify(loose)} is not signed`);
+
+  const host = headers.get("host") ?? "";
+  if (!genuineHost.test(host) && host !== endpointHost) throw malformed("its host is not AWS STS");
+  const date = headers.get("x-amz-date") ?? "";
+  const dateMs = timeOf(date);
+  if (Number.isNaN(dateMs) || !date.startsWith(day)) throw malformed("its X-Amz-Date is not the time that it was signed for");
+  if (nowMs - dateMs > limits.awsRequestAgeMs) throw unauthenticated("the AWS request has expired");
+  if (dateMs - nowMs > limits.awsRequestAheadMs) throw unauthenticated("the AWS request is not valid yet");
+  return {
+    host,
+    audience: headers.get("chainguard-audience") ?? "",
+    identity: headers.get("chainguard-identity") ?? "",
+    signature,
+    expireTimeMs: dateMs + limits.awsRequestAgeMs,
+    headers: Object.fromEntries([...headers].filter(([name]) => name !== "content-length" || names.includes(name))),
+  };
+};
+
+/** The answer's document, as AWS writes it: JSON where the request asks for it, else XML. */
+const documentOf = async ({ headers, body }: OutboundReply): Promise<JsonObject | undefined> => {
+  const answer = new TextDecoder().decode(body);
+  if ((headers["content-type"] ?? "").startsWith("application/json")) return objectOf(answer);
+  // An answer of AWS has no DTD; one that has could give its words another meaning.
+  if (answer.includes("<!")) return undefined;
+  const { XMLParser } = await import("fast-xml-parser");
+  const parsed: unknown = new XMLParser({ processEntities: false, parseTagValue: false, ignoreAttributes: true }).parse(answer);
+  return objectOf(JSON.stringify(parsed));
+};
+
+const callerOf = async (answer: OutboundReply): Promise<AwsCaller | undefined> => {
+  const document = await documentOf(answer);
+  const result = part(part(document ?? {}, "GetCallerIdentityResponse"), "GetCallerIdentityResult");
+  const [account, arn, userId] = [text(result, "Account"), text(result, "Arn"), text(result, "UserId")];
+  const whole = /^\d{12}$/.test(account) && arn !== "" && userId !== "" && isClean(arn) && isClean(userId);
+  return whole ? { account, arn, userId } : undefined;
+};
+
+/** The name of the first field of aws_identity that does not fit. */
+const mismatch = (wanted: JsonObject, { account, arn, userId }: AwsCaller): string | undefined => {
+  if (text(wanted, "awsAccount") !== account) return "aws_account";
+  if (!meets(text(wanted, "arn"), text(wanted, "arnPattern"), [arn])) return "arn";
+  return meets(text(wanted, "userId"), text(wanted, "userIdPattern"), [userId]) ? undefined : "user_id";
+};
+
+/** The issuer that tokens and events name for whom AWS vouched. */
+export const awsIssuer = "https://sts.amazonaws.com";
+
+const actorOf = ({ audience }: AwsProof, { account, arn, userId }: AwsCaller): Readonly<Record<string, string>> => ({
+  iss: awsIssuer,
+  sub: userId,
+  aud: audience,
+  "aws-acct": account,
+  "aws-arn": arn,
+});
+
+const unfit = (name: string): Fault => denied(`the token may not act as this identity: invalid ${JSON.stringify(name)}`);
+
+// Why AWS does not answer is for the log (outbound.ts).
+const unreachable = (cause?: unknown): Fault => new Fault("UNAVAILABLE", "AWS STS cannot be asked at the moment", { cause });
+
+export const openAws = (parts: {
+  readonly store: Store;
+  readonly outbound: Outbound;
+  readonly expected: Audiences;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** GANTRY_AWS_STS_URL; undefined: the host that was signed. */
+  readonly endpoint: string | undefined;
+}): Aws => {
+  const { store, outbound, expected, clock, log, endpoint } = parts;
+  let asking = 0;
+
+  const send = async ({ host, headers }: AwsProof): Promise<OutboundReply> => {
+    // One who sends made-up requests costs AWS some, and nobody here more than a turn.
+    if (asking >= limits.awsCallsMax) throw unreachable();
+    asking++;
+    try {
+      const base = (endpoint ?? `https://${host}`).replace(/\/+$/, "");
+      return await outbound.fetch("issuer", `${base}/?Action=GetCallerIdentity&Version=2011-06-15`, { method: "POST", headers, bytesMax: limits.awsAnswerBytesMax });
+    } catch (cause) {
+      log("authn.aws.failed", { cause });
+      throw unreachable(cause);
+    } finally {
+      asking--;
+    }
+  };
+
+  /** Whom AWS names. Whatever is no plain answer is no proof (attack 23). */
+  const ask = async (proof: AwsProof): Promise<AwsCaller> => {
+    const answer = await send(proof);
+    if (answer.status >= 500 || answer.status === 429) throw unreachable(new Error(`AWS STS answers ${answer.status}`));
+    if (answer.status !== 200) throw unauthenticated(`AWS does not accept the signed request (${answer.status})`);
+    const named = await callerOf(answer).catch(() => undefined);
+    if (named === undefined) throw unauthenticated("AWS does not say who signed the request");
+    return named;
+  };
+
+  const spent = (): Fault => unauthenticated("the AWS request was used before: sign a new one each time");
+  const digestOf = ({ signature }: AwsProof): string => createHash("sha256").update(signature).digest("hex");
+
+  const isSpent = async (proof: AwsProof): Promise<boolean> =>
+    (await store.read.query("select 1 from aws_requests where digest = $1", [digestOf(proof)])).length > 0;
+
+  /** Of any number of servers that are shown the same request at the same time, one comes through. */
+  const spend = async (proof: AwsProof): Promise<void> => {
+    const made = await store.write((rows) =>
+      rows.query("insert into aws_requests (digest, expire_time) values ($1, $2) on conflict do nothing returning 1", [
+        digestOf(proof), timestamp(proof.expireTimeMs + limits.clockSkewMs),
+      ]),
+    );
+    if (made.length === 0) throw spent();
+  };
+
+  return {
+    assume: async (uid, token) => {
+      const proof = readAws(token, endpoint === undefined ? undefined : new URL(endpoint).host, clock());
+      expected.check([proof.audience]);
+      if (!isUid(uid) || proof.identity !== uid) throw unfit("identity");
+      const wanted = (await findIdentity(store.read, uid))?.awsIdentity;
+      // The same words for an identity that is unknown and for one that takes no AWS requests; neither is a reason to
+      // ask AWS (attack 18).
+      if (wanted === undefined) throw unfit("iss");
+      if (await isSpent(proof)) throw spent();
+      const named = await ask(proof);
+      const wrong = mismatch(wanted, named);
+      if (wrong !== undefined) throw unfit(wrong);
+      // AWS took its time, and the request may have grown too old meanwhile.
+      if (clock() > proof.expireTimeMs) throw unauthenticated("the AWS request has expired");
+      await spend(proof);
+      return { proof, act: actorOf(proof, named), subject: named.userId };
+    },
+  };
+};
+

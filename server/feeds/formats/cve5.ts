@@ -1,0 +1,61 @@
+// Records of the CVE programme, JSON 5.x. Title, description, references and metrics come from the numbering authority
+// first and from those who added to it.
+
+import { isObject } from "#base/json.ts";
+import type { ReferenceRecord, SeverityRecord, VulnerabilityRecord } from "../record.ts";
+import type { At } from "../refused.ts";
+import type { Format } from "./format.ts";
+import { cveReferenceType, distinctReferences, distinctSeverities, severityType, timed } from "./reference.ts";
+
+const cveForm = /^CVE-\d{4}-\d{4,19}$/;
+
+const metricKeys = [["cvssV4_0", "CVSS_V4"], ["cvssV3_1", "CVSS_V3"], ["cvssV3_0", "CVSS_V3"], ["cvssV2_0", "CVSS_V2"]] as const;
+
+const severitiesOf = (container: At): SeverityRecord[] =>
+  container.at("metrics").list().flatMap((metric) =>
+    metricKeys.flatMap(([key, type]) => {
+      const given = metric.at(key);
+      const score = given.missing ? "" : given.at("vectorString").name();
+      return score === "" ? [] : [{ type: severityType(type), score }];
+    }),
+  );
+
+const referencesOf = (container: At): ReferenceRecord[] =>
+  container.at("references").list().map((reference) => ({
+    type: cveReferenceType(reference.at("tags").list().map((tag) => tag.name())),
+    url: reference.at("url").required(),
+  }));
+
+/** The English text of a list of texts by language, or the first one. */
+const english = (texts: At): string => {
+  const entries = texts.list();
+  const found = entries.find((entry) => /^en(?:-|$)/i.test(entry.at("lang").name())) ?? entries[0];
+  return found ? found.at("value").prose() : "";
+};
+
+const recordOf = (document: At): VulnerabilityRecord => {
+  const metadata = document.at("cveMetadata").object();
+  const id = metadata.at("cveId").id();
+  if (!cveForm.test(id)) return metadata.at("cveId").refuse("must be a number such as CVE-2024-12345");
+  const state = metadata.at("state").required();
+  if (state !== "PUBLISHED" && state !== "REJECTED") return metadata.at("state").refuse("must be PUBLISHED or REJECTED");
+  const cna = document.at("containers").object().at("cna").object();
+  const containers = [cna, ...document.at("containers").at("adp").list()];
+  return {
+    kind: "vulnerability", id, aliases: [], state,
+    summary: cna.at("title").prose(),
+    details: english(cna.at(state === "REJECTED" ? "rejectedReasons" : "descriptions")),
+    severities: distinctSeverities(containers.flatMap(severitiesOf)),
+    references: distinctReferences(containers.flatMap(referencesOf)),
+    ...timed("publishTime", metadata.at("datePublished")),
+    ...timed("modifyTime", metadata.at("dateUpdated")),
+  };
+};
+
+export const cve5: Format = {
+  name: "cve5",
+  title: "a CVE record of JSON 5",
+  kinds: ["vulnerabilities"],
+  fits: (document) => document.dataType === "CVE_RECORD" || "cveMetadata" in document || (isObject(document.containers) && "cna" in document.containers),
+  read: (document) => [recordOf(document)],
+};

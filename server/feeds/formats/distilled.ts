@@ -1,0 +1,41 @@
+// CVE records cut down to what is shown, one per line:
+//
+//   {"id": "CVE-2024-1", "state": "PUBLISHED", "summary": null, "details": "…", "references": [{"url": "…", "tags": ["patch"]}],
+//    "severities": [{"type": "CVSS_V3", "score": "CVSS:3.1/…"}], "datePublished": "…", "dateUpdated": "…"}
+
+import type { VulnerabilityRecord } from "../record.ts";
+import type { At } from "../refused.ts";
+import type { Format } from "./format.ts";
+import { cveReferenceType, distinctReferences, distinctSeverities, severityType, timed } from "./reference.ts";
+
+const recordOf = (line: At): VulnerabilityRecord => {
+  const state = line.at("state").required();
+  if (state !== "PUBLISHED" && state !== "REJECTED") return line.at("state").refuse("must be PUBLISHED or REJECTED");
+  return {
+    kind: "vulnerability",
+    id: line.at("id").id(),
+    aliases: line.at("aliases").ids(),
+    state,
+    summary: line.at("summary").prose(),
+    details: line.at("details").prose(),
+    severities: distinctSeverities(
+      line.at("severities").list().map((severity) => ({ type: severityType(severity.at("type").name()), score: severity.at("score").required() })),
+    ),
+    references: distinctReferences(
+      line.at("references").list().map((reference) => ({
+        type: cveReferenceType(reference.at("tags").list().map((tag) => tag.name())),
+        url: reference.at("url").required(),
+      })),
+    ),
+    ...timed("publishTime", line.at("datePublished")),
+    ...timed("modifyTime", line.at("dateUpdated")),
+  };
+};
+
+export const distilled: Format = {
+  name: "distilled",
+  title: "a distilled CVE record",
+  kinds: ["vulnerabilities"],
+  fits: (document) => "id" in document && "state" in document && ("severities" in document || "dateUpdated" in document),
+  read: (line) => [recordOf(line)],
+};

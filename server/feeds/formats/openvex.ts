@@ -1,0 +1,99 @@
+// OpenVEX documents, 0.0.1 and 0.2.0. Each product that a statement names, with the vulnerability, is one advisory; what
+// a document says of both in several statements are its events.
+
+import { timestamp } from "#base/time.ts";
+import type { AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord } from "../record.ts";
+import type { At } from "../refused.ts";
+import type { Format, Telling } from "./format.ts";
+import { affected, fixedIn, investigated, isJustification, notAffected, productOf } from "./vex.ts";
+
+/** The name of a product or subcomponent: the text itself, its package URL, or its @id. */
+const nameOf = (component: At): string => {
+  if (typeof component.value === "string") return component.required();
+  const purl = component.object().at("identifiers").at("purl").name();
+  return purl !== "" ? purl : component.at("@id").required();
+};
+
+interface Subject {
+  readonly product: string;
+  readonly part: string;
+}
+
+/** Products with their parts. In 0.0.1 the parts stand beside the products. */
+const subjectsOf = (statement: At): Subject[] =>
+  statement.at("products").list().flatMap((product) => {
+    const parts = [...statement.at("subcomponents").list(), ...(typeof product.value === "string" ? [] : product.object().at("subcomponents").list())];
+    const name = nameOf(product);
+    return parts.length === 0 ? [{ product: name, part: "" }] : parts.map((part) => ({ product: name, part: nameOf(part) }));
+  });
+
+const notes = (statement: At, keys: readonly string[]): string => keys.map((key) => statement.at(key).prose().trim()).find((text) => text !== "") ?? "";
+
+const dataOf = (statement: At, version: string): AdvisoryEventData => {
+  const status = statement.at("status");
+  const justification = statement.at("justification").name();
+  if (justification !== "" && !isJustification(justification)) return statement.at("justification").refuse("must be a justification of OpenVEX");
+  switch (status.required()) {
+    case "not_affected":
+      return notAffected(justification, notes(statement, ["impact_statement", "status_notes", "statement"]));
+    case "affected":
+      return affected(notes(statement, ["action_statement", "status_notes", "impact_statement"]));
+    case "fixed":
+      return fixedIn(version, notes(statement, ["status_notes"]));
+    case "under_investigation":
+      return investigated;
+    default:
+      return status.refuse("must be not_affected, affected, fixed or under_investigation");
+  }
+};
+
+interface Vulnerability {
+  readonly id: string;
+  readonly aliases: readonly string[];
+}
+
+const vulnerabilityOf = (given: At): Vulnerability => {
+  if (typeof given.value === "string") return { id: given.id(), aliases: [] };
+  const name = given.object().at("name");
+  return { id: name.missing ? given.at("@id").id() : name.id(), aliases: given.at("aliases").ids() };
+};
+
+const eventTime = (document: At, statement: At): string => {
+  const given = [statement.at("timestamp"), document.at("timestamp")].find((time) => time.time() !== undefined);
+  return timestamp((given ?? document.at("timestamp")).requiredTime());
+};
+
+export const openvex: Format = {
+  name: "openvex",
+  title: "an OpenVEX document",
+  kinds: ["advisories"],
+  fits: (document) => (typeof document["@context"] === "string" && document["@context"].includes("openvex")) || ("statements" in document && "author" in document),
+  read: (document, telling: Telling) => {
+    const number = document.at("@id").missing ? document.at("id").name() : document.at("@id").name();
+    const author = telling.author ?? (document.at("author").name() || "OpenVEX");
+    const found = new Map<string, AdvisoryRecord & { readonly events: AdvisoryEventRecord[] }>();
+    for (const statement of document.at("statements").entries()) {
+      const { id, aliases } = vulnerabilityOf(statement.at("vulnerability"));
+      const time = eventTime(document, statement);
+      // Read before the products: a statement of an unknown status is wrong whatever it is about.
+      dataOf(statement, "");
+      for (const { product, part } of subjectsOf(statement)) {
+        const { version, artifactArchitecture, namespace, ...artifact } = productOf(product);
+        const component = part === "" ? undefined : productOf(part);
+        // The same package of another version is the same advisory.
+        const key = [number, id, artifact.artifactType, namespace, artifact.artifactName, artifactArchitecture, component?.artifactName ?? ""].join(" ");
+        const known = found.get(key) ?? {
+          kind: "advisory" as const, key, advisoryId: id, author, ...artifact,
+          ...(artifactArchitecture ? { artifactArchitecture } : {}),
+          ...(namespace ? { namespace } : {}),
+          ...(component ? { componentName: component.artifactName, componentType: component.artifactType } : {}),
+          aliases: [...new Set([id, ...aliases])],
+          events: [],
+        };
+        found.set(key, known);
+        known.events.push({ time, data: dataOf(statement, component?.version || version) });
+      }
+    }
+    return [...found.values()];
+  },
+};

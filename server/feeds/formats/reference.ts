@@ -1,0 +1,68 @@
+// References and severities, as the formats of vulnerability records share them.
+
+import { timestamp } from "#base/time.ts";
+import type { ReferenceRecord, SeverityRecord } from "../record.ts";
+import type { At } from "../refused.ts";
+
+type ReferenceType = ReferenceRecord["type"];
+type SeverityType = SeverityRecord["type"];
+
+/** OSV's own words, which the contract took over. */
+const osvTypes: ReadonlyMap<string, ReferenceType> = new Map([
+  ["ADVISORY", "TYPE_ADVISORY"], ["ARTICLE", "TYPE_ARTICLE"], ["DETECTION", "TYPE_DETECTION"], ["DISCUSSION", "TYPE_DISCUSSION"],
+  ["REPORT", "TYPE_REPORT"], ["FIX", "TYPE_FIX"], ["INTRODUCED", "TYPE_INTRODUCED"], ["PACKAGE", "TYPE_PACKAGE"],
+  ["EVIDENCE", "TYPE_EVIDENCE"], ["WEB", "TYPE_WEB"],
+]);
+
+export const osvReferenceType = (given: string): ReferenceType => osvTypes.get(given.toUpperCase()) ?? "TYPE_UNSPECIFIED";
+
+/** CVE's tags; a reference is what the first of these says that it has. */
+const cveTags: readonly (readonly [RegExp, ReferenceType])[] = [
+  [/^patch$/, "TYPE_FIX"],
+  [/^exploit$|EXPLOIT-DB$/, "TYPE_EVIDENCE"],
+  [/advisory$|^x_csaf$|^government-resource$/, "TYPE_ADVISORY"],
+  [/^issue-tracking$/, "TYPE_REPORT"],
+  [/^mailing-list$|_(?:MLIST|BUGTRAQ|FULLDISC)$/, "TYPE_DISCUSSION"],
+  [/^(?:technical-description|media-coverage|press-release)$/, "TYPE_ARTICLE"],
+  [/^signature$/, "TYPE_DETECTION"],
+  [/^product$/, "TYPE_PACKAGE"],
+];
+
+export const cveReferenceType = (tags: readonly string[]): ReferenceType =>
+  cveTags.find(([form]) => tags.some((tag) => form.test(tag)))?.[1] ?? "TYPE_WEB";
+
+const severityTypes: ReadonlyMap<string, SeverityType> = new Map([
+  ["CVSS_V2", "TYPE_CVSS_V2"], ["CVSS_V3", "TYPE_CVSS_V3"], ["CVSS_V4", "TYPE_CVSS_V4"],
+]);
+
+export const severityType = (given: string): SeverityType => severityTypes.get(given) ?? "TYPE_UNSPECIFIED";
+
+/** The type that a vector itself tells: "CVSS:3.1/AV:N/…"; one without a head is of version 2. */
+export const severityOfVector = (vector: string): SeverityRecord => {
+  const [, major] = /^CVSS:(\d)\.\d\//.exec(vector) ?? [];
+  const type = major === "3" || major === "4" ? severityType(`CVSS_V${major}`) : /^\(?AV:[LAN]\/AC:/.test(vector) ? "TYPE_CVSS_V2" : "TYPE_UNSPECIFIED";
+  return { type, score: vector };
+};
+
+/** Each severity once, in the source's order. */
+export const distinctSeverities = (severities: readonly SeverityRecord[]): SeverityRecord[] => [
+  ...new Map(severities.map((severity) => [`${severity.type} ${severity.score}`, severity])).values(),
+];
+
+/** Each address once; the first of its mentions says what it is. */
+export const distinctReferences = (references: readonly ReferenceRecord[]): ReferenceRecord[] => {
+  const found = new Map<string, ReferenceRecord>();
+  for (const reference of references) if (!found.has(reference.url)) found.set(reference.url, reference);
+  return [...found.values()];
+};
+
+// Go's zero time is how Go's vulnerability database says that it does not know.
+const noTime = Date.parse("0001-01-01T00:00:00Z");
+
+/** A time as a member of a record: absent where the source does not tell. */
+export const timed = <Key extends string>(key: Key, at: At): Partial<Record<Key, string>> => {
+  const found: Partial<Record<Key, string>> = {};
+  const given = at.time();
+  if (given !== undefined && given !== noTime) found[key] = timestamp(given);
+  return found;
+};

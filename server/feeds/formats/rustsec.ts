@@ -1,0 +1,72 @@
+// RustSec's records: a head of TOML, and Markdown whose first heading is the title. As an advisory it tells in which
+// versions of the crate it was patched.
+
+import { timestamp } from "#base/time.ts";
+import type { AdvisoryRecord, VulnerabilityRecord } from "../record.ts";
+import type { At } from "../refused.ts";
+import type { Format } from "./format.ts";
+import { distinctReferences, severityOfVector, timed } from "./reference.ts";
+
+/** The body's first heading and what follows; RustSec's first files say both in the head instead. */
+const bodyOf = (document: At): { readonly title: string; readonly text: string } => {
+  const body = document.at("body").prose();
+  const [heading, title = ""] = /^\s*#[ \t]+(.*)(?:\r?\n|$)/.exec(body) ?? [];
+  const advisory = document.at("advisory");
+  return {
+    title: title.trim() || advisory.at("title").prose(),
+    text: body.slice(heading?.length ?? 0).trim() || advisory.at("description").prose().trim(),
+  };
+};
+
+const vulnerabilityOf = (document: At, id: string): VulnerabilityRecord => {
+  const advisory = document.at("advisory");
+  const { title, text } = bodyOf(document);
+  const vector = advisory.at("cvss").name();
+  const addresses = [advisory.at("url"), ...advisory.at("references").list()].map((address) => address.name()).filter((address) => address !== "");
+  return {
+    kind: "vulnerability", id,
+    aliases: advisory.at("aliases").ids().filter((alias) => alias !== id),
+    state: "PUBLISHED",
+    summary: title,
+    details: text,
+    severities: vector === "" ? [] : [severityOfVector(vector)],
+    references: distinctReferences(addresses.map((url) => ({ type: "TYPE_WEB", url }))),
+    ...timed("publishTime", advisory.at("date")),
+    ...timed("withdrawnTime", advisory.at("withdrawn")),
+  };
+};
+
+const advisoryOf = (document: At, id: string, author: string | undefined): AdvisoryRecord => {
+  const advisory = document.at("advisory");
+  // In the first files the versions stand beside the advisory's own members.
+  const patched = (document.at("versions").missing ? advisory.at("patched_versions") : document.at("versions").at("patched")).list();
+  const versions = patched.map((version) => version.required());
+  return {
+    kind: "advisory",
+    key: id,
+    advisoryId: id,
+    author: author ?? "RustSec",
+    artifactName: advisory.at("package").required(),
+    artifactType: "cargo",
+    aliases: advisory.at("aliases").ids().filter((alias) => alias !== id),
+    events: [{
+      time: timestamp(advisory.at("date").requiredTime()),
+      data: versions.length > 0 ? { patched: { patchedVersions: versions } } : { truePositiveDetermination: {} },
+    }],
+    ...timed("withdrawnTime", advisory.at("withdrawn")),
+  };
+};
+
+export const rustsec: Format = {
+  name: "rustsec",
+  title: "a RustSec record",
+  kinds: ["vulnerabilities", "advisories"],
+  fits: (document) => "advisory" in document && "body" in document,
+  read: (document, { kind, author }) => {
+    const advisory = document.at("advisory").object();
+    const id = advisory.at("id").id();
+    advisory.at("date").requiredTime();
+    advisory.at("package").required();
+    return [kind === "vulnerabilities" ? vulnerabilityOf(document, id) : advisoryOf(document, id, author)];
+  },
+};

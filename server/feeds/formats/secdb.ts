@@ -1,0 +1,64 @@
+// Alpine's secdb: which version of a package of one repository fixed what. It tells no times, so every event is as old
+// as can be (1970): a day that is made up would show in reports by day.
+
+import { timestamp } from "#base/time.ts";
+import type { AdvisoryEventRecord, AdvisoryRecord } from "../record.ts";
+import type { At } from "../refused.ts";
+import type { Format, Telling } from "./format.ts";
+
+interface Found {
+  readonly advisoryId: string;
+  readonly aliases: Set<string>;
+  readonly events: AdvisoryEventRecord[];
+}
+
+/** "CVE-2019-1 GHSA-…" names one thing twice; "CVE-2019-1 (+ regression)" has a remark. */
+const idsOf = (entry: At): string[] => {
+  const words = entry.required().trim().split(/\s+/).filter((word) => /^[A-Za-z][A-Za-z0-9]*[-:?][\w.:?-]+$/.test(word));
+  return words.length > 0 ? words : entry.refuse("must begin with a number such as CVE-2024-12345");
+};
+
+// In place of a version "0" says that the package never had it.
+const eventOf = (version: string): AdvisoryEventRecord => ({
+  time: timestamp(0),
+  data: version === "0" ? { falsePositiveDetermination: { type: "TYPE_UNSPECIFIED" } } : { fixed: { fixedVersion: version } },
+});
+
+const advisoriesOf = (entry: At, repository: string, { author }: Telling): AdvisoryRecord[] => {
+  const pkg = entry.at("pkg").object();
+  const name = pkg.at("name").id();
+  const fixes = pkg.at("secfixes");
+  const found = new Map<string, Found>();
+  for (const version of fixes.keys()) {
+    for (const fix of fixes.at(version).list()) {
+      const [advisoryId = "", ...aliases] = idsOf(fix);
+      const known = found.get(advisoryId) ?? { advisoryId, aliases: new Set([advisoryId]), events: [] };
+      if (found.has(advisoryId) === false) found.set(advisoryId, known);
+      for (const alias of aliases) known.aliases.add(alias);
+      known.events.push(eventOf(version));
+    }
+  }
+  return [...found.values()].map(({ advisoryId, aliases, events }) => ({
+    kind: "advisory",
+    key: `${repository} ${name} ${advisoryId}`,
+    advisoryId,
+    author: author ?? "secdb",
+    artifactName: name,
+    artifactType: "apk",
+    namespace: repository,
+    aliases: [...aliases],
+    events,
+  }));
+};
+
+export const secdb: Format = {
+  name: "secdb",
+  title: "a secdb of Alpine",
+  kinds: ["advisories"],
+  fits: (document) => Array.isArray(document.packages) && ("apkurl" in document || "reponame" in document || "distroversion" in document || "urlprefix" in document),
+  read: (document, telling) => {
+    const parts = [document.at("distroversion").name(), document.at("reponame").name()].filter((part) => part !== "");
+    const repository = parts.length > 0 ? parts.join("/") : document.at("urlprefix").name();
+    return document.at("packages").list().flatMap((entry) => advisoriesOf(entry, repository, telling));
+  },
+};

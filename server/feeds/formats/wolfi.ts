@@ -1,0 +1,145 @@
+// Advisory documents as Wolfi and Chainguard keep them, one per origin package (YAML, schema 2.x). Events keep their
+// order; a version stays the text that it is.
+
+import { isObject } from "#base/json.ts";
+import { timestamp } from "#base/time.ts";
+import type { AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord, FalsePositiveType, ScanDetection } from "../record.ts";
+import type { At } from "../refused.ts";
+import type { Format, Telling } from "./format.ts";
+
+const falsePositiveTypes: ReadonlyMap<string, FalsePositiveType> = new Map([
+  ["vulnerability-record-analysis-contested", "TYPE_VULNERABILITY_RECORD_ANALYSIS_CONTESTED"],
+  ["component-vulnerability-mismatch", "TYPE_COMPONENT_VULNERABILITY_MISMATCH"],
+  ["vulnerable-code-version-not-used", "TYPE_VULNERABLE_CODE_VERSION_NOT_USED"],
+  ["vulnerable-code-not-included-in-package", "TYPE_VULNERABLE_CODE_NOT_INCLUDED_IN_PACKAGE"],
+  ["vulnerable-code-not-in-execution-path", "TYPE_VULNERABLE_CODE_NOT_IN_EXECUTION_PATH"],
+  ["vulnerable-code-cannot-be-controlled-by-adversary", "TYPE_VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY"],
+  ["inline-mitigations-exist", "TYPE_INLINE_MITIGATIONS_EXIST"],
+]);
+
+/** The contract's member and the document's key. */
+const scanKeys = [
+  ["scanner", "scanner"],
+  ["subpackage", "subpackageName"],
+  ["componentId", "componentID"],
+  ["component", "componentName"],
+  ["componentVersion", "componentVersion"],
+  ["componentType", "componentType"],
+  ["componentLocation", "componentLocation"],
+  ["artifactVersion", "artifactVersion"],
+  ["scannerVersion", "scannerVersion"],
+  ["grypeDbBuilt", "grypeDBBuilt"],
+  ["grypeDbChecksum", "grypeDBChecksum"],
+] as const;
+
+const named = <Key extends string>(data: At, keys: readonly (readonly [Key, string])[]): Partial<Record<Key, string>> => {
+  const found: Partial<Record<Key, string>> = {};
+  for (const [key, name] of keys) {
+    const value = data.at(name).name();
+    if (value !== "") found[key] = value;
+  }
+  return found;
+};
+
+/** Members that are prose, only where they say something. */
+const noted = (data: At): { readonly note?: string } => {
+  const note = data.at("note").prose();
+  return note === "" ? {} : { note };
+};
+
+const detection = (data: At): AdvisoryEventData => {
+  const type = data.at("type");
+  const inner = data.at("data");
+  switch (type.required()) {
+    case "manual":
+      return { detection: { manual: {} } };
+    case "nvdapi":
+      return { detection: { nvdapi: named(inner, [["cpeSearched", "cpeSearched"], ["cpeFound", "cpeFound"]] as const) } };
+    case "scan/v1":
+      return { detection: { scanv1: named(inner, scanKeys) } };
+    default:
+      return type.refuse("must be manual, nvdapi or scan/v1");
+  }
+};
+
+const falsePositive = (data: At): AdvisoryEventData => {
+  const given = data.at("type");
+  const type = falsePositiveTypes.get(given.required());
+  if (!type) return given.refuse(`must be one of ${[...falsePositiveTypes.keys()].join(", ")}`);
+  return { falsePositiveDetermination: { type, ...noted(data) } };
+};
+
+const fixed = (data: At): AdvisoryEventData => ({
+  fixed: {
+    fixedVersion: data.at("fixed-version").required(),
+    ...noted(data),
+    ...named(data, [["scannerVersion", "scanner-version"], ["grypeDbBuilt", "grype-db-built"], ["grypeDbChecksum", "grype-db-checksum"]] as const),
+  },
+});
+
+const readers: ReadonlyMap<string, (data: At) => AdvisoryEventData> = new Map([
+  ["detection", detection],
+  ["fixed", fixed],
+  ["false-positive-determination", falsePositive],
+  ["true-positive-determination", (data): AdvisoryEventData => ({ truePositiveDetermination: noted(data) })],
+  ["analysis-not-planned", (data): AdvisoryEventData => ({ analysisNotPlanned: noted(data) })],
+  ["fix-not-planned", (data): AdvisoryEventData => ({ fixNotPlanned: noted(data) })],
+  ["pending-upstream-fix", (data): AdvisoryEventData => ({ pendingUpstreamFix: noted(data) })],
+  ["patched", (data): AdvisoryEventData => ({ patched: { patchedVersions: data.at("patched-versions").list().map((version) => version.required()), ...noted(data) } })],
+]);
+
+const eventOf = (event: At): AdvisoryEventRecord => {
+  const type = event.at("type");
+  const read = readers.get(type.required());
+  if (!read) return type.refuse(`must be one of ${[...readers.keys()].join(", ")}`);
+  return { time: timestamp(event.at("timestamp").requiredTime()), data: read(event.at("data")) };
+};
+
+/** What the first scan found: the component that the advisory is about. */
+const firstScan = (events: readonly AdvisoryEventRecord[]): ScanDetection => {
+  for (const { data } of events) if ("detection" in data && "scanv1" in data.detection && data.detection.scanv1.component) return data.detection.scanv1;
+  return {};
+};
+
+const advisoryOf = (advisory: At, origin: string, namespace: string, telling: Telling): AdvisoryRecord => {
+  const advisoryId = advisory.at("id").id();
+  const events = advisory.at("events").list().map(eventOf);
+  const { component, componentLocation, componentType } = firstScan(events);
+  return {
+    kind: "advisory",
+    // Documents of the first schemas number by vulnerability, so that packages share numbers.
+    key: advisoryId.startsWith("CGA-") ? advisoryId : `${origin} ${advisoryId}`,
+    advisoryId,
+    author: telling.author ?? "Wolfi",
+    artifactName: origin,
+    artifactType: "apk",
+    ...(component ? { componentName: component } : {}),
+    ...(componentLocation ? { componentLocation } : {}),
+    ...(componentType ? { componentType } : {}),
+    ...(namespace ? { namespace } : {}),
+    aliases: advisory.at("aliases").ids(),
+    events,
+  };
+};
+
+export const wolfi: Format = {
+  name: "wolfi",
+  title: "an advisory document of schema 2",
+  kinds: ["advisories"],
+  fits: (document) => "advisories" in document && ("schema-version" in document || isObject(document.package)),
+  read: (document, telling) => {
+    const version = document.at("schema-version");
+    // JSON may say 2 as a number.
+    const given = typeof version.value === "number" ? String(version.value) : version.required();
+    if (!/^v?2(?:\.\d+)*$/.test(given)) return version.refuse("must be of schema 2");
+    const origin = document.at("package").object().at("name").id();
+    const namespace = document.at("package").at("namespace").name();
+    const seen = new Set<string>();
+    return document.at("advisories").list().map((advisory) => {
+      const record = advisoryOf(advisory, origin, namespace, telling);
+      if (seen.has(record.key)) return advisory.at("id").refuse(`stands twice in the document: ${record.advisoryId}`);
+      seen.add(record.key);
+      return record;
+    });
+  },
+};

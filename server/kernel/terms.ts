@@ -1,0 +1,57 @@
+// Documents that organizations accept, and operations that may be called only where they are accepted (resources:
+// Terms). Which there are is the operator's to say.
+
+import { Fault } from "#base/fault.ts";
+import { ancestry } from "#base/uid.ts";
+import { methodByName } from "#contract/catalog.ts";
+import type { MethodFact } from "#contract/facts.ts";
+import type { Read } from "#store";
+
+export interface TermsDocument {
+  readonly id: string;
+  readonly label: string;
+  readonly url: string;
+}
+
+export interface Terms {
+  /** By their ids. */
+  readonly documents: ReadonlyMap<string, TermsDocument>;
+  /** What an operation needs, by its full name. */
+  readonly required: ReadonlyMap<string, readonly TermsDocument[]>;
+}
+
+/** What the operator said: documents, and the ids of those that an operation needs by its name. */
+export interface TermsSettings {
+  readonly documents: readonly TermsDocument[];
+  readonly requires: Readonly<Record<string, readonly string[]>>;
+}
+
+const wrong = (reason: string): Fault => new Fault("FAILED_PRECONDITION", `GANTRY_TERMS_FILE ${reason}`);
+
+/** Checks it against the contract. Throws one line: it stops the start. */
+export const termsOf = ({ documents, requires }: TermsSettings): Terms => {
+  const byId = new Map(documents.map((document) => [document.id, document]));
+  const required = new Map<string, readonly TermsDocument[]>();
+  for (const [name, ids] of Object.entries(requires)) {
+    const method = methodByName(name);
+    if (!method) throw wrong(`requires documents for ${JSON.stringify(name)}, which is no operation`);
+    // Without a place there is no organization that could have accepted; and to accept must be possible without.
+    if (!method.scope || method.capabilities.includes("terms.accept")) throw wrong(`cannot require documents for ${name}`);
+    required.set(method.name, ids.map((id) => {
+      const document = byId.get(id);
+      if (!document) throw wrong(`requires ${JSON.stringify(id)} for ${name}, which is none of its documents`);
+      return document;
+    }));
+  }
+  return { documents: byId, required };
+};
+
+/** Throws FAILED_PRECONDITION, naming the documents, unless the place or one above it has accepted what the operation needs. */
+export const requireTerms = async ({ required }: Terms, method: MethodFact, place: string | undefined, rows: Read): Promise<void> => {
+  const needed = required.get(method.name);
+  if (!needed || place === undefined) return;
+  const found = await rows.query("select doc_id from terms_acceptances where org_uid = any($1)", [ancestry(place)]);
+  const accepted = new Set(found.map(([id]) => id));
+  const missing = needed.filter(({ id }) => !accepted.has(id));
+  if (missing.length > 0) throw new Fault("FAILED_PRECONDITION", "terms not accepted", { details: [{ kind: "terms", missing }] });
+};

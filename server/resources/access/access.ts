@@ -1,0 +1,98 @@
+// Why somebody may do something here, and who may: the same bindings that every request is decided by, told to people
+// who may see them.
+
+import { AccessService, ExplainResponseSchema, HolderSchema } from "#contract/gen/gantry/access/v1/access_pb.js";
+import { type Bond, lacking, loadBonds, operatorGrant, operatorUid, rightsFrom } from "#authz";
+import { invalid } from "#base/fault.ts";
+import { type JsonObject, text } from "#base/json.ts";
+import { ancestry, covers, EVERYWHERE } from "#base/uid.ts";
+import { capabilityByName } from "#contract/capabilities.ts";
+import { methodByName } from "#contract/catalog.ts";
+import { messageFact } from "#contract/facts.ts";
+import { askedPage, type Outcome, type ReadContext, resource } from "#kernel";
+import { findHolders, findRows, type Read } from "#store";
+import { type Effect, seesBindings, shownGrants, type Source } from "./shown/grant.ts";
+
+const holderFact = messageFact(HolderSchema);
+
+const operatorSource: Source = { effect: "GIVES", group: EVERYWHERE, groupName: "", binding: "", role: "", roleName: "operator", endMs: undefined };
+
+/** The capabilities that an action asks for. Throws INVALID_ARGUMENT where nothing is known by that name. */
+const capabilitiesOf = (action: string): readonly string[] => {
+  const refuse = (description: string) => invalid([{ field: "action", description }]);
+  if (!action.includes("/")) {
+    if (!capabilityByName(action)) throw refuse(`no capability is called ${JSON.stringify(action)}`);
+    return [action];
+  }
+  const method = methodByName(action);
+  if (!method) throw refuse(`no operation is called ${JSON.stringify(action)}`);
+  if (method.capabilities.length === 0) throw refuse(`${method.name} asks for no capability`);
+  return method.capabilities;
+};
+
+/** What this binding does for a capability at a place; undefined: nothing that is worth a word. */
+const effectOf = ({ place: group, capabilities, standing }: Bond, capability: string, place: string, exists: boolean): Effect | undefined => {
+  const has = capabilities.has(capability);
+  if (!covers(group, place)) return has && standing === "counts" ? "ELSEWHERE" : undefined;
+  if (standing === "outside") return has ? "OUTSIDE_IDENTITY_GROUP" : undefined;
+  if (standing === "expired") return has ? "EXPIRED" : undefined;
+  if (standing === "suspended") return has ? "SUSPENDED" : undefined;
+  if (!has) return "ROLE_LACKS_CAPABILITY";
+  return exists ? "GIVES" : "NO_IDENTITY";
+};
+
+const namesOf = async (rows: Read, table: string, uids: readonly string[]): Promise<ReadonlyMap<string, string>> =>
+  new Map((await findRows(rows, { name: table, columns: ["uid", "name"] }, [...new Set(uids)])).map(([uid, name]) => [uid ?? "", name ?? ""]));
+
+const explain = async ({ request, rows, nowMs, caller, rights }: ReadContext): Promise<Outcome> => {
+  const place = text(request, "place");
+  const who = text(request, "identityUid") || (caller?.uid ?? "");
+  const wanted = capabilitiesOf(text(request, "action"));
+  const held = await loadBonds(rows, who, nowMs);
+  // Decided as every request is, and only then told why.
+  const theirs = rightsFrom(who, held);
+  const bonds = held.bonds.filter(({ place: group }) => covers(group, place) || seesBindings(rights, group));
+  const [roles, groups] = await Promise.all([namesOf(rows, "roles", bonds.map(({ role }) => role)), namesOf(rows, "groups", bonds.map((bond) => bond.place))]);
+  const capabilities = wanted.map((capability): JsonObject => {
+    const holds = theirs !== undefined && lacking(theirs, [capability], place) === undefined;
+    const sources = bonds.flatMap((bond): Source[] => {
+      const effect = effectOf(bond, capability, place, held.exists);
+      if (!effect || holds !== (effect === "GIVES")) return [];
+      const { uid: binding, role, place: group, endMs } = bond;
+      return [{ effect, binding, role, roleName: roles.get(role) ?? "", group, groupName: groups.get(group) ?? "", endMs: Number.isFinite(endMs) ? endMs : undefined }];
+    });
+    if (who === operatorUid && operatorGrant.capabilities.has(capability)) sources.push(operatorSource);
+    return { capability, held: holds, grants: shownGrants(rights, place, sources) };
+  });
+  return { reply: { allowed: capabilities.every(({ held: holds }) => holds === true), identityUid: who, capabilities } };
+};
+
+const whoCan = async (context: ReadContext): Promise<Outcome> => {
+  const { request, rows, rights, nowMs, caller } = context;
+  const place = text(request, "place");
+  const name = text(request, "capability");
+  const capability = capabilityByName(name);
+  if (!capability) throw invalid([{ field: "capability", description: `no capability is called ${JSON.stringify(name)}` }]);
+  const { order, limit, skip, after, answer } = askedPage(context, holderFact);
+  const { holders, total } = await findHolders(rows, {
+    line: ancestry(place), capability: capability.symbol, besides: operatorGrant.capabilities.has(name) ? operatorUid : undefined, nowMs,
+    // One more than shown tells whether there is a next page.
+    descending: order.descending, after: after?.uid, limit: limit + 1, skip,
+  });
+  const shown = holders.slice(0, limit);
+  const records = shown.map(({ uid, name: called, email, bindings }): JsonObject => {
+    const sources = bindings.map(({ uid: binding, role, roleName, group, groupName, endMs }): Source => ({ effect: "GIVES", binding, role, roleName, group, groupName, endMs }));
+    if (uid === operatorUid) sources.push(operatorSource);
+    // decisions: Access. A person is visible where it is bound, any other identity where it lives.
+    const known = uid === caller?.uid || [uid, ...bindings.map(({ group }) => group)].some((at) => lacking(rights, ["identity.list"], at) === undefined);
+    return { identityUid: uid, ...(known && called !== "" ? { name: called } : {}), ...(known && email !== "" ? { email } : {}), grants: shownGrants(rights, place, sources) };
+  });
+  const last = holders.length > limit ? shown.at(-1)?.uid : undefined;
+  return answer(records, total ?? after?.total ?? 0, last === undefined ? undefined : { value: last, uid: last });
+};
+
+export const access = resource({
+  service: AccessService,
+  message: ExplainResponseSchema,
+  methods: { Explain: { reads: explain }, WhoCan: { reads: whoCan } },
+});

@@ -1,0 +1,54 @@
+// How a role binding is shown as the source of a right: with all its names where the caller may see role bindings,
+// and elsewhere as nothing but "something above gives it" (docs/decisions/0010).
+
+import { lacking, type Rights } from "#authz";
+import type { JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
+import { covers } from "#base/uid.ts";
+
+/** In the order of the contract's enum: what is nearest to giving the right comes first. */
+const effects = ["GIVES", "EXPIRED", "ROLE_LACKS_CAPABILITY", "ELSEWHERE", "OUTSIDE_IDENTITY_GROUP", "NO_IDENTITY", "SUSPENDED"] as const;
+export type Effect = (typeof effects)[number];
+
+/** Where a right comes from, or nearly does. */
+export interface Source {
+  readonly effect: Effect;
+  /** The group of the binding; EVERYWHERE for the operator's right. */
+  readonly group: string;
+  readonly groupName: string;
+  /** "" for the operator's right, which needs no binding. */
+  readonly binding: string;
+  readonly role: string;
+  readonly roleName: string;
+  readonly endMs: number | undefined;
+}
+
+const named = (key: string, value: string): JsonObject => (value === "" ? {} : { [key]: value });
+
+const open = (source: Source, place: string): JsonObject => ({
+  effect: `EFFECT_${source.effect}`,
+  inherited: source.group !== place && covers(source.group, place),
+  hidden: false,
+  ...named("bindingUid", source.binding),
+  ...named("roleUid", source.role),
+  ...named("roleName", source.roleName),
+  ...named("groupUid", source.group),
+  ...named("groupName", source.groupName),
+  ...(source.endMs === undefined ? {} : { expireTime: timestamp(source.endMs) }),
+});
+
+/** Whether this caller may see the role bindings of `group`. */
+export const seesBindings = (rights: Rights, group: string): boolean => lacking(rights, ["role_bindings.list"], group) === undefined;
+
+/** The sources as this caller may see them. What gives nothing and is not the caller's to see is not told at all. */
+export const shownGrants = (rights: Rights, place: string, sources: readonly Source[]): JsonObject[] => {
+  const visible = sources.filter(({ group }) => seesBindings(rights, group));
+  const rank = ({ effect }: Source): number => effects.indexOf(effect);
+  const shown = visible
+    .sort((one, other) => rank(one) - rank(other) || (one.binding < other.binding ? -1 : 1))
+    .slice(0, limits.reasonGrantsMax)
+    .map((source) => open(source, place));
+  const hidden = sources.some((source) => source.effect === "GIVES" && !visible.includes(source));
+  return hidden ? [...shown, { effect: "EFFECT_GIVES", inherited: true, hidden: true }] : shown;
+};

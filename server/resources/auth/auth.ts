@@ -1,0 +1,130 @@
+// Who the caller is, and how people come and go: registration with or without an invite, and the end of one's own
+// identity.
+
+import { Auth, WhoAmISchema } from "#contract/gen/chainguard/platform/auth/auth_pb.js";
+import { IdentitySchema } from "#contract/gen/chainguard/platform/iam/v2/identities_pb.js";
+import { type Grant, operatorUid } from "#authz";
+import { denied, Fault, unauthenticated } from "#base/fault.ts";
+import { type JsonObject, text } from "#base/json.ts";
+import { timestamp } from "#base/time.ts";
+import { EVERYWHERE, isRoot } from "#base/uid.ts";
+import { capabilityBySymbol } from "#contract/capabilities.ts";
+import { type Context, type Outcome, type ReadContext, remove, resource, type WriteContext } from "#kernel";
+import { acceptInvite, acceptInviteAs, inviteGroup, providerAudiences, register, type Registered, type Upstream } from "#signin";
+import { findKnownRoles, findProfile, findRows, lockRow, type Read } from "#store";
+
+const anonymous = (): Fault => unauthenticated("the request carries no token: send Authorization: Bearer <token>");
+
+/** What is held at each place: several bindings there count together. */
+const heldAt = (grants: readonly Grant[]): ReadonlyMap<string, ReadonlySet<string>> => {
+  const held = new Map<string, Set<string>>();
+  for (const { place, capabilities } of grants) {
+    const names = held.get(place) ?? new Set();
+    for (const name of capabilities) names.add(name);
+    held.set(place, names);
+  }
+  return held;
+};
+
+/** The caller's rights as v1 shows them: a group with the role that says the same, or with the capabilities. */
+const capabilitiesOf = async ({ rows, rights }: ReadContext): Promise<JsonObject[]> => {
+  const held = heldAt(rights.grants);
+  const [groups, roles] = await Promise.all([
+    findRows(rows, { name: "groups", columns: ["uid", "name", "description"] }, [...held.keys()]),
+    findKnownRoles(rows, rights.uid),
+  ]);
+  const byNames = new Map(roles.map(({ capabilities, ...role }) => {
+    const names = capabilities.flatMap((symbol) => capabilityBySymbol(symbol)?.name ?? []).sort();
+    return [names.join(), { ...role, capabilities: names }];
+  }));
+  const shown = new Map(groups.map(([id, name, description]) => [id ?? "", { id: id ?? "", name: name ?? "", description: description ?? "" }]));
+  return [...held].sort(([one], [other]) => (one < other ? -1 : 1)).flatMap(([place, capabilities]) => {
+    const names = [...capabilities].sort();
+    const group = shown.get(place);
+    // The operator's place is above every group. One without capabilities is what a narrowed token may not use.
+    if (names.length === 0 || (!group && place !== EVERYWHERE)) return [];
+    const role = byNames.get(names.join());
+    return [{ ...(group ? { group } : {}), ...(role ? { role } : { capabilities: names }) }];
+  });
+};
+
+const validate = async (context: ReadContext): Promise<Outcome> => {
+  const { caller, rows } = context;
+  if (!caller) throw anonymous();
+  const [capabilities, profile] = await Promise.all([capabilitiesOf(context), findProfile(rows, caller.uid)]);
+  const email = caller.email ?? profile.email;
+  const { name, picture, givenName, familyName } = profile;
+  const told = Object.entries({ name, picture, givenName, familyName }).filter(([, value]) => value !== "");
+  return {
+    reply: {
+      issuer: caller.issuer, subject: caller.uid, audience: [...caller.audience],
+      expiry: timestamp(caller.expireTimeMs), issuedAt: timestamp(caller.issueTimeMs),
+      capabilities, ...(email ? { email } : {}), ...(told.length > 0 ? { profile: Object.fromEntries(told) } : {}),
+    },
+  };
+};
+
+/** The person of a token of ours. What was narrowed may not bring new rights, nor end its bearer. */
+const personally = ({ caller }: Pick<Context<Read>, "caller">, what: string): NonNullable<Context<Read>["caller"]> => {
+  if (!caller) throw anonymous();
+  if (!isRoot(caller.uid) || caller.uid === operatorUid) throw denied(`Permission denied: only people ${what}`);
+  if (caller.capabilities || caller.scopes) throw denied(`Permission denied: with a narrowed token nobody may ${what}`);
+  return caller;
+};
+
+const registered = ({ identity, group }: Registered): Outcome => ({
+  reply: { identity, ...(group ? { group } : {}) },
+  // What changed has been told by the registration, with the person as the one who acted (server/signin).
+  unchanged: true,
+});
+
+const occasionOf = ({ house, call, nowMs }: WriteContext) => ({ authn: house.authn, publicUrl: house.publicUrl, requestId: call.requestId, nowMs });
+
+/** By another issuer's token. `identity_id` says that one is known already, and is checked. */
+const enter = async (context: WriteContext, upstream: Upstream): Promise<Outcome> => {
+  const { house, request, rows } = context;
+  const [claimed, code] = [text(request, "identityId"), text(request, "code")];
+  if (claimed !== "") {
+    if (claimed !== house.authn.humanUid(upstream.issuer, upstream.subject)) throw denied("Permission denied: identity_id is not the identity of this token");
+    const known = await lockRow(rows, { name: "identities", columns: ["uid"] }, claimed, "key share");
+    if (!known) throw new Fault("NOT_FOUND", "account not found, registration required");
+  }
+  return registered(await (code === "" ? register(rows, { ...occasionOf(context), upstream }) : acceptInvite(rows, { ...occasionOf(context), upstream, code })));
+};
+
+/** By a token of ours: who is registered accepts an invite. */
+const joinAs = async (context: WriteContext, caller: NonNullable<Context<Read>["caller"]>): Promise<Outcome> => {
+  const { request, rows } = context;
+  const [claimed, code] = [text(request, "identityId"), text(request, "code")];
+  if (claimed !== "" && claimed !== caller.uid) throw denied("Permission denied: identity_id is not the identity of this token");
+  const row = await lockRow(rows, { name: "identities", columns: ["issuer", "email"] }, caller.uid, "key share");
+  if (!row) throw unauthenticated("the identity of this token no longer exists");
+  if (code === "") return registered({ identity: caller.uid, group: "" });
+  const person = { uid: caller.uid, issuer: row[0] ?? "", email: row[1] ?? "", act: caller.act };
+  return registered(await acceptInviteAs(rows, { ...occasionOf(context), person, code }));
+};
+
+const registration = async ({ house, call, request, rows }: ReadContext): Promise<{ writes: (context: WriteContext) => Promise<Outcome> }> => {
+  const code = text(request, "code");
+  const upstream = await house.authn.upstream(call.authorization, async (issuer) => {
+    const group = code === "" ? undefined : await inviteGroup(rows, code);
+    return group === undefined ? undefined : providerAudiences(rows, group, issuer);
+  });
+  if (upstream) return { writes: (context) => enter(context, upstream) };
+  const caller = personally({ caller: await house.authn.authenticate(call.authorization, undefined) }, "join by an invite");
+  return { writes: (context) => joinAs(context, caller) };
+};
+
+const deleteOwn = async (context: WriteContext): Promise<Outcome> => {
+  const found = context.resources.get(IdentitySchema.typeName);
+  if (!found) throw new Error("identities have no table");
+  const { uid } = personally(context, "delete themselves");
+  if (text(context.request, "id") !== uid) throw denied("Permission denied: only one's own identity can be deleted here");
+  return remove(found)({ ...context, request: { uid } });
+};
+
+export const auth = resource({
+  service: Auth,
+  message: WhoAmISchema,
+  methods: { Validate: { reads: validate }, Register: { asks: registration }, Delete: { writes: deleteOwn } },
+});

@@ -1,0 +1,49 @@
+// Which accounts at cloud providers and code hosts belong to a group: one association per group, under its uid.
+
+import { AccountAssociationSchema, AccountAssociationsService } from "#contract/gen/chainguard/platform/iam/v2/account_associations_pb.js";
+import { missing } from "#base/fault.ts";
+import { type JsonObject, part, text } from "#base/json.ts";
+import { type Bound, type Context, holdParent, insert, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
+import { findRow, type Read } from "#store";
+
+const boundOf = ({ resources }: Context<Read>): Bound => {
+  const found = resources.get(AccountAssociationSchema.typeName);
+  if (!found) throw new Error("account associations have no table");
+  return found;
+};
+
+const createAssociation = async (context: WriteContext): Promise<Outcome> => {
+  const found = boundOf(context);
+  const group = text(context.request, "parent");
+  await holdParent(context, found, group);
+  return { reply: await insert(context, found, group, part(context.request, "accountAssociation"), group) };
+};
+
+/** The part of the association that each provider needs. */
+const parts: Readonly<Record<string, string>> = {
+  ACCOUNT_PROVIDER_TYPE_AMAZON: "amazon",
+  ACCOUNT_PROVIDER_TYPE_AZURE: "azure",
+  ACCOUNT_PROVIDER_TYPE_GOOGLE: "google",
+};
+
+const notReady = (reason: string, message: string): Outcome => ({ reply: { status: "CHECK_STATUS_NOT_READY", reason, message } satisfies JsonObject });
+
+// resources: AccountAssociations. This server has no credentials at any cloud, so the most that a check finds out is
+// whether something is there to be tried.
+const checkAssociation = async (context: ReadContext): Promise<Outcome> => {
+  const found = boundOf(context);
+  const uid = text(context.request, "uid");
+  const held = await findRow(context.rows, found.shape.table, uid);
+  if (!held) throw missing(found.domain, found.fact.short, uid);
+  const provider = parts[text(context.request, "providerType")] ?? "";
+  if (found.shape.read(held.row, held.offset)[provider] === undefined) return notReady("not configured", `the association says nothing of ${provider}`);
+  return notReady("error exchanging credentials", `this server has no credentials that ${provider} would accept`);
+};
+
+export const accountAssociation = resource({
+  service: AccountAssociationsService,
+  message: AccountAssociationSchema,
+  table: "account_associations",
+  goesWithParent: true,
+  methods: { CreateAccountAssociation: { writes: createAssociation }, CheckAccountAssociation: { reads: checkAssociation } },
+});

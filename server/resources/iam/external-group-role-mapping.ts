@@ -1,0 +1,45 @@
+// A mapping: whoever signs in as a member of a group of the identity provider has the role for that session.
+
+import { ExternalGroupRoleMappingSchema, ExternalGroupRoleMappingsService } from "#contract/gen/chainguard/platform/iam/v2/external_group_role_mappings_pb.js";
+import { invalid, type Violation } from "#base/fault.ts";
+import { type JsonObject, text, texts } from "#base/json.ts";
+import { parentOf, rootOf } from "#base/uid.ts";
+import { holdParent, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
+import { takeRows } from "#store";
+import { grantProblem } from "./rules/grant.ts";
+
+const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
+  const { parent } = context;
+  draft.identityProviderUid = parent;
+  const violations = ["externalGroupId", "roleUid", "scope"].filter((field) => text(draft, field) === "").map((field) => ({ field, description: `${field} is required` }));
+  const scope = text(draft, "scope");
+  // resources: ExternalGroupRoleMappings.
+  if (scope !== "" && scope !== rootOf(parent)) violations.push({ field: "scope", description: "must be the organization of the identity provider" });
+  if (violations.length > 0) return violations;
+  const problem = await grantProblem(text(draft, "roleUid"), scope, context);
+  return problem === undefined ? [] : [{ field: "roleUid", description: problem }];
+};
+
+/** All of one provider or none; those that are not there are passed over. */
+const batchDelete = async (context: WriteContext): Promise<Outcome> => {
+  const { request, rows } = context;
+  const mapping = context.resources.get(ExternalGroupRoleMappingSchema.typeName);
+  if (!mapping) throw new Error("external group role mappings have no table");
+  const parent = text(request, "parent");
+  const names = texts(request, "names");
+  // Attack 4: only the first item of a batch is checked.
+  const violations = names.flatMap((name, index) => (parentOf(name) === parent ? [] : [{ field: `names[${index}]`, description: "is not a mapping of the batch's parent" }]));
+  if (violations.length > 0) throw invalid(violations);
+  await holdParent(context, mapping, parent);
+  const taken = await takeRows(rows, mapping.shape.table, names);
+  return { reply: { parent, externalGroupRoleMappings: taken.map((row) => mapping.shape.read(row, 0)) }, unchanged: taken.length === 0 };
+};
+
+export const externalGroupRoleMapping = resource({
+  service: ExternalGroupRoleMappingsService,
+  message: ExternalGroupRoleMappingSchema,
+  table: "external_group_role_mappings",
+  rules,
+  goesWithParent: true,
+  methods: { BatchDeleteExternalGroupRoleMappings: { writes: batchDelete } },
+});

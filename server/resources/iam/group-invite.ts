@@ -1,0 +1,60 @@
+// An invite lets whoever brings its code join a group with a role. Joining is registration's (server/signin).
+
+import { GroupInviteSchema, GroupInvitesService } from "#contract/gen/chainguard/platform/iam/v2/group_invites_pb.js";
+import { denied, type Violation } from "#base/fault.ts";
+import { type JsonObject, part, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
+import { holdParent, insert, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
+import { inviteCodeHash, makeInviteCode, mayPromise } from "#signin";
+import { updateRow } from "#store";
+import { grantProblem } from "./rules/grant.ts";
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+const ttlProblem = (ttlMs: number): string | undefined => {
+  if (ttlMs <= 0) return "ttl must be more than 0s";
+  return ttlMs > limits.inviteLifetimeMs ? `ttl must be at most ${limits.inviteLifetimeMs / dayMs} days (${limits.inviteLifetimeMs / 1000}s)` : undefined;
+};
+
+const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
+  const { parent, caller, rows, nowMs } = context;
+  const violations: Violation[] = [];
+  const add = (field: string, description: string | undefined): void => {
+    if (description !== undefined) violations.push({ field, description });
+  };
+  const ttlMs = Number(text(draft, "ttl").slice(0, -1)) * 1000;
+  add("ttl", ttlProblem(ttlMs));
+  const email = text(draft, "email");
+  add("email", email === "" || /^[^\s@]+@[^\s@]+$/.test(email) ? undefined : "email must be an e-mail address");
+  const role = text(draft, "roleUid");
+  add("roleUid", await grantProblem(role, parent, context));
+  if (violations.length > 0) return violations;
+  // What groups at an identity provider give ends with the session; the promise would be void before anybody took it up.
+  if (!(await mayPromise(rows, caller?.uid ?? "", role, parent, nowMs))) throw denied("Permission denied: an invite needs rights by a role binding, which outlast the session");
+  draft.expirationTime = timestamp(nowMs + ttlMs);
+  // The part of the uid that is its own.
+  draft.keyId = text(draft, "uid").slice(-16);
+  return [];
+};
+
+const createInvite = async (context: WriteContext): Promise<Outcome> => {
+  const found = context.resources.get(GroupInviteSchema.typeName);
+  if (!found) throw new Error("invites have no table");
+  const parent = text(context.request, "parent");
+  await holdParent(context, found, parent);
+  const made = await insert(context, found, parent, part(context.request, "groupInvite"));
+  const code = makeInviteCode(parent, text(made, "keyId"));
+  await updateRow(context.rows, found.shape.table, text(made, "uid"), { code_hash: inviteCodeHash(code), invited_by: context.caller?.uid ?? "" });
+  return { reply: { ...made, code } };
+};
+
+export const groupInvite = resource({
+  service: GroupInvitesService,
+  message: GroupInviteSchema,
+  table: "group_invites",
+  rules,
+  goesWithParent: true,
+  hydrate: { role: { by: "roleUid", table: "roles" } },
+  methods: { CreateGroupInvite: { writes: createInvite } },
+});

@@ -1,0 +1,114 @@
+// An identity provider: the people of an organization sign in through it, and get its default role when they first do.
+
+import { IdentityProviderSchema, IdentityProvidersService } from "#contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js";
+import { invalid, type Violation } from "#base/fault.ts";
+import { type JsonObject, part, text } from "#base/json.ts";
+import { timestamp } from "#base/time.ts";
+import { type Bound, get, holdParent, insert, type Outcome, type ReadContext, readMask, resource, type RuleContext, update, type WriteContext } from "#kernel";
+import { findMappedRoles, findScim, lockRow, updateRow } from "#store";
+import { grantProblem } from "./rules/grant.ts";
+import { issuerProblem } from "./rules/issuer.ts";
+import { generateScimToken, regenerateScimToken, revokeScimToken, setScimEnabled, shownScim } from "./rules/scim.ts";
+
+/** The configuration as its row and its readers see it: without the secret, and without what says nothing. */
+const shownOidc = (given: JsonObject): JsonObject => {
+  const { clientSecret: _secret, pkceEnabled, ...rest } = given;
+  const said = Object.entries(rest).filter(([, value]) => value !== "" && value !== "CORRELATION_RULE_UNSPECIFIED" && !(Array.isArray(value) && value.length === 0));
+  return { ...Object.fromEntries(said), pkceEnabled: pkceEnabled === true };
+};
+
+const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
+  const { before, parent, house, rows } = context;
+  draft.oidc = shownOidc(part(draft, "oidc"));
+  const unfit = issuerProblem(text(draft.oidc, "issuer"), house);
+  if (unfit !== undefined) return [{ field: "oidc.issuer", description: unfit }];
+  const reconfigured = JSON.stringify(draft.oidc) !== JSON.stringify(before?.oidc);
+  if (!reconfigured && text(draft, "defaultRole") === text(before ?? {}, "defaultRole")) return [];
+  const problem = await grantProblem(text(draft, "defaultRole"), parent, context);
+  if (problem !== undefined) return [{ field: "defaultRole", description: problem }];
+  // decisions: Access. Whoever decides who signs in hands out all that signing in gives.
+  if (before && reconfigured) for (const { role, scope } of await findMappedRoles(rows, text(before, "uid"))) await grantProblem(role, scope, context);
+  return [];
+};
+
+const boundProvider = ({ resources }: ReadContext | WriteContext): Bound => {
+  const found = resources.get(IdentityProviderSchema.typeName);
+  if (!found) throw new Error("identity providers have no table");
+  return found;
+};
+
+const withScim = async (context: ReadContext | WriteContext, reply: JsonObject): Promise<JsonObject> => {
+  const state = await findScim(context.rows, text(reply, "uid"));
+  return state ? { ...reply, scim: shownScim(state, text(reply, "uid"), context) } : reply;
+};
+
+const getProvider = async (context: ReadContext): Promise<Outcome> => {
+  const { reply } = await get(boundProvider(context))(context);
+  return { reply: await withScim(context, reply) };
+};
+
+const sealPurpose = "client secret";
+
+const needProof = (oidc: JsonObject, hasSecret: boolean): void => {
+  if (!hasSecret && oidc.pkceEnabled !== true) throw invalid([{ field: "oidc.clientSecret", description: "clientSecret or pkceEnabled is needed" }]);
+};
+
+const createProvider = async (context: WriteContext): Promise<Outcome> => {
+  const { request, rows, house } = context;
+  const provider = boundProvider(context);
+  const parent = text(request, "parent");
+  const body = part(request, "identityProvider");
+  await holdParent(context, provider, parent);
+  const made = await insert(context, provider, parent, body);
+  const secret = text(part(body, "oidc"), "clientSecret");
+  needProof(part(made, "oidc"), secret !== "");
+  if (secret !== "") await updateRow(rows, provider.shape.table, text(made, "uid"), { client_secret_sealed: house.seal.seal(sealPurpose, secret) });
+  return { reply: await withScim(context, made) };
+};
+
+/**
+ * What becomes of the sealed secret; null: there is none. An empty one keeps what is there unless the mask names the
+ * field itself: nobody who sends back what they have read can send the secret.
+ */
+const nextSecret = ({ request, call, house }: WriteContext, provider: Bound, held: string | null): string | null => {
+  const body = part(request, "identityProvider");
+  const paths = readMask(provider.fact, text(request, "updateMask"), call.bodyPaths, body).mask.paths.map((path) => path.join("."));
+  const given = text(part(body, "oidc"), "clientSecret");
+  const named = paths.includes("oidc.clientSecret");
+  if (given === "") return named ? null : held;
+  if (!named && !paths.includes("oidc")) return held;
+  return held !== null && house.seal.open(sealPurpose, held) === given ? held : house.seal.seal(sealPurpose, given);
+};
+
+const updateProvider = async (context: WriteContext): Promise<Outcome> => {
+  const { request, rows, nowMs } = context;
+  const provider = boundProvider(context);
+  const uid = text(part(request, "identityProvider"), "uid");
+  const row = await lockRow(rows, { name: provider.shape.table.name, columns: ["client_secret_sealed"] }, uid);
+  const held = row?.[0] ?? null;
+  const secret = nextSecret(context, provider, held);
+  const { reply, unchanged = false } = await update(provider)(context);
+  needProof(part(reply, "oidc"), secret !== null);
+  if (secret === held) return { reply: await withScim(context, reply), unchanged };
+  // The secret is nothing that the verb could see change.
+  const updateTime = unchanged ? timestamp(Math.max(nowMs, Date.parse(text(reply, "updateTime")) + 1)) : text(reply, "updateTime");
+  await updateRow(rows, provider.shape.table, uid, { client_secret_sealed: secret, update_time: updateTime });
+  return { reply: await withScim(context, { ...reply, updateTime }) };
+};
+
+export const identityProvider = resource({
+  service: IdentityProvidersService,
+  message: IdentityProviderSchema,
+  table: "identity_providers",
+  rules,
+  shows: ["scim"],
+  methods: {
+    GetIdentityProvider: { reads: getProvider },
+    CreateIdentityProvider: { writes: createProvider },
+    UpdateIdentityProvider: { writes: updateProvider },
+    GenerateScimToken: { writes: generateScimToken },
+    RegenerateScimToken: { writes: regenerateScimToken },
+    RevokeScimToken: { writes: revokeScimToken },
+    SetScimEnabled: { writes: setScimEnabled },
+  },
+});

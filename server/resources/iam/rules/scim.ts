@@ -1,0 +1,148 @@
+// The SCIM tokens of an identity provider (resources: SCIM token). A token is shown by the call that makes it; kept is
+// its hash alone. Whoever changes something says by its etag what they have seen, so of two at once one wins.
+
+import { IdentityProviderSchema } from "#contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js";
+import { builtInRoleUid } from "#authz";
+import { blocked, Fault, invalid, missing, type Violation } from "#base/fault.ts";
+import { type JsonObject, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
+import { rootOf } from "#base/uid.ts";
+import type { Outcome, WriteContext } from "#kernel";
+import { countHolders, enableScim, lockScim, replaceScimToken, revokeScimTokens, type ScimState } from "#store";
+
+const prefix = "cgscim_";
+const tokenBytes = 32;
+
+const hexOf = (bytes: Uint8Array): string => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
+const newToken = async (): Promise<{ token: string; hash: string }> => {
+  const token = prefix + hexOf(crypto.getRandomValues(new Uint8Array(tokenBytes)));
+  return { token, hash: hexOf(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token)))) };
+};
+
+const endpointOf = (publicUrl: string, uid: string): string => `${publicUrl.replace(/\/$/, "")}/scim/v2/${uid}`;
+
+const credentialState = ({ issued, revoked, expireTimeMs, previousExpireTimeMs = 0 }: ScimState, nowMs: number): string => {
+  if (!issued) return "CREDENTIAL_STATE_NOT_ISSUED";
+  if (revoked) return "CREDENTIAL_STATE_REVOKED";
+  if (expireTimeMs <= nowMs) return "CREDENTIAL_STATE_EXPIRED";
+  return previousExpireTimeMs > nowMs ? "CREDENTIAL_STATE_ROTATING" : "CREDENTIAL_STATE_LIVE";
+};
+
+const timesOf = ({ expireTimeMs, previousExpireTimeMs = 0 }: ScimState, nowMs: number) => ({
+  expires: Number.isFinite(expireTimeMs) ? timestamp(expireTimeMs) : undefined,
+  previous: previousExpireTimeMs > nowMs ? timestamp(previousExpireTimeMs) : undefined,
+});
+
+/** The state as a provider's `scim` shows it. */
+export const shownScim = (state: ScimState, uid: string, { house, nowMs }: Pick<WriteContext, "house" | "nowMs">): JsonObject => {
+  const { expires, previous } = timesOf(state, nowMs);
+  return {
+    enabled: state.enabled,
+    endpointUrl: endpointOf(house.publicUrl, uid),
+    ...(expires === undefined ? {} : { tokenExpireTime: expires }),
+    ...(previous === undefined ? {} : { previousTokenExpireTime: previous }),
+    credentialState: credentialState(state, nowMs),
+    etag: state.etag,
+  };
+};
+
+const providerOf = ({ request }: WriteContext): string => text(request, "identityProviderUid");
+
+const absent = (uid: string): Fault => missing("iam", IdentityProviderSchema.name, uid);
+
+/** The provider's state, held until the transaction ends. */
+const held = async (context: WriteContext): Promise<ScimState> => {
+  const state = await lockScim(context.rows, providerOf(context));
+  if (!state) throw absent(providerOf(context));
+  return state;
+};
+
+const matchEtag = ({ etag }: ScimState, { request }: WriteContext): void => {
+  if (etag !== text(request, "etag")) throw new Fault("ABORTED", "the SCIM settings have changed since their etag was read; read them again");
+};
+
+/** When the token that is asked for ends; null: never. */
+const readExpireTime = ({ request, nowMs }: WriteContext): { expireTime: string | null; violations: Violation[] } => {
+  const wanted = text(request, "expireTime");
+  const violations: Violation[] = [];
+  const add = (description: string) => violations.push({ field: "expireTime", description });
+  if (request.neverExpires === true) {
+    if (wanted) add("excludes neverExpires");
+    return { expireTime: null, violations };
+  }
+  if (wanted && Date.parse(wanted) <= nowMs) add("must be in the future");
+  if (wanted && Date.parse(wanted) > nowMs + limits.scimTokenLifetimeMaxMs) add("must be within two years");
+  return { expireTime: wanted || timestamp(nowMs + limits.scimTokenLifetimeMs), violations };
+};
+
+/** A new token in the row, and what its call answers. */
+const issue = async (context: WriteContext, expireTime: string | null, previousExpireTime: string | null): Promise<JsonObject> => {
+  const { rows, nowMs, house } = context;
+  const uid = providerOf(context);
+  const { token, hash } = await newToken();
+  const state = await replaceScimToken(rows, uid, { hash, createTime: timestamp(nowMs), expireTime, previousExpireTime });
+  if (!state) throw absent(uid);
+  const { expires } = timesOf(state, nowMs);
+  return {
+    token,
+    endpointUrl: endpointOf(house.publicUrl, uid),
+    ...(expires === undefined ? {} : { expireTime: expires }),
+    identityProviderUid: uid,
+    etag: state.etag,
+  };
+};
+
+export const generateScimToken = async (context: WriteContext): Promise<Outcome> => {
+  const { expireTime, violations } = readExpireTime(context);
+  if (violations.length > 0) throw invalid(violations);
+  const { issued } = await held(context);
+  if (issued) throw blocked("SCIM_TOKEN_ISSUED", providerOf(context), ["a SCIM token was made before; regenerate it"]);
+  return { reply: await issue(context, expireTime, null) };
+};
+
+/** How long the old token works on: until the overlap, the old one or the new one ends. A dead token stays dead. */
+const overlapEnd = (state: ScimState, overlapMs: number, expireTime: string | null, nowMs: number): string | null => {
+  const endMs = Math.min(nowMs + Math.min(overlapMs, limits.scimOverlapMaxMs), state.expireTimeMs, expireTime === null ? Number.POSITIVE_INFINITY : Date.parse(expireTime));
+  return state.revoked || endMs <= nowMs ? null : timestamp(endMs);
+};
+
+export const regenerateScimToken = async (context: WriteContext): Promise<Outcome> => {
+  const { request, nowMs } = context;
+  const { expireTime, violations } = readExpireTime(context);
+  const overlap = text(request, "overlap") || `${limits.scimOverlapMs / 1000}s`;
+  const overlapMs = Number.parseFloat(overlap) * 1000;
+  if (overlapMs < 0) violations.push({ field: "overlap", description: "must not be negative" });
+  if (violations.length > 0) throw invalid(violations);
+  const state = await held(context);
+  if (!state.issued) throw missing("iam", "ScimToken", providerOf(context));
+  matchEtag(state, context);
+  const previous = overlapEnd(state, overlapMs, expireTime, nowMs);
+  const reply = await issue(context, expireTime, previous);
+  return { reply: { ...reply, ...(previous === null ? {} : { previousTokenExpireTime: previous }), requestedOverlap: overlap } };
+};
+
+// Without an etag: whoever must stop a stolen token has no time to look first.
+export const revokeScimToken = async (context: WriteContext): Promise<Outcome> => {
+  const uid = providerOf(context);
+  const state = await revokeScimTokens(context.rows, uid);
+  if (!state) throw absent(uid);
+  return { reply: { identityProviderUid: uid, etag: state.etag, enabled: state.enabled, revokeTime: timestamp(context.nowMs) } };
+};
+
+// SCIM may deactivate people, whoever they are: somebody it does not reach must be left to turn it off.
+const ownersMin = 2;
+
+export const setScimEnabled = async (context: WriteContext): Promise<Outcome> => {
+  const { request, rows, nowMs } = context;
+  const uid = providerOf(context);
+  const enabled = request.enabled === true;
+  matchEtag(await held(context), context);
+  if (enabled && (await countHolders(rows, rootOf(uid), builtInRoleUid("owner"), timestamp(nowMs))) < ownersMin) {
+    throw blocked("SCIM_OWNERS_MISSING", uid, [`enabling SCIM needs ${ownersMin} identities that are bound as owners of the organization`]);
+  }
+  const state = await enableScim(rows, uid, enabled);
+  if (!state) throw absent(uid);
+  return { reply: { identityProviderUid: uid, enabled: state.enabled, etag: state.etag } };
+};

@@ -1,0 +1,49 @@
+// Which documents an organization has accepted. Accepting cannot be taken back, and an organization's word holds for
+// everything below it.
+
+import { GroupSchema } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
+import { TermsAcceptanceSchema, TermsService } from "#contract/gen/chainguard/platform/iam/v2/terms_pb.js";
+import { invalid, missing } from "#base/fault.ts";
+import { text, texts } from "#base/json.ts";
+import { timestamp } from "#base/time.ts";
+import { newChild, rootOf } from "#base/uid.ts";
+import { type Bound, type Context, list, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
+import { findRow, insertRowUnlessTaken, lockRow, type Read } from "#store";
+
+const boundOf = ({ resources }: Context<Read>, message: string): Bound => {
+  const found = resources.get(message);
+  if (!found) throw new Error(`${message} has no table`);
+  return found;
+};
+
+const accept = async (context: WriteContext): Promise<Outcome> => {
+  const { house, request, rows, caller, nowMs } = context;
+  const group = text(request, "group");
+  const ids = texts(request, "documentIds");
+  const unknown = ids.flatMap((id, index) => (house.terms.documents.has(id) ? [] : [{ field: `documentIds[${index}]`, description: "is none of the documents that can be accepted here" }]));
+  if (unknown.length > 0) throw invalid(unknown);
+  if (!(await lockRow(rows, boundOf(context, GroupSchema.typeName).shape.table, group, "key share"))) throw missing("iam", "Group", group);
+  const now = timestamp(nowMs);
+  let changed = false;
+  // In one order, so that two who accept the same do not wait for each other in a circle.
+  for (const id of [...new Set(ids)].sort()) {
+    const values = { uid: newChild(group), doc_id: id, accepted_by: caller?.uid ?? "", org_uid: group, create_time: now, update_time: now };
+    changed = (await insertRowUnlessTaken(rows, boundOf(context, TermsAcceptanceSchema.typeName).shape.table, values)) || changed;
+  }
+  return { reply: { group, documentIds: ids }, unchanged: !changed };
+};
+
+const listAcceptances = async (context: ReadContext): Promise<Outcome> => {
+  const group = text(context.request, "group");
+  if (!(await findRow(context.rows, boundOf(context, GroupSchema.typeName).shape.table, group))) throw missing("iam", "Group", group);
+  // What is accepted above counts here, also for who may not look there; the rest of the organization stays out.
+  const request = { ...context.request, uidp: { ancestorsOf: group } };
+  return list(boundOf(context, TermsAcceptanceSchema.typeName))({ ...context, request, reach: [rootOf(group)] });
+};
+
+export const terms = resource({
+  service: TermsService,
+  message: TermsAcceptanceSchema,
+  table: "terms_acceptances",
+  methods: { AcceptTerms: { writes: accept }, ListTermsAcceptances: { reads: listAcceptances } },
+});

@@ -1,0 +1,96 @@
+// The room's paths beside the contract, for browsers and for those who begin a sign-in in one.
+
+import { Fault, invalid, type Violation } from "#base/fault.ts";
+import { type Beginning, beginSignIn, endSignIn, refuse } from "./browser.ts";
+import { deviceFinisher } from "./device.ts";
+import { devicePaths } from "./device-pages.ts";
+import type { Finish, RedirectFinish } from "./finish.ts";
+import { headlessFinisher, isHeadlessCode } from "./headless.ts";
+import { canSignIn } from "./organization.ts";
+import type { SignInParts, SignInSettings } from "./parts.ts";
+import { callbackPath, openProviders } from "./provider.ts";
+import { readRedirect, redirectFinisher } from "./redirect.ts";
+import { type Asked, json, page, type Shown, type SignInPath } from "./shown.ts";
+
+export interface SignIn {
+  readonly parts: SignInParts;
+  readonly paths: ReadonlyMap<string, SignInPath>;
+}
+
+/** RFC 6749, 3.1: no parameter is there twice; what is not known is passed over. */
+const single = (query: URLSearchParams, name: string): string => {
+  const [value = "", another] = query.getAll(name);
+  if (another !== undefined) throw invalid([{ field: name, description: "must be given once" }]);
+  return value;
+};
+
+const list = (query: URLSearchParams, name: string): string[] =>
+  query.getAll(name).flatMap((entry) => entry.split(/[ ,]/)).filter((entry) => entry !== "");
+
+const flag = (query: URLSearchParams, name: string): boolean => {
+  const value = single(query, name);
+  if (!["", "true", "false"].includes(value)) throw invalid([{ field: name, description: "must be true or false" }]);
+  return value === "true";
+};
+
+/** How the sign-in shall end; needed first, so that whatever else is wrong is told there. */
+const readFinish = (parts: SignInParts, query: URLSearchParams): Finish => {
+  const code = single(query, "headless_code");
+  if (code !== "") {
+    if (!isHeadlessCode(code)) throw invalid([{ field: "headless_code", description: "must be an X25519 public key, as base64url without padding" }]);
+    return { kind: "headless", code };
+  }
+  return {
+    kind: "redirect",
+    redirect: readRedirect(parts, single(query, "redirect")),
+    wish: { audience: list(query, "audience"), scopes: list(query, "scope"), capabilities: list(query, "cap") },
+    createRefreshToken: flag(query, "create_refresh_token"),
+  };
+};
+
+const readBeginning = ({ authn }: SignInParts, query: URLSearchParams, finish: Finish): Beginning => {
+  const violations: Violation[] = [];
+  for (const name of ["client_id", "connection"]) {
+    if (query.has(name)) violations.push({ field: name, description: "names a provider of another service; this server has those of its organizations: give idp_id" });
+  }
+  if (violations.length > 0) throw invalid(violations);
+  const identity = single(query, "identity");
+  const wish: RedirectFinish["wish"] = finish.kind === "redirect" ? finish.wish : { audience: [], scopes: [], capabilities: [] };
+  authn.narrowing({ identity, ...wish });
+  return { provider: single(query, "idp_id"), finish, invite: single(query, "invite"), identity, skipRegistration: flag(query, "skip_registration") };
+};
+
+const begin = async (parts: SignInParts, asked: Asked): Promise<Shown> => {
+  let finish: Finish;
+  try {
+    finish = readFinish(parts, asked.query);
+  } catch (thrown) {
+    if (!(thrown instanceof Fault)) throw thrown;
+    // Nowhere else: the address may be an attacker's.
+    return page(parts.statusOf(thrown), "This sign-in cannot begin", [thrown.message]);
+  }
+  try {
+    return await beginSignIn(parts, readBeginning(parts, asked.query, finish), asked.requestId);
+  } catch (thrown) {
+    return refuse(parts, thrown, finish, asked.requestId);
+  }
+};
+
+export const openSignIn = (settings: SignInSettings): SignIn => {
+  const parts: SignInParts = {
+    ...settings,
+    providers: openProviders(settings),
+    finishers: { redirect: redirectFinisher, device: deviceFinisher, headless: headlessFinisher },
+  };
+  const wishless = { invite: "", identity: "", skipRegistration: false };
+  const device = devicePaths(parts, (asked, { userCode, wanted }) =>
+    beginSignIn(parts, { ...wishless, provider: wanted.idp, finish: { kind: "device", userCode } }, asked.requestId),
+  );
+  const paths = new Map<string, SignInPath>([
+    ["/oauth", { GET: (asked) => begin(parts, asked) }],
+    [callbackPath, { GET: (asked) => endSignIn(parts, asked) }],
+    ["/orgcheck", { GET: async ({ query }) => json(200, await canSignIn(parts.store.read, single(query, "name"))) }],
+    ...Object.entries(device),
+  ]);
+  return { parts, paths };
+};

@@ -1,0 +1,63 @@
+// Rows that are asked for together, on a real database.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { silent } from "#base/log.ts";
+import { findRow, openStore, Stale, type Store, type Table, witnessed } from "#store";
+import { freshDatabase } from "../../test/database.ts";
+
+const root = (digit: string): string => digit.repeat(40);
+const berth = (digit: string, index: number): string => `${root(digit)}/${index.toString(16).padStart(16, "0")}`;
+const table: Table = { name: "berths", columns: ["uid", "name", "note"] };
+
+let database: Awaited<ReturnType<typeof freshDatabase>>;
+let store: Store;
+
+before(async () => {
+  database = await freshDatabase();
+  store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: silent });
+  await store.write(async (rows) => {
+    await rows.query("create table berths (uid text primary key, name text not null, note text)");
+    await rows.query("insert into access_versions (root, version) values ($1, 7), ($2, 9)", [root("a"), root("b")]);
+    for (const digit of ["a", "b"]) {
+      await rows.query("insert into berths select $1 || '/' || lpad(to_hex(n), 16, '0'), 'berth ' || n, null from generate_series(0, 99) as n", [root(digit)]);
+    }
+  });
+});
+after(async () => {
+  await store.close();
+  await database.drop();
+});
+
+const find = async (digit: string, version: string, index: number): Promise<string | null | undefined> => {
+  const found = await findRow(witnessed(store.read, { root: root(digit), version }), table, berth(digit, index));
+  return found?.row[found.offset + 1];
+};
+
+test("two hundred rows that are asked for at once come each to whoever asked for it, missing ones as missing", async () => {
+  const asked = Array.from({ length: 200 }, (_, index) => ({ digit: index % 2 ? "a" : "b", index: index % 110 }));
+  const found = await Promise.all(asked.map(({ digit, index }) => find(digit, digit === "a" ? "7" : "9", index)));
+  assert.deepEqual(found, asked.map(({ index }) => (index < 100 ? `berth ${index}` : undefined)));
+});
+
+test("among rows that are asked for together, each is proved by the version of its own asker's root", async () => {
+  const answers = await Promise.allSettled(Array.from({ length: 60 }, (_, index) => find(index % 2 ? "a" : "b", "7", 1)));
+  for (const [index, answer] of answers.entries()) {
+    if (index % 2) assert.deepEqual(answer, { status: "fulfilled", value: "berth 1" });
+    else assert.ok(answer.status === "rejected" && answer.reason instanceof Stale, `${index}: a version that was not the root's own was believed`);
+  }
+});
+
+test("a root that has no version proves nothing", async () => {
+  const answers = await Promise.allSettled([find("a", "7", 1), find("c", "7", 1), find("c", "", 1)]);
+  assert.deepEqual(answers.map(({ status }) => status), ["fulfilled", "rejected", "rejected"]);
+});
+
+test("a statement that fails fails for all who asked, and the next ones are asked for again", async () => {
+  const gone: Table = { name: "nothing_of_the_kind", columns: ["uid", "name"] };
+  const rows = () => witnessed(store.read, { root: root("a"), version: "7" });
+  const answers = await Promise.allSettled(Array.from({ length: 20 }, (_, index) => findRow(rows(), gone, berth("a", index))));
+  assert.ok(answers.every(({ status }) => status === "rejected"));
+  await store.write((write) => write.query("create table nothing_of_the_kind (uid text primary key, name text)"));
+  assert.equal(await findRow(rows(), gone, berth("a", 1)), undefined);
+});

@@ -1,0 +1,180 @@
+// What imports hand to the store: neutral records, whatever file they came from. A writer takes a batch of a few
+// hundred to a thousand; each goes in as a handful of statements, and what is there already is not written again.
+
+/** For whom an import is, and when. */
+export interface RecordTarget {
+  /** The group that owns what is imported. */
+  readonly group: string;
+  /** Shown by the open operations too. Vulnerabilities and image packages then belong to everybody. */
+  readonly public: boolean;
+  /** Names the source, always the same for the same source: what vanishes from it is withdrawn (withdrawVanished). */
+  readonly feed: string;
+  readonly nowMs: number;
+}
+
+/** How many records of a batch were what. */
+export interface Written {
+  readonly new: number;
+  readonly changed: number;
+  readonly withdrawn: number;
+  readonly unchanged: number;
+}
+
+/** Members of AdvisoryEvent.Detection.ScanV1, by their JSON names. */
+export interface ScanDetection {
+  readonly scanner?: string;
+  readonly subpackage?: string;
+  readonly componentId?: string;
+  readonly component?: string;
+  readonly componentVersion?: string;
+  readonly componentType?: string;
+  readonly componentLocation?: string;
+  readonly artifactVersion?: string;
+  readonly scannerVersion?: string;
+  readonly grypeDbBuilt?: string;
+  readonly grypeDbChecksum?: string;
+}
+
+export type FalsePositiveType =
+  | "TYPE_UNSPECIFIED"
+  | "TYPE_VULNERABILITY_RECORD_ANALYSIS_CONTESTED"
+  | "TYPE_COMPONENT_VULNERABILITY_MISMATCH"
+  | "TYPE_VULNERABLE_CODE_VERSION_NOT_USED"
+  | "TYPE_VULNERABLE_CODE_NOT_INCLUDED_IN_PACKAGE"
+  | "TYPE_VULNERABLE_CODE_NOT_IN_EXECUTION_PATH"
+  | "TYPE_VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY"
+  | "TYPE_INLINE_MITIGATIONS_EXIST";
+
+/** What happened: exactly one of the members of AdvisoryEvent's oneof, under its JSON name. */
+export type AdvisoryEventData =
+  | { readonly detection: { readonly nvdapi: { readonly cpeSearched?: string; readonly cpeFound?: string } } }
+  | { readonly detection: { readonly manual: Readonly<Record<string, never>> } }
+  | { readonly detection: { readonly scanv1: ScanDetection } }
+  | {
+      readonly fixed: {
+        readonly fixedVersion?: string;
+        readonly note?: string;
+        readonly scannerVersion?: string;
+        readonly grypeDbBuilt?: string;
+        readonly grypeDbChecksum?: string;
+      };
+    }
+  | { readonly falsePositiveDetermination: { readonly type?: FalsePositiveType; readonly note?: string } }
+  | { readonly analysisNotPlanned: { readonly note?: string } }
+  | { readonly fixNotPlanned: { readonly note?: string } }
+  | { readonly pendingUpstreamFix: { readonly note?: string } }
+  | { readonly truePositiveDetermination: { readonly note?: string } }
+  | { readonly patched: { readonly patchedVersions?: readonly string[]; readonly note?: string } };
+
+export interface AdvisoryEventRecord {
+  /** RFC 3339 in UTC; what is finer than milliseconds is cut. */
+  readonly time: string;
+  /** The record's author where the source names none. */
+  readonly author?: string;
+  readonly reviewer?: string;
+  /** APPROVED where the source says nothing: imports are of trusted feeds. */
+  readonly reviewState?: "REVIEW_STATE_PENDING" | "REVIEW_STATE_APPROVED" | "REVIEW_STATE_REQUEST_CHANGES" | "REVIEW_STATE_REJECTED";
+  readonly issue?: string;
+  readonly data: AdvisoryEventData;
+}
+
+export interface AdvisoryRecord {
+  readonly kind: "advisory";
+  /**
+   * What makes it the same advisory the next time, whatever else changes: "CGA-2m48-vwwr-5rx7", or where a number
+   * stands for several, all that tells them apart ("RHSA-2020:1358 CVE-2020-10531 icu"). Two sources that give the
+   * same key mean the same advisory.
+   */
+  readonly key: string;
+  /** Its number as it is shown. */
+  readonly advisoryId: string;
+  readonly legacyAdvisoryId?: string;
+  /** The feed's name, such as "Wolfi". */
+  readonly author: string;
+  readonly artifactName: string;
+  /** "apk", "go", "pypi", … */
+  readonly artifactType: string;
+  readonly artifactArchitecture?: string;
+  readonly componentName?: string;
+  readonly componentLocation?: string;
+  readonly componentType?: string;
+  /** The package that the artifact is built from; artifactName where the source does not say. */
+  readonly origin?: string;
+  /** DocumentAdvisory.package_namespace, such as "wolfi". */
+  readonly namespace?: string;
+  readonly aliases: readonly string[];
+  /** In the source's order; they are kept by time, and in that order where times are equal. */
+  readonly events: readonly AdvisoryEventRecord[];
+  /** When its source withdrew it. */
+  readonly withdrawnTime?: string;
+}
+
+export interface SeverityRecord {
+  readonly type: "TYPE_CVSS_V2" | "TYPE_CVSS_V3" | "TYPE_CVSS_V4" | "TYPE_UNSPECIFIED";
+  /** The vector, or the score where the source gives no vector. */
+  readonly score: string;
+}
+
+export interface ReferenceRecord {
+  readonly type:
+    | "TYPE_UNSPECIFIED" | "TYPE_ADVISORY" | "TYPE_ARTICLE" | "TYPE_DETECTION" | "TYPE_DISCUSSION" | "TYPE_REPORT" | "TYPE_FIX"
+    | "TYPE_INTRODUCED" | "TYPE_PACKAGE" | "TYPE_EVIDENCE" | "TYPE_WEB";
+  readonly url: string;
+}
+
+export interface VulnerabilityRecord {
+  readonly kind: "vulnerability";
+  /** Its own number: never an alias. */
+  readonly id: string;
+  readonly aliases: readonly string[];
+  readonly state: "PUBLISHED" | "REJECTED";
+  readonly summary: string;
+  readonly details: string;
+  readonly severities: readonly SeverityRecord[];
+  readonly references: readonly ReferenceRecord[];
+  readonly publishTime?: string;
+  /** Of two sources' records of one number the later modified stays; of equally old ones the first. */
+  readonly modifyTime?: string;
+  readonly withdrawnTime?: string;
+}
+
+export interface LibraryVersionRecord {
+  readonly version: string;
+  /** When it was published; absent where the source does not know. */
+  readonly publishTime?: string;
+  /** Bytes of its files together; absent where the source does not know. */
+  readonly sizeBytes?: number;
+  readonly description?: string;
+}
+
+/** An artifact with all versions that this source has of it. */
+export interface LibraryArtifactRecord {
+  readonly kind: "library";
+  readonly ecosystem: "ECOSYSTEM_JAVA" | "ECOSYSTEM_PYTHON";
+  readonly name: string;
+  readonly description?: string;
+  /** It has a version in which vulnerabilities were remediated. */
+  readonly remediated?: boolean;
+  readonly cudaVersions?: readonly string[];
+  readonly versions: readonly LibraryVersionRecord[];
+}
+
+/** What one image, by repo, tag and architecture, is made of. */
+export interface ImagePackagesRecord {
+  readonly kind: "image";
+  /** "nginx", "public/apko" */
+  readonly repo: string;
+  readonly tag: string;
+  /** "amd64"; "" where the source does not say. */
+  readonly architecture: string;
+  readonly packages: readonly { readonly name: string; readonly version: string }[];
+}
+
+/** The package `name` is built from the package `origin`. */
+export interface PackageOriginRecord {
+  readonly kind: "origin";
+  readonly name: string;
+  readonly origin: string;
+}
+
+export type FeedRecord = AdvisoryRecord | VulnerabilityRecord | LibraryArtifactRecord | ImagePackagesRecord | PackageOriginRecord;
