@@ -84,6 +84,12 @@ export const limits = {
   /** One person may ask to be let into one organization this often. */
   accessRequestMs: 24 * 60 * 60 * 1000,
 
+  /** Scheduled feeds: how often a server looks for what is due, how long a turn is held without a sign of life (longer than a fetch), the first wait after a failure. */
+  feedLookMs: 15_000,
+  feedLeaseMs: 15 * 60 * 1000,
+  feedRetryMs: 60 * 1000,
+  /** A feed's address: its whole answer, up to the next limit. */
+  feedFetchMs: 5 * 60 * 1000,
   /** One file of a feed, held in memory while it is read. */
   feedFileBytesMax: 64 * 1024 * 1024,
   /** A document of a feed, unpacked, held while it is read; the largest known (a CSAF document) has 12 MiB. */
@@ -93,14 +99,26 @@ export const limits = {
   feedSourceBytesMax: 8 * 1024 * 1024 * 1024,
   /** Read by the whole language a text takes a hundred times its size and 1 s a megabyte; the largest known is 120 KiB. */
   feedYamlLengthMax: 2 * 1024 * 1024,
+  /** CSAF lets branches of products nest 30 deep, each of them two levels of JSON. */
+  feedDepthMax: 100,
+  feedXmlLengthMax: 8 * 1024 * 1024,
   feedYamlAliasesMax: 100,
   feedYamlValuesMax: 500_000,
   /** An advisory's note is a few lines; the longest known description of a CVE has 40 KiB. */
   feedProseLengthMax: 256 * 1024,
-  /** Lists of paths stand in componentLocation. */
-  feedNameLengthMax: 16 * 1024,
-  /** An identifier is in an index, whose entries hold 2,704 bytes. */
+  /** Names are in indexes, whose entries hold 2,704 bytes; lists of paths in componentLocation have 483 characters. */
+  feedNameLengthMax: 2_000,
   feedIdLengthMax: 512,
+  /** CVE allows 2,048 characters. */
+  feedUrlLengthMax: 8 * 1024,
+  /** One transaction of an import, one part of JSON Lines: large enough for bulk, small enough to be done again. */
+  feedBatchRecords: 1_000,
+  feedPartLines: 500,
+  /** Without a terminal an import tells so often how far it is. */
+  progressLineMs: 5_000,
+  /** So much of a file tells what it is. */
+  feedHeadLength: 16 * 1024,
+  feedChunkFiles: 64,
 
   /** Role bindings that one reason names (contract: CapabilityReason); a person reads no more. */
   reasonGrantsMax: 25,
@@ -163,8 +181,44 @@ export const limits = {
   /** Ended sign-ins that each new one clears away. */
   sweepRowsMax: 100,
 
+  /**
+   * What an existing client gets of a list that has no page fields in public (decisions: Lists): everything, as long as
+   * one answer can hold it. Beyond it there is a next page, never a short answer.
+   */
+  wholeListMax: 100_000,
+
+  /** Facets of advisories that a filter may lead to and each be a range of an index; beyond it all rows are walked. */
+  facetsMax: 256,
+  /** Days of one report on resolved vulnerabilities: ten years. Each day is a report, with or without any. */
+  reportDaysMax: 3_660,
+  /** Vulnerabilities that one request names (resources: Advisory). */
+  vulnerabilityIdsMax: 1_000,
+
   /** A branch of at most this many rows is sorted; a larger one walks the order's index (docs/decisions). */
   sortRowsMax: 5_000,
+
+  /** Events: taken up at once, given to a server at once, sent at once by one server. */
+  takenUpMax: 500,
+  claimedMax: 256,
+  /** Of them to one subscription, so that a slow sink holds up nobody else; to one that fails, a single one tries. */
+  claimedPerSubscriptionMax: 64,
+  /** events, 8: how long a sink may take, and after how long an attempt counts as lost with its server. */
+  deliveryTimeoutMs: 10_000,
+  deliveryLeaseMs: 60_000,
+  /** How often a server looks for what is to be sent when it has nothing to do: a tenth of what users notice. */
+  deliveryPollMs: 200,
+  /** The token on a delivery (events, 6). */
+  deliveryTokenLifetimeMs: 5 * 60 * 1000,
+  /** A sink that failed for so long is switched off. */
+  sinkFailureMs: 5 * 24 * 60 * 60 * 1000,
+  /** A secret's overlap: when nothing is said, and at most. */
+  secretOverlapMs: 24 * 60 * 60 * 1000,
+  secretOverlapMaxMs: 7 * 24 * 60 * 60 * 1000,
+  /** Events that one replay sends again; more are asked for in steps. */
+  replayMax: 10_000,
+  /** How long events can be listed and sent again, and deliveries looked at. */
+  eventRetentionMs: 30 * 24 * 60 * 60 * 1000,
+  deliveryRetentionMs: 7 * 24 * 60 * 60 * 1000,
 
   /** Safe writes: how long an answer is kept for its idempotency key. Longest key as with the field's leaders. */
   idempotencyLifetimeMs: 24 * 60 * 60 * 1000,

@@ -54,6 +54,8 @@ export interface FieldFact {
   readonly sortable: boolean;
   readonly orderAliases: readonly string[];
   readonly refersTo: string;
+  /** Of a list of messages: the two fields that a query may write as "first:second,second". */
+  readonly writtenAs: readonly [string, string] | undefined;
   readonly uid: boolean;
   readonly filter: FilterFact | undefined;
 }
@@ -191,6 +193,11 @@ const comparisons = {
   [options.Comparison.OWN]: "own",
 } as const;
 
+const pairOf = (written: string): [string, string] | undefined => {
+  const [first, second] = written.split(":");
+  return first && second ? [first, second] : undefined;
+};
+
 const fieldFact = (field: DescField): FieldFact => {
   const value = valueOf(field);
   const behaviours = getOption(field, fieldBehavior);
@@ -227,6 +234,7 @@ const fieldFact = (field: DescField): FieldFact => {
     sortable: ours.sortable,
     orderAliases: ours.orderAliases,
     refersTo: ours.refersTo,
+    writtenAs: pairOf(ours.writtenAs),
     uid: ours.uid,
     filter: filter && { column: filter.column, comparison: comparisons[filter.comparison], unless: filter.unless },
   };

@@ -197,7 +197,7 @@ const place = (message: MessageFact, object: JsonObject, dotted: string): { mess
   for (const [index, name] of names.entries()) {
     const field = message.byName.get(name);
     if (!field) return undefined;
-    if (index === names.length - 1) return field.kind === "message" || field.shape === "map" ? undefined : { message, object, field, prefix };
+    if (index === names.length - 1) return (field.kind === "message" && field.shape !== "list") || field.shape === "map" ? undefined : { message, object, field, prefix };
     if (field.shape !== "one" || !field.message) return undefined;
     const inner = object[field.json];
     const next = isObject(inner) ? inner : {};
@@ -206,6 +206,33 @@ const place = (message: MessageFact, object: JsonObject, dotted: string): { mess
     message = field.message;
     object = next;
   }
+  return undefined;
+};
+
+/** A message of a list as a query writes it: JSON, or the short form that the contract gives it. */
+const writtenEntry = (field: FieldFact, value: string): Json | undefined => {
+  if (value.startsWith("{")) {
+    try {
+      return JSON.parse(value) as Json;
+    } catch {
+      return undefined;
+    }
+  }
+  if (!field.writtenAs) return undefined;
+  const [first, second] = field.writtenAs;
+  // A colon before a slash is a port's.
+  const colon = value.lastIndexOf(":");
+  if (colon <= value.lastIndexOf("/")) return { [first]: value };
+  return { [first]: value.slice(0, colon), [second]: value.slice(colon + 1).split(",").filter((entry) => entry !== "") };
+};
+
+/** One value of a list in a query. */
+const readEntry = (reader: Reader, field: FieldFact, value: string, at: string): Json | undefined => {
+  if (field.kind !== "message") return readOne(reader, field, value, at);
+  const written = writtenEntry(field, value);
+  if (written !== undefined) return readOne({ ...reader, texts: false }, field, written, at);
+  const [first, second] = field.writtenAs ?? [];
+  reader.problems.push({ field: at, description: first ? `must be ${first}, ${first}:${second},… or a JSON object` : "must be a JSON object" });
   return undefined;
 };
 
@@ -221,7 +248,7 @@ const readQuery = (reader: Reader, method: MethodFact, http: HttpFact, request: 
     const at = join(prefix, field.name);
     const held = object[field.json];
     if (field.shape === "list") {
-      const entry = readOne(reader, field, value, at);
+      const entry = readEntry(reader, field, value, at);
       if (entry !== undefined) object[field.json] = [...(Array.isArray(held) ? held : []), entry];
     } else if (held !== undefined) reader.problems.push({ field: at, description: "given more than once" });
     else assign(reader, message, object, field, value, prefix);
@@ -257,6 +284,9 @@ export const readRest = (
     }
   }
   readQuery({ problems, naming: "name", texts: true }, method, http, request, input.query);
+  // decisions: Lists. A list that has no page fields in public is given whole to a request without them over gRPC alone.
+  const size = method.input.byName.get("page_size");
+  if (size?.additive) request[size.json] ??= 0;
   for (const [path, value] of input.pathFields) {
     const found = place(method.input, request, path);
     if (!found) continue;

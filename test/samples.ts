@@ -22,6 +22,9 @@ const alsoRefers: Readonly<Record<string, string>> = {
   "chainguard.platform.registry.v2.SyncConfig.source": "chainguard.platform.registry.v2.Repo",
 };
 
+/** Fields that take what the operator has configured, of which the contract's example is one. */
+const configured: ReadonlySet<string> = new Set(["chainguard.platform.iam.v2.AcceptTermsRequest.document_ids"]);
+
 const capabilityEnum = "chainguard.capabilities.Capability";
 
 /** Capabilities that the operator holds, and so may give away, and that any role may carry. */
@@ -63,7 +66,7 @@ const oneOf = async (field: FieldFact, owner: MessageFact, sampling: Sampling, w
   switch (field.kind) {
     case "string":
       if (refersTo) return sampling.refer(refersTo);
-      return field.uid ? String(variant).padStart(40, "0") : textOf(field, variant);
+      return field.uid ? String(variant).padStart(40, "0") : textOf(field, configured.has(`${owner.name}.${field.name}`) ? 0 : variant);
     case "bool": return variant % 2 === 1;
     case "int32": return variant + 1;
     case "int64": return String(variant + 1);

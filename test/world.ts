@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { operatorUid } from "#authz";
 import type { JsonObject } from "#base/json.ts";
-import { silent } from "#base/log.ts";
+import { type Log, silent } from "#base/log.ts";
 import { readSettings, type Server, startServer } from "#operator";
 import { type Answer, type CallOptions, callThrough, disconnect, type Door } from "./client.ts";
 import { freshDatabase } from "./database.ts";
@@ -44,8 +44,8 @@ export const freePort = (): Promise<number> =>
     });
   });
 
-/** Starts a server. `environment` adds to or replaces its settings; `database` shares another world's. */
-export const openWorld = async (environment: Readonly<Record<string, string>> = {}): Promise<World> => {
+/** Starts a server. `environment` adds to or replaces its settings. */
+export const openWorld = async (environment: Readonly<Record<string, string>> = {}, log: Log = silent): Promise<World> => {
   const database = environment.DATABASE_URL ? undefined : await freshDatabase();
   const folder = await mkdtemp(join(tmpdir(), "gantry-world-"));
   const port = await freePort();
@@ -60,7 +60,7 @@ export const openWorld = async (environment: Readonly<Record<string, string>> = 
   });
   if (!environment.GANTRY_SECRET_KEY_FILE) await writeFile(join(folder, "secret.key"), randomBytes(32).toString("base64"), { mode: 0o600 });
   const clock = { now: Date.now() };
-  const server = await startServer(settings, { log: silent, clock: () => clock.now });
+  const server = await startServer(settings, { log, clock: () => clock.now, deliversByHand: true });
   const url = `http://127.0.0.1:${port}`;
   const { authn, store } = server.open.house;
   // One signature serves many calls, until the settable clock has moved away from it.
@@ -82,7 +82,7 @@ export const openWorld = async (environment: Readonly<Record<string, string>> = 
       return answer.reply;
     },
     async events() {
-      const rows = await store.read.query("select type, subject, group_uid, actor ->> 'subject', body from outbox order by id");
+      const rows = await store.read.query("select type, subject, group_uid, data::jsonb #>> '{actor,subject}', data::jsonb -> 'body' from outbox order by id");
       return rows.map(([type, subject, group, actor, body]) => ({
         type: type ?? "", subject: subject ?? "", group: group ?? "", actor: actor ?? null, body: JSON.parse(body ?? "{}") as JsonObject,
       }));

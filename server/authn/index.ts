@@ -13,6 +13,7 @@ import { audiences } from "./audiences.ts";
 import { awsIssuer, looksLikeAws, openAws } from "./aws.ts";
 import { bounded, weightOf } from "./bounded.ts";
 import { actorOf, emailOf, freeze, issueTimeOf, type Caller } from "./caller.ts";
+import { openDeliveryTokens } from "./delivery-token.ts";
 import { discovery } from "./discovery.ts";
 import { issue, openExchange, type Exchange, type Issued, type Vouched } from "./exchange.ts";
 import { exchangeForm } from "./form.ts";
@@ -69,6 +70,8 @@ export interface Authn {
   exchangeForm(form: URLSearchParams, authorization: string | undefined): Promise<JsonObject>;
   /** A token without a question: for the operator's command line. */
   mint(request: Mint): Promise<string>;
+  /** The token on a delivery: that we send these very bytes ("sha256:…") to a subscription of this group. */
+  deliveryToken(group: string, digest: string): Promise<string>;
   /** /.well-known/openid-configuration */
   discovery(): JsonObject;
   /** /.well-known/jwks.json */
@@ -198,6 +201,7 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
     },
     exchange,
     exchangeForm: (form, authorization) => exchangeForm(form, authorization, clock, exchange),
+    deliveryToken: openDeliveryTokens(keys, clock, issuer),
     mint: async (request) => (await mint(keys, clock, issuer, request)).token,
     discovery: () => discovery(issuer),
     keys: () => keys.published(),

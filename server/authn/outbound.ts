@@ -20,6 +20,8 @@ export interface OutboundRequest {
   readonly timeoutMs?: number;
   /** Longest answer that is read. */
   readonly bytesMax?: number;
+  /** Only the status counts: the answer's body, of whatever length, is thrown away. */
+  readonly discard?: boolean;
   /** The caller's own end, besides the time limit. */
   readonly signal?: AbortSignal;
 }
@@ -128,7 +130,8 @@ export const openOutbound = ({ allow }: { readonly allow: string }): Outbound =>
           const first = Array.isArray(value) ? value[0] : value;
           if (first !== undefined) headers[name] = first;
         }
-        const body = await readAll(answer.body, request.bytesMax ?? limits.outboundBytesMax);
+        if (request.discard) await answer.body.dump({ limit: limits.outboundBytesMax });
+        const body = request.discard ? new Uint8Array() : await readAll(answer.body, request.bytesMax ?? limits.outboundBytesMax);
         return { status: answer.statusCode, headers, body };
       } catch (cause) {
         throw new Fault("UNAVAILABLE", `${address} cannot be reached`, { cause });

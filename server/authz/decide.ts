@@ -15,6 +15,9 @@ export const lacking = (rights: Rights, capabilities: Iterable<string>, place: s
   return undefined;
 };
 
+/** What of these rights lasts until then: nothing that is handed on may outlive what it comes from. */
+export const lasting = (rights: Rights, untilMs: number): Rights => ({ ...rights, grants: rights.grants.filter(({ endMs }) => endMs === undefined || endMs >= untilMs) });
+
 /** The topmost places where every one of these capabilities is held, none below another. */
 export const reach = (rights: Rights, capabilities: readonly string[]): string[] => {
   const [only] = rights.grants;

@@ -16,6 +16,8 @@ export interface Grant {
   readonly place: string;
   /** Capability names ("repo.list"). */
   readonly capabilities: ReadonlySet<string>;
+  /** When the binding that gives it ends, in milliseconds since 1970; absent: never. */
+  readonly endMs?: number;
 }
 
 export interface Rights {
@@ -35,6 +37,8 @@ export interface Narrowing {
   readonly uid: string;
   readonly capabilities: readonly string[] | undefined;
   readonly scopes: readonly string[] | undefined;
+  /** The sign-in that it came from, where that gives rights of its own. */
+  readonly session?: string;
 }
 
 /** One binding of an identity, and whether it counts. */
@@ -116,7 +120,7 @@ export const rightsFrom = (uid: string, { version, exists, closed, bonds }: Bond
     uid,
     closed,
     suspended: [...new Set(bonds.flatMap(({ standing, place }) => (standing === "suspended" ? [rootOf(place)] : [])))],
-    grants: [...(uid === operatorUid ? [operatorGrant] : []), ...counting.map(({ place, capabilities }) => ({ place, capabilities }))],
+    grants: [...(uid === operatorUid ? [operatorGrant] : []), ...counting.map(({ place, capabilities, endMs }) => ({ place, capabilities, ...(Number.isFinite(endMs) ? { endMs } : {}) }))],
     witness: { root: rootOf(uid), version },
     untilMs: counting.reduce((earliest, { endMs }) => Math.min(earliest, endMs), Number.POSITIVE_INFINITY),
   };
@@ -125,16 +129,44 @@ export const rightsFrom = (uid: string, { version, exists, closed, bonds }: Bond
 /** The rights of this identity at `nowMs` as the store has them now; undefined where the identity does not exist. */
 export const loadRights = async (read: Read, uid: string, nowMs: number): Promise<Rights | undefined> => rightsFrom(uid, await loadBonds(read, uid, nowMs));
 
+const sessionStatement = `
+  select mapping.scope, role.capabilities, (extract(epoch from session.expire_time) * 1000)::bigint, organization.status
+  from sessions as session
+  join external_group_role_mappings as mapping
+    on mapping.identity_provider_uid = session.identity_provider_uid and mapping.external_group_id = any(session.groups)
+  join roles as role on role.uid = mapping.role_uid
+  left join groups as organization on organization.uid = left(mapping.scope, 40)
+  where session.id = $1 and session.identity_uid = $2`;
+
+/**
+ * The rights with what a sign-in adds to them until it ends: the roles to which its provider's mappings lead from the
+ * groups that the person was in (resources: ExternalGroupRoleMappings). `rights` were read before, so that their
+ * witness is not younger than what is added: whatever changes in between proves it wrong.
+ */
+export const withSession = async (read: Read, rights: Rights, session: string, nowMs: number): Promise<Rights> => {
+  const grants = [...rights.grants];
+  const closed = new Set(rights.suspended);
+  let { untilMs } = rights;
+  for (const [scope, capabilities, ends, status] of await read.query(sessionStatement, [session, rights.uid])) {
+    const endMs = Number(ends);
+    if (!scope || !capabilities || endMs <= nowMs) continue;
+    untilMs = Math.min(untilMs, endMs);
+    if (status === suspended) closed.add(rootOf(scope));
+    else grants.push({ place: scope, capabilities: namesOf(capabilities) });
+  }
+  return { ...rights, grants, suspended: [...closed], untilMs };
+};
+
 /** The same rights, no more of them than the token allows. */
 export const narrow = (rights: Rights, { capabilities, scopes }: Narrowing): Rights => {
   if (!capabilities && !scopes) return rights;
   const kept = capabilities && new Set(capabilities);
   const grants = rights.grants.flatMap((grant) => {
     const held = kept ? new Set([...grant.capabilities].filter((name) => kept.has(name))) : grant.capabilities;
-    if (!scopes) return [{ place: grant.place, capabilities: held }];
+    if (!scopes) return [{ ...grant, capabilities: held }];
     // "Those inherited from ancestors": a right above a scope counts at the scope.
     const places = scopes.flatMap((scope) => (covers(grant.place, scope) ? [scope] : covers(scope, grant.place) ? [grant.place] : []));
-    return [...new Set(places)].map((place) => ({ place, capabilities: held }));
+    return [...new Set(places)].map((place) => ({ ...grant, place, capabilities: held }));
   });
   return { ...rights, grants };
 };
@@ -147,8 +179,11 @@ export interface RightsCache {
   of(caller: Narrowing, nowMs: number, fresh: boolean): Promise<Rights | undefined> | Rights;
 }
 
+/** Attack 11: what a session adds is nobody's but its own tokens'. A uid has no spaces. */
+const keyOf = ({ uid, session }: Narrowing): string => (session === undefined ? uid : `${uid} ${session}`);
+
 export const openRightsCache = (read: Read): RightsCache => {
-  const byIdentity = new Map<string, Rights>();
+  const byCaller = new Map<string, Rights>();
   const narrowed = new WeakMap<Narrowing, { from: Rights; to: Rights }>();
   const forCaller = (caller: Narrowing, from: Rights): Rights => {
     const kept = narrowed.get(caller);
@@ -158,18 +193,19 @@ export const openRightsCache = (read: Read): RightsCache => {
     return to;
   };
   const load = async (caller: Narrowing, nowMs: number): Promise<Rights | undefined> => {
-    const rights = await loadRights(read, caller.uid, nowMs);
-    if (!rights) {
-      byIdentity.delete(caller.uid);
+    const own = await loadRights(read, caller.uid, nowMs);
+    if (!own) {
+      byCaller.delete(keyOf(caller));
       return undefined;
     }
-    if (byIdentity.size >= limits.rightsCacheEntries) byIdentity.clear();
-    byIdentity.set(caller.uid, rights);
+    const rights = caller.session === undefined ? own : await withSession(read, own, caller.session, nowMs);
+    if (byCaller.size >= limits.rightsCacheEntries) byCaller.clear();
+    byCaller.set(keyOf(caller), rights);
     return forCaller(caller, rights);
   };
   return {
     of(caller, nowMs, fresh) {
-      const held = fresh ? undefined : byIdentity.get(caller.uid);
+      const held = fresh ? undefined : byCaller.get(keyOf(caller));
       return held && held.untilMs > nowMs ? forCaller(caller, held) : load(caller, nowMs);
     },
   };

@@ -1,3 +1,21 @@
-// The face of the room: foreign files become calls of the kernel.
+// The face of the room: foreign files become records and calls of the kernel. What reads them is loaded when it is needed:
+// a server that imports nothing does not hold it in memory.
+
+import type { House } from "#kernel";
+import type { FeedImport, FeedSummary } from "./run.ts";
+import type { Schedule } from "./schedule.ts";
 
 export { importRegistry, type RegistryImport, type RegistrySummary } from "./registry.ts";
+export type { FeedKind } from "./formats/format.ts";
+export type { FeedImport, FeedSummary } from "./run.ts";
+export type { Fetch } from "./source.ts";
+
+export type { Schedule, ScheduledFeed } from "./schedule.ts";
+
+export const importFeed = async (house: House, options: FeedImport): Promise<FeedSummary> => (await import("./run.ts")).importFeed(house, options);
+
+/** Repeats what the file of GANTRY_FEEDS says. Throws a Fault of one line where the file is wrong. */
+export const startFeeds = async (file: string, house: House, destination: (group: string | undefined) => Promise<string>): Promise<Schedule> => {
+  const { readFeedsFile, startSchedule } = await import("./schedule.ts");
+  return startSchedule({ house, feeds: await readFeedsFile(file), destination });
+};

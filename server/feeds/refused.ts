@@ -93,9 +93,10 @@ export class At {
     return entries.length > 0 ? entries : this.refuse("must be a list that is not empty");
   }
 
+  /** The keys of an object whose keys say something: identifiers like any other. */
   keys(): string[] {
     if (this.missing) return [];
-    return isObject(this.value) ? Object.keys(this.value) : this.refuse("must be an object");
+    return isObject(this.value) ? Object.keys(this.value).map((key) => new At(key, key, this).id()) : this.refuse("must be an object");
   }
 
   object(): this {
@@ -116,9 +117,9 @@ export class At {
   }
 
   /** A text of one line, such as a name or a version; "" where it is missing. */
-  name(): string {
+  name(lengthMax: number = limits.feedNameLengthMax): string {
     const given = this.string();
-    if (given.length > limits.feedNameLengthMax) return this.refuse(`must be at most ${limits.feedNameLengthMax} characters`);
+    if (given.length > lengthMax) return this.refuse(`must be at most ${lengthMax} characters`);
     if (!given.isWellFormed()) return this.refuse("must not hold half of a surrogate pair");
     return inNames.test(given) ? this.refuse("must not hold control characters") : given;
   }
@@ -127,6 +128,12 @@ export class At {
   required(): string {
     const given = this.name();
     return given.trim() === "" ? this.refuse("must be a text that is not empty") : given;
+  }
+
+  /** An address, not followed by anybody here. */
+  url(): string {
+    const given = this.name(limits.feedUrlLengthMax);
+    return given.trim() === "" ? this.refuse("must be an address") : given;
   }
 
   /** An identifier: one word, short enough for an index. */

@@ -26,6 +26,10 @@ export interface Source {
   readonly key: string;
   /** A folder may hold files that are no feed at all, such as a licence. */
   readonly isFolder: boolean;
+  /** What a person is told. */
+  readonly label: string;
+  /** How many files there are. */
+  count(): Promise<number>;
   /** Files in a fixed order. */
   files(): AsyncIterable<FeedFile>;
 }
@@ -57,12 +61,24 @@ async function* filesBelow(folder: string, within: string): AsyncGenerator<FeedF
   }
 }
 
+const countBelow = async (folder: string): Promise<number> => {
+  let count = 0;
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    if (entry.name.startsWith(".")) continue;
+    if (entry.isDirectory()) count += await countBelow(join(folder, entry.name));
+    else if (entry.isFile()) count++;
+  }
+  return count;
+};
+
 /** An address without what may be secret in it. */
 const addressLabel = (url: URL): string => `${url.host}${url.pathname}`;
 
 const addressSource = (url: URL, fetch: Fetch): Source => ({
   key: url.href,
   isFolder: false,
+  label: addressLabel(url),
+  count: async () => 1,
   async *files() {
     const { status, body } = await fetch(url.href);
     if (status !== 200) throw new Fault("UNAVAILABLE", `${addressLabel(url)} answers with status ${status}${status >= 300 && status < 400 ? "; redirects are not followed: name the address that they lead to" : ""}`);
@@ -85,11 +101,13 @@ export const openSource = async (given: string, fetch: Fetch): Promise<Source> =
   const path = resolve(given);
   const found = await stat(path).catch(() => undefined);
   if (!found) throw new Fault("INVALID_ARGUMENT", `there is no file or folder ${given}`);
-  if (found.isDirectory()) return { key: path, isFolder: true, files: () => filesBelow(path, "") };
+  if (found.isDirectory()) return { key: path, isFolder: true, label: given, count: () => countBelow(path), files: () => filesBelow(path, "") };
   if (!found.isFile()) throw new Fault("INVALID_ARGUMENT", `${given} is neither a file nor a folder`);
   return {
     key: path,
     isFolder: false,
+    label: given,
+    count: async () => 1,
     async *files() {
       yield fileOf(path, "", found.size);
     },

@@ -3,6 +3,7 @@
 import type { Caller, Authn } from "#authn";
 import type { Rights } from "#authz";
 import type { MethodFact } from "#contract/facts.ts";
+import type { Fault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
@@ -45,8 +46,8 @@ export interface Context<Rows extends Read> {
   readonly rows: Rows;
   /** The time that rows take. An import gives its source's. */
   readonly nowMs: number;
-  /** Throws PERMISSION_DENIED unless the caller holds all of these at `place`. */
-  require(capabilities: Iterable<string>, place: string): void;
+  /** Throws PERMISSION_DENIED unless the caller holds all of these at `place`, and until `untilMs` where that is given. */
+  require(capabilities: Iterable<string>, place: string, untilMs?: number): void;
   /** The other resources, by message name: for references between them. */
   readonly resources: ReadonlyMap<string, Bound>;
 }
@@ -59,6 +60,8 @@ export interface Outcome {
   /** A write that changed nothing makes no event (decisions: Safe writes). */
   readonly unchanged?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
+  /** What was written is kept, and then this is thrown: a refusal that must be remembered. */
+  readonly refusal?: Fault;
 }
 
 /** Answers one operation. Reads get a Context<Read>, writes a Context<Write> in one transaction. */

@@ -1,4 +1,4 @@
-// Embedded briefs (requirement: role binding responses carry hydrated objects): one read per kind and page, never one
+// What an answer shows besides its own row. Embedded briefs (requirement: role binding responses carry hydrated objects): one read per kind and page, never one
 // per row.
 
 import { type Json, type JsonObject, text } from "#base/json.ts";
@@ -8,9 +8,16 @@ import type { Bound } from "./resource.ts";
 
 const uidOf = (record: JsonObject, by: string): string => (by === "parent" ? parentOf(text(record, "uid")) : text(record, by));
 
-/** The same records with their briefs, in the same order. A brief whose row is not there shows its uid alone. */
+/** The same records with their briefs and whatever else they are filled with, in the same order. */
 export const hydrate = async (rows: Read, resource: Bound, records: readonly JsonObject[]): Promise<JsonObject[]> => {
-  if (resource.briefs.length === 0 || records.length === 0) return [...records];
+  if (records.length === 0) return [];
+  const briefed = await withBriefs(rows, resource, records);
+  return resource.fills ? [...(await resource.fills.fill(rows, briefed))] : briefed;
+};
+
+/** A brief whose row is not there shows its uid alone. */
+const withBriefs = async (rows: Read, resource: Bound, records: readonly JsonObject[]): Promise<JsonObject[]> => {
+  if (resource.briefs.length === 0) return [...records];
   const sources = await Promise.all(
     resource.briefs.map(async ({ by, field, shape }) => {
       const uids = [...new Set(records.map((record) => uidOf(record, by)).filter((uid) => uid !== EVERYWHERE))];

@@ -1,17 +1,19 @@
 // The face of the kernel: declare a resource, open the kernel, serve.
 
 export { type AskedPage, askedPage } from "./asked-page.ts";
+export { withoutOutputOnly } from "./behaviour.ts";
 export type { Call, Reply, Serve } from "./call.ts";
 export type { Context, House, Outcome, ReadContext, WriteContext } from "./context.ts";
+export { type FlatAsk, flatList, type FlatPage, type FlatRecord } from "./flat.ts";
 export { type ImportCall, importing } from "./import.ts";
 export { hydrate } from "./hydrate.ts";
 export { type Kernel, openKernel } from "./kernel.ts";
-export { readMask } from "./mask.ts";
+export { applyMask, readMask } from "./mask.ts";
 export { readOrder } from "./order.ts";
 export { type Bound, type Look, type Resource, resource, type RuleContext } from "./resource.ts";
 export { makeServe } from "./serve.ts";
 export { type Terms, type TermsDocument, termsOf, type TermsSettings } from "./terms.ts";
-export { holdParent, insert, presented } from "./verbs/create.ts";
+export { create, holdParent, insert, presented } from "./verbs/create.ts";
 export { get } from "./verbs/get.ts";
 export { list } from "./verbs/list.ts";
 export { remove } from "./verbs/delete.ts";

@@ -1,7 +1,7 @@
 // May they, and how a refusal reads. The text depends on the caller's rights and the uid asked for, never on what
 // exists (decisions: Access).
 
-import { lacking, reach, type Rights } from "#authz";
+import { lacking, lasting, reach, type Rights } from "#authz";
 import { denied, type Fault } from "#base/fault.ts";
 import { EVERYWHERE, rootOf } from "#base/uid.ts";
 import type { Read } from "#store";
@@ -23,10 +23,13 @@ export const requireOpen = ({ closed }: Rights): void => {
   if (closed) throw denied(closedText);
 };
 
-/** Throws PERMISSION_DENIED unless all of these are held at `place`. */
-export const requireAt = (rights: Rights, capabilities: Iterable<string>, place: string): void => {
-  const missing = lacking(rights, capabilities, place);
+/** Throws PERMISSION_DENIED unless all of these are held at `place`, and until then. */
+export const requireAt = (rights: Rights, capabilities: Iterable<string>, place: string, untilMs = 0): void => {
+  const wanted = [...capabilities];
+  const missing = lacking(rights, wanted, place);
   if (missing !== undefined) throw refusal(rights, missing, place);
+  const ending = lacking(lasting(rights, untilMs), wanted, place);
+  if (ending !== undefined) throw denied(`Permission denied: ${ending} is yours for a time, and cannot be given for longer than that`);
 };
 
 /**

@@ -8,9 +8,9 @@ import { methods as everyMethod } from "#contract/catalog.ts";
 import { type FieldFact, type MessageFact, type MethodFact, messageFact } from "#contract/facts.ts";
 import type { Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
-import type { Read } from "#store";
+import type { Condition, Read } from "#store";
 import type { Rights } from "#authz";
-import type { Answer, WriteContext } from "./context.ts";
+import type { Answer, ReadContext, WriteContext } from "./context.ts";
 import { type Shape, shapeOf } from "./shape.ts";
 
 export interface Particulars {
@@ -33,6 +33,13 @@ export interface Particulars {
   readonly shows?: readonly string[];
   /** Root-level rows that the caller sees besides its branches: built-in roles, humans. */
   readonly alsoVisible?: (look: Look) => Promise<readonly string[]>;
+  /** Of a List: filters that the contract leaves to the resource (COMPARISON_OWN), and what it leaves out by itself. */
+  readonly conditions?: (context: ReadContext) => Promise<readonly Condition[]>;
+  /** Fields without a column, filled in for all records of an answer at once. */
+  readonly fills?: {
+    readonly fields: readonly string[];
+    readonly fill: (rows: Read, records: readonly JsonObject[]) => Promise<readonly JsonObject[]>;
+  };
   /** Operations that are not one of the five verbs, or need their own answer. Keyed by the operation's name. */
   readonly methods?: Readonly<Record<string, Answer>>;
 }
@@ -105,7 +112,8 @@ export const bind = (resources: readonly Resource[], columns: ReadonlyMap<string
       return { field, by, shape: shapeOf(field.message, table, briefColumns) };
     });
     const shown = new Set([...shape.fields, ...briefs.map(({ field }) => field)]);
-    const forgotten = each.fact.fields.find((field) => !shown.has(field) && !field.inputOnly && !field.shownOnce && !each.shows?.includes(field.name));
+    const filled = new Set(each.fills?.fields);
+    const forgotten = each.fact.fields.find((field) => !shown.has(field) && !filled.has(field.json) && !field.inputOnly && !field.shownOnce && !each.shows?.includes(field.name));
     if (forgotten) throw new Error(`${each.fact.short}.${forgotten.name} has neither a column in ${each.table} nor a source`);
     const parent = resources.find((other) => other.fact.name === each.parentMessage);
     const children = resources.filter((other) => other.table && other.parentMessage === each.fact.name);

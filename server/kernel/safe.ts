@@ -104,7 +104,7 @@ export const writeSafely = async (
       return outcome;
     });
   } catch (thrown) {
-    if (thrown instanceof Rehearsed) return { reply: withoutSecrets(call.method.output, thrown.outcome.reply), headers: { "gantry-validate-only": "true" } };
+    if (thrown instanceof Rehearsed) return { reply: withoutSecrets(call.method.output, thrown.outcome.reply), headers: { ...thrown.outcome.headers, "gantry-validate-only": "true" } };
     throw thrown;
   }
 };

@@ -66,13 +66,15 @@ export const scopeOf = (resource: Resource, reach: readonly string[], alsoVisibl
 const filterCondition = (resource: Resource, field: FieldFact, value: Json | undefined): Condition | undefined => {
   const filter = field.filter;
   if (!filter) return undefined;
+  // Every sortable column has an index in each root (migrations).
+  const column = resource.fact.byName.get(filter.column);
+  const indexed = column?.sortable === true;
   switch (filter.comparison) {
     case "equal":
-      if (Array.isArray(value)) return { column: filter.column, comparison: "any", value: value.map(String) };
+      if (Array.isArray(value)) return { column: filter.column, comparison: column?.shape === "list" ? "has" : "any", value: value.map(String), indexed };
       if (typeof value !== "string" || (value === "" && !field.presence)) return undefined;
       if (field.kind === "enum" && field.enum?.numbers.get(value) === 0) return undefined;
-      // Every sortable column has an index in each root (migrations).
-      return { column: filter.column, comparison: "equal", value, indexed: resource.fact.byName.get(filter.column)?.sortable === true };
+      return { column: filter.column, comparison: "equal", value, indexed };
     case "after":
       return typeof value === "string" ? { column: filter.column, comparison: "after", value } : undefined;
     case "include":

@@ -60,7 +60,7 @@ const walk = async (kernel: Kernel, call: Call, caller: Caller | undefined, righ
     request: behave(call),
     reach: method.unscoped ? reach(rights, method.capabilities) : [],
     resources: kernel.resources,
-    require: (capabilities, place) => requireAt(rights, capabilities, place),
+    require: (capabilities, place, untilMs) => requireAt(rights, capabilities, place, untilMs),
   };
   if ("reads" in answer) {
     try {
@@ -76,7 +76,9 @@ const walk = async (kernel: Kernel, call: Call, caller: Caller | undefined, righ
     // Before anything else, so that nobody without the right is given an earlier answer again.
     confirm: async (fresh: Read) => (proven ? undefined : confirmWitness(fresh, rights.witness)),
   };
-  return answered(call, await writeSafely(house.store, call, given, (inside) => perform(write, { ...context, rows: inside })));
+  const outcome = await writeSafely(house.store, call, given, (inside) => perform(write, { ...context, rows: inside }));
+  if (outcome.refusal) throw outcome.refusal;
+  return answered(call, outcome);
 };
 
 /** A write and its event, in the transaction of `context.rows`. */

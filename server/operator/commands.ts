@@ -1,15 +1,17 @@
 // What each command does, and how its help reads.
 
 import { Fault } from "#base/fault.ts";
-import { isObject, type JsonObject, text } from "#base/json.ts";
+import { isObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { isUid } from "#base/uid.ts";
+import type { FeedKind } from "#feeds";
 import { readPublicUrl, readSettings } from "./config.ts";
+import { destination } from "./destination.ts";
 import type { OpenHouse } from "./house.ts";
 import { progressBar } from "./progress.ts";
 import { explained, whoCanLines } from "./reasons.ts";
-import { importRegistry, openHouse, operator, registerPerson, startServer } from "./whole.ts";
+import { importFeed, importRegistry, openHouse, operator, registerPerson, setSuspended, startServer } from "./whole.ts";
 
 export interface Run {
   readonly values: Readonly<Record<string, string | boolean | undefined>>;
@@ -72,6 +74,7 @@ const serve: Command = {
     GANTRY_SECRET_KEY_FILE  the key that seals secrets (made in GANTRY_DATA; required with DATABASE_URL)
     GANTRY_CORS_ORIGINS     origins whose pages may call the API (none)
     GANTRY_TERMS_FILE       documents to accept, and what needs them, as JSON
+    GANTRY_FEEDS            a file of imports that the server repeats by itself
     GANTRY_OPEN_ORGANIZATIONS  true: people may make organizations (false)
     GANTRY_AWS_STS_URL      where signed AWS requests are verified (the AWS STS host that they name)
     GANTRY_FREE_MAIL_DOMAINS  further mail domains that are nobody's company
@@ -202,49 +205,116 @@ const logout: Command = {
   },
 };
 
-/** decisions: Command line. The only organization, unless --group names another place. */
-const destination = async ({ call }: OpenHouse, given: string | undefined): Promise<string> => {
-  if (given !== undefined) {
-    if (!isUid(given)) throw new Fault("INVALID_ARGUMENT", `--group must be a uid, not ${JSON.stringify(given)}`);
-    const group: JsonObject = await call("chainguard.platform.iam.v2.GroupsService/GetGroup", { uid: given });
-    return text(group, "uid");
+const suspension = (name: "suspend" | "resume", summary: string, tells: string): Command => ({
+  summary,
+  usage: `gantry ${name} ORGANIZATION
+
+${tells}
+  ORGANIZATION is its uid, or its name where no other organization has it. Works on the machine (or with the database)
+  of the server, running or not.
+
+  Example:  gantry ${name} example.org
+`,
+  options: {},
+  async run(run) {
+    const [given, ...others] = run.positionals;
+    if (given === undefined || others.length > 0) throw new Fault("INVALID_ARGUMENT", `name one organization: gantry ${name} ORGANIZATION`);
+    const organization = await withHouse(run, (open) => setSuspended(open, given, name === "suspend"));
+    run.out.write(`${organization.uid} ${JSON.stringify(organization.name)} ${name === "suspend" ? "is suspended" : "is open again"}\n`);
+    return 0;
+  },
+});
+
+const suspend = suspension("suspend", "close an organization to its members", `  Closes an organization to its members at once, on every server: no right in it counts any more but the operator's, and
+  its identities can neither be assumed nor ask for anything. Nothing in it is lost.
+`);
+
+const resume = suspension("resume", "open a suspended organization again", `  Opens a suspended organization to its members again: all rights in it count as before.
+`);
+
+const feedKinds: readonly FeedKind[] = ["advisories", "vulnerabilities", "libraries", "images"];
+
+const importFeedInto = async (run: Run, kind: FeedKind, sources: readonly string[]): Promise<number> =>
+  withHouse(run, async (open) => {
+    const bar = progressBar(run.err);
+    const group = await destination(open, option(run, "group"), "--group");
+    const summary = await importFeed(open.house, {
+      kind, group, sources,
+      public: run.values.public === true,
+      format: option(run, "format"),
+      author: option(run, "author"),
+      progress: bar.show,
+    });
+    bar.end();
+    for (const refusal of summary.refused) run.err.write(`refused ${refusal}\n`);
+    for (const failure of summary.failed) run.err.write(`failed ${failure}\n`);
+    for (const [label, count] of [["passed over", summary.passedOver.length], ["unchanged", summary.filesUnchanged]] as const) {
+      if (count > 0) run.err.write(`${count} of ${summary.files} files ${label}\n`);
+    }
+    run.out.write(
+      `${kind}: ${summary.new} new, ${summary.changed} changed, ${summary.withdrawn} withdrawn, ${summary.unchanged} unchanged, ${summary.refused.length} refused\n`,
+    );
+    return summary.failed.length > 0 ? 1 : summary.refused.length > 0 ? 2 : 0;
+  });
+
+const importRegistryInto = async (run: Run, sources: readonly string[]): Promise<number> => {
+  for (const name of ["public", "format", "author"]) {
+    if (run.values[name] !== undefined) throw new Fault("INVALID_ARGUMENT", `--${name} is not for gantry import registry`);
   }
-  const { groups } = await call("chainguard.platform.iam.v2.GroupsService/ListGroups", { uidp: { inRoot: true }, pageSize: 2 });
-  const roots = Array.isArray(groups) ? groups.filter(isObject) : [];
-  const [only, other] = roots;
-  if (!only) throw new Fault("FAILED_PRECONDITION", "there is no organization yet; start the server once, or name a group with --group UID");
-  if (other) throw new Fault("FAILED_PRECONDITION", "there is more than one organization; name the group with --group UID");
-  return text(only, "uid");
+  return withHouse(run, async (open) => {
+    const bar = progressBar(run.err);
+    const group = await destination(open, option(run, "group"), "--group");
+    const summary = await importRegistry(open.kernel, { group, sources, progress: bar.show });
+    bar.end();
+    for (const refusal of summary.refused) run.err.write(`refused ${refusal}\n`);
+    run.out.write(
+      `${summary.repos.seen} repos (${summary.repos.made} new), ${summary.tags.seen} tags (${summary.tags.made} new or moved), ` +
+        `${summary.manifests.seen} manifests (${summary.manifests.made} new), ${summary.refused.length} refused\n`,
+    );
+    return summary.refused.length > 0 ? 2 : 0;
+  });
 };
 
 const importCommand: Command = {
-  summary: "fill the server from files",
-  usage: `gantry import registry DIR… [--group UID]
+  summary: "fill the server from files and feeds",
+  usage: `gantry import KIND SOURCE… [--group UID] [--public] [--format NAME] [--author NAME]
 
-  Imports repos, tags and what is known of their images from a folder of JSON files, one per repo, into the group
-  (the only organization when none is named). A second run of the same files writes nothing.
+  Fills the server. KIND is one of
 
-  Exit status: 0 all imported, 2 some files were refused (each is named with its line), 1 failed.
+    registry         repos, tags and what is known of their images: a folder of JSON files, one per repo
+    advisories       Wolfi and Chainguard advisory documents, OSV, RustSec, Alpine secdb, OpenVEX, CSAF
+    vulnerabilities  CVE JSON 5, distilled CVE records (JSON Lines), OSV, RustSec
+    libraries        artifact lists (JSON Lines), PyPI's simple JSON, Maven's metadata
+    images           what images are made of (JSON Lines), and which package is built from which
 
-  Example:  gantry import registry ./official-image-tags
+  A SOURCE is a file, a folder with all below it, or an https address; gzip is seen through. What a file is shows in
+  its content, not in its name. A file that is the same as the last time is not read again, and a second run writes
+  nothing; what has vanished from a source is withdrawn here. An import that was stopped goes on when it is started
+  again. Works beside a running server and without one.
+
+    --group UID    the group that it is for (the only organization when none is named)
+    --public       the open operations of the Advisory domain show it too
+    --format NAME  refuse files of other formats than this one
+    --author NAME  who the advisories and their events are by (the format's own word)
+
+  Exit status: 0 all imported, 2 some records were refused (each is named with file and line), 1 failed.
+
+  Examples:
+    gantry import registry ./official-image-tags
+    gantry import advisories ./advisories --public
+    gantry import vulnerabilities cve.jsonl ./osv ./rustsec
+    gantry import advisories https://secdb.alpinelinux.org/v3.22/main.json
+    gantry import libraries artifacts.jsonl --group 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567
 `,
-  options: { group: { type: "string" } },
+  options: { group: { type: "string" }, public: { type: "boolean" }, format: { type: "string" }, author: { type: "string" } },
   async run(run) {
-    const [kind, ...sources] = run.positionals;
-    if (kind !== "registry") throw new Fault("INVALID_ARGUMENT", `cannot import ${JSON.stringify(kind ?? "")}; possible is: registry`);
-    if (sources.length === 0) throw new Fault("INVALID_ARGUMENT", "name at least one folder or file: gantry import registry DIR");
-    return withHouse(run, async (open) => {
-      const bar = progressBar(run.err);
-      const group = await destination(open, option(run, "group"));
-      const summary = await importRegistry(open.kernel, { group, sources, progress: bar.show });
-      bar.end();
-      for (const refusal of summary.refused) run.err.write(`refused ${refusal}\n`);
-      run.out.write(
-        `${summary.repos.seen} repos (${summary.repos.made} new), ${summary.tags.seen} tags (${summary.tags.made} new or moved), ` +
-          `${summary.manifests.seen} manifests (${summary.manifests.made} new), ${summary.refused.length} refused\n`,
-      );
-      return summary.refused.length > 0 ? 2 : 0;
-    });
+    const [given = "", ...sources] = run.positionals;
+    const kind = feedKinds.find((each) => each === given);
+    if (kind === undefined && given !== "registry") {
+      throw new Fault("INVALID_ARGUMENT", `cannot import ${JSON.stringify(given)}; possible are: registry, ${feedKinds.join(", ")}`);
+    }
+    if (sources.length === 0) throw new Fault("INVALID_ARGUMENT", `name at least one ${kind ? "file, folder or address" : "folder or file"}: gantry import ${given} ${kind ? "SOURCE" : "DIR"}`);
+    return kind ? importFeedInto(run, kind, sources) : importRegistryInto(run, sources);
   },
 };
 
@@ -321,7 +391,7 @@ const health: Command = {
   },
 };
 
-export const commands: Readonly<Record<string, Command>> = { serve, login, logout, token, register, import: importCommand, explain, "who-can": whoCan, health };
+export const commands: Readonly<Record<string, Command>> = { serve, login, logout, token, register, suspend, resume, import: importCommand, explain, "who-can": whoCan, health };
 
 /** The help of one command, or the list of all. */
 export const help = (name: string | undefined): string => {

@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { createSecureContext } from "node:tls";
 import { Fault } from "#base/fault.ts";
+import { defaultDelaysSeconds } from "#delivery";
 import type { TermsSettings } from "#kernel";
 import { defaultTerms, readTerms } from "./terms.ts";
 
@@ -21,9 +22,13 @@ export interface Settings {
   readonly audiences: readonly string[];
   readonly corsOrigins: readonly string[];
   readonly openOrganizations: boolean;
+  /** GANTRY_FEEDS: the file that says which imports are repeated. */
+  readonly feedsFile: string | undefined;
   readonly terms: TermsSettings;
   /** Where signed AWS requests go; undefined: to the STS host that they are signed for. */
   readonly awsStsUrl: string | undefined;
+  /** GANTRY_DELIVERY_DELAYS: seconds before each attempt of a delivery. */
+  readonly deliveryDelaysSeconds: readonly number[];
   /** Mail domains that are nobody's company, besides the well-known ones. */
   readonly freeMailDomains: readonly string[];
 }
@@ -100,6 +105,15 @@ const addressOf = (host: string, port: number, secure: boolean): string => {
   return `${secure ? "https" : "http"}://${name}:${port}`;
 };
 
+const readDelays = (value: string | undefined): readonly number[] => {
+  const delays = list(value).map(Number);
+  if (delays.length === 0) return defaultDelaysSeconds;
+  if (delays.length > 50 || delays.some((delay) => !(delay >= 0 && delay <= 7 * 86_400))) {
+    throw wrong("GANTRY_DELIVERY_DELAYS", `must be seconds between attempts, separated by commas, such as ${defaultDelaysSeconds.join(",")}, not ${JSON.stringify(value)}`);
+  }
+  return delays;
+};
+
 /** The address under which clients know the server: all that a command needs which is one of them. */
 export const readPublicUrl = (environment: Environment): string => {
   if (environment.GANTRY_PUBLIC_URL) return readUrl("GANTRY_PUBLIC_URL", environment.GANTRY_PUBLIC_URL);
@@ -134,7 +148,9 @@ export const readSettings = (environment: Environment): Settings => {
     corsOrigins: list(given("GANTRY_CORS_ORIGINS")).map(readOrigin),
     terms: termsFile === undefined ? defaultTerms : readTerms(readFile("GANTRY_TERMS_FILE", termsFile)),
     openOrganizations: readFlag("GANTRY_OPEN_ORGANIZATIONS", given("GANTRY_OPEN_ORGANIZATIONS")),
+    feedsFile: given("GANTRY_FEEDS"),
     awsStsUrl: awsStsUrl === undefined ? undefined : readUrl("GANTRY_AWS_STS_URL", awsStsUrl),
+    deliveryDelaysSeconds: readDelays(given("GANTRY_DELIVERY_DELAYS")),
     freeMailDomains: list(given("GANTRY_FREE_MAIL_DOMAINS")).map((domain) => domain.toLowerCase()),
   };
 };

@@ -1,4 +1,6 @@
-// A progress bar on a terminal; silent where the output goes elsewhere.
+// A progress bar on a terminal; where the output goes elsewhere, a line now and then.
+
+import { limits } from "#base/limits.ts";
 
 export interface Progress {
   readonly done: number;
@@ -10,9 +12,15 @@ const width = 30;
 
 export const progressBar = (err: NodeJS.WriteStream): { show: (progress: Progress) => void; end: () => void } => {
   let shown = false;
+  let toldMs = performance.now();
   return {
     show({ done, total, what }) {
-      if (!err.isTTY) return;
+      if (!err.isTTY) {
+        if (performance.now() - toldMs < limits.progressLineMs) return;
+        toldMs = performance.now();
+        err.write(`${done}/${total} ${what}\n`);
+        return;
+      }
       shown = true;
       const filled = total === 0 ? width : Math.round((done / total) * width);
       err.write(`\r\u001b[2K[${"#".repeat(filled)}${" ".repeat(width - filled)}] ${done}/${total} ${what}`);

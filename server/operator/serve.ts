@@ -4,9 +4,14 @@ import { Fault } from "#base/fault.ts";
 import type { Log } from "#base/log.ts";
 import { text } from "#base/json.ts";
 import type { Clock } from "#base/time.ts";
-import { type Doors, openDoors } from "#transport";
+import type { Schedule } from "#feeds";
+import { openSignIn } from "#signin";
+import { type Doors, httpStatusOf, openDoors } from "#transport";
+import { type Delivery, openDelivery } from "#delivery";
 import type { Settings } from "./config.ts";
+import { destination } from "./destination.ts";
 import { openHouse, type OpenHouse } from "./house.ts";
+import { issuerDoor } from "./issuer-door.ts";
 import { startUpkeep } from "./upkeep.ts";
 import { version } from "./version.ts";
 
@@ -14,13 +19,18 @@ export interface ServerOptions {
   readonly log: Log;
   readonly clock?: Clock;
   readonly progress?: (line: string) => void;
+  /** Events are sent when somebody says so (Server.delivery), not by themselves. */
+  readonly deliversByHand?: boolean;
 }
 
 export interface Server {
   readonly open: OpenHouse;
   readonly doors: Doors;
+  readonly delivery: Delivery;
   /** The organization made at the very first start; undefined at every later one. */
   readonly firstOrganization: string | undefined;
+  /** Imports that the server repeats by itself; undefined without GANTRY_FEEDS. */
+  readonly feeds: Schedule | undefined;
   /** Finishes what is in flight, then stops the store. */
   close(): Promise<void>;
 }
@@ -51,9 +61,15 @@ const portFault = ({ host, port }: Settings, thrown: unknown): unknown => {
 
 export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => {
   const open = await openHouse({ settings, ...options });
+  let feeds: Schedule | undefined;
   try {
     const firstOrganization = await makeFirstOrganization(open);
+    if (settings.feedsFile !== undefined) {
+      const { startFeeds } = await import("#feeds");
+      feeds = await startFeeds(settings.feedsFile, open.house, (group) => destination(open, group, "group"));
+    }
     const { authn, store } = open.house;
+    const signIn = openSignIn({ ...open.house, vault: open.house.seal, origins: settings.corsOrigins, statusOf: httpStatusOf });
     const doors = await openDoors(
       {
         host: settings.host,
@@ -67,22 +83,29 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       },
       {
         serve: open.serve,
-        issuer: { discovery: authn.discovery, keys: authn.keys, exchangeToken: authn.exchangeForm },
+        issuer: issuerDoor(authn, signIn, settings.publicUrl),
         ready: async () => (await store.read.query("select 1")).length === 1,
       },
     ).catch((thrown: unknown) => {
       throw portFault(settings, thrown);
     });
+    const delivery = openDelivery(
+      { ...open.house, vault: open.house.seal, outbound: authn.outbound, delaysSeconds: settings.deliveryDelaysSeconds, userAgent: `gantry/${version}` },
+      { publicUrl: settings.publicUrl, byHand: options.deliversByHand === true },
+    );
     const upkeep = startUpkeep(open.house);
+    void feeds?.turn();
     return {
-      open, doors, firstOrganization,
+      open, doors, firstOrganization, feeds, delivery,
       async close() {
         upkeep.stop();
-        await doors.close();
+        await Promise.all([feeds?.stop(), doors.close()]);
+        await delivery.stop();
         await open.close();
       },
     };
   } catch (thrown) {
+    await feeds?.stop();
     await open.close();
     throw thrown;
   }

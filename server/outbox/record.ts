@@ -23,23 +23,27 @@ export interface Occurrence {
   readonly time: string;
 }
 
-export const record = async (rows: Write, occurrence: Occurrence): Promise<void> => {
+/** Writes the event, and returns its CloudEvents id. `only`: the one subscription that is told. */
+export const record = async (rows: Write, occurrence: Occurrence, only?: string): Promise<string> => {
+  const id = randomUUID();
+  const { actor, body } = occurrence;
   await rows.query(
-    `insert into outbox (event_id, type, source, subject, group_uid, audience, extensions, actor, body_type, body, request_id, create_time)
+    `insert into outbox (event_id, type, source, subject, group_uid, subscription_uid, audience, extensions, body_type, data, request_id, create_time)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
     [
-      randomUUID(),
+      id,
       occurrence.type,
       occurrence.source,
       occurrence.subject,
       occurrence.group,
+      only ?? null,
       occurrence.audience,
       JSON.stringify(occurrence.extensions),
-      occurrence.actor ? JSON.stringify(occurrence.actor) : null,
       occurrence.bodyType,
-      JSON.stringify(occurrence.body),
+      JSON.stringify(actor ? { actor, body } : { body }),
       occurrence.requestId,
       occurrence.time,
     ],
   );
+  return id;
 };

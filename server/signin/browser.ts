@@ -99,7 +99,8 @@ export const beginSignIn = async (parts: SignInParts, { provider: named, ...begi
   const { store, vault, clock, providers } = parts;
   try {
     const provider = await providerNamed(store.read, named);
-    const question = { state: newSecret(), nonce: newSecret(), verifier: newSecret() };
+    const { issuer, clientId } = provider.oidc;
+    const question = { state: newSecret(), nonce: newSecret(), verifier: newSecret(), issuer, clientId };
     const address = await providers.ask(provider, question);
     const browser = newSecret();
     const kept: Kept = { ...beginning, question };

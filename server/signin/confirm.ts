@@ -5,7 +5,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { limits } from "#base/limits.ts";
 import type { SignInParts } from "./parts.ts";
-import type { Asked, Shown } from "./shown.ts";
+import { type Asked, escaped, page, type Shown } from "./shown.ts";
 
 type Place = Pick<SignInParts, "publicUrl">;
 
@@ -46,3 +46,50 @@ export const asking = (shown: Shown, cookie = ""): Shown => ({
   ...shown,
   headers: { ...shown.headers, "referrer-policy": "same-origin", ...(cookie ? { "set-cookie": cookie } : {}) },
 });
+
+/** What a person is asked before somebody else's program may act in their name. */
+export interface Question {
+  readonly status: number;
+  readonly paragraphs: readonly string[];
+  /** What the program shows too. */
+  readonly code: string;
+  readonly path: string;
+  readonly hidden: readonly (readonly [name: string, value: string])[];
+  /** The identity provider is not known yet: the person names it. Undefined where it is. */
+  readonly provider: { readonly typed: string; readonly problem: string } | undefined;
+}
+
+const providerField = (provider: Question["provider"]): string => {
+  if (!provider) return "";
+  const { typed, problem } = provider;
+  const alert = problem === "" ? "" : `<p role="alert" id="problem"><strong>${escaped(problem)}</strong></p>`;
+  const wrong = problem === "" ? "" : ' aria-invalid="true" aria-describedby="problem"';
+  // Not required: whoever refuses has nothing to type.
+  return `${alert}<p><label for="idp_id">Your organization</label><br><input id="idp_id" name="idp_id" value="${escaped(typed)}" size="30" autocomplete="organization" spellcheck="false"${wrong}></p>`;
+};
+
+/** Asks. The first button confirms, and so does the enter key; neither is pressed by the page itself. */
+export const askToConfirm = (place: Place, asked: Asked, about: string, question: Question): Shown => {
+  const { proof, cookie } = proofFor(place, asked, about);
+  const hidden = [...question.hidden, ["proof", proof]].map(([name = "", value = ""]) => `<input type="hidden" name="${name}" value="${escaped(value)}">`).join("");
+  const form =
+    `<p class="code">${escaped(question.code)}</p>` +
+    "<p><strong>Go on only if you began this yourself and your own terminal shows this code.</strong> If somebody sent you here, refuse: they would act in your name.</p>" +
+    `<form method="post" action="${question.path}">${hidden}${providerField(question.provider)}` +
+    '<p><button name="answer" value="confirm">This is my terminal</button> <button name="answer" value="refuse">Refuse</button></p></form>';
+  return asking(page(question.status, "Sign in a terminal?", question.paragraphs, form), cookie);
+};
+
+/** Said to a form that does not come from our page. */
+export const unconfirmed = (): Shown =>
+  page(403, "Not confirmed", ["This did not come from the page that asks, or that page was open for too long. Open the address again that your terminal shows."]);
+
+export const unknownProvider = "There is no organization and no identity provider of this name to sign in with.";
+
+/** On to another site. A form of ours may lead to this server only, also by a redirect of its answer: so by a page. */
+export const onward = (shown: Shown): Shown => {
+  const { location, ...headers } = shown.headers;
+  if (location === undefined) return shown;
+  const between = page(200, "One moment", ["Your identity provider asks you to sign in."], `<p><a href="${escaped(location)}">Go there</a></p>`);
+  return { ...between, headers: { ...between.headers, ...headers, refresh: `0;url=${location}` } };
+};

@@ -13,12 +13,16 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import type { Write } from "#store";
 import type { DeviceFinish, Finisher, SignedIn, Wish } from "./finish.ts";
-import type { SignInParts } from "./parts.ts";
+import { providerNamed } from "./organization.ts";
+import { addressOf, type SignInParts } from "./parts.ts";
 import { page } from "./shown.ts";
 import { tokensFor } from "./tokens.ts";
 import { makeUserCode, showUserCode } from "./user-code.ts";
 
 export const deviceGrantType = "urn:ietf:params:oauth:grant-type:device_code";
+
+/** Where a person types the code. */
+export const devicePath = "/oauth/device";
 
 /** What a terminal asks for. */
 export interface Wanted {
@@ -95,10 +99,11 @@ const store = async (rows: Write, client: string, wanted: Wanted, deviceHash: st
 /** RFC 8628, 3.1 and 3.2: a terminal begins. */
 export const beginDevice = async (parts: SignInParts, form: URLSearchParams): Promise<JsonObject> => {
   const { client, wanted } = readRequest(parts, form);
+  if (wanted.idp !== "") await providerNamed(parts.store.read, wanted.idp);
   const deviceCode = randomBytes(32).toString("base64url");
   const nowMs = parts.clock();
   const userCode = showUserCode(await parts.store.write((rows) => store(rows, client, wanted, hashOf(deviceCode), nowMs)));
-  const address = `${parts.publicUrl.replace(/\/+$/, "")}/oauth/device`;
+  const address = addressOf(parts, devicePath);
   return {
     device_code: deviceCode,
     user_code: userCode,
@@ -163,11 +168,21 @@ export const deviceGrant = async (parts: SignInParts, form: URLSearchParams): Pr
     if (held.state === "refused") return oauthFault("access_denied", held.reason);
     if (held.state !== "approved" || !held.signedIn) return putOff(rows, deviceHash, held, nowMs);
     await rows.query("delete from device_codes where device_hash = $1", [deviceHash]);
+    if (!(await stillVouched(rows, held.signedIn))) return oauthFault("access_denied", "the identity or its identity provider has been deleted meanwhile");
     return deviceTokens(parts, rows, client, held.wanted, held.signedIn);
   });
   // Thrown in there, it would undo what it has noted.
   if (answer instanceof Fault) throw answer;
   return answer;
+};
+
+/** Between the sign-in and this question whoever vouched for it may have gone, or the person itself. */
+const stillVouched = async (rows: Write, { uid, identityProviderUid }: SignedIn): Promise<boolean> => {
+  const found = await rows.query(
+    "select 1 from identities as person, identity_providers as provider where person.uid = $1 and provider.uid = $2 for key share",
+    [uid, identityProviderUid],
+  );
+  return found.length > 0;
 };
 
 const deviceTokens = async (parts: SignInParts, rows: Write, client: string, { wish, refresh, identify }: Wanted, signedIn: SignedIn): Promise<JsonObject> => {

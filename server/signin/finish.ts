@@ -30,6 +30,7 @@ export interface DeviceFinish {
 export interface HeadlessFinish {
   readonly kind: "headless";
   readonly code: string;
+  readonly wish: Wish;
 }
 
 /** Kept in the sign-in's row as JSON: plain values only. */

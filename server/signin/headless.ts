@@ -68,9 +68,9 @@ export const takeHeadlessSession = async (rows: Write, code: string, nowMs: numb
 };
 
 export const headlessFinisher: Finisher<HeadlessFinish> = {
-  done: async (parts, signedIn, { code }) => {
+  done: async (parts, signedIn, { code, wish }) => {
     const kept = await parts.store.write(async (rows) => {
-      const { token } = await tokensFor(parts, rows, signedIn, { audience: [], scopes: [], capabilities: [] }, false);
+      const { token } = await tokensFor(parts, rows, signedIn, wish, false);
       const session = encryptFor(code, token);
       return session !== undefined && keep(rows, code, session, parts.clock());
     });

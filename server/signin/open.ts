@@ -2,19 +2,25 @@
 
 import { Fault, invalid, type Violation } from "#base/fault.ts";
 import { type Beginning, beginSignIn, endSignIn, refuse } from "./browser.ts";
-import { deviceFinisher } from "./device.ts";
+import { beginDevice, deviceFinisher } from "./device.ts";
 import { devicePaths } from "./device-pages.ts";
-import type { Finish, RedirectFinish } from "./finish.ts";
+import type { HeadlessFinish, RedirectFinish } from "./finish.ts";
+import { type Grant, grantsOf } from "./grants.ts";
 import { headlessFinisher, isHeadlessCode } from "./headless.ts";
+import { askHeadless, confirmHeadless, headlessPath } from "./headless-pages.ts";
 import { canSignIn } from "./organization.ts";
 import type { SignInParts, SignInSettings } from "./parts.ts";
 import { callbackPath, openProviders } from "./provider.ts";
 import { readRedirect, redirectFinisher } from "./redirect.ts";
-import { type Asked, json, page, type Shown, type SignInPath } from "./shown.ts";
+import { json, page, type Shown, type SignInPath } from "./shown.ts";
 
 export interface SignIn {
   readonly parts: SignInParts;
   readonly paths: ReadonlyMap<string, SignInPath>;
+  /** What the token endpoint gives for a sign-in, by grant type. */
+  readonly grants: ReadonlyMap<string, Grant>;
+  /** RFC 8628, 3.1: a terminal asks for its codes. */
+  readonly beginDevice: Grant;
 }
 
 /** RFC 6749, 3.1: no parameter is there twice; what is not known is passed over. */
@@ -34,45 +40,47 @@ const flag = (query: URLSearchParams, name: string): boolean => {
 };
 
 /** How the sign-in shall end; needed first, so that whatever else is wrong is told there. */
-const readFinish = (parts: SignInParts, query: URLSearchParams): Finish => {
+const readFinish = (parts: SignInParts, query: URLSearchParams): RedirectFinish | HeadlessFinish => {
+  const wish = { audience: list(query, "audience"), scopes: list(query, "scope"), capabilities: list(query, "cap") };
   const code = single(query, "headless_code");
   if (code !== "") {
     if (!isHeadlessCode(code)) throw invalid([{ field: "headless_code", description: "must be an X25519 public key, as base64url without padding" }]);
-    return { kind: "headless", code };
+    return { kind: "headless", code, wish };
   }
   return {
     kind: "redirect",
     redirect: readRedirect(parts, single(query, "redirect")),
-    wish: { audience: list(query, "audience"), scopes: list(query, "scope"), capabilities: list(query, "cap") },
+    wish,
     createRefreshToken: flag(query, "create_refresh_token"),
   };
 };
 
-const readBeginning = ({ authn }: SignInParts, query: URLSearchParams, finish: Finish): Beginning => {
+const readBeginning = ({ authn }: SignInParts, query: URLSearchParams, finish: RedirectFinish | HeadlessFinish): Beginning => {
   const violations: Violation[] = [];
   for (const name of ["client_id", "connection"]) {
     if (query.has(name)) violations.push({ field: name, description: "names a provider of another service; this server has those of its organizations: give idp_id" });
   }
   if (violations.length > 0) throw invalid(violations);
   const identity = single(query, "identity");
-  const wish: RedirectFinish["wish"] = finish.kind === "redirect" ? finish.wish : { audience: [], scopes: [], capabilities: [] };
-  authn.narrowing({ identity, ...wish });
+  authn.narrowing({ identity, ...finish.wish });
   return { provider: single(query, "idp_id"), finish, invite: single(query, "invite"), identity, skipRegistration: flag(query, "skip_registration") };
 };
 
-const begin = async (parts: SignInParts, asked: Asked): Promise<Shown> => {
-  let finish: Finish;
+/** Begins with what is given. `ask`: a headless sign-in is confirmed first. */
+const begin = async (parts: SignInParts, given: URLSearchParams, requestId: string, ask?: () => Shown): Promise<Shown> => {
+  let finish: RedirectFinish | HeadlessFinish;
   try {
-    finish = readFinish(parts, asked.query);
+    finish = readFinish(parts, given);
   } catch (thrown) {
     if (!(thrown instanceof Fault)) throw thrown;
     // Nowhere else: the address may be an attacker's.
     return page(parts.statusOf(thrown), "This sign-in cannot begin", [thrown.message]);
   }
   try {
-    return await beginSignIn(parts, readBeginning(parts, asked.query, finish), asked.requestId);
+    const beginning = readBeginning(parts, given, finish);
+    return finish.kind === "headless" && ask ? ask() : await beginSignIn(parts, beginning, requestId);
   } catch (thrown) {
-    return refuse(parts, thrown, finish, asked.requestId);
+    return refuse(parts, thrown, finish, requestId);
   }
 };
 
@@ -87,10 +95,11 @@ export const openSignIn = (settings: SignInSettings): SignIn => {
     beginSignIn(parts, { ...wishless, provider: wanted.idp, finish: { kind: "device", userCode } }, asked.requestId),
   );
   const paths = new Map<string, SignInPath>([
-    ["/oauth", { GET: (asked) => begin(parts, asked) }],
+    ["/oauth", { GET: (asked) => begin(parts, asked.query, asked.requestId, () => askHeadless(parts, asked)) }],
+    [headlessPath, { POST: (asked) => confirmHeadless(parts, asked, (given) => begin(parts, given, asked.requestId)) }],
     [callbackPath, { GET: (asked) => endSignIn(parts, asked) }],
     ["/orgcheck", { GET: async ({ query }) => json(200, await canSignIn(parts.store.read, single(query, "name"))) }],
     ...Object.entries(device),
   ]);
-  return { parts, paths };
+  return { parts, paths, grants: grantsOf(parts), beginDevice: (form) => beginDevice(parts, form) };
 };

@@ -1,6 +1,6 @@
 // Which identity provider somebody means who wants to sign in: by its uid, or by the name of a verified organization.
 
-import { invalid } from "#base/fault.ts";
+import { Fault, invalid } from "#base/fault.ts";
 import { isUid } from "#base/uid.ts";
 import { findProvider, type Provider, type Read } from "#store";
 
@@ -26,3 +26,13 @@ export const providerNamed = async (rows: Read, named: string): Promise<Provider
 
 /** authentication.md: 3, /orgcheck. Whether people of this organization can sign in with its name. */
 export const canSignIn = async (rows: Read, name: string): Promise<boolean> => !name.includes("\0") && (await providersOf(rows, name)).length > 0;
+
+/** Whether a sign-in can begin with this name. */
+export const isProvider = async (rows: Read, named: string): Promise<boolean> => {
+  try {
+    return (await providerNamed(rows, named)) !== undefined;
+  } catch (thrown) {
+    if (thrown instanceof Fault && thrown.code === "INVALID_ARGUMENT") return false;
+    throw thrown;
+  }
+};

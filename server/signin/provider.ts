@@ -16,6 +16,9 @@ export interface Question {
   readonly nonce: string;
   /** RFC 7636; its hash went along with the question. */
   readonly verifier: string;
+  /** Who was asked: a provider that has been pointed at another issuer meanwhile must not be given the answer. */
+  readonly issuer: string;
+  readonly clientId: string;
 }
 
 /** Whom the provider vouches for. */
@@ -173,7 +176,8 @@ export const openProviders = (settings: SignInSettings): Providers => {
       if (address.protocol !== "https:" && address.protocol !== new URL(issuer).protocol) throw new Fault("FAILED_PRECONDITION", "the identity provider's authorization endpoint is not https");
       return address.href;
     },
-    hear: async (provider, { state, nonce, verifier }, query) => {
+    hear: async (provider, { state, nonce, verifier, issuer, clientId }, query) => {
+      if (issuer !== provider.oidc.issuer || clientId !== provider.oidc.clientId) throw new Fault("FAILED_PRECONDITION", "the identity provider has been changed meanwhile; begin again");
       const client = await load();
       const configuration = await configure(client, provider);
       const address = new URL(addressOf(settings, callbackPath));
@@ -185,7 +189,7 @@ export const openProviders = (settings: SignInSettings): Providers => {
         const idToken = tokens.id_token ?? "";
         const more = await moreClaims(client, configuration, provider, tokens.access_token, claims);
         const upstream = await authn.believe(idToken, more);
-        if (upstream.issuer !== provider.oidc.issuer) throw new Error("the ID token is another issuer's");
+        if (upstream.issuer !== issuer) throw new Error("the ID token is another issuer's");
         return { upstream, groups: groupsOf({ ...more, ...claims }, provider.oidc.groupsClaim), idToken };
       } catch (thrown) {
         throw faultOf(client, thrown);

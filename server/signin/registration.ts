@@ -138,6 +138,11 @@ export const inviteGroup = async (rows: Read, code: string): Promise<string | un
   return found?.[0] ? parentOf(found[0]) : undefined;
 };
 
+/** Deletes the invites that promise this role to nobody any more. */
+export const dropLapsedInvites = async (rows: Write, role: string, nowMs: number): Promise<void> => {
+  await rows.query("delete from group_invites where role_uid = $1 and expiration_time <= $2", [role, timestamp(nowMs)]);
+};
+
 /**
  * The invite of this code, held until the transaction ends: of all who bring a code at the same moment one goes on, and
  * the others find out what is left. The group first, in the order in which a group's deletion takes them.

@@ -1,8 +1,8 @@
 // Advisories as feeds bring them: written in batches, each row once and again only when it changes.
 
 import { column, digestOf, lastOfEach, nothing, segmentOf, stepRows } from "./feed-rows.ts";
-import type { Read, Row, Write } from "./handle.ts";
-import type { AdvisoryEventRecord, AdvisoryRecord, RecordTarget, Written } from "./records.ts";
+import type { Row, Write } from "./handle.ts";
+import type { AdvisoryRecord, RecordTarget, Written } from "./records.ts";
 
 /** EventTypeFilter's name of an event, by the member of the oneof that it has. */
 const eventTypes = {
@@ -125,7 +125,7 @@ const upsert = async (rows: Write, target: RecordTarget, drafts: readonly Draft[
        namespace, facet, search, public, feed, digest)
      select uid, advisory_id, create_time::timestamptz, $20::timestamptz, nullif(delete_time, '')::timestamptz, author, artifact_name,
        artifact_type, artifact_architecture, component_name, component_location, component_type, aliases::jsonb, events::jsonb,
-       nullif(legacy, ''), origin, namespace, facet::integer, search, $21::boolean, $22, digest
+       legacy, origin, namespace, facet, search, $21::boolean, $22, digest
      from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
        $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[])
        as given(uid, advisory_id, create_time, delete_time, author, artifact_name, artifact_type, artifact_architecture, component_name,

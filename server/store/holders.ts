@@ -3,8 +3,8 @@
 // A binding gives rights at its group and below, so only those in the place's own line of ancestors matter, however
 // many there are beside and below. In each group of that line, each role that has the capability is one range of
 // role_bindings_by_place_and_role in the order of identities: a page takes its first rows of every range, and merges.
-// What counts is decided as in authz/rights.ts: not expired, at or below the identity's own group, and the identity
-// exists.
+// What counts is decided as in authz/rights.ts: not expired, at or below the identity's own group, not in a suspended
+// organization, and the identity exists.
 
 import { parentOf } from "#base/uid.ts";
 import type { Param, Read } from "./handle.ts";
@@ -57,8 +57,9 @@ const statementOf = (descending: boolean, first: boolean, version: string): stri
     select uid from roles where length(uid) = 40 and capabilities ? $2
     union all
     select uid from roles where left(uid, -17) = any($1) and capabilities ? $2
-  ), source as (
+  ), source as materialized (
     select line.place, giving.uid as role from unnest($1::text[]) as line(place) cross join giving
+    where not exists (select from groups where uid = left($1[1], 40) and status = 'ORG_STATUS_SUSPENDED')
   ), page as materialized (
     select identity_uid from (
       select walked.identity_uid from source cross join lateral (${range("source.place")}
@@ -79,7 +80,7 @@ const statementOf = (descending: boolean, first: boolean, version: string): stri
     left join identities as identity on identity.uid = page.identity_uid
     left join lateral (
       select binding.* from unnest($1::text[]) as line(place) join role_bindings as binding
-        on left(binding.uid, -17) = line.place and binding.identity_uid = page.identity_uid and binding.role_uid in (select uid from giving)
+        on left(binding.uid, -17) = line.place and binding.identity_uid = page.identity_uid and binding.role_uid in (select role from source)
       where ${counts("page.identity_uid", "line.place")}
     ) as binding on true
     left join roles as role on role.uid = binding.role_uid

@@ -1,6 +1,6 @@
 // What images are made of, and which package is built from which: written by imports, read for what was resolved.
 
-import { column, digestOf, lastOfEach, nothing, segmentOf, stepRows } from "./feed-rows.ts";
+import { column, digestOf, lastOfEach, nothing, segmentOf } from "./feed-rows.ts";
 import type { Write } from "./handle.ts";
 import type { ImagePackagesRecord, PackageOriginRecord, RecordTarget, Written } from "./records.ts";
 import { ownerOf } from "./vulnerabilities.ts";

@@ -1,14 +1,26 @@
 // The store's face: rows in PostgreSQL, and the vault for what must be secret in them.
 
 export { violatedConstraint } from "./faults.ts";
+export {
+  type AdvisoryRow, type DocumentsAsk, type FacetFilter, findChanged, findDocumentIds, findFacets, findImagePackages, findOnPackages, findOrigins,
+  findPublished, findPublishedById, findSubpackages,
+} from "./advisory-reads.ts";
 export { recordKey } from "./feed-rows.ts";
+export {
+  claimFeed, countFeedFiles, feedFailures, type FeedPart, type FeedSource, findFeedParts, findFeedRecords, openFeed, releaseFeed, renewFeed, sweepFeed,
+  writeFeedParts,
+} from "./feeds.ts";
 export type { Check, Param, Read, Row, Store, Write } from "./handle.ts";
 export { openStore, type StoreOptions } from "./open.ts";
 export { openVault, type Vault, type VaultOptions, vaultOf } from "./vault.ts";
 export { findHolders, type GivingBinding } from "./holders.ts";
 export { findBoundHumans } from "./humans.ts";
 export { findMappedRoles, findProvider, type Provider } from "./identity-providers.ts";
+export {
+  type ArtifactRow, countArtifacts, countVersions, findArtifacts, findArtifactVersions, type LibraryAsk, type LibraryFilter, type VersionRow,
+} from "./libraries.ts";
 export { type Branch, type Condition, countRows, listRows, needsSize, type Page, pageStatement, type Selection, wholeTable } from "./list.ts";
+export { lockPerson, writeSaid } from "./metadata.ts";
 export { findVerified, noteAccessRequest, setOrganizationStatus } from "./organizations.ts";
 export { findManifests, insertManifests, type Manifest, type ManifestFact } from "./manifests.ts";
 export type {
@@ -21,6 +33,8 @@ export {
   readColumns, type Table, takeRows, updateRow, type Values,
 } from "./rows.ts";
 export { countHolders, enableScim, findScim, lockScim, replaceScimToken, revokeScimTokens, type ScimState } from "./scim.ts";
-export { findSeverities, type SeverityRow } from "./vulnerabilities.ts";
+export {
+  countVulnerabilities, findSeverities, findVulnerabilities, type SeverityRow, type VulnerabilitiesAsk, type VulnerabilityRow,
+} from "./vulnerabilities.ts";
 export { confirmWitness, Stale, type Witness, witnessed } from "./witness.ts";
 export { settleRecords, withdrawVanished, writeRecords } from "./write-records.ts";

@@ -40,7 +40,7 @@ before(async () => {
   store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: silent });
   await store.write(async (rows) => {
     for (const { uid, name, status, create_time } of things) {
-      await rows.query("insert into groups (uid, name, status, create_time, update_time) values ($1, $2, $3, $4, $4)", [uid, name, status, create_time]);
+      await rows.query("insert into groups (uid, name, status, create_time, update_time, resource_limits) values ($1, $2, $3, $4, $4, jsonb_build_array($2::text))", [uid, name, status, create_time]);
     }
   });
 });
@@ -68,6 +68,9 @@ const scopes: Readonly<Record<string, readonly Branch[]>> = {
 
 const equal = (column: string, value: string | number, indexed = false): Condition => ({ column, comparison: "equal", value, indexed });
 const any = (column: string, value: readonly string[]): Condition => ({ column, comparison: "any", value });
+const anyIndexed = (column: string, value: readonly string[]): Condition => ({ column, comparison: "any", value, indexed: true });
+const containing: Condition = { column: "name", comparison: "contains", value: "%e 3%" };
+const absent: Condition = { column: "kind", comparison: "null", value: null };
 const later: Condition = { column: "create_time", comparison: "after", value: "2026-01-01 00:06:00+00" };
 
 const filters: Readonly<Record<string, readonly Condition[]>> = {
@@ -85,6 +88,14 @@ const filters: Readonly<Record<string, readonly Condition[]>> = {
   later: [later],
   "later, by name": [later, equal("name", "name 4", true)],
   "later, by parent": [later, equal("parent", team)],
+  "names": [anyIndexed("name", ["name 1", "name 4", "name 9"])],
+  "names and status": [anyIndexed("name", ["name 0", "name 4"]), equal("status", "OTHER")],
+  "names of none": [anyIndexed("name", [])],
+  "names and parent": [anyIndexed("name", ["name 0", "name 4"]), equal("parent", team)],
+  "part of a name": [containing, absent],
+  "part of a name, later": [containing, later],
+  "names, later": [anyIndexed("name", ["name 2", "name 3"]), later],
+  "has": [{ column: "resource_limits", comparison: "has", value: ["x", "name 3"] }],
 };
 
 const parentOf = (uid: string): string => (uid.length === 40 ? "" : uid.slice(0, -17));
@@ -101,6 +112,9 @@ const holds = (thing: Thing, { column, comparison, value }: Condition): boolean 
     case "any": return Array.isArray(value) && value.includes(field);
     case "after": return field > String(value);
     case "false": return false;
+    case "null": return true;
+    case "has": return Array.isArray(value) && value.includes(thing.name);
+    case "contains": return String(field).includes(String(value).slice(1, -1));
   }
 };
 

@@ -12,7 +12,10 @@
 //            (root, field, uid)   order by that field in a whole root; or where a condition fixes the field, order
 //                                 by uid: a branch is a range of (field, uid)
 //            (parent, name)       the children of one place by name
-//   sort   the rows are few: the narrowest of these indexes finds them all, then they are sorted
+//            (root, field, uid)   order by uid, where a condition leaves several values of a field: a range for each,
+//                                 merged
+//   sort   the rows are few: the narrowest of these indexes, or one that knows no order (of a list's entries, of parts
+//          of texts), finds them all, then they are sorted
 //
 // Where no index gives order and narrowness at once, the number of rows decides: at most sortRowsMax are sorted; more
 // of them lie so close in the order's index that walking it and passing over the others is quicker. Until the number
@@ -35,9 +38,10 @@ export interface Branch {
 export interface Condition {
   /** A column of the table; "parent" is the uid without its last segment, "depth" the number of its segments after the root. */
   readonly column: string;
-  readonly comparison: "equal" | "any" | "after" | "false";
+  /** "has": the column is a list (jsonb) with one of the texts; "contains": it is like the pattern. Both have a GIN index. */
+  readonly comparison: "equal" | "any" | "after" | "false" | "null" | "has" | "contains";
   readonly value: Param;
-  /** "equal": the column has an index of its own inside each root. ("after" is asked of such columns alone.) */
+  /** "equal", "any": the column has an index of its own inside each root. ("after" is asked of such columns alone.) */
   readonly indexed?: boolean;
 }
 
@@ -100,6 +104,10 @@ type Path =
   | { readonly by: "order" }
   /** A field that a condition fixes, or bounds from below. */
   | { readonly by: "field"; readonly condition: Condition }
+  /** A field that a condition leaves several values. */
+  | { readonly by: "values"; readonly condition: Condition }
+  /** An index without an order. */
+  | { readonly by: "heap"; readonly condition: Condition }
   | { readonly by: "parent"; readonly condition: Condition };
 
 interface Way {
@@ -121,6 +129,8 @@ const narrowest = (selection: Selection): Path | undefined => {
   if (parent) return { by: "parent", condition: parent };
   const fixed = selection.conditions.find(({ comparison, indexed }) => comparison === "equal" && indexed === true);
   if (fixed) return { by: "field", condition: fixed };
+  const several = selection.conditions.find(({ comparison, indexed }) => (comparison === "any" && indexed === true) || comparison === "has" || comparison === "contains");
+  if (several) return { by: several.comparison === "any" ? "values" : "heap", condition: several };
   const bounded = find(selection, "after");
   // In a part of a root the index of a bounded field would lead through the other parts too.
   return bounded && wholeRoots(selection) ? { by: "field", condition: bounded } : undefined;
@@ -141,6 +151,8 @@ const plainWay = (selection: Selection): Way | undefined => {
       const fixed = path.condition.comparison === "equal";
       return column === path.condition.column || (fixed && column === "uid") ? { path, sorted: false } : undefined;
     }
+    case "values": return column === "uid" ? { path, sorted: false } : undefined;
+    case "heap":
     case "order": return undefined;
   }
 };
@@ -188,6 +200,9 @@ const compare = (parameters: Parameters, condition: Condition): string => {
     case "any": return `${name} = any(${parameters.add(value)})`;
     case "after": return `${name} > ${parameters.add(value)}`;
     case "false": return `not ${name}`;
+    case "null": return `${name} is null`;
+    case "has": return `${name} ?| ${parameters.add(value)}`;
+    case "contains": return `${name} like ${parameters.add(value)}`;
   }
 };
 
@@ -234,19 +249,20 @@ const passed = ({ after, order }: Selection, { column, comparison }: Condition):
 
 /** Whether a condition may show itself to the planner beside the path that it did not make. */
 const shows = (selection: Selection, path: Path, condition: Condition): boolean => {
-  if (condition.comparison === "false" || (condition.column === "depth" && !isInRoot(condition))) return true;
+  if (condition.comparison === "false" || condition.comparison === "null" || (condition.column === "depth" && !isInRoot(condition))) return true;
   switch (path.by) {
     // The parent's index knows a name too; and no other index is complete without a root.
     case "parent": return true;
     case "uid": return narrowest(selection)?.by === "uid";
     case "order": return condition.comparison === "after" && condition.column === selection.order.column && !passed(selection, condition);
-    case "field": return false;
+    case "field":
+    case "values":
+    case "heap": return false;
   }
 };
 
 /** A field's rows in one branch, behind the last row of the page before. The field is fixed: its index is in order of uids. */
-const fixedTerms = (parameters: Parameters, { after, order }: Selection, { column, value }: Condition, { low, high }: Ends): string[] => {
-  const fixed = parameters.add(value);
+const fixedTerms = (parameters: Parameters, { after, order }: Selection, column: string, fixed: string, { low, high }: Ends): string[] => {
   const last = after && parameters.add(after.uid);
   const from = last && !order.descending ? `greatest(${low()} collate "C", ${last})` : low();
   const to = last && order.descending ? `least(${high()} collate "C", ${last})` : high();
@@ -255,13 +271,18 @@ const fixedTerms = (parameters: Parameters, { after, order }: Selection, { colum
   return last && !order.descending ? [...range, hide(`uid > ${last}`)] : range;
 };
 
+/** The conditions that did not make the path. */
+const restOf = (parameters: Parameters, selection: Selection, path: Path): string[] => {
+  const made = "condition" in path ? path.condition : undefined;
+  return selection.conditions
+    .filter((condition) => condition !== made)
+    .map((condition) => (shows(selection, path, condition) ? compare(parameters, condition) : hide(compare(parameters, condition))));
+};
+
 /** The rows of one branch by `path`: what its index knows, and the rest as filters. */
 const termsOf = (parameters: Parameters, selection: Selection, path: Path, { ends, within }: Source): string[] => {
   const { branch, low, high } = ends;
-  const made = path.by === "field" || path.by === "parent" ? path.condition : undefined;
-  const rest = selection.conditions
-    .filter((condition) => condition !== made)
-    .map((condition) => (shows(selection, path, condition) ? compare(parameters, condition) : hide(compare(parameters, condition))));
+  const rest = restOf(parameters, selection, path);
   const root = (): string => `left(uid, 40) = left(${low()}, 40)`;
   const range = (): string[] => (within.length > 0 ? [...within] : hiddenRange(ends));
   switch (path.by) {
@@ -275,10 +296,12 @@ const termsOf = (parameters: Parameters, selection: Selection, path: Path, { end
     }
     case "field": {
       const { condition } = path;
-      if (condition.comparison === "equal") return [root(), ...fixedTerms(parameters, selection, condition, ends), ...rest];
+      if (condition.comparison === "equal") return [root(), ...fixedTerms(parameters, selection, condition.column, parameters.add(condition.value), ends), ...rest];
       const bound = compare(parameters, condition);
       return [root(), passed(selection, condition) ? hide(bound) : bound, ...range(), ...behind(parameters, selection), ...rest];
     }
+    case "values": return [root(), compare(parameters, path.condition), ...range(), ...behind(parameters, selection), ...rest];
+    case "heap": return [compare(parameters, path.condition), ...range(), ...behind(parameters, selection), ...rest];
   }
 };
 
@@ -295,14 +318,14 @@ const listOf = (parameters: Parameters, branches: readonly Branch[], alias: stri
 const sourceOf = (parameters: Parameters, selection: Selection, path: Path): Source => {
   const { branches } = selection;
   const [only = wholeTable] = branches;
-  const inRoots = path.by === "order" || path.by === "field";
+  const inRoots = path.by === "order" || path.by === "field" || path.by === "values";
   if (branches.length === 1) {
     // The operator's lists by an index that begins with the root: each root is a branch.
     if (isWholeTable(only) && inRoots) return { branches: everyRoot, ends: listed, within: [] };
     return { branches: undefined, ends: endsOf(parameters, only), within: [] };
   }
   const inside = (): string[] => [`exists (select from ${listOf(parameters, branches, "place")} where uid >= place.low and uid < place.high)`];
-  if (path.by === "parent") return { branches: undefined, ends: listed, within: inside() };
+  if (path.by === "parent" || path.by === "heap") return { branches: undefined, ends: listed, within: inside() };
   const roots = new Set(branches.map(({ low }) => low.slice(0, rootLength)));
   if (path.by === "order" && roots.size < branches.length) {
     const whole = [...roots].map((root) => ({ low: root, high: `${root}0` }));
@@ -330,9 +353,27 @@ const stopped = (parameters: Parameters, walk: string, limit: number): string =>
     ? `${walk} limit ${parameters.add(limit)}`
     : `select * from (${walk} limit ${limits.pageSizeMax + 1}) as walked limit ${parameters.add(limit)}`;
 
+/**
+ * In the order of uids, the rows with one of several values: each value's range gives as many uids as the page can
+ * take, from the index alone, and only the page's own rows are read.
+ */
+const mergedText = (parameters: Parameters, table: Table, selection: Selection, path: Path & { readonly by: "values" }, { branches, ends }: Source): string => {
+  const { column, value } = path.condition;
+  const values = `unnest(${parameters.add(value)}::text[]) as wanted(value)`;
+  const terms = [`left(uid, 40) = left(${ends.low()}, 40)`, ...fixedTerms(parameters, selection, column, "wanted.value", ends), ...restOf(parameters, selection, path)];
+  const walk = `select uid from ${table.name}${where(terms)} order by ${orderBy({ ...selection.order, column })}`;
+  const { limit, skip, order } = selection;
+  const merged = `select walked.uid from ${branches ? `${branches} cross join ` : ""}${values} cross join lateral (${stopped(parameters, walk, limit + skip)}) as walked`;
+  const page = `${merged} order by ${orderBy(order).replaceAll("uid", "walked.uid")} limit ${parameters.add(limit)} offset ${parameters.add(skip)}`;
+  // Row by row: of a join the planner might read the whole table.
+  const row = `select ${table.columns.join(", ")} from ${table.name} where uid = page.uid offset 0`;
+  return `select held.* from (${page}) as page cross join lateral (${row}) as held order by ${orderBy(order).replaceAll("uid", "held.uid")}`;
+};
+
 const pageText = (parameters: Parameters, table: Table, selection: Selection): string => {
   const { path, sorted } = wayOf(selection);
   const source = sourceOf(parameters, selection, path);
+  if (path.by === "values" && !sorted) return mergedText(parameters, table, selection, path, source);
   const order = orderBy(selection.order);
   const rows = `select ${table.columns.join(", ")} from ${table.name}`;
   const from = `select t.* from ${source.branches ? `${source.branches} cross join lateral ` : ""}`;

@@ -39,7 +39,7 @@ export const writeVulnerabilities = async (rows: Write, target: RecordTarget, re
        nullif(modified, '')::timestamptz, nullif(withdrawn, '')::timestamptz, hidden = 'true', $2, digest, $3::timestamptz, $3::timestamptz
      from unnest($4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[])
        as given(id, state, summary, details, links, severities, aliases, published, modified, withdrawn, hidden, digest)
-     on conflict (owner, id) do update set state = excluded.state, summary = excluded.summary, details = excluded.details,
+     on conflict (id, owner) do update set state = excluded.state, summary = excluded.summary, details = excluded.details,
        links = excluded.links, severities = excluded.severities, aliases = excluded.aliases, publish_time = excluded.publish_time,
        modify_time = excluded.modify_time, withdraw_time = excluded.withdraw_time, hidden = excluded.hidden, feed = excluded.feed,
        digest = excluded.digest, update_time = greatest(excluded.update_time, held.update_time + interval '1 ms')
@@ -98,28 +98,70 @@ export const withdrawVulnerabilities = async (rows: Write, target: RecordTarget,
   }
 };
 
-/** What is known of the severity of some vulnerabilities: the record's number, its aliases, its severities (JSON). */
+/** What is known of the severity of a vulnerability: the record's number, its aliases, its severities (JSON). */
 export interface SeverityRow {
   readonly id: string;
+  readonly owner: string;
   readonly aliases: readonly string[];
   readonly severities: string;
 }
 
 /**
- * The severities of everything that these numbers name: the records of that number, and those that these name as their
- * aliases. Public records, and those of the organization.
+ * The records of these numbers, and those that they name as their aliases: public ones, and those of groups in these
+ * organizations.
  */
 export const findSeverities = async (rows: Read, roots: readonly string[], ids: readonly string[]): Promise<SeverityRow[]> => {
   if (ids.length === 0) return [];
+  const seen = "not hidden and (owner = '' or left(owner, 40) = any($1))";
   const found = await rows.query(
-    `with owners as (select '' as owner union select uid from groups where left(uid, 40) = any($1)),
-     named as (select id, aliases, severities from vulnerabilities where owner in (select owner from owners) and id = any($2) and not hidden)
-     select id, aliases, severities from named
+    `with named as materialized (select id, owner, aliases, severities from vulnerabilities where id = any($2) and ${seen})
+     select id, owner, aliases, severities from named
      union
-     select other.id, other.aliases, other.severities from vulnerabilities as other
-     where not other.hidden and other.owner in (select owner from owners)
-       and other.id in (select jsonb_array_elements_text(aliases) from named)`,
+     select other.id, other.owner, other.aliases, other.severities
+     from (select distinct jsonb_array_elements_text(aliases) as id from named) as further
+     cross join lateral (select id, owner, aliases, severities from vulnerabilities where id = further.id and ${seen} offset 0) as other`,
     [roots, ids],
   );
-  return found.map(([id, aliases, severities]) => ({ id: id ?? "", aliases: JSON.parse(aliases ?? "[]") as string[], severities: severities ?? "[]" }));
+  return found.map(([id, owner, aliases, severities]) => ({
+    id: id ?? "", owner: owner ?? "", aliases: JSON.parse(aliases ?? "[]") as string[], severities: severities ?? "[]",
+  }));
+};
+
+/** A record as the open list shows it: columns in the contract's words, lists as JSON. */
+export interface VulnerabilityRow {
+  readonly id: string;
+  readonly summary: string;
+  readonly details: string;
+  readonly links: string;
+  readonly severities: string;
+}
+
+export interface VulnerabilitiesAsk {
+  readonly descending: boolean;
+  readonly after: string | undefined;
+  readonly skip: number;
+  readonly limit: number;
+}
+
+const shownColumns = "id, summary, details, links, severities";
+
+const vulnerabilityOf = ([id, summary, details, links, severities]: readonly (string | null)[]): VulnerabilityRow => ({
+  id: id ?? "", summary: summary ?? "", details: details ?? "", links: links ?? "[]", severities: severities ?? "[]",
+});
+
+/** Public records: those of these numbers, rejected and withdrawn ones too, or all that are neither. */
+export const findVulnerabilities = async (rows: Read, ids: readonly string[] | undefined, ask: VulnerabilitiesAsk): Promise<VulnerabilityRow[]> => {
+  const { descending, after, skip, limit } = ask;
+  const values: (string | number | readonly string[])[] = [limit, skip];
+  const place = (value: string | readonly string[]): string => `$${values.push(value)}`;
+  const terms = ["owner = ''", ids ? `id = any(${place(ids)})` : "not hidden", ...(after === undefined ? [] : [`id ${descending ? "<" : ">"} ${place(after)}`])];
+  const found = await rows.query(`select ${shownColumns} from vulnerabilities where ${terms.join(" and ")} order by id ${descending ? "desc" : "asc"} limit $1 offset $2`, values);
+  return found.map(vulnerabilityOf);
+};
+
+export const countVulnerabilities = async (rows: Read, ids: readonly string[] | undefined): Promise<number> => {
+  const [row] = ids
+    ? await rows.query("select count(*) from vulnerabilities where owner = '' and id = any($1)", [ids])
+    : await rows.query("select count(*) from vulnerabilities where owner = '' and not hidden");
+  return Number(row?.[0] ?? 0);
 };

@@ -36,6 +36,8 @@ const group = (call: Call, uid: string): JsonObject => ({ ...part(call.request, 
 const house: House = {
   serve: echo,
   issuer: {
+    shown: new Map(),
+    beginDevice: async () => ({ device_code: "code" }),
     discovery: () => ({ issuer: "https://issuer.test", jwks_uri: "https://issuer.test/.well-known/jwks.json" }),
     keys: async () => ({ keys: [] }),
     exchangeToken: async (form) => {

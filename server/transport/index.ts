@@ -3,3 +3,4 @@
 export type { Config, House } from "./door.ts";
 export type { IssuerDoor } from "./issuer.ts";
 export { type Doors, openDoors } from "./listen.ts";
+export { httpStatusOf } from "./render.ts";

@@ -12,9 +12,32 @@ import { noteFault, oauthError } from "./render.ts";
 export interface IssuerDoor {
   readonly discovery: () => JsonObject;
   readonly keys: () => Promise<JsonObject>;
-  /** RFC 8693. Throws a Fault. */
+  /** Every grant of the token endpoint. Throws a Fault. */
   readonly exchangeToken: (form: URLSearchParams, authorization: string | undefined) => Promise<JsonObject>;
+  /** RFC 8628, 3.1. Throws a Fault. */
+  readonly beginDevice: (form: URLSearchParams) => Promise<JsonObject>;
+  /** Signing in: pages and what belongs to them, by path. */
+  readonly shown: ReadonlyMap<string, ShownPath>;
 }
+
+/** A request to a path beside the contract, free of its protocol. */
+export interface Asked {
+  readonly query: URLSearchParams;
+  /** The body's form; empty for GET. */
+  readonly form: URLSearchParams;
+  readonly headers: { readonly cookie: string | undefined; readonly authorization: string | undefined; readonly origin: string | undefined };
+  readonly requestId: string;
+}
+
+/** What such a path shows: a page, an address to go to, a document. */
+export interface Shown {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** Its answers by verb. They throw Faults like everybody. */
+export type ShownPath = Readonly<Partial<Record<"GET" | "POST", (asked: Asked) => Promise<Shown>>>>;
 
 type Path = Readonly<Record<string, (ask: Ask) => Promise<Answer>>>;
 
@@ -24,19 +47,42 @@ const json = (ask: Ask, status: number, body: JsonObject, caching = "no-store"):
   body: JSON.stringify(body),
 });
 
+const formOf = async (doorway: Doorway, ask: Ask): Promise<URLSearchParams> => {
+  if (ask.bodied && mediaOf(ask) !== "form") {
+    throw new Fault("INVALID_ARGUMENT", "send the parameters as application/x-www-form-urlencoded", { httpStatus: 415 });
+  }
+  return new URLSearchParams((await readBody(doorway, ask)).toString("utf8"));
+};
+
+const queryOf = ({ target }: Ask): URLSearchParams => new URLSearchParams(target.includes("?") ? target.slice(target.indexOf("?") + 1) : "");
+
+/** A path of another room, behind this door. */
+const shownBy = (doorway: Doorway, path: ShownPath): Path =>
+  Object.fromEntries(
+    Object.entries(path).map(([verb, show]) => [
+      verb,
+      async (ask: Ask): Promise<Answer> => {
+        const { status, headers, body } = await show({
+          query: queryOf(ask),
+          form: verb === "POST" ? await formOf(doorway, ask) : new URLSearchParams(),
+          headers: { cookie: header(ask, "cookie"), authorization: header(ask, "authorization"), origin: header(ask, "origin") },
+          requestId: ask.requestId,
+        });
+        return { status, headers: ["x-request-id", ask.requestId, ...Object.entries(headers).flat()], body };
+      },
+    ]),
+  );
+
 /** Keys may be kept by whoever verifies our tokens, but for less time than a rotation takes to need the new one. */
 const shortly = "public, max-age=60";
 
-const exchange = async (doorway: Doorway, ask: Ask): Promise<Answer> => {
+/** An endpoint of OAuth: a form in, JSON or the error of RFC 6749 out. */
+const oauth = async (doorway: Doorway, ask: Ask, path: string, answerTo: (form: URLSearchParams) => Promise<JsonObject>): Promise<Answer> => {
   try {
-    if (ask.bodied && mediaOf(ask) !== "form") {
-      throw new Fault("INVALID_ARGUMENT", "send the parameters as application/x-www-form-urlencoded", { httpStatus: 415 });
-    }
-    const form = new URLSearchParams((await readBody(doorway, ask)).toString("utf8"));
-    return json(ask, 200, await doorway.house.issuer.exchangeToken(form, header(ask, "authorization")));
+    return json(ask, 200, await answerTo(await formOf(doorway, ask)));
   } catch (thrown) {
     const fault = toFault(thrown);
-    noteFault(doorway.config.log, fault, { domain: "oidc", serviceDomain: doorway.config.serviceDomain, requestId: ask.requestId }, "POST /oauth/token");
+    noteFault(doorway.config.log, fault, { domain: "oidc", serviceDomain: doorway.config.serviceDomain, requestId: ask.requestId }, `POST ${path}`);
     const { status, body } = oauthError(fault);
     const answer: Answer = { ...json(ask, status, {}), body };
     if (status === 401) answer.headers.push("www-authenticate", "Bearer");
@@ -48,9 +94,11 @@ const exchange = async (doorway: Doorway, ask: Ask): Promise<Answer> => {
 export const besides = (doorway: Doorway): ReadonlyMap<string, Path> => {
   const { house, config } = doorway;
   return new Map<string, Path>([
+    ...[...house.issuer.shown].map(([path, shown]): [string, Path] => [path, shownBy(doorway, shown)]),
     ["/.well-known/openid-configuration", { GET: async (ask) => json(ask, 200, house.issuer.discovery(), shortly) }],
     ["/.well-known/jwks.json", { GET: async (ask) => json(ask, 200, await house.issuer.keys(), shortly) }],
-    ["/oauth/token", { POST: (ask) => exchange(doorway, ask) }],
+    ["/oauth/token", { POST: (ask) => oauth(doorway, ask, "/oauth/token", (form) => house.issuer.exchangeToken(form, header(ask, "authorization"))) }],
+    ["/oauth/device_authorization", { POST: (ask) => oauth(doorway, ask, "/oauth/device_authorization", house.issuer.beginDevice) }],
     // Alive: the process answers. Ready: it can do its work; a load balancer takes it out otherwise.
     ["/healthz", { GET: async (ask) => json(ask, 200, { status: "ok", version: config.version }) }],
     [

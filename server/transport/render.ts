@@ -174,6 +174,8 @@ export const errorTrailers = (fault: Fault, scene: Scene): Record<string, string
 
 const oauthErrors: ReadonlySet<string> = new Set([
   "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope", "invalid_target",
+  // RFC 8628, 3.5.
+  "authorization_pending", "slow_down", "access_denied", "expired_token",
 ]);
 
 const oauthErrorOf = (fault: Fault): string => {
@@ -182,6 +184,7 @@ const oauthErrorOf = (fault: Fault): string => {
   switch (fault.code) {
     case "UNIMPLEMENTED": return "unsupported_grant_type";
     case "UNAVAILABLE":
+    case "RESOURCE_EXHAUSTED":
     case "DEADLINE_EXCEEDED": return "temporarily_unavailable";
     case "INTERNAL":
     case "UNKNOWN":
@@ -195,7 +198,7 @@ const oauthErrorOf = (fault: Fault): string => {
 export const oauthError = (fault: Fault): { status: number; body: string } => {
   const error = oauthErrorOf(fault);
   const canonical = httpStatusOf(fault);
-  const status = error === "invalid_client" ? 401 : canonical >= 500 && error !== "unsupported_grant_type" ? canonical : canonical === 413 || canonical === 415 ? canonical : 400;
+  const status = error === "invalid_client" ? 401 : canonical >= 500 && error !== "unsupported_grant_type" ? canonical : [413, 415, 429].includes(canonical) ? canonical : 400;
   return { status, body: JSON.stringify({ error, error_description: fault.message }) };
 };
 

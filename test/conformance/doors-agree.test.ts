@@ -29,7 +29,8 @@ const settled = (json: Json, request: JsonObject): string => {
   const asked = JSON.stringify(request);
   return JSON.stringify(json, (key, value: Json) => {
     if (key === "nextPageToken") return "a token";
-    if (key === "uid" && typeof value === "string" && !asked.includes(value)) return `new below ${value.includes("/") ? value.slice(0, -17) : "nothing"}`;
+    // A new uid may stand inside an address too.
+    if (typeof value === "string") return value.replace(/[0-9a-f]{40}(?:\/[0-9a-f]{16})*/g, (uid) => (asked.includes(uid) ? uid : `new below ${uid.includes("/") ? uid.slice(0, -17) : "nothing"}`));
     return Array.isArray(value) || !isObject(value) ? value : Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
   });
 };

@@ -95,6 +95,9 @@ const textNamed = (value: JsonObject, key: string): string =>
 
 export const isList = (method: MethodFact): boolean => method.rpc.startsWith("List") && method.input.byName.has("page_token");
 
+/** True for what has its parent's uid and no own: there is one in each, and another needs another parent. */
+const sharesUid = (message: MessageFact): boolean => (message.byName.get("uid")?.refersTo ?? "") !== "";
+
 /** The plural field of a List's response. */
 export const pluralOf = (method: MethodFact): string => method.output.fields.find((field) => field.shape === "list" && field.message)?.json ?? "";
 
@@ -129,6 +132,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
 
   const parentFor = async (method: MethodFact, place: string): Promise<string> => {
     const above = method.input.byName.get("parent")?.refersTo ?? "";
+    if (sharesUid(method.output)) return text(await make(groupMessage, { parent: place }), "uid");
     return above === groupMessage || above === "" ? place : text(await make(above, { place }), "uid");
   };
 
@@ -138,7 +142,8 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     const field = bodyField(create);
     if (!field?.message) throw new Error(`${create.name} has no body`);
     const sample = await bodyOf(field.message, sampling(place, names), whole);
-    return operatorCall(create, { parent: parent ?? (await parentFor(create, place)), [field.json]: { ...sample, ...body } });
+    const above = parent !== undefined && !sharesUid(create.output) ? parent : await parentFor(create, parent ?? place);
+    return operatorCall(create, { parent: above, [field.json]: { ...sample, ...body } });
   };
 
   // What must have happened before an operation can be done.

@@ -8,11 +8,14 @@ import { builtInRoleUid, operatorUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
 import { codes } from "#base/fault.ts";
 import { newRoot } from "#base/uid.ts";
+import { setSuspended } from "../../server/operator/organization.ts";
 import { registerPerson } from "../../server/operator/person.ts";
-import { openWorld, type World } from "../world.ts";
+import type { World } from "../world.ts";
 import { ask, column, items } from "./doors.ts";
-import { bind, createIdentity } from "./place.ts";
+import { bind, createIdentity, openPlace, type Place } from "./place.ts";
+import { gantry, stopAll } from "./processes.ts";
 
+let home: Place;
 let world: World;
 let operator: string;
 /** organization > team > project, and beside the team: other. */
@@ -30,14 +33,18 @@ const bindTo = async (parent: string, identityUid: string, roleUid: string, more
   text(await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent, roleBinding: { identityUid, roleUid, ...more } }), "uid");
 
 before(async () => {
-  world = await openWorld();
+  home = await openPlace();
+  world = home.world;
   operator = await world.token();
   team = await group(world.organization, "team");
   project = await group(team, "project");
   other = await group(world.organization, "other");
   bot = await createIdentity(world, world.organization, "bot", claimMatch);
 });
-after(() => world?.close());
+after(async () => {
+  await stopAll();
+  await home?.close();
+});
 
 /** Asks through both doors, which must say the same. */
 const explain = async (place: string, action: string, identityUid: string | undefined, token = operator) => {
@@ -158,8 +165,7 @@ test("who can: people, identities and the operator, once each, with every bindin
   assert.deepEqual(column(body, "holders", "identityUid"), [...expected.keys()].sort());
   assert.equal(body.totalCount, "2");
   for (const holder of items(body, "holders")) assert.deepEqual(items(holder, "grants").map((grant) => text(grant, "bindingUid")), expected.get(text(holder, "identityUid")));
-  const [person] = items(body, "holders").filter(({ identityUid }) => identityUid === ada);
-  assert.deepEqual([person?.name, person?.email], ["Ada", "ada@example.com"]);
+  assert.equal(items(body, "holders").find(({ identityUid }) => identityUid === ada)?.email, "ada@example.com");
   assert.deepEqual(column((await whoCan(place, "repo.list")).body, "holders", "identityUid"), [ada, local, operatorUid].sort());
 });
 
@@ -196,6 +202,32 @@ test("who can pages like any list: order, cursor, skip, exact total, and tokens 
     assert.deepEqual(seen, sorted);
   }
   for (const [field, value] of [["page_size", -1], ["skip", -1], ["order_by", "name"]] as const) assert.equal((await whoCan(place, "repo.list", { [field]: value })).status, 400);
+});
+
+test("in a suspended organization nobody may anything but the operator, and the answers say so", async () => {
+  const closing = await group("", "closing");
+  const member = await createIdentity(world, closing, "member", claimMatch);
+  await bindTo(closing, member, builtInRoleUid("owner"));
+  await setSuspended(world.server.open, closing, true);
+  const { body } = await explain(closing, "repo.list", member);
+  assert.equal(body.allowed, false);
+  assert.deepEqual(column(items(body, "capabilities")[0] ?? {}, "grants", "effect"), ["EFFECT_SUSPENDED"]);
+  assert.deepEqual(column((await whoCan(closing, "repo.list")).body, "holders", "identityUid"), [operatorUid]);
+});
+
+test("gantry explain and gantry who-can say it at a terminal, in words and as JSON", async () => {
+  const command = (...args: string[]) => gantry(args, { env: home.environment });
+  const [told, json, who, lines] = await Promise.all([
+    command("explain", bot, "repo.list", project),
+    command("explain", bot, "repo.create", project, "--json"),
+    command("who-can", "repo.list", project),
+    command("who-can", "repo.list", project, "--json"),
+  ]);
+  assert.deepEqual([told.code, json.code, who.code, lines.code], [0, 0, 0, 0]);
+  assert.match(told.stdout, new RegExp(`^allowed\\nrepo\\.list: held\\n.*BINDING.*\\n +gives it +viewer +team ${team} +never +${team}/[0-9a-f]{16}\\n$`));
+  assert.equal((JSON.parse(json.stdout) as JsonObject).allowed, false);
+  assert.match(who.stdout, new RegExp(`^IDENTITY .*\\n(?:.*\\n)*${bot} +bot +viewer +team ${team} `));
+  assert.ok(lines.stdout.trim().split("\n").map((line) => text(JSON.parse(line) as JsonObject, "identityUid")).includes(bot));
 });
 
 // ---- the answers and the way of a request -----------------------------------------------------------------------

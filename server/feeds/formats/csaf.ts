@@ -104,7 +104,7 @@ const growing = ({ number, author }: Document, { id, aliases }: { readonly id: s
 
 const advisoriesOf = (document: Document, vulnerability: At): AdvisoryRecord[] => {
   const cve = vulnerability.object().at("cve").name();
-  const ids = vulnerability.at("ids").list().map((id) => id.object().at("text").name()).filter((id) => id !== "" && !/\s/.test(id));
+  const ids = vulnerability.at("ids").list().map((id) => id.object().at("text").name()).filter((id) => id !== "" && !/\s|:\/\//.test(id));
   const aliases = [...new Set([cve, ...ids].filter((id) => id !== ""))];
   const status = vulnerability.at("product_status");
   const found = new Map<string, Growing>();

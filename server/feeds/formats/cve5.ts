@@ -23,7 +23,7 @@ const severitiesOf = (container: At): SeverityRecord[] =>
 const referencesOf = (container: At): ReferenceRecord[] =>
   container.at("references").list().map((reference) => ({
     type: cveReferenceType(reference.at("tags").list().map((tag) => tag.name())),
-    url: reference.at("url").required(),
+    url: reference.at("url").url(),
   }));
 
 /** The English text of a list of texts by language, or the first one. */

@@ -24,7 +24,7 @@ const recordOf = (line: At): VulnerabilityRecord => {
     references: distinctReferences(
       line.at("references").list().map((reference) => ({
         type: cveReferenceType(reference.at("tags").list().map((tag) => tag.name())),
-        url: reference.at("url").required(),
+        url: reference.at("url").url(),
       })),
     ),
     ...timed("publishTime", line.at("datePublished")),

@@ -20,7 +20,7 @@ const vulnerabilityOf = (document: At, id: string): VulnerabilityRecord => ({
   severities: distinctSeverities([...severitiesOf(document), ...document.at("affected").list().flatMap(severitiesOf)]),
   references: document.at("references").list().map((reference) => ({
     type: osvReferenceType(reference.at("type").name()),
-    url: reference.at("url").required(),
+    url: reference.at("url").url(),
   })),
   ...timed("publishTime", document.at("published")),
   ...timed("modifyTime", document.at("modified")),
@@ -41,7 +41,7 @@ const dataOf = (affected: At): AdvisoryEventData => {
   );
   const versions = [...new Set(fixed)];
   const [only] = versions;
-  if (only === undefined) return { detection: { manual: {} } };
+  if (only === undefined) return { truePositiveDetermination: {} };
   return versions.length === 1 ? { fixed: { fixedVersion: only } } : { patched: { patchedVersions: versions } };
 };
 

@@ -22,7 +22,7 @@ const vulnerabilityOf = (document: At, id: string): VulnerabilityRecord => {
   const advisory = document.at("advisory");
   const { title, text } = bodyOf(document);
   const vector = advisory.at("cvss").name();
-  const addresses = [advisory.at("url"), ...advisory.at("references").list()].map((address) => address.name()).filter((address) => address !== "");
+  const addresses = [advisory.at("url"), ...advisory.at("references").list()].filter((address) => !address.missing).map((address) => address.url());
   return {
     kind: "vulnerability", id,
     aliases: advisory.at("aliases").ids().filter((alias) => alias !== id),

@@ -137,7 +137,7 @@ const list = (from: Lines, indent: number, depth: number): Json[] => {
 };
 
 const block = (from: Lines, indent: number, depth: number): Json => {
-  if (depth > limits.jsonDepthMax) give();
+  if (depth > limits.feedDepthMax) give();
   const line = (from.lines[from.at] ?? "").slice(indent);
   return /^-(?:\s|$)/.test(line) ? list(from, indent, depth) : map(from, indent, depth);
 };

@@ -30,7 +30,7 @@ const valueOf = (walk: Walk, node: Node | Pair | null | undefined, depth: number
     throw new Broken(walk.lineAt(place), reason);
   };
   if (++walk.values > limits.feedYamlValuesMax) refuse(`holds more than ${limits.feedYamlValuesMax} values`);
-  if (depth > limits.jsonDepthMax) refuse(`is nested deeper than ${limits.jsonDepthMax} levels`);
+  if (depth > limits.feedDepthMax) refuse(`is nested deeper than ${limits.feedDepthMax} levels`);
   if (node === null || node === undefined) return null;
   if (yaml.isAlias(node)) {
     if (++walk.aliases > limits.feedYamlAliasesMax) refuse(`holds more than ${limits.feedYamlAliasesMax} aliases`);
@@ -60,7 +60,7 @@ const guarded = <T>(work: () => T): T => {
   try {
     return work();
   } catch (thrown) {
-    if (thrown instanceof RangeError) throw new Broken(1, `is nested deeper than ${limits.jsonDepthMax} levels`);
+    if (thrown instanceof RangeError) throw new Broken(1, `is nested deeper than ${limits.feedDepthMax} levels`);
     throw thrown;
   }
 };

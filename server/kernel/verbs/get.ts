@@ -20,7 +20,7 @@ export const get = (resource: Bound) => async (context: ReadContext): Promise<Ou
   const found = await findRow(rows, resource.shape.table, uid);
   if (!found) throw absent();
   const record = resource.shape.read(found.row, found.offset);
-  if (resource.briefs.length === 0) return { reply: record };
+  if (resource.briefs.length === 0 && !resource.fills) return { reply: record };
   const [hydrated] = await hydrate(rows, resource, [record]);
   return { reply: hydrated ?? record };
 };

@@ -31,9 +31,10 @@ export const list = (resource: Bound) => async (context: ReadContext): Promise<O
   const { order, limit, skip, after, answer } = askedPage(context, resource.fact);
   const alsoVisible = (await resource.alsoVisible?.({ ...context, only: undefined })) ?? [];
   const scope = scopeOf(resource, context.reach, alsoVisible, request, order.column === "name");
+  const own = (await resource.conditions?.(context)) ?? [];
   const selection: Selection = {
     branches: scope.branches,
-    conditions: [...scope.conditions, ...filtersOf(method, resource, request)],
+    conditions: [...scope.conditions, ...filtersOf(method, resource, request), ...own],
     order,
     after,
     skip,

@@ -54,7 +54,7 @@ const explain = async ({ request, rows, nowMs, caller, rights }: ReadContext): P
   const bonds = held.bonds.filter(({ place: group }) => covers(group, place) || seesBindings(rights, group));
   const [roles, groups] = await Promise.all([namesOf(rows, "roles", bonds.map(({ role }) => role)), namesOf(rows, "groups", bonds.map((bond) => bond.place))]);
   const capabilities = wanted.map((capability): JsonObject => {
-    const holds = theirs !== undefined && lacking(theirs, [capability], place) === undefined;
+    const holds = theirs !== undefined && !theirs.closed && lacking(theirs, [capability], place) === undefined;
     const sources = bonds.flatMap((bond): Source[] => {
       const effect = effectOf(bond, capability, place, held.exists);
       if (!effect || holds !== (effect === "GIVES")) return [];

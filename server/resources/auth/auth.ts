@@ -10,7 +10,7 @@ import { timestamp } from "#base/time.ts";
 import { EVERYWHERE, isRoot } from "#base/uid.ts";
 import { capabilityBySymbol } from "#contract/capabilities.ts";
 import { type Context, type Outcome, type ReadContext, remove, resource, type WriteContext } from "#kernel";
-import { acceptInvite, acceptInviteAs, inviteGroup, providerAudiences, register, type Registered, type Upstream } from "#signin";
+import { acceptInvite, acceptInviteAs, inviteGroup, providerAudiences, register, type Registered, takeHeadlessSession, type Upstream } from "#signin";
 import { findKnownRoles, findProfile, findRows, lockRow, type Read } from "#store";
 
 const anonymous = (): Fault => unauthenticated("the request carries no token: send Authorization: Bearer <token>");
@@ -123,8 +123,16 @@ const deleteOwn = async (context: WriteContext): Promise<Outcome> => {
   return remove(found)({ ...context, request: { uid } });
 };
 
+/** Once: what has been fetched is gone. Only who holds the key of the code can read it (server/signin/headless.ts). */
+const headlessSession = async ({ house, request, nowMs }: ReadContext): Promise<Outcome> => {
+  const session = await house.store.write((rows) => takeHeadlessSession(rows, text(request, "code"), nowMs));
+  // It says nothing of the code: whoever waits asks again and again.
+  if (!session) throw new Fault("NOT_FOUND", "nobody has finished a sign-in with this code yet");
+  return { reply: { ecdhPublicKey: btoa(session.publicKey), encryptedIdtoken: session.encrypted.toString("base64") } };
+};
+
 export const auth = resource({
   service: Auth,
   message: WhoAmISchema,
-  methods: { Validate: { reads: validate }, Register: { asks: registration }, Delete: { writes: deleteOwn } },
+  methods: { Validate: { reads: validate }, Register: { asks: registration }, Delete: { writes: deleteOwn }, GetHeadlessSession: { reads: headlessSession } },
 });

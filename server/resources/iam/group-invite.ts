@@ -5,6 +5,7 @@ import { denied, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
+import { newRoot } from "#base/uid.ts";
 import { holdParent, insert, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
 import { inviteCodeHash, makeInviteCode, mayPromise } from "#signin";
 import { updateRow } from "#store";
@@ -33,8 +34,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   // What groups at an identity provider give ends with the session; the promise would be void before anybody took it up.
   if (!(await mayPromise(rows, caller?.uid ?? "", role, parent, nowMs))) throw denied("Permission denied: an invite needs rights by a role binding, which outlast the session");
   draft.expirationTime = timestamp(nowMs + ttlMs);
-  // The part of the uid that is its own.
-  draft.keyId = text(draft, "uid").slice(-16);
+  draft.keyId = newRoot();
   return [];
 };
 

@@ -50,8 +50,6 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
     if (before) draft.kind = kindOf(before);
     return violations;
   }
-  // A full replacement that does not speak of it leaves it, for everybody but who may say it.
-  if (before && !isOperator(context)) draft.verified ??= before.verified ?? false;
   const violations = organizationViolations(draft, before);
   const said = (draft.verified === true) !== (before?.verified === true) || kindOf(draft) !== kindOf(before);
   if (violations.length === 0 && said) context.require(["internal"], before ? uid : EVERYWHERE);
@@ -111,11 +109,12 @@ const ownOrganization = async ({ caller, house, rows, resources }: Pick<ReadCont
 };
 
 // One answer for every reason, so that nobody learns which domains have an organization here (resources: Groups).
-const notHere = (uid: string): Fault => missing("iam", "Group", uid);
+const noneForYou = (): Fault =>
+  new Fault("NOT_FOUND", "there is no organization for this caller", { details: [{ kind: "resource", domain: "iam", resource: "Group", name: "-" }] });
 
 const lookupGroup = async (context: ReadContext): Promise<Outcome> => {
   const organization = await ownOrganization(context);
-  if (!organization) throw notHere("");
+  if (!organization) throw noneForYou();
   return { reply: { group: Object.fromEntries(cardFields.flatMap((field) => (organization[field] === undefined ? [] : [[field, organization[field]]]))) } };
 };
 
@@ -124,7 +123,7 @@ const requestAccess = async (context: WriteContext): Promise<Outcome> => {
   const { caller, nowMs, request, rows } = context;
   const uid = text(request, "groupUid");
   const organization = await ownOrganization(context);
-  if (!caller || organization?.uid !== uid) throw notHere(uid);
+  if (!caller || organization?.uid !== uid) throw missing("iam", "Group", uid);
   const askedMs = await noteAccessRequest(rows, uid, caller.uid, nowMs, nowMs - limits.accessRequestMs);
   if (askedMs === undefined) return { reply: {} };
   const waitSeconds = Math.max(1, Math.ceil((askedMs + limits.accessRequestMs - nowMs) / 1000));

@@ -7,9 +7,11 @@ import { isObject, type JsonObject, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { compilePattern } from "#base/pattern.ts";
 import { timestamp } from "#base/time.ts";
-import { type House, type Look, type Outcome, type ReadContext, resource, type RuleContext } from "#kernel";
+import { type Bound, create, type House, type Look, type Outcome, type ReadContext, resource, type RuleContext, update, type WriteContext } from "#kernel";
 import { findBoundHumans } from "#store";
 import { issuerProblem } from "./rules/issuer.ts";
+import { updateMetadata } from "./rules/metadata.ts";
+import { widthWarning } from "./rules/width.ts";
 
 const relationships = ["claimMatch", "staticKeys", "awsIdentity", "servicePrincipal"] as const;
 
@@ -89,7 +91,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   const changed = relationships.some((name) => JSON.stringify(draft[name]) !== JSON.stringify(before[name]));
   // decisions: Access. Whoever decides who may act as this identity hands out all that it may do.
   const rights = changed ? await loadRights(rows, text(draft, "uid"), nowMs) : undefined;
-  for (const grant of rights?.grants ?? []) context.require(grant.capabilities, grant.place);
+  for (const grant of rights?.grants ?? []) context.require(grant.capabilities, grant.place, grant.endMs ?? Number.POSITIVE_INFINITY);
   return [];
 };
 
@@ -100,12 +102,32 @@ const lookupIdentity = async ({ house, request }: ReadContext): Promise<Outcome>
   reply: { uid: house.authn.humanUid(text(request, "issuer"), text(request, "subject")) },
 });
 
+const table = ({ resources }: WriteContext): Bound => {
+  const found = resources.get(IdentitySchema.typeName);
+  if (!found) throw new Error("identities have no table");
+  return found;
+};
+
+/** The same outcome; where strangers could act as the identity, with a word about it (attack 27). */
+const warned = (outcome: Outcome): Outcome => {
+  const warning = isObject(outcome.reply.claimMatch) ? widthWarning(outcome.reply.claimMatch) : undefined;
+  return warning === undefined ? outcome : { ...outcome, headers: { ...outcome.headers, "gantry-warning": warning } };
+};
+
 export const identity = resource({
   service: IdentitiesService,
   message: IdentitySchema,
   table: "identities",
   rules,
   alsoVisible,
-  takes: [{ table: "role_bindings", column: "identity_uid" }, { table: "profiles", column: "identity_uid" }],
-  methods: { LookupIdentity: { reads: lookupIdentity } },
+  takes: [
+    { table: "role_bindings", column: "identity_uid" }, { table: "profiles", column: "identity_uid" },
+    { table: "identity_metadata", column: "uid" }, { table: "group_access_requests", column: "identity_uid" },
+  ],
+  methods: {
+    CreateIdentity: { writes: async (context) => warned(await create(table(context))(context)) },
+    UpdateIdentity: { writes: async (context) => warned(await update(table(context))(context)) },
+    LookupIdentity: { reads: lookupIdentity },
+    UpdateIdentityMetadata: { writes: updateMetadata },
+  },
 });

@@ -27,9 +27,9 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   const role = text(draft, "roleUid");
   if (role === "") violations.push({ field: "roleUid", description: "roleUid is required" });
   if (violations.length > 0) return violations;
-  const unfit = await grantProblem(role, parent, context);
-  if (unfit !== undefined) violations.push({ field: "roleUid", description: unfit });
   const ends = text(draft, "expireTime");
+  const unfit = await grantProblem(role, parent, context, ends === "" ? undefined : Date.parse(ends));
+  if (unfit !== undefined) violations.push({ field: "roleUid", description: unfit });
   if (ends !== text(before ?? {}, "expireTime") && ends !== "" && Date.parse(ends) <= nowMs) violations.push({ field: "expireTime", description: "must be in the future" });
   return violations;
 };
@@ -50,7 +50,8 @@ const batchCreate = async (context: WriteContext): Promise<Outcome> => {
     if (text(request, "parent") !== "" && text(request, "parent") !== parent) violations.push({ field: `${at}.parent`, description: "differs from the batch's parent" });
     const role = text(binding, "roleUid");
     if (shared !== "" && role !== "" && role !== shared) violations.push({ field: `${at}.roleBinding.roleUid`, description: "differs from the batch's roleUid" });
-    return { identityUid: text(binding, "identityUid"), roleUid: role || shared };
+    const ends = text(binding, "expireTime");
+    return { identityUid: text(binding, "identityUid"), roleUid: role || shared, ...(ends === "" ? {} : { expireTime: ends }) };
   });
   if (violations.length > 0) throw invalid(violations);
   await holdParent(context, found, parent);

@@ -7,6 +7,7 @@ import { type JsonObject, text, texts } from "#base/json.ts";
 import { isRoot } from "#base/uid.ts";
 import { capabilityBySymbol, inOrder } from "#contract/capabilities.ts";
 import { type Look, type Outcome, remove, resource, type RuleContext, type WriteContext } from "#kernel";
+import { dropLapsedInvites } from "#signin";
 import { isReferenced, lockRow } from "#store";
 
 const managed = (uid: string) => blocked("MANAGED_ROLE", uid, ["built-in roles cannot be changed or deleted"]);
@@ -25,7 +26,8 @@ const rules = (draft: JsonObject, { before, parent, require }: RuleContext): Vio
   draft.capabilities = inOrder(symbols);
   // decisions: Access. Nobody grants what they do not hold.
   if (JSON.stringify(before?.capabilities) !== JSON.stringify(draft.capabilities)) {
-    require(facts.flatMap((fact) => (fact ? [fact.name] : [])), parent);
+    // A role that exists may be bound for good.
+    require(facts.flatMap((fact) => (fact ? [fact.name] : [])), parent, before ? Number.POSITIVE_INFINITY : undefined);
   }
   return [];
 };
@@ -37,6 +39,7 @@ const uses = [
   { table: "role_bindings", column: "role_uid", use: "bound to identities" },
   { table: "identity_providers", column: "default_role", use: "the default of an identity provider" },
   { table: "external_group_role_mappings", column: "role_uid", use: "mapped to groups of an identity provider" },
+  { table: "group_invites", column: "role_uid", use: "promised by an invite" },
 ];
 
 const deleteRole = async (context: WriteContext): Promise<Outcome> => {
@@ -46,6 +49,7 @@ const deleteRole = async (context: WriteContext): Promise<Outcome> => {
   if (builtInRoleUids.includes(uid)) throw managed(uid);
   // After the lock the answers stand.
   await lockRow(context.rows, found.shape.table, uid);
+  await dropLapsedInvites(context.rows, uid, context.nowMs);
   for (const { table, column, use } of uses) if (await isReferenced(context.rows, table, column, uid)) throw blocked("RESOURCE_IN_USE", uid, [`cannot delete role that is ${use}`]);
   return remove(found)(context);
 };

@@ -2,26 +2,47 @@
 // contract, for gRPC and for /sts/exchange.
 
 import { RawTokenSchema, SecurityTokenService } from "#contract/gen/chainguard/platform/oidc/oidc_pb.js";
-import { text, texts } from "#base/json.ts";
+import { type JsonObject, text, texts } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
-import { type Outcome, type ReadContext, resource } from "#kernel";
+import { type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
+import { renew } from "#signin";
 
-const exchange = async ({ house, request, call }: ReadContext): Promise<Outcome> => {
+/** What the new token shall be good for. */
+const wishOf = (request: JsonObject): { audience: string[]; capabilities: string[]; scopes: string[] } => {
   const scope = text(request, "scope");
-  const { token, expireTimeMs } = await house.authn.exchange({
-    authorization: call.authorization,
+  return {
     // The public SDK sends several audiences as one text with commas.
     audience: texts(request, "aud").flatMap((audience) => audience.split(",")).filter((audience) => audience !== ""),
-    identity: text(request, "identity"),
     capabilities: texts(request, "cap"),
     scopes: [...texts(request, "scopes"), ...(scope ? [scope] : [])],
+  };
+};
+
+const exchange = async ({ house, request, call }: ReadContext): Promise<Outcome> => {
+  const { token, expireTimeMs } = await house.authn.exchange({
+    authorization: call.authorization,
+    ...wishOf(request),
+    identity: text(request, "identity"),
     identityProvider: text(request, "identityProvider"),
   });
   return { reply: { token, expiry: timestamp(expireTimeMs) } };
 };
 
+/** authentication.md: 3.2. The refresh token is the header's. */
+const refresh = async ({ house, request, call, rows, nowMs }: WriteContext): Promise<Outcome> => {
+  const renewed = await renew(rows, house, { authorization: call.authorization, ...wishOf(request) }, nowMs);
+  if ("refusal" in renewed) return { reply: {}, refusal: renewed.refusal };
+  const { access, refresh: next } = renewed;
+  return {
+    reply: {
+      token: { token: access.token, expiry: timestamp(access.expireTimeMs) },
+      refreshToken: { token: next.token, expiry: timestamp(next.expireTimeMs) },
+    },
+  };
+};
+
 export const securityToken = resource({
   service: SecurityTokenService,
   message: RawTokenSchema,
-  methods: { Exchange: { reads: exchange } },
+  methods: { Exchange: { reads: exchange }, ExchangeRefreshToken: { writes: refresh } },
 });

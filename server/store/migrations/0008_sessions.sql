@@ -46,9 +46,6 @@ create index refresh_tokens_by_identity on refresh_tokens (identity_uid);
 create index refresh_tokens_by_identity_provider on refresh_tokens (identity_provider_uid);
 create index refresh_tokens_by_expire_time on refresh_tokens (expire_time);
 
--- Which organization a name means to somebody who signs in: only verified ones have a name of their own.
-create index groups_verified_by_name on groups (name, uid) where verified and length(uid) = 40;
-
 -- What a session gives changes with the mappings, their roles and the session itself; each counts from the next
 -- request on, so each grows the versions of the people concerned (decisions: Access).
 

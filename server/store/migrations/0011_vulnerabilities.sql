@@ -34,10 +34,10 @@ create table advisories (
   component_type text not null,
   aliases jsonb not null,
   events jsonb not null,
-  legacy_advisory_id text collate "C",
+  legacy_advisory_id text collate "C" not null,
   origin text collate "C" not null,
   namespace text not null,
-  facet integer not null,
+  facet text collate "C" not null,
   -- What `query` looks into, in small letters.
   search text collate "C" not null,
   -- Shown by the open operations too.
@@ -53,7 +53,6 @@ create index advisories_by_legacy_advisory_id on advisories (left(uid, 40), lega
 create index advisories_by_artifact_name on advisories (left(uid, 40), artifact_name, uid) where delete_time is null;
 create index advisories_by_component_name on advisories (left(uid, 40), component_name, uid) where delete_time is null;
 create index advisories_by_component_location on advisories (left(uid, 40), component_location, uid) where delete_time is null;
-create index advisories_by_origin on advisories (left(uid, 40), origin, uid) where delete_time is null;
 create index advisories_by_facet on advisories (left(uid, 40), facet, uid) where delete_time is null;
 create index advisories_by_create_time on advisories (left(uid, 40), create_time, uid) where delete_time is null;
 -- Whoever follows what changed hears of withdrawals too.
@@ -84,7 +83,7 @@ create table vulnerabilities (
   digest text collate "C" not null,
   create_time timestamptz(3) not null,
   update_time timestamptz(3) not null,
-  primary key (owner, id)
+  primary key (id, owner)
 );
 create index vulnerabilities_shown on vulnerabilities (owner, id) where not hidden;
 create index vulnerabilities_by_feed on vulnerabilities (feed, owner, id);
@@ -103,6 +102,8 @@ create table image_packages (
   repo text collate "C" not null,
   tag text collate "C" not null,
   architecture text collate "C" not null,
+  -- "apko" of "public/apko": an image is known by its last name too.
+  short_repo text collate "C" not null generated always as (regexp_replace(repo, '^.*/', '')) stored,
   -- {"name": "version"}
   packages jsonb not null,
   feed text collate "C" not null,
@@ -113,6 +114,7 @@ create table image_packages (
   primary key (owner, repo, tag, architecture)
 );
 create index image_packages_by_repo on image_packages (repo, tag);
+create index image_packages_by_short_repo on image_packages (short_repo, tag);
 create index image_packages_by_feed on image_packages (feed, owner, repo, tag, architecture);
 
 create table library_artifacts (

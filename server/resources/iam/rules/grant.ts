@@ -9,14 +9,20 @@ import { lockRow } from "#store";
 
 /**
  * What is wrong with `role` at `place`, as a violation's description; undefined where it can be given there. The role
- * stays until the transaction ends. Throws PERMISSION_DENIED where the caller lacks one of its capabilities there.
+ * stays until the transaction ends. Throws PERMISSION_DENIED where the caller lacks one of its capabilities there, or
+ * holds it for a shorter time than it is given for (`untilMs`; Infinity: for good).
  */
-export const grantProblem = async (role: string, place: string, { rows, require }: Pick<WriteContext, "rows" | "require">): Promise<string | undefined> => {
+export const grantProblem = async (
+  role: string,
+  place: string,
+  { rows, require }: Pick<WriteContext, "rows" | "require">,
+  untilMs = Number.POSITIVE_INFINITY,
+): Promise<string | undefined> => {
   const visible = builtInRoleUids.includes(role) || (!isRoot(role) && covers(parentOf(role), place));
   const row = visible ? await lockRow(rows, { name: "roles", columns: ["capabilities"] }, role, "key share") : undefined;
   if (!row) return "must be a built-in role, or one of this group or of one above it";
   const symbols: unknown = JSON.parse(row[0] ?? "[]");
   const names = Array.isArray(symbols) ? symbols.flatMap((symbol) => capabilityBySymbol(String(symbol))?.name ?? []) : [];
-  require(names, place);
+  require(names, place, untilMs);
   return undefined;
 };

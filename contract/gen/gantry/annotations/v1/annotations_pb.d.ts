@@ -316,6 +316,14 @@ export declare type Field = Message<"gantry.annotations.v1.Field"> & {
    * @generated from field: bool named_only = 14;
    */
   namedOnly: boolean;
+
+  /**
+   * Of a list of messages: how a query writes an entry as plain text, besides JSON. "repo:tags": the first field, then
+   * a colon and the entries of the second with commas between, or the first alone.
+   *
+   * @generated from field: string written_as = 15;
+   */
+  writtenAs: string;
 };
 
 /**
@@ -420,6 +428,14 @@ export declare type FieldJson = {
    * @generated from field: bool named_only = 14;
    */
   namedOnly?: boolean;
+
+  /**
+   * Of a list of messages: how a query writes an entry as plain text, besides JSON. "repo:tags": the first field, then
+   * a colon and the entries of the second with commas between, or the first alone.
+   *
+   * @generated from field: string written_as = 15;
+   */
+  writtenAs?: string;
 };
 
 /**

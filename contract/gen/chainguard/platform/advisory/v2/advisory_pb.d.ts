@@ -740,7 +740,7 @@ export declare const VulnerabilityMetadataSchema: GenMessage<VulnerabilityMetada
  */
 export declare type ListResolvedVulnsReportsRequest = Message<"chainguard.platform.advisory.v2.ListResolvedVulnsReportsRequest"> & {
   /**
-   * The images.
+   * The images. In a query each is `repo`, `repo:tag,tag` or a JSON object.
    *
    * @generated from field: repeated chainguard.platform.advisory.v2.ImageRef image_refs = 1;
    */
@@ -797,7 +797,7 @@ export declare type ListResolvedVulnsReportsRequest = Message<"chainguard.platfo
  */
 export declare type ListResolvedVulnsReportsRequestJson = {
   /**
-   * The images.
+   * The images. In a query each is `repo`, `repo:tag,tag` or a JSON object.
    *
    * @generated from field: repeated chainguard.platform.advisory.v2.ImageRef image_refs = 1;
    */

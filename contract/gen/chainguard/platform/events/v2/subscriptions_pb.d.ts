@@ -45,6 +45,34 @@ export declare type Subscription = Message<"chainguard.platform.events.v2.Subscr
    * @generated from field: google.protobuf.Timestamp update_time = 1001;
    */
   updateTime?: Timestamp | undefined;
+
+  /**
+   * Which events are sent; none: all. Additive: not part of the public message.
+   *
+   * @generated from field: repeated string event_types = 1002;
+   */
+  eventTypes: string[];
+
+  /**
+   * False: its sink failed for so long that nothing is sent to it any more. Additive: not part of the public message.
+   *
+   * @generated from field: bool enabled = 1003;
+   */
+  enabled: boolean;
+
+  /**
+   * Since when every attempt has failed; absent: the last one did not. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp failing_since = 1004;
+   */
+  failingSince?: Timestamp | undefined;
+
+  /**
+   * What deliveries are signed with (Standard Webhooks): "whsec_" and base64. Additive: not part of the public message.
+   *
+   * @generated from field: string secret = 1005;
+   */
+  secret: string;
 };
 
 /**
@@ -80,6 +108,34 @@ export declare type SubscriptionJson = {
    * @generated from field: google.protobuf.Timestamp update_time = 1001;
    */
   updateTime?: TimestampJson;
+
+  /**
+   * Which events are sent; none: all. Additive: not part of the public message.
+   *
+   * @generated from field: repeated string event_types = 1002;
+   */
+  eventTypes?: string[];
+
+  /**
+   * False: its sink failed for so long that nothing is sent to it any more. Additive: not part of the public message.
+   *
+   * @generated from field: bool enabled = 1003;
+   */
+  enabled?: boolean;
+
+  /**
+   * Since when every attempt has failed; absent: the last one did not. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp failing_since = 1004;
+   */
+  failingSince?: TimestampJson;
+
+  /**
+   * What deliveries are signed with (Standard Webhooks): "whsec_" and base64. Additive: not part of the public message.
+   *
+   * @generated from field: string secret = 1005;
+   */
+  secret?: string;
 };
 
 /**

@@ -1357,14 +1357,14 @@ export declare type ListAdvisoriesRequest = Message<"chainguard.platform.vulnera
   uidp?: UIDPFilter | undefined;
 
   /**
-   * Only advisories with one of these numbers.
+   * Only advisories with one of these numbers, withdrawn ones too.
    *
    * @generated from field: repeated string advisory_ids = 2;
    */
   advisoryIds: string[];
 
   /**
-   * Only advisories that had one of these numbers before.
+   * Only advisories that had one of these numbers before, withdrawn ones too.
    *
    * @generated from field: repeated string legacy_advisory_ids = 3;
    */
@@ -1502,6 +1502,14 @@ export declare type ListAdvisoriesRequest = Message<"chainguard.platform.vulnera
    * @generated from field: string query = 35;
    */
   query: string;
+
+  /**
+   * Only advisories that changed after this time, withdrawn ones too: for whoever keeps a copy. Ordered by
+   * `update_time`, the last one's time is where to go on. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp updated_since = 1000;
+   */
+  updatedSince?: Timestamp | undefined;
 };
 
 /**
@@ -1518,14 +1526,14 @@ export declare type ListAdvisoriesRequestJson = {
   uidp?: UIDPFilterJson;
 
   /**
-   * Only advisories with one of these numbers.
+   * Only advisories with one of these numbers, withdrawn ones too.
    *
    * @generated from field: repeated string advisory_ids = 2;
    */
   advisoryIds?: string[];
 
   /**
-   * Only advisories that had one of these numbers before.
+   * Only advisories that had one of these numbers before, withdrawn ones too.
    *
    * @generated from field: repeated string legacy_advisory_ids = 3;
    */
@@ -1663,6 +1671,14 @@ export declare type ListAdvisoriesRequestJson = {
    * @generated from field: string query = 35;
    */
   query?: string;
+
+  /**
+   * Only advisories that changed after this time, withdrawn ones too: for whoever keeps a copy. Ordered by
+   * `update_time`, the last one's time is where to go on. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp updated_since = 1000;
+   */
+  updatedSince?: TimestampJson;
 };
 
 /**

@@ -1,0 +1,32 @@
+// The token on a delivery (events, 6): the issuer's word that it sends these very bytes to a subscription of this group.
+
+import { SignJWT } from "jose";
+import { limits } from "#base/limits.ts";
+import type { Clock } from "#base/time.ts";
+import { bounded } from "./bounded.ts";
+import type { Keys } from "./keys.ts";
+
+// What a receiver checks of it besides the signature, the group and the digest.
+const audience = "customer";
+
+/** Signs for the subscriptions of `group`; an event that several of them hear is signed once. */
+export const openDeliveryTokens = (keys: Keys, clock: Clock, issuer: string): ((group: string, digest: string) => Promise<string>) => {
+  const signed = bounded<{ readonly token: Promise<string>; readonly freshUntilMs: number }>(limits.claimedMax);
+  const sign = async (group: string, digest: string): Promise<string> => {
+    const { kid, key } = await keys.signing();
+    const nowSeconds = Math.floor(clock() / 1000);
+    return new SignJWT({ iss: issuer, sub: `webhook:${group}`, aud: audience, iat: nowSeconds, exp: nowSeconds + limits.deliveryTokenLifetimeMs / 1000, webhook: { digest } })
+      .setProtectedHeader({ alg: "RS256", typ: "JWT", kid })
+      .sign(key);
+  };
+  return (group, digest) => {
+    const key = `${group} ${digest}`;
+    const known = signed.peek(key);
+    if (known !== undefined && known.freshUntilMs > clock()) return known.token;
+    const token = sign(group, digest);
+    // Half of its life is left for the way: a receiver's clock may differ.
+    signed.set(key, { token, freshUntilMs: clock() + limits.deliveryTokenLifetimeMs / 2 });
+    token.catch(() => signed.delete(key));
+    return token;
+  };
+};

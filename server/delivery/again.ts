@@ -1,0 +1,38 @@
+// Events sent once more, on somebody's word.
+
+import { limits } from "#base/limits.ts";
+import type { Write } from "#store";
+import { lockTakingUp } from "./lock.ts";
+import { letNextGo } from "./settle.ts";
+
+const afresh = "state = 'DELIVERY_STATE_WAITING', attempts = 0, status_class = null, latency_ms = null";
+
+/** Sends one delivery again, whatever became of it; false where there is none. */
+export const redeliver = async (rows: Write, uid: string, now: string): Promise<boolean> => {
+  await lockTakingUp(rows);
+  const [row] = await rows.query(`update deliveries set ${afresh}, next_attempt_time = $2, update_time = $2 where uid = $1 returning subscription_uid, subject`, [uid, now]);
+  if (!row) return false;
+  await letNextGo(rows, [{ subscription: row[0] ?? "", subject: row[1] ?? "" }], now);
+  return true;
+};
+
+// Below the subscription's group, by the index of a root's events in time.
+const again = `
+  insert into deliveries (uid, subscription_uid, event_id, type, subject, state, next_attempt_time, create_time, update_time)
+  select subscription.uid || '/' || right(event.uid, 16), subscription.uid, event.event_id, event.type, event.subject, 'DELIVERY_STATE_WAITING', $3, $3, $3
+  from subscriptions as subscription
+  join outbox as event on left(event.uid, 40) = left(subscription.uid, 40) and event.create_time >= $2
+    and event.uid >= left(subscription.uid, -17) || '/' and event.uid < left(subscription.uid, -17) || '0'
+  where subscription.uid = $1 and event.audience = 'customer' and event.subscription_uid is null
+    and (subscription.event_types is null or subscription.event_types ? event.type)
+  order by event.position limit $4
+  on conflict (uid) do update set ${afresh}, next_attempt_time = excluded.next_attempt_time, update_time = excluded.update_time
+  returning subject`;
+
+/** Sends a subscription what happened since `since` again, limits.replayMax events at most; returns how many. */
+export const replay = async (rows: Write, subscription: string, since: string, now: string): Promise<number> => {
+  await lockTakingUp(rows);
+  const subjects = (await rows.query(again, [subscription, since, now, limits.replayMax])).map(([subject]) => subject ?? "");
+  if (subjects.length > 0) await letNextGo(rows, subjects.map((subject) => ({ subscription, subject })), now);
+  return subjects.length;
+};

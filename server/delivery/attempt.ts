@@ -1,0 +1,88 @@
+// One attempt: the event signed and sent, and what came of it. Of the answer nothing is kept but the class of its status
+// (attack 21).
+
+import type { Authn, Outbound } from "#authn";
+import { lacking, loadRights } from "#authz";
+import { limits } from "#base/limits.ts";
+import type { Log } from "#base/log.ts";
+import { type Clock, timestamp } from "#base/time.ts";
+import { parentOf } from "#base/uid.ts";
+import type { Store, Vault } from "#store";
+import type { Claimed } from "./claim.ts";
+import { attributes, digestOf, signatures } from "./envelope.ts";
+import { delayMs, retryAfterMs } from "./schedule.ts";
+import type { Ended } from "./settle.ts";
+
+export interface Sender {
+  readonly store: Store;
+  readonly vault: Pick<Vault, "open">;
+  readonly authn: Pick<Authn, "deliveryToken">;
+  readonly outbound: Outbound;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly delaysSeconds: readonly number[];
+  readonly userAgent: string;
+}
+
+/** What a subscription's secrets are sealed for. */
+export const secretPurpose = "subscription secret";
+
+/** What making a subscription needs, and so what it means to have one. */
+const needed = ["subscriptions.create"];
+
+/** Whether whoever made the subscription may still be told of its group (attack 26). */
+const mayHear = async ({ store, clock }: Sender, { creator, subscription }: Claimed): Promise<boolean> => {
+  const rights = await loadRights(store.read, creator, clock());
+  return rights !== undefined && !rights.closed && lacking(rights, needed, parentOf(subscription)) === undefined;
+};
+
+const secretsOf = ({ vault }: Sender, { secretSealed, previousSecretSealed }: Claimed): string[] =>
+  [secretSealed, previousSecretSealed].flatMap((sealed) => (sealed === undefined ? [] : (vault.open(secretPurpose, sealed) ?? [])));
+
+interface Answer {
+  readonly statusClass: string;
+  readonly delivered: boolean;
+  readonly askedMs: number;
+}
+
+const send = async (sender: Sender, claimed: Claimed): Promise<Answer> => {
+  const { authn, outbound, clock, log, userAgent } = sender;
+  const token = await authn.deliveryToken(parentOf(claimed.subscription), digestOf(claimed.data));
+  const started = performance.now();
+  try {
+    const { status, headers } = await outbound.fetch("sink", claimed.sink, {
+      method: "POST",
+      headers: { ...attributes(claimed), ...signatures(secretsOf(sender, claimed), claimed, clock()), authorization: `Bearer ${token}`, "user-agent": userAgent },
+      body: claimed.data,
+      timeoutMs: limits.deliveryTimeoutMs,
+      discard: true,
+    });
+    const statusClass = `${Math.floor(status / 100)}xx`;
+    return { statusClass, delivered: statusClass === "2xx", askedMs: retryAfterMs(headers["retry-after"], clock()) };
+  } catch (cause) {
+    log("delivery.failed", { delivery: claimed.uid, cause });
+    const late = performance.now() - started >= limits.deliveryTimeoutMs;
+    return { statusClass: late ? "timeout" : "unreachable", delivered: false, askedMs: 0 };
+  }
+};
+
+/** Sends once. Never throws: whatever goes wrong is an attempt that failed. */
+export const attempt = async (sender: Sender, claimed: Claimed): Promise<Ended> => {
+  const { clock, log, delaysSeconds } = sender;
+  const started = performance.now();
+  const { uid, subscription, subject, attempts } = claimed;
+  const ended = (became: Ended["became"], statusClass: string | undefined, retryMs = 0): Ended => ({
+    uid, subscription, subject, attempts, became, statusClass, latencyMs: Math.round(performance.now() - started), nextTime: timestamp(clock() + retryMs),
+  });
+  try {
+    if (!(await mayHear(sender, claimed))) return ended("dropped", undefined);
+    const { statusClass, delivered, askedMs } = await send(sender, claimed);
+    if (delivered) return ended("delivered", statusClass);
+    const waitMs = delayMs(delaysSeconds, attempts, askedMs, Math.random());
+    return waitMs === undefined ? ended("dead", statusClass) : ended("pending", statusClass, waitMs);
+  } catch (cause) {
+    // Ours, not the sink's (the store is away, a key cannot be opened): it is tried again when the claim runs out.
+    log("delivery.broken", { delivery: uid, cause });
+    return ended("lost", undefined);
+  }
+};

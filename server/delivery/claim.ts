@@ -1,0 +1,68 @@
+// Which deliveries this server sends next. Each is claimed by moving its next attempt behind the time after which the
+// attempt counts as lost: no other server sees it meanwhile, and if this one dies it comes back by itself.
+
+import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
+import type { Store } from "#store";
+import type { Told } from "./envelope.ts";
+
+export interface Claimed extends Told {
+  readonly uid: string;
+  readonly subscription: string;
+  /** This one included. */
+  readonly attempts: number;
+  readonly sink: string;
+  readonly creator: string;
+  readonly secretSealed: string;
+  readonly previousSecretSealed: string | undefined;
+}
+
+// From one subscription with something to send to the next, by the index alone. Each gives a few, the oldest first:
+// however much one has, the others' turn comes with every claim. One that fails gives a single one.
+const due = `
+  with recursive sending as (
+    (select subscription_uid as uid from deliveries where state = 'DELIVERY_STATE_PENDING' order by 1 limit 1)
+    union all
+    select (select next.subscription_uid from deliveries as next
+            where next.state = 'DELIVERY_STATE_PENDING' and next.subscription_uid > sending.uid order by 1 limit 1)
+    from sending where sending.uid is not null
+  )
+  select delivery.uid from sending
+  join subscriptions as subscription on subscription.uid = sending.uid and subscription.enabled
+  cross join lateral (
+    select pending.uid, pending.next_attempt_time from deliveries as pending
+    where pending.subscription_uid = sending.uid and pending.state = 'DELIVERY_STATE_PENDING' and pending.next_attempt_time <= $1
+    order by pending.next_attempt_time, pending.uid
+    limit case when subscription.failing_since is null then $2::integer else 1 end
+  ) as delivery
+  where sending.uid <> all($3)
+  order by delivery.next_attempt_time, delivery.uid limit $4`;
+
+const claimText = `
+  with due as (
+    select delivery.uid from deliveries as delivery
+    where delivery.uid = any($1) and delivery.state = 'DELIVERY_STATE_PENDING' and delivery.next_attempt_time <= $2
+    for update skip locked
+  )
+  update deliveries as delivery set next_attempt_time = $3, attempts = delivery.attempts + 1
+  from due, subscriptions as subscription, outbox as event
+  where delivery.uid = due.uid and subscription.uid = delivery.subscription_uid and event.event_id = delivery.event_id
+  returning delivery.uid, delivery.subscription_uid, delivery.attempts, subscription.sink, subscription.creator, subscription.secret_sealed,
+    case when subscription.previous_secret_expire_time > $2 then subscription.previous_secret_sealed end,
+    event.event_id, event.type, event.source, event.subject, event.extensions, event.body_type, event.audience, event.data,
+    to_char(event.create_time, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+/** Claims what is due, `most` at most, and none of the subscriptions in `busy`. */
+export const claim = async (store: Store, nowMs: number, most: number, busy: readonly string[]): Promise<Claimed[]> => {
+  const now = timestamp(nowMs);
+  const found = await store.read.query(due, [now, limits.claimedPerSubscriptionMax, busy, most]);
+  if (found.length === 0) return [];
+  const rows = await store.write((write) => write.query(claimText, [found.map(([uid]) => uid ?? ""), now, timestamp(nowMs + limits.deliveryLeaseMs)]));
+  return rows.map(([uid, subscription, attempts, sink, creator, secret, previous, eventId, type, source, subject, extensions, bodyType, audience, data, time]) => ({
+    uid: uid ?? "", subscription: subscription ?? "", attempts: Number(attempts), sink: sink ?? "", creator: creator ?? "",
+    secretSealed: secret ?? "", previousSecretSealed: previous ?? undefined,
+    eventId: eventId ?? "", type: type ?? "", source: source ?? "", subject: subject ?? "",
+    extensions: JSON.parse(extensions ?? "{}") as Record<string, string>,
+    bodyType: bodyType ?? "", audience: audience ?? "", data: data ?? "", time: time ?? "",
+  }));
+};

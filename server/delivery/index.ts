@@ -1,0 +1,8 @@
+// The face of the room: events on their way to sinks.
+
+export { secretPurpose } from "./attempt.ts";
+export { type Delivery, openDelivery } from "./loop.ts";
+export { newSecret } from "./envelope.ts";
+export { redeliver, replay } from "./again.ts";
+export { defaultDelaysSeconds } from "./schedule.ts";
+export { disabledType } from "./settle.ts";

@@ -1,0 +1,106 @@
+// The loop that brings events to their sinks: what is new is taken up, what is due is claimed, sent, and what came of it
+// is written down. Any number of servers do this at once.
+
+import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
+import { attempt, type Sender } from "./attempt.ts";
+import { type Claimed, claim } from "./claim.ts";
+import { type Ended, settle } from "./settle.ts";
+import { takeUp } from "./take-up.ts";
+
+export interface Delivery {
+  /** Sends everything that is due now, and what becomes due by it; resolves when nothing is left. */
+  finish(): Promise<void>;
+  /** Claims nothing more, lets what is being sent end, and writes it down. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Opens the loop; it runs by itself unless `byHand`.
+ * @param publicUrl of this server: the source of its own events
+ */
+export const openDelivery = (sender: Sender, { publicUrl, byHand = false }: { readonly publicUrl: string; readonly byHand?: boolean }): Delivery => {
+  const { store, clock, log } = sender;
+  const source = publicUrl.replace(/\/$/, "");
+  /** How many are being sent to each subscription. */
+  const sending = new Map<string, number>();
+  let inFlight = 0;
+  let ended: Ended[] = [];
+  let wake = (): void => {};
+  let stopping = false;
+
+  const count = (subscription: string, step: 1 | -1): void => {
+    inFlight += step;
+    const many = (sending.get(subscription) ?? 0) + step;
+    if (many > 0) sending.set(subscription, many);
+    else sending.delete(subscription);
+  };
+
+  const start = (claimed: Claimed): void => {
+    count(claimed.subscription, 1);
+    void attempt(sender, claimed).then((result) => {
+      count(claimed.subscription, -1);
+      ended.push(result);
+      wake();
+    });
+  };
+
+  /** One turn; how much it moved. */
+  const turn = async (): Promise<number> => {
+    const done = ended;
+    ended = [];
+    await settle(store, source, done, clock()).catch((cause: unknown) => {
+      // The sinks have their events; the claims run out and they get them again. Better twice than never.
+      log("delivery.unsettled", { deliveries: done.length, cause });
+    });
+    if (stopping) return done.length;
+    while (await takeUp(store, timestamp(clock())));
+    // A subscription that has as many on their way as one claim gives waits for their end: a slow sink keeps no place
+    // that another could have.
+    const busy = [...sending].filter(([, many]) => many * 2 > limits.claimedPerSubscriptionMax).map(([uid]) => uid);
+    const room = limits.claimedMax - inFlight;
+    const claimed = room > 0 ? await claim(store, clock(), room, busy) : [];
+    for (const each of claimed) start(each);
+    return done.length + claimed.length;
+  };
+
+  /** Until something ended, or for a while. */
+  const rest = (): Promise<void> =>
+    new Promise((resolve) => {
+      const timer = setTimeout(resolve, limits.deliveryPollMs);
+      timer.unref();
+      wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      if (ended.length > 0 || stopping) wake();
+    });
+
+  const run = async (): Promise<void> => {
+    while (!stopping) {
+      const moved = await turn().catch((cause: unknown) => {
+        log("delivery.turn.failed", { cause });
+        return 0;
+      });
+      if (moved === 0 && ended.length === 0) await rest();
+    }
+  };
+  const running = byHand ? Promise.resolve() : run();
+
+  const finish = async (): Promise<void> => {
+    while ((await turn()) > 0 || inFlight > 0 || ended.length > 0) {
+      if (inFlight > 0 && ended.length === 0) await rest();
+    }
+  };
+
+  return {
+    finish,
+    async stop() {
+      stopping = true;
+      wake();
+      await running;
+      while (inFlight > 0) await rest();
+      await turn().catch((cause: unknown) => log("delivery.turn.failed", { cause }));
+    },
+  };
+};

@@ -1,0 +1,28 @@
+// When a delivery is tried again. Pure.
+
+/** Seconds before each attempt; GANTRY_DELIVERY_DELAYS replaces them. More than a day in all: a sink may be down for one. */
+export const defaultDelaysSeconds: readonly number[] = [0, 5, 5 * 60, 30 * 60, 2 * 3600, 5 * 3600, 10 * 3600, 10 * 3600];
+
+/** A fifth more at most, so that what failed together does not come back together. */
+const jitter = 0.2;
+
+/** Milliseconds that an answer's Retry-After asks for: seconds, or a date (RFC 9110, 10.2.3). 0 where it asks for none. */
+export const retryAfterMs = (header: string | undefined, nowMs: number): number => {
+  if (header === undefined) return 0;
+  if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;
+  const dateMs = Date.parse(header);
+  return Number.isNaN(dateMs) ? 0 : Math.max(0, dateMs - nowMs);
+};
+
+/**
+ * Milliseconds until the next attempt; undefined: there is none left.
+ * @param attempts how many there were
+ * @param askedMs what the sink asked for; at most the longest delay is granted
+ * @param random 0 to 1
+ */
+export const delayMs = (delaysSeconds: readonly number[], attempts: number, askedMs: number, random: number): number | undefined => {
+  const seconds = delaysSeconds[attempts];
+  if (seconds === undefined) return undefined;
+  const longestMs = Math.max(...delaysSeconds) * 1000;
+  return Math.max(Math.round(seconds * 1000 * (1 + jitter * random)), Math.min(askedMs, longestMs));
+};

@@ -1,0 +1,69 @@
+// Libraries, one per line (docs/operations.md, "Libraries"):
+//
+//   {"name": "org.example:lib", "ecosystem": "JAVA", "description": "…", "versions": ["1.0",
+//     {"version": "1.1", "sizeBytes": 1, "publishTime": "…", "files": [{"sizeBytes": 1, "uploadTime": "…"}]}]}
+
+import { timestamp } from "#base/time.ts";
+import type { LibraryArtifactRecord, LibraryVersionRecord } from "../record.ts";
+import type { At } from "../refused.ts";
+import type { Format } from "./format.ts";
+
+const ecosystems: ReadonlyMap<string, LibraryArtifactRecord["ecosystem"]> = new Map([
+  ["JAVA", "ECOSYSTEM_JAVA"], ["MAVEN", "ECOSYSTEM_JAVA"], ["ECOSYSTEM_JAVA", "ECOSYSTEM_JAVA"],
+  ["PYTHON", "ECOSYSTEM_PYTHON"], ["PYPI", "ECOSYSTEM_PYTHON"], ["ECOSYSTEM_PYTHON", "ECOSYSTEM_PYTHON"],
+]);
+
+/** Built from what is known; a version is as old as its first file and as large as all of them. */
+export const versionOf = (version: string, files: readonly { readonly sizeBytes: number | undefined; readonly timeMs: number | undefined }[], description = ""): LibraryVersionRecord => {
+  const sizes = files.flatMap(({ sizeBytes }) => (sizeBytes === undefined ? [] : [sizeBytes]));
+  const times = files.flatMap(({ timeMs }) => (timeMs === undefined ? [] : [timeMs]));
+  return {
+    version,
+    ...(sizes.length > 0 ? { sizeBytes: sizes.reduce((sum, size) => sum + size, 0) } : {}),
+    ...(times.length > 0 ? { publishTime: timestamp(times.reduce((one, other) => Math.min(one, other))) } : {}),
+    ...(description === "" ? {} : { description }),
+  };
+};
+
+const lineVersionOf = (given: At): LibraryVersionRecord => {
+  if (typeof given.value === "string") return { version: given.id() };
+  const version = given.object().at("version").id();
+  const files = given.at("files").list().map((file) => ({ sizeBytes: file.object().at("sizeBytes").count(), timeMs: file.at("uploadTime").time() }));
+  const own = { sizeBytes: given.at("sizeBytes").count(), timeMs: given.at("publishTime").time() ?? given.at("uploadTime").time() };
+  const described = [given, ...given.at("files").list()].map((each) => each.at("description").prose()).find((text) => text !== "") ?? "";
+  const summed = versionOf(version, files, described);
+  return {
+    ...summed,
+    ...(own.sizeBytes === undefined ? {} : { sizeBytes: own.sizeBytes }),
+    ...(own.timeMs === undefined ? {} : { publishTime: timestamp(own.timeMs) }),
+  };
+};
+
+/** Each version once. */
+export const distinctVersions = (versions: readonly LibraryVersionRecord[]): LibraryVersionRecord[] => [
+  ...new Map(versions.map((version) => [version.version, version])).values(),
+];
+
+const recordOf = (line: At): LibraryArtifactRecord => {
+  const given = line.at("ecosystem");
+  const ecosystem = ecosystems.get(given.required().toUpperCase());
+  if (!ecosystem) return given.refuse("must be JAVA or PYTHON");
+  const description = line.at("description").prose();
+  const cudaVersions = line.at("cudaVersions").ids();
+  return {
+    kind: "library", ecosystem,
+    name: line.at("name").id(),
+    ...(description === "" ? {} : { description }),
+    ...(line.at("remediated").flag() ? { remediated: true } : {}),
+    ...(cudaVersions.length > 0 ? { cudaVersions } : {}),
+    versions: distinctVersions(line.at("versions").list().map(lineVersionOf)),
+  };
+};
+
+export const artifactLines: Format = {
+  name: "artifacts",
+  title: "a list of artifacts",
+  kinds: ["libraries"],
+  fits: (document) => "ecosystem" in document && "name" in document,
+  read: (line) => [recordOf(line)],
+};

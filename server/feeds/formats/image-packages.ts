@@ -1,0 +1,32 @@
+// What images are made of, one image per line as apko locks it, with the exact packages of each architecture:
+//
+//   {"image": "bash", "repo": "public/bash", "tags": ["latest"], "configs": {"amd64": {"packages": ["bash=5.3-r12"]}}}
+
+import type { ImagePackagesRecord } from "../record.ts";
+import type { At } from "../refused.ts";
+import type { Format } from "./format.ts";
+
+const packageOf = (given: At): ImagePackagesRecord["packages"][number] => {
+  const [, name, version] = /^([^=<>~\s]+)=(\S+)$/.exec(given.required()) ?? [];
+  return name === undefined || version === undefined ? given.refuse("must be a package and its version, such as bash=5.3-r12") : { name, version };
+};
+
+const recordsOf = (line: At): ImagePackagesRecord[] => {
+  const repo = line.at("repo").missing ? line.at("image").id() : line.at("repo").id();
+  const tags = line.at("tags").entries().map((tag) => tag.id());
+  const configs = line.at("configs").object();
+  // "index" is what all architectures have in common.
+  const architectures = configs.keys().filter((architecture) => architecture !== "index");
+  return architectures.flatMap((architecture) => {
+    const packages = configs.at(architecture).object().at("packages").list().map(packageOf);
+    return tags.map((tag): ImagePackagesRecord => ({ kind: "image", repo, tag, architecture, packages }));
+  });
+};
+
+export const imagePackages: Format = {
+  name: "image-packages",
+  title: "a list of images with their packages",
+  kinds: ["images"],
+  fits: (document) => "configs" in document && ("image" in document || "repo" in document),
+  read: recordsOf,
+};

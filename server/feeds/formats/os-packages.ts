@@ -1,0 +1,21 @@
+// Packages of a distribution with what is built along with them, one per line:
+//
+//   {"name": "curl", "version": "8.21.0", "epoch": 2, "subpackages": ["libcurl-openssl4", {"name": "curl-dev"}]}
+
+import type { PackageOriginRecord } from "../record.ts";
+import type { At } from "../refused.ts";
+import type { Format } from "./format.ts";
+
+const nameOf = (subpackage: At): string => (typeof subpackage.value === "string" ? subpackage.id() : subpackage.object().at("name").id());
+
+export const osPackages: Format = {
+  name: "os-packages",
+  title: "a list of a distribution's packages",
+  kinds: ["images", "advisories"],
+  fits: (document) => "name" in document && "subpackages" in document,
+  read: (line) => {
+    const origin = line.at("name").id();
+    const names = new Set([origin, ...line.at("subpackages").list().map(nameOf)]);
+    return [...names].map((name): PackageOriginRecord => ({ kind: "origin", name, origin }));
+  },
+};

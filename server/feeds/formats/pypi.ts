@@ -1,0 +1,53 @@
+// A project of the Python package index, as its simple API tells it in JSON (PEP 691, PEP 700).
+
+import { isObject } from "#base/json.ts";
+import type { LibraryArtifactRecord } from "../record.ts";
+import type { At } from "../refused.ts";
+import { distinctVersions, versionOf } from "./artifact-lines.ts";
+import type { Format } from "./format.ts";
+
+const sdistEnd = /\.(?:tar\.(?:gz|bz2|xz|Z)|tgz|zip)$/;
+
+/** PEP 503. */
+const normal = (name: string): string => name.toLowerCase().replace(/[-_.]+/g, "-");
+
+/** The version in a file's name; undefined where it names none. */
+export const versionInFile = (filename: string, project: string): string | undefined => {
+  if (filename.endsWith(".whl")) return /^[^-]+-([^-]+)-/.exec(filename)?.[1];
+  if (filename.endsWith(".egg") || filename.endsWith(".exe")) return /^[^-]+-([^-]+)[-.]/.exec(filename)?.[1];
+  if (!sdistEnd.test(filename)) return undefined;
+  const stem = filename.replace(sdistEnd, "");
+  // Names of projects hold dashes too: the version is what stands behind the project's own name.
+  for (let dash = stem.indexOf("-"); dash >= 0; dash = stem.indexOf("-", dash + 1)) {
+    if (normal(stem.slice(0, dash)) === normal(project)) return stem.slice(dash + 1);
+  }
+  return undefined;
+};
+
+interface Facts {
+  readonly sizeBytes: number | undefined;
+  readonly timeMs: number | undefined;
+}
+
+const recordOf = (document: At): LibraryArtifactRecord => {
+  const name = document.at("name").id();
+  const byVersion = new Map<string, Facts[]>(document.at("versions").ids().map((version) => [version, []]));
+  for (const file of document.at("files").list()) {
+    const version = versionInFile(file.object().at("filename").required(), name);
+    if (version === undefined || version === "") continue;
+    const facts = { sizeBytes: file.at("size").count(), timeMs: file.at("upload-time").time() };
+    byVersion.set(version, [...(byVersion.get(version) ?? []), facts]);
+  }
+  return {
+    kind: "library", ecosystem: "ECOSYSTEM_PYTHON", name,
+    versions: distinctVersions([...byVersion].map(([version, files]) => versionOf(version, files))),
+  };
+};
+
+export const pypi: Format = {
+  name: "pypi",
+  title: "a project of a Python package index",
+  kinds: ["libraries"],
+  fits: (document) => Array.isArray(document.files) && "name" in document && isObject(document.meta) && "api-version" in document.meta,
+  read: (document) => [recordOf(document)],
+};

@@ -1,0 +1,45 @@
+// TOML at the head of Markdown, between fences, or a file of TOML alone: its tables, and the Markdown as `body`.
+
+import type { JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { Broken, type Path } from "../refused.ts";
+
+const fenced = /^\s*```toml[ \t]*\r?\n([\s\S]*?)^```[ \t]*(?:\r?\n|$)/m;
+
+interface Parts {
+  readonly head: string;
+  readonly body: string;
+  /** Lines in front of the head. */
+  readonly above: number;
+}
+
+const partsOf = (text: string): Parts => {
+  if (!text.trimStart().startsWith("```")) return { head: text, body: "", above: 0 };
+  const [whole, head = ""] = fenced.exec(text) ?? [];
+  if (whole === undefined) throw new Broken(text.trimEnd().split("\n").length, "not valid TOML: the fence behind the head is missing");
+  return { head, body: text.slice(whole.length), above: text.slice(0, text.indexOf("```")).split("\n").length };
+};
+
+/** Reads the text. Throws Broken. */
+export const readToml = async (text: string): Promise<JsonObject> => {
+  const { head, body, above } = partsOf(text.replace(/^\uFEFF/, ""));
+  const { parse, TomlError } = await import("smol-toml");
+  try {
+    // Dates are texts from here on, as TOML writes them.
+    return { ...(JSON.parse(JSON.stringify(parse(head, { maxDepth: limits.feedDepthMax }))) as JsonObject), body };
+  } catch (thrown) {
+    if (thrown instanceof TomlError) throw new Broken(above + thrown.line, `not valid TOML: ${(thrown.message.split("\n")[0] ?? "").replace(/^Invalid TOML document: /, "")}`);
+    if (thrown instanceof RangeError || thrown instanceof TypeError) throw new Broken(above + 1, `not valid TOML: ${thrown.message.split("\n")[0]}`);
+    throw thrown;
+  }
+};
+
+/** The line of a key. Heads are short and say each key once, so that it is looked for by its name. */
+export const tomlLineOf = (text: string, path: Path): number => {
+  const key = path.findLast((step) => typeof step === "string");
+  if (key === "body") return text.split("\n").findIndex((line, index) => index > 0 && line.startsWith("```")) + 2;
+  const lines = text.split("\n");
+  const own = lines.findIndex((line) => line.trimStart().startsWith(`${key}`) && /^\s*[\w"-]+\s*=/.test(line));
+  const table = lines.findIndex((line) => line.trim() === `[${path[0]}]`);
+  return Math.max(0, own >= 0 ? own : table) + 1;
+};

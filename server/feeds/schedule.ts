@@ -1,0 +1,190 @@
+// GANTRY_FEEDS: imports that the server repeats by itself. Of all servers of one database one at a time has a feed's
+// turn; a turn that fails is tried again, later each time, and never stops the server.
+//
+//   feeds:
+//     - kind: advisories
+//       source: https://secdb.alpinelinux.org/v3.22/main.json
+//       format: secdb            # optional
+//       author: Alpine           # optional
+//       public: true             # or group: UID; the only organization without one
+//       every: 6h                # m, h or d
+
+import { readFile } from "node:fs/promises";
+import { Fault } from "#base/fault.ts";
+import type { Json } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
+import { isUid } from "#base/uid.ts";
+import type { House } from "#kernel";
+import { claimFeed, feedFailures, releaseFeed, renewFeed } from "#store";
+import { type FeedKind, feedKinds } from "./formats/format.ts";
+import { readYaml } from "./parse/yaml.ts";
+import { formats } from "./recognise.ts";
+import { At, Broken, Refused, shown } from "./refused.ts";
+import { type FeedSummary, importFeed } from "./run.ts";
+
+export interface ScheduledFeed {
+  readonly kind: FeedKind;
+  readonly source: string;
+  readonly format: string | undefined;
+  readonly author: string | undefined;
+  readonly public: boolean;
+  /** Undefined for the only organization. */
+  readonly group: string | undefined;
+  readonly everyMs: number;
+}
+
+const units: ReadonlyMap<string, number> = new Map([["m", 60_000], ["h", 60 * 60_000], ["d", 24 * 60 * 60_000]]);
+
+const interval = (given: At): number => {
+  const [, count, unit = ""] = /^(\d{1,4})([mhd])$/.exec(given.required()) ?? [];
+  const everyMs = Number(count) * (units.get(unit) ?? Number.NaN);
+  return everyMs > 0 ? everyMs : given.refuse("must be a time such as 30m, 6h or 1d");
+};
+
+const known = new Set(["kind", "source", "format", "author", "public", "group", "every"]);
+
+/** YAML's scalars are texts here, JSON's are what they are. */
+const flag = (given: At): boolean => {
+  if (given.missing) return false;
+  if (given.value === true || given.value === "true") return true;
+  return given.value === false || given.value === "false" ? false : given.refuse("must be true or false");
+};
+
+const feedOf = (given: At): ScheduledFeed => {
+  for (const key of given.object().keys()) if (!known.has(key)) given.at(key).refuse(`is unknown; possible are ${[...known].join(", ")}`);
+  const kind = feedKinds.find((each) => each === given.at("kind").required());
+  if (!kind) return given.at("kind").refuse(`must be one of ${feedKinds.join(", ")}`);
+  const format = given.at("format").name() || undefined;
+  if (format !== undefined && !formats.some(({ name }) => name === format)) return given.at("format").refuse(`must be one of ${formats.map(({ name }) => name).join(", ")}`);
+  const group = given.at("group").name() || undefined;
+  if (group !== undefined && !isUid(group)) return given.at("group").refuse("must be a uid");
+  return {
+    kind, format, group,
+    source: given.at("source").url(),
+    author: given.at("author").name() || undefined,
+    public: flag(given.at("public")),
+    everyMs: interval(given.at("every")),
+  };
+};
+
+/** Reads the file's text. Throws a Fault of one line that names what is wrong. */
+export const readFeeds = async (text: string): Promise<ScheduledFeed[]> => {
+  try {
+    const document = new At((await readYaml(text)) as Json).object();
+    return document.at("feeds").entries().map(feedOf);
+  } catch (thrown) {
+    const reason = thrown instanceof Refused ? `${shown(thrown.path)} ${thrown.message}`.trim() : thrown instanceof Broken ? `line ${thrown.line}: ${thrown.message}` : undefined;
+    if (reason === undefined) throw thrown;
+    throw new Fault("FAILED_PRECONDITION", `GANTRY_FEEDS: ${reason}`);
+  }
+};
+
+/** Reads the file. */
+export const readFeedsFile = async (path: string): Promise<ScheduledFeed[]> => {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    throw new Fault("FAILED_PRECONDITION", `GANTRY_FEEDS names a file that cannot be read: ${error instanceof Error ? error.message : path}`);
+  }
+  return readFeeds(text);
+};
+
+export interface Schedule {
+  /** Does what is due, once, and nothing that another server is doing. */
+  turn(): Promise<void>;
+  /** Lets go of what runs, so that another server may take it over at once. */
+  stop(): Promise<void>;
+}
+
+export interface ScheduleOptions {
+  readonly house: House;
+  readonly feeds: readonly ScheduledFeed[];
+  /** The group that a feed is for. */
+  readonly destination: (group: string | undefined) => Promise<string>;
+}
+
+/** Each failure in a row doubles the wait, up to the feed's own interval. */
+const nextWaitMs = (everyMs: number, failures: number): number => (failures === 0 ? everyMs : Math.min(everyMs, limits.feedRetryMs * 2 ** Math.min(failures - 1, 20)));
+
+const nameOf = ({ kind, group, source }: ScheduledFeed): string => [kind, group ?? "", source].join(" ");
+
+/** Logs hold no secret that stands in an address. */
+const shownSource = (source: string): string => {
+  const url = URL.parse(source);
+  return url?.host ? `${url.host}${url.pathname}` : source;
+};
+
+const told = ({ refused, passedOver: _, ...counts }: FeedSummary): Record<string, unknown> => ({ ...counts, refused: refused.length, firstRefused: refused.slice(0, 10) });
+
+/** Repeats the feeds until stopped. */
+export const startSchedule = ({ house, feeds, destination }: ScheduleOptions): Schedule => {
+  const holder = crypto.randomUUID();
+  const stopping = new AbortController();
+  const { store, clock, log } = house;
+  const leaseEnd = (): string => timestamp(clock() + limits.feedLeaseMs);
+
+  const importOnce = async (feed: ScheduledFeed, name: string): Promise<FeedSummary> => {
+    let renewedMs = clock();
+    return importFeed(house, {
+      kind: feed.kind, public: feed.public, format: feed.format, author: feed.author, sources: [feed.source],
+      group: await destination(feed.group),
+      progress: () => {},
+      signal: stopping.signal,
+      goOn: async () => {
+        if (clock() - renewedMs < limits.feedLeaseMs / 4) return;
+        renewedMs = clock();
+        if (!(await store.write((rows) => renewFeed(rows, name, holder, leaseEnd())))) throw new Fault("ABORTED", "another server has the turn by now");
+      },
+    });
+  };
+
+  const release = (name: string, nextMs: number, failures: number, lastOutcome: string): Promise<void> =>
+    store.write((rows) => releaseFeed(rows, name, holder, { nextTime: timestamp(nextMs), failures, lastTime: timestamp(clock()), lastOutcome }));
+
+  const take = async (feed: ScheduledFeed): Promise<void> => {
+    const name = nameOf(feed);
+    if (!(await store.write((rows) => claimFeed(rows, name, holder, timestamp(clock()), leaseEnd())))) return;
+    const source = shownSource(feed.source);
+    const failures = await feedFailures(store.read, name);
+    try {
+      const summary = await importOnce(feed, name);
+      const [failed] = summary.failed;
+      if (failed !== undefined) throw new Fault("UNAVAILABLE", failed);
+      log("feed.imported", { kind: feed.kind, source, ...told(summary) });
+      await release(name, clock() + feed.everyMs, 0, "imported");
+    } catch (cause) {
+      if (stopping.signal.aborted) {
+        await release(name, clock(), failures, "stopped");
+        return;
+      }
+      log("feed.failed", { kind: feed.kind, source, failures: failures + 1, cause });
+      await release(name, clock() + nextWaitMs(feed.everyMs, failures + 1), failures + 1, cause instanceof Error ? cause.message : String(cause));
+    }
+  };
+
+  // One at a time: an import holds a file's records in memory.
+  let running: Promise<void> | undefined;
+  const turn = (): Promise<void> =>
+    (running ??= (async () => {
+      for (const feed of feeds) {
+        if (stopping.signal.aborted) return;
+        // The database may be away for a while; the next turn tries again.
+        await take(feed).catch((cause: unknown) => log("feed.failed", { kind: feed.kind, source: shownSource(feed.source), cause }));
+      }
+    })().finally(() => {
+      running = undefined;
+    }));
+
+  const timer = setInterval(() => void turn(), limits.feedLookMs);
+  timer.unref();
+  return {
+    turn,
+    async stop() {
+      clearInterval(timer);
+      stopping.abort();
+      await running;
+    },
+  };
+};

@@ -1,0 +1,62 @@
+// What was resolved in an image, day by day: the vulnerabilities whose fix the image has, on the day of the fix. Pure.
+
+import { compareBytes } from "#base/versions/sort-key.ts";
+import { compareApk } from "#base/versions/apk.ts";
+import { part, text } from "#base/json.ts";
+import type { AdvisoryRow } from "#store";
+import { approvedEvents } from "./document.ts";
+
+export interface Resolved {
+  /** "2026-01-31" */
+  readonly day: string;
+  /** The CVE's number, or the advisory's where it has none; and the others. */
+  readonly id: string;
+  readonly aliases: readonly string[];
+  readonly advisory: AdvisoryRow;
+}
+
+/** Versions of packages in the images, by every name that an advisory may call them: their own and their origin's. */
+export const versionsByName = (images: readonly Readonly<Record<string, string>>[], origins: ReadonlyMap<string, string>): Map<string, Set<string>> => {
+  const found = new Map<string, Set<string>>();
+  const add = (name: string, version: string): void => {
+    const held = found.get(name);
+    if (held) held.add(version);
+    else found.set(name, new Set([version]));
+  };
+  for (const packages of images) {
+    for (const [name, version] of Object.entries(packages)) {
+      add(name, version);
+      const origin = origins.get(name);
+      if (origin !== undefined && origin !== name) add(origin, version);
+    }
+  }
+  return found;
+};
+
+const numbersOf = ({ advisoryId, aliases }: AdvisoryRow): [string, ...string[]] => {
+  const all = [...new Set([...aliases, advisoryId])];
+  const first = all.find((number) => number.startsWith("CVE-")) ?? all[0] ?? advisoryId;
+  return [first, ...all.filter((number) => number !== first)];
+};
+
+/** What the images have of these advisories' fixes, from the first to the last day. */
+export const resolvedIn = (advisories: readonly AdvisoryRow[], versions: ReadonlyMap<string, ReadonlySet<string>>, firstDay: string, lastDay: string): Resolved[] => {
+  const found = new Map<string, Resolved>();
+  for (const advisory of advisories) {
+    const held = versions.get(advisory.artifactName);
+    if (!held) continue;
+    const [id, ...aliases] = numbersOf(advisory);
+    for (const event of approvedEvents(advisory.events)) {
+      const day = text(event, "createTime").slice(0, 10);
+      const fixedVersion = text(part(event, "fixed"), "fixedVersion");
+      if (fixedVersion === "" || day < firstDay || day > lastDay) continue;
+      if (![...held].some((version) => (compareApk(version, fixedVersion) ?? -1) >= 0)) continue;
+      // Several packages of an image may have the same vulnerability.
+      const key = `${day} ${id}`;
+      const earlier = found.get(key);
+      const all = [...new Set([...(earlier?.aliases ?? []), ...aliases])].sort(compareBytes);
+      found.set(key, { day, id, aliases: all, advisory: earlier?.advisory ?? advisory });
+    }
+  }
+  return [...found].sort(([one], [other]) => compareBytes(one, other)).map(([, resolved]) => resolved);
+};

@@ -1,0 +1,155 @@
+// The security advisory feed. Documents and vulnerability records are open, and show what was imported as public;
+// what was resolved is computed from the packages of images and the fixes that their advisories tell of.
+
+import { DocumentSchema, SecurityAdvisoryService } from "#contract/gen/chainguard/platform/advisory/v2/advisory_pb.js";
+import { invalid } from "#base/fault.ts";
+import { isObject, type Json, type JsonObject, text, texts } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
+import { rootOf } from "#base/uid.ts";
+import { flatList, type Outcome, type ReadContext, resource } from "#kernel";
+import {
+  countVulnerabilities, findDocumentIds, findImagePackages, findOnPackages, findOrigins, findPublished, findVulnerabilities, type AdvisoryRow,
+  type VulnerabilityRow,
+} from "#store";
+import { readSeverities, severitiesOf } from "../vulnerabilities/rules/severities.ts";
+import { documentOf } from "./rules/document.ts";
+import { resolvedIn, versionsByName } from "./rules/resolved.ts";
+
+/** decisions: Lists. Over gRPC a request without the additive page fields is an existing client's, and gets everything. */
+const wantsWhole = ({ pageSize, pageToken, orderBy, skip }: JsonObject): boolean =>
+  pageSize === undefined && pageToken === undefined && orderBy === undefined && skip === undefined;
+
+// ---- documents --------------------------------------------------------------------------------------------------
+
+const byOrigin = (advisories: readonly AdvisoryRow[]): Map<string, AdvisoryRow[]> => {
+  const found = new Map<string, AdvisoryRow[]>();
+  for (const advisory of advisories) {
+    const held = found.get(advisory.origin);
+    if (held) held.push(advisory);
+    else found.set(advisory.origin, [advisory]);
+  }
+  return found;
+};
+
+const listDocuments = async (context: ReadContext): Promise<Outcome> => {
+  const { request, rows } = context;
+  const filter = { id: text(request, "id") || undefined, aliases: texts(request, "cves") };
+  return flatList(
+    context,
+    async ({ order, after, skip, limit, total }) => {
+      const ask = { ...filter, descending: order.descending, after: after?.[0], skip, limit };
+      const found = await findDocumentIds(rows, ask, total === undefined);
+      const advisories = byOrigin(await findPublished(rows, found.ids));
+      return {
+        records: found.ids.map((id) => ({ key: [id], record: documentOf(id, advisories.get(id) ?? []) })),
+        total: total ?? found.total ?? 0,
+      };
+    },
+    wantsWhole(request),
+  );
+};
+
+// ---- vulnerability records --------------------------------------------------------------------------------------
+
+const withoutUnspecified = (list: string): JsonObject[] => {
+  const entries = JSON.parse(list) as Json;
+  return (Array.isArray(entries) ? entries.filter(isObject) : []).map(({ type, ...rest }) => (type === undefined || type === "TYPE_UNSPECIFIED" ? rest : { type, ...rest }));
+};
+
+const metadataOf = ({ id, summary, details, links, severities }: VulnerabilityRow): JsonObject => {
+  const [references, scores] = [withoutUnspecified(links), withoutUnspecified(severities)];
+  return {
+    id,
+    ...(summary === "" ? {} : { summary }),
+    ...(details === "" ? {} : { details }),
+    ...(references.length > 0 ? { references } : {}),
+    ...(scores.length > 0 ? { severities: scores } : {}),
+  };
+};
+
+const listMetadata = async (context: ReadContext): Promise<Outcome> => {
+  const { request, rows } = context;
+  const asked = [...new Set([text(request, "id"), ...texts(request, "ids")])].filter((id) => id !== "");
+  if (asked.length > limits.vulnerabilityIdsMax) throw invalid([{ field: "ids", description: `must have at most ${limits.vulnerabilityIdsMax} different entries` }]);
+  const ids = asked.length > 0 ? asked : undefined;
+  return flatList(context, async ({ order, after, skip, limit, total }) => {
+    const [found, counted] = await Promise.all([
+      findVulnerabilities(rows, ids, { descending: order.descending, after: after?.[0], skip, limit }),
+      total ?? countVulnerabilities(rows, ids),
+    ]);
+    return { records: found.map((row) => ({ key: [row.id], record: metadataOf(row) })), total: counted };
+  });
+};
+
+// ---- resolved vulnerabilities -----------------------------------------------------------------------------------
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+const daysOf = (request: JsonObject): string[] => {
+  const [first, last] = ["startTime", "endTime"].map((key) => Math.floor(Date.parse(text(request, key)) / dayMs));
+  if (first === undefined || last === undefined) return [];
+  if (last < first) throw invalid([{ field: "end_time", description: "must not be before start_time" }]);
+  if (last - first >= limits.reportDaysMax) throw invalid([{ field: "end_time", description: `must be at most ${limits.reportDaysMax} days after start_time` }]);
+  return Array.from({ length: last - first + 1 }, (_, index) => timestamp((first + index) * dayMs).slice(0, 10));
+};
+
+/** resources: Advisory. Without tags it is `latest`. */
+const imagesOf = async ({ request, rows, reach }: ReadContext): Promise<Readonly<Record<string, string>>[]> => {
+  const refs = Array.isArray(request.imageRefs) ? request.imageRefs.filter(isObject) : [];
+  const found = await Promise.all(
+    refs.map((ref) => {
+      const tags = texts(ref, "tags");
+      return findImagePackages(rows, reach, text(ref, "repo"), tags.length > 0 ? tags : ["latest"]);
+    }),
+  );
+  return found.flat();
+};
+
+const reportsOf = async (context: ReadContext, days: readonly string[]): Promise<Map<string, JsonObject[]>> => {
+  const { rows, reach } = context;
+  const images = await imagesOf(context);
+  const origins = await findOrigins(rows, [...new Set(images.flatMap((packages) => Object.keys(packages)))]);
+  const versions = versionsByName(images, origins);
+  const advisories = versions.size > 0 ? await findOnPackages(rows, reach, [...versions.keys()]) : [];
+  const resolved = resolvedIn(advisories, versions, days[0] ?? "", days.at(-1) ?? "");
+  const severities = await readSeverities(rows, resolved.map(({ advisory }) => rootOf(advisory.uid)), resolved.flatMap(({ id, aliases }) => [id, ...aliases]));
+  const found = new Map<string, JsonObject[]>();
+  for (const { day, id, aliases, advisory } of resolved) {
+    const scores = severitiesOf(severities, rootOf(advisory.uid), [id, ...aliases]);
+    const vulnerability = { id, ...(aliases.length > 0 ? { aliases: [...aliases] } : {}), ...(scores.length > 0 ? { cvssSeverities: scores } : {}) };
+    found.set(day, [...(found.get(day) ?? []), vulnerability]);
+  }
+  return found;
+};
+
+const listResolved = async (context: ReadContext): Promise<Outcome> => {
+  const days = daysOf(context.request);
+  return flatList(
+    context,
+    async ({ order, after, skip, limit }) => {
+      const sorted = order.descending ? days.toReversed() : days;
+      const from = after ? sorted.indexOf(after[0] ?? "") + 1 : 0;
+      const page = sorted.slice(from + skip, from + skip + limit);
+      const reports = await reportsOf(context, [...page].sort());
+      return {
+        records: page.map((day) => {
+          const vulnerabilities = reports.get(day) ?? [];
+          return { key: [day], record: { date: `${day}T00:00:00.000Z`, ...(vulnerabilities.length > 0 ? { resolvedVulns: vulnerabilities } : {}) } };
+        }),
+        total: days.length,
+      };
+    },
+    wantsWhole(context.request),
+  );
+};
+
+export const securityAdvisory = resource({
+  service: SecurityAdvisoryService,
+  message: DocumentSchema,
+  methods: {
+    ListDocuments: { reads: listDocuments },
+    ListVulnerabilityMetadata: { reads: listMetadata },
+    ListResolvedVulnsReports: { reads: listResolved },
+  },
+});

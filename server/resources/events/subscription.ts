@@ -1,0 +1,48 @@
+// A subscription: the events of a group and of everything below it, sent to a web address.
+
+import { SubscriptionSchema, SubscriptionsService } from "#contract/gen/chainguard/platform/events/v2/subscriptions_pb.js";
+import type { Violation } from "#base/fault.ts";
+import { part, text } from "#base/json.ts";
+import { newSecret, secretPurpose } from "#delivery";
+import { holdParent, insert, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
+import { updateRow } from "#store";
+
+/**
+ * events, 1. A name that leads to a private address is no mistake yet: addresses are judged at each connection. Plain
+ * http is for sinks that the operator lets be reached at private addresses.
+ */
+const sinkProblem = (sink: string, plain: boolean): string | undefined => {
+  const url = URL.parse(sink);
+  if (!url || url.hostname === "" || !(url.protocol === "https:" || (plain && url.protocol === "http:"))) return "must be an https URL";
+  if (url.username || url.password) return "must not carry a user name or password";
+  if (url.hash) return "must not have a fragment";
+  return undefined;
+};
+
+const rules = (draft: { readonly sink?: unknown }, { house }: RuleContext): Violation[] => {
+  const description = sinkProblem(String(draft.sink), house.plainIssuers);
+  return description ? [{ field: "sink", description }] : [];
+};
+
+/** Its secret is made with it, and shown this once. */
+const create = async (context: WriteContext): Promise<Outcome> => {
+  const { request, rows, caller, house, resources } = context;
+  const found = resources.get(SubscriptionSchema.typeName);
+  if (!found) throw new Error("subscriptions have no table");
+  const parent = text(request, "parent");
+  await holdParent(context, found, parent);
+  const secret = newSecret();
+  const made = await insert(context, found, parent, { ...part(request, "subscription"), enabled: true });
+  await updateRow(rows, found.shape.table, text(made, "uid"), { creator: caller?.uid ?? "", secret_sealed: house.seal.seal(secretPurpose, secret) });
+  return { reply: { ...made, secret } };
+};
+
+export const subscription = resource({
+  service: SubscriptionsService,
+  message: SubscriptionSchema,
+  table: "subscriptions",
+  rules,
+  goesWithParent: true,
+  takes: [{ table: "deliveries", column: "uid" }],
+  methods: { CreateSubscription: { writes: create } },
+});

@@ -1,0 +1,53 @@
+// What people say about themselves, each of themselves alone: UpdateIdentityMetadata acts on its caller. An identity
+// that programs act as is nobody, and has nothing to say.
+
+import { IdentityMetadataSchema } from "#contract/gen/chainguard/platform/iam/v2/identities_pb.js";
+import { messageFact } from "#contract/facts.ts";
+import { denied, invalid, unauthenticated } from "#base/fault.ts";
+import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
+import { isRoot } from "#base/uid.ts";
+import { applyMask, type Outcome, readMask, withoutOutputOnly, type WriteContext } from "#kernel";
+import { lockPerson, writeSaid } from "#store";
+
+const message = messageFact(IdentityMetadataSchema);
+
+/** In the contract's order, without what is empty. */
+const arranged = (said: JsonObject): JsonObject => {
+  const out: JsonObject = {};
+  for (const { json } of message.fields) {
+    const value = said[json];
+    if (value !== undefined && value !== "" && value !== false) out[json] = value;
+  }
+  return out;
+};
+
+/** decisions: JSON. Booleans are always there, empty texts never. */
+const shown = (whole: JsonObject): JsonObject =>
+  Object.fromEntries(message.fields.flatMap(({ json, kind }): [string, Json][] => {
+    const value = whole[json] ?? (kind === "bool" ? false : "");
+    return value === "" ? [] : [[json, value]];
+  }));
+
+const parsed = (json: string): JsonObject => {
+  const value = JSON.parse(json) as Json;
+  return isObject(value) ? value : {};
+};
+
+/** The keys that a body over REST has inside the resource. */
+const impliedBy = (bodyPaths: readonly string[] | undefined): string[] | undefined =>
+  bodyPaths?.flatMap((path) => (path.startsWith("identityMetadata.") ? [path.slice("identityMetadata.".length)] : []));
+
+export const updateMetadata = async ({ caller, call, request, rows }: WriteContext): Promise<Outcome> => {
+  if (!caller || !isRoot(caller.uid)) throw denied("Permission denied: only people say something about themselves");
+  const body = withoutOutputOnly(message, part(request, "identityMetadata"));
+  const { mask, violations } = readMask(message, text(request, "updateMask"), impliedBy(call.bodyPaths), body);
+  if (violations.length > 0) throw invalid(violations);
+  const person = await lockPerson(rows, caller.uid);
+  if (!person) throw unauthenticated("the identity of this token no longer exists");
+  const before = arranged(parsed(person.said));
+  const after = arranged(applyMask(message, before, body, mask));
+  const unchanged = JSON.stringify(before) === JSON.stringify(after);
+  if (!unchanged) await writeSaid(rows, caller.uid, JSON.stringify(after));
+  const { name, givenName, familyName } = person;
+  return { reply: shown({ uid: caller.uid, name, givenName, familyName, ...after }), unchanged };
+};

@@ -1,0 +1,75 @@
+// The catalogue of libraries: the same for every organization, filled by imports.
+
+import { ArtifactSchema, ArtifactsService, EcosystemSchema } from "#contract/gen/chainguard/platform/libraries/v2/artifacts_pb.js";
+import { invalid, missing } from "#base/fault.ts";
+import { type JsonObject, text, texts } from "#base/json.ts";
+import { type FlatAsk, flatList, type Outcome, type ReadContext, resource } from "#kernel";
+import { type ArtifactRow, countArtifacts, countVersions, findArtifacts, findArtifactVersions, type LibraryAsk, type LibraryFilter, type VersionRow } from "#store";
+
+const unspecified = EcosystemSchema.values[0]?.name ?? "";
+
+/** What was asked for, each once. Nothing is no ecosystem (resources: Artifacts). */
+const ecosystemsOf = (request: JsonObject): string[] => {
+  const ecosystems = [...new Set(texts(request, "ecosystems"))];
+  if (ecosystems.includes(unspecified)) throw invalid([{ field: "ecosystems", description: `must not be ${unspecified}` }]);
+  return ecosystems;
+};
+
+const askOf = ({ order, after, skip, limit }: FlatAsk): LibraryAsk => ({ ...order, after, skip, limit });
+
+const artifactOf = ({ uid, name, description, ecosystem, latestVersion, versionCount, createTime, updateTime }: ArtifactRow): JsonObject => ({
+  uid, name,
+  ...(description === "" ? {} : { description }),
+  ecosystem,
+  ...(latestVersion === "" ? {} : { latestVersion }),
+  versionCount, createTime, updateTime,
+});
+
+const listArtifacts = async (context: ReadContext): Promise<Outcome> => {
+  const { request, rows } = context;
+  const filter: LibraryFilter = {
+    ecosystems: ecosystemsOf(request),
+    query: text(request, "query"),
+    cudaVersion: text(request, "cudaVersion"),
+    remediated: request.remediated === true,
+  };
+  return flatList(context, async (ask) => {
+    const [found, counted] = await Promise.all([findArtifacts(rows, filter, askOf(ask)), ask.total === undefined ? countArtifacts(rows, filter) : undefined]);
+    return {
+      records: found.map((row) => ({ key: row.key, record: artifactOf(row) })),
+      total: counted ? [...counted.values()].reduce((one, other) => one + other, 0) : (ask.total ?? 0),
+    };
+  });
+};
+
+const versionOf = ({ uid, name, version, description, createTime, updateTime, sizeBytes }: VersionRow): JsonObject => ({
+  uid, name, version,
+  ...(description === "" ? {} : { description }),
+  createTime, updateTime, sizeBytes,
+});
+
+const listVersions = async (context: ReadContext): Promise<Outcome> => {
+  const { request, rows } = context;
+  const artifact = text(request, "artifactId");
+  return flatList(context, async (ask) => {
+    const [found, counted] = await Promise.all([findArtifactVersions(rows, artifact, askOf(ask)), ask.total ?? countVersions(rows, artifact)]);
+    if (!found) throw missing("libraries", "Artifact", artifact);
+    return { records: found.map((row) => ({ key: row.key, record: versionOf(row) })), total: counted };
+  });
+};
+
+const getCount = async ({ request, rows }: ReadContext): Promise<Outcome> => {
+  const ecosystems = ecosystemsOf(request);
+  const counted = await countArtifacts(rows, { ecosystems, query: "", cudaVersion: "", remediated: false });
+  return { reply: { counts: ecosystems.map((ecosystem) => ({ ecosystem, totalCount: String(counted.get(ecosystem) ?? 0) })) } };
+};
+
+export const artifact = resource({
+  service: ArtifactsService,
+  message: ArtifactSchema,
+  methods: {
+    ListArtifacts: { reads: listArtifacts },
+    ListArtifactVersions: { reads: listVersions },
+    GetArtifactCount: { reads: getCount },
+  },
+});

@@ -1,0 +1,62 @@
+// What is known about a vulnerability in an artifact, event by event. Filled by imports; no client writes it.
+
+import { AdvisoriesService, AdvisorySchema } from "#contract/gen/chainguard/platform/vulnerabilities/v2/advisories_pb.js";
+import { type JsonObject, part, text, texts } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { type ReadContext, resource } from "#kernel";
+import { type Condition, type FacetFilter, findFacets, findSubpackages } from "#store";
+import { withSeverities } from "./rules/severities.ts";
+
+const unspecified = /_UNSPECIFIED$/;
+
+/** Enums that say nothing are no filter. */
+const chosen = (request: JsonObject, key: string): readonly string[] | undefined => {
+  const values = texts(request, key).filter((value) => !unspecified.test(value));
+  return values.length > 0 ? values : undefined;
+};
+
+const facetFilterOf = (request: JsonObject): FacetFilter | undefined => {
+  const latest = text(request, "latestEventType");
+  const asked = {
+    artifactTypes: chosen(request, "artifactTypes"),
+    artifactArchitectures: chosen(request, "artifactArchitectures"),
+    componentTypes: chosen(request, "componentTypes"),
+    latestEventType: latest === "" || unspecified.test(latest) ? undefined : latest,
+    eventTypes: chosen(request, "eventTypes"),
+    eventReviewStates: chosen(request, "eventReviewStates"),
+    eventAuthors: chosen(request, "eventAuthors"),
+    eventReviewers: chosen(request, "eventReviewers"),
+    excludeEventAuthors: chosen(request, "excludeEventAuthors"),
+  };
+  const given = Object.entries(asked).filter(([, value]) => value !== undefined);
+  return given.length > 0 ? Object.fromEntries(given) : undefined;
+};
+
+/** Withdrawn ones are shown to whoever names them, and to whoever keeps a copy and must hear of it (issue 4). */
+const showsWithdrawn = (request: JsonObject): boolean =>
+  texts(part(request, "uidp"), "ids").length > 0 || texts(request, "advisoryIds").length > 0 || texts(request, "legacyAdvisoryIds").length > 0 ||
+  text(request, "updatedSince") !== "";
+
+const conditions = async ({ request, rows }: ReadContext): Promise<Condition[]> => {
+  const found: Condition[] = [];
+  if (!showsWithdrawn(request)) found.push({ column: "delete_time", comparison: "null", value: null });
+  const origin = text(request, "origin");
+  if (origin !== "") found.push({ column: "artifact_name", comparison: "any", value: await findSubpackages(rows, origin), indexed: true });
+  const query = text(request, "query");
+  if (query !== "") found.push({ column: "search", comparison: "contains", value: `%${query.toLowerCase().replace(/[\\%_]/g, "\\$&")}%` });
+  const filter = facetFilterOf(request);
+  if (filter) {
+    const facets = await findFacets(rows, filter);
+    // More of them than that are most of the rows: these are walked.
+    found.push({ column: "facet", comparison: "any", value: facets, indexed: facets.length <= limits.facetsMax });
+  }
+  return found;
+};
+
+export const advisory = resource({
+  service: AdvisoriesService,
+  message: AdvisorySchema,
+  table: "advisories",
+  conditions,
+  fills: { fields: ["severities"], fill: withSeverities },
+});

@@ -1,0 +1,175 @@
+// Attacks on sign-ins that end elsewhere: tokens taken twice, codes guessed, pages confirmed without their person.
+
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { after, before, test } from "node:test";
+import { text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { type FakeBrowser, type FakeProvider, openBrowser, openProvider, registerProvider, wayBack } from "../provider.ts";
+import { beginDevice, confirmAs, hiddenIn, onwardFrom, poll, postForm, pressed } from "../terminal.ts";
+import { openWorld, type World } from "../world.ts";
+
+let world: World;
+let provider: FakeProvider;
+let idp: string;
+
+before(async () => {
+  world = await openWorld();
+  provider = await openProvider(() => world.clock.now);
+  idp = await registerProvider(world, provider);
+});
+after(async () => {
+  await world?.close();
+  await provider?.close();
+});
+
+const stateOf = async (userCode: string): Promise<string> => {
+  const [row] = await world.server.open.house.store.read.query("select state from device_codes where user_code = $1", [userCode.replace("-", "")]);
+  return row?.[0] ?? "gone";
+};
+
+/** The form of a page that this browser was shown. */
+const formOf = async (browser: FakeBrowser, page: string): Promise<Record<string, string>> => hiddenIn((await browser.get(page)).text);
+
+test("of fifty who ask for the tokens of one code at the same moment one gets them", async () => {
+  const codes = await beginDevice(world, { idp_id: idp, scope: "offline_access" });
+  await confirmAs(world, provider, codes.page, { sub: "ada" });
+  const replies = await Promise.all(Array.from({ length: 50 }, () => poll(world, codes)));
+  const won = replies.filter(({ status }) => status === 200);
+  assert.equal(won.length, 1);
+  for (const { status, body } of replies) if (status !== 200) assert.deepEqual([status, body.error], [400, "invalid_grant"]);
+  const families = await world.server.open.house.store.read.query("select count(*) from refresh_tokens");
+  assert.deepEqual(families, [["1"]]);
+});
+
+test("of fifty who are signed in with one code at the same moment one is whom the terminal acts as", async () => {
+  const codes = await beginDevice(world, { idp_id: idp });
+  const pages = await Promise.all(Array.from({ length: 20 }, (_, n) => confirmAs(world, provider, codes.page, { sub: `person-${n}`, email: `person-${n}@example.test`, email_verified: true })));
+  const won = pages.filter(({ status }) => status === 200);
+  assert.equal(won.length, 1);
+  const { body } = await poll(world, codes);
+  const { reply } = await world.call("chainguard.platform.auth.Auth/Validate", {}, { token: text(body, "access_token") });
+  assert.ok(won[0]?.text.includes(String(reply.email)));
+});
+
+test("a form that no page of ours has made confirms and refuses nothing", async () => {
+  const codes = await beginDevice(world, { idp_id: idp });
+  const victim = openBrowser();
+  const form = await formOf(victim, codes.page);
+  const mallory = openBrowser();
+  const hers = await formOf(mallory, codes.page);
+  const attempts: readonly [what: string, browser: FakeBrowser, form: Record<string, string>, headers?: Record<string, string>][] = [
+    ["no cookie", openBrowser(), form],
+    ["no proof", victim, { user_code: codes.userCode }],
+    ["an empty proof", victim, { ...form, proof: "" }],
+    ["the proof of her own browser", victim, hers],
+    ["her cookie beside the victim's", { ...victim, cookies: new Map([...victim.cookies, [" gantry-confirm", [...mallory.cookies.values()][0] ?? ""]]) }, hers],
+    ["another site's page", victim, form, { origin: "https://evil.example" }],
+    ["a page that hides its origin", victim, form, { origin: "null" }],
+  ];
+  for (const [what, browser, sent, headers = {}] of attempts)
+    for (const answer of ["confirm", "refuse"]) assert.equal((await pressed(world, browser, "/oauth/device", { ...sent, answer }, headers)).status, 403, `${what}: ${answer}`);
+  assert.equal(await stateOf(codes.userCode), "open");
+  assert.ok(onwardFrom(await pressed(world, victim, "/oauth/device", { ...form, answer: "confirm" })));
+});
+
+test("what was confirmed for one terminal counts for no other, and one terminal's code opens no other's tokens", async () => {
+  const [ours, theirs] = [await beginDevice(world, { idp_id: idp }), await beginDevice(world, { idp_id: idp })];
+  const browser = openBrowser();
+  const form = await formOf(browser, ours.page);
+  assert.equal((await pressed(world, browser, "/oauth/device", { ...form, user_code: theirs.userCode, answer: "confirm" })).status, 403);
+  await confirmAs(world, provider, ours.page, { sub: "ada" });
+  assert.equal((await poll(world, theirs)).body.error, "authorization_pending");
+  assert.equal((await poll(world, { deviceCode: ours.userCode })).body.error, "invalid_grant");
+  assert.equal((await poll(world, ours, { client_id: "another" })).body.error, "invalid_grant");
+  assert.equal((await poll(world, ours)).status, 200);
+});
+
+test("an address with a code or a key begins no sign-in by being opened", async () => {
+  const codes = await beginDevice(world, { idp_id: idp });
+  const key = Buffer.alloc(32, 9).toString("base64url");
+  for (const address of [codes.page, `${world.url}/oauth?headless_code=${key}&idp_id=${idp}`]) {
+    const { status, location, headers, text: html } = await openBrowser().get(address);
+    assert.deepEqual([status, location, headers.get("refresh")], [200, "", null], address);
+    assert.match(html, /Go on only if you began this yourself/);
+    assert.match(headers.get("content-security-policy") ?? "", /default-src 'none'.*frame-ancestors 'none'/);
+    assert.match(headers.get("cache-control") ?? "", /no-store/);
+    assert.doesNotMatch(html, /<script/i);
+    assert.match(headers.get("set-cookie") ?? "", /HttpOnly; SameSite=Strict/);
+  }
+  assert.equal(await stateOf(codes.userCode), "open");
+});
+
+test("a headless sign-in is confirmed by the page that showed its key, and by no other", async () => {
+  const [ours, hers] = [Buffer.alloc(32, 7).toString("base64url"), Buffer.alloc(32, 9).toString("base64url")];
+  const browser = openBrowser();
+  const form = await formOf(browser, `${world.url}/oauth?headless_code=${ours}&idp_id=${idp}`);
+  for (const [sent, headers] of [[{ ...form, headless_code: hers }, {}], [{ ...form, proof: "" }, {}], [form, { origin: "https://evil.example" }]] as const)
+    assert.equal((await pressed(world, browser, "/oauth/headless", { ...sent, answer: "confirm" }, headers)).status, 403);
+  assert.ok(onwardFrom(await pressed(world, browser, "/oauth/headless", { ...form, answer: "confirm" })));
+});
+
+test("a confirmation that one person made is not finished by another's browser", async () => {
+  const codes = await beginDevice(world, { idp_id: idp });
+  const mallory = openBrowser();
+  const question = onwardFrom(await pressed(world, mallory, "/oauth/device", { ...(await formOf(mallory, codes.page)), answer: "confirm" }));
+  assert.ok(question);
+  const last = await openBrowser().get(wayBack(provider, question, provider.vouch(question, { sub: "victim" })));
+  assert.equal(last.status, 400);
+  assert.equal(await stateOf(codes.userCode), "open");
+});
+
+test("whoever types wrong codes is stopped for everybody until the minute is over, also at a right one", async () => {
+  const { page } = await beginDevice(world, { idp_id: idp });
+  world.clock.now += limits.userCodeGuessesWindowMs - (world.clock.now % limits.userCodeGuessesWindowMs);
+  const { store } = world.server.open.house;
+  const wrong = `${world.url}/oauth/device?user_code=BBBB-BBBB`;
+  assert.equal((await openBrowser().get(wrong)).status, 404);
+  assert.deepEqual(await store.read.query("select wrong from user_code_guesses"), [["1"]]);
+  await store.write((rows) => rows.query("update user_code_guesses set wrong = $1", [limits.userCodeGuessesMax - 1]));
+  assert.deepEqual([(await openBrowser().get(page)).status, (await openBrowser().get(wrong)).status], [200, 404]);
+  for (const address of [page, wrong]) {
+    const { status, text: html } = await openBrowser().get(address);
+    assert.deepEqual([status, /too many wrong codes/.test(html)], [429, true]);
+  }
+  world.clock.now += limits.userCodeGuessesWindowMs;
+  assert.equal((await openBrowser().get(page)).status, 200);
+});
+
+test("nobody fills the store with codes: beyond the limit none is made, until some have ended", async () => {
+  const { store } = world.server.open.house;
+  const [now, then] = [new Date(world.clock.now).toISOString(), new Date(world.clock.now + limits.deviceCodeLifetimeMs).toISOString()];
+  await store.write((rows) =>
+    rows.query(
+      `insert into device_codes (device_hash, user_code, client, wanted, interval_ms, create_time, expire_time)
+       select 'flood ' || n, 'flood ' || n, '', '{}', 5000, $1::timestamptz, $2::timestamptz from generate_series(1, ${limits.deviceCodesMax}) as n`,
+      [now, then],
+    ),
+  );
+  const { status, body } = await postForm(`${world.url}/oauth/device_authorization`, {});
+  assert.deepEqual([status, body.error], [429, "temporarily_unavailable"]);
+  world.clock.now += limits.deviceCodeLifetimeMs;
+  assert.equal((await postForm(`${world.url}/oauth/device_authorization`, {})).status, 200);
+  world.clock.now += limits.deviceCodeKeptMs + 1;
+  await beginDevice(world);
+  assert.deepEqual(await store.read.query("select count(*) from device_codes where user_code like 'flood%'"), [["0"]]);
+});
+
+test("an approval whose provider or person is gone before the terminal asks gives no token", async () => {
+  const spare = await registerProvider(world, provider);
+  const [first, second] = [await beginDevice(world, { idp_id: spare }), await beginDevice(world, { idp_id: idp })];
+  await confirmAs(world, provider, first.page, { sub: "ada" });
+  await world.ok("iam.IdentityProvidersService/DeleteIdentityProvider", { uid: spare });
+  await confirmAs(world, provider, second.page, { sub: "leaver" });
+  await world.ok("iam.IdentitiesService/DeleteIdentity", { uid: world.server.open.house.authn.humanUid(provider.url, "leaver") });
+  for (const codes of [first, second]) assert.equal((await poll(world, codes)).body.error, "access_denied");
+});
+
+test("the store holds no code that a terminal could ask with, and no token", async () => {
+  const codes = await beginDevice(world, { idp_id: idp });
+  await confirmAs(world, provider, codes.page, { sub: "ada" });
+  const rows = JSON.stringify(await world.server.open.house.store.read.query("select device_codes::text from device_codes"));
+  assert.ok(rows.includes(createHash("sha256").update(codes.deviceCode).digest("hex")));
+  assert.ok(!rows.includes(codes.deviceCode));
+  assert.doesNotMatch(rows, /eyJ/);
+});

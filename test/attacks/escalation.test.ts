@@ -1,0 +1,218 @@
+// Attack 5: nobody grants what they do not hold, on any way to a right. The ways are a table; one that the contract
+// has and the table has not fails the first test.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { codes } from "#base/fault.ts";
+import { type JsonObject, text } from "#base/json.ts";
+import { methods } from "#contract/catalog.ts";
+import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
+import { allBut, doors, identityMessage, openStage, roleMessage, symbolsOf } from "../conformance/stage.ts";
+import { some, valueOf } from "../samples.ts";
+import { registerPerson } from "../../server/operator/person.ts";
+
+const stage = await openStage();
+const { world } = stage;
+after(() => stage.close());
+const { organization } = world;
+const iam = "chainguard.platform.iam.v2";
+const named = (name: string): MethodFact => methods.find((method) => method.name === `${iam}.${name}`) ?? assert.fail(name);
+
+/** The one capability that the granter lacks, and something that it holds. */
+const [held, lacked] = ["repo.list", "repo.delete"];
+const owner = await stage.holder(allBut(""), organization);
+const team = text(await stage.make(`${iam}.Group`, { parent: organization }), "uid");
+const newRole = async (name: string): Promise<string> => text(await stage.make(roleMessage, { capabilities: [name] }), "uid");
+
+// ---- what can give a right ---------------------------------------------------------------------------------------
+
+/** Every place in what a caller may write where a role, a capability or a way to act as an identity is named. */
+const grantingFields = (message: MessageFact, prefix = "", within: readonly MessageFact[] = []): string[] =>
+  message.fields.flatMap((field) => {
+    if (field.outputOnly || within.includes(message)) return [];
+    const at = prefix ? `${prefix}.${field.json}` : field.json;
+    const grants = field.refersTo === roleMessage || field.enum?.name === "chainguard.capabilities.Capability" || (message.name === identityMessage && field.oneof === "relationship");
+    return grants ? [at] : field.message ? grantingFields(field.message, at, [...within, message]) : [];
+  });
+
+const inContract = methods.filter(({ writes }) => writes).flatMap((method) => grantingFields(method.input).map((at) => `${method.name.replace(`${iam}.`, "")} ${at}`));
+
+interface Way {
+  /** The fields of the contract that this way uses. */
+  readonly uses: readonly string[];
+  readonly what: string;
+  readonly method: MethodFact;
+  /** The request that would give a right: `allowed` where the granter holds it. */
+  readonly request: (allowed: boolean) => Promise<JsonObject>;
+}
+
+const roles = { allowed: await newRole(held), refused: await newRole(lacked) };
+const roleFor = (allowed: boolean): string => (allowed ? roles.allowed : roles.refused);
+const bot = async (): Promise<string> => (await stage.stranger(organization)).uid;
+/** An identity that has the right that the way would give to whoever can act as it. */
+const bound = async (allowed: boolean): Promise<string> => {
+  const uid = await bot();
+  await stage.bind(organization, uid, roleFor(allowed));
+  return uid;
+};
+const provider = async (defaultRole: string): Promise<string> =>
+  text(await world.ok(`${iam}.IdentityProvidersService/CreateIdentityProvider`, { parent: organization, identityProvider: { name: `provider ${stage.next()}`, defaultRole, oidc: { issuer: "https://login.example.com", clientId: "gantry", clientSecret: "a secret" } } }), "uid");
+const mapped = async (allowed: boolean): Promise<string> => {
+  const uid = await provider(roles.allowed);
+  await world.ok(`${iam}.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping`, { parent: uid, externalGroupRoleMapping: { externalGroupId: "admins", roleUid: roleFor(allowed), scope: organization } });
+  return uid;
+};
+const relationshipOf = async (name: string): Promise<JsonObject> => {
+  const message = named("IdentitiesService/UpdateIdentity").input.byName.get("identity")?.message ?? assert.fail();
+  const field = message.byName.get(name) ?? assert.fail(name);
+  return { [field.json]: await valueOf(field, message, stage.sampling(organization), true) };
+};
+const configurations: Readonly<Record<string, JsonObject[keyof JsonObject]>> = {
+  issuer: "https://elsewhere.example.com", clientId: "another client", additionalScopes: ["groups"], groupsClaim: "roles", pkceEnabled: true,
+};
+/** A client's secret says nothing of who signs in, and a correlation rule cannot be changed. */
+const harmless = ["clientSecret", "correlationRule"];
+
+const ways: readonly Way[] = [
+  {
+    uses: ["RoleBindingsService/CreateRoleBinding roleBinding.roleUid"], what: "a binding", method: named("RoleBindingsService/CreateRoleBinding"),
+    request: async (allowed) => ({ parent: organization, roleBinding: { identityUid: await bot(), roleUid: roleFor(allowed) } }),
+  },
+  {
+    uses: ["RoleBindingsService/UpdateRoleBinding roleBinding.roleUid"], what: "another role for a binding", method: named("RoleBindingsService/UpdateRoleBinding"),
+    request: async (allowed) => ({ roleBinding: { uid: await stage.bind(organization, await bot(), await newRole("tag.list")), roleUid: roleFor(allowed) }, updateMask: "roleUid" }),
+  },
+  {
+    uses: [], what: "another identity for a binding", method: named("RoleBindingsService/UpdateRoleBinding"),
+    request: async (allowed) => ({ roleBinding: { uid: await stage.bind(organization, await bot(), roleFor(allowed)), identityUid: await bot() }, updateMask: "identityUid" }),
+  },
+  {
+    uses: ["RoleBindingsService/BatchCreateRoleBindings roleUid"], what: "a batch with one role for all", method: named("RoleBindingsService/BatchCreateRoleBindings"),
+    request: async (allowed) => ({ parent: organization, roleUid: roleFor(allowed), requests: [{ roleBinding: { identityUid: await bot() } }] }),
+  },
+  {
+    uses: ["RoleBindingsService/BatchCreateRoleBindings requests.roleBinding.roleUid"], what: "the last of a batch", method: named("RoleBindingsService/BatchCreateRoleBindings"),
+    request: async (allowed) => ({ parent: organization, requests: [{ roleBinding: { identityUid: await bot(), roleUid: roles.allowed } }, { roleBinding: { identityUid: await bot(), roleUid: roleFor(allowed) } }] }),
+  },
+  {
+    uses: ["RolesService/CreateRole role.capabilities"], what: "a role", method: named("RolesService/CreateRole"),
+    request: async (allowed) => ({ parent: organization, role: { name: `role ${stage.next()}`, capabilities: symbolsOf(allowed ? [held] : [held, lacked]) } }),
+  },
+  {
+    uses: ["RolesService/UpdateRole role.capabilities"], what: "more for a role", method: named("RolesService/UpdateRole"),
+    request: async (allowed) => ({ role: { uid: await newRole("tag.list"), capabilities: symbolsOf(["tag.list", allowed ? held : lacked]) }, updateMask: "capabilities" }),
+  },
+  {
+    uses: ["GroupInvitesService/CreateGroupInvite groupInvite.roleUid"], what: "an invite", method: named("GroupInvitesService/CreateGroupInvite"),
+    request: async (allowed) => ({ parent: organization, groupInvite: { roleUid: roleFor(allowed), ttl: "3600s" } }),
+  },
+  {
+    uses: ["IdentityProvidersService/CreateIdentityProvider identityProvider.defaultRole"], what: "a default role", method: named("IdentityProvidersService/CreateIdentityProvider"),
+    request: async (allowed) => ({ parent: organization, identityProvider: { name: `provider ${stage.next()}`, defaultRole: roleFor(allowed), oidc: { issuer: "https://login.example.com", clientId: "gantry", clientSecret: "a secret" } } }),
+  },
+  {
+    uses: ["IdentityProvidersService/UpdateIdentityProvider identityProvider.defaultRole"], what: "another default role", method: named("IdentityProvidersService/UpdateIdentityProvider"),
+    request: async (allowed) => ({ identityProvider: { uid: await provider(await newRole("tag.list")), defaultRole: roleFor(allowed) }, updateMask: "defaultRole" }),
+  },
+  ...Object.entries(configurations).flatMap(([name, value]): Way[] => [
+    {
+      uses: [], what: `another ${name} for a provider with a default role`, method: named("IdentityProvidersService/UpdateIdentityProvider"),
+      request: async (allowed) => ({ identityProvider: { uid: await provider(roleFor(allowed)), oidc: { [name]: value } }, updateMask: `oidc.${name}` }),
+    },
+    {
+      uses: [], what: `another ${name} for a provider with mappings`, method: named("IdentityProvidersService/UpdateIdentityProvider"),
+      request: async (allowed) => ({ identityProvider: { uid: await mapped(allowed), oidc: { [name]: value } }, updateMask: `oidc.${name}` }),
+    },
+  ]),
+  {
+    uses: ["ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping externalGroupRoleMapping.roleUid"], what: "a mapping", method: named("ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping"),
+    request: async (allowed) => ({ parent: await provider(roles.allowed), externalGroupRoleMapping: { externalGroupId: `group ${stage.next()}`, roleUid: roleFor(allowed), scope: organization } }),
+  },
+  ...["claimMatch", "staticKeys", "awsIdentity"].map((name): Way => ({
+    uses: [`IdentitiesService/UpdateIdentity identity.${name}`], what: `another ${name} for an identity with rights`, method: named("IdentitiesService/UpdateIdentity"),
+    request: async (allowed) => ({ identity: { uid: await bound(allowed), ...(await relationshipOf(name)) }, updateMask: `claimMatch,${name}` }),
+  })),
+  {
+    uses: [], what: "one claim of an identity with rights", method: named("IdentitiesService/UpdateIdentity"),
+    request: async (allowed) => ({ identity: { uid: await bound(allowed), claimMatch: { claims: { actor: "me" } } }, updateMask: "claimMatch.claims" }),
+  },
+  {
+    uses: [], what: "a whole identity with rights", method: named("IdentitiesService/UpdateIdentity"),
+    request: async (allowed) => ({ identity: { uid: await bound(allowed), name: "mine", claimMatch: { issuer: "https://mine.example.com", subject: "me" } }, updateMask: "*" }),
+  },
+];
+
+/** A new identity has no rights yet, and another group's service principal cannot be chosen by anybody. */
+const givesNothing = (field: string): boolean => field.startsWith("IdentitiesService/CreateIdentity ") || field === "IdentitiesService/UpdateIdentity identity.servicePrincipal";
+
+test("attack 5: every field of the contract that names a role, a capability or a way to act as an identity is a way of this table", () => {
+  assert.deepEqual(some(inContract, "field").filter((field) => !givesNothing(field)).sort(), [...new Set(ways.flatMap(({ uses }) => uses))].sort());
+  const oidc = named("IdentityProvidersService/UpdateIdentityProvider").input.byName.get("identity_provider")?.message?.byName.get("oidc")?.message;
+  const writable = (oidc?.fields ?? []).filter(({ outputOnly }: FieldFact) => !outputOnly).map(({ json }) => json);
+  assert.deepEqual([...Object.keys(configurations), ...harmless].sort(), writable.sort());
+});
+
+// ---- who tries ---------------------------------------------------------------------------------------------------
+
+const minuteMs = 60_000;
+
+/** Everything that the ways ask for, and all that anybody can hold but the one capability. */
+const allButOne = allBut(lacked);
+
+const granters: Readonly<Record<string, () => Promise<string>>> = {
+  "who holds everything but one capability": async () => (await stage.holder(allButOne, organization)).token,
+  "who holds it in a group below only": async () => {
+    const granter = await stage.holder(allButOne, organization);
+    await stage.bind(team, granter.uid, roles.refused);
+    return granter.token;
+  },
+  "whose token is narrowed to everything but it": () => world.token(owner.uid, { capabilities: allButOne }),
+  "who held it until now": async () => {
+    const granter = await stage.holder(allButOne, organization);
+    const { uid } = await world.ok(`${iam}.RoleBindingsService/CreateRoleBinding`, { parent: organization, roleBinding: { identityUid: granter.uid, roleUid: roles.refused } });
+    assert.equal((await stage.call("rest", named("RolesService/CreateRole"), { parent: organization, role: { name: `held ${stage.next()}`, capabilities: symbolsOf([lacked]) } }, { token: granter.token })).code, 0);
+    await world.ok(`${iam}.RoleBindingsService/DeleteRoleBinding`, { uid: text({ uid: uid ?? "" }, "uid") });
+    return granter.token;
+  },
+};
+
+for (const [who, granter] of Object.entries(granters))
+  test(`attack 5: ${who} gives it on none of the ways, and what they hold on each of them`, async () => {
+    const token = await granter();
+    for (const { what, method, request } of ways) {
+      const refused = await request(false);
+      const before = await stage.fingerprint();
+      for (const door of doors) {
+        const { code, message } = await stage.call(door, method, refused, { token });
+        assert.equal(code, codes.PERMISSION_DENIED, `${what} over ${door}: ${message}`);
+      }
+      assert.equal(await stage.fingerprint(), before, `${what} changed nothing`);
+      const { code, message, details } = await stage.call("rest", method, await request(true), { token });
+      assert.equal(code, 0, `${what}, of what they hold: ${message} ${JSON.stringify(details)}`);
+    }
+  });
+
+test("attack 5: who holds it for a time gives it for good on none of the ways", async () => {
+  const granter = await stage.holder(allButOne, organization);
+  const expireTime = new Date(world.clock.now + 30 * minuteMs).toISOString();
+  await world.ok(`${iam}.RoleBindingsService/CreateRoleBinding`, { parent: organization, roleBinding: { identityUid: granter.uid, roleUid: roles.refused, expireTime } });
+  for (const { what, method, request } of ways) {
+    // A role gives nothing until it is bound.
+    const expected = method.rpc === "CreateRole" ? 0 : codes.PERMISSION_DENIED;
+    const { code, message } = await stage.call("grpc", method, await request(false), { token: granter.token });
+    assert.equal(code, expected, `${what}: ${message}`);
+  }
+});
+
+test("attack 5: a person cannot be made to be acted as, not even by the operator", async () => {
+  const person = await registerPerson(world.server.open.house, { issuer: "https://people.example.com", subject: "ada", email: "ada@example.com", name: "Ada" });
+  await stage.bind(organization, person, roles.refused);
+  for (const token of [await stage.operator(), owner.token])
+    for (const name of ["claimMatch", "staticKeys", "awsIdentity"]) {
+      const request = { identity: { uid: person, ...(await relationshipOf(name)) }, updateMask: name };
+      for (const door of doors) {
+        const { code } = await stage.call(door, named("IdentitiesService/UpdateIdentity"), request, { token });
+        assert.ok(code === codes.INVALID_ARGUMENT || code === codes.PERMISSION_DENIED, `${name} over ${door}: ${code}`);
+      }
+    }
+});

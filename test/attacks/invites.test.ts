@@ -1,0 +1,199 @@
+// Attack 24 (invite replay, e-mail swap, code in logs) and what an invite is worth to somebody who lost their rights.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { codes } from "#base/fault.ts";
+import { type JsonObject, text } from "#base/json.ts";
+import { registerPerson } from "../../server/operator/person.ts";
+import { contents, findRole, openPlace, type Place } from "../story/place.ts";
+import { type Issuer, startIssuer } from "../story/processes.ts";
+
+const doors = ["rest", "grpc"] as const;
+const register = "chainguard.platform.auth.Auth/Register";
+const claimMatch = { issuer: "https://ci.example.com", subject: "s" };
+
+let place: Place;
+let issuer: Issuer;
+let organization: string;
+let viewer: string;
+let owner: string;
+
+before(async () => {
+  [place, issuer] = await Promise.all([openPlace(), startIssuer()]);
+  organization = place.world.organization;
+  [viewer, owner] = await Promise.all([findRole(place.world, "viewer"), findRole(place.world, "owner")]);
+  await registerPerson(place.world.server.open.house, { issuer: issuer.url, subject: "first", email: "", name: "" });
+});
+after(() => Promise.all([place?.close(), issuer?.close()]));
+
+const person = (subject: string, claims: JsonObject = {}, from = issuer): Promise<string> =>
+  from.token({ sub: subject, aud: place.world.url, email: `${subject}@example.com`, email_verified: true, ...claims });
+
+const invite = (body: JsonObject = {}, options: { readonly token?: string; readonly parent?: string } = {}) =>
+  place.world.call("iam.GroupInvitesService/CreateGroupInvite", { parent: options.parent ?? organization, groupInvite: { roleUid: viewer, ttl: "3600s", ...body } }, options.token ? { token: options.token } : {});
+
+const codeOf = async (body: JsonObject = {}, options = {}): Promise<string> => {
+  const { code, reply, message } = await invite(body, options);
+  assert.equal(code, 0, message);
+  return text(reply, "code");
+};
+
+const join = (code: string, token: string, door: "rest" | "grpc" = "rest") => place.world.call(register, { code }, { token, door });
+
+const count = async (statement: string): Promise<number> => Number((await place.world.server.open.house.store.read.query(statement))[0]?.[0]);
+
+test("of fifty people who bring a single-use code at the same moment exactly one joins", async () => {
+  const code = await codeOf({ singleUse: true });
+  const tokens = await Promise.all(Array.from({ length: 50 }, (_, index) => person(`racer-${index}`)));
+  const bindings = await count("select count(*) from role_bindings");
+  const people = await count("select count(*) from identities");
+  const events = await count("select count(*) from outbox");
+  const answers = await Promise.all(tokens.map((token, index) => join(code, token, doors[index % 2])));
+  assert.deepEqual(answers.map((answer) => answer.code).sort((one, other) => one - other), [0, ...Array.from({ length: 49 }, () => codes.NOT_FOUND)]);
+  assert.equal(await count("select count(*) from role_bindings"), bindings + 1);
+  assert.equal(await count("select count(*) from identities"), people + 1);
+  assert.equal(await count("select count(*) from outbox"), events + 1);
+});
+
+test("one person who brings a code fifty times at once joins once", async () => {
+  const code = await codeOf();
+  const token = await person("eager");
+  const bindings = await count("select count(*) from role_bindings");
+  const events = await count("select count(*) from outbox");
+  const answers = await Promise.all(Array.from({ length: 50 }, () => join(code, token)));
+  assert.deepEqual(new Set(answers.map((answer) => answer.code)), new Set([0]));
+  assert.equal(await count("select count(*) from role_bindings"), bindings + 1);
+  assert.equal(await count("select count(*) from outbox"), events + 1);
+});
+
+test("a code is in no row, event, list, error or repeated answer, and neither is its secret part", async () => {
+  const { world } = place;
+  const headers = { "idempotency-key": "an invite" };
+  const request = { parent: organization, groupInvite: { roleUid: viewer, ttl: "3600s", email: "eve@example.com", singleUse: true } };
+  const first = await world.call("iam.GroupInvitesService/CreateGroupInvite", request, { headers });
+  const code = text(first.reply, "code");
+  const secret = text(JSON.parse(Buffer.from(code, "base64url").toString()) as JsonObject, "sec");
+  assert.ok(code.length > 40 && secret.length >= 43);
+  const seen = [
+    await world.call("iam.GroupInvitesService/CreateGroupInvite", request, { headers }),
+    await world.call("iam.GroupInvitesService/CreateGroupInvite", request, { validateOnly: true }),
+    await world.call("iam.GroupInvitesService/ListGroupInvites", {}),
+    await world.call("iam.GroupInvitesService/GetGroupInvite", { uid: text(first.reply, "uid") }),
+    await join(code, await person("mallory")),
+    await join(code, "garbage"),
+    await join(code, await person("eve")),
+    await join(code, await person("mallory")),
+  ];
+  assert.equal(seen[0]?.headers["gantry-left-out"], "code");
+  assert.deepEqual(seen.map((answer) => answer.code), [0, 0, 0, 0, codes.PERMISSION_DENIED, codes.UNAUTHENTICATED, 0, codes.NOT_FOUND]);
+  const { read } = world.server.open.house.store;
+  const tables = await read.query("select tablename from pg_tables where schemaname = current_schema()");
+  const rows = await Promise.all(tables.map(([table]) => read.query(`select t::text from ${table} as t`)));
+  for (const hidden of [code, secret]) {
+    assert.ok(!JSON.stringify(seen).includes(hidden));
+    assert.ok(!JSON.stringify(rows).includes(hidden));
+  }
+});
+
+test("nobody invites to a role that they do not hold, or with less than both capabilities", async () => {
+  const { world } = place;
+  const inviter = async (capabilities: readonly string[]): Promise<string> => {
+    const identity = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "inviter", claimMatch } }), "uid");
+    const role = text(await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "inviter", capabilities: [...capabilities] } }), "uid");
+    await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: organization, roleBinding: { identityUid: identity, roleUid: role } });
+    return world.token(identity);
+  };
+  const both = ["CAP_IAM_GROUP_INVITES_CREATE", "CAP_IAM_ROLE_BINDINGS_CREATE"];
+  const list = text(await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "lister", capabilities: ["CAP_REPO_LIST"] } }), "uid");
+  const before = await contents(world, ["group_invites"]);
+  const token = await inviter([...both, "CAP_REPO_LIST"]);
+  assert.equal((await invite({ roleUid: owner }, { token })).code, codes.PERMISSION_DENIED);
+  for (const only of both) assert.equal((await invite({ roleUid: list }, { token: await inviter([only, "CAP_REPO_LIST"]) })).code, codes.PERMISSION_DENIED);
+  assert.deepEqual(await contents(world, ["group_invites"]), before);
+  assert.equal((await invite({ roleUid: list }, { token })).code, 0);
+});
+
+test("an invite is worth what its maker may give when it is taken up: not after the maker left, nor after the role grew beyond the maker", async () => {
+  const { world } = place;
+  const maker = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "maker", claimMatch } }), "uid");
+  const capabilities = ["CAP_IAM_GROUP_INVITES_CREATE", "CAP_IAM_ROLE_BINDINGS_CREATE", "CAP_REPO_LIST"];
+  const makers = text(await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "makers", capabilities } }), "uid");
+  const promised = text(await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "small", capabilities: ["CAP_REPO_LIST"] } }), "uid");
+  const bind = (): Promise<JsonObject> => world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: organization, roleBinding: { identityUid: maker, roleUid: makers } });
+  let binding = await bind();
+  const code = await codeOf({ roleUid: promised }, { token: await world.token(maker) });
+  const assertVoid = async (): Promise<void> => {
+    const before = await contents(world);
+    const { code: status, details } = await join(code, await person("hopeful"));
+    assert.equal(status, codes.FAILED_PRECONDITION);
+    assert.match(JSON.stringify(details), /INVITE_NOT_COVERED/);
+    assert.deepEqual(await contents(world), before);
+  };
+  await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: text(binding, "uid") });
+  await assertVoid();
+  binding = await bind();
+  await world.ok("iam.RolesService/UpdateRole", { role: { uid: promised, capabilities: ["CAP_REPO_LIST", "CAP_REPO_DELETE"] } });
+  await assertVoid();
+  await world.ok("iam.RolesService/UpdateRole", { role: { uid: promised, capabilities: ["CAP_REPO_LIST"] } });
+  assert.equal((await join(code, await person("hopeful"))).code, 0);
+  await world.ok("iam.IdentitiesService/DeleteIdentity", { uid: maker });
+  assert.equal((await join(code, await person("too-late"))).code, codes.FAILED_PRECONDITION);
+});
+
+test("an issuer that nobody named is not contacted, whatever code is brought, and a token for somebody else's service is refused", async () => {
+  const stranger = await startIssuer();
+  try {
+    const code = await codeOf();
+    for (const door of doors) {
+      assert.equal((await join(code, await person("anyone", {}, stranger), door)).code, codes.UNAUTHENTICATED);
+      assert.equal((await join(code, await person("anyone", { aud: "https://elsewhere.example.com" }), door)).code, codes.UNAUTHENTICATED);
+    }
+    assert.deepEqual(await stranger.asked(), []);
+  } finally {
+    await stranger.close();
+  }
+});
+
+test("another organization's issuer does not get its people in under an address that an invite is locked to", async () => {
+  const { world } = place;
+  const foreign = await startIssuer();
+  try {
+    const theirs = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "another organization" } }), "uid");
+    const provider = { name: "theirs", defaultRole: viewer, oidc: { issuer: foreign.url, clientId: "their client", clientSecret: "secret" } };
+    const made = await world.call("iam.IdentityProvidersService/CreateIdentityProvider", { parent: theirs, identityProvider: provider });
+    assert.equal(made.code, 0, made.message);
+    // One of theirs is known here, so the issuer speaks for people.
+    const own = await codeOf({}, { parent: theirs });
+    assert.equal((await join(own, await person("theirs", { aud: "their client" }, foreign))).code, 0, "for its own organization its provider's audience will do");
+    const locked = await codeOf({ email: "ada@example.com" });
+    assert.equal((await join(locked, await person("eve", { email: "ada@example.com" }, foreign))).code, codes.PERMISSION_DENIED);
+    const open = await codeOf();
+    assert.equal((await join(open, await person("guest", { aud: "their client" }, foreign))).code, codes.UNAUTHENTICATED, "but for no other");
+    assert.equal((await join(locked, await person("ada"))).code, 0);
+  } finally {
+    await foreign.close();
+  }
+});
+
+test("a narrowed token, an assumable identity and the operator join nothing", async () => {
+  const { world } = place;
+  const identity = await registerPerson(world.server.open.house, { issuer: issuer.url, subject: "narrow", email: "", name: "" });
+  const robot = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "robot", claimMatch } }), "uid");
+  const code = await codeOf();
+  for (const token of [await world.token(identity, { capabilities: ["repo.list"] }), await world.token(identity, { scopes: [organization] }), await world.token(robot), await world.token()]) {
+    for (const door of doors) assert.equal((await join(code, token, door)).code, codes.PERMISSION_DENIED);
+  }
+  assert.equal((await join(code, await world.token(identity))).code, 0);
+});
+
+test("a code of another shape, or one with a letter more, is unknown and never an error of ours", async () => {
+  const code = await codeOf();
+  const token = await person("shapes");
+  for (const wrong of [`${code}A`, `${code}=`, code.slice(0, -1), code.toUpperCase(), "null", "{}", "\u0000", "'; drop table group_invites", "ä".repeat(2000)]) {
+    for (const door of doors) {
+      const { code: status } = await join(wrong, token, door);
+      assert.ok([codes.NOT_FOUND, codes.INVALID_ARGUMENT].some((each) => each === status), `${JSON.stringify(wrong.slice(0, 20))}: ${status}`);
+    }
+  }
+  assert.equal((await join(code, token)).code, 0);
+});

@@ -1,0 +1,150 @@
+// authentication.md: 6. A program in AWS signs in with the credentials that AWS gave it, and with nothing of ours.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { JsonObject } from "#base/json.ts";
+import { codes } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
+import { callHttp } from "../client.ts";
+import { openWorld, type World } from "../world.ts";
+import { keepUp } from "../../server/operator/upkeep.ts";
+import { awsToken, type Principal, signatureOf, type Spelling, startSts, type Sts } from "./aws-sts.ts";
+import { bind } from "./place.ts";
+
+const builder: Principal = {
+  id: "AKIAIOSFODNN7EXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
+  account: "123456789012", arn: "arn:aws:iam::123456789012:user/builder", userId: "AIDAEXAMPLEBUILDER",
+};
+const deployer: Principal = {
+  id: "ASIAIOSFODNN7EXAMPLE", secret: "anotherSecretKeyOfAnExample", session: "FwoGZXIvYXdzEXAMPLE//////////TOKEN==",
+  account: "123456789012", arn: "arn:aws:sts::123456789012:assumed-role/deployer/i-0123456789", userId: "AROAEXAMPLEDEPLOYER:i-0123456789",
+};
+
+let sts: Sts;
+let world: World;
+let builds: string;
+let deploys: string;
+
+const create = async (awsIdentity: JsonObject): Promise<string> =>
+  String((await world.ok("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity: { name: "in aws", awsIdentity } })).uid);
+
+before(async () => {
+  sts = await startSts([builder, deployer]);
+  world = await openWorld({ GANTRY_AWS_STS_URL: sts.url });
+  builds = await create({ awsAccount: builder.account, arn: builder.arn, userId: builder.userId });
+  deploys = await create({ awsAccount: deployer.account, arnPattern: "arn:aws:sts::123456789012:assumed-role/deployer/.*", userIdPattern: "AROAEXAMPLEDEPLOYER:.*" });
+  for (const uid of [builds, deploys]) await bind(world, world.organization, uid, "viewer");
+});
+after(async () => {
+  sts?.close();
+  await world?.close();
+});
+
+const token = (spelling: Partial<Spelling> = {}): string => {
+  // Two requests of one second are one signature.
+  world.clock.now += 1000;
+  return awsToken({ key: builder, audience: world.url, identity: builds, nowMs: world.clock.now, ...spelling });
+};
+
+const exchange = (presented: string, identity: string, door: "rest" | "grpc" = "rest") =>
+  world.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { identity, aud: [world.url] }, { token: presented, door });
+
+const claimsOf = (jwt: string): JsonObject => JSON.parse(Buffer.from(jwt.split(".")[1] ?? "", "base64url").toString()) as JsonObject;
+
+test("the signature that this story computes is the one of AWS's own published example", () => {
+  assert.equal(
+    signatureOf({
+      method: "GET", path: "/", query: "Action=ListUsers&Version=2010-05-08", date: "20150830T123600Z", region: "us-east-1", service: "iam",
+      secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
+      headers: { "content-type": "application/x-www-form-urlencoded; charset=utf-8", host: "iam.amazonaws.com", "x-amz-date": "20150830T123600Z" },
+    }),
+    "5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7",
+  );
+});
+
+for (const door of ["rest", "grpc"] as const) {
+  test(`a user's signed request is exchanged over ${door} for a token of the identity, whose act says who in AWS it was`, async () => {
+    const answer = await exchange(token(), builds, door);
+    assert.equal(answer.code, 0, answer.message);
+    const { sub, act, email } = claimsOf(String(answer.reply.token));
+    assert.equal(sub, builds);
+    assert.equal(email, undefined);
+    assert.deepEqual(act, { iss: "https://sts.amazonaws.com", sub: builder.userId, aud: world.url, "aws-acct": builder.account, "aws-arn": builder.arn });
+    const read = await world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token: String(answer.reply.token), door });
+    assert.equal(read.code, 0, read.message);
+  });
+
+  test(`a role's session is accepted directly over ${door} with Gantry-Identity, by patterns, once for each signature`, async () => {
+    const presented = token({ key: deployer, identity: deploys });
+    const ask = () => world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token: presented, headers: { "gantry-identity": deploys }, door });
+    assert.equal((await ask()).code, 0);
+    const again = await ask();
+    assert.equal(again.code, codes.UNAUTHENTICATED);
+    assert.match(again.message, /used before/);
+    assert.equal((await world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token: token({ key: deployer, identity: deploys }), door })).code, codes.UNAUTHENTICATED, "no identity is named");
+  });
+}
+
+test("AWS is sent exactly what was signed, and its XML is read as its JSON is", async () => {
+  for (const [accept, padding] of [["application/json", ""], ["*/*", "=="]] as const) {
+    sts.asked.length = 0;
+    const answer = await exchange(`${token({ accept })}${padding}`, builds);
+    assert.equal(answer.code, 0, answer.message);
+    assert.deepEqual(claimsOf(String(answer.reply.token)).act, { iss: "https://sts.amazonaws.com", sub: builder.userId, aud: world.url, "aws-acct": builder.account, "aws-arn": builder.arn });
+    const [asked, ...more] = sts.asked;
+    assert.deepEqual(more, []);
+    assert.equal(asked?.line, "POST /?Action=GetCallerIdentity&Version=2011-06-15");
+    assert.deepEqual(
+      { host: asked?.headers.host, accept: asked?.headers.accept, identity: asked?.headers["chainguard-identity"], length: asked?.headers["content-length"] },
+      { host: "sts.amazonaws.com", accept, identity: builds, length: "0" },
+    );
+  }
+});
+
+test("every other way to exchange takes it too: RFC 8693, a GET, a regional host, each audience that names this server", async () => {
+  const form = new URLSearchParams({ grant_type: "urn:ietf:params:oauth:grant-type:token-exchange", subject_token: token(), identity: builds });
+  const answered = await fetch(`${world.url}/oauth/token`, { method: "POST", body: form });
+  assert.equal(answered.status, 200, await answered.clone().text());
+  const got = await callHttp(world.url, "GET", `/sts/exchange?identity=${builds}`, { token: token() });
+  assert.equal(got.code, 0, got.message);
+  for (const audience of [`${world.url}/`, new URL(world.url).host, new URL(world.url).hostname]) assert.equal((await exchange(token({ audience }), builds)).code, 0, audience);
+  assert.equal((await exchange(token({ host: "sts.eu-central-1.amazonaws.com", region: "eu-central-1" }), builds)).code, 0);
+});
+
+test("who did something through AWS stands in the event: account and ARN", async () => {
+  await bind(world, world.organization, builds, "owner");
+  const made = await world.call("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "made in aws" } }, { token: token(), headers: { "gantry-identity": builds } });
+  assert.equal(made.code, 0, made.message);
+  const [row] = await world.server.open.house.store.read.query("select data::jsonb -> 'actor' from outbox where subject = $1", [String(made.reply.uid)]);
+  const actor = JSON.parse(row?.[0] ?? "{}") as JsonObject;
+  assert.equal(actor.subject, builds);
+  assert.deepEqual(actor.act, { iss: "https://sts.amazonaws.com", sub: builder.userId, aud: world.url, "aws-acct": builder.account, "aws-arn": builder.arn });
+});
+
+test("an AWS service that is down is UNAVAILABLE and uses nothing up: the same request comes through later", async () => {
+  const presented = token();
+  for (const status of [500, 503, 429]) {
+    sts.instead = (_request, response) => Boolean(response.writeHead(status).end("busy"));
+    assert.equal((await exchange(presented, builds)).code, codes.UNAVAILABLE, String(status));
+  }
+  sts.instead = (request) => Boolean(request.destroy());
+  assert.equal((await exchange(presented, builds)).code, codes.UNAVAILABLE);
+  sts.instead = undefined;
+  assert.equal((await exchange(presented, builds)).code, 0);
+});
+
+test("a request is good for 15 minutes, and what is remembered of it is forgotten after that", async () => {
+  const { house } = world.server.open;
+  const presented = token();
+  world.clock.now += limits.awsRequestAgeMs - 1000;
+  assert.equal((await exchange(presented, builds)).code, 0);
+  const remembered = async (): Promise<string | null | undefined> => (await house.store.read.query("select count(*) from aws_requests"))[0]?.[0];
+  await keepUp(house);
+  assert.notEqual(await remembered(), "0");
+  world.clock.now += limits.clockSkewMs + 2000;
+  await keepUp(house);
+  assert.equal(await remembered(), "0");
+  const late = await exchange(presented, builds);
+  assert.equal(late.code, codes.UNAUTHENTICATED);
+  assert.match(late.message, /expired/);
+});

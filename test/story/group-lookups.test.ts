@@ -1,0 +1,161 @@
+// resources: Groups. Somebody new finds the organization of their e-mail domain, asks to be let in, and learns whether
+// there may be an organization for their address at all.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { codes } from "#base/fault.ts";
+import type { JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { newRoot } from "#base/uid.ts";
+import { registerPerson } from "../../server/operator/person.ts";
+import type { Answer, Door } from "../client.ts";
+import { openWorld, type World } from "../world.ts";
+import { contents } from "./place.ts";
+
+const doors = ["rest", "grpc"] as const satisfies readonly Door[];
+const domain = "acme.example";
+let world: World;
+let acme: string;
+
+const verified = async (name: string): Promise<string> =>
+  String((await world.ok("iam.GroupsService/CreateGroup", { group: { name, verified: true, kind: "ORG_KIND_CUSTOMER", description: "not for strangers" } })).uid);
+
+before(async () => {
+  world = await openWorld({ GANTRY_FREE_MAIL_DOMAINS: "freemail.example, Other-Free.example" });
+  acme = await verified(domain);
+});
+after(() => world.close());
+
+let people = 0;
+/** Somebody new, and a token that says this address is theirs. */
+const person = async (email: string | undefined): Promise<{ readonly uid: string; readonly token: string }> => {
+  const { house } = world.server.open;
+  const uid = await registerPerson(house, { issuer: "https://people.example.com", subject: `p${people++}`, email: email ?? "", name: "" });
+  return { uid, token: await house.authn.mint({ uid, audience: [world.url], ...(email === undefined ? {} : { email }) }) };
+};
+
+const lookup = (token: string, door: Door): Promise<Answer> => world.call("iam.GroupsService/LookupGroup", {}, { token, door });
+const request = (token: string, groupUid: string, door: Door = "rest"): Promise<Answer> => world.call("iam.GroupsService/RequestGroupAccess", { groupUid }, { token, door });
+const eligible = async (token: string, door: Door): Promise<boolean> => (await world.ok("iam.GroupsService/CheckEligibility", {}, { token, door })).eligible === true;
+
+test("a person finds the verified organization of their own domain, and is shown its card and no more", async () => {
+  for (const [address, door] of [["ada@acme.example", "rest"], ["Ada@ACME.Example", "grpc"]] as const) {
+    const found = await lookup((await person(address)).token, door);
+    assert.equal(found.code, 0, found.message);
+    assert.deepEqual(found.reply, { group: { uid: acme, name: domain, verified: true } });
+  }
+});
+
+test("every reason to find nothing has the same answer: no address, another domain, one below it, an unverified or suspended organization, a program", async () => {
+  await world.ok("iam.GroupsService/CreateGroup", { group: { name: "unverified.example" } });
+  await world.ok("iam.GroupsService/CreateGroup", { parent: acme, group: { name: "folder.example" } });
+  const closed = await verified("closed.example");
+  await world.server.open.house.store.write((rows) => rows.query("update groups set status = 'ORG_STATUS_SUSPENDED' where uid = $1", [closed]));
+  await verified("gmail.com");
+  await verified("freemail.example");
+  const program = String((await world.ok("iam.IdentitiesService/CreateIdentity", { parent: acme, identity: { name: "ci", claimMatch: { issuer: "https://ci.example.com", subject: "s" } } })).uid);
+  const tokens = [await world.token(program)];
+  const addresses = [
+    undefined, "ada@elsewhere.example", "ada@sub.acme.example", "ada@example", "ada@unverified.example", "ada@folder.example", "ada@closed.example",
+    "ada@gmail.com", "ada@freemail.example", "acme.example", "ada@acme.example@elsewhere.example", "@acme.example", "ada@%", "ada@' or true --",
+  ];
+  for (const address of addresses) tokens.push((await person(address)).token);
+  const texts = new Set<string>();
+  for (const token of tokens) {
+    for (const door of doors) {
+      const answer = await lookup(token, door);
+      assert.equal(answer.code, codes.NOT_FOUND, answer.message);
+      texts.add(JSON.stringify([answer.message, answer.details]));
+    }
+  }
+  assert.deepEqual([...texts].length, 1, [...texts].join());
+});
+
+test("whoever belongs to the domain may ask to be let in: the owners are told, with who it is, and nothing else is changed", async () => {
+  const ada = await person("ada@acme.example");
+  const before_ = await contents(world, ["role_bindings", "groups"]);
+  const eventsBefore = (await world.events()).length;
+  const answer = await request(ada.token, acme);
+  assert.equal(answer.code, 0, answer.message);
+  assert.deepEqual(answer.reply, {});
+  const told = (await world.events()).slice(eventsBefore);
+  assert.deepEqual(told.map(({ type, subject, group, actor }) => ({ type, subject, group, actor })), [
+    { type: "dev.chainguard.api.iam.group.access_requested.v1", subject: acme, group: acme, actor: ada.uid },
+  ]);
+  assert.deepEqual(await contents(world, ["role_bindings", "groups"]), before_);
+  assert.equal((await world.call("iam.GroupsService/GetGroup", { uid: acme }, { token: ada.token })).code, codes.PERMISSION_DENIED, "asking lets nobody in");
+});
+
+test("asking again too soon is RESOURCE_EXHAUSTED with Retry-After, on both doors, and tells nobody; a day later it counts again", async () => {
+  const grace = await person("grace@acme.example");
+  assert.equal((await request(grace.token, acme)).code, 0);
+  const eventsBefore = (await world.events()).length;
+  world.clock.now += 3_600_000;
+  const renewed = await world.server.open.house.authn.mint({ uid: grace.uid, audience: [world.url], email: "grace@acme.example" });
+  for (const door of doors) {
+    const again = await request(renewed, acme, door);
+    assert.equal(again.code, codes.RESOURCE_EXHAUSTED);
+    if (again.status !== undefined) assert.equal(again.status, 429);
+    assert.equal(again.headers["retry-after"], String((limits.accessRequestMs - 3_600_000) / 1000));
+  }
+  assert.equal((await world.events()).length, eventsBefore);
+  assert.equal((await request((await person("other@acme.example")).token, acme)).code, 0, "everybody has their own turn");
+  world.clock.now += limits.accessRequestMs;
+  const later = await world.server.open.house.authn.mint({ uid: grace.uid, audience: [world.url], email: "grace@acme.example" });
+  assert.equal((await request(later, acme, "grpc")).code, 0);
+});
+
+test("of many requests of one person at the same time one is told", async () => {
+  const { token } = await person("many@acme.example");
+  const eventsBefore = (await world.events()).length;
+  const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => request(token, acme, doors[index % 2])));
+  assert.equal(answers.filter(({ code }) => code === 0).length, 1);
+  assert.equal((await world.events()).length, eventsBefore + 1);
+});
+
+test("a group that one may not ask for is not found, whether it exists or not; no group is INVALID_ARGUMENT", async () => {
+  const { token } = await person("ida@acme.example");
+  const folder = String((await world.ok("iam.GroupsService/CreateGroup", { parent: acme, group: { name: "inside" } })).uid);
+  for (const door of doors) {
+    const texts = new Set<string>();
+    for (const uid of [world.organization, folder, newRoot(), `${newRoot()}/0123456789abcdef`]) {
+      const answer = await request(token, uid, door);
+      assert.equal(answer.code, codes.NOT_FOUND);
+      texts.add(JSON.stringify([answer.message, answer.details]).replaceAll(uid, "<uid>"));
+    }
+    assert.equal(texts.size, 1);
+  }
+  assert.equal((await request(token, "", "grpc")).code, codes.INVALID_ARGUMENT);
+  assert.equal((await request(token, "x")).code, codes.INVALID_ARGUMENT);
+});
+
+test("there may be an organization for a verified address of a company, not for one of a free mail service, nor without any", async () => {
+  const wanted: readonly (readonly [string | undefined, boolean])[] = [
+    ["ada@acme.example", true], ["ada@new-company.example", true], [undefined, false], ["ada@gmail.com", false], ["ADA@GMail.com", false],
+    ["ada@proton.me", false], ["ada@freemail.example", false], ["ada@other-free.example", false],
+  ];
+  for (const [address, answer] of wanted) {
+    const { token } = await person(address);
+    for (const door of doors) assert.equal(await eligible(token, door), answer, address ?? "none");
+  }
+});
+
+test("an address that the issuer did not verify counts for nothing", async () => {
+  const { uid } = await person("eve@acme.example");
+  // Her row has the address; what her token does not vouch for is not hers.
+  const token = await world.token(uid);
+  assert.equal((await lookup(token, "rest")).code, codes.NOT_FOUND);
+  assert.equal((await request(token, acme)).code, codes.NOT_FOUND);
+  assert.equal(await eligible(token, "rest"), false);
+});
+
+test("requests go along with the organization, and with the person", async () => {
+  const gone = await verified("gone.example");
+  const { uid, token } = await person("x@gone.example");
+  assert.equal((await request(token, gone)).code, 0);
+  const count = async (column: string, value: string): Promise<JsonObject[]> =>
+    (await world.server.open.house.store.read.query(`select 1 from group_access_requests where ${column} = $1`, [value])).map(() => ({}));
+  assert.equal((await count("identity_uid", uid)).length, 1);
+  await world.ok("iam.GroupsService/DeleteGroup", { uid: gone });
+  assert.equal((await count("group_uid", gone)).length, 0);
+});

@@ -1,0 +1,206 @@
+// Invites: made, shown once, brought by a person with a token of their own provider, and gone when they are used up.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { builtInRoleUid } from "#authz";
+import { codes } from "#base/fault.ts";
+import { type JsonObject, part, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { contents, findRole, openPlace, type Place } from "./place.ts";
+import { type Issuer, startIssuer } from "./processes.ts";
+import { registerPerson } from "../../server/operator/person.ts";
+
+const doors = ["rest", "grpc"] as const;
+const register = "chainguard.platform.auth.Auth/Register";
+const validate = "chainguard.platform.auth.Auth/Validate";
+
+let place: Place;
+let issuer: Issuer;
+let organization: string;
+let viewer: string;
+
+before(async () => {
+  [place, issuer] = await Promise.all([openPlace(), startIssuer()]);
+  organization = place.world.organization;
+  viewer = await findRole(place.world, "viewer");
+  // Whoever owns the machine names the issuer, by naming one of its people.
+  await registerPerson(place.world.server.open.house, { issuer: issuer.url, subject: "first", email: "first@example.com", name: "" });
+});
+after(() => Promise.all([place?.close(), issuer?.close()]));
+
+const person = (subject: string, claims: JsonObject = {}): Promise<string> =>
+  issuer.token({ sub: subject, aud: place.world.url, email: `${subject}@example.com`, email_verified: true, ...claims });
+
+const invite = (body: JsonObject = {}, parent = organization): Promise<JsonObject> =>
+  place.world.ok("iam.GroupInvitesService/CreateGroupInvite", { parent, groupInvite: { roleUid: viewer, ttl: "3600s", ...body } });
+
+const join = (code: string, token: string, door: "rest" | "grpc" = "rest") => place.world.call(register, { code }, { token, door });
+
+const bindingsOf = async (identity: string, group = organization): Promise<JsonObject[]> => {
+  const { roleBindings = [] } = await place.world.ok("iam.RoleBindingsService/ListRoleBindings", { identity, group });
+  return roleBindings as JsonObject[];
+};
+
+for (const door of doors) {
+  test(`over ${door} an invite shows its code once, with the role and when it ends, and never again`, async () => {
+    const { world } = place;
+    const made = await world.ok("iam.GroupInvitesService/CreateGroupInvite", { parent: organization, groupInvite: { roleUid: viewer, ttl: "604800s", email: "ada@example.com", singleUse: true } }, { door });
+    const code = text(made, "code");
+    const inside = JSON.parse(Buffer.from(code, "base64url").toString()) as JsonObject;
+    assert.deepEqual(Object.keys(inside), ["grp", "kid", "sec"]);
+    assert.equal(inside.grp, organization);
+    assert.equal(inside.kid, made.keyId);
+    assert.ok(Buffer.from(text(inside, "sec"), "base64url").length >= 32, "256 random bits");
+    assert.equal(made.expirationTime, new Date(world.clock.now + 604_800_000).toISOString());
+    assert.equal(text(part(made, "role"), "name"), "viewer");
+    assert.ok(Array.isArray(part(made, "role").capabilities));
+    const { code: _code, ...shown } = made;
+    const got = await world.ok("iam.GroupInvitesService/GetGroupInvite", { uid: made.uid ?? "" }, { door });
+    assert.deepEqual(got, shown);
+    const { groupInvites } = await world.ok("iam.GroupInvitesService/ListGroupInvites", { keyId: made.keyId ?? "" }, { door });
+    assert.deepEqual(groupInvites, [shown]);
+  });
+
+  test(`over ${door} somebody unknown joins with a code: identity, role binding and event in one step`, async () => {
+    const { world } = place;
+    const { code, uid } = await invite();
+    const token = await person(`newcomer-${door}`, { name: "Zoë O'Hara", given_name: "Zoë", family_name: "O'Hara", picture: "https://example.com/zoe.png" });
+    const { code: status, reply, message } = await join(String(code), token, door);
+    assert.equal(status, 0, message);
+    const identity = world.server.open.house.authn.humanUid(issuer.url, `newcomer-${door}`);
+    assert.deepEqual(reply, { identity, group: organization });
+    assert.deepEqual((await bindingsOf(identity)).map(({ roleUid }) => roleUid), [viewer]);
+    const told = (await world.events()).at(-1);
+    assert.equal(told?.type, "dev.chainguard.api.auth.registered.v1");
+    assert.equal(told?.subject, identity);
+    assert.equal(told?.group, organization);
+    assert.equal(told?.actor, identity);
+    assert.deepEqual(told?.body, { identity, group: organization });
+    const known = await world.ok("iam.IdentitiesService/GetIdentity", { uid: identity });
+    assert.equal(known.name, "zoe o-hara");
+    assert.equal(known.email, `newcomer-${door}@example.com`);
+    // The same token now says who that is.
+    const who = await world.ok(validate, {}, { token, door });
+    assert.equal(who.subject, identity);
+    assert.deepEqual(who.profile, { name: "Zoë O'Hara", picture: "https://example.com/zoe.png", givenName: "Zoë", familyName: "O'Hara" });
+    // Whoever comes again with it is in already: nothing changes, and nothing is told.
+    const before = await contents(world, ["role_bindings", "outbox"]);
+    assert.deepEqual((await join(String(code), token, door)).reply, reply);
+    assert.deepEqual(await contents(world, ["role_bindings", "outbox"]), before);
+    // An invite for many is still there for others.
+    await world.ok("iam.GroupInvitesService/GetGroupInvite", { uid: String(uid) });
+  });
+
+  test(`over ${door} a code that nobody gave out is NOT_FOUND, one whose time is over FAILED_PRECONDITION, and neither makes anybody`, async () => {
+    const { world } = place;
+    const unknown = await join(Buffer.from('{"grp":"none"}').toString("base64url"), await person("nobody"), door);
+    assert.equal(unknown.code, codes.NOT_FOUND);
+    const { code } = await invite({ ttl: "60s" });
+    world.clock.now += 60_000;
+    const expired = await join(String(code), await person("nobody"), door);
+    assert.equal(expired.code, codes.FAILED_PRECONDITION);
+    assert.match(JSON.stringify(expired.details), /INVITE_EXPIRED/);
+    assert.equal((await world.call("iam.IdentitiesService/GetIdentity", { uid: world.server.open.house.authn.humanUid(issuer.url, "nobody") })).code, codes.NOT_FOUND);
+    world.clock.now -= 60_000;
+  });
+}
+
+test("an invite for one is gone when somebody has joined with it, and not when somebody comes who is in already", async () => {
+  const { world } = place;
+  const { code, uid } = await invite({ singleUse: true });
+  const inside = await invite();
+  assert.equal((await join(String(inside.code), await person("already"))).code, 0);
+  assert.equal((await join(String(code), await person("already"))).code, 0);
+  await world.ok("iam.GroupInvitesService/GetGroupInvite", { uid: String(uid) });
+  assert.equal((await join(String(code), await person("single"))).code, 0);
+  assert.equal((await world.call("iam.GroupInvitesService/GetGroupInvite", { uid: String(uid) })).code, codes.NOT_FOUND);
+  assert.equal((await join(String(code), await person("late"))).code, codes.NOT_FOUND);
+});
+
+test("an invite for an address is taken by whoever the issuer verified that address of, however it is written, and by nobody else", async () => {
+  const { code } = await invite({ email: "Ada.Lovelace@Example.com" });
+  for (const claims of [{ email: "eve@example.com" }, { email: "ada.lovelace@example.com", email_verified: false }, { email: null }]) {
+    const refused = await join(String(code), await person("ada", claims));
+    assert.equal(refused.code, codes.PERMISSION_DENIED, JSON.stringify(claims));
+  }
+  assert.equal((await join(String(code), await person("ada", { email: "ADA.lovelace@example.COM" }))).code, 0);
+});
+
+test("whoever is registered joins with a token of this server, too, and identity_id must be their own", async () => {
+  const { world } = place;
+  const identity = await registerPerson(world.server.open.house, { issuer: issuer.url, subject: "registered", email: "registered@example.com", name: "" });
+  const token = await world.token(identity);
+  const { code } = await invite({ email: "registered@example.com" });
+  assert.equal((await world.call(register, { code: String(code), identityId: world.server.open.house.authn.humanUid(issuer.url, "first") }, { token })).code, codes.PERMISSION_DENIED);
+  assert.deepEqual((await world.call(register, { code: String(code), identityId: identity }, { token })).reply, { identity, group: organization });
+  // By the provider's token it names a person who must be known.
+  const stranger = world.server.open.house.authn.humanUid(issuer.url, "stranger");
+  assert.equal((await world.call(register, { code: String(code), identityId: stranger }, { token: await person("stranger") })).code, codes.NOT_FOUND);
+  assert.equal((await world.call(register, { code: String(code), identityId: identity }, { token: await person("stranger") })).code, codes.PERMISSION_DENIED);
+});
+
+test("a binding that was about to end goes on for whoever takes up an invite to it", async () => {
+  const { world } = place;
+  const identity = await registerPerson(world.server.open.house, { issuer: issuer.url, subject: "guest", email: "", name: "" });
+  await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: organization, roleBinding: { identityUid: identity, roleUid: viewer, expireTime: new Date(world.clock.now + 1000).toISOString() } });
+  const { code } = await invite();
+  assert.equal((await join(String(code), await person("guest"))).code, 0);
+  const [binding, ...others] = await bindingsOf(identity);
+  assert.deepEqual(others, []);
+  assert.equal(binding?.expireTime, undefined);
+});
+
+test("what an invite needs is checked: a role that can be given here, a time to live within bounds, an address", async () => {
+  const { world } = place;
+  const wrong: readonly (readonly [JsonObject, string])[] = [
+    [{ ttl: "0s" }, "ttl"], [{ ttl: "-1s" }, "ttl"], [{ ttl: `${limits.inviteLifetimeMs / 1000 + 1}s` }, "ttl"],
+    [{ roleUid: "0".repeat(40) }, "roleUid"], [{ email: "no address" }, "email"],
+  ];
+  const before = await contents(world, ["group_invites", "outbox"]);
+  for (const door of doors) {
+    for (const [body, field] of wrong) {
+      const { code, details } = await world.call("iam.GroupInvitesService/CreateGroupInvite", { parent: organization, groupInvite: { roleUid: viewer, ttl: "60s", ...body } }, { door });
+      assert.equal(code, codes.INVALID_ARGUMENT, JSON.stringify(body));
+      assert.match(JSON.stringify(details), new RegExp(`"field":"${field}"`));
+    }
+  }
+  assert.deepEqual(await contents(world, ["group_invites", "outbox"]), before);
+});
+
+test("a role that an invite promises cannot be deleted; when its time is over it can, and a group takes its invites along", async () => {
+  const { world } = place;
+  const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "with invites" } }), "uid");
+  const role = text(await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "promised", capabilities: ["CAP_REPO_LIST"] } }), "uid");
+  const { uid } = await invite({ roleUid: role, ttl: "60s" }, group);
+  const refused = await world.call("iam.RolesService/DeleteRole", { uid: role });
+  assert.equal(refused.code, codes.FAILED_PRECONDITION);
+  world.clock.now += 60_000;
+  await world.ok("iam.RolesService/DeleteRole", { uid: role });
+  const { code, uid: other } = await invite({}, group);
+  await world.ok("iam.GroupsService/DeleteGroup", { uid: group });
+  for (const gone of [uid, other]) assert.equal((await world.call("iam.GroupInvitesService/GetGroupInvite", { uid: String(gone) })).code, codes.NOT_FOUND);
+  assert.equal((await join(String(code), await person("too-late"))).code, codes.NOT_FOUND);
+  world.clock.now -= 60_000;
+});
+
+test("invites come newest first unless another order is asked for", async () => {
+  const { world } = place;
+  const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "ordered" } }), "uid");
+  const made: string[] = [];
+  for (let count = 0; count < 3; count++) {
+    world.clock.now += 1000;
+    made.unshift(text(await invite({}, group), "uid"));
+  }
+  const { groupInvites } = await world.ok("iam.GroupInvitesService/ListGroupInvites", { uidp: { childrenOf: group } });
+  assert.deepEqual((groupInvites as JsonObject[]).map(({ uid }) => uid), made);
+});
+
+test("the promise is for a place: whoever joins a subgroup may nothing above it", async () => {
+  const { world } = place;
+  const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "below" } }), "uid");
+  const { code } = await invite({ roleUid: builtInRoleUid("owner") }, group);
+  const token = await person("below");
+  assert.equal((await join(String(code), token)).code, 0);
+  await world.ok("iam.GroupsService/UpdateGroup", { group: { uid: group, description: "mine" } }, { token });
+  assert.equal((await world.call("iam.GroupsService/UpdateGroup", { group: { uid: organization, description: "mine" } }, { token })).code, codes.PERMISSION_DENIED);
+});

@@ -1,0 +1,42 @@
+// Records for the stories of what imports fill: a few of everything, and many made up from a seed.
+
+import { type FeedRecord, type RecordTarget, settleRecords, writeRecords, type Written } from "#store";
+import type { AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord } from "#store";
+import type { World } from "../world.ts";
+
+/** Writes records as an import does. Public, into the world's organization, unless said otherwise. */
+export const fill = async (world: World, records: readonly FeedRecord[], target: Partial<RecordTarget> = {}): Promise<Written> => {
+  const { store } = world.server.open.house;
+  const whole = { group: world.organization, public: true, feed: "test", nowMs: world.clock.now, ...target };
+  const written = await store.write((rows) => writeRecords(rows, whole, records));
+  await store.write((rows) => settleRecords(rows));
+  return written;
+};
+
+/** An advisory of little. */
+export const advisory = (key: string, more: Partial<AdvisoryRecord> = {}): AdvisoryRecord => ({
+  kind: "advisory", key, advisoryId: key, author: "Wolfi", artifactName: "nginx", artifactType: "apk", aliases: [], events: [], ...more,
+});
+
+export const at = (time: string, data: AdvisoryEventData, more: Partial<AdvisoryEventRecord> = {}): AdvisoryEventRecord => ({ time, data, ...more });
+
+/** One event of each kind that there is. */
+export const everyKind: readonly AdvisoryEventData[] = [
+  { detection: { nvdapi: { cpeSearched: "cpe:2.3:a:nginx:*", cpeFound: "cpe:2.3:a:nginx:nginx:1.0" } } },
+  { detection: { manual: {} } },
+  {
+    detection: {
+      scanv1: {
+        scanner: "grype", subpackage: "nginx-mod", componentId: "c7a0b32f7640e957", component: "stdlib", componentVersion: "go1.22.5", componentType: "go-module",
+        componentLocation: "/usr/bin/nginx", artifactVersion: "1.0-r1", scannerVersion: "0.80", grypeDbBuilt: "2024-01-01", grypeDbChecksum: "sha256:0",
+      },
+    },
+  },
+  { fixed: { fixedVersion: "1.0-r2", note: "upgraded", scannerVersion: "0.80", grypeDbBuilt: "2024-01-01", grypeDbChecksum: "sha256:1" } },
+  { falsePositiveDetermination: { type: "TYPE_VULNERABLE_CODE_NOT_IN_EXECUTION_PATH", note: "never runs" } },
+  { analysisNotPlanned: { note: "too old" } },
+  { fixNotPlanned: { note: "end of life" } },
+  { pendingUpstreamFix: { note: "awaited" } },
+  { truePositiveDetermination: { note: "it applies" } },
+  { patched: { patchedVersions: ["1.0-r3", "1.1-r0"], note: "backported" } },
+];

@@ -1,0 +1,178 @@
+// Refresh tokens (authentication.md: 3.2): they rotate with every use, and one that comes twice ends its family.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { isObject, type JsonObject, part, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import type { Answer } from "../client.ts";
+import { claimsOf } from "../../server/authn/testing.ts";
+import { type FakeProvider, openProvider, registerProvider, signIn } from "../provider.ts";
+import { openWorld, type World } from "../world.ts";
+
+const refreshName = "chainguard.platform.oidc.SecurityTokenService/ExchangeRefreshToken";
+
+let world: World;
+let provider: FakeProvider;
+let idp: string;
+
+before(async () => {
+  world = await openWorld();
+  provider = await openProvider(() => world.clock.now);
+  idp = await registerProvider(world, provider);
+});
+after(async () => {
+  await world?.close();
+  await provider?.close();
+});
+
+const arrive = async (sub: string, parameters: Readonly<Record<string, string>> = {}): Promise<string> => {
+  const { refreshToken, error } = await signIn(world, provider, idp, { sub }, { create_refresh_token: "true", ...parameters });
+  assert.equal(error, "");
+  return refreshToken;
+};
+
+const refresh = (token: string, request: JsonObject = {}, door: "rest" | "grpc" = "rest"): Promise<Answer> => world.call(refreshName, request, { token, door });
+
+const next = ({ reply }: Answer): string => text(part(reply, "refreshToken"), "token");
+const access = ({ reply }: Answer): string => text(part(reply, "token"), "token");
+
+const ended = { code: 16, message: "the refresh token has expired, was used before or was revoked: sign in again" };
+const refused = ({ code, message }: Answer): { code: number; message: string } => ({ code, message });
+
+const payloadOf = (token: string): JsonObject => {
+  const value: unknown = JSON.parse(Buffer.from(token, "base64").toString("utf8"));
+  assert.ok(isObject(value as JsonObject));
+  return value as JsonObject;
+};
+
+for (const door of ["rest", "grpc"] as const) {
+  test(`over ${door}, a refresh token gives an access token that the API takes and the next refresh token`, async () => {
+    const first = await arrive(`rotating ${door}`);
+    const answer = await refresh(first, {}, door);
+    assert.equal(answer.code, 0, answer.message);
+    assert.notEqual(next(answer), first);
+    assert.equal((await world.call("iam.GroupsService/ListGroups", {}, { token: access(answer), door })).code, 0);
+    assert.equal((await refresh(next(answer), {}, door)).code, 0);
+  });
+}
+
+test("a refresh token is base64 in the standard alphabet of JSON with its end, and says nothing else in clear", async () => {
+  const token = await arrive("reader");
+  assert.match(token, /^[A-Za-z0-9+/]+={0,2}$/);
+  assert.equal(payloadOf(token).exp, Math.floor((world.clock.now + limits.refreshTokenLifetimeMs) / 1000));
+  assert.deepEqual(Object.keys(payloadOf(token)).sort(), ["exp", "id", "secret"]);
+});
+
+test("only the hash of a refresh token is stored", async () => {
+  const token = await arrive("stored");
+  const rows = await world.server.open.house.store.read.query("select refresh_tokens::text from refresh_tokens");
+  assert.ok(rows.length > 0);
+  assert.ok(!JSON.stringify(rows).includes(text(payloadOf(token), "secret")));
+});
+
+test("a refresh token that was used before is refused, and ends its family: the one that replaced it too", async () => {
+  const first = await arrive("reused");
+  const second = next(await refresh(first));
+  assert.deepEqual(refused(await refresh(first)), ended);
+  assert.deepEqual(refused(await refresh(second)), ended);
+});
+
+test("of twenty uses at the same moment exactly one wins, and none of the family's tokens works afterwards", async () => {
+  const first = await arrive("raced");
+  const answers = await Promise.all(Array.from({ length: 20 }, () => refresh(first)));
+  const [winner, ...others] = answers.filter(({ code }) => code === 0);
+  assert.ok(winner);
+  assert.deepEqual(others, []);
+  assert.deepEqual(refused(await refresh(next(winner))), ended);
+});
+
+test("another sign-in of the same person is another family", async () => {
+  const [one, other] = [await arrive("twice"), await arrive("twice")];
+  await refresh(one);
+  await refresh(one);
+  assert.equal((await refresh(other)).code, 0);
+});
+
+test("a refresh token ends when nobody uses it, and a family however often it is used", async () => {
+  const start = world.clock.now;
+  try {
+    const idle = await arrive("idle");
+    let busy = await arrive("busy");
+    world.clock.now += limits.refreshTokenLifetimeMs;
+    assert.deepEqual(refused(await refresh(idle)), ended);
+    world.clock.now = start;
+    for (;;) {
+      world.clock.now += limits.refreshTokenLifetimeMs - 60_000;
+      const answer = await refresh(busy);
+      if (answer.code !== 0) break;
+      assert.ok(world.clock.now - start < limits.refreshFamilyLifetimeMs);
+      busy = next(answer);
+      assert.ok(Number(payloadOf(busy).exp) * 1000 <= start + limits.refreshFamilyLifetimeMs);
+    }
+    assert.ok(world.clock.now - start >= limits.refreshFamilyLifetimeMs);
+  } finally {
+    world.clock.now = start;
+  }
+});
+
+test("what the sign-in was narrowed to stays, and a refresh can only narrow further", async () => {
+  const token = await arrive("narrowed", { scope: world.organization, cap: "groups.list,repo.list" });
+  const same = await refresh(token);
+  assert.deepEqual(claimsOf(access(same)).gantry_scopes, [world.organization]);
+  assert.deepEqual(claimsOf(access(same)).gantry_cap, ["groups.list", "repo.list"]);
+  const less = await refresh(next(same), { cap: ["groups.list", "roles.list"] });
+  assert.deepEqual(claimsOf(access(less)).gantry_cap, ["groups.list"]);
+  // RFC 6749, 6: the refresh token itself stays as good as it was.
+  const more = await refresh(next(less));
+  assert.deepEqual(claimsOf(access(more)).gantry_cap, ["groups.list", "repo.list"]);
+});
+
+test("a refresh that cannot be answered uses nothing up", async () => {
+  const token = await arrive("careful", { cap: "groups.list" });
+  assert.equal((await refresh(token, { cap: ["no.such.capability"] })).code, 3);
+  assert.equal((await refresh(token, { cap: ["repo.list"] })).code, 7);
+  assert.equal((await refresh(token, { scopes: ["not a uid"] })).code, 3);
+  assert.equal((await refresh(token)).code, 0);
+});
+
+test("a rehearsed refresh shows no token and uses nothing up", async () => {
+  const token = await arrive("rehearsed");
+  const rehearsed = await world.call(refreshName, {}, { token, validateOnly: true });
+  assert.equal(rehearsed.code, 0, rehearsed.message);
+  assert.deepEqual([access(rehearsed), next(rehearsed)], ["", ""]);
+  assert.equal((await refresh(token)).code, 0);
+});
+
+test("the refresh token of a deleted identity is refused, also when the same person has come again", async () => {
+  const token = await arrive("deleted");
+  const [binding] = await world.server.open.house.store.read.query("select uid from identities where subject = 'deleted'");
+  await world.ok("iam.IdentitiesService/DeleteIdentity", { uid: binding?.[0] ?? "" });
+  assert.deepEqual(refused(await refresh(token)), ended);
+  await arrive("deleted");
+  assert.deepEqual(refused(await refresh(token)), ended);
+});
+
+test("with its identity provider a refresh token ends", async () => {
+  const second = await openProvider(() => world.clock.now);
+  try {
+    const uid = await registerProvider(world, second);
+    const { refreshToken } = await signIn(world, second, uid, { sub: "orphan" }, { create_refresh_token: "true" });
+    await world.ok("iam.IdentityProvidersService/DeleteIdentityProvider", { uid });
+    assert.deepEqual(refused(await refresh(refreshToken)), ended);
+  } finally {
+    await second.close();
+  }
+});
+
+test("whatever is no refresh token of ours is UNAUTHENTICATED and never our own fault", async () => {
+  const real = payloadOf(await arrive("forged"));
+  const spelled = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64");
+  const wrong = [
+    "x", "", "bm9uc2Vuc2U=", spelled([]), spelled(null), spelled({}), spelled({ id: 1, secret: 2 }), spelled({ ...real, id: "\0" }),
+    spelled({ ...real, id: "0".repeat(32) }), spelled({ __proto__: null, id: {}, secret: [] }), await world.token(),
+  ];
+  for (const token of wrong) assert.equal((await refresh(token)).code, 16, token.slice(0, 50));
+  const bare = await world.call(refreshName, {}, { token: undefined });
+  assert.equal(bare.code, 16);
+  assert.equal(bare.headers["www-authenticate"], "Bearer");
+});

@@ -1,0 +1,187 @@
+// How people become known, what a token says of its bearer, and how somebody leaves.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { builtInRoleUid, operatorUid } from "#authz";
+import { codes } from "#base/fault.ts";
+import { type JsonObject, part, text } from "#base/json.ts";
+import { makePerson, registerThroughProvider, type Upstream } from "#signin";
+import { registerPerson } from "../../server/operator/person.ts";
+import { contents, findRole, openPlace, type Place } from "./place.ts";
+import { type Issuer, startIssuer } from "./processes.ts";
+
+const doors = ["rest", "grpc"] as const;
+const register = "chainguard.platform.auth.Auth/Register";
+const validate = "chainguard.platform.auth.Auth/Validate";
+const remove = "chainguard.platform.auth.Auth/Delete";
+
+let place: Place;
+let issuer: Issuer;
+let organization: string;
+
+before(async () => {
+  [place, issuer] = await Promise.all([openPlace(), startIssuer()]);
+  organization = place.world.organization;
+  await registerPerson(place.world.server.open.house, { issuer: issuer.url, subject: "first", email: "first@example.com", name: "" });
+});
+after(() => Promise.all([place?.close(), issuer?.close()]));
+
+const uidOf = (subject: string): string => place.world.server.open.house.authn.humanUid(issuer.url, subject);
+const tokenOf = (subject: string, claims: JsonObject = {}): Promise<string> => issuer.token({ sub: subject, aud: place.world.url, ...claims });
+const bind = (identity: string, role: string, group = organization): Promise<JsonObject> =>
+  place.world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: group, roleBinding: { identityUid: identity, roleUid: role } });
+
+for (const door of doors) {
+  test(`over ${door} a person of a known issuer registers without an invite, is nobody's member, and is told of once`, async () => {
+    const { world } = place;
+    const subject = `alone-${door}`;
+    const token = await tokenOf(subject);
+    assert.equal((await world.call(validate, {}, { token, door })).code, codes.UNAUTHENTICATED);
+    const before = (await world.events()).length;
+    for (let times = 0; times < 2; times++) assert.deepEqual(await world.ok(register, {}, { token, door }), { identity: uidOf(subject) });
+    const told = (await world.events()).slice(before);
+    assert.deepEqual(told.map(({ type, subject: about, group, actor }) => [type, about, group, actor]), [["dev.chainguard.api.auth.registered.v1", uidOf(subject), "", uidOf(subject)]]);
+    const who = await world.ok(validate, {}, { token, door });
+    assert.equal(who.subject, uidOf(subject));
+    assert.deepEqual(who.capabilities ?? [], []);
+  });
+
+  test(`over ${door} a token says who it is: issuer, subject, audience, times, and the role or the capabilities of each group`, async () => {
+    const { world } = place;
+    const subject = `validated-${door}`;
+    const uid = await registerPerson(world.server.open.house, { issuer: issuer.url, subject, email: "v@example.com", name: "V" });
+    const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "below", description: "a folder" } }), "uid");
+    const [viewer, editor] = await Promise.all([findRole(world, "viewer"), findRole(world, "registry.pull")]);
+    const lists = text(await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "lister", capabilities: ["CAP_REPO_LIST"] } }), "uid");
+    await bind(uid, viewer);
+    await bind(uid, editor, group);
+    await bind(uid, lists, group);
+    const token = await world.token(uid);
+    const who = await world.ok(validate, {}, { token, door });
+    const nowSeconds = Math.floor(world.clock.now / 1000) * 1000;
+    assert.equal(who.issuer, world.url);
+    assert.equal(who.subject, uid);
+    assert.deepEqual(who.audience, [world.url]);
+    assert.equal(who.issuedAt, new Date(nowSeconds).toISOString());
+    assert.equal(who.expiry, new Date(nowSeconds + 3_600_000).toISOString());
+    assert.equal(who.email, "v@example.com");
+    const [here, below] = who.capabilities as JsonObject[];
+    assert.equal(text(part(here ?? {}, "group"), "id"), organization);
+    assert.equal(text(part(here ?? {}, "role"), "name"), "viewer");
+    assert.ok((part(here ?? {}, "role").capabilities as string[]).includes("repo.list"));
+    assert.deepEqual(below?.group, { id: group, name: "below", description: "a folder" });
+    // registry.pull has repo.list already: the set is that role's.
+    assert.equal(text(part(below ?? {}, "role"), "id"), editor);
+
+    const narrowed = await world.ok(validate, {}, { token: await world.token(uid, { capabilities: ["repo.list", "tag.list"], scopes: [group] }), door });
+    const [only, ...others] = narrowed.capabilities as JsonObject[];
+    assert.deepEqual(others, []);
+    assert.equal(text(part(only ?? {}, "group"), "id"), group);
+    assert.deepEqual(only?.capabilities, ["repo.list", "tag.list"]);
+    const less = await world.ok(validate, {}, { token: await world.token(uid, { capabilities: ["repo.list"], scopes: [group] }), door });
+    assert.equal(text(part((less.capabilities as JsonObject[])[0] ?? {}, "role"), "id"), lists);
+  });
+
+  test(`over ${door} whoever leaves takes their bindings and profile along, and nobody else can be made to leave`, async () => {
+    const { world } = place;
+    const subject = `leaver-${door}`;
+    const token = await tokenOf(subject, { name: "Leaver" });
+    await world.ok(register, {}, { token });
+    const uid = uidOf(subject);
+    await bind(uid, builtInRoleUid("viewer"));
+    const robot = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "robot", claimMatch: { issuer: "https://ci.example.com", subject: "s" } } }), "uid");
+    const before = await contents(world);
+    const refused: readonly (readonly [string, string])[] = [
+      [uidOf("first"), token], [robot, await world.token(robot)], [operatorUid, await world.token()], [uid, await world.token()],
+      [uid, await world.token(uid, { capabilities: ["repo.list"] })], ["0".repeat(40), token],
+    ];
+    for (const [id, by] of refused) assert.equal((await world.call(remove, { id }, { token: by, door })).code, codes.PERMISSION_DENIED);
+    assert.deepEqual(await contents(world), before);
+    await world.ok(remove, { id: uid }, { token, door });
+    assert.equal((await world.call("iam.IdentitiesService/GetIdentity", { uid })).code, codes.NOT_FOUND);
+    const { roleBindings = [] } = await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: uid });
+    assert.deepEqual(roleBindings, []);
+    assert.equal((await world.server.open.house.store.read.query("select 1 from profiles where identity_uid = $1", [uid])).length, 0);
+    assert.equal((await world.call(remove, { id: uid }, { token, door })).code, codes.UNAUTHENTICATED);
+    const told = (await world.events()).at(-1);
+    assert.deepEqual([told?.type, told?.subject, told?.actor], ["dev.chainguard.api.auth.deleted.v1", uid, uid]);
+  });
+}
+
+test("the operator's token says that it may do everything, in no group", async () => {
+  const { capabilities } = await place.world.ok(validate, {});
+  const [only, ...others] = capabilities as JsonObject[];
+  assert.deepEqual(others, []);
+  assert.equal(only?.group, undefined);
+  assert.equal(text(part(only ?? {}, "role"), "name"), "operator");
+});
+
+test("an assumable identity's token says who it is, too, and the right is gone from the answer with its binding", async () => {
+  const { world } = place;
+  const robot = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "robot", claimMatch: { issuer: "https://ci.example.com", subject: "s" } } }), "uid");
+  const binding = text(await bind(robot, builtInRoleUid("viewer")), "uid");
+  const token = await world.token(robot);
+  assert.equal(((await world.ok(validate, {}, { token })).capabilities as JsonObject[]).length, 1);
+  await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: binding });
+  const who = await world.ok(validate, {}, { token });
+  assert.deepEqual(who.capabilities, []);
+  assert.equal(who.profile, undefined);
+});
+
+test("what an issuer says of a person is taken as far as it fits: a name is spelt in the letters of names, what is unverified or unprintable stays out", async () => {
+  const { world } = place;
+  const cases: readonly (readonly [string, JsonObject, JsonObject])[] = [
+    ["ADA Lovelace", { email: null }, { name: "ada lovelace", email: undefined }],
+    ["  ", { email: "Grace@Example.com", email_verified: true }, { name: "grace-example.com", email: "Grace@Example.com" }],
+    ["李雷", { email: "li@example.com", email_verified: false }, { name: "-", email: undefined }],
+    ["a\u0000b\nc", { email: "x@example.com" }, { name: undefined, email: undefined }],
+  ];
+  for (const [index, [name, claims, wanted]] of cases.entries()) {
+    const subject = `named-${index}`;
+    await world.ok(register, {}, { token: await tokenOf(subject, { name, ...claims }) });
+    const known = await world.ok("iam.IdentitiesService/GetIdentity", { uid: uidOf(subject) });
+    assert.match(text(known, "name"), /^[a-z0-9 ._-]+$/);
+    assert.equal(known.email, wanted.email);
+    assert.equal(known.emailUnverified, undefined);
+    if (wanted.name !== undefined && wanted.name !== "-") assert.equal(known.name, wanted.name);
+  }
+  const long = await world.call(register, {}, { token: await tokenOf("s".repeat(256)) });
+  assert.equal(long.code, codes.UNAUTHENTICATED);
+});
+
+test("an identity provider's default role is given on the first sign-in through it and never again, not even to whoever deletes themselves", async () => {
+  const { world } = place;
+  const { authn, store, publicUrl } = world.server.open.house;
+  const upstream: Upstream = { issuer: issuer.url, subject: "by provider", email: "p@example.com", name: "By Provider" };
+  const viewer = builtInRoleUid("viewer");
+  const provider = { uid: `${organization}/${"a".repeat(16)}`, group: organization, defaultRole: viewer };
+  const signIn = (by = provider) => store.write((rows) => registerThroughProvider(rows, { upstream, provider: by, authn, publicUrl, requestId: "r", nowMs: world.clock.now }));
+  const roles = async (): Promise<number> => ((await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: uidOf("by provider") })).roleBindings as JsonObject[] | undefined)?.length ?? 0;
+  const before = (await world.events()).length;
+  assert.deepEqual(await signIn(), { identity: uidOf("by provider"), group: organization });
+  assert.equal(await roles(), 1);
+  assert.deepEqual((await world.events()).slice(before).map(({ type, group }) => [type, group]), [["dev.chainguard.api.auth.registered.v1", organization]]);
+  const [binding] = (await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: uidOf("by provider") })).roleBindings as JsonObject[];
+  await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: text(binding ?? {}, "uid") });
+  await Promise.all(Array.from({ length: 5 }, () => signIn()));
+  assert.equal(await roles(), 0);
+  await world.ok(remove, { id: uidOf("by provider") }, { token: await world.token(uidOf("by provider")) });
+  await signIn();
+  assert.equal(await roles(), 0);
+  assert.equal((await world.events()).slice(before).filter(({ type }) => type.endsWith("registered.v1")).length, 1);
+  // Another provider's is another promise; somebody who was registered before gets it all the same.
+  await signIn({ ...provider, uid: `${organization}/${"b".repeat(16)}` });
+  assert.equal(await roles(), 1);
+});
+
+test("five first sign-ins at once make one person, one binding and one event", async () => {
+  const { world } = place;
+  const { authn, store, publicUrl } = world.server.open.house;
+  const upstream: Upstream = { issuer: issuer.url, subject: "in a hurry" };
+  const provider = { uid: `${organization}/${"c".repeat(16)}`, group: organization, defaultRole: builtInRoleUid("viewer") };
+  const before = (await world.events()).length;
+  await Promise.all(Array.from({ length: 5 }, () => store.write((rows) => registerThroughProvider(rows, { upstream, provider, authn, publicUrl, requestId: "r", nowMs: world.clock.now }))));
+  assert.equal((await world.events()).length, before + 1);
+  assert.equal(((await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: uidOf("in a hurry") })).roleBindings as JsonObject[]).length, 1);
+  assert.equal(await store.write((rows) => makePerson(rows, upstream, { authn, nowMs: world.clock.now })), false);
+});

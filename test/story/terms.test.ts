@@ -1,0 +1,175 @@
+// Documents that an organization accepts, and operations that may be called only where they are accepted.
+
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { codes } from "#base/fault.ts";
+import { type JsonObject, text } from "#base/json.ts";
+import { readSettings } from "#operator";
+import { openWorld, type World } from "../world.ts";
+
+const doors = ["rest", "grpc"] as const;
+const accept = "iam.TermsService/AcceptTerms";
+const list = "iam.TermsService/ListTermsAcceptances";
+const rules = { id: "house-rules.v1", label: "House rules", url: "https://example.com/rules" };
+const privacy = { id: "privacy.v2", label: "Privacy", url: "https://example.com/privacy" };
+
+let folder: string;
+let world: World;
+let organization: string;
+
+const fileOf = async (content: unknown): Promise<string> => {
+  const file = join(folder, `${crypto.randomUUID()}.json`);
+  await writeFile(file, typeof content === "string" ? content : JSON.stringify(content));
+  return file;
+};
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gantry-terms-"));
+  const requires = {
+    "chainguard.platform.registry.v2.ReposService/CreateRepo": [rules.id, privacy.id],
+    "chainguard.platform.registry.v2beta1.ReposService/GetRepo": [rules.id],
+  };
+  world = await openWorld({ GANTRY_TERMS_FILE: await fileOf({ documents: [rules, privacy, { id: "other.v1" }], requires }) });
+  organization = world.organization;
+});
+after(async () => {
+  await world?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const newGroup = async (parent = organization): Promise<string> => text(await world.ok("iam.GroupsService/CreateGroup", { parent, group: { name: "terms" } }), "uid");
+
+const accepted = async (group: string, request: JsonObject = {}): Promise<JsonObject[]> => {
+  const { termsAcceptances = [] } = await world.ok(list, { group, ...request });
+  return termsAcceptances as JsonObject[];
+};
+
+for (const door of doors) {
+  test(`over ${door} accepting is told once and can be repeated: who accepted what and when stays as it was`, async () => {
+    const group = await newGroup();
+    const request = { group, documentIds: [rules.id, "other.v1"] };
+    const before = (await world.events()).length;
+    assert.deepEqual(await world.ok(accept, request, { door }), request);
+    const first = await accepted(group);
+    world.clock.now += 1000;
+    assert.deepEqual(await world.ok(accept, request, { door }), request);
+    assert.deepEqual(await accepted(group), first);
+    const told = (await world.events()).slice(before);
+    assert.deepEqual(told.map(({ type, subject, group: place, body }) => [type, subject, place, body]), [["dev.chainguard.api.iam.terms.accepted.v1", group, group, request]]);
+    const { subject: operator } = await world.ok("chainguard.platform.auth.Auth/Validate", {});
+    assert.deepEqual(first.map(({ docId, acceptedBy, orgUid }) => [docId, acceptedBy, orgUid]).sort(), [[rules.id, operator, group], ["other.v1", operator, group]].sort());
+    for (const { createTime } of first) assert.equal(createTime, new Date(world.clock.now - 1000).toISOString());
+    // Something new beside something old is a change.
+    await world.ok(accept, { group, documentIds: [rules.id, privacy.id] }, { door });
+    assert.equal((await accepted(group)).length, 3);
+  });
+
+  test(`over ${door} a document that is not there is refused by its place in the request, and a group that is not there is NOT_FOUND`, async () => {
+    const group = await newGroup();
+    const { code, details } = await world.call(accept, { group, documentIds: [rules.id, "unknown.v1"] }, { door });
+    assert.equal(code, codes.INVALID_ARGUMENT);
+    assert.match(JSON.stringify(details), /documentIds\[1\]/);
+    assert.deepEqual(await accepted(group), []);
+    const absent = `${organization}/${"0".repeat(16)}`;
+    for (const [name, request] of [[accept, { group: absent, documentIds: [rules.id] }], [list, { group: absent }]] as const) {
+      assert.equal((await world.call(name, request, { door })).code, codes.NOT_FOUND);
+    }
+  });
+
+  test(`over ${door} an operation that needs documents names those that are missing, until the group or one above it has accepted them`, async () => {
+    const above = await newGroup();
+    const group = await newGroup(above);
+    const create = () => world.call("registry.ReposService/CreateRepo", { parent: group, repo: { name: `repo-${door}` } }, { door });
+    const missing = async (): Promise<unknown> => {
+      const { code, message, details, status } = await create();
+      assert.equal(code, codes.FAILED_PRECONDITION);
+      assert.equal(message, "terms not accepted");
+      if (status !== undefined) assert.equal(status, 400);
+      assert.equal(details[0]?.["@type"], "type.googleapis.com/google.rpc.ErrorInfo");
+      assert.equal(details[1]?.["@type"], "type.googleapis.com/chainguard.platform.iam.v2.TermsNotAcceptedDetail");
+      return details[1]?.missing;
+    };
+    assert.deepEqual(await missing(), [rules, privacy]);
+    await world.ok(accept, { group: above, documentIds: [privacy.id] }, { door });
+    assert.deepEqual(await missing(), [rules]);
+    await world.ok(accept, { group, documentIds: [rules.id] }, { door });
+    const made = await create();
+    assert.equal(made.code, 0, made.message);
+    // By its earlier name in the file it is the same operation, and a beside group's word counts nothing.
+    assert.equal((await world.call("registry.ReposService/GetRepo", { uid: text(made.reply, "uid") }, { door })).code, 0);
+    assert.equal((await world.call("registry.ReposService/GetRepo", { uid: `${await newGroup()}/${"0".repeat(16)}` }, { door })).code, codes.FAILED_PRECONDITION);
+  });
+}
+
+test("who may not call an operation is refused as ever and does not learn what is accepted there", async () => {
+  const robot = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "robot", claimMatch: { issuer: "https://ci.example.com", subject: "s" } } }), "uid");
+  const { code } = await world.call("registry.ReposService/CreateRepo", { parent: await newGroup(), repo: { name: "mine" } }, { token: await world.token(robot) });
+  assert.equal(code, codes.PERMISSION_DENIED);
+});
+
+test("what was accepted above a group is listed there, what was accepted below or beside it is not; pages and orders work", async () => {
+  const above = await newGroup();
+  const [group, beside] = [await newGroup(above), await newGroup(above)];
+  const below = await newGroup(group);
+  for (const [place, id] of [[above, "other.v1"], [group, rules.id], [group, privacy.id], [beside, "other.v1"], [below, "other.v1"]] as const) {
+    world.clock.now += 1000;
+    await world.ok(accept, { group: place, documentIds: [id] });
+  }
+  const shown = (rows: readonly JsonObject[]): unknown[] => rows.map(({ orgUid, docId }) => [orgUid, docId]);
+  assert.deepEqual(shown(await accepted(group)), [[above, "other.v1"], [group, rules.id], [group, privacy.id]]);
+  assert.deepEqual(shown(await accepted(group, { orderBy: "doc_id desc" })), [[group, privacy.id], [above, "other.v1"], [group, rules.id]]);
+  const first = await world.ok(list, { group, pageSize: 2 });
+  assert.equal(first.totalCount, "3");
+  const second = await world.ok(list, { group, pageSize: 2, pageToken: text(first, "nextPageToken") });
+  assert.deepEqual(shown([...(first.termsAcceptances as JsonObject[]), ...(second.termsAcceptances as JsonObject[])]), shown(await accepted(group)));
+  assert.equal(second.nextPageToken, undefined);
+  // A page token is for one group.
+  assert.equal((await world.call(list, { group: beside, pageSize: 2, pageToken: text(first, "nextPageToken") })).code, codes.INVALID_ARGUMENT);
+  // Whoever may look in the lower group sees what counts there, though not elsewhere.
+  const robot = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: group, identity: { name: "reader", claimMatch: { issuer: "https://ci.example.com", subject: "s" } } }), "uid");
+  const role = text(await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "reader", capabilities: ["CAP_TERMS_LIST"] } }), "uid");
+  await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: group, roleBinding: { identityUid: robot, roleUid: role } });
+  const token = await world.token(robot);
+  assert.equal(((await world.ok(list, { group }, { token })).termsAcceptances as JsonObject[]).length, 3);
+  for (const place of [above, beside]) assert.equal((await world.call(list, { group: place }, { token })).code, codes.PERMISSION_DENIED);
+});
+
+test("a group takes what it accepted along", async () => {
+  const group = await newGroup();
+  await world.ok(accept, { group, documentIds: [rules.id] });
+  await world.ok("iam.GroupsService/DeleteGroup", { uid: group });
+  assert.deepEqual(await world.server.open.house.store.read.query("select 1 from terms_acceptances where org_uid = $1", [group]), []);
+});
+
+test("five who accept at once leave one acceptance and one event", async () => {
+  const group = await newGroup();
+  const before = (await world.events()).length;
+  await Promise.all(Array.from({ length: 5 }, () => world.ok(accept, { group, documentIds: [rules.id, privacy.id] })));
+  assert.equal((await accepted(group)).length, 2);
+  assert.equal((await world.events()).length, before + 1);
+});
+
+test("without a file the ids that clients know can be accepted, and nothing needs them", async () => {
+  const settings = readSettings({});
+  assert.deepEqual(settings.terms.documents.map(({ id }) => id), ["guardener-tos.v1", "sfdpa.v1", "skills-tos.v1"]);
+  assert.deepEqual(settings.terms.requires, {});
+});
+
+test("a file that cannot be meant stops the start with one line that names the variable", async () => {
+  const document = [rules];
+  const files: readonly unknown[] = [
+    "no json", [], { documents: {} }, { documents: [{ label: "no id" }] }, { documents: [rules, rules] }, { documents: document, requires: [] },
+    { documents: document, requires: { "no.such/Operation": [rules.id] } },
+    { documents: document, requires: { "chainguard.platform.registry.v2.ReposService/ListRepos": [rules.id] } },
+    { documents: document, requires: { "chainguard.platform.iam.v2.TermsService/AcceptTerms": [rules.id] } },
+    { documents: document, requires: { "chainguard.platform.registry.v2.ReposService/CreateRepo": ["unknown.v1"] } },
+  ];
+  for (const content of files) {
+    const GANTRY_TERMS_FILE = await fileOf(content);
+    await assert.rejects(async () => openWorld({ GANTRY_TERMS_FILE }), ({ message }: Error) => message.startsWith("GANTRY_TERMS_FILE ") && !message.includes("\n"), JSON.stringify(content));
+  }
+  await assert.rejects(async () => openWorld({ GANTRY_TERMS_FILE: join(folder, "none.json") }), /^Fault: GANTRY_TERMS_FILE/);
+});

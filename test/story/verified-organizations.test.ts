@@ -1,0 +1,244 @@
+// resources: Groups. What the operator says of an organization: that it owns its domain, what it is for, and whether
+// its members may come in.
+
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { codes } from "#base/fault.ts";
+import type { JsonObject } from "#base/json.ts";
+import { newChild, newRoot } from "#base/uid.ts";
+import { registerPerson } from "../../server/operator/person.ts";
+import type { Answer, Door } from "../client.ts";
+import { freshDatabase } from "../database.ts";
+import { openWorld, type World } from "../world.ts";
+import { items } from "./doors.ts";
+import { bind, createIdentity } from "./place.ts";
+import { gantry } from "./processes.ts";
+
+const doors = ["rest", "grpc"] as const satisfies readonly Door[];
+let folder: string;
+let environment: Record<string, string>;
+let drop: (() => Promise<void>) | undefined;
+let world: World;
+let second: World;
+
+before(async () => {
+  const database = await freshDatabase();
+  drop = database.drop;
+  folder = await mkdtemp(join(tmpdir(), "gantry-verified-"));
+  await writeFile(join(folder, "key"), randomBytes(32).toString("base64"), { mode: 0o600 });
+  environment = { DATABASE_URL: database.url, GANTRY_SECRET_KEY_FILE: join(folder, "key"), GANTRY_PUBLIC_URL: "http://gantry.example.test", GANTRY_OPEN_ORGANIZATIONS: "true" };
+  world = await openWorld(environment);
+  second = await openWorld(environment);
+});
+after(async () => {
+  await second?.close();
+  await world?.close();
+  await drop?.();
+  await rm(folder, { recursive: true });
+});
+
+const create = (group: JsonObject, options: { parent?: string; token?: string; door?: Door } = {}): Promise<Answer> => {
+  const { parent, ...rest } = options;
+  return world.call("iam.GroupsService/CreateGroup", { ...(parent === undefined ? {} : { parent }), group }, rest);
+};
+const update = (uid: string, group: JsonObject, updateMask?: string, options: { token?: string; door?: Door } = {}): Promise<Answer> =>
+  world.call("iam.GroupsService/UpdateGroup", { group: { uid, ...group }, ...(updateMask === undefined ? {} : { updateMask }) }, options);
+const get = (uid: string): Promise<JsonObject> => world.ok("iam.GroupsService/GetGroup", { uid });
+
+let made = 0;
+const organization = async (more: JsonObject = {}): Promise<string> => {
+  const { reply, message } = await create({ name: `org${made++}.example`, verified: true, kind: "ORG_KIND_CUSTOMER", ...more });
+  assert.ok(reply.uid, message);
+  return String(reply.uid);
+};
+
+const person = async (): Promise<{ uid: string; token: string }> => {
+  const uid = await registerPerson(world.server.open.house, { issuer: "https://people.example.com", subject: `p${made++}`, email: "", name: "" });
+  return { uid, token: await world.token(uid) };
+};
+
+const violated = ({ code, details }: Answer): string[] => {
+  assert.equal(code, codes.INVALID_ARGUMENT);
+  return details.flatMap((detail) => items(detail, "fieldViolations").map(({ field }) => String(field)));
+};
+
+test("the operator makes a verified organization with its kind, and it is ready at once", async () => {
+  for (const door of doors) {
+    const answer = await create({ name: `made-${door}.example`, verified: true, kind: "ORG_KIND_STARTER" }, { door });
+    assert.equal(answer.code, 0, answer.message);
+    const { verified, kind, status } = await get(String(answer.reply.uid));
+    assert.deepEqual({ verified, kind, status }, { verified: true, kind: "ORG_KIND_STARTER", status: "ORG_STATUS_READY" });
+  }
+});
+
+test("a verified organization has a domain for a name, and a kind; only it has one", async () => {
+  for (const name of ["acme", "acme corp", "acme.", ".example", "a..example", "-a.example", "a-.example", "acme.example.1", "a_b.example", `${"a".repeat(64)}.example`, "1.2.3.4"]) {
+    assert.deepEqual(violated(await create({ name, verified: true, kind: "ORG_KIND_DEV" })), ["name"], name);
+  }
+  assert.deepEqual(violated(await create({ name: "nokind.example", verified: true })), ["kind"]);
+  assert.deepEqual(violated(await create({ name: "unverified.example", kind: "ORG_KIND_DEV" })), ["kind"]);
+  const plain = String((await create({ name: "plain name" })).reply.uid);
+  assert.deepEqual(violated(await update(plain, { kind: "ORG_KIND_DEV" }, "kind")), ["kind"]);
+  assert.deepEqual(violated(await update(plain, { verified: true }, "verified")), ["name"]);
+});
+
+test("one domain has one verified organization, whoever comes second and however many come at once", async () => {
+  const body = { name: "unique.example", verified: true, kind: "ORG_KIND_CUSTOMER" };
+  const answers = await Promise.all(Array.from({ length: 8 }, (_, index) => create(body, { door: doors[index % 2] ?? "rest" })));
+  assert.equal(answers.filter(({ code }) => code === 0).length, 1);
+  assert.ok(answers.every(({ code }) => code === 0 || code === codes.ALREADY_EXISTS));
+  const other = String((await create({ name: "unique.example" })).reply.uid);
+  assert.equal((await update(other, { verified: true }, "verified")).code, codes.ALREADY_EXISTS);
+  const third = await organization();
+  assert.equal((await update(third, { verified: false }, "verified")).code, 0);
+  assert.equal((await update(third, { name: "unique.example", verified: true }, "name,verified")).code, codes.ALREADY_EXISTS);
+  assert.equal((await create({ name: "unique.example" }, { parent: world.organization })).code, 0, "a folder may have any name");
+});
+
+test("its name stays while it is verified, for the operator too, by mask, by keys and by full replacement", async () => {
+  const uid = await organization();
+  const was = await get(uid);
+  for (const [mask, body] of [["name", { name: "other.example" }], [undefined, { name: "other.example" }], ["*", { name: "other.example", verified: true, kind: "ORG_KIND_CUSTOMER" }], ["name,description", { name: "x" }]] as const) {
+    assert.deepEqual(violated(await update(uid, { ...body }, mask)), ["name"]);
+  }
+  assert.deepEqual(await get(uid), was);
+  assert.equal((await update(uid, { name: String(was.name), description: "same name" }, "name,description")).code, 0);
+  assert.equal((await update(uid, { verified: false, name: "renamed.example" }, "verified,name")).code, 0, "giving up the one, it may have the other");
+});
+
+test("kind is changed by naming it; a full replacement that would change it is refused, one that restates it is not", async () => {
+  const uid = await organization();
+  const { name } = await get(uid);
+  assert.equal((await update(uid, { kind: "ORG_KIND_INFRA" }, "kind")).code, 0);
+  assert.equal((await get(uid)).kind, "ORG_KIND_INFRA");
+  for (const kind of [undefined, "ORG_KIND_DEV"]) {
+    for (const door of doors) assert.deepEqual(violated(await update(uid, { name: String(name), verified: true, ...(kind ? { kind } : {}) }, "*", { door })), ["kind"]);
+  }
+  assert.equal((await update(uid, { name: String(name), verified: true, kind: "ORG_KIND_INFRA", description: "new" }, "*")).code, 0);
+  assert.equal((await get(uid)).description, "new");
+  assert.equal((await update(uid, { status: "ORG_STATUS_SUSPENDED" }, "status")).code, codes.INVALID_ARGUMENT);
+  assert.equal((await get(uid)).status, "ORG_STATUS_READY");
+});
+
+test("nobody but the operator verifies or gives a kind: not an owner, not a person who makes an organization", async () => {
+  const uid = await organization();
+  const owner = await person();
+  await bind(world, uid, owner.uid, "owner");
+  const was = await get(uid);
+  for (const [body, mask] of [[{ verified: false }, "verified"], [{ kind: "ORG_KIND_DEV" }, "kind"], [{ kind: "ORG_KIND_UNSPECIFIED" }, "kind"]] as const) {
+    for (const door of doors) assert.equal((await update(uid, { ...body }, mask, { token: owner.token, door })).code, codes.PERMISSION_DENIED, mask);
+  }
+  assert.equal((await update(uid, { name: String(was.name), verified: true, description: "by its owner" }, "name,description,verified", { token: owner.token })).code, 0, "what stays as it is may be said");
+  assert.deepEqual({ ...(await get(uid)), description: "", updateTime: "" }, { ...was, description: "", updateTime: "" });
+  assert.equal((await create({ name: "mine.example", verified: true, kind: "ORG_KIND_DEV" }, { token: owner.token })).code, codes.PERMISSION_DENIED);
+  assert.equal((await create({ name: "mine.example" }, { token: owner.token })).code, 0);
+});
+
+test("folders are of their organization's kind and status, show it, and cannot have one of their own", async () => {
+  const uid = await organization();
+  const inside = String((await create({ name: "inside" }, { parent: uid })).reply.uid);
+  const answer = await create({ name: "deeper" }, { parent: inside });
+  assert.deepEqual({ kind: answer.reply.kind, status: answer.reply.status }, { kind: "ORG_KIND_CUSTOMER", status: "ORG_STATUS_READY" });
+  const deeper = String(answer.reply.uid);
+  assert.equal((await update(uid, { kind: "ORG_KIND_DEV" }, "kind")).code, 0);
+  for (const each of [inside, deeper]) {
+    const { kind, status, verified } = await get(each);
+    assert.deepEqual({ kind, status, verified }, { kind: "ORG_KIND_DEV", status: "ORG_STATUS_READY", verified: false });
+  }
+  assert.deepEqual(violated(await create({ name: "own", kind: "ORG_KIND_INFRA" }, { parent: uid })), ["kind"]);
+  assert.deepEqual(violated(await create({ name: "own.example", verified: true }, { parent: uid })), ["verified"]);
+  assert.deepEqual(violated(await update(inside, { kind: "ORG_KIND_INFRA" }, "kind")), ["kind"]);
+  assert.deepEqual(violated(await update(inside, { verified: true }, "verified")), ["verified"]);
+  const list = await world.ok("iam.GroupsService/ListGroups", { uidp: { descendantsOf: uid } });
+  assert.deepEqual(items(list, "groups").map(({ kind }) => kind), ["ORG_KIND_DEV", "ORG_KIND_DEV"]);
+});
+
+/** The command line beside the servers. */
+const command = async (...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> => gantry(args, { env: { ...environment, GANTRY_DATA: folder } });
+
+test("a suspended organization is closed to its members at once, on every server and both doors, but not to the operator; resumed it is as before", async () => {
+  const uid = await organization();
+  const elsewhere = await organization();
+  const member = await person();
+  const program = await createIdentity(world, uid, "ci", { issuer: "https://ci.example.com", subject: "s" });
+  await bind(world, uid, member.uid, "owner");
+  await bind(world, elsewhere, member.uid, "viewer");
+  await bind(world, uid, program, "owner");
+  const programToken = await world.token(program);
+  const repo = String((await world.ok("registry.ReposService/CreateRepo", { parent: uid, repo: { name: "app" } })).uid);
+
+  /** Each call on each server through each door. */
+  const everywhere = async (name: string, request: JsonObject, token: string): Promise<Answer[]> => {
+    const answers: Answer[] = [];
+    for (const each of [world, second]) for (const door of doors) answers.push(await each.call(name, request, { token, door, validateOnly: name.includes("Create") }));
+    return answers;
+  };
+  const codesOf = async (name: string, request: JsonObject, token: string): Promise<number[]> => (await everywhere(name, request, token)).map(({ code }) => code);
+  const open = [0, 0, 0, 0];
+  const shut = open.map(() => codes.PERMISSION_DENIED);
+  const assertAll = async (wanted: number[]): Promise<void> => {
+    for (const token of [member.token, programToken]) {
+      assert.deepEqual(await codesOf("registry.ReposService/GetRepo", { uid: repo }, token), wanted);
+      assert.deepEqual(await codesOf("registry.ReposService/CreateRepo", { parent: uid, repo: { name: "new" } }, token), wanted);
+    }
+    // A program of the organization may not even ask.
+    assert.deepEqual(await codesOf("registry.ReposService/ListRepos", {}, programToken), wanted);
+    assert.deepEqual(await codesOf("iam.IdentitiesService/LookupIdentity", { issuer: "https://a.example", subject: "s" }, programToken), wanted);
+  };
+  await assertAll(open);
+
+  const suspended = await command("suspend", uid);
+  assert.equal(suspended.code, 0, suspended.stderr);
+  assert.match(suspended.stdout, /is suspended/);
+  await assertAll(shut);
+  for (const answer of await everywhere("registry.ReposService/GetRepo", { uid: repo }, member.token)) assert.equal(answer.message, "Permission denied: the organization is suspended");
+  // The rest of a person's world stays.
+  assert.deepEqual(await codesOf("iam.GroupsService/GetGroup", { uid: elsewhere }, member.token), open);
+  for (const answer of await everywhere("iam.GroupsService/ListGroups", {}, member.token)) assert.deepEqual(items(answer.reply, "groups").map((group) => group.uid), [elsewhere]);
+  for (const door of doors) {
+    const exchanged = await world.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { identity: program }, { token: programToken, door });
+    assert.equal(exchanged.code, codes.PERMISSION_DENIED);
+    assert.match(exchanged.message, /suspended/);
+  }
+  const operator = await world.token();
+  assert.deepEqual(await codesOf("registry.ReposService/GetRepo", { uid: repo }, operator), open);
+  const shown = await get(uid);
+  assert.deepEqual([shown.status, (await get(String((await create({ name: "made meanwhile" }, { parent: uid })).reply.uid))).status], ["ORG_STATUS_SUSPENDED", "ORG_STATUS_SUSPENDED"]);
+
+  const resumed = await command("resume", String(shown.name));
+  assert.equal(resumed.code, 0, resumed.stderr);
+  await assertAll(open);
+  assert.equal((await get(uid)).status, "ORG_STATUS_READY");
+});
+
+test("the commands say what is wrong: no organization, an unknown one, a folder, two of one name", async () => {
+  const inside = String((await create({ name: "in it" }, { parent: world.organization })).reply.uid);
+  for (let times = 0; times < 2; times++) assert.equal((await create({ name: "twins" })).code, 0);
+  for (const [args, said] of [[[], /name one organization/], [["nowhere.example"], /no organization/], [[newRoot()], /not found/], [[inside], /is a group in an organization/], [["twins"], /more than one/], [["a", "b"], /name one/]] as const) {
+    const { code, stderr } = await command("suspend", ...args);
+    assert.equal(code, 1);
+    assert.match(stderr, said);
+  }
+});
+
+test("a parent given by its name is found among the caller's own groups, however many others have groups of that name", async () => {
+  const mine = await organization();
+  const theirs = await organization();
+  const owner = await person();
+  await bind(world, mine, owner.uid, "owner");
+  const wanted = String((await create({ name: "team" }, { parent: mine })).reply.uid);
+  const now = new Date().toISOString();
+  await world.server.open.house.store.write(async (rows) => {
+    for (let count = 0; count < 300; count++) await rows.query("insert into groups (uid, name, create_time, update_time) values ($1, 'team', $2, $2)", [newChild(theirs), now]);
+  });
+  for (const door of doors) {
+    const answer = await create({ name: `below ${door}` }, { parent: "team", token: owner.token, door });
+    assert.equal(answer.code, 0, answer.message);
+    assert.ok(String(answer.reply.uid).startsWith(`${wanted}/`));
+    assert.equal((await create({ name: "suffix" }, { parent: wanted.slice(-16), token: owner.token, door })).code, 0);
+  }
+});

@@ -1,0 +1,77 @@
+// A terminal that signs in with a code, and what a person's browser does with the pages that confirm it. The person has
+// hands only: what is sent is what the shown form holds.
+
+import type { JsonObject } from "#base/json.ts";
+import { type Claims, type FakeBrowser, type FakeProvider, openBrowser, wayBack } from "./provider.ts";
+import type { World } from "./world.ts";
+
+export interface Reply {
+  readonly status: number;
+  readonly body: JsonObject;
+}
+
+export interface Page {
+  readonly status: number;
+  readonly text: string;
+  readonly headers: Headers;
+}
+
+/** Sends a form as a program does. */
+export const postForm = async (url: string, form: Readonly<Record<string, string>> | URLSearchParams): Promise<Reply> => {
+  const response = await fetch(url, { method: "POST", body: new URLSearchParams(form) });
+  return { status: response.status, body: (await response.json()) as JsonObject };
+};
+
+export interface Codes {
+  readonly deviceCode: string;
+  readonly userCode: string;
+  readonly page: string;
+}
+
+/** A terminal asks for its codes. */
+export const beginDevice = async (world: World, form: Readonly<Record<string, string>> = {}): Promise<Codes> => {
+  const { status, body } = await postForm(`${world.url}/oauth/device_authorization`, { client_id: "terminal", ...form });
+  if (status !== 200) throw new Error(`no codes: ${status} ${JSON.stringify(body)}`);
+  return { deviceCode: String(body.device_code), userCode: String(body.user_code), page: String(body.verification_uri_complete) };
+};
+
+/** It asks for its tokens. */
+export const poll = (world: World, { deviceCode }: Pick<Codes, "deviceCode">, form: Readonly<Record<string, string>> = {}): Promise<Reply> =>
+  postForm(`${world.url}/oauth/token`, { grant_type: "urn:ietf:params:oauth:grant-type:device_code", device_code: deviceCode, client_id: "terminal", ...form });
+
+const unescaped = (text: string): string => text.replaceAll("&quot;", '"').replaceAll("&#39;", "'").replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+
+/** What the page's form holds by itself. */
+export const hiddenIn = (html: string): Record<string, string> =>
+  Object.fromEntries([...html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g)].map(([, name = "", value = ""]) => [name, unescaped(value)]));
+
+/** Sends the form of a page, with what the person typed and the button that was pressed. */
+export const pressed = async (world: World, browser: FakeBrowser, path: string, form: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = {}): Promise<Page> => {
+  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+  const response = await fetch(`${world.url}${path}`, {
+    method: "POST",
+    body: new URLSearchParams(form),
+    redirect: "manual",
+    headers: { origin: world.url, ...(cookie ? { cookie } : {}), ...headers },
+  });
+  for (const line of response.headers.getSetCookie()) {
+    const [, name = "", value = ""] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
+    browser.cookies.set(name, value);
+  }
+  return { status: response.status, text: await response.text(), headers: response.headers };
+};
+
+/** Where a page takes the browser by itself; undefined where it stays. */
+export const onwardFrom = ({ headers }: Page): URL | undefined => URL.parse(/^0;url=(.+)$/.exec(headers.get("refresh") ?? "")?.[1] ?? "") ?? undefined;
+
+/** Opens the page, presses the button that confirms, signs in as this person, and gives the last page. */
+export const confirmAs = async (
+  world: World, provider: FakeProvider, page: string, claims: Claims, typed: Readonly<Record<string, string>> = {}, browser = openBrowser(),
+): Promise<Page> => {
+  const shown = await browser.get(page);
+  const path = /<form method="post" action="([^"]+)">/.exec(shown.text)?.[1] ?? "";
+  const confirmed = await pressed(world, browser, path, { ...hiddenIn(shown.text), ...typed, answer: "confirm" });
+  const question = onwardFrom(confirmed);
+  if (!question) return confirmed;
+  return browser.get(wayBack(provider, question, provider.vouch(question, claims)));
+};
