@@ -81,6 +81,8 @@ export const limits = {
   awsCallsMax: 16,
   /** The answer of GetCallerIdentity has some 500 bytes. */
   awsAnswerBytesMax: 16 * 1024,
+  /** Claim patterns that are tried with strangers' values (attack 27): more than these are taken to tell apart, unseen. */
+  widthPatternsMax: 32,
   /** One person may ask to be let into one organization this often. */
   accessRequestMs: 24 * 60 * 60 * 1000,
 
@@ -112,8 +114,11 @@ export const limits = {
   /** CVE allows 2,048 characters. */
   feedUrlLengthMax: 8 * 1024,
   /** One transaction of an import, one part of JSON Lines: large enough for bulk, small enough to be done again. */
-  feedBatchRecords: 1_000,
+  feedBatchRecords: 500,
+  feedBatchBytes: 512 * 1024,
+  feedBatchFiles: 256,
   feedPartLines: 500,
+  feedPartBytes: 256 * 1024,
   /** Without a terminal an import tells so often how far it is. */
   progressLineMs: 5_000,
   /** So much of a file tells what it is. */
@@ -187,6 +192,8 @@ export const limits = {
    */
   wholeListMax: 100_000,
 
+  /** Entries of one list of documents; a Link leads on. Some 100 bytes each. */
+  documentEntriesMax: 10_000,
   /** Facets of advisories that a filter may lead to and each be a range of an index; beyond it all rows are walked. */
   facetsMax: 256,
   /** Days of one report on resolved vulnerabilities: ten years. Each day is a report, with or without any. */
@@ -207,6 +214,8 @@ export const limits = {
   deliveryLeaseMs: 60_000,
   /** How often a server looks for what is to be sent when it has nothing to do: a tenth of what users notice. */
   deliveryPollMs: 200,
+  /** How often gantry events tail looks: a person does not see the difference. */
+  tailPollMs: 500,
   /** The token on a delivery (events, 6). */
   deliveryTokenLifetimeMs: 5 * 60 * 1000,
   /** A sink that failed for so long is switched off. */

@@ -55,7 +55,7 @@ const without = (request: JsonObject, path: readonly string[]): JsonObject => {
 const queryOf = (value: JsonObject, prefix = ""): [string, string][] =>
   Object.entries(value).flatMap(([key, held]): [string, string][] => {
     const name = prefix ? `${prefix}.${key}` : key;
-    if (Array.isArray(held)) return held.map((entry) => [name, String(entry)]);
+    if (Array.isArray(held)) return held.map((entry) => [name, isObject(entry) ? JSON.stringify(entry) : String(entry)]);
     return isObject(held) ? queryOf(held, name) : [[name, String(held)]];
   });
 

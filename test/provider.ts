@@ -90,6 +90,8 @@ export const openProvider = async (nowMs: () => number): Promise<FakeProvider> =
     else response.writeHead(404).end("{}");
   });
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  // A test that fails before it closes this one shall fail, and not hang.
+  server.unref();
   const provider: FakeProvider = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     clientSecret: `client-secret-${randomBytes(12).toString("hex")}`,

@@ -25,6 +25,9 @@ const alsoRefers: Readonly<Record<string, string>> = {
 /** Fields that take what the operator has configured, of which the contract's example is one. */
 const configured: ReadonlySet<string> = new Set(["chainguard.platform.iam.v2.AcceptTermsRequest.document_ids"]);
 
+// What goes with what is a rule across fields: only a verified organization has a kind.
+const wholeSays: Readonly<Record<string, JsonObject>> = { "chainguard.platform.iam.v2.Group": { verified: true } };
+
 const capabilityEnum = "chainguard.capabilities.Capability";
 
 /** Capabilities that the operator holds, and so may give away, and that any role may carry. */
@@ -114,12 +117,13 @@ const isNeeded = (message: MessageFact, field: FieldFact): boolean =>
 /** A valid body of the message. `whole`: every field that can be written, one member of each oneof. */
 export const bodyOf = async (message: MessageFact, sampling: Sampling, whole = false): Promise<JsonObject> => {
   const body: JsonObject = {};
+  const always = whole ? wholeSays[message.name] : undefined;
   for (const field of writable(message)) {
     // A batch's entries may leave their place out: the batch's own stands for it (AIP-233).
     if (field.scope || (rivalsOf(message, field).length > 0 && !isFirst(message, field))) continue;
     if (whole || isNeeded(message, field)) body[field.json] = await valueOf(field, message, sampling, whole);
   }
-  return body;
+  return { ...body, ...always };
 };
 
 /** The part of an operation's path before its first field: "/iam/v2/groups". */

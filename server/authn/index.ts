@@ -214,7 +214,10 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
       await issuers.verify(token);
       return upstreamOf(token.issuer, token.subject, token.audience, { ...more, ...token.claims });
     },
-    assume: (identity, text) => assume.identity(identity, readToken(text, clock()), false),
+    assume: async (identity, text) => {
+      await assume.identity(identity, readToken(text, clock()), false);
+      await noteSeen(store, log, identity, clock());
+    },
     outbound,
     close: () => outbound.close(),
   };

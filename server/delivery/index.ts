@@ -4,5 +4,4 @@ export { secretPurpose } from "./attempt.ts";
 export { type Delivery, openDelivery } from "./loop.ts";
 export { newSecret } from "./envelope.ts";
 export { redeliver, replay } from "./again.ts";
-export { defaultDelaysSeconds } from "./schedule.ts";
 export { disabledType } from "./settle.ts";

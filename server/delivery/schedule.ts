@@ -1,8 +1,5 @@
 // When a delivery is tried again. Pure.
 
-/** Seconds before each attempt; GANTRY_DELIVERY_DELAYS replaces them. More than a day in all: a sink may be down for one. */
-export const defaultDelaysSeconds: readonly number[] = [0, 5, 5 * 60, 30 * 60, 2 * 3600, 5 * 3600, 10 * 3600, 10 * 3600];
-
 /** A fifth more at most, so that what failed together does not come back together. */
 const jitter = 0.2;
 

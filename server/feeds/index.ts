@@ -1,10 +1,12 @@
-// The face of the room: foreign files become records and calls of the kernel. What reads them is loaded when it is needed:
+// The face of the room: foreign files become records and calls of the kernel, and what was published goes out again as
+// documents. What reads files is loaded when it is needed:
 // a server that imports nothing does not hold it in memory.
 
 import type { House } from "#kernel";
 import type { FeedImport, FeedSummary } from "./run.ts";
 import type { Schedule } from "./schedule.ts";
 
+export { openDocuments } from "./documents/index.ts";
 export { importRegistry, type RegistryImport, type RegistrySummary } from "./registry.ts";
 export type { FeedKind } from "./formats/format.ts";
 export type { FeedImport, FeedSummary } from "./run.ts";

@@ -31,7 +31,7 @@ export const shown = (path: Path): string =>
 
 // Logs, terminals and headers read these as orders (attack 28). Line ends and tabs are part of prose; PostgreSQL keeps
 // no NUL.
-const inProse = /[\u0000-\u0008\u000b\u000e-\u001f]/;
+const inProse = /[\u0000-\u0008\u000e-\u001f]/;
 const inNames = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
 
 const timeForm = /^(\d{4}-\d{2}-(\d{2}))(?:[Tt ](\d{2}:\d{2}:\d{2}(?:\.\d+)?)(Z|z|[+-]\d{2}:\d{2})?)?$/;
@@ -161,7 +161,8 @@ export class At {
   /** A whole number from 0; undefined where it is missing. */
   count(): number | undefined {
     if (this.missing) return undefined;
-    const given = this.value;
+    // 64-bit numbers are texts in JSON (decisions: JSON).
+    const given = typeof this.value === "string" && /^\d{1,16}$/.test(this.value) ? Number(this.value) : this.value;
     return typeof given === "number" && Number.isSafeInteger(given) && given >= 0 ? given : this.refuse("must be a whole number from 0");
   }
 

@@ -14,6 +14,7 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { importing, type ImportCall, type Kernel } from "#kernel";
 import { insertManifests, lockNamed, type ManifestFact, type Write } from "#store";
+import { Refused, shown } from "./refused.ts";
 
 interface Tally {
   seen: number;
@@ -36,15 +37,6 @@ export interface RegistryImport {
   readonly progress: (progress: { readonly done: number; readonly total: number; readonly what: string }) => void;
 }
 
-/** A refusal with its place in the file. */
-class Refused extends Error {
-  readonly path: readonly (string | number)[];
-  constructor(path: readonly (string | number)[], reason: string) {
-    super(reason);
-    this.path = path;
-  }
-}
-
 const filesOf = async (source: string): Promise<string[]> => {
   const found = await stat(source).catch(() => undefined);
   if (!found) throw new Fault("INVALID_ARGUMENT", `there is no file or folder ${source}`);
@@ -52,9 +44,6 @@ const filesOf = async (source: string): Promise<string[]> => {
   const names = await readdir(source);
   return names.filter((name) => name.endsWith(".json")).sort().map((name) => join(source, name));
 };
-
-const shown = (path: readonly (string | number)[]): string =>
-  path.map((step, index) => (typeof step === "number" ? `[${step}]` : index === 0 ? step : `.${step}`)).join("");
 
 const need = (object: JsonObject, key: string, path: readonly (string | number)[]): string => {
   const value = text(object, key);

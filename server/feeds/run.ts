@@ -55,6 +55,7 @@ interface Unit {
   /** Where it stands, for a refusal by the store. */
   readonly label: string;
   readonly line: number;
+  readonly sizeBytes: number;
 }
 
 type Tally = { -readonly [Key in keyof Written]: Written[Key] } & { files: number; filesUnchanged: number; refused: string[]; passedOver: string[]; failed: string[] };
@@ -78,6 +79,7 @@ class Run {
   wrote = false;
   private pending: Unit[] = [];
   private pendingRecords = 0;
+  private pendingBytes = 0;
   private writing: Promise<void> = Promise.resolve();
 
   constructor(house: House, feed: string, target: RecordTarget, asked: Asked, tally: Tally, goOn: () => Promise<void>) {
@@ -105,9 +107,10 @@ class Run {
       this.wrote = true;
       for (const key of ["new", "changed", "withdrawn", "unchanged"] as const) this.tally[key] += written[key];
     } catch (thrown) {
-      const passing = !(thrown instanceof Fault) || thrown.code === "UNAVAILABLE" || thrown.code === "DEADLINE_EXCEEDED" || thrown.code === "ABORTED";
-      if (passing) throw thrown;
       const [only, other] = units;
+      const passing = !(thrown instanceof Fault) || thrown.code === "UNAVAILABLE" || thrown.code === "ABORTED";
+      // Too much for one statement is not too much in parts.
+      if (passing || (thrown.code === "DEADLINE_EXCEEDED" && other === undefined)) throw thrown;
       if (other !== undefined) {
         for (const unit of units) await this.write([unit]);
       } else if (only !== undefined) {
@@ -124,6 +127,7 @@ class Run {
     const units = this.pending;
     this.pending = [];
     this.pendingRecords = 0;
+    this.pendingBytes = 0;
     if (units.length === 0) return;
     this.writing = this.write(units);
     // Awaited at the next flush; until then a failure must not count as nobody's.
@@ -137,8 +141,10 @@ class Run {
 
   private async add(unit: Unit): Promise<void> {
     this.pending.push(unit);
-    this.pendingRecords += unit.records.length;
-    if (this.pendingRecords >= limits.feedBatchRecords || this.pending.length >= limits.feedChunkFiles * 4) await this.flush();
+    for (const record of unit.records) this.pendingRecords += record.kind === "library" ? Math.max(1, record.versions.length) : 1;
+    this.pendingBytes += unit.sizeBytes;
+    const isFull = this.pendingRecords >= limits.feedBatchRecords || this.pendingBytes >= limits.feedBatchBytes || this.pending.length >= limits.feedBatchFiles;
+    if (isFull) await this.flush();
   }
 
   private async readLines(file: FeedFile, reader: Reader, known: Known): Promise<void> {
@@ -147,11 +153,13 @@ class Run {
     for (let ended = false; !ended; part++) {
       const lines: Buffer[] = [];
       const firstLine = reader.lineNumber;
-      while (lines.length < limits.feedPartLines && !ended) {
+      let bytes = 0;
+      while (lines.length < limits.feedPartLines && bytes < limits.feedPartBytes && !ended) {
         const line = await reader.line();
         if (line === undefined) ended = true;
         // A line is a view of a larger piece; kept alone it would hold the whole piece.
         else lines.push(Buffer.from(line));
+        bytes += line?.length ?? 0;
       }
       if (lines.length === 0 && part > 0) break;
       this.seen.set(file.name, part + 1);
@@ -184,10 +192,10 @@ class Run {
     const keys = new Set(records.map(recordKey));
     // What a refused line told before is not gone; and the part is read again the next time.
     if (refused && isKnown) for (const key of await findFeedRecords(this.house.store.read, this.feed, file.name, part)) keys.add(key);
-    await this.add({ part: { name: file.name, part, digest: refused ? "" : digest, records: [...keys] }, records, label: file.label, line: firstLine });
+    await this.add({ part: { name: file.name, part, digest: refused ? "" : digest, records: [...keys] }, records, label: file.label, line: firstLine, sizeBytes: lines.reduce((sum, line) => sum + line.length, 0) });
   }
 
-  private async readWhole(file: FeedFile, reader: Reader, known: Known, inFolder: boolean): Promise<void> {
+  private async readWhole(file: FeedFile, reader: Reader, known: Known): Promise<void> {
     const bytes = await reader.rest();
     this.seen.set(file.name, 1);
     const digest = digestOf([bytes]);
@@ -197,19 +205,20 @@ class Run {
       this.tally.filesUnchanged++;
       return;
     }
-    const text = decode(bytes);
-    const notation = notationOf(text.slice(0, limits.feedHeadLength));
-    if (notation === "prose") {
-      if (!inFolder) throw new Broken(1, text.trim() === "" ? "is empty" : `is of no format that import ${this.asked.kind} knows`);
+    // Before it is known to be text: a picture is no broken feed.
+    const notation = notationOf(bytes.toString("utf8", 0, limits.feedHeadLength));
+    if (notation === "prose" && file.isOfMany) {
       this.tally.passedOver.push(`${file.label}: is no feed`);
       return;
     }
+    const text = decode(bytes);
+    if (notation === "prose") throw new Broken(1, text.trim() === "" ? "is empty" : `is of no format that import ${this.asked.kind} knows`);
     const records = await readDocument(text, notation, this.asked);
     if (records.length === 0 && !/"?advisories"?\s*:/.test(text)) this.tally.passedOver.push(`${file.label}: tells of no ${this.asked.kind}`);
-    await this.add({ part: { name: file.name, part: 0, digest, records: [...new Set(records.map(recordKey))] }, records, label: file.label, line: 1 });
+    await this.add({ part: { name: file.name, part: 0, digest, records: [...new Set(records.map(recordKey))] }, records, label: file.label, line: 1, sizeBytes: bytes.length });
   }
 
-  private async readFile(file: FeedFile, known: Known, inFolder: boolean): Promise<void> {
+  private async readFile(file: FeedFile, known: Known): Promise<void> {
     // What is refused still stands there: what it told before is not gone.
     this.seen.set(file.name, Number.MAX_SAFE_INTEGER);
     this.tally.files++;
@@ -219,7 +228,7 @@ class Run {
       const head = await reader.head((held) => held.length >= limits.feedHeadLength && held.indexOf(10) >= 0);
       const isWhole = head.length < limits.feedHeadLength;
       if (hasLines(head.toString("utf8"), isWhole)) await this.readLines(file, reader, known);
-      else await this.readWhole(file, reader, known, inFolder);
+      else await this.readWhole(file, reader, known);
     } catch (thrown) {
       if (!(thrown instanceof Broken)) throw thrown;
       this.seen.set(file.name, Number.MAX_SAFE_INTEGER);
@@ -229,11 +238,11 @@ class Run {
     }
   }
 
-  async readFiles(files: readonly FeedFile[], inFolder: boolean, progress: (file: FeedFile) => void): Promise<void> {
+  async readFiles(files: readonly FeedFile[], progress: (file: FeedFile) => void): Promise<void> {
     const known = await findFeedParts(this.house.store.read, this.feed, files.map(({ name }) => name));
     for (const file of files) {
       progress(file);
-      await this.readFile(file, known, inFolder);
+      await this.readFile(file, known);
     }
   }
 }
@@ -269,9 +278,9 @@ const importSource = async (house: House, options: FeedImport, source: Source, t
   });
   const total = await source.count();
   let done = 0;
-  for await (const files of chunksOf(source.files())) await run.readFiles(files, source.isFolder, ({ label }) => progress({ done: done++, total, what: label }));
+  for await (const files of chunksOf(source.files())) await run.readFiles(files, ({ label }) => progress({ done: done++, total: Math.max(total, done), what: label }));
   await run.finish();
-  progress({ done: total, total, what: "" });
+  progress({ done, total: done, what: "" });
   // A folder that is empty all of a sudden is a disk that is not mounted.
   if (run.seen.size === 0 && (await countFeedFiles(house.store.read, feed)) > 0) throw new Fault("FAILED_PRECONDITION", "holds no files any more; nothing was withdrawn");
   const withdrawn = await sweep(house, feed, target, kind, run.seen);

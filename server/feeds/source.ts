@@ -2,12 +2,13 @@
 // held in memory, and of JSON Lines only one line.
 
 import { createReadStream } from "node:fs";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { open, readdir, readFile, stat } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { pipeline, Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
+import { isZip, readZip, type ZipEntry } from "./parse/zip.ts";
 import { Broken } from "./refused.ts";
 
 /** One whole answer of an address. The operator's room hands in the guarded client. */
@@ -18,14 +19,14 @@ export interface FeedFile {
   readonly name: string;
   /** What a person is told. */
   readonly label: string;
+  /** One of many: some of a folder's files are no feed at all, such as a licence. */
+  readonly isOfMany: boolean;
   bytes(): AsyncIterable<Uint8Array>;
 }
 
 export interface Source {
   /** The same for every run: an absolute path, or the address. */
   readonly key: string;
-  /** A folder may hold files that are no feed at all, such as a licence. */
-  readonly isFolder: boolean;
   /** What a person is told. */
   readonly label: string;
   /** How many files there are. */
@@ -46,7 +47,56 @@ async function* bytesOf(path: string, sizeBytes: number): AsyncGenerator<Uint8Ar
   }
 }
 
-const fileOf = (path: string, name: string, sizeBytes: number): FeedFile => ({ name, label: name === "" ? basename(path) : name, bytes: () => bytesOf(path, sizeBytes) });
+const fileOf = (path: string, name: string, sizeBytes: number): FeedFile => ({
+  name, label: name === "" ? basename(path) : name, isOfMany: name !== "", bytes: () => bytesOf(path, sizeBytes),
+});
+
+/** One file, or those of a zip archive. */
+function* filesIn(label: string, bytes: Uint8Array): Generator<FeedFile> {
+  const only = { name: "", label, isOfMany: false };
+  if (!isZip(bytes)) {
+    yield {
+      ...only,
+      async *bytes() {
+        yield bytes;
+      },
+    };
+    return;
+  }
+  let entries: ZipEntry[];
+  try {
+    entries = readZip(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  } catch (thrown) {
+    yield {
+      ...only,
+      // biome-ignore lint/correctness/useYield: it only ever fails
+      async *bytes() {
+        throw thrown;
+      },
+    };
+    return;
+  }
+  for (const { name, read } of entries) {
+    if (name.split("/").some((step) => step.startsWith("."))) continue;
+    yield {
+      name, label: name, isOfMany: true,
+      async *bytes() {
+        yield await read();
+      },
+    };
+  }
+}
+
+/** Whether a file begins as a zip archive does. */
+const startsAsZip = async (path: string): Promise<boolean> => {
+  const file = await open(path);
+  try {
+    const { buffer } = await file.read(Buffer.alloc(4), 0, 4, 0);
+    return isZip(buffer);
+  } finally {
+    await file.close();
+  }
+};
 
 /** Files below a folder by their bytes' order. Hidden ones are left out, and links are not followed: they may lead in a circle. */
 async function* filesBelow(folder: string, within: string): AsyncGenerator<FeedFile> {
@@ -76,18 +126,12 @@ const addressLabel = (url: URL): string => `${url.host}${url.pathname}`;
 
 const addressSource = (url: URL, fetch: Fetch): Source => ({
   key: url.href,
-  isFolder: false,
   label: addressLabel(url),
   count: async () => 1,
   async *files() {
     const { status, body } = await fetch(url.href);
     if (status !== 200) throw new Fault("UNAVAILABLE", `${addressLabel(url)} answers with status ${status}${status >= 300 && status < 400 ? "; redirects are not followed: name the address that they lead to" : ""}`);
-    yield {
-      name: "", label: addressLabel(url),
-      async *bytes() {
-        yield body;
-      },
-    };
+    yield* filesIn(addressLabel(url), body);
   },
 });
 
@@ -101,15 +145,15 @@ export const openSource = async (given: string, fetch: Fetch): Promise<Source> =
   const path = resolve(given);
   const found = await stat(path).catch(() => undefined);
   if (!found) throw new Fault("INVALID_ARGUMENT", `there is no file or folder ${given}`);
-  if (found.isDirectory()) return { key: path, isFolder: true, label: given, count: () => countBelow(path), files: () => filesBelow(path, "") };
+  if (found.isDirectory()) return { key: path, label: given, count: () => countBelow(path), files: () => filesBelow(path, "") };
   if (!found.isFile()) throw new Fault("INVALID_ARGUMENT", `${given} is neither a file nor a folder`);
   return {
     key: path,
-    isFolder: false,
     label: given,
     count: async () => 1,
     async *files() {
-      yield fileOf(path, "", found.size);
+      if (found.size <= limits.feedFileBytesMax && (await startsAsZip(path))) yield* filesIn(basename(path), await readFile(path));
+      else yield fileOf(path, "", found.size);
     },
   };
 };

@@ -6,6 +6,7 @@ import { denied, type Fault } from "#base/fault.ts";
 import { EVERYWHERE, rootOf } from "#base/uid.ts";
 import type { Read } from "#store";
 import type { Call } from "./call.ts";
+import type { Context } from "./context.ts";
 import type { Kernel } from "./kernel.ts";
 
 /** Names the missing capability and the place, but the place only to whoever may see groups there. */
@@ -47,4 +48,14 @@ export const decide = async (kernel: Kernel, call: Call, rights: Rights, place: 
     if (seen.includes(place)) return;
   }
   throw refusal(rights, missing, place);
+};
+
+/**
+ * Throws PERMISSION_DENIED unless all capabilities of an unscoped operation are held at one place, wherever it is: for
+ * what lies in no group.
+ */
+export const requireAnywhere = ({ method, rights, reach: places }: Context<Read>): void => {
+  if (places.length > 0) return;
+  const missing = method.capabilities.filter((capability) => reach(rights, [capability]).length === 0);
+  throw denied(`Permission denied: ${(missing.length > 0 ? missing : method.capabilities).join(" and ")} is needed at some group`);
 };

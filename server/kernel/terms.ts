@@ -5,7 +5,7 @@ import { Fault } from "#base/fault.ts";
 import { ancestry } from "#base/uid.ts";
 import { methodByName } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import type { Read } from "#store";
+import { findAcceptedTerms, type Read } from "#store";
 
 export interface TermsDocument {
   readonly id: string;
@@ -50,8 +50,7 @@ export const termsOf = ({ documents, requires }: TermsSettings): Terms => {
 export const requireTerms = async ({ required }: Terms, method: MethodFact, place: string | undefined, rows: Read): Promise<void> => {
   const needed = required.get(method.name);
   if (!needed || place === undefined) return;
-  const found = await rows.query("select doc_id from terms_acceptances where org_uid = any($1)", [ancestry(place)]);
-  const accepted = new Set(found.map(([id]) => id));
+  const accepted = await findAcceptedTerms(rows, ancestry(place));
   const missing = needed.filter(({ id }) => !accepted.has(id));
   if (missing.length > 0) throw new Fault("FAILED_PRECONDITION", "terms not accepted", { details: [{ kind: "terms", missing }] });
 };

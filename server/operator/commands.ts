@@ -11,7 +11,7 @@ import { destination } from "./destination.ts";
 import type { OpenHouse } from "./house.ts";
 import { progressBar } from "./progress.ts";
 import { explained, whoCanLines } from "./reasons.ts";
-import { importFeed, importRegistry, openHouse, operator, registerPerson, setSuspended, startServer } from "./whole.ts";
+import { importFeed, importRegistry, openHouse, operator, registerPerson, setSuspended, startServer, tailEvents } from "./whole.ts";
 
 export interface Run {
   readonly values: Readonly<Record<string, string | boolean | undefined>>;
@@ -77,6 +77,7 @@ const serve: Command = {
     GANTRY_FEEDS            a file of imports that the server repeats by itself
     GANTRY_OPEN_ORGANIZATIONS  true: people may make organizations (false)
     GANTRY_AWS_STS_URL      where signed AWS requests are verified (the AWS STS host that they name)
+    GANTRY_DELIVERY_DELAYS  seconds before each attempt to deliver an event (0,5,300,1800,7200,18000,36000,36000)
     GANTRY_FREE_MAIL_DOMAINS  further mail domains that are nobody's company
 
   Example:  GANTRY_LISTEN=0.0.0.0:8080 GANTRY_PUBLIC_URL=https://gantry.example.com gantry serve
@@ -236,7 +237,7 @@ const feedKinds: readonly FeedKind[] = ["advisories", "vulnerabilities", "librar
 
 const importFeedInto = async (run: Run, kind: FeedKind, sources: readonly string[]): Promise<number> =>
   withHouse(run, async (open) => {
-    const bar = progressBar(run.err);
+    const bar = progressBar(run.err, { lines: true });
     const group = await destination(open, option(run, "group"), "--group");
     const summary = await importFeed(open.house, {
       kind, group, sources,
@@ -365,6 +366,38 @@ const whoCan: Command = {
   },
 };
 
+const events: Command = {
+  summary: "watch what happens",
+  usage: `gantry events tail [--group UID] [--type TYPE,…] [--past NUMBER] [--json]
+
+  Shows events as they happen, until Ctrl-C: when, what, on which resource, by whom. Works beside a running server.
+
+    --group UID    only of this group and below
+    --type TYPE    only these types, separated by commas
+    --past NUMBER  how many of the past to show first (10)
+    --json         whole events, one line of JSON each
+
+  Example:  gantry events tail --json | jq .subject
+`,
+  options: { group: { type: "string" }, type: { type: "string" }, past: { type: "string" }, json: { type: "boolean" } },
+  async run(run) {
+    if (run.positionals.join(" ") !== "tail") throw new Fault("INVALID_ARGUMENT", "what about events? gantry events tail shows them");
+    const past = Number(option(run, "past") ?? "10");
+    if (!Number.isInteger(past) || past < 0 || past > limits.pageSizeMax) throw new Fault("INVALID_ARGUMENT", `--past must be a number from 0 to ${limits.pageSizeMax}`);
+    const stop = new AbortController();
+    void stopSignal().then(() => stop.abort());
+    await withHouse(run, (open) =>
+      tailEvents(open, {
+        group: option(run, "group"),
+        types: (option(run, "type") ?? "").split(",").filter((type) => type !== ""),
+        past, json: run.values.json === true, stopped: stop.signal,
+        write: (line) => void run.out.write(`${line}\n`),
+      }),
+    );
+    return 0;
+  },
+};
+
 const health: Command = {
   summary: "ask the running server whether it is ready",
   usage: `gantry health
@@ -391,7 +424,7 @@ const health: Command = {
   },
 };
 
-export const commands: Readonly<Record<string, Command>> = { serve, login, logout, token, register, suspend, resume, import: importCommand, explain, "who-can": whoCan, health };
+export const commands: Readonly<Record<string, Command>> = { serve, login, logout, token, register, suspend, resume, import: importCommand, explain, "who-can": whoCan, events, health };
 
 /** The help of one command, or the list of all. */
 export const help = (name: string | undefined): string => {

@@ -5,7 +5,6 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { createSecureContext } from "node:tls";
 import { Fault } from "#base/fault.ts";
-import { defaultDelaysSeconds } from "#delivery";
 import type { TermsSettings } from "#kernel";
 import { defaultTerms, readTerms } from "./terms.ts";
 
@@ -104,6 +103,9 @@ const addressOf = (host: string, port: number, secure: boolean): string => {
   const name = open ? "localhost" : host.includes(":") ? `[${host}]` : host;
   return `${secure ? "https" : "http"}://${name}:${port}`;
 };
+
+/** Seconds before each attempt of a delivery. More than a day in all: a sink may be down for one. */
+const defaultDelaysSeconds: readonly number[] = [0, 5, 5 * 60, 30 * 60, 2 * 3600, 5 * 3600, 10 * 3600, 10 * 3600];
 
 const readDelays = (value: string | undefined): readonly number[] => {
   const delays = list(value).map(Number);

@@ -1,4 +1,4 @@
-// A progress bar on a terminal; where the output goes elsewhere, a line now and then.
+// A progress bar on a terminal; where the output goes elsewhere, nothing, or a line now and then.
 
 import { limits } from "#base/limits.ts";
 
@@ -10,13 +10,13 @@ export interface Progress {
 
 const width = 30;
 
-export const progressBar = (err: NodeJS.WriteStream): { show: (progress: Progress) => void; end: () => void } => {
+export const progressBar = (err: NodeJS.WriteStream, { lines = false }: { readonly lines?: boolean } = {}): { show: (progress: Progress) => void; end: () => void } => {
   let shown = false;
   let toldMs = performance.now();
   return {
     show({ done, total, what }) {
       if (!err.isTTY) {
-        if (performance.now() - toldMs < limits.progressLineMs) return;
+        if (!lines || performance.now() - toldMs < limits.progressLineMs) return;
         toldMs = performance.now();
         err.write(`${done}/${total} ${what}\n`);
         return;

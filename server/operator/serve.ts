@@ -4,7 +4,7 @@ import { Fault } from "#base/fault.ts";
 import type { Log } from "#base/log.ts";
 import { text } from "#base/json.ts";
 import type { Clock } from "#base/time.ts";
-import type { Schedule } from "#feeds";
+import { openDocuments, type Schedule } from "#feeds";
 import { openSignIn } from "#signin";
 import { type Doors, httpStatusOf, openDoors } from "#transport";
 import { type Delivery, openDelivery } from "#delivery";
@@ -84,6 +84,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       {
         serve: open.serve,
         issuer: issuerDoor(authn, signIn, settings.publicUrl),
+        documents: openDocuments({ store, publicUrl: settings.publicUrl }),
         ready: async () => (await store.read.query("select 1")).length === 1,
       },
     ).catch((thrown: unknown) => {

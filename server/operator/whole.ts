@@ -5,6 +5,7 @@ import type { FeedImport, FeedSummary, RegistryImport, RegistrySummary } from "#
 import type { House, Kernel } from "#kernel";
 import type { HouseOptions, OpenHouse } from "./house.ts";
 import type { Person } from "./person.ts";
+import type { Tailing } from "./tail.ts";
 import type { Server, ServerOptions } from "./serve.ts";
 import type { Settings } from "./config.ts";
 
@@ -25,3 +26,5 @@ export const operator = async (): Promise<string> => (await import("#authz")).op
 
 export const setSuspended = async (open: OpenHouse, given: string, suspended: boolean): Promise<{ readonly uid: string; readonly name: string }> =>
   (await import("./organization.ts")).setSuspended(open, given, suspended);
+
+export const tailEvents = async (open: OpenHouse, tailing: Tailing): Promise<void> => (await import("./tail.ts")).tail(open, tailing);

@@ -14,12 +14,12 @@ import { timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
 import { findProvider, type Provider, type Read, type Write } from "#store";
 import type { Finish, SignedIn } from "./finish.ts";
+import { providerNamed } from "./organization.ts";
 import type { SignInParts } from "./parts.ts";
 import type { Arrival, Question } from "./provider.ts";
 import { acceptInvite, inviteGroup, type Registered, registerThroughProvider } from "./registration.ts";
 import { openSession } from "./sessions.ts";
-import { type Asked, page, type Shown } from "./shown.ts";
-import { providerNamed } from "./organization.ts";
+import { type Asked, elsewhere, page, type Shown } from "./shown.ts";
 
 /** What a sign-in is begun with. */
 export interface Beginning {
@@ -111,13 +111,11 @@ export const beginSignIn = async (parts: SignInParts, { provider: named, ...begi
         [hashOf(question.state), hashOf(browser), provider.uid, vault.seal(purpose, JSON.stringify(kept)), timestamp(clock() + limits.signInLifetimeMs)],
       );
     });
-    return { status: 303, headers: { ...leaving, ...cookie(parts, question.state, browser, limits.signInLifetimeMs), location: address }, body: "" };
+    return elsewhere(address, cookie(parts, question.state, browser, limits.signInLifetimeMs));
   } catch (thrown) {
     return refuse(parts, thrown, beginning.finish, requestId);
   }
 };
-
-const leaving = { "cache-control": "no-store", "referrer-policy": "no-referrer" };
 
 /** Takes the sign-in out of the store: of all who come back with it one goes on. */
 const take = async (parts: SignInParts, state: string, browser: string): Promise<{ readonly provider: Provider | undefined; readonly kept: Kept } | undefined> => {

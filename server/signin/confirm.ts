@@ -65,7 +65,7 @@ const providerField = (provider: Question["provider"]): string => {
   const alert = problem === "" ? "" : `<p role="alert" id="problem"><strong>${escaped(problem)}</strong></p>`;
   const wrong = problem === "" ? "" : ' aria-invalid="true" aria-describedby="problem"';
   // Not required: whoever refuses has nothing to type.
-  return `${alert}<p><label for="idp_id">Your organization</label><br><input id="idp_id" name="idp_id" value="${escaped(typed)}" size="30" autocomplete="organization" spellcheck="false"${wrong}></p>`;
+  return `${alert}<p><label for="idp_id">Your organization</label><br><input id="idp_id" name="idp_id" value="${escaped(typed)}" size="30" autocomplete="organization" spellcheck="false"${wrong}><br><small>Its name, or the identity provider's uid</small></p>`;
 };
 
 /** Asks. The first button confirms, and so does the enter key; neither is pressed by the page itself. */

@@ -25,8 +25,8 @@ const ago = (milliseconds: number): string => {
   return minutes < 1 ? "less than a minute ago" : minutes === 1 ? "a minute ago" : `${minutes} minutes ago`;
 };
 
-const wishes = ({ wanted: { wish, refresh } }: OpenCode): string[] => [
-  ...(wish.audience.length > 0 ? [`For: ${wish.audience.join(", ")}.`] : []),
+const wishes = ({ publicUrl }: SignInParts, { wanted: { wish, refresh } }: OpenCode): string[] => [
+  ...(wish.audience.some((audience) => audience !== publicUrl) ? [`For: ${wish.audience.join(", ")}.`] : []),
   ...(wish.scopes.length > 0 ? [`In these groups only: ${wish.scopes.join(", ")}.`] : []),
   ...(wish.capabilities.length > 0 ? [`For these actions only: ${wish.capabilities.join(", ")}.`] : []),
   ...(refresh ? ["It asks to stay signed in."] : []),
@@ -37,7 +37,7 @@ const confirmPage = (parts: SignInParts, asked: Asked, code: OpenCode, typed = "
   const lead = `${who} asks to act in your name on ${new URL(parts.publicUrl).host}. It began ${ago(parts.clock() - code.createTimeMs)}.`;
   return askToConfirm(parts, asked, code.userCode, {
     status: problem === "" ? 200 : 400,
-    paragraphs: [lead, ...wishes(code)],
+    paragraphs: [lead, ...wishes(parts, code)],
     code: showUserCode(code.userCode),
     path: devicePath,
     hidden: [["user_code", code.userCode]],

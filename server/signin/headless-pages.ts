@@ -18,10 +18,11 @@ const ask = (parts: SignInParts, asked: Asked, given: URLSearchParams, problem: 
   const code = given.get("headless_code") ?? "";
   const idp = given.get("idp_id") ?? "";
   const person = idp === "" || problem !== "";
-  const wishes = given.getAll("audience").length > 0 ? [`For: ${given.getAll("audience").join(", ")}.`] : [];
+  const audience = given.getAll("audience");
+  const wishes = audience.some((each) => each !== parts.publicUrl) ? [`For: ${audience.join(", ")}.`] : [];
   return askToConfirm(parts, asked, code, {
     status: problem === "" ? 200 : 400,
-    paragraphs: [`A program in a terminal asks to act in your name on ${new URL(parts.publicUrl).host}. The address that it shows has a code that begins with:`, ...wishes],
+    paragraphs: [`A program in a terminal asks to act in your name on ${new URL(parts.publicUrl).host}.`, ...wishes, "The address that it shows holds a code that begins with:"],
     code: code.slice(0, shownLength),
     path: headlessPath,
     hidden: [...given].filter(([name]) => parameters.includes(name) && !(person && name === "idp_id")),

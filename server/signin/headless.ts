@@ -48,7 +48,7 @@ export const isHeadlessCode = (code: string): boolean => encryptFor(code, "") !=
 const hashOf = (code: string): string => createHash("sha256").update(code).digest("hex");
 
 /** Keeps it for its client. False where another sign-in with this code came first. */
-const keep = async (rows: Write, code: string, { publicKey, encrypted }: HeadlessSession, nowMs: number): Promise<boolean> => {
+export const keepHeadlessSession = async (rows: Write, code: string, { publicKey, encrypted }: HeadlessSession, nowMs: number): Promise<boolean> => {
   await rows.query("delete from headless_sessions where expire_time <= $1", [timestamp(nowMs)]);
   const made = await rows.query(
     `insert into headless_sessions (code_hash, ecdh_public_key, encrypted_token, expire_time)
@@ -72,7 +72,7 @@ export const headlessFinisher: Finisher<HeadlessFinish> = {
     const kept = await parts.store.write(async (rows) => {
       const { token } = await tokensFor(parts, rows, signedIn, wish, false);
       const session = encryptFor(code, token);
-      return session !== undefined && keep(rows, code, session, parts.clock());
+      return session !== undefined && keepHeadlessSession(rows, code, session, parts.clock());
     });
     if (!kept) return page(409, "Too late", ["Somebody has signed in with this address before. Begin again in your terminal."]);
     return page(200, "Your terminal is signed in", [`As ${signedIn.email ?? signedIn.uid}. It goes on by itself; you can close this page.`]);

@@ -58,6 +58,21 @@ const oauthError = (thrown: unknown): string => (thrown instanceof Error && "err
 /** Errors of the token endpoint that are about this server's registration there and not about the person. */
 const ours = ["invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope"];
 
+/** The status of the provider's answer that an error is about; 0 where it is about none. */
+const statusIn = (thrown: unknown): number => {
+  if (!(thrown instanceof Error)) return 0;
+  return thrown.cause instanceof Response ? thrown.cause.status : "status" in thrown ? Number(thrown.status) : 0;
+};
+
+const down = (cause: unknown): Fault => new Fault("UNAVAILABLE", "the identity provider cannot be reached at the moment; try again", { cause });
+
+/** Says why the provider cannot even be asked. */
+const unusable = (thrown: unknown): Fault => {
+  const cause = new Error(outline(thrown));
+  if (faultIn(thrown) || statusIn(thrown) >= 500) return down(cause);
+  return new Fault("FAILED_PRECONDITION", "the identity provider is not what its configuration here says: its discovery document cannot be used", { cause });
+};
+
 /** Says what went wrong at the provider. */
 const faultOf = (client: Client, thrown: unknown): Fault => {
   const inner = faultIn(thrown);
@@ -67,9 +82,7 @@ const faultOf = (client: Client, thrown: unknown): Fault => {
   // RFC 6749, 4.1.2.1: the characters of an error. It came with an address, so nothing else is shown.
   if (thrown instanceof client.AuthorizationResponseError) return denied(`the identity provider did not sign you in: ${/^[\x20-\x7e]{1,64}$/.test(error) ? error : "no reason given"}`);
   if (ours.includes(error)) return new Fault("FAILED_PRECONDITION", `the identity provider does not accept this server: ${error}`, { cause });
-  const status = thrown instanceof Error && "status" in thrown ? Number(thrown.status) : 0;
-  const answer = thrown instanceof Error && thrown.cause instanceof Response ? thrown.cause.status : status;
-  if (answer >= 500) return new Fault("UNAVAILABLE", "the identity provider does not work at the moment; try again", { cause });
+  if (statusIn(thrown) >= 500) return down(cause);
   return unauthenticated("the identity provider's answer to this sign-in is not valid", cause);
 };
 
@@ -133,7 +146,7 @@ export const openProviders = (settings: SignInSettings): Providers => {
 
   const configure = async (client: Client, { oidc, clientSecretSealed }: Provider): Promise<Configuration> => {
     const metadata = await metadataOf(oidc.issuer).catch((thrown: unknown) => {
-      throw new Fault("UNAVAILABLE", "the identity provider cannot be reached at the moment; try again", { cause: new Error(outline(thrown)) });
+      throw unusable(thrown);
     });
     const secret = clientSecretSealed === undefined ? undefined : vault.open("client secret", clientSecretSealed);
     if (clientSecretSealed !== undefined && secret === undefined) throw new Error("a client secret cannot be opened with this server's secret key");
@@ -165,16 +178,21 @@ export const openProviders = (settings: SignInSettings): Providers => {
       const client = await load();
       const configuration = await configure(client, provider);
       const { issuer, additionalScopes } = provider.oidc;
-      const address = client.buildAuthorizationUrl(configuration, {
+      const parameters = {
         redirect_uri: addressOf(settings, callbackPath),
         scope: [...new Set(["openid", ...additionalScopes])].join(" "),
         code_challenge: await client.calculatePKCECodeChallenge(verifier),
         code_challenge_method: "S256",
         state,
         nonce,
-      });
-      if (address.protocol !== "https:" && address.protocol !== new URL(issuer).protocol) throw new Fault("FAILED_PRECONDITION", "the identity provider's authorization endpoint is not https");
-      return address.href;
+      };
+      try {
+        const address = client.buildAuthorizationUrl(configuration, parameters);
+        if (address.protocol !== "https:" && address.protocol !== new URL(issuer).protocol) throw new Error(`the authorization endpoint is ${address.protocol}`);
+        return address.href;
+      } catch (thrown) {
+        throw unusable(thrown);
+      }
     },
     hear: async (provider, { state, nonce, verifier, issuer, clientId }, query) => {
       if (issuer !== provider.oidc.issuer || clientId !== provider.oidc.clientId) throw new Fault("FAILED_PRECONDITION", "the identity provider has been changed meanwhile; begin again");

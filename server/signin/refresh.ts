@@ -9,7 +9,7 @@
 
 import { createHash, randomBytes } from "node:crypto";
 import type { Authn, Issued } from "#authn";
-import { Fault, unauthenticated } from "#base/fault.ts";
+import { type Fault, unauthenticated } from "#base/fault.ts";
 import { isObject, type Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
@@ -41,7 +41,7 @@ export interface Renewal {
 }
 
 /** Either both tokens, or why not: a refusal that has written something, and must not be undone by being thrown. */
-export type Renewed = { readonly access: Issued; readonly refresh: RefreshToken } | { readonly refusal: Fault };
+export type Renewed = { readonly identity: string; readonly access: Issued; readonly refresh: RefreshToken } | { readonly refusal: Fault };
 
 const hashOf = (secret: string): string => createHash("sha256").update(secret).digest("hex");
 
@@ -143,5 +143,5 @@ export const renew = async (
     wanted: { ...wanted, audience: wanted.audience.length > 0 ? wanted.audience : (listOf(audience) ?? []) },
     untilMs: nowMs + limits.accessTokenLifetimeMs,
   });
-  return { access, refresh: write(id, next, Number(expireTimeMs)) };
+  return { identity: identity ?? "", access, refresh: write(id, next, Number(expireTimeMs)) };
 };

@@ -46,7 +46,7 @@ const nameOf = (...texts: readonly (string | undefined)[]): string => {
   for (const text of texts) {
     const plain = (text ?? "").normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
     const name = plain.replace(/[^a-z0-9 ._-]+/g, "-").slice(0, nameLengthMax).replace(/^[ -]+|[ -]+$/g, "");
-    if (name !== "") return name;
+    if (/[a-z0-9]/.test(name)) return name;
   }
   return "person";
 };
@@ -187,10 +187,13 @@ const join = async (rows: Write, identity: string, group: string, role: string, 
   return changed.length > 0;
 };
 
+/** However an address is written. In ASCII alone: other letters fold onto these too (the Kelvin sign is a k), in other hands. */
+const folded = (email: string): string => email.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+
 const accept = async (rows: Write, person: Person, code: string, occasion: Occasion, settled: () => Promise<boolean>): Promise<Registered> => {
   const { nowMs } = occasion;
   const invite = await holdInvite(rows, code, nowMs);
-  const fits = invite.email === "" || (invite.email.toLowerCase() === person.email.toLowerCase() && (await vouches(rows, invite.group, person.issuer)));
+  const fits = invite.email === "" || (folded(invite.email) === folded(person.email) && (await vouches(rows, invite.group, person.issuer)));
   if (!fits) {
     throw denied("Permission denied: the invite is for another e-mail address, or yours is not verified");
   }

@@ -28,7 +28,7 @@ const escapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", "
 export const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => escapes[character] ?? "");
 
 const style =
-  "body{font:16px/1.5 system-ui,sans-serif;margin:12vh auto;max-width:30em;padding:0 1.5em;color:#1b1f24;background:#fff}" +
+  ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;margin:12vh auto;max-width:30em;padding:0 1.5em;color:#1b1f24;background:#fff}" +
   "h1{font-size:1.4em;margin:0 0 .6em}p{margin:.6em 0;overflow-wrap:anywhere}small{color:#57606a}" +
   "input,button{font:inherit;padding:.4em .7em}.code{font:600 2em/1.2 ui-monospace,monospace;letter-spacing:.08em;margin:.7em 0}" +
   "@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}small{color:#9198a1}}";

@@ -118,9 +118,36 @@ export const findPublished = async (rows: Read, origins: readonly string[]): Pro
 export const findPublishedById = async (rows: Read, advisoryId: string): Promise<AdvisoryRow[]> =>
   (await rows.query(`select ${columns} from advisories where public and advisory_id = $1 order by delete_time is not null, uid limit 1000`, [advisoryId])).map(advisoryOf);
 
-/** What was published or withdrawn, or changed, after a place in the order of changes. */
-export const findChanged = async (rows: Read, after: { readonly time: string; readonly uid: string }, limit: number): Promise<AdvisoryRow[]> =>
-  (await rows.query(`select ${columns} from advisories where public and (update_time, uid) > ($1, $2) order by update_time, uid limit $3`, [after.time, after.uid, limit])).map(advisoryOf);
+/** A document's name and when it was last changed. */
+export interface Changed {
+  readonly id: string;
+  readonly modified: string;
+}
+
+const changedOf = ([id, modified]: Row): Changed => ({ id: id ?? "", modified: modified ?? "" });
+
+/**
+ * Numbers of what is published or withdrawn, in the order of their changes, behind (since, after). One that several
+ * artifacts share comes once for each time at which one of them changed.
+ */
+export const findChangedAdvisories = async (rows: Read, since: string, after: string, limit: number): Promise<Changed[]> =>
+  (await rows.query(
+    `select advisory_id, ${time("update_time")} from (
+       select distinct update_time, advisory_id from advisories
+       where public and (update_time, advisory_id) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
+       order by update_time, advisory_id limit $3) as changed order by update_time, advisory_id`,
+    [since, after, limit],
+  )).map(changedOf);
+
+/** Names of the origin packages that something is published about, in the order of their last changes; a withdrawal is one. */
+export const findChangedDocuments = async (rows: Read, since: string, after: string, limit: number, newestFirst = false): Promise<Changed[]> =>
+  (await rows.query(
+    `select origin, ${time("changed")} from (
+       select origin, max(update_time) as changed from advisories where public group by origin having bool_or(delete_time is null)) as document
+     where (changed, origin) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
+     order by changed ${newestFirst ? "desc" : "asc"}, origin limit $3`,
+    [since, after, limit],
+  )).map(changedOf);
 
 /** Places as ranges of uids. */
 const withinPlaces = (lows: string, highs: string): string => `exists (select from unnest(${lows}::text[], ${highs}::text[]) as place(low, high) where uid >= low and uid < high)`;

@@ -2,7 +2,7 @@
 
 export { violatedConstraint } from "./faults.ts";
 export {
-  type AdvisoryRow, type DocumentsAsk, type FacetFilter, findChanged, findDocumentIds, findFacets, findImagePackages, findOnPackages, findOrigins,
+  type AdvisoryRow, type Changed, type DocumentsAsk, type FacetFilter, findChangedAdvisories, findChangedDocuments, findDocumentIds, findFacets, findImagePackages, findOnPackages, findOrigins,
   findPublished, findPublishedById, findSubpackages,
 } from "./advisory-reads.ts";
 export { recordKey } from "./feed-rows.ts";
@@ -34,7 +34,9 @@ export {
 } from "./rows.ts";
 export { countHolders, enableScim, findScim, lockScim, replaceScimToken, revokeScimTokens, type ScimState } from "./scim.ts";
 export {
-  countVulnerabilities, findSeverities, findVulnerabilities, type SeverityRow, type VulnerabilitiesAsk, type VulnerabilityRow,
+  countVulnerabilities, findVulnerabilities, type VulnerabilitiesAsk, type VulnerabilityRow,
 } from "./vulnerabilities.ts";
+export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
+export { findAcceptedTerms } from "./terms.ts";
 export { confirmWitness, Stale, type Witness, witnessed } from "./witness.ts";
 export { settleRecords, withdrawVanished, writeRecords } from "./write-records.ts";

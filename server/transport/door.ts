@@ -3,7 +3,7 @@
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Serve } from "#kernel";
-import type { IssuerDoor } from "./issuer.ts";
+import type { IssuerDoor, ShownPath } from "./issuer.ts";
 
 /** base/limits.ts as numbers; tests shorten the times. */
 export type Bounds = Readonly<Record<keyof typeof limits, number>>;
@@ -27,6 +27,8 @@ export interface Config {
 export interface House {
   readonly serve: Serve;
   readonly issuer: IssuerDoor;
+  /** Documents at addresses of their own, below paths of the API; open. Undefined for a path of something else. */
+  readonly documents?: (path: string) => ShownPath | undefined;
   /** False while the server cannot do its work (the store is away). */
   readonly ready: () => Promise<boolean>;
 }

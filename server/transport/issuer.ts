@@ -1,5 +1,5 @@
 // Paths beside the contract: the issuer's own (discovery, keys, RFC 8693 token exchange) and the two that ask
-// whether the server lives. All of them are open.
+// whether the server lives; and the documents of the open feed. All of them are open.
 
 import { Fault, toFault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
@@ -25,7 +25,7 @@ export interface Asked {
   readonly query: URLSearchParams;
   /** The body's form; empty for GET. */
   readonly form: URLSearchParams;
-  readonly headers: { readonly cookie: string | undefined; readonly authorization: string | undefined; readonly origin: string | undefined };
+  readonly headers: { readonly cookie: string | undefined; readonly authorization: string | undefined; readonly origin: string | undefined; readonly ifNoneMatch?: string | undefined };
   readonly requestId: string;
 }
 
@@ -65,7 +65,7 @@ const shownBy = (doorway: Doorway, path: ShownPath): Path =>
         const { status, headers, body } = await show({
           query: queryOf(ask),
           form: verb === "POST" ? await formOf(doorway, ask) : new URLSearchParams(),
-          headers: { cookie: header(ask, "cookie"), authorization: header(ask, "authorization"), origin: header(ask, "origin") },
+          headers: { cookie: header(ask, "cookie"), authorization: header(ask, "authorization"), origin: header(ask, "origin"), ifNoneMatch: header(ask, "if-none-match") },
           requestId: ask.requestId,
         });
         return { status, headers: ["x-request-id", ask.requestId, ...Object.entries(headers).flat()], body };
@@ -91,7 +91,15 @@ const oauth = async (doorway: Doorway, ask: Ask, path: string, answerTo: (form: 
 };
 
 /** The open paths by path and verb. */
-export const besides = (doorway: Doorway): ReadonlyMap<string, Path> => {
+export const besides = (doorway: Doorway): ((path: string) => Path | undefined) => {
+  const fixed = fixedPaths(doorway);
+  return (path) => {
+    const document = fixed.has(path) ? undefined : doorway.house.documents?.(path);
+    return document ? shownBy(doorway, document) : fixed.get(path);
+  };
+};
+
+const fixedPaths = (doorway: Doorway): ReadonlyMap<string, Path> => {
   const { house, config } = doorway;
   return new Map<string, Path>([
     ...[...house.issuer.shown].map(([path, shown]): [string, Path] => [path, shownBy(doorway, shown)]),

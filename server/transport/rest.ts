@@ -152,7 +152,7 @@ export const restDoor = (doorway: Doorway): ((ask: Ask, tell: Tell) => void) => 
         const call = callOf(ask, found, given, bodiless ? undefined : await readInto(doorway, ask, found, given));
         return answerOf(ask, found, await within(bounds.callDeadlineMs, house.serve(call)));
       }
-      const beside = open.get(path);
+      const beside = open(path);
       const handle = beside?.[verb];
       if (handle) return await handle(ask);
       throw strayed(ask.verb, sent, found?.allow ?? (beside ? Object.keys(beside) : []));

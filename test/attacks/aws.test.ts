@@ -82,7 +82,7 @@ const assertRefused = async (presented: string, wanted: RegExp, { asks = 0, as =
   assert.equal(sts.asked.length, asks * 4, "AWS is asked only where there is a reason to");
 };
 
-test("the same request as it should be is taken: what follows is refused for its own reason", async () => {
+test("a request as the SDK makes it is taken: each one below is refused for what is different in it", async () => {
   assert.equal((await exchange(world.url, sign(), identity)).code, 0);
 });
 

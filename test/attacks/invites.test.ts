@@ -19,7 +19,8 @@ let viewer: string;
 let owner: string;
 
 before(async () => {
-  [place, issuer] = await Promise.all([openPlace(), startIssuer()]);
+  place = await openPlace();
+  issuer = await startIssuer();
   organization = place.world.organization;
   [viewer, owner] = await Promise.all([findRole(place.world, "viewer"), findRole(place.world, "owner")]);
   await registerPerson(place.world.server.open.house, { issuer: issuer.url, subject: "first", email: "", name: "" });

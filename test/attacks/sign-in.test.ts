@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { builtInRoleUid } from "#authz";
-import { type JsonObject, text } from "#base/json.ts";
+import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { claimsOf } from "../../server/authn/testing.ts";
 import { beginning, type Claims, clientAddress, type FakeProvider, openBrowser, openProvider, registerProvider, signIn, wayBack } from "../provider.ts";
@@ -191,8 +191,17 @@ test("an e-mail address that another organization's provider tells does not open
   const { code } = await world.ok("iam.GroupInvitesService/CreateGroupInvite", {
     parent: String(elsewhere), groupInvite: { roleUid: builtInRoleUid("owner"), email: "boss@example.com", ttl: "3600s" },
   });
-  const { status } = await signIn(world, provider, idp, { sub: "mallory", email: "boss@example.com", email_verified: true }, { invite: String(code) });
-  assert.equal(status, "403");
+  const claims = { sub: "boss", email: "boss@example.com", email_verified: true };
+  assert.equal((await signIn(world, provider, idp, claims, { invite: String(code) })).status, "403");
+  // The organization's own provider may say so. Who comes by an invite gets what it promises, and not the default role.
+  const second = await openProvider(() => world.clock.now);
+  const own = await registerProvider(world, second, { parent: String(elsewhere) });
+  assert.equal((await signIn(world, second, own, { ...claims, email_verified: false }, { invite: String(code) })).status, "403");
+  const { token } = await signIn(world, second, own, claims, { invite: String(code) });
+  const { roleBindings } = await world.ok("iam.RoleBindingsService/ListRoleBindings", { uidp: { childrenOf: String(elsewhere) } });
+  const given = (roleBindings as JsonObject[]).map(({ identity, role }) => [text(part({ identity: identity ?? {} }, "identity"), "uid"), text(part({ role: role ?? {} }, "role"), "uid")]);
+  assert.deepEqual(given, [[claimsOf(token).sub, builtInRoleUid("owner")]]);
+  await second.close();
 });
 
 test("a provider that is down, answers nonsense or refuses our client is told as what it is, and never as our own fault", async () => {
@@ -216,6 +225,25 @@ test("a provider that is down, answers nonsense or refuses our client is told as
   const shown = await openBrowser().get(`${world.url}/oauth?idp_id=${uid}`);
   assert.equal(shown.status, 503);
   assert.match(shown.text, /cannot be reached at the moment/);
+});
+
+test("a discovery document that is another issuer's, leads astray or is none ends as a refusal, and nobody is sent anywhere", async () => {
+  const rest = { token_endpoint: `${provider.url}/token`, jwks_uri: `${provider.url}/keys` };
+  const documents: readonly unknown[] = [
+    { ...rest, issuer: "https://accounts.google.com", authorization_endpoint: `${provider.url}/authorize` }, { ...rest, authorization_endpoint: `${provider.url}/authorize` },
+    ...["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "x", "", 7, null, undefined, ["https://evil.example.com"]].map((authorization_endpoint) => ({ ...rest, authorization_endpoint, issuer: "own" })),
+    [], 7, null, "x",
+  ];
+  for (const document of documents) {
+    const odd = await openProvider(() => world.clock.now);
+    odd.instead = (_, response) => {
+      const own = typeof document === "object" && document !== null && "issuer" in document && document.issuer === "own" ? { ...document, issuer: odd.url } : document;
+      return Boolean(response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(own)));
+    };
+    const { status, location } = await openBrowser().get(`${world.url}/oauth?idp_id=${await registerProvider(world, odd)}`);
+    assert.deepEqual([status, location], [400, ""], JSON.stringify(document));
+    await odd.close();
+  }
 });
 
 test("whoever calls the open path a hundred times makes us ask the provider once", async () => {
@@ -242,6 +270,20 @@ test("a sign-in ends on this machine or at this server, and nowhere that a link'
   for (const redirect of ["http://127.0.0.1:1/x", "http://localhost:1/", "http://[::1]:1/", `${world.url}/page`]) {
     const { status, location } = await openBrowser().get(`${world.url}/oauth?${new URLSearchParams({ idp_id: idp, redirect })}`);
     assert.deepEqual([status, new URL(location).origin], [303, provider.url], redirect);
+  }
+});
+
+test("under https the cookie can be planted by no other host, and a page of an origin that the operator names may be the end", async () => {
+  const secure = await openWorld({ GANTRY_PUBLIC_URL: "https://gantry.example.com/", GANTRY_CORS_ORIGINS: "https://console.example.com" });
+  try {
+    const uid = await registerProvider(secure, provider);
+    const response = await fetch(`${secure.url}/oauth?${new URLSearchParams({ idp_id: uid, redirect: "https://console.example.com/done" })}`, { redirect: "manual" });
+    assert.match(response.headers.getSetCookie().join(), /^__Host-gantry-sign-in-[0-9a-f]{8}=[\w-]{43}; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax; Secure$/);
+    assert.equal(new URL(response.headers.get("location") ?? "").searchParams.get("redirect_uri"), "https://gantry.example.com/oauth/callback");
+    const wrong = await fetch(`${secure.url}/oauth?${new URLSearchParams({ idp_id: uid, redirect: "http://console.example.com/done" })}`, { redirect: "manual" });
+    assert.equal(wrong.status, 400);
+  } finally {
+    await secure.close();
   }
 });
 
@@ -285,7 +327,7 @@ test("/orgcheck answers whether a verified organization of that name has an iden
   };
   const { name } = await world.ok("iam.GroupsService/GetGroup", { uid: world.organization });
   assert.deepEqual(await ask(`?name=${encodeURIComponent(String(name))}`), [200, "false"]);
-  const { uid } = await world.ok("iam.GroupsService/CreateGroup", { group: { name: "verified.example", verified: true } });
+  const { uid } = await world.ok("iam.GroupsService/CreateGroup", { group: { name: "verified.example", verified: true, kind: "ORG_KIND_CUSTOMER" } });
   assert.deepEqual(await ask("?name=verified.example"), [200, "false"]);
   const second = await openProvider(() => world.clock.now);
   await registerProvider(world, second, { parent: String(uid) });
@@ -318,7 +360,10 @@ test("no secret of a sign-in turns up in logs, events, rows, list answers or pag
   const told = await watch({ sub: "keeper", email: "keeper@example.com", email_verified: true }, { create_refresh_token: "true", invite: String(code) });
   const token = text(told, "token");
   assert.ok(token && told.refresh_token);
-  planted.push(text(JSON.parse(Buffer.from(text(told, "refresh_token"), "base64").toString("utf8")) as JsonObject, "secret"));
+  const secretOf = (refreshToken: string): string => text(JSON.parse(Buffer.from(refreshToken, "base64").toString("utf8")) as JsonObject, "secret");
+  const refreshed = await world.ok("chainguard.platform.oidc.SecurityTokenService/ExchangeRefreshToken", {}, { token: text(told, "refresh_token"), headers: { "idempotency-key": "once" } });
+  const next = text(part(refreshed, "refreshToken"), "token");
+  planted.push(secretOf(text(told, "refresh_token")), next, secretOf(next), text(part(refreshed, "token"), "token"));
   // And the ways that fail, whose causes are logged.
   provider.lies = { nonce: "wrong" };
   await watch({ sub: "keeper" }, {});
@@ -332,7 +377,7 @@ test("no secret of a sign-in turns up in logs, events, rows, list answers or pag
   }
   const lists = await Promise.all(["IdentityProviders", "Identities", "GroupInvites", "RoleBindings"].map(async (kind) => (await world.call(`iam.${kind}Service/List${kind}`, {})).raw));
   const everything = JSON.stringify([logged, await world.events(), rows, lists, shown]);
-  assert.ok(everything.includes("keeper@example.com") && everything.includes("signin.refused"));
+  assert.ok(everything.includes("keeper@example.com") && everything.includes("signin.refused") && everything.includes("auth.refreshed"));
   for (const secret of planted) assert.ok(secret.length > 10 && !everything.includes(secret) && !everything.includes(encodeURIComponent(secret)), `planted secret ${planted.indexOf(secret)} turned up`);
 });
 

@@ -35,8 +35,11 @@ interface Spot {
   readonly name: string;
 }
 
+/** A key that a map of this field takes. */
+const keyOf = (field: FieldFact): string => (field.keyKind === "string" ? "key" : "1");
+
 const into = (at: string, field: FieldFact): { readonly name: string; readonly keys: readonly string[] } =>
-  field.shape === "list" ? { name: `${at}[0]`, keys: ["0"] } : field.shape === "map" ? { name: `${at}["key"]`, keys: ["key"] } : { name: at, keys: [] };
+  field.shape === "list" ? { name: `${at}[0]`, keys: ["0"] } : field.shape === "map" ? { name: `${at}[${JSON.stringify(keyOf(field))}]`, keys: [keyOf(field)] } : { name: at, keys: [] };
 
 /** Every place in a message, and in the messages inside it. */
 const spotsOf = (message: MessageFact, naming: "json" | "name", path: readonly string[] = [], prefix = ""): Spot[] =>
@@ -135,13 +138,13 @@ const wrongValues = async ({ field, owner }: Spot): Promise<Wrong[]> => {
   }
   const good = await valueOf(field, owner, stage.sampling(place), true);
   const [entry] = Array.isArray(good) ? good : isObject(good) ? Object.values(good) : [];
-  const collection = field.shape === "list" ? (value: Json): Json => [value] : (value: Json): Json => ({ key: value });
-  const at = field.shape === "list" ? "[0]" : '["key"]';
+  const collection = field.shape === "list" ? (value: Json): Json => [value] : (value: Json): Json => ({ [keyOf(field)]: value });
+  const at = field.shape === "list" ? "[0]" : `[${JSON.stringify(keyOf(field))}]`;
   for (const value of field.shape === "list" ? ["x", 7, {}] : ["x", 7, []]) wrong.push({ value, why: `no ${field.shape}` });
   for (const value of kinds) wrong.push({ value: collection(value), at, why: `an entry that is no ${field.kind}: ${JSON.stringify(value)}` });
   for (const { value, why } of texts) wrong.push({ value: collection(value ?? null), at, why: `an entry: ${why}` });
   const most = entriesMax(field);
-  const many = field.shape === "list" ? Array.from({ length: most + 1 }, () => entry ?? null) : Object.fromEntries(Array.from({ length: most + 1 }, (_, index) => [`k${index}`, entry ?? null]));
+  const many = field.shape === "list" ? Array.from({ length: most + 1 }, () => entry ?? null) : Object.fromEntries(Array.from({ length: most + 1 }, (_, index) => [field.keyKind === "string" ? `k${index}` : String(index), entry ?? null]));
   if (JSON.stringify(many).length < 900_000) wrong.push({ value: many, why: `more than ${most} entries` });
   return wrong;
 };

@@ -10,7 +10,7 @@ import { parentOf, rootOf } from "#base/uid.ts";
 import { methods, registry } from "#contract/catalog.ts";
 import type { MessageFact, MethodFact } from "#contract/facts.ts";
 import { bodyField, bodyOf, matcherOf, some, valueAt } from "../samples.ts";
-import { allBut, doors, folder, groupMessage, identityMessage, madeUp, openStage, roleMessage } from "./stage.ts";
+import { allBut, doors, folder, groupMessage, type Holder, identityMessage, isForEverybody, madeUp, openStage, roleMessage } from "./stage.ts";
 
 const stage = await openStage({ GANTRY_PUBLIC_URL: "http://gantry.example.test/" });
 const { world } = stage;
@@ -19,7 +19,7 @@ after(() => stage.close());
 const place = await folder(stage);
 const answered = some(methods.filter(stage.answers), "operation with an answer");
 // Those that say what somebody may do with capabilities; what people do to themselves is told in their stories.
-const writes = some(answered.filter(({ event, capabilities }) => event && capabilities.length > 0), "write with an event");
+const writes = some(answered.filter((method) => method.event && (method.capabilities.length > 0 || isForEverybody(method))), "write with an event");
 const reads = some(answered.filter((method) => !method.writes), "read");
 // An owner with everything: events must name it, and not the operator.
 const owner = await stage.holder(allBut(""), world.organization);
@@ -84,7 +84,7 @@ const places = {
   parent: (subject: string): string => parentOf(subject) || "/",
 };
 
-const assertTold = (method: MethodFact, told: Told, request: JsonObject, reply: JsonObject, requestId: string | undefined): void => {
+const assertTold = (method: MethodFact, told: Told, request: JsonObject, reply: JsonObject, requestId: string | undefined, by: Holder): void => {
   const event = method.event ?? assert.fail();
   const empty = method.output.name === "google.protobuf.Empty";
   const message = empty ? method.input : method.output;
@@ -98,7 +98,7 @@ const assertTold = (method: MethodFact, told: Told, request: JsonObject, reply: 
   assert.equal(told.audience, event.audience);
   assert.deepEqual(Object.keys(told.extensions).sort(), [...event.extensions].sort());
   assert.equal(told.extensions.group ?? "", group);
-  assert.deepEqual(told.actor, { subject: owner.uid });
+  assert.deepEqual(told.actor, { subject: by.uid });
   assert.equal(told.bodyType, message.name);
   assert.deepEqual(sparse(told.body), sparse(publicOf(message, whole)));
   // A strict decoder of the public message reads it.
@@ -114,13 +114,14 @@ for (const method of writes) {
       const request = await stage.request(method, { place, whole: true });
       // What belongs to organizations alone is not asked of a folder.
       if (bodyField(method)?.message?.name === groupMessage) request.group = { ...(await bodyOf(bodyField(method)?.message ?? assert.fail(), stage.sampling(place))), uid: valueAt(request, ["group", "uid"]) ?? "" };
+      const by = await stage.callerOf(method, { uid: owner.uid, token: await world.token(owner.uid) });
       const before = await lastNumber();
       world.clock.now += 1500;
-      const { code, reply, message, headers } = await stage.call(door, method, request, { token: await world.token(owner.uid) });
+      const { code, reply, message, headers } = await stage.call(door, method, request, { token: by.token });
       assert.equal(code, 0, message);
       const told = await toldAfter(before);
       assert.equal(told.length, 1);
-      assertTold(method, told[0] ?? assert.fail(), request, reply, headers["x-request-id"]);
+      assertTold(method, told[0] ?? assert.fail(), request, reply, headers["x-request-id"], by);
     });
   }
 
@@ -133,13 +134,19 @@ for (const method of writes) {
     const missing = JSON.parse(JSON.stringify(request).replaceAll(String(valueAt(request, path)), absent)) as JsonObject;
     const named = field?.message?.fields.find(({ pattern, shape, kind, outputOnly }) => pattern !== undefined && shape === "one" && kind === "string" && !outputOnly);
     const wrong = named && field ? { ...request, [field.json]: { ...(request[field.json] as JsonObject), [named.json]: ["UPPER/", "\n"].find((text_) => !matcherOf(named).test(text_)) ?? "" } } : undefined;
+    const by = await stage.callerOf(method, owner);
     const before = await lastNumber();
     for (const door of doors) {
       assert.equal((await stage.call(door, method, request)).code, codes.UNAUTHENTICATED);
-      assert.equal((await stage.call(door, method, request, { token: stranger.token })).code, codes.PERMISSION_DENIED);
-      assert.equal((await stage.call(door, method, missing, { token: owner.token })).code, codes.NOT_FOUND);
+      const refused = await stage.call(door, method, request, { token: stranger.token });
+      // Of what is about the caller, there is nothing for a stranger; of what asks for a right, the right is missing.
+      if (isForEverybody(method)) assert.ok([codes.PERMISSION_DENIED, codes.NOT_FOUND].some((code) => code === refused.code), refused.message);
+      else {
+        assert.equal(refused.code, codes.PERMISSION_DENIED);
+        assert.equal((await stage.call(door, method, missing, { token: owner.token })).code, codes.NOT_FOUND);
+      }
       if (wrong) assert.equal((await stage.call(door, method, wrong, { token: owner.token })).code, codes.INVALID_ARGUMENT);
-      const rehearsed = await stage.call(door, method, request, { token: owner.token, validateOnly: true });
+      const rehearsed = await stage.call(door, method, request, { token: by.token, validateOnly: true });
       assert.equal(rehearsed.code, 0, rehearsed.message);
     }
     assert.deepEqual(await toldAfter(before), []);

@@ -41,6 +41,9 @@ const fresh = async ({ method, message, key }: Subject): Promise<string> => {
   const uid = text(made, "uid");
   // What is changed but not made by itself (a readme).
   if (subject !== message.name) await world.ok(method.name, { [key]: { ...(await bodyOf(message, stage.sampling(place), true)), uid } });
+  // What a flag keeps is free without it.
+  const keeping = [...new Set(message.fields.flatMap(({ fixedWhile }) => (fixedWhile === "" ? [] : [fixedWhile])))];
+  for (const flag of keeping) await world.ok(method.name, { [key]: { uid, [flag]: false }, updateMask: flag });
   return uid;
 };
 
@@ -99,6 +102,7 @@ const emptyOf = (field: FieldFact): Json => {
   switch (field.kind) {
     case "bool": return false;
     case "int32": case "int64": case "double": return 0;
+    case "timestamp": case "duration": return null;
     case "enum": return field.enum?.names.get(0) ?? "";
     default: return "";
   }
@@ -239,6 +243,13 @@ for (const subject of updates.map(subjectOfUpdate)) {
       const uid = await fresh(subject);
       const before = await read(subject, uid);
       const least = await bodyOf(message, stage.sampling(place));
+      const named = fields.filter(({ namedOnly, json }) => namedOnly && before[json] !== undefined);
+      const eventsBefore = (await world.events()).length;
+      if (named.length > 0) {
+        refusedOn(await patch(subject, uid, least, "*", door), named[0]?.json ?? "");
+        await assertUnchanged(subject, uid, before, eventsBefore, "what must be named");
+      }
+      for (const { json } of named) least[json] = before[json] ?? null;
       const answer = await patch(subject, uid, least, "*", door);
       assert.equal(answer.code, 0, answer.message);
       const later = await read(subject, uid);
@@ -250,6 +261,19 @@ for (const subject of updates.map(subjectOfUpdate)) {
       for (const name of ["uid", "createTime"]) assert.deepEqual(later[name], before[name]);
     }
   });
+
+  for (const field of fields.filter(({ fixedWhile }) => fixedWhile !== "")) {
+    test(`${method.rpc} keeps ${field.json} while ${field.fixedWhile} is true, however it is asked`, async () => {
+      const uid = await fresh(subject);
+      await world.ok(method.name, { [subject.key]: { uid, [field.fixedWhile]: true }, updateMask: field.fixedWhile });
+      const before = await read(subject, uid);
+      const eventsBefore = (await world.events()).length;
+      const body = { ...before, [field.json]: await another(field, message, before[field.json]) };
+      for (const door of doors) for (const mask of [field.name, "*"]) refusedOn(await patch(subject, uid, body, mask, door), field.json);
+      refusedOn(await patch(subject, uid, { [field.json]: body[field.json] ?? null }), field.json);
+      await assertUnchanged(subject, uid, before, eventsBefore, "what a flag keeps");
+    });
+  }
 
   test(`${method.rpc} refuses a mask with an unknown path, an output-only path or more beside "*", and changes nothing`, async () => {
     const uid = await fresh(subject);

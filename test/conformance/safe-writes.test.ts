@@ -9,7 +9,7 @@ import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import type { Answer, CallOptions, Door } from "../client.ts";
 import { bodyField, some, valueAt, withValue } from "../samples.ts";
-import { allBut, doors, folder, freshKey, openStage, violationsOf } from "./stage.ts";
+import { allBut, doors, folder, freshKey, isForEverybody, openStage, violationsOf } from "./stage.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -18,7 +18,7 @@ after(() => stage.close());
 const place = await folder(stage);
 const owner = await stage.holder(allBut(""), world.organization);
 const answered = some(methods.filter(stage.answers), "operation with an answer");
-const writes = some(answered.filter(({ writes: changes, capabilities }) => changes && capabilities.length > 0), "write");
+const writes = some(answered.filter((method) => method.writes && (method.capabilities.length > 0 || isForEverybody(method))), "write");
 
 const ask = (door: Door, method: MethodFact, request: JsonObject, options: CallOptions = {}): Promise<Answer> =>
   stage.call(door, method, request, { token: owner.token, ...options });
@@ -31,7 +31,11 @@ const elsewhere = await folder(stage);
 const other = (method: MethodFact, request: JsonObject): JsonObject => {
   const field = bodyField(method);
   const name = field?.message?.fields.find(({ kind, shape, outputOnly, uid }) => kind === "string" && shape === "one" && !outputOnly && !uid);
-  return field && name ? withValue(request, [field.json, name.json], "something-else") : withValue(request, method.scope ?? ["uid"], elsewhere);
+  if (field && name) return withValue(request, [field.json, name.json], "something-else");
+  const [first = assert.fail()] = method.input.fields;
+  const inner = first.message?.fields.find(({ kind, outputOnly }) => kind === "string" && !outputOnly);
+  if (isForEverybody(method) && inner) return withValue(request, [first.json, inner.json], "something-else");
+  return withValue(request, method.scope ?? [first.json], elsewhere);
 };
 
 /** What is shown by the call that made it and never again. */
@@ -45,21 +49,22 @@ for (const method of writes) {
     test(`${method.rpc} over ${door} with an Idempotency-Key is done once: a repeat gets the first answer, another request is refused`, async () => {
       const request = await stage.request(method, { place });
       const headers = { "idempotency-key": freshKey() };
+      const { token } = await stage.callerOf(method, owner);
       const before = await eventCount();
-      const first = await ask(door, method, request, { headers });
+      const first = await ask(door, method, request, { headers, token });
       assert.equal(first.code, 0, first.message);
       assert.equal(first.headers["gantry-replayed"], undefined);
       const untouched = await stage.fingerprint();
       world.clock.now += 1000;
       for (let again = 0; again < 2; again++) {
-        const repeat = await ask(door, method, request, { headers });
+        const repeat = await ask(door, method, request, { headers, token });
         assert.equal(repeat.code, 0, repeat.message);
         assert.equal(repeat.headers["gantry-replayed"], "true");
         assert.deepEqual(repeat.reply, lasting(method, first.reply));
         assert.equal(repeat.headers["gantry-left-out"] ?? "", onceIn(method).join(", "));
       }
       for (const key of onceIn(method)) assert.notEqual(text(first.reply, key), "", `${key} is shown once`);
-      const different = await ask(door, method, other(method, request), { headers });
+      const different = await ask(door, method, other(method, request), { headers, token });
       assert.equal(different.code, codes.INVALID_ARGUMENT, different.message);
       assert.deepEqual(violationsOf(different).map(({ field }) => field), ["idempotency-key"]);
       assert.equal(await eventCount(), before + 1);
@@ -70,8 +75,9 @@ for (const method of writes) {
   test(`${method.rpc} sent many times at once under one Idempotency-Key is done once`, async () => {
     const request = await stage.request(method, { place });
     const headers = { "idempotency-key": freshKey() };
+    const { token } = await stage.callerOf(method, owner);
     const before = await eventCount();
-    const answers = await Promise.all(Array.from({ length: 6 }, () => ask("rest", method, request, { headers })));
+    const answers = await Promise.all(Array.from({ length: 6 }, () => ask("rest", method, request, { headers, token })));
     const done = answers.filter(({ code }) => code === 0);
     assert.ok(done.length > 0);
     // A duplicate waits for the first, or is told that it lost.
@@ -84,16 +90,17 @@ for (const method of writes) {
   test(`${method.rpc} with validateOnly answers as the write would, makes neither row nor event, and does not use the key up`, async () => {
     const request = await stage.request(method, { place });
     const headers = { "idempotency-key": freshKey() };
+    const { token } = await stage.callerOf(method, owner);
     const before = await stage.fingerprint();
     const trials: Answer[] = [];
-    for (const door of doors) trials.push(await ask(door, method, request, { validateOnly: true, headers }));
+    for (const door of doors) trials.push(await ask(door, method, request, { validateOnly: true, headers, token }));
     for (const trial of trials) {
       assert.equal(trial.code, 0, trial.message);
       assert.equal(trial.headers["gantry-validate-only"], "true");
     }
     assert.equal(await stage.fingerprint(), before);
     const [trial] = trials;
-    const real = await ask("rest", method, request, { headers });
+    const real = await ask("rest", method, request, { headers, token });
     assert.equal(real.code, 0, real.message);
     assert.equal(real.headers["gantry-replayed"], undefined);
     // A new uid is the one thing that the trial could not know, and a secret the one that it did not tell.

@@ -4,6 +4,7 @@
 import { randomBytes } from "node:crypto";
 import { builtInRoleUid } from "#authz";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import type { Log } from "#base/log.ts";
 import { newChild, newRoot, rootOf } from "#base/uid.ts";
 import { capabilityByName } from "#contract/capabilities.ts";
 import { methods } from "#contract/catalog.ts";
@@ -11,9 +12,16 @@ import type { MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, type CallOptions, callThrough, type Door } from "../client.ts";
 import { bodyField, bodyOf, createOf, type Sampling, some, subjectOf, valueAt, valueOf, withValue } from "../samples.ts";
 import { builtInRoles } from "../../server/authz/roles.ts";
+import { registerPerson } from "../../server/operator/person.ts";
+import { keepHeadlessSession } from "../../server/signin/headless.ts";
+import { beginFamily } from "../../server/signin/refresh.ts";
 import { openWorld, type World } from "../world.ts";
+import { grown } from "./grown.ts";
 
 export const doors = ["rest", "grpc"] as const satisfies readonly Door[];
+
+const deleteOneself = "chainguard.platform.auth.Auth/Delete";
+const getHeadlessSession = "chainguard.platform.auth.Auth/GetHeadlessSession";
 
 const iam = "chainguard.platform.iam.v2";
 export const groupMessage = `${iam}.Group`;
@@ -52,12 +60,20 @@ export interface Stage {
   readonly make: (message: string, asking?: Asking & { readonly parent?: string; readonly body?: JsonObject }) => Promise<JsonObject>;
   /** A valid request of this operation. */
   readonly request: (method: MethodFact, asking?: Asking) => Promise<JsonObject>;
+  /** Puts back what a valid request takes away although it only reads: the session of a sign-in is fetched once. */
+  readonly putBack: (method: MethodFact, request: JsonObject) => Promise<void>;
   /** An identity of the place's organization, bound at the place with a custom role of exactly these capabilities. */
   readonly holder: (names: readonly string[], place: string) => Promise<Holder>;
   /** Where a caller must hold what the operation needs: above its place where the request names a further group. */
   readonly needsAt: (method: MethodFact, place: string) => string;
   /** An identity of this group without any binding. */
   readonly stranger: (group: string) => Promise<Holder>;
+  /**
+   * Who may ask for this operation: for one that asks for no right, being about its caller, somebody new with a
+   * verified address of the organization's own domain; for one that takes a refresh token, its bearer; for the end of
+   * one's own identity, whoever the last request names; else `otherwise`.
+   */
+  readonly callerOf: (method: MethodFact, otherwise: Holder) => Promise<Holder>;
   /** Binds an identity at a group. Returns the binding's uid. */
   readonly bind: (group: string, identity: string, role: string) => Promise<string>;
   /** A statement on the server's own database. */
@@ -93,10 +109,23 @@ export const telling = ({ status, code, message, details, headers, raw }: Answer
 const textNamed = (value: JsonObject, key: string): string =>
   text(value, key) || (Object.values(value).filter(isObject).map((inner) => textNamed(inner, key)).find((found) => found !== "") ?? "");
 
+/** True for what everybody may do for themselves. */
+export const isForEverybody = ({ unscoped, capabilities }: MethodFact): boolean => unscoped && capabilities.length === 0;
+
 export const isList = (method: MethodFact): boolean => method.rpc.startsWith("List") && method.input.byName.has("page_token");
 
 /** True for what has its parent's uid and no own: there is one in each, and another needs another parent. */
 const sharesUid = (message: MessageFact): boolean => (message.byName.get("uid")?.refersTo ?? "") !== "";
+
+/** True for an operation on what lies in no group: unscoped, and there is no place in its request to ask about. */
+export const isCatalogue = ({ unscoped, capabilities, input }: MethodFact): boolean =>
+  unscoped && capabilities.length > 0 && !["uid", "uidp", "parent"].some((name) => input.byName.has(name));
+
+/** True for a List of what an operation makes; the others' rows grow by themselves, or with an import (grown.ts). */
+export const isMade = (method: MethodFact): boolean => createOf(rowMessage(method)?.name ?? "") !== undefined;
+
+/** What a List lists. */
+export const rowMessage = (method: MethodFact): MessageFact | undefined => method.output.fields.find(({ json }) => json === pluralOf(method))?.message;
 
 /** The plural field of a List's response. */
 export const pluralOf = (method: MethodFact): string => method.output.fields.find((field) => field.shape === "list" && field.message)?.json ?? "";
@@ -112,8 +141,8 @@ export const uidsOf = (method: MethodFact, reply: JsonObject): string[] => rowsO
 export const violationsOf = (answer: Answer): { field: string; description: string }[] =>
   answer.details.flatMap((detail) => (Array.isArray(detail.fieldViolations) ? (detail.fieldViolations as { field: string; description: string }[]) : []));
 
-export const openStage = async (environment: Readonly<Record<string, string>> = {}): Promise<Stage> => {
-  const world = await openWorld(environment);
+export const openStage = async (environment: Readonly<Record<string, string>> = {}, log?: Log): Promise<Stage> => {
+  const world = await openWorld(environment, log);
   const { kernel, house } = world.server.open;
   let given = 0;
   const next = (): number => ++given;
@@ -137,6 +166,8 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
   };
 
   const make: Stage["make"] = async (message, { place = world.organization, parent, capabilities: names, whole = false, body = {} } = {}) => {
+    const grow = grown[message];
+    if (grow) return grow(world, parent ?? place);
     const create = createOf(message);
     if (!create || !kernel.answers.has(create.name)) return { uid: newChild(place) };
     const field = bodyField(create);
@@ -185,13 +216,31 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       if (uid === undefined && method.input.byName.get("etag")?.required) built.etag = await seen(subject, target);
     } else if (path && uid !== undefined) built = withValue(built, path, uid);
     else if (path && !subject) built = withValue(built, path, place);
+    if (method.name === deleteOneself) {
+      leaver = await colleague();
+      built.id = uid ?? leaver.uid;
+    }
+    if (method.name === getHeadlessSession) {
+      const code = randomBytes(32).toString("base64url");
+      headlessCodes.add(code);
+      built.code = code;
+      await putBack(method, built);
+    }
     // Whatever else the path holds.
     for (const field of method.input.fields) {
       const [found, form] = new RegExp(`\\{${field.name}(=\\*\\*)?`).exec(method.http[0]?.template ?? "") ?? [];
       if (found === undefined || built[field.json] !== undefined) continue;
-      built[field.json] = !field.uid ? await valueOf(field, method.input, seeds) : form === undefined ? newRoot() : madeUp(place);
+      const named = field.refersTo !== "" && uid === undefined ? seeds.refer(field.refersTo) : madeUp(place);
+      built[field.json] = !field.uid ? await valueOf(field, method.input, seeds) : form === undefined ? newRoot() : await named;
     }
     return built;
+  };
+
+  /** The keys of sign-ins that are finished. */
+  const headlessCodes = new Set<string>();
+  const putBack: Stage["putBack"] = async ({ name }, { code }) => {
+    if (name !== getHeadlessSession || typeof code !== "string" || !headlessCodes.has(code)) return;
+    await house.store.write((rows) => keepHeadlessSession(rows, code, { publicKey: code, encrypted: Buffer.from("a sealed token") }, world.clock.now));
   };
 
   const bind: Stage["bind"] = async (group, identity, role) => {
@@ -215,8 +264,37 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     return { uid, token: await world.token(uid) };
   };
 
+  const ownDomain = "stage.example";
+  let verified: Promise<unknown> | undefined;
+  const colleague = async (): Promise<Holder> => {
+    const group = { uid: world.organization, name: ownDomain, verified: true, kind: "ORG_KIND_CUSTOMER" };
+    await (verified ??= world.ok("iam.GroupsService/UpdateGroup", { group, updateMask: "name,verified,kind" }));
+    const subject = `colleague ${next()}`;
+    const email = `${subject.replace(" ", "-")}@${ownDomain}`;
+    const uid = await registerPerson(house, { issuer: "https://people.example.com", subject, email, name: "" });
+    return { uid, token: await house.authn.mint({ uid, audience: [house.publicUrl], email }) };
+  };
+
+  /** Whom the last request to delete oneself is about. */
+  let leaver: Holder | undefined;
+
+  /** Of somebody who has signed in through an identity provider. */
+  const refreshToken = async (): Promise<string> => {
+    const { uid } = await colleague();
+    const identityProvider = text(await make("chainguard.platform.iam.v2.IdentityProvider"), "uid");
+    const family = { identity: uid, identityProvider, act: {}, email: undefined, audience: [], capabilities: undefined, scopes: undefined };
+    const made = await house.store.write((rows) => beginFamily(rows, family, world.clock.now));
+    return made?.token ?? "";
+  };
+
   return {
-    world, next, sampling, make, request, stranger, bind,
+    callerOf: async (method, otherwise) => {
+      if (method.rpc === "ExchangeRefreshToken") return { uid: "", token: await refreshToken() };
+      if (method.rpc === "Register") return colleague();
+      if (method.name === deleteOneself) return leaver ?? otherwise;
+      return isForEverybody(method) ? colleague() : otherwise;
+    },
+    world, next, sampling, make, request, putBack, stranger, bind,
     needsAt: (method, place) => {
       const body = bodyField(method)?.message;
       return body?.fields.some(({ outputOnly, refersTo }) => !outputOnly && refersTo === groupMessage) ? rootOf(place) : place;

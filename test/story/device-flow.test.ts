@@ -6,8 +6,8 @@ import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { claimsOf } from "../../server/authn/testing.ts";
 import { escaped } from "../../server/signin/shown.ts";
-import { type FakeProvider, openBrowser, openProvider, registerProvider } from "../provider.ts";
-import { beginDevice, confirmAs, hiddenIn, poll, postForm, pressed, type Reply } from "../terminal.ts";
+import { type FakeProvider, openBrowser, openProvider, registerProvider, wayBack } from "../provider.ts";
+import { beginDevice, confirmAs, hiddenIn, onwardFrom, poll, postForm, pressed, type Reply } from "../terminal.ts";
 import { openWorld, type World } from "../world.ts";
 
 let world: World;
@@ -131,11 +131,10 @@ test("a code that ends while its person is at the provider signs nobody in", asy
   const browser = openBrowser();
   const shown = await browser.get(codes.page);
   const confirmed = await pressed(world, browser, "/oauth/device", { ...hiddenIn(shown.text), answer: "confirm" });
-  const question = new URL(/url=(.+)$/.exec(confirmed.headers.get("refresh") ?? "")?.[1] ?? "");
+  const question = onwardFrom(confirmed);
+  assert.ok(question);
   world.clock.now += 1000;
-  const back = new URL(question.searchParams.get("redirect_uri") ?? "");
-  back.search = new URLSearchParams({ code: provider.vouch(question, { sub: "ada" }), state: question.searchParams.get("state") ?? "", iss: provider.url }).toString();
-  const last = await browser.get(back);
+  const last = await browser.get(wayBack(provider, question, provider.vouch(question, { sub: "ada" })));
   assert.deepEqual([last.status, /<h1>Too late<\/h1>/.test(last.text)], [410, true]);
 });
 

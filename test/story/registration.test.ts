@@ -20,7 +20,8 @@ let issuer: Issuer;
 let organization: string;
 
 before(async () => {
-  [place, issuer] = await Promise.all([openPlace(), startIssuer()]);
+  place = await openPlace();
+  issuer = await startIssuer();
   organization = place.world.organization;
   await registerPerson(place.world.server.open.house, { issuer: issuer.url, subject: "first", email: "first@example.com", name: "" });
 });
@@ -62,8 +63,8 @@ for (const door of doors) {
     assert.equal(who.issuer, world.url);
     assert.equal(who.subject, uid);
     assert.deepEqual(who.audience, [world.url]);
-    assert.equal(who.issuedAt, new Date(nowSeconds).toISOString());
-    assert.equal(who.expiry, new Date(nowSeconds + 3_600_000).toISOString());
+    assert.equal(Date.parse(text(who, "issuedAt")), nowSeconds);
+    assert.equal(Date.parse(text(who, "expiry")), nowSeconds + 3_600_000);
     assert.equal(who.email, "v@example.com");
     const [here, below] = who.capabilities as JsonObject[];
     assert.equal(text(part(here ?? {}, "group"), "id"), organization);
@@ -92,7 +93,9 @@ for (const door of doors) {
     const robot = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "robot", claimMatch: { issuer: "https://ci.example.com", subject: "s" } } }), "uid");
     const before = await contents(world);
     const refused: readonly (readonly [string, string])[] = [
-      [uidOf("first"), token], [robot, await world.token(robot)], [operatorUid, await world.token()], [uid, await world.token()],
+      // Over REST the path has room for people alone.
+      ...(door === "grpc" ? [[robot, await world.token(robot)] as const] : []),
+      [uidOf("first"), token], [operatorUid, await world.token()], [uid, await world.token()],
       [uid, await world.token(uid, { capabilities: ["repo.list"] })], ["0".repeat(40), token],
     ];
     for (const [id, by] of refused) assert.equal((await world.call(remove, { id }, { token: by, door })).code, codes.PERMISSION_DENIED);
@@ -130,20 +133,19 @@ test("an assumable identity's token says who it is, too, and the right is gone f
 
 test("what an issuer says of a person is taken as far as it fits: a name is spelt in the letters of names, what is unverified or unprintable stays out", async () => {
   const { world } = place;
-  const cases: readonly (readonly [string, JsonObject, JsonObject])[] = [
-    ["ADA Lovelace", { email: null }, { name: "ada lovelace", email: undefined }],
-    ["  ", { email: "Grace@Example.com", email_verified: true }, { name: "grace-example.com", email: "Grace@Example.com" }],
-    ["李雷", { email: "li@example.com", email_verified: false }, { name: "-", email: undefined }],
-    ["a\u0000b\nc", { email: "x@example.com" }, { name: undefined, email: undefined }],
+  const cases: readonly (readonly [name: string, claims: JsonObject, shown: string, email: string])[] = [
+    ["ADA Lovelace", { email: null }, "ada lovelace", ""],
+    ["  ", { email: "Grace@Example.com", email_verified: true }, "grace-example.com", "Grace@Example.com"],
+    ["李雷", { email: "li@example.com", email_verified: false }, "named-2", ""],
+    ["a\u0000b\nc", { email: "x@example.com" }, "named-3", ""],
   ];
-  for (const [index, [name, claims, wanted]] of cases.entries()) {
+  for (const [index, [name, claims, shown, email]] of cases.entries()) {
     const subject = `named-${index}`;
     await world.ok(register, {}, { token: await tokenOf(subject, { name, ...claims }) });
     const known = await world.ok("iam.IdentitiesService/GetIdentity", { uid: uidOf(subject) });
-    assert.match(text(known, "name"), /^[a-z0-9 ._-]+$/);
-    assert.equal(known.email, wanted.email);
+    assert.equal(known.name, shown);
+    assert.equal(text(known, "email"), email);
     assert.equal(known.emailUnverified, undefined);
-    if (wanted.name !== undefined && wanted.name !== "-") assert.equal(known.name, wanted.name);
   }
   const long = await world.call(register, {}, { token: await tokenOf("s".repeat(256)) });
   assert.equal(long.code, codes.UNAUTHENTICATED);

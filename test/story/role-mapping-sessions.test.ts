@@ -32,7 +32,7 @@ before(async () => {
   other = await openWorld({ ...shared, GANTRY_PUBLIC_URL: world.url });
   provider = await openProvider(() => world.clock.now);
   // Nothing that is asked for here: what these people may do comes from their groups.
-  const nothing = await role(["repo.list"]);
+  const nothing = await role(["CAP_REPO_LIST"]);
   idp = await registerProvider(world, provider, { role: nothing, oidc: { groupsClaim: "groups" } });
   cleanUp = async () => {
     await database.drop();
@@ -100,13 +100,13 @@ test("when its mapping is deleted a session loses the right with the next reques
 });
 
 test("when the mapped role changes a session has the changed role with the next request", async () => {
-  const custom = await role(["groups.list"]);
+  const custom = await role(["CAP_IAM_GROUPS_LIST"]);
   const mapping = await map("changing", custom);
   const { token } = await arrive({ sub: "joan", groups: ["changing"] });
   assert.deepEqual(await seen(token), allowed);
-  await world.ok("iam.RolesService/UpdateRole", { role: { uid: custom, capabilities: ["roles.list"] }, updateMask: "capabilities" });
+  await world.ok("iam.RolesService/UpdateRole", { role: { uid: custom, capabilities: ["CAP_IAM_ROLES_LIST"] }, updateMask: "capabilities" });
   assert.deepEqual(await seen(token), forbidden);
-  await world.ok("iam.RolesService/UpdateRole", { role: { uid: custom, capabilities: ["groups.list"] }, updateMask: "capabilities" });
+  await world.ok("iam.RolesService/UpdateRole", { role: { uid: custom, capabilities: ["CAP_IAM_GROUPS_LIST"] }, updateMask: "capabilities" });
   assert.deepEqual(await seen(token), allowed);
   await unmap(mapping);
 });
@@ -150,7 +150,7 @@ test("a token exchanged for a narrower one keeps its session, within what it was
 test("groups that the provider tells at its userinfo endpoint only count as well", async () => {
   const second = await openProvider(() => world.clock.now);
   second.told = { groups: ["elsewhere"], email: "lynn@example.com", email_verified: true };
-  const uid = await registerProvider(world, second, { role: await role(["repo.list"]), oidc: { groupsClaim: "groups", additionalScopes: ["email"] } });
+  const uid = await registerProvider(world, second, { role: await role(["CAP_REPO_LIST"]), oidc: { groupsClaim: "groups", additionalScopes: ["email"] } });
   await world.ok("iam.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping", {
     parent: uid, externalGroupRoleMapping: { externalGroupId: "elsewhere", roleUid: builtInRoleUid("viewer"), scope: world.organization },
   });

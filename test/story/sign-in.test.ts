@@ -7,12 +7,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import type { Page } from "playwright-core";
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { claimsOf } from "../../server/authn/testing.ts";
 import { openWorld, type World } from "../world.ts";
-import { type Browser, openChromium } from "./browser.ts";
+import { type Browser, openChromium, type Page } from "./browser.ts";
 import { type Program, start, stopAll } from "./processes.ts";
 
 const secret = "a client secret that only the two know";
@@ -151,7 +150,6 @@ test("without an address to go to, a page says who the person is, and loads noth
   assert.match((await page.textContent("main")) ?? "", new RegExp(`ada@example\\.com.*${ada}`));
   assert.equal(await page.evaluate("getComputedStyle(document.querySelector('h1')).fontSize"), "22.4px", "the page's style is not applied");
   assert.deepEqual(complaints, []);
-  if (process.env.GANTRY_TEST_PICTURES) await page.screenshot({ path: join(process.env.GANTRY_TEST_PICTURES, "signed-in.png") });
 });
 
 test("an address that the provider has not verified is not believed", async () => {
@@ -187,5 +185,4 @@ test("an answer that another browser began is a page that says what to do", asyn
   const response = await page.goto(`${world.url}/oauth/callback?code=x&state=y`);
   assert.equal(response?.status(), 400);
   assert.match((await page.textContent("main")) ?? "", /Begin again where you came from/);
-  if (process.env.GANTRY_TEST_PICTURES) await page.screenshot({ path: join(process.env.GANTRY_TEST_PICTURES, "not-signed-in.png") });
 });

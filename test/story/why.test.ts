@@ -9,6 +9,7 @@ import { type JsonObject, text } from "#base/json.ts";
 import { codes } from "#base/fault.ts";
 import { newRoot } from "#base/uid.ts";
 import { setSuspended } from "../../server/operator/organization.ts";
+import { whoCanLines } from "../../server/operator/reasons.ts";
 import { registerPerson } from "../../server/operator/person.ts";
 import type { World } from "../world.ts";
 import { ask, column, items } from "./doors.ts";
@@ -113,6 +114,11 @@ test("what nobody knows, and what asks for nothing, is refused by name on both d
   assert.deepEqual(column(items(body, "details")[1] ?? {}, "fieldViolations", "field"), ["capability"]);
 });
 
+test("a place that is not there is NOT_FOUND to who may ask there, and what is no group too", async () => {
+  const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: team, repo: { name: "no place" } }), "uid");
+  for (const place of [`${team}/0123456789abcdef`, repo]) for (const { status } of [await explain(place, "repo.list", bot), await whoCan(place, "repo.list")]) assert.equal(status, 404);
+});
+
 test("only who may see identities, roles and role bindings at the place may ask", async () => {
   const [seesNothing, seesTeam] = await Promise.all(["blind", "lead"].map((name) => createIdentity(world, world.organization, name, claimMatch)));
   await bindTo(team, seesTeam ?? "", builtInRoleUid("viewer"));
@@ -204,6 +210,16 @@ test("who can pages like any list: order, cursor, skip, exact total, and tokens 
   for (const [field, value] of [["page_size", -1], ["skip", -1], ["order_by", "name"]] as const) assert.equal((await whoCan(place, "repo.list", { [field]: value })).status, 400);
 });
 
+test("a binding above the identity's own group, which no call can make, gives nothing and is told as that", async () => {
+  const insider = await createIdentity(world, team, "insider", claimMatch);
+  const uid = await bindTo(team, insider, builtInRoleUid("owner"));
+  await world.server.open.house.store.write((rows) => rows.query("update role_bindings set uid = $2 where uid = $1", [uid, `${world.organization}/00000000000000aa`]));
+  const { body } = await explain(project, "repo.delete", insider);
+  assert.equal(body.allowed, false);
+  assert.deepEqual(column(items(body, "capabilities")[0] ?? {}, "grants", "effect"), ["EFFECT_OUTSIDE_IDENTITY_GROUP"]);
+  assert.ok(!column((await whoCan(project, "repo.delete")).body, "holders", "identityUid").includes(insider));
+});
+
 test("in a suspended organization nobody may anything but the operator, and the answers say so", async () => {
   const closing = await group("", "closing");
   const member = await createIdentity(world, closing, "member", claimMatch);
@@ -216,18 +232,16 @@ test("in a suspended organization nobody may anything but the operator, and the 
 });
 
 test("gantry explain and gantry who-can say it at a terminal, in words and as JSON", async () => {
+  const place = await group(world.organization, "terminal");
+  const who = await createIdentity(world, place, "terminal bot", claimMatch);
+  const binding = await bindTo(place, who, builtInRoleUid("viewer"));
   const command = (...args: string[]) => gantry(args, { env: home.environment });
-  const [told, json, who, lines] = await Promise.all([
-    command("explain", bot, "repo.list", project),
-    command("explain", bot, "repo.create", project, "--json"),
-    command("who-can", "repo.list", project),
-    command("who-can", "repo.list", project, "--json"),
-  ]);
-  assert.deepEqual([told.code, json.code, who.code, lines.code], [0, 0, 0, 0]);
-  assert.match(told.stdout, new RegExp(`^allowed\\nrepo\\.list: held\\n.*BINDING.*\\n +gives it +viewer +team ${team} +never +${team}/[0-9a-f]{16}\\n$`));
-  assert.equal((JSON.parse(json.stdout) as JsonObject).allowed, false);
-  assert.match(who.stdout, new RegExp(`^IDENTITY .*\\n(?:.*\\n)*${bot} +bot +viewer +team ${team} `));
-  assert.ok(lines.stdout.trim().split("\n").map((line) => text(JSON.parse(line) as JsonObject, "identityUid")).includes(bot));
+  const [told, lines] = await Promise.all([command("explain", who, "repo.list", place), command("who-can", "repo.list", place, "--json")]);
+  assert.deepEqual([told.code, lines.code], [0, 0], told.stderr + lines.stderr);
+  assert.match(told.stdout, new RegExp(`^allowed\\nrepo\\.list: held\\n.*BINDING.*\\n +gives it +viewer +terminal ${place} +never +${binding}\\n$`));
+  const holders = lines.stdout.trim().split("\n").map((line) => JSON.parse(line) as JsonObject);
+  assert.deepEqual(holders, items((await whoCan(place, "repo.list")).body, "holders"));
+  assert.match(whoCanLines(holders), new RegExp(`^IDENTITY .*\\n(?:.*\\n)*${who} +terminal bot +viewer +terminal ${place} +never +${binding}\\n`));
 });
 
 // ---- the answers and the way of a request -----------------------------------------------------------------------
@@ -291,7 +305,8 @@ test("explain says what a real call then finds, and who can is all whom explain 
           }
       }
     }),
-    { numRuns: 6 },
+    // A counterexample is small as it is; to shrink it would take minutes.
+    { numRuns: 6, endOnFailure: true },
   );
   assert.ok(allowedCount > 50 && deniedCount > 50, `${allowedCount} allowed, ${deniedCount} denied: too one-sided to tell`);
 });

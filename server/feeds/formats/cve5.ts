@@ -5,7 +5,7 @@ import { isObject } from "#base/json.ts";
 import type { ReferenceRecord, SeverityRecord, VulnerabilityRecord } from "../record.ts";
 import type { At } from "../refused.ts";
 import type { Format } from "./format.ts";
-import { cveReferenceType, distinctReferences, distinctSeverities, severityType, timed } from "./reference.ts";
+import { cveReferenceType, distinctReferences, distinctSeverities, scoreOf, severityType, timed } from "./reference.ts";
 
 const cveForm = /^CVE-\d{4}-\d{4,19}$/;
 
@@ -15,7 +15,7 @@ const severitiesOf = (container: At): SeverityRecord[] =>
   container.at("metrics").list().flatMap((metric) =>
     metricKeys.flatMap(([key, type]) => {
       const given = metric.at(key);
-      const score = given.missing ? "" : given.at("vectorString").name();
+      const score = given.missing ? "" : scoreOf(given, "vectorString");
       return score === "" ? [] : [{ type: severityType(type), score }];
     }),
   );

@@ -6,7 +6,7 @@
 import type { VulnerabilityRecord } from "../record.ts";
 import type { At } from "../refused.ts";
 import type { Format } from "./format.ts";
-import { cveReferenceType, distinctReferences, distinctSeverities, severityType, timed } from "./reference.ts";
+import { cveReferenceType, distinctReferences, distinctSeverities, scoreOf, severityType, timed } from "./reference.ts";
 
 const recordOf = (line: At): VulnerabilityRecord => {
   const state = line.at("state").required();
@@ -19,7 +19,7 @@ const recordOf = (line: At): VulnerabilityRecord => {
     summary: line.at("summary").prose(),
     details: line.at("details").prose(),
     severities: distinctSeverities(
-      line.at("severities").list().map((severity) => ({ type: severityType(severity.at("type").name()), score: severity.at("score").required() })),
+      line.at("severities").list().map((severity) => ({ type: severityType(severity.at("type").name()), score: scoreOf(severity, "score") || severity.at("score").required() })),
     ),
     references: distinctReferences(
       line.at("references").list().map((reference) => ({

@@ -1,6 +1,7 @@
 // OpenVEX documents, 0.0.1 and 0.2.0. Each product that a statement names, with the vulnerability, is one advisory; what
 // a document says of both in several statements are its events.
 
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord } from "../record.ts";
 import type { At } from "../refused.ts";
@@ -10,8 +11,13 @@ import { affected, fixedIn, investigated, isJustification, notAffected, productO
 /** The name of a product or subcomponent: the text itself, its package URL, or its @id. */
 const nameOf = (component: At): string => {
   if (typeof component.value === "string") return component.required();
-  const purl = component.object().at("identifiers").at("purl").name();
-  return purl !== "" ? purl : component.at("@id").required();
+  const identifiers = component.object().at("identifiers");
+  const purl = identifiers.at("purl").name();
+  if (purl !== "") return purl;
+  if (!component.at("@id").missing) return component.at("@id").required();
+  // Without either, any other identifier or digest names it.
+  const others = [identifiers, component.at("hashes")].flatMap((each) => each.keys().map((key) => each.at(key)));
+  return (others[0] ?? component.at("@id")).required();
 };
 
 interface Subject {
@@ -58,6 +64,12 @@ const vulnerabilityOf = (given: At): Vulnerability => {
   return { id: name.missing ? given.at("@id").id() : name.id(), aliases: given.at("aliases").ids() };
 };
 
+const isOpenVex = (document: JsonObject): boolean =>
+  (typeof document["@context"] === "string" && document["@context"].includes("openvex")) || ("statements" in document && "author" in document);
+
+/** The statement of in-toto that a document is signed in. */
+const isAttestation = (document: Json | undefined): boolean => isObject(document) && typeof document.predicateType === "string" && document.predicateType.includes("openvex");
+
 const eventTime = (document: At, statement: At): string => {
   const given = [statement.at("timestamp"), document.at("timestamp")].find((time) => time.time() !== undefined);
   return timestamp((given ?? document.at("timestamp")).requiredTime());
@@ -67,8 +79,9 @@ export const openvex: Format = {
   name: "openvex",
   title: "an OpenVEX document",
   kinds: ["advisories"],
-  fits: (document) => (typeof document["@context"] === "string" && document["@context"].includes("openvex")) || ("statements" in document && "author" in document),
-  read: (document, telling: Telling) => {
+  fits: (document) => isOpenVex(document) || isAttestation(document),
+  read: (given, telling: Telling) => {
+    const document = isAttestation(given.value) ? given.at("predicate").object() : given;
     const number = document.at("@id").missing ? document.at("id").name() : document.at("@id").name();
     const author = telling.author ?? (document.at("author").name() || "OpenVEX");
     const found = new Map<string, AdvisoryRecord & { readonly events: AdvisoryEventRecord[] }>();

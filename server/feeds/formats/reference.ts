@@ -44,6 +44,13 @@ export const severityOfVector = (vector: string): SeverityRecord => {
   return { type, score: vector };
 };
 
+/** The vector at this key, or the score where there is none. */
+export const scoreOf = (severity: At, key: string): string => {
+  const vector = severity.at(key).name();
+  const score = severity.at("baseScore").value;
+  return vector === "" && typeof score === "number" && score >= 0 && score <= 10 ? String(score) : vector;
+};
+
 /** Each severity once, in the source's order. */
 export const distinctSeverities = (severities: readonly SeverityRecord[]): SeverityRecord[] => [
   ...new Map(severities.map((severity) => [`${severity.type} ${severity.score}`, severity])).values(),

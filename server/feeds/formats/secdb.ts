@@ -14,8 +14,9 @@ interface Found {
 
 /** "CVE-2019-1 GHSA-…" names one thing twice; "CVE-2019-1 (+ regression)" has a remark. */
 const idsOf = (entry: At): string[] => {
-  const words = entry.required().trim().split(/\s+/).filter((word) => /^[A-Za-z][A-Za-z0-9]*[-:?][\w.:?-]+$/.test(word));
-  return words.length > 0 ? words : entry.refuse("must begin with a number such as CVE-2024-12345");
+  const words = entry.required().trim().split(/\s+/);
+  const ids = words.filter((word) => /^[A-Za-z][A-Za-z0-9]*[-:?_][\w.:?-]+$/.test(word));
+  return ids.length > 0 ? ids : words.slice(0, 1);
 };
 
 // In place of a version "0" says that the package never had it.

@@ -16,7 +16,12 @@ export const readXml = async (text: string): Promise<Json> => {
   if (forbidden >= 0) throw new Broken(lineAt(text, forbidden), "must not have a document type or entities");
   const { XMLParser, XMLValidator } = await import("fast-xml-parser");
   const problem = XMLValidator.validate(text);
-  if (problem !== true) throw new Broken(problem.err.line, `not valid XML: ${problem.err.msg}`);
+  if (problem !== true) {
+    const { msg, line } = problem.err;
+    // What is left open at the end is told as a list.
+    if (msg.startsWith("Invalid '[")) throw new Broken(lineAt(text, text.trimEnd().length), "not valid XML: it ends within an element");
+    throw new Broken(line, `not valid XML: ${msg}`);
+  }
   try {
     return new XMLParser({
       processEntities: false, ignoreAttributes: true, parseTagValue: false, trimValues: true, ignoreDeclaration: true, ignorePiTags: true,

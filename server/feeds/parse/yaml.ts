@@ -51,7 +51,7 @@ const valueOf = (walk: Walk, node: Node | Pair | null | undefined, depth: number
 
 const open = (yaml: Yaml, text: string): { document: Document; lines: LineCounter; lineAt: Walk["lineAt"] } => {
   const lines = new yaml.LineCounter();
-  const document = yaml.parseDocument(text, { lineCounter: lines, schema: "failsafe", logLevel: "silent", prettyErrors: false });
+  const document = yaml.parseDocument(text, { lineCounter: lines, schema: "failsafe", logLevel: "error", prettyErrors: false });
   return { document, lines, lineAt: (node) => (node?.range ? lines.linePos(node.range[0]).line : 1) };
 };
 
@@ -69,7 +69,10 @@ const whole = (yaml: Yaml, text: string): Json =>
   guarded(() => {
     const { document, lineAt, lines } = open(yaml, text);
     const [error] = document.errors;
-    if (error) throw new Broken(lines.linePos(error.pos[0]).line, `not valid YAML: ${error.message.replace(/\s+/g, " ")}`);
+    if (error) {
+      const reason = error.code === "MULTIPLE_DOCS" ? "holds more than one document" : `not valid YAML: ${error.message.replace(/\s+/g, " ")}`;
+      throw new Broken(lines.linePos(error.pos[0]).line, reason);
+    }
     return valueOf({ yaml, document, lineAt, aliases: 0, values: 0 }, document.contents as Node | null, 0, document.contents as Node | null);
   });
 

@@ -4,7 +4,7 @@
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
 import type { Run } from "../commands.ts";
-import { forgetTokens, keepToken } from "./cache.ts";
+import { forgetTokens, keepToken, tokenFile } from "./cache.ts";
 import { ask, clean, findIssuer, type Issuer } from "./issuer.ts";
 import type { SignIn, Tokens } from "./sign-in.ts";
 
@@ -52,15 +52,20 @@ const checkAddress = (issuer: string, err: NodeJS.WriteStream): void => {
   if (url.protocol === "http:" && !isLoopback(url.hostname)) err.write(`Careful: ${issuer} is not encrypted, and whoever can listen in can take the token.\n`);
 };
 
+const signals = ["SIGINT", "SIGTERM"] as const;
+
 export const login = async ({ environment, out, err }: Run, wanted: Wanted): Promise<number> => {
   checkAddress(wanted.issuer, err);
   const stopping = new AbortController();
+  const asked = (): void => stopping.abort();
   // Each signal, not only the first: Ctrl-C may arrive once more by way of bin/node.js.
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => stopping.abort());
+  for (const signal of signals) process.on(signal, asked);
   const stop = stopping.signal;
   try {
     const issuer = await findIssuer(wanted.issuer, stop);
     const audience = wanted.audience ?? issuer.url;
+    // Now, and not when somebody has signed in for nothing.
+    tokenFile(environment, audience, "oidc-token");
     const tokens = await tokensBy(wanted.way, { issuer, audience, idp: wanted.idp, err, stop });
     if (tokens.access === "") throw new Fault("FAILED_PRECONDITION", `${issuer.url} confirmed the sign-in and sent no token`);
     const name = await nameOf(issuer, tokens.access, stop);
@@ -73,6 +78,8 @@ export const login = async ({ environment, out, err }: Run, wanted: Wanted): Pro
     if (!stop.aborted) throw thrown;
     err.write("Stopped. Nobody has been signed in.\n");
     return 1;
+  } finally {
+    for (const signal of signals) process.off(signal, asked);
   }
 };
 

@@ -3,14 +3,14 @@
 
 import { AccessService, ExplainResponseSchema, HolderSchema } from "#contract/gen/gantry/access/v1/access_pb.js";
 import { type Bond, lacking, loadBonds, operatorGrant, operatorUid, rightsFrom } from "#authz";
-import { invalid } from "#base/fault.ts";
+import { invalid, missing } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { ancestry, covers, EVERYWHERE } from "#base/uid.ts";
 import { capabilityByName } from "#contract/capabilities.ts";
 import { methodByName } from "#contract/catalog.ts";
 import { messageFact } from "#contract/facts.ts";
 import { askedPage, type Outcome, type ReadContext, resource } from "#kernel";
-import { findHolders, findRows, type Read } from "#store";
+import { findHolders, findRow, findRows, type Read } from "#store";
 import { type Effect, seesBindings, shownGrants, type Source } from "./shown/grant.ts";
 
 const holderFact = messageFact(HolderSchema);
@@ -41,11 +41,19 @@ const effectOf = ({ place: group, capabilities, standing }: Bond, capability: st
   return exists ? "GIVES" : "NO_IDENTITY";
 };
 
+/** The group that a request asks about. Throws NOT_FOUND. */
+const placeOf = async ({ request, rows }: ReadContext): Promise<string> => {
+  const place = text(request, "place");
+  if (!(await findRow(rows, { name: "groups", columns: ["uid"] }, place))) throw missing("iam", "Group", place);
+  return place;
+};
+
 const namesOf = async (rows: Read, table: string, uids: readonly string[]): Promise<ReadonlyMap<string, string>> =>
   new Map((await findRows(rows, { name: table, columns: ["uid", "name"] }, [...new Set(uids)])).map(([uid, name]) => [uid ?? "", name ?? ""]));
 
-const explain = async ({ request, rows, nowMs, caller, rights }: ReadContext): Promise<Outcome> => {
-  const place = text(request, "place");
+const explain = async (context: ReadContext): Promise<Outcome> => {
+  const { request, rows, nowMs, caller, rights } = context;
+  const place = await placeOf(context);
   const who = text(request, "identityUid") || (caller?.uid ?? "");
   const wanted = capabilitiesOf(text(request, "action"));
   const held = await loadBonds(rows, who, nowMs);
@@ -69,7 +77,7 @@ const explain = async ({ request, rows, nowMs, caller, rights }: ReadContext): P
 
 const whoCan = async (context: ReadContext): Promise<Outcome> => {
   const { request, rows, rights, nowMs, caller } = context;
-  const place = text(request, "place");
+  const place = await placeOf(context);
   const name = text(request, "capability");
   const capability = capabilityByName(name);
   if (!capability) throw invalid([{ field: "capability", description: `no capability is called ${JSON.stringify(name)}` }]);

@@ -7,12 +7,11 @@ import { isObject, type Json, type JsonObject, text, texts } from "#base/json.ts
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
-import { flatList, type Outcome, type ReadContext, resource } from "#kernel";
+import { flatList, type Outcome, type ReadContext, requireAnywhere, resource } from "#kernel";
 import {
   countVulnerabilities, findDocumentIds, findImagePackages, findOnPackages, findOrigins, findPublished, findVulnerabilities, type AdvisoryRow,
-  type VulnerabilityRow,
+  readSeverities, severitiesOf, type VulnerabilityRow,
 } from "#store";
-import { readSeverities, severitiesOf } from "../vulnerabilities/rules/severities.ts";
 import { documentOf } from "./rules/document.ts";
 import { resolvedIn, versionsByName } from "./rules/resolved.ts";
 
@@ -124,6 +123,7 @@ const reportsOf = async (context: ReadContext, days: readonly string[]): Promise
 };
 
 const listResolved = async (context: ReadContext): Promise<Outcome> => {
+  requireAnywhere(context);
   const days = daysOf(context.request);
   return flatList(
     context,

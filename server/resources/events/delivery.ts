@@ -33,7 +33,7 @@ const redeliverDelivery = async (context: WriteContext): Promise<Outcome> => {
 const replaySubscription = async (context: WriteContext): Promise<Outcome> => {
   const { uid } = await subscriptionOf(context);
   const { request, rows, nowMs } = context;
-  return { reply: { deliveries: String(await replay(rows, uid, text(request, "since"), timestamp(nowMs))) } };
+  return { reply: { deliveries: String(await replay(rows, uid, text(request, "since"), timestamp(nowMs))), subscriptionUid: uid } };
 };
 
 const testSubscription = async (context: WriteContext): Promise<Outcome> => {
@@ -45,7 +45,7 @@ const testSubscription = async (context: WriteContext): Promise<Outcome> => {
     group: "", audience: "internal", extensions: {}, actor: caller && { subject: caller.uid },
     bodyType: SubscriptionSchema.typeName, body: { uid }, requestId: call.requestId, time: timestamp(nowMs),
   }, uid);
-  return { reply: { eventId } };
+  return { reply: { eventId, subscriptionUid: uid } };
 };
 
 const secondsOf = (duration: string): number => Number.parseFloat(duration);
@@ -62,13 +62,13 @@ const rotateSecret = async (context: WriteContext): Promise<Outcome> => {
     secret_sealed: house.seal.seal(secretPurpose, secret), previous_secret_sealed: secretSealed,
     previous_secret_expire_time: previousSecretExpireTime, update_time: timestamp(nowMs),
   });
-  return { reply: { secret, previousSecretExpireTime } };
+  return { reply: { secret, previousSecretExpireTime, subscriptionUid: uid } };
 };
 
 const enable = async (context: WriteContext): Promise<Outcome> => {
   const { uid } = await subscriptionOf(context);
   await updateRow(context.rows, subscriptions, uid, { enabled: true, failing_since: null, update_time: timestamp(context.nowMs) });
-  return { reply: {} };
+  return { reply: { subscriptionUid: uid } };
 };
 
 export const delivery = resource({

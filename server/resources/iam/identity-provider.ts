@@ -101,6 +101,7 @@ export const identityProvider = resource({
   message: IdentityProviderSchema,
   table: "identity_providers",
   rules,
+  takes: [{ table: "provider_arrivals", column: "provider_uid" }],
   shows: ["scim"],
   methods: {
     GetIdentityProvider: { reads: getProvider },

@@ -3,7 +3,7 @@
 import { ArtifactSchema, ArtifactsService, EcosystemSchema } from "#contract/gen/chainguard/platform/libraries/v2/artifacts_pb.js";
 import { invalid, missing } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
-import { type FlatAsk, flatList, type Outcome, type ReadContext, resource } from "#kernel";
+import { type FlatAsk, flatList, type Outcome, type ReadContext, requireAnywhere, resource } from "#kernel";
 import { type ArtifactRow, countArtifacts, countVersions, findArtifacts, findArtifactVersions, type LibraryAsk, type LibraryFilter, type VersionRow } from "#store";
 
 const unspecified = EcosystemSchema.values[0]?.name ?? "";
@@ -26,6 +26,7 @@ const artifactOf = ({ uid, name, description, ecosystem, latestVersion, versionC
 });
 
 const listArtifacts = async (context: ReadContext): Promise<Outcome> => {
+  requireAnywhere(context);
   const { request, rows } = context;
   const filter: LibraryFilter = {
     ecosystems: ecosystemsOf(request),
@@ -49,6 +50,7 @@ const versionOf = ({ uid, name, version, description, createTime, updateTime, si
 });
 
 const listVersions = async (context: ReadContext): Promise<Outcome> => {
+  requireAnywhere(context);
   const { request, rows } = context;
   const artifact = text(request, "artifactId");
   return flatList(context, async (ask) => {
@@ -58,7 +60,9 @@ const listVersions = async (context: ReadContext): Promise<Outcome> => {
   });
 };
 
-const getCount = async ({ request, rows }: ReadContext): Promise<Outcome> => {
+const getCount = async (context: ReadContext): Promise<Outcome> => {
+  requireAnywhere(context);
+  const { request, rows } = context;
   const ecosystems = ecosystemsOf(request);
   const counted = await countArtifacts(rows, { ecosystems, query: "", cudaVersion: "", remediated: false });
   return { reply: { counts: ecosystems.map((ecosystem) => ({ ecosystem, totalCount: String(counted.get(ecosystem) ?? 0) })) } };

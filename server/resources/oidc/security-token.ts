@@ -31,12 +31,13 @@ const exchange = async ({ house, request, call }: ReadContext): Promise<Outcome>
 /** authentication.md: 3.2. The refresh token is the header's. */
 const refresh = async ({ house, request, call, rows, nowMs }: WriteContext): Promise<Outcome> => {
   const renewed = await renew(rows, house, { authorization: call.authorization, ...wishOf(request) }, nowMs);
-  if ("refusal" in renewed) return { reply: {}, refusal: renewed.refusal };
-  const { access, refresh: next } = renewed;
+  if ("refusal" in renewed) return { reply: {}, unchanged: true, refusal: renewed.refusal };
+  const { identity, access, refresh: next } = renewed;
   return {
     reply: {
       token: { token: access.token, expiry: timestamp(access.expireTimeMs) },
       refreshToken: { token: next.token, expiry: timestamp(next.expireTimeMs) },
+      identity,
     },
   };
 };

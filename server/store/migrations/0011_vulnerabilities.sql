@@ -61,7 +61,7 @@ create index advisories_by_aliases on advisories using gin (aliases) where delet
 create index advisories_by_search on advisories using gin (search gin_trgm_ops) where delete_time is null;
 create index advisories_published on advisories (origin, uid) where public and delete_time is null;
 create index advisories_published_by_id on advisories (advisory_id, uid) where public;
-create index advisories_published_by_update_time on advisories (update_time, uid) where public;
+create index advisories_published_by_update_time on advisories (update_time, advisory_id) where public;
 create index advisories_by_feed on advisories (feed, uid);
 
 -- Records of vulnerabilities: CVE, OSV, RustSec. `owner` is the group that an import was for, "" for public ones.

@@ -3,6 +3,7 @@
 // token from the owner's. It is a warning and no refusal: whoever may write it may mean it.
 
 import { type JsonObject, part, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
 import { compilePattern } from "#base/pattern.ts";
 
 interface Stranger {
@@ -49,9 +50,11 @@ const fits = (literal: string, pattern: string, values: readonly string[]): bool
   literal === "" ? values.some(compilePattern(pattern) ?? (() => false)) : values.includes(literal === "accounts.google.com" ? "https://accounts.google.com" : literal);
 
 /** Whether some claim besides the subject tells the owner's tokens from others'. */
-const tellsApart = (match: JsonObject): boolean =>
-  Object.keys(part(match, "claims")).some((name) => !chosen.has(name)) ||
-  Object.entries(part(match, "claimPatterns")).some(([name, pattern]) => !chosen.has(name) && !fits("", String(pattern), theirs));
+const tellsApart = (match: JsonObject): boolean => {
+  if (Object.keys(part(match, "claims")).some((name) => !chosen.has(name))) return true;
+  const patterns = Object.entries(part(match, "claimPatterns")).filter(([name]) => !chosen.has(name));
+  return patterns.length > limits.widthPatternsMax || patterns.some(([, pattern]) => !fits("", String(pattern), theirs));
+};
 
 const letsIn = (match: JsonObject, { issuer, subjects }: Stranger): boolean => {
   if (!fits(text(match, "issuer"), text(match, "issuerPattern"), [issuer])) return false;

@@ -21,7 +21,7 @@ export declare const file_gantry_access_v1_access: GenFile;
  */
 export declare type ExplainRequest = Message<"gantry.access.v1.ExplainRequest"> & {
   /**
-   * Where: the uid of a group, or of anything in one.
+   * Where: the uid of a group. What is held there is held for everything in it.
    *
    * @generated from field: string place = 1;
    */
@@ -50,7 +50,7 @@ export declare type ExplainRequest = Message<"gantry.access.v1.ExplainRequest"> 
  */
 export declare type ExplainRequestJson = {
   /**
-   * Where: the uid of a group, or of anything in one.
+   * Where: the uid of a group. What is held there is held for everything in it.
    *
    * @generated from field: string place = 1;
    */
@@ -355,7 +355,7 @@ export declare const GrantSchema: GenMessage<Grant, {jsonType: GrantJson}>;
  */
 export declare type WhoCanRequest = Message<"gantry.access.v1.WhoCanRequest"> & {
   /**
-   * Where: the uid of a group, or of anything in one.
+   * Where: the uid of a group. What is held there is held for everything in it.
    *
    * @generated from field: string place = 1;
    */
@@ -404,7 +404,7 @@ export declare type WhoCanRequest = Message<"gantry.access.v1.WhoCanRequest"> & 
  */
 export declare type WhoCanRequestJson = {
   /**
-   * Where: the uid of a group, or of anything in one.
+   * Where: the uid of a group. What is held there is held for everything in it.
    *
    * @generated from field: string place = 1;
    */

@@ -865,6 +865,13 @@ export declare type ReplaySubscriptionResponse = Message<"gantry.events.v1.Repla
    * @generated from field: int64 deliveries = 1;
    */
   deliveries: bigint;
+
+  /**
+   * The subscription.
+   *
+   * @generated from field: string subscription_uid = 2;
+   */
+  subscriptionUid: string;
 };
 
 /**
@@ -879,6 +886,13 @@ export declare type ReplaySubscriptionResponseJson = {
    * @generated from field: int64 deliveries = 1;
    */
   deliveries?: string;
+
+  /**
+   * The subscription.
+   *
+   * @generated from field: string subscription_uid = 2;
+   */
+  subscriptionUid?: string;
 };
 
 /**
@@ -933,6 +947,13 @@ export declare type TestSubscriptionResponse = Message<"gantry.events.v1.TestSub
    * @generated from field: string event_id = 1;
    */
   eventId: string;
+
+  /**
+   * The subscription.
+   *
+   * @generated from field: string subscription_uid = 2;
+   */
+  subscriptionUid: string;
 };
 
 /**
@@ -947,6 +968,13 @@ export declare type TestSubscriptionResponseJson = {
    * @generated from field: string event_id = 1;
    */
   eventId?: string;
+
+  /**
+   * The subscription.
+   *
+   * @generated from field: string subscription_uid = 2;
+   */
+  subscriptionUid?: string;
 };
 
 /**
@@ -1022,6 +1050,13 @@ export declare type RotateSubscriptionSecretResponse = Message<"gantry.events.v1
    * @generated from field: google.protobuf.Timestamp previous_secret_expire_time = 2;
    */
   previousSecretExpireTime?: Timestamp | undefined;
+
+  /**
+   * The subscription.
+   *
+   * @generated from field: string subscription_uid = 3;
+   */
+  subscriptionUid: string;
 };
 
 /**
@@ -1043,6 +1078,13 @@ export declare type RotateSubscriptionSecretResponseJson = {
    * @generated from field: google.protobuf.Timestamp previous_secret_expire_time = 2;
    */
   previousSecretExpireTime?: TimestampJson;
+
+  /**
+   * The subscription.
+   *
+   * @generated from field: string subscription_uid = 3;
+   */
+  subscriptionUid?: string;
 };
 
 /**
@@ -1091,6 +1133,12 @@ export declare const EnableSubscriptionRequestSchema: GenMessage<EnableSubscript
  * @generated from message gantry.events.v1.EnableSubscriptionResponse
  */
 export declare type EnableSubscriptionResponse = Message<"gantry.events.v1.EnableSubscriptionResponse"> & {
+  /**
+   * The subscription.
+   *
+   * @generated from field: string subscription_uid = 1;
+   */
+  subscriptionUid: string;
 };
 
 /**
@@ -1099,6 +1147,12 @@ export declare type EnableSubscriptionResponse = Message<"gantry.events.v1.Enabl
  * @generated from message gantry.events.v1.EnableSubscriptionResponse
  */
 export declare type EnableSubscriptionResponseJson = {
+  /**
+   * The subscription.
+   *
+   * @generated from field: string subscription_uid = 1;
+   */
+  subscriptionUid?: string;
 };
 
 /**

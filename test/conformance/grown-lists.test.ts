@@ -1,0 +1,152 @@
+// Every List whose rows no operation makes (events, deliveries, what imports bring): pages by cursor, order, skip, totals,
+// and whose tokens are taken (requirement: Conventions; decisions: Lists). list.test.ts has the others.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { codes } from "#base/fault.ts";
+import { type JsonObject, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { methods } from "#contract/catalog.ts";
+import type { MethodFact } from "#contract/facts.ts";
+import { createOf, some } from "../samples.ts";
+import { askedFor, grown } from "./grown.ts";
+import { allBut, doors, folder, isList, isMade, neighbour, openStage, pluralOf, rowMessage, rowsOf, violationsOf } from "./stage.ts";
+
+const stage = await openStage();
+const { world } = stage;
+after(() => stage.close());
+
+const rowsWanted = 12;
+const pageSize = 5;
+
+// A list of what stands in its answer under no message of its own, or above a place, has a test of its own.
+const lists = some(methods.filter((method) => isList(method) && stage.answers(method) && !isMade(method) && !made(method)), "list of what grows");
+
+/** True for what another operation than Create makes (terms are accepted, rights are bound). */
+function made(method: MethodFact): boolean {
+  return methods.some(({ writes, rpc, service }) => writes && service === method.service && rpc.startsWith("Accept")) || createOf(rowMessage(method)?.name ?? "") !== undefined;
+}
+
+interface Subject {
+  readonly method: MethodFact;
+  /** Asks for the rows that are known. */
+  readonly scope: JsonObject;
+  readonly rows: readonly JsonObject[];
+}
+
+const operator = await stage.operator();
+/** The test client's JSON of a time is shorter over gRPC. */
+const key = (row: JsonObject): string => text(row, "uid") || JSON.stringify(row).replaceAll(".000Z", "Z");
+
+const ask = async (method: MethodFact, request: JsonObject, token = operator): Promise<JsonObject> => {
+  const { code, reply, message } = await stage.call("rest", method, request, { token });
+  assert.equal(code, 0, message);
+  return reply;
+};
+
+const fill = async (method: MethodFact): Promise<Omit<Subject, "rows">> => {
+  const message = rowMessage(method) ?? assert.fail(`${method.rpc} lists nothing`);
+  const grow = grown[message.name] ?? assert.fail(`nothing grows what ${method.rpc} lists: grown.ts says how`);
+  const place = await folder(stage);
+  for (let index = 0; index < rowsWanted; index++) {
+    world.clock.now += [0, 1, 1000][index % 3] ?? 0;
+    await grow(world, place);
+  }
+  const asked = { ...(await stage.request(method, { place })), ...askedFor[message.name] };
+  const scope = method.input.byName.has("uidp") ? { ...asked, uidp: { descendantsOf: place } } : asked;
+  return { method, scope };
+};
+
+const known = async ({ method, scope }: Omit<Subject, "rows">): Promise<Subject> => {
+  const rows = rowsOf(method, await ask(method, { ...scope, pageSize: limits.pageSizeMax }));
+  assert.ok(rows.length >= rowsWanted && rows.length < limits.pageSizeMax, `${method.rpc}: ${rows.length} rows`);
+  return { method, scope, rows };
+};
+
+const walk = async (method: MethodFact, request: JsonObject): Promise<JsonObject[]> => {
+  const found: JsonObject[] = [];
+  const totals = new Set<string>();
+  for (let pageToken = "", page = 0; ; page++) {
+    assert.ok(page < 100, "a walk ends");
+    const { code, reply, message } = await stage.call(doors[page % 2] ?? "rest", method, { ...request, ...(pageToken ? { pageToken } : {}) }, { token: operator });
+    assert.equal(code, 0, message);
+    found.push(...rowsOf(method, reply));
+    totals.add(text(reply, "totalCount"));
+    pageToken = text(reply, "nextPageToken");
+    if (pageToken === "") break;
+  }
+  assert.deepEqual(totals, new Set([String(found.length)]), "the total is exact and constant");
+  return found;
+};
+
+// All are filled before any is read: what grows for one may stand in another's list.
+const filled: Omit<Subject, "rows">[] = [];
+for (const method of lists) filled.push(await fill(method));
+const subjects: Subject[] = [];
+for (const subject of filled) subjects.push(await known(subject));
+const other = await neighbour(stage);
+
+for (const { method, scope, rows } of subjects) {
+  const sortable = (rowMessage(method)?.fields ?? []).filter((field) => field.sortable);
+  const orders = sortable.flatMap(({ name }) => [name, `${name} desc`]);
+
+  test(`${method.rpc} walks every order, each row once, and its reverse in reverse`, async () => {
+    for (const { name } of sortable) {
+      const [forth, back] = await Promise.all([name, `${name} desc`].map((orderBy) => walk(method, { ...scope, orderBy, pageSize })));
+      assert.deepEqual(forth?.map(key).sort(), rows.map(key).sort(), name);
+      assert.deepEqual(back?.map(key), forth?.map(key).reverse(), name);
+    }
+    assert.deepEqual((await walk(method, { ...scope, pageSize: 7 })).map(key), rows.map(key), "its default order");
+  });
+
+  test(`${method.rpc} skips from the start and from the cursor, and echoes this request's skip`, async () => {
+    const first = await ask(method, { ...scope, skip: 2, pageSize });
+    assert.deepEqual(rowsOf(method, first).map(key), rows.slice(2, 2 + pageSize).map(key));
+    assert.equal(first.skipped, 2);
+    const second = await ask(method, { ...scope, skip: 1, pageSize: 3, pageToken: text(first, "nextPageToken") });
+    assert.deepEqual(rowsOf(method, second).map(key), rows.slice(3 + pageSize, 6 + pageSize).map(key));
+    assert.equal(text(await ask(method, { ...scope, skip: rows.length + 5 }), "totalCount"), String(rows.length));
+  });
+
+  test(`${method.rpc} refuses a negative page_size and skip and an unknown order by name, and says which orders there are`, async () => {
+    for (const door of doors) {
+      const answer = await stage.call(door, method, { ...scope, pageSize: -1, skip: -1, orderBy: "nonsense" }, { token: operator });
+      assert.equal(answer.code, codes.INVALID_ARGUMENT);
+      const violations = violationsOf(answer);
+      assert.deepEqual(violations.map(({ field }) => field).sort(), ["order_by", "page_size", "skip"]);
+      const said = violations.find(({ field }) => field === "order_by")?.description ?? "";
+      for (const { name } of sortable) assert.match(said, new RegExp(`\\b${name}\\b`));
+    }
+  });
+
+  test(`${method.rpc} carries its rows, totalCount and skipped always, and nextPageToken on every page but the last`, async () => {
+    const whole = await ask(method, { ...scope, pageSize: limits.pageSizeMax });
+    assert.deepEqual(Object.keys(whole).sort(), [pluralOf(method), "skipped", "totalCount"].sort());
+    assert.ok(Object.hasOwn(await ask(method, { ...scope, pageSize: rows.length - 1 }), "nextPageToken"));
+  });
+
+  test(`${method.rpc} takes a page token from its own caller and query only, and starts again when it is older than three days`, async () => {
+    const reply = await ask(method, { ...scope, pageSize });
+    const pageToken = text(reply, "nextPageToken");
+    const refused = async (request: JsonObject, token: string): Promise<void> => {
+      const answer = await stage.call("rest", method, { ...request, pageToken: text(request, "pageToken") || pageToken }, { token });
+      assert.equal(answer.code, codes.INVALID_ARGUMENT, answer.message);
+      assert.deepEqual(violationsOf(answer).map(({ field }) => field), ["page_token"]);
+    };
+    if (!method.open) {
+      await refused(scope, (await stage.holder(allBut(""), world.organization)).token);
+      if (method.unscoped) await refused(scope, other.owner.token);
+    }
+    for (const orderBy of orders.filter((order) => order !== method.defaultOrder)) await refused({ ...scope, orderBy }, operator);
+    for (const forged of [pageToken.slice(1), `${pageToken}A`, "x", "é"]) await refused({ ...scope, pageToken: forged }, operator);
+    const madeMs = world.clock.now;
+    try {
+      world.clock.now = madeMs + limits.pageTokenLifetimeMs + 1;
+      const again = await stage.call("rest", method, { ...scope, pageSize, pageToken }, { token: await stage.operator() });
+      assert.equal(again.headers["gantry-page-restarted"], "true");
+      assert.deepEqual(rowsOf(method, again.reply).map(key), rows.slice(0, pageSize).map(key));
+    } finally {
+      world.clock.now = madeMs;
+    }
+  });
+}

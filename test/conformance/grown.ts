@@ -1,0 +1,83 @@
+// What no operation makes: it comes of something else, or with an import. For the conformance suites, which want one
+// of everything.
+
+import type { JsonObject } from "#base/json.ts";
+import type { FeedRecord } from "#store";
+import { advisory, fill } from "../story/records.ts";
+import type { World } from "../world.ts";
+
+const first = (reply: JsonObject, plural: string): JsonObject => {
+  const [row] = (reply[plural] ?? []) as JsonObject[];
+  if (!row) throw new Error(`nothing has grown: ${plural} are empty`);
+  return row;
+};
+
+let made = 0;
+
+/** A sink at which nobody listens: what is sent there stays pending. */
+const nowhere = "http://127.0.0.1:9/hook";
+
+const grownDelivery = async (world: World, place: string): Promise<JsonObject> => {
+  const { uid } = await world.ok("events.SubscriptionsService/CreateSubscription", { parent: place, subscription: { sink: nowhere } });
+  await world.server.delivery.finish();
+  return first(await world.ok("gantry.events.v1.DeliveriesService/ListDeliveries", { uidp: { childrenOf: String(uid) } }), "deliveries");
+};
+
+const grownEvent = async (world: World, place: string): Promise<JsonObject> => {
+  const { uid } = await world.ok("registry.ReposService/CreateRepo", { parent: place, repo: { name: `grown-${++made}` } });
+  await world.server.delivery.finish();
+  const { events } = await world.ok("gantry.events.v1.EventsService/ListEvents", { uidp: { childrenOf: place }, orderBy: "position desc" });
+  return first({ events: (events as JsonObject[]).filter(({ subject }) => subject === uid) }, "events");
+};
+
+const grownAdvisory = async (world: World, place: string): Promise<JsonObject> => {
+  const key = `CGA-grown-${++made}`;
+  await fill(world, [advisory(key)], { group: place, public: false });
+  return first(await world.ok("vulnerabilities.AdvisoriesService/ListAdvisories", { advisoryIds: [key] }), "advisories");
+};
+
+const grownDocument = async (world: World): Promise<JsonObject> => {
+  const key = `grown-${++made}`;
+  await fill(world, [advisory(key, { artifactName: key })]);
+  return first(await world.ok("advisory.SecurityAdvisoryService/ListDocuments", { id: key }), "documents");
+};
+
+const grownRecord = async (world: World): Promise<JsonObject> => {
+  const id = `CVE-grown-${++made}`;
+  await fill(world, [{ kind: "vulnerability", id, aliases: [], state: "PUBLISHED", summary: "", details: "", severities: [], references: [] }]);
+  return first(await world.ok("advisory.SecurityAdvisoryService/ListVulnerabilityMetadata", { id }), "vulnerabilityMetadata");
+};
+
+/** One in each ecosystem, each with a page and more of versions. */
+const grownArtifact = async (world: World): Promise<JsonObject> => {
+  const name = `grown-${++made}`;
+  const versions = Array.from({ length: 13 }, (_, index) => ({ version: `1.${index}` }));
+  const ecosystems = ["ECOSYSTEM_JAVA", "ECOSYSTEM_PYTHON"] as const;
+  await fill(world, ecosystems.map((ecosystem): FeedRecord => ({ kind: "library", ecosystem, name, versions })));
+  return first(await world.ok("libraries.ArtifactsService/ListArtifacts", { ecosystems: [...ecosystems], query: name, orderBy: "create_time desc" }), "artifacts");
+};
+
+const grownVersion = async (world: World): Promise<JsonObject> => {
+  const { uid } = await grownArtifact(world);
+  return first(await world.ok("libraries.ArtifactsService/ListArtifactVersions", { artifactId: String(uid) }), "artifactVersions");
+};
+
+/** A report of a day is there without anything to report. */
+const grownReport = (): Promise<JsonObject> => Promise.resolve({});
+
+/** What a request for grown things must say besides its sample, to find as many as there are. */
+export const askedFor: Readonly<Record<string, JsonObject>> = {
+  "chainguard.platform.advisory.v2.ResolvedVulnsReport": { startTime: "2024-01-01T00:00:00Z", endTime: "2024-01-14T00:00:00Z" },
+};
+
+/** By message name: makes one at the place, and returns it as its List shows it. */
+export const grown: Readonly<Record<string, (world: World, place: string) => Promise<JsonObject>>> = {
+  "gantry.events.v1.Delivery": grownDelivery,
+  "gantry.events.v1.Event": grownEvent,
+  "chainguard.platform.vulnerabilities.v2.Advisory": grownAdvisory,
+  "chainguard.platform.advisory.v2.Document": grownDocument,
+  "chainguard.platform.advisory.v2.VulnerabilityMetadata": grownRecord,
+  "chainguard.platform.advisory.v2.ResolvedVulnsReport": grownReport,
+  "chainguard.platform.libraries.v2.Artifact": grownArtifact,
+  "chainguard.platform.libraries.v2.ArtifactVersion": grownVersion,
+};

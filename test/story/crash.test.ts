@@ -1,0 +1,119 @@
+// No event is lost and none is made up, whatever dies: servers are killed at random while changes are made and the sink
+// fails a third of the time. Afterwards, with the sink well again, every committed change has arrived at least once.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type { JsonObject } from "#base/json.ts";
+import { openPlace } from "./place.ts";
+import { type Program, start, gantryFile, stopAll } from "./processes.ts";
+import { openSink } from "./sink.ts";
+import { freePort } from "../world.ts";
+
+/** GANTRY_CRASH_CHANGES=10000 takes a few minutes. */
+const changes = Number(process.env.GANTRY_CRASH_CHANGES ?? 1_000);
+const writers = 12;
+const failing = 0.3;
+
+after(() => stopAll());
+
+const sleepless = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test(`of ${changes} changes, made while servers are killed and sinks fail, each arrives at least once and none that was rolled back does`, { timeout: 900_000 }, async () => {
+  const place = await openPlace();
+  const sink = await openSink();
+  const arrived = new Map<string, number>();
+  let well = false;
+  sink.answer = ({ headers }) => {
+    if (!well && Math.random() < failing) return { status: 500 };
+    const subject = String(headers["ce-subject"]);
+    arrived.set(subject, (arrived.get(subject) ?? 0) + 1);
+    sink.got.length = 0;
+    return { status: 200 };
+  };
+  const { world } = place;
+  const token = await world.token();
+  const repo = String((await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "crash" } })).uid);
+  await world.ok("events.SubscriptionsService/CreateSubscription", { parent: world.organization, subscription: { sink: sink.url } });
+
+  interface Member {
+    url: string;
+    program: Program;
+  }
+  const startMember = async (): Promise<Member> => {
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}`;
+    const program = start(gantryFile, ["serve"], {
+      env: { ...place.environment, GANTRY_LISTEN: `127.0.0.1:${port}`, GANTRY_PUBLIC_URL: world.url, GANTRY_DELIVERY_DELAYS: `0${",0.3".repeat(40)}`, GANTRY_EGRESS_ALLOW: "127.0.0.0/8" },
+    });
+    await program.says(/Gantry serves/);
+    return { url, program };
+  };
+  const members = await Promise.all([startMember(), startMember()]);
+
+  const uids: string[] = [];
+  const ghosts: string[] = [];
+  /** Until one of the servers answers; a tag that is there already is the same tag (resources: Tags, upsert). */
+  const put = async (name: string, query = ""): Promise<JsonObject> => {
+    for (let turn = Math.floor(Math.random() * 2); ; turn++) {
+      const member = members[turn % 2];
+      try {
+        const answer = await fetch(`${member?.url}/registry/v2/tags/${repo}${query}`, {
+          method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+          body: JSON.stringify({ name, digest: `sha256:${"ab".repeat(32)}` }),
+        });
+        if (answer.ok) return (await answer.json()) as JsonObject;
+        if (answer.status < 500) assert.fail(`${answer.status}: ${await answer.text()}`);
+      } catch (error) {
+        // Killed in the middle of it: the other server, or this one when it is back.
+        if (error instanceof assert.AssertionError) throw error;
+      }
+      await sleepless();
+    }
+  };
+
+  let next = 0;
+  const write = async (): Promise<void> => {
+    while (next < changes) {
+      const number = next++;
+      if (number % 20 === 0) ghosts.push(String((await put(`ghost-${number}`, "?validateOnly=true")).uid));
+      uids.push(String((await put(`tag-${number}`)).uid));
+    }
+  };
+  let kills = 0;
+  const kill = async (): Promise<void> => {
+    for (let mark = changes / 8; next < changes; ) {
+      if (next < mark) {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        continue;
+      }
+      mark += changes / 8;
+      const at = kills++ % 2;
+      members[at]?.program.signal("SIGKILL");
+      await members[at]?.program.ended;
+      members[at] = await startMember();
+    }
+  };
+  await Promise.all([...Array.from({ length: writers }, write), kill()]);
+  assert.ok(kills >= 4, `${kills} kills`);
+  assert.equal(new Set(uids).size, changes);
+
+  well = true;
+  for (;;) {
+    const { totalCount } = await world.ok("gantry.events.v1.DeliveriesService/ListDeliveries", { states: ["DELIVERY_STATE_PENDING", "DELIVERY_STATE_WAITING"], pageSize: 1 });
+    const [[untaken] = []] = await world.server.open.house.store.read.query("select count(*) from outbox where position is null");
+    if (totalCount === "0" && untaken === "0") break;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  const lost = uids.filter((uid) => !arrived.has(uid));
+  assert.deepEqual(lost, [], `${lost.length} of ${changes} changes never arrived`);
+  assert.deepEqual(ghosts.filter((uid) => arrived.has(uid)), [], "told of what was never done");
+  const known = new Set((await world.server.open.house.store.read.query("select distinct subject from outbox")).map(([subject]) => subject));
+  assert.deepEqual([...arrived.keys()].filter((subject) => !known.has(subject)), [], "told of what was rolled back");
+  assert.equal((await world.ok("gantry.events.v1.DeliveriesService/ListDeliveries", { states: ["DELIVERY_STATE_DEAD", "DELIVERY_STATE_DROPPED"] })).totalCount, "0");
+  await Promise.all(members.map(async ({ program }) => {
+    program.signal("SIGTERM");
+    await program.ended;
+  }));
+  await sink.close();
+  await place.close();
+});

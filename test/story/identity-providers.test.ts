@@ -1,0 +1,190 @@
+// An organization's own provider of sign-ins, from its making to its end (resources: IdentityProviders).
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { builtInRoleUid } from "#authz";
+import { codes } from "#base/fault.ts";
+import { type JsonObject, part, text } from "#base/json.ts";
+import { findProvider } from "#store";
+import type { Answer, Door } from "../client.ts";
+import { openWorld } from "../world.ts";
+
+const world = await openWorld({ GANTRY_EGRESS_ALLOW: "" });
+after(() => world.close());
+
+const doors: readonly Door[] = ["rest", "grpc"];
+const { organization } = world;
+const service = "iam.IdentityProvidersService";
+const oidc = { issuer: "https://login.example.com", clientId: "gantry", clientSecret: "the first secret" };
+const valid = { name: "corporate", defaultRole: builtInRoleUid("viewer"), oidc };
+
+const create = (body: JsonObject = {}, door: Door = "rest"): Promise<Answer> =>
+  world.call(`${service}/CreateIdentityProvider`, { parent: organization, identityProvider: { ...valid, ...body } }, { door });
+
+const made = async (body: JsonObject = {}): Promise<string> => {
+  const { code, reply, message } = await create(body);
+  assert.equal(code, 0, message);
+  return text(reply, "uid");
+};
+
+const update = (uid: string, body: JsonObject, updateMask?: string, door: Door = "rest"): Promise<Answer> =>
+  world.call(`${service}/UpdateIdentityProvider`, { identityProvider: { ...body, uid }, ...(updateMask === undefined ? {} : { updateMask }) }, { door });
+
+const read = (uid: string): Promise<JsonObject> => world.ok(`${service}/GetIdentityProvider`, { uid });
+
+/** The client secret as signing in will use it. */
+const storedSecret = async (uid: string): Promise<string | undefined> => {
+  const { store, seal } = world.server.open.house;
+  const sealed = (await findProvider(store.read, uid))?.clientSecretSealed;
+  return sealed === undefined ? undefined : seal.open("client secret", sealed);
+};
+
+const fieldsOf = ({ details }: Answer): unknown[] =>
+  details.flatMap(({ fieldViolations }) => (Array.isArray(fieldViolations) ? fieldViolations.map((each) => (each as JsonObject).field ?? "") : []));
+
+const refused = (answer: Answer, field: string, what: string): void => {
+  assert.equal(answer.code, codes.INVALID_ARGUMENT, `${what}: ${answer.message}`);
+  assert.deepEqual(fieldsOf(answer), [field], what);
+};
+
+for (const door of doors) {
+  test(`over ${door} a provider is made, read, listed, changed and deleted, and says how it is configured but for its secret`, async () => {
+    const { code, reply, message } = await create({ description: "for everybody", oidc: { ...oidc, additionalScopes: ["email", "groups"], groupsClaim: "groups", pkceEnabled: true } }, door);
+    assert.equal(code, 0, message);
+    const uid = text(reply, "uid");
+    assert.match(uid, new RegExp(`^${organization}/[0-9a-f]{16}$`));
+    const shown = { issuer: oidc.issuer, clientId: oidc.clientId, additionalScopes: ["email", "groups"], groupsClaim: "groups", pkceEnabled: true };
+    assert.deepEqual(reply.oidc, shown);
+    const got = await world.ok(`${service}/GetIdentityProvider`, { uid }, { door });
+    assert.deepEqual(got, reply);
+    assert.equal(text(part(got, "scim"), "credentialState"), "CREDENTIAL_STATE_NOT_ISSUED");
+    assert.equal(text(part(got, "scim"), "endpointUrl"), `${world.url}/scim/v2/${uid}`);
+    const { identityProviders } = await world.ok(`${service}/ListIdentityProviders`, { name: "corporate", uidp: { childrenOf: organization } }, { door });
+    const { scim: _scim, ...listed } = reply;
+    assert.deepEqual(identityProviders, [listed]);
+    world.clock.now += 1000;
+    const changed = await update(uid, { description: "", name: "people" }, "name,description", door);
+    assert.equal(changed.code, 0, changed.message);
+    assert.deepEqual([changed.reply.name, changed.reply.description, changed.reply.oidc], ["people", undefined, shown]);
+    assert.deepEqual(await world.ok(`${service}/GetIdentityProvider`, { uid }, { door }), changed.reply);
+    assert.equal((await world.call(`${service}/DeleteIdentityProvider`, { uid }, { door })).code, 0);
+    assert.equal((await world.call(`${service}/GetIdentityProvider`, { uid }, { door })).code, codes.NOT_FOUND);
+  });
+
+  test(`over ${door} a provider without a way to prove itself, with a wrong issuer, or with a role from elsewhere is refused by field`, async () => {
+    const elsewhere = await world.ok("iam.GroupsService/CreateGroup", { group: { name: "elsewhere" } });
+    const foreign = await world.ok("iam.RolesService/CreateRole", { parent: text(elsewhere, "uid"), role: { name: "r", capabilities: ["CAP_REPO_LIST"] } });
+    const wrong: readonly [string, JsonObject][] = [
+      ["oidc", { oidc: {} }],
+      ["oidc.clientSecret", { oidc: { issuer: oidc.issuer, clientId: "c" } }],
+      ["oidc.clientId", { oidc: { issuer: oidc.issuer, clientSecret: "s" } }],
+      ["oidc.issuer", { oidc: { clientId: "c", clientSecret: "s" } }],
+      ...["http://login.example.com", "login.example.com", "https://a@login.example.com", "https://login.example.com/?a=b", "https://login.example.com/#a"]
+        .map((issuer): [string, JsonObject] => ["oidc.issuer", { oidc: { ...oidc, issuer } }]),
+      ["oidc.additionalScopes[1]", { oidc: { ...oidc, additionalScopes: ["email", "two words"] } }],
+      ["defaultRole", { defaultRole: text(foreign, "uid") }],
+      ["defaultRole", { defaultRole: `${organization}/0123456789abcdef` }],
+    ];
+    const before = (await world.events()).length;
+    for (const [field, body] of wrong) {
+      // Over gRPC an empty configuration is one without issuer and client.
+      const answer = await create(body, door);
+      if (field === "oidc") assert.equal(answer.code, codes.INVALID_ARGUMENT);
+      else refused(answer, field, JSON.stringify(body));
+    }
+    assert.equal((await world.events()).length, before);
+  });
+}
+
+test("a client secret is kept sealed; an update keeps it unless it brings another, or its mask names the very field", async () => {
+  const pkce = { ...oidc, pkceEnabled: true };
+  const plain = { issuer: oidc.issuer, clientId: oidc.clientId, pkceEnabled: true };
+  const ways: readonly [what: string, body: JsonObject, mask: string | undefined, door: Door, wanted: string | undefined][] = [
+    ["a mask of the configuration without a secret", { oidc: plain }, "oidc", "rest", oidc.clientSecret],
+    ["an empty secret under a mask of the configuration", { oidc: { ...plain, clientSecret: "" } }, "oidc", "rest", oidc.clientSecret],
+    ["a full replacement without a secret", { ...valid, oidc: plain }, "*", "grpc", oidc.clientSecret],
+    ["the body's keys without a secret", { oidc: { groupsClaim: "groups" } }, undefined, "rest", oidc.clientSecret],
+    ["gRPC without a mask", { oidc: plain }, undefined, "grpc", oidc.clientSecret],
+    ["a secret outside of the mask", { oidc: { ...plain, clientSecret: "unasked" } }, "oidc.client_id", "rest", oidc.clientSecret],
+    ["a new secret under a mask of the configuration", { oidc: { ...plain, clientSecret: "second" } }, "oidc", "grpc", "second"],
+    ["a new secret under its own mask", { oidc: { clientSecret: "third" } }, "oidc.client_secret", "rest", "third"],
+    ["a new secret as the body's only key", { oidc: { clientSecret: "fourth" } }, undefined, "rest", "fourth"],
+    ["an empty secret under its own mask", {}, "oidc.client_secret", "grpc", undefined],
+    ["an empty secret as the body's key", { oidc: { clientSecret: "" } }, undefined, "rest", undefined],
+  ];
+  for (const [what, body, mask, door, wanted] of ways) {
+    const uid = await made({ oidc: pkce });
+    assert.equal(await storedSecret(uid), oidc.clientSecret);
+    const { code, message, reply } = await update(uid, body, mask, door);
+    assert.equal(code, 0, `${what}: ${message}`);
+    assert.equal(await storedSecret(uid), wanted, what);
+    assert.equal(part(reply, "oidc").clientSecret, undefined);
+  }
+  const without = await made();
+  for (const [body, mask] of [[{}, "oidc.client_secret"], [{ oidc: { clientSecret: "" } }, undefined]] as const) refused(await update(without, body, mask), "oidc.clientSecret", "the last proof");
+  assert.equal(await storedSecret(without), oidc.clientSecret);
+});
+
+test("a new secret alone is a change with a time and an event; the same secret again is none", async () => {
+  const uid = await made();
+  const before = await read(uid);
+  const events = async (): Promise<number> => (await world.events()).length;
+  const told = await events();
+  const same = await update(uid, { oidc: { clientSecret: oidc.clientSecret } });
+  assert.deepEqual(same.reply, before);
+  assert.equal(await events(), told);
+  const changed = await update(uid, { oidc: { clientSecret: "another" } });
+  assert.ok(text(changed.reply, "updateTime") > text(before, "updateTime"));
+  assert.deepEqual(changed.reply, await read(uid));
+  assert.equal(await events(), told + 1);
+});
+
+test("the correlation rule is set once: repeated, left out or unspecified it stays, another one is refused", async () => {
+  const [rule, other] = ["CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID", "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID"];
+  const uid = await made({ oidc: { ...oidc, correlationRule: rule } });
+  for (const door of doors) {
+    for (const correlationRule of [rule, "CORRELATION_RULE_UNSPECIFIED", undefined]) {
+      for (const mask of ["oidc", "oidc.correlation_rule", "*"]) {
+        const { code, reply, message } = await update(uid, { ...valid, oidc: { ...oidc, ...(correlationRule === undefined ? {} : { correlationRule }) } }, mask, door);
+        assert.equal(code, 0, message);
+        assert.equal(part(reply, "oidc").correlationRule, rule);
+      }
+    }
+    refused(await update(uid, { oidc: { ...oidc, correlationRule: other } }, "oidc", door), "oidc.correlationRule", "another rule");
+  }
+  const open = await made();
+  assert.equal(part((await update(open, { oidc: { correlationRule: other } })).reply, "oidc").correlationRule, other);
+});
+
+test("a group that holds a provider, and a role that one gives, stay; a provider takes its mappings along", async () => {
+  const team = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "team" } }), "uid");
+  const role = text(await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "r", capabilities: ["CAP_REPO_LIST"] } }), "uid");
+  const { uid } = await world.ok(`${service}/CreateIdentityProvider`, { parent: team, identityProvider: { ...valid, defaultRole: role } });
+  const mapping = await world.ok("iam.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping", {
+    parent: String(uid), externalGroupRoleMapping: { externalGroupId: "admins", roleUid: role, scope: organization },
+  });
+  for (const door of doors) {
+    const group = await world.call("iam.GroupsService/DeleteGroup", { uid: team }, { door });
+    assert.equal(group.code, codes.FAILED_PRECONDITION);
+    assert.match(group.message, /identity providers/);
+    const held = await world.call("iam.RolesService/DeleteRole", { uid: role }, { door });
+    assert.equal(held.code, codes.FAILED_PRECONDITION);
+    assert.match(held.message, /default of an identity provider/);
+  }
+  await world.ok(`${service}/DeleteIdentityProvider`, { uid: String(uid) });
+  const gone = await world.call("iam.ExternalGroupRoleMappingsService/GetExternalGroupRoleMapping", { uid: text(mapping, "uid") });
+  assert.equal(gone.code, codes.NOT_FOUND);
+  for (const [name, target] of [["iam.GroupsService/DeleteGroup", team], ["iam.RolesService/DeleteRole", role]] as const) await world.ok(name, { uid: target });
+});
+
+test("what is told of a provider is its public part: neither secret nor times nor SCIM state", async () => {
+  const uid = await made({ oidc: { ...oidc, clientSecret: "told-to-nobody" } });
+  await update(uid, { name: "renamed" });
+  await world.ok(`${service}/DeleteIdentityProvider`, { uid });
+  const told = (await world.events()).filter(({ subject }) => subject === uid);
+  assert.deepEqual(told.map(({ type, group }) => [type.replace("dev.chainguard.api.iam.identity_providers.", ""), group]), [
+    ["created.v1", organization], ["updated.v1", organization], ["deleted.v1", organization],
+  ]);
+  assert.deepEqual(told.map(({ body }) => Object.keys(body).sort().join()), ["defaultRole,name,oidc,uid", "defaultRole,name,oidc,uid", "uid"]);
+  assert.ok(!JSON.stringify(told).includes("told-to-nobody"));
+});

@@ -1,0 +1,153 @@
+// The catalogue of libraries: by ecosystem and part of a name, versions in the order of their ecosystem, counts
+// (resources: Artifacts; issue 4).
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { isObject, type JsonObject, text } from "#base/json.ts";
+import { timestamp } from "#base/time.ts";
+import { type LibraryArtifactRecord, recordKey, withdrawVanished } from "#store";
+import { openWorld, type World } from "../world.ts";
+import { fill } from "./records.ts";
+
+const doors = ["rest", "grpc"] as const;
+const listArtifacts = "libraries.ArtifactsService/ListArtifacts";
+const listVersions = "libraries.ArtifactsService/ListArtifactVersions";
+const count = "libraries.ArtifactsService/GetArtifactCount";
+
+let world: World;
+
+const library = (name: string, versions: readonly string[], more: Partial<LibraryArtifactRecord> = {}): LibraryArtifactRecord =>
+  ({ kind: "library", ecosystem: "ECOSYSTEM_PYTHON", name, versions: versions.map((version) => ({ version })), ...more });
+
+const java = { ecosystem: "ECOSYSTEM_JAVA" } as const;
+const mavenOrder = ["1.0-alpha-1", "1.0-beta", "1.0-M2", "1.0-rc1", "1.0-SNAPSHOT", "1.0", "1.0-sp1", "1.0-jre", "1.0.1", "1.2", "1.10"];
+const pythonOrder = ["unversioned", "1.0.dev1", "1.0a1", "1.0b2", "1.0rc1", "1.0", "1.0.post1", "1.1", "1.10", "2!0.1"];
+
+const shuffled = <T>(values: readonly T[]): T[] => values.map((value, index) => ({ value, at: (index * 7 + 3) % values.length })).sort((one, other) => one.at - other.at).map(({ value }) => value);
+
+before(async () => {
+  world = await openWorld();
+  await fill(world, [
+    ...Array.from({ length: 70 }, (_, n) => library(`package-${String(n).padStart(2, "0")}`, Array.from({ length: n % 5 }, (_each, version) => `${version}`))),
+    library("Django_REST%", ["1"], { remediated: true, cudaVersions: ["12.1"], description: "about it" }),
+    library("org.example:java", shuffled(mavenOrder), java),
+    library("python", shuffled(pythonOrder)),
+  ]);
+});
+after(() => world?.close());
+
+const rowsOf = (reply: JsonObject, key: string): JsonObject[] => (Array.isArray(reply[key]) ? reply[key].filter(isObject) : []);
+
+const everyPage = async (name: string, request: JsonObject, key: string, pageSize: number, door: (typeof doors)[number] = "rest"): Promise<JsonObject[]> => {
+  const found: JsonObject[] = [];
+  for (let pageToken = ""; ; ) {
+    const reply = await world.ok(name, { ...request, pageSize, ...(pageToken ? { pageToken } : {}) }, { door });
+    found.push(...rowsOf(reply, key));
+    pageToken = text(reply, "nextPageToken");
+    if (!pageToken) {
+      assert.equal(Number(reply.totalCount ?? 0), found.length);
+      return found;
+    }
+  }
+};
+
+const python = { ecosystems: ["ECOSYSTEM_PYTHON"] };
+const names = (rows: readonly JsonObject[]): string[] => rows.map((row) => text(row, "name"));
+const uidOf = async (name: string): Promise<string> => text(rowsOf(await world.ok(listArtifacts, { ecosystems: ["ECOSYSTEM_PYTHON", "ECOSYSTEM_JAVA"], query: name }), "artifacts")[0] ?? {}, "uid");
+
+test("artifacts are listed by ecosystem and part of a name in any case, in every order, page by page", async () => {
+  const all = await everyPage(listArtifacts, python, "artifacts", 20);
+  assert.equal(all.length, 72);
+  assert.deepEqual(names(all), [...names(all)].sort());
+  for (const column of ["name", "version_count", "create_time", "update_time"]) {
+    for (const direction of ["", " desc"]) {
+      const rows = await everyPage(listArtifacts, { ...python, orderBy: `${column}${direction}` }, "artifacts", 31);
+      assert.deepEqual(names(rows).sort(), names(all), column);
+      if (column !== "version_count") continue;
+      const counts = rows.map((row) => Number(row.versionCount));
+      assert.deepEqual(counts, [...counts].sort((one, other) => (direction ? other - one : one - other)));
+    }
+  }
+  for (const door of doors) {
+    assert.deepEqual(names(rowsOf(await world.ok(listArtifacts, { ...python, query: "PACKAGE-0" }, { door }), "artifacts")), Array.from({ length: 10 }, (_, n) => `package-0${n}`));
+    assert.deepEqual(names(rowsOf(await world.ok(listArtifacts, { ecosystems: ["ECOSYSTEM_JAVA"] }, { door }), "artifacts")), ["org.example:java"]);
+    for (const filter of [{ query: "t%" }, { remediated: true }, { cudaVersion: "12.1" }]) {
+      const [found, ...others] = rowsOf(await world.ok(listArtifacts, { ...python, ...filter }, { door }), "artifacts");
+      assert.equal(others.length, 0);
+      assert.equal(text(found ?? {}, "name"), "Django_REST%");
+    }
+  }
+  const [found] = rowsOf(await world.ok(listArtifacts, { ...python, query: "django" }), "artifacts");
+  const { uid: _uid, createTime: _created, updateTime: _updated, ...rest } = found ?? {};
+  assert.deepEqual(rest, { name: "Django_REST%", description: "about it", ecosystem: "ECOSYSTEM_PYTHON", latestVersion: "1", versionCount: 1 });
+});
+
+test("versions come newest first as Maven and PEP 440 order them, and the newest is the artifact's own", async () => {
+  for (const [name, order] of [["org.example:java", mavenOrder], ["python", pythonOrder]] as const) {
+    const uid = await uidOf(name);
+    for (const door of doors) {
+      const rows = await everyPage(listVersions, { artifactId: uid }, "artifactVersions", 3, door);
+      assert.deepEqual(rows.map((row) => text(row, "version")), [...order].reverse());
+      assert.deepEqual(new Set(names(rows)), new Set([name]));
+    }
+    const oldest = await everyPage(listVersions, { artifactId: uid, orderBy: "version asc" }, "artifactVersions", 4);
+    assert.deepEqual(oldest.map((row) => text(row, "version")), order);
+    const [artifact] = rowsOf(await world.ok(listArtifacts, { ecosystems: ["ECOSYSTEM_PYTHON", "ECOSYSTEM_JAVA"], query: name }), "artifacts");
+    assert.equal(text(artifact ?? {}, "latestVersion"), order.at(-1));
+    assert.equal(artifact?.versionCount, order.length);
+  }
+  assert.equal((await world.call(listVersions, { artifactId: "none" })).code, 5);
+});
+
+test("sources add up: sizes and times come from whoever knows them, and a version stays as long as one tells of it", async () => {
+  const sized = library("adding", [], { versions: [{ version: "1.0", sizeBytes: 10, publishTime: "2020-01-01T00:00:00Z" }, { version: "2.0" }] });
+  await fill(world, [library("adding", ["1.0", "3.0"])], { feed: "bare" });
+  world.clock.now += 1000;
+  await fill(world, [sized], { feed: "sized" });
+  const uid = await uidOf("adding");
+  const versions = async (): Promise<JsonObject[]> => rowsOf(await world.ok(listVersions, { artifactId: uid }), "artifactVersions");
+  assert.deepEqual((await versions()).map((row) => [row.version, row.sizeBytes]), [["3.0", "0"], ["2.0", "0"], ["1.0", "10"]]);
+  assert.equal(text((await versions())[2] ?? {}, "createTime"), "2020-01-01T00:00:00.000Z");
+  world.clock.now += 1000;
+  assert.equal((await fill(world, [library("adding", ["1.0", "3.0"])], { feed: "bare" })).unchanged, 1);
+  assert.equal((await fill(world, [library("adding", ["1.0"])], { feed: "bare" })).changed, 1);
+  assert.deepEqual((await versions()).map((row) => row.version), ["2.0", "1.0"]);
+  assert.equal(text((await versions())[1] ?? {}, "createTime"), "2020-01-01T00:00:00.000Z");
+  const target = { group: world.organization, public: true, feed: "gone", nowMs: world.clock.now };
+  await fill(world, [library("lonely", ["1"])], target);
+  const gone = (): Promise<number> => world.server.open.house.store.write((rows) => withdrawVanished(rows, target, "library", (key) => key === recordKey(sized)));
+  assert.equal(await gone(), 1);
+  assert.equal(await gone(), 0);
+  assert.equal(await uidOf("lonely"), "");
+  await fill(world, [library("lonely", ["1"])], target);
+  assert.notEqual(await uidOf("lonely"), "");
+});
+
+test("counts come for each ecosystem that was asked for, and an unspecified one is refused", async () => {
+  for (const door of doors) {
+    const { counts } = await world.ok(count, { ecosystems: ["ECOSYSTEM_JAVA", "ECOSYSTEM_PYTHON", "ECOSYSTEM_JAVA"] }, { door });
+    assert.deepEqual((Array.isArray(counts) ? counts.filter(isObject) : []).map((each) => each.ecosystem), ["ECOSYSTEM_JAVA", "ECOSYSTEM_PYTHON"]);
+    for (const name of [count, listArtifacts]) {
+      for (const ecosystems of [[], ["ECOSYSTEM_UNSPECIFIED"]]) assert.equal((await world.call(name, { ecosystems }, { door })).code, 3, `${name} ${ecosystems}`);
+    }
+  }
+});
+
+test("the catalogue is for whoever may list it somewhere, and for nobody else", async () => {
+  const identity = async (name: string): Promise<string> =>
+    text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity: { name, claimMatch: { issuer: "https://issuer.example.test", subject: name } } }), "uid");
+  const reader = await identity("reader");
+  const role = text(await world.ok("iam.RolesService/CreateRole", { parent: world.organization, role: { name: "reader", capabilities: ["CAP_LIBRARIES_ARTIFACTS_LIST"] } }), "uid");
+  const team = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "team" } }), "uid");
+  await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: team, roleBinding: { identityUid: reader, roleUid: role } });
+  const [allowed, stranger] = [await world.token(reader), await world.token(await identity("stranger"))];
+  const artifactId = await uidOf("python");
+  for (const door of doors) {
+    for (const [name, request] of [[listArtifacts, python], [listVersions, { artifactId }], [count, python]] as const) {
+      assert.equal((await world.call(name, { ...request, ...(name === count ? { ecosystems: [...python.ecosystems] } : {}) } as JsonObject, { door, token: allowed })).code, 0, name);
+      assert.equal((await world.call(name, request as JsonObject, { door, token: stranger })).code, 7, name);
+      assert.equal((await world.call(name, request as JsonObject, { door, token: undefined })).code, 16, name);
+    }
+  }
+  assert.equal(timestamp(world.clock.now).length, 24);
+});

@@ -1,0 +1,198 @@
+// `gantry login`: a real terminal program, a real browser and a real provider. What it prints is all that the person
+// needs, and what it keeps is where the platform's clients look for it (authentication.md: 8).
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { after, before, test } from "node:test";
+import { promisify } from "node:util";
+import { builtInRoleUid } from "#authz";
+import { text } from "#base/json.ts";
+import { silent } from "#base/log.ts";
+import { commands } from "#operator";
+import { claimsOf } from "../../server/authn/testing.ts";
+import { openWorld, type World } from "../world.ts";
+import { type Browser, openChromium, type Page } from "./browser.ts";
+import { gantry, gantryFile, type Program, start, stopAll } from "./processes.ts";
+
+const secret = "a client secret that only the two know";
+
+let world: World;
+let ticking: NodeJS.Timeout;
+let idp: string;
+let browser: Browser;
+let folder: string;
+
+before(async () => {
+  world = await openWorld();
+  // A terminal waits in real time.
+  ticking = setInterval(() => {
+    world.clock.now = Date.now();
+  }, 100);
+  folder = await mkdtemp(join(tmpdir(), "gantry-login-"));
+  const provider = start(join(import.meta.dirname, "provider.ts"), [`${world.url}/oauth/callback`, secret]);
+  let issuer: string;
+  [[issuer], browser] = await Promise.all([provider.says(/^http:\S+/m), openChromium()]);
+  await fetch(`${issuer}/people`, { method: "PUT", body: JSON.stringify({ ada: { name: "Ada Lovelace", email: "ada@example.com", email_verified: true } }) });
+  const oidc = { issuer, clientId: "gantry", clientSecret: secret, additionalScopes: ["email", "profile"] };
+  const made = await world.ok("iam.IdentityProvidersService/CreateIdentityProvider", {
+    parent: world.organization, identityProvider: { name: "our people", defaultRole: builtInRoleUid("viewer"), oidc },
+  });
+  idp = text(made, "uid");
+});
+after(async () => {
+  await browser?.close();
+  clearInterval(ticking);
+  await world?.close();
+  await stopAll();
+  if (folder) await rm(folder, { recursive: true, force: true });
+});
+
+/** Starts the command with a cache of its own. */
+const login = (cache: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Program =>
+  start(gantryFile, ["login", "--issuer", world.url, ...args], { env: { XDG_CACHE_HOME: join(folder, cache), ...env } });
+
+const kept = (cache: string, kind: string): string => join(folder, cache, "chainguard", world.url.replaceAll("/", "-"), kind);
+const isKept = (cache: string): Promise<boolean> => stat(kept(cache, "oidc-token")).then(() => true, () => false);
+
+const open = async (address: string): Promise<Page> => {
+  const page = await browser.context.newPage();
+  await page.goto(address, { waitUntil: "commit" });
+  return page;
+};
+
+/** Goes through the provider's pages, as far as it shows any: it knows the browser from the second time on. */
+const signIn = async (page: Page, last: RegExp): Promise<void> => {
+  const name = page.locator("input[name=login]");
+  const end = page.getByRole("heading", { name: last });
+  await name.or(end).first().waitFor();
+  if (await name.isVisible()) {
+    await name.fill("ada");
+    await page.fill("input[name=password]", "any");
+    await page.click("button[type=submit]");
+    await page.click("button:has-text('Continue')");
+  }
+  await end.waitFor();
+};
+
+test("a person opens the address, sees the terminal's code, confirms it, signs in, and the terminal goes on by itself", async () => {
+  const terminal = login("device", ["--idp", idp]);
+  const [, address = ""] = await terminal.says(/^ {4}(http\S+)$/m);
+  const [, code = ""] = await terminal.says(/^ {4}([A-Z]{4}-[A-Z]{4})$/m);
+  await terminal.says(/Waiting for you in the browser, 15:00 left/);
+  const page = await open(address);
+  await page.getByText(code, { exact: true }).waitFor();
+  await page.getByText("calls itself “gantry” asks to act in your name").waitFor();
+  await page.getByRole("button", { name: "This is my terminal" }).click();
+  await signIn(page, /Your terminal is signed in/);
+  const { code: status, stdout, stderr } = await terminal.ended;
+  assert.equal(status, 0, stderr);
+  assert.match(stdout, new RegExp(`^Signed in to ${world.url} as ada@example\\.com\\nThe token is in ${kept("device", "oidc-token")}, good until .*; clients renew it\\n$`));
+
+  const token = await readFile(kept("device", "oidc-token"), "utf8");
+  assert.deepEqual([claimsOf(token).aud, claimsOf(token).email], [world.url, "ada@example.com"]);
+  assert.equal((await world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token })).code, 0);
+  const refresh = JSON.parse(Buffer.from(await readFile(kept("device", "refresh-token"), "utf8"), "base64").toString("utf8")) as { exp: unknown };
+  assert.equal(typeof refresh.exp, "number");
+  for (const [path, mode] of [[kept("device", "oidc-token"), 0o600], [kept("device", "refresh-token"), 0o600], [kept("device", ""), 0o700], [join(folder, "device", "chainguard"), 0o700]] as const)
+    assert.equal((await stat(path)).mode & 0o777, mode, path);
+  assert.doesNotMatch(stdout + stderr, /eyJ|secret/);
+
+  const out = await gantry(["logout", "--issuer", world.url], { env: { XDG_CACHE_HOME: join(folder, "device") } });
+  assert.deepEqual([out.code, await isKept("device")], [0, false]);
+  assert.match((await gantry(["logout", "--issuer", world.url], { env: { XDG_CACHE_HOME: join(folder, "device") } })).stdout, /^There were no tokens for/);
+});
+
+test("with --browser the program opens this machine's browser, which brings the tokens back and keeps none in its address", async () => {
+  const opened = join(folder, "opened");
+  await writeFile(join(folder, "xdg-open"), `#!/bin/sh\nprintf %s "$1" > "${opened}"\n`);
+  await chmod(join(folder, "xdg-open"), 0o755);
+  const terminal = login("browser", ["--idp", idp, "--browser"], { PATH: `${folder}${delimiter}${process.env.PATH ?? ""}` });
+  const [, address = ""] = await terminal.says(/^ {4}(http\S+)$/m);
+  const page = await open(address);
+  await signIn(page, /You are signed in/);
+  assert.match(page.url(), /^http:\/\/127\.0\.0\.1:\d+\/done$/);
+  const { code, stdout, stderr } = await terminal.ended;
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /as ada@example\.com/);
+  assert.equal(await readFile(opened, "utf8"), address);
+  assert.equal(claimsOf(await readFile(kept("browser", "oidc-token"), "utf8")).aud, world.url);
+  assert.ok((await readFile(kept("browser", "refresh-token"), "utf8")).length > 0);
+});
+
+test("the port of --browser takes a token from nobody who does not know the state", async () => {
+  const terminal = login("forged", ["--idp", idp, "--browser"], { PATH: folder });
+  const [, address = ""] = await terminal.says(/^ {4}(http\S+)$/m);
+  const { origin } = new URL(new URL(address).searchParams.get("redirect") ?? "");
+  for (const query of ["token=forged", "state=guessed&token=forged", "state=&token=forged"]) assert.equal((await fetch(`${origin}/callback?${query}`)).status, 404);
+  terminal.signal("SIGINT");
+  assert.equal((await terminal.ended).code, 1);
+  assert.equal(await isKept("forged"), false);
+});
+
+test("with --headless the token comes back encrypted for the terminal, for the audience that was asked for", async () => {
+  const terminal = login("headless", ["--idp", idp, "--headless", "--audience", "registry.example.test"]);
+  const [, address = ""] = await terminal.says(/^ {4}(http\S+)$/m);
+  const page = await open(address);
+  await page.getByText((new URL(address).searchParams.get("headless_code") ?? "").slice(0, 8), { exact: true }).waitFor();
+  await page.getByRole("button", { name: "This is my terminal" }).click();
+  await signIn(page, /Your terminal is signed in/);
+  const { code, stderr } = await terminal.ended;
+  assert.equal(code, 0, stderr);
+  const token = await readFile(join(folder, "headless", "chainguard", "registry.example.test", "oidc-token"), "utf8");
+  assert.equal(claimsOf(token).aud, "registry.example.test");
+});
+
+test("whoever refuses in the browser is told so in the terminal, and nothing is kept", async () => {
+  const terminal = login("refused", ["--idp", idp]);
+  const [, address = ""] = await terminal.says(/^ {4}(http\S+)$/m);
+  const page = await open(address);
+  await page.getByRole("button", { name: "Refuse" }).click();
+  await page.getByRole("heading", { name: "Refused" }).waitFor();
+  const { code, stdout, stderr } = await terminal.ended;
+  assert.deepEqual([code, stdout], [1, ""]);
+  assert.match(stderr, /\ngantry: not signed in: refused in the browser\n$/);
+  assert.equal(await isKept("refused"), false);
+});
+
+test("Ctrl-C ends the waiting at once, with a line and without a trace", async () => {
+  const terminal = login("stopped", []);
+  await terminal.says(/Waiting for you/);
+  terminal.signal("SIGINT");
+  const { code, signal, stderr } = await terminal.ended;
+  assert.deepEqual([code, signal], [1, null]);
+  assert.match(stderr, /\nStopped\. Nobody has been signed in\.\n$/);
+  assert.equal(await isKept("stopped"), false);
+});
+
+test("what cannot work is said in one line", async () => {
+  const wrong: readonly (readonly [values: Readonly<Record<string, string | boolean>>, says: RegExp])[] = [
+    [{ browser: true, headless: true }, /^choose one of --browser and --headless$/],
+    [{ issuer: "gantry.example.com" }, /^--issuer must be the server's address, such as https:\/\/gantry\.example\.com, not "gantry\.example\.com"$/],
+    [{ issuer: "http://127.0.0.1:65530" }, /^nothing listens at 127\.0\.0\.1:65530: is Gantry running there\?$/],
+    [{ issuer: "http://nowhere.invalid" }, /^(?:there is no host nowhere\.invalid|nowhere\.invalid cannot be reached: .*)$/],
+    [{ issuer: world.url.replace("127.0.0.1", "localhost") }, new RegExp(`^the server at http://localhost:\\d+ is called ${world.url}; sign in with --issuer ${world.url}$`)],
+    [{ issuer: `${world.url}/iam` }, /^.* does not answer as Gantry does \(HTTP 404\)$/],
+    [{ idp: "nobody" }, /^\S+ does not start a sign-in: .*names no identity provider/],
+    [{ audience: ".." }, /^--audience cannot be ".."$/],
+  ];
+  const { login: command } = commands;
+  assert.ok(command);
+  const shared = { positionals: [], environment: { XDG_CACHE_HOME: join(folder, "wrong") }, log: silent, out: process.stdout, err: process.stderr };
+  for (const [values, says] of wrong) await assert.rejects(command.run({ ...shared, values: { issuer: world.url, ...values } }), { name: "Fault", message: says });
+  const { code, stdout, stderr } = await gantry(["login", "--issuer", "http://127.0.0.1:65530"]);
+  assert.deepEqual([code, stdout, stderr], [1, "", "gantry: nothing listens at 127.0.0.1:65530: is Gantry running there?\n"]);
+});
+
+test("what needs no server starts without one: neither the contract nor a package is loaded", async () => {
+  const watch = 'import { registerHooks } from "node:module"; registerHooks({ load: (url, context, next) => (process.stderr.write(`loaded ${url}\\n`), next(url, context)) });';
+  const main = join(import.meta.dirname, "..", "..", "server", "main.ts");
+  for (const args of [["--version"], ["login", "--help"], ["logout", "--issuer", world.url]]) {
+    const { stderr } = await promisify(execFile)(process.execPath, ["--import", `data:text/javascript,${encodeURIComponent(watch)}`, main, ...args], { env: { XDG_CACHE_HOME: join(folder, "none") } });
+    const loaded = stderr.match(/^loaded file:.*$/gm) ?? [];
+    assert.ok(loaded.length > 5 && loaded.length < 40, `${args.join(" ")} loads ${loaded.length} files`);
+    assert.deepEqual(loaded.filter((line) => /\/contract\/|\/node_modules\//.test(line)), []);
+  }
+});

@@ -1,0 +1,42 @@
+// A sink for events: a real server on loopback that keeps what arrives and answers as it is told.
+
+import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** A delivery as it arrived. */
+export interface Got {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** Where events are sent: a real server on loopback. */
+export interface Sink {
+  readonly url: string;
+  readonly got: Got[];
+  /** Answers the next deliveries; 200 when it is empty. */
+  answer: (got: Got) => { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string };
+  close(): Promise<void>;
+}
+
+export const openSink = async (): Promise<Sink> => {
+  const got: Got[] = [];
+  const sink: { answer: Sink["answer"] } = { answer: () => ({ status: 200 }) };
+  const server: Server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk)).on("end", () => {
+      const one = { headers: request.headers, body: Buffer.concat(chunks).toString() };
+      got.push(one);
+      const { status, headers = {}, body = "" } = sink.answer(one);
+      response.writeHead(status, headers).end(body);
+    });
+  });
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  return Object.assign(sink, {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    got,
+    close: () => new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    }),
+  });
+};
