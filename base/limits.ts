@@ -196,6 +196,8 @@ export const limits = {
   documentEntriesMax: 10_000,
   /** Facets of advisories that a filter may lead to and each be a range of an index; beyond it all rows are walked. */
   facetsMax: 256,
+  /** The shortest text that an index of trigrams knows. */
+  trigramLength: 3,
   /** Days of one report on resolved vulnerabilities: ten years. Each day is a report, with or without any. */
   reportDaysMax: 3_660,
   /** Vulnerabilities that one request names (resources: Advisory). */
@@ -211,7 +213,7 @@ export const limits = {
   claimedPerSubscriptionMax: 64,
   /** events, 8: how long a sink may take, and after how long an attempt counts as lost with its server. */
   deliveryTimeoutMs: 10_000,
-  deliveryLeaseMs: 60_000,
+  deliveryLeaseMs: 20_000,
   /** How often a server looks for what is to be sent when it has nothing to do: a tenth of what users notice. */
   deliveryPollMs: 200,
   /** How often gantry events tail looks: a person does not see the difference. */
@@ -228,6 +230,13 @@ export const limits = {
   /** How long events can be listed and sent again, and deliveries looked at. */
   eventRetentionMs: 30 * 24 * 60 * 60 * 1000,
   deliveryRetentionMs: 7 * 24 * 60 * 60 * 1000,
+
+  /**
+   * A list by several values of an indexed field merges their ranges: up to so many always, and more of them as long as
+   * ranges times rows stay below the second number. Beyond it most rows fit, and all are walked (measured at a million).
+   */
+  mergedRangesMax: 8,
+  mergedRowsMax: 500_000,
 
   /** Safe writes: how long an answer is kept for its idempotency key. Longest key as with the field's leaders. */
   idempotencyLifetimeMs: 24 * 60 * 60 * 1000,

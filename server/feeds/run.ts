@@ -77,6 +77,8 @@ class Run {
   /** Parts of each file that the source has. */
   readonly seen = new Map<string, number>();
   wrote = false;
+  /** A source that is one file and was refused tells nothing of what it still holds. */
+  isUnread = false;
   private pending: Unit[] = [];
   private pendingRecords = 0;
   private pendingBytes = 0;
@@ -232,6 +234,7 @@ class Run {
     } catch (thrown) {
       if (!(thrown instanceof Broken)) throw thrown;
       this.seen.set(file.name, Number.MAX_SAFE_INTEGER);
+      if (!file.isOfMany) this.isUnread = true;
       this.refuse(file.label, thrown.line, thrown.message);
     } finally {
       await reader?.close();
@@ -283,7 +286,7 @@ const importSource = async (house: House, options: FeedImport, source: Source, t
   progress({ done, total: done, what: "" });
   // A folder that is empty all of a sudden is a disk that is not mounted.
   if (run.seen.size === 0 && (await countFeedFiles(house.store.read, feed)) > 0) throw new Fault("FAILED_PRECONDITION", "holds no files any more; nothing was withdrawn");
-  const withdrawn = await sweep(house, feed, target, kind, run.seen);
+  const withdrawn = run.isUnread ? 0 : await sweep(house, feed, target, kind, run.seen);
   tally.withdrawn += withdrawn;
   return run.wrote || withdrawn > 0;
 };

@@ -71,7 +71,7 @@ const filterCondition = (resource: Resource, field: FieldFact, value: Json | und
   const indexed = column?.sortable === true;
   switch (filter.comparison) {
     case "equal":
-      if (Array.isArray(value)) return { column: filter.column, comparison: column?.shape === "list" ? "has" : "any", value: value.map(String), indexed };
+      if (Array.isArray(value)) return { column: filter.column, comparison: column?.shape === "list" ? "has" : "any", value: value.map(String), indexed: indexed || column?.shape === "list" };
       if (typeof value !== "string" || (value === "" && !field.presence)) return undefined;
       if (field.kind === "enum" && field.enum?.numbers.get(value) === 0) return undefined;
       return { column: filter.column, comparison: "equal", value, indexed };

@@ -288,8 +288,8 @@ const importCommand: Command = {
     libraries        artifact lists (JSON Lines), PyPI's simple JSON, Maven's metadata
     images           what images are made of (JSON Lines), and which package is built from which
 
-  A SOURCE is a file, a folder with all below it, or an https address; gzip is seen through. What a file is shows in
-  its content, not in its name. A file that is the same as the last time is not read again, and a second run writes
+  A SOURCE is a file, a folder or zip archive with all below it, or an https address; gzip is seen through. What a
+  file is shows in its content, not in its name. A file that is the same as the last time is not read again, and a second run writes
   nothing; what has vanished from a source is withdrawn here. An import that was stopped goes on when it is started
   again. Works beside a running server and without one.
 

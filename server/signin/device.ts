@@ -48,11 +48,13 @@ const hashOf = (deviceCode: string): string => createHash("sha256").update(devic
 /** An error of RFC 6749, 5.2 or RFC 8628, 3.5. */
 const oauthFault = (reason: string, message: string): Fault => new Fault("INVALID_ARGUMENT", message, { details: [{ kind: "reason", reason }] });
 
+const unknownCode = (): Fault => oauthFault("invalid_grant", "the code is unknown, or its tokens have been taken");
+
 /** The parameters of OAuth that have one value, each with a refusal of a second one (RFC 6749, 3.2). */
-const singles = (form: URLSearchParams, names: readonly string[], lengthMax: number): { values: Record<string, string>; violations: Violation[] } => {
+const singles = (form: URLSearchParams, lengths: Readonly<Record<string, number>>): { values: Record<string, string>; violations: Violation[] } => {
   const violations: Violation[] = [];
   const values: Record<string, string> = {};
-  for (const name of names) {
+  for (const [name, lengthMax] of Object.entries(lengths)) {
     const [value = "", ...more] = form.getAll(name);
     if (more.length > 0) violations.push({ field: name, description: "must be given once" });
     if (value.length > lengthMax) violations.push({ field: name, description: `must have at most ${lengthMax} characters` });
@@ -64,7 +66,7 @@ const singles = (form: URLSearchParams, names: readonly string[], lengthMax: num
 const openIdScopes = new Set(["openid", "profile", "email", "offline_access"]);
 
 const readRequest = ({ authn }: SignInParts, form: URLSearchParams): { client: string; wanted: Wanted } => {
-  const { values, violations } = singles(form, ["client_id", "idp_id"], limits.deviceClientLengthMax);
+  const { values, violations } = singles(form, { client_id: limits.deviceClientLengthMax, idp_id: limits.uidLengthMax });
   const { client_id: client = "", idp_id: idp = "" } = values;
   // It is shown to people, who must read it as it is.
   if (/[\p{C}\p{Z}]/u.test(client.replaceAll(" ", ""))) violations.push({ field: "client_id", description: "must be a name in visible characters" });
@@ -155,15 +157,17 @@ const putOff = async (rows: Write, deviceHash: string, { intervalMs, pollTimeMs 
 
 /** RFC 8628, 3.4 and 3.5: a terminal asks for its tokens. It gets them once. */
 export const deviceGrant = async (parts: SignInParts, form: URLSearchParams): Promise<JsonObject> => {
-  const { values, violations } = singles(form, ["grant_type", "device_code", "client_id"], limits.tokenBytesMax);
+  const { values, violations } = singles(form, { grant_type: limits.tokenBytesMax, device_code: limits.tokenBytesMax, client_id: limits.tokenBytesMax });
   const { device_code: deviceCode = "", client_id: client = "" } = values;
   if (deviceCode === "") violations.push({ field: "device_code", description: "is required" });
   if (violations.length > 0) throw invalid(violations);
   const deviceHash = hashOf(deviceCode);
   const nowMs = parts.clock();
+  // Anybody may ask with a code that was made up: that costs no transaction.
+  if ((await parts.store.read.query("select 1 from device_codes where device_hash = $1", [deviceHash])).length === 0) throw unknownCode();
   const answer = await parts.store.write(async (rows): Promise<JsonObject | Fault> => {
     const held = await hold(rows, deviceHash, client);
-    if (!held) return oauthFault("invalid_grant", "the code is unknown, or its tokens have been taken");
+    if (!held) return unknownCode();
     if (held.expireTimeMs <= nowMs) return oauthFault("expired_token", "the code was not confirmed in time; begin again");
     if (held.state === "refused") return oauthFault("access_denied", held.reason);
     if (held.state !== "approved" || !held.signedIn) return putOff(rows, deviceHash, held, nowMs);

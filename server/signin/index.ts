@@ -8,5 +8,5 @@ export type { Asked, Shown, SignInPath } from "./shown.ts";
 export { inviteCodeHash, makeInviteCode } from "./invite-code.ts";
 export {
   acceptInvite, acceptInviteAs, dropLapsedInvites, inviteGroup, makePerson, mayPromise, type Occasion, type Person, providerAudiences, register, type Registered,
-  registerThroughProvider, type Upstream,
+  registerThroughProvider, type Upstream, vouches,
 } from "./registration.ts";

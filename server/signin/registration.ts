@@ -118,7 +118,7 @@ export const providerAudiences = async (rows: Read, group: string, issuer: strin
  * Whether the issuer's word on e-mail addresses counts in this group. An issuer can say any address of anybody: one that
  * another organization brought along must not let its people in under the addresses of this one's (attack 24).
  */
-const vouches = async (rows: Read, group: string, issuer: string): Promise<boolean> => {
+export const vouches = async (rows: Read, group: string, issuer: string): Promise<boolean> => {
   const [elsewhere] = await rows.query("select 1 from identity_providers where oidc ->> 'issuer' = $1 limit 1", [issuer]);
   return elsewhere === undefined || (await providerAudiences(rows, group, issuer)) !== undefined;
 };

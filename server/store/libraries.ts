@@ -1,5 +1,6 @@
 // The catalogue of libraries as it is listed: artifacts by name, a library's versions in the order of its ecosystem.
 
+import { limits } from "#base/limits.ts";
 import type { Param, Read } from "./handle.ts";
 
 export interface LibraryAsk {
@@ -51,7 +52,9 @@ const cut = (terms: Terms, { limit, skip }: LibraryAsk): string => `limit ${term
 const filtered = ({ ecosystems, query, cudaVersion, remediated }: LibraryFilter): Terms => {
   const terms = new Terms();
   terms.terms.push("delete_time is null", `ecosystem = any(${terms.place(ecosystems)})`);
-  if (query !== "") terms.terms.push(`search like ${terms.place(`%${query.toLowerCase().replace(/[\\%_]/g, "\\$&")}%`)}`);
+  const like = `search like ${query === "" ? "" : terms.place(`%${query.toLowerCase().replace(/[\\%_]/g, "\\$&")}%`)}`;
+  // Of less than a trigram its index would be read whole.
+  if (query !== "") terms.terms.push(query.length < limits.trigramLength ? `(${like}) is true` : like);
   if (cudaVersion !== "") terms.terms.push(`cuda_versions ? ${terms.place(cudaVersion)}`);
   if (remediated) terms.terms.push("remediated");
   return terms;

@@ -59,8 +59,9 @@ const writeVersions = async (rows: Write, { feed, nowMs }: RecordTarget, artifac
   );
   await rows.query(
     `update library_versions as held set delete_time = $4, update_time = $4
-     where artifact_uid = any($1) and feed = $5 and delete_time is null and not exists (
-       select from unnest($2::text[], $3::text[]) as given(artifact, version) where artifact = held.artifact_uid and given.version = held.version)`,
+     where artifact_uid = any($1) and feed = $5 and delete_time is null
+       -- Not "not exists": that walks all given ones for each that is held.
+       and (artifact_uid, version) not in (select * from unnest($2::text[], $3::text[]))`,
     [artifacts, column(versions, ({ artifact }) => artifact), column(versions, ({ version }) => version), now, feed],
   );
 };

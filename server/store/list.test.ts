@@ -69,7 +69,7 @@ const scopes: Readonly<Record<string, readonly Branch[]>> = {
 const equal = (column: string, value: string | number, indexed = false): Condition => ({ column, comparison: "equal", value, indexed });
 const any = (column: string, value: readonly string[]): Condition => ({ column, comparison: "any", value });
 const anyIndexed = (column: string, value: readonly string[]): Condition => ({ column, comparison: "any", value, indexed: true });
-const containing: Condition = { column: "name", comparison: "contains", value: "%e 3%" };
+const containing: Condition = { column: "name", comparison: "contains", value: "%e 3%", indexed: true };
 const absent: Condition = { column: "kind", comparison: "null", value: null };
 const later: Condition = { column: "create_time", comparison: "after", value: "2026-01-01 00:06:00+00" };
 
@@ -95,7 +95,9 @@ const filters: Readonly<Record<string, readonly Condition[]>> = {
   "part of a name": [containing, absent],
   "part of a name, later": [containing, later],
   "names, later": [anyIndexed("name", ["name 2", "name 3"]), later],
-  "has": [{ column: "resource_limits", comparison: "has", value: ["x", "name 3"] }],
+  "part of a name without an index": [{ ...containing, indexed: false }],
+  "many names": [anyIndexed("name", ["name 1", "name 4", "name 2", ...Array.from({ length: 30 }, (_, n) => `nobody ${n}`)])],
+  "has": [{ column: "resource_limits", comparison: "has", value: ["x", "name 3"], indexed: true }],
 };
 
 const parentOf = (uid: string): string => (uid.length === 40 ? "" : uid.slice(0, -17));

@@ -38,10 +38,13 @@ export interface Branch {
 export interface Condition {
   /** A column of the table; "parent" is the uid without its last segment, "depth" the number of its segments after the root. */
   readonly column: string;
-  /** "has": the column is a list (jsonb) with one of the texts; "contains": it is like the pattern. Both have a GIN index. */
+  /** "has": the column is a list (jsonb) with one of the texts; "contains": it is like the pattern. */
   readonly comparison: "equal" | "any" | "after" | "false" | "null" | "has" | "contains";
   readonly value: Param;
-  /** "equal", "any": the column has an index of its own inside each root. ("after" is asked of such columns alone.) */
+  /**
+   * "equal", "any": the column has an index of its own inside each root. ("after" is asked of such columns alone.)
+   * "has", "contains": it has a GIN index that serves this value.
+   */
   readonly indexed?: boolean;
 }
 
@@ -129,12 +132,16 @@ const narrowest = (selection: Selection): Path | undefined => {
   if (parent) return { by: "parent", condition: parent };
   const fixed = selection.conditions.find(({ comparison, indexed }) => comparison === "equal" && indexed === true);
   if (fixed) return { by: "field", condition: fixed };
-  const several = selection.conditions.find(({ comparison, indexed }) => (comparison === "any" && indexed === true) || comparison === "has" || comparison === "contains");
+  const several = selection.conditions.find(({ comparison, indexed }) => indexed === true && ["any", "has", "contains"].includes(comparison));
   if (several) return { by: several.comparison === "any" ? "values" : "heap", condition: several };
   const bounded = find(selection, "after");
   // In a part of a root the index of a bounded field would lead through the other parts too.
   return bounded && wholeRoots(selection) ? { by: "field", condition: bounded } : undefined;
 };
+
+/** How many ranges are merged: each value's in each branch. */
+const rangesOf = ({ branches }: Selection, { condition: { value } }: Path & { readonly by: "values" }): number =>
+  branches.length * (Array.isArray(value) ? value.length : 1);
 
 /** The way that is right however many rows there are; undefined where their number decides. */
 const plainWay = (selection: Selection): Way | undefined => {
@@ -151,7 +158,7 @@ const plainWay = (selection: Selection): Way | undefined => {
       const fixed = path.condition.comparison === "equal";
       return column === path.condition.column || (fixed && column === "uid") ? { path, sorted: false } : undefined;
     }
-    case "values": return column === "uid" ? { path, sorted: false } : undefined;
+    case "values": return column === "uid" && rangesOf(selection, path) <= limits.mergedRangesMax ? { path, sorted: false } : undefined;
     case "heap":
     case "order": return undefined;
   }
@@ -160,7 +167,12 @@ const plainWay = (selection: Selection): Way | undefined => {
 const wayOf = (selection: Selection): Way => {
   const plain = plainWay(selection);
   if (plain) return plain;
-  if ((selection.size ?? 0) <= limits.sortRowsMax) return { path: narrowest(selection) ?? byUid, sorted: true };
+  const path = narrowest(selection);
+  // Merging reads a page of each range; walking passes over the more rows the fewer are selected.
+  if (path?.by === "values" && selection.order.column === "uid") {
+    return { path: rangesOf(selection, path) * (selection.size ?? 0) <= limits.mergedRowsMax ? path : byUid, sorted: false };
+  }
+  if ((selection.size ?? 0) <= limits.sortRowsMax) return { path: path ?? byUid, sorted: true };
   return { path: selection.order.column === "uid" ? byUid : { by: "order" }, sorted: false };
 };
 
@@ -334,9 +346,9 @@ const sourceOf = (parameters: Parameters, selection: Selection, path: Path): Sou
   return { branches: listOf(parameters, branches, "branch"), ends: listed, within: [] };
 };
 
-const orderBy = ({ column, descending }: Selection["order"]): string => {
+const orderBy = ({ column, descending }: Selection["order"], of = ""): string => {
   const direction = descending ? " desc" : "";
-  return column === "uid" ? `uid${direction}` : `${column}${direction}, uid${direction}`;
+  return column === "uid" ? `${of}uid${direction}` : `${of}${column}${direction}, ${of}uid${direction}`;
 };
 
 const countText = (parameters: Parameters, table: Table, selection: Selection): string => {
@@ -353,6 +365,12 @@ const stopped = (parameters: Parameters, walk: string, limit: number): string =>
     ? `${walk} limit ${parameters.add(limit)}`
     : `select * from (${walk} limit ${limits.pageSizeMax + 1}) as walked limit ${parameters.add(limit)}`;
 
+/** The rows of a page's uids. One by one: of a join the planner might read the whole table. */
+const rowsOf = (table: Table, order: Selection["order"], page: string): string => {
+  const row = `select ${table.columns.join(", ")} from ${table.name} where uid = page.uid offset 0`;
+  return `select held.* from (${page}) as page cross join lateral (${row}) as held order by ${orderBy(order, "held.")}`;
+};
+
 /**
  * In the order of uids, the rows with one of several values: each value's range gives as many uids as the page can
  * take, from the index alone, and only the page's own rows are read.
@@ -364,10 +382,7 @@ const mergedText = (parameters: Parameters, table: Table, selection: Selection, 
   const walk = `select uid from ${table.name}${where(terms)} order by ${orderBy({ ...selection.order, column })}`;
   const { limit, skip, order } = selection;
   const merged = `select walked.uid from ${branches ? `${branches} cross join ` : ""}${values} cross join lateral (${stopped(parameters, walk, limit + skip)}) as walked`;
-  const page = `${merged} order by ${orderBy(order).replaceAll("uid", "walked.uid")} limit ${parameters.add(limit)} offset ${parameters.add(skip)}`;
-  // Row by row: of a join the planner might read the whole table.
-  const row = `select ${table.columns.join(", ")} from ${table.name} where uid = page.uid offset 0`;
-  return `select held.* from (${page}) as page cross join lateral (${row}) as held order by ${orderBy(order).replaceAll("uid", "held.uid")}`;
+  return rowsOf(table, order, `${merged} order by ${orderBy(order, "walked.")} limit ${parameters.add(limit)} offset ${parameters.add(skip)}`);
 };
 
 const pageText = (parameters: Parameters, table: Table, selection: Selection): string => {
@@ -380,6 +395,11 @@ const pageText = (parameters: Parameters, table: Table, selection: Selection): s
   const cut = (): string => ` order by ${order} limit ${parameters.add(selection.limit)} offset ${parameters.add(selection.skip)}`;
   if (sorted) {
     const few = termsOf(parameters, { ...selection, after: undefined }, path, source);
+    if (path.by === "heap") {
+      // They lie scattered and may be wide: only what is sorted is taken along.
+      const keys = [...new Set(["uid", selection.order.column])].join(", ");
+      return rowsOf(table, selection.order, `${from}(select ${keys} from ${table.name}${where(few)} offset 0) as t${where(behind(parameters, selection))}${cut()}`);
+    }
     return `${from}(${rows}${where(few)} offset 0) as t${where(behind(parameters, selection))}${cut()}`;
   }
   // The planner does not know that a range of one field's value fixes it: it is told the index's own order.

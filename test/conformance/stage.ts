@@ -218,7 +218,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     else if (path && !subject) built = withValue(built, path, place);
     if (method.name === deleteOneself) {
       leaver = await colleague();
-      built.id = uid ?? leaver.uid;
+      built.id = leaver.uid;
     }
     if (method.name === getHeadlessSession) {
       const code = randomBytes(32).toString("base64url");

@@ -1,5 +1,5 @@
 // Advisories as imports bring them and clients list them: every kind of event, every filter, severities that follow
-// what is known, and withdrawal instead of deletion (resources: Advisories; issue 4).
+// what is known, and withdrawal instead of deletion (resources: Advisories).
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

@@ -1,5 +1,5 @@
 // The open feed: documents and vulnerability records without a token, and what was resolved in images, day by day
-// (resources: Advisory; issue 4).
+// (resources: Advisory).
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

@@ -10,17 +10,23 @@ import { openSink } from "./sink.ts";
 import { freePort } from "../world.ts";
 
 /** GANTRY_CRASH_CHANGES=10000 takes a few minutes. */
-const changes = Number(process.env.GANTRY_CRASH_CHANGES ?? 1_000);
+const changes = Number(process.env.GANTRY_CRASH_CHANGES ?? 300);
 const writers = 12;
+const killsWanted = 4;
 const failing = 0.3;
 
-after(() => stopAll());
+const closing: (() => Promise<void>)[] = [];
+after(async () => {
+  await stopAll();
+  for (const close of closing) await close();
+});
 
 const sleepless = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test(`of ${changes} changes, made while servers are killed and sinks fail, each arrives at least once and none that was rolled back does`, { timeout: 900_000 }, async () => {
   const place = await openPlace();
   const sink = await openSink();
+  closing.push(() => sink.close(), () => place.close());
   const arrived = new Map<string, number>();
   let well = false;
   sink.answer = ({ headers }) => {
@@ -71,31 +77,30 @@ test(`of ${changes} changes, made while servers are killed and sinks fail, each 
     }
   };
 
-  let next = 0;
+  let [next, kills] = [0, 0];
   const write = async (): Promise<void> => {
-    while (next < changes) {
+    while (next < changes || kills < killsWanted) {
       const number = next++;
       if (number % 20 === 0) ghosts.push(String((await put(`ghost-${number}`, "?validateOnly=true")).uid));
       uids.push(String((await put(`tag-${number}`)).uid));
     }
   };
-  let kills = 0;
   const kill = async (): Promise<void> => {
-    for (let mark = changes / 8; next < changes; ) {
+    for (let mark = changes / 10; kills < killsWanted; ) {
       if (next < mark) {
         await new Promise((resolve) => setTimeout(resolve, 20));
         continue;
       }
-      mark += changes / 8;
-      const at = kills++ % 2;
+      const at = kills % 2;
       members[at]?.program.signal("SIGKILL");
       await members[at]?.program.ended;
       members[at] = await startMember();
+      kills++;
+      mark = next + changes / 10;
     }
   };
   await Promise.all([...Array.from({ length: writers }, write), kill()]);
-  assert.ok(kills >= 4, `${kills} kills`);
-  assert.equal(new Set(uids).size, changes);
+  assert.ok(new Set(uids).size >= changes);
 
   well = true;
   for (;;) {
@@ -105,15 +110,9 @@ test(`of ${changes} changes, made while servers are killed and sinks fail, each 
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
   const lost = uids.filter((uid) => !arrived.has(uid));
-  assert.deepEqual(lost, [], `${lost.length} of ${changes} changes never arrived`);
+  assert.deepEqual(lost, [], `${lost.length} of ${uids.length} changes never arrived`);
   assert.deepEqual(ghosts.filter((uid) => arrived.has(uid)), [], "told of what was never done");
   const known = new Set((await world.server.open.house.store.read.query("select distinct subject from outbox")).map(([subject]) => subject));
   assert.deepEqual([...arrived.keys()].filter((subject) => !known.has(subject)), [], "told of what was rolled back");
   assert.equal((await world.ok("gantry.events.v1.DeliveriesService/ListDeliveries", { states: ["DELIVERY_STATE_DEAD", "DELIVERY_STATE_DROPPED"] })).totalCount, "0");
-  await Promise.all(members.map(async ({ program }) => {
-    program.signal("SIGTERM");
-    await program.ended;
-  }));
-  await sink.close();
-  await place.close();
 });

@@ -175,6 +175,13 @@ test("what a terminal cannot ask for is refused in OAuth's words, and stores not
   }
 });
 
+test("the token endpoint names the grants that it knows, and refuses others in OAuth's words", async () => {
+  const known = (await (await fetch(`${world.url}/.well-known/openid-configuration`)).json()) as { grant_types_supported: string[] };
+  const { status, body } = await postForm(`${world.url}/oauth/token`, { grant_type: "password", username: "ada" });
+  assert.deepEqual([status, body.error, body.error_description], [400, "unsupported_grant_type", `grant_type must be one of ${known.grant_types_supported.join(", ")}`]);
+  assert.equal((await postForm(`${world.url}/oauth/token`, {})).body.error, "invalid_request");
+});
+
 test("a code may be typed in any way in which people type it", async () => {
   const { userCode } = await beginDevice(world);
   const [one, two] = [userCode.slice(0, 4), userCode.slice(5)];

@@ -1,4 +1,4 @@
-// What was published, out again as OSV, OpenVEX and CSAF, at addresses that stay and need no token (issue 4).
+// What was published, out again as OSV, OpenVEX and CSAF, at addresses that stay and need no token.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

@@ -1,5 +1,5 @@
 // The catalogue of libraries: by ecosystem and part of a name, versions in the order of their ecosystem, counts
-// (resources: Artifacts; issue 4).
+// (resources: Artifacts).
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

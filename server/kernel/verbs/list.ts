@@ -45,9 +45,11 @@ export const list = (resource: Bound) => async (context: ReadContext): Promise<O
   };
   const { table } = resource.shape;
   const key = needsSize(selection) ? sizeKey(table.name, selection) : undefined;
-  const counted = key === undefined ? selection.size : (sizes.get(key) ?? (await countRows(rows, table, selection)));
-  const page = await listRows(rows, table, { ...selection, size: counted });
-  const total = page.total ?? after?.total ?? 0;
+  const held = key === undefined ? selection.size : sizes.get(key);
+  // Counted for the way is counted for the total.
+  const counted = key !== undefined && held === undefined ? await countRows(rows, table, selection) : undefined;
+  const page = await listRows(rows, table, { ...selection, size: held ?? counted, count: selection.count && counted === undefined });
+  const total = page.total ?? counted ?? after?.total ?? 0;
   if (key !== undefined) remember(key, total);
 
   const shown = page.rows.slice(0, limit);

@@ -75,10 +75,16 @@ export const findIssuer = async (address: string, stop: AbortSignal): Promise<Is
   if (reply.status !== 200 || url === "") throw new Fault("FAILED_PRECONDITION", `${address} does not answer as Gantry does (HTTP ${reply.status})`);
   // RFC 8414, 3.3: otherwise one server could hand out another's addresses.
   if (url !== address) throw new Fault("FAILED_PRECONDITION", `the server at ${address} is called ${clean(url)}; sign in with --issuer ${clean(url)}`);
+  const endpoint = (name: string): string => {
+    const value = text(reply.body, name);
+    // A browser is sent to one of them, and secrets to the others: to nothing but the web, and as safely as to the server.
+    if (value !== "" && URL.parse(value)?.protocol !== new URL(url).protocol) throw new Fault("FAILED_PRECONDITION", `${address} does not answer as Gantry does (${name})`);
+    return value;
+  };
   return {
     url,
-    authorizationEndpoint: text(reply.body, "authorization_endpoint"),
-    deviceEndpoint: text(reply.body, "device_authorization_endpoint"),
-    tokenEndpoint: text(reply.body, "token_endpoint"),
+    authorizationEndpoint: endpoint("authorization_endpoint"),
+    deviceEndpoint: endpoint("device_authorization_endpoint"),
+    tokenEndpoint: endpoint("token_endpoint"),
   };
 };

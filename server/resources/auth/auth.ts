@@ -125,7 +125,7 @@ const deleteOwn = async (context: WriteContext): Promise<Outcome> => {
 
 /** Once: what has been fetched is gone. Only who holds the key of the code can read it (server/signin/headless.ts). */
 const headlessSession = async ({ house, request, nowMs }: ReadContext): Promise<Outcome> => {
-  const session = await house.store.write((rows) => takeHeadlessSession(rows, text(request, "code"), nowMs));
+  const session = await takeHeadlessSession(house.store, text(request, "code"), nowMs);
   // It says nothing of the code: whoever waits asks again and again.
   if (!session) throw new Fault("NOT_FOUND", "nobody has finished a sign-in with this code yet");
   return { reply: { ecdhPublicKey: btoa(session.publicKey), encryptedIdtoken: session.encrypted.toString("base64") } };

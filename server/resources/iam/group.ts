@@ -8,6 +8,7 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { EVERYWHERE, isRoot, isUid, newChild, newRoot, rootOf } from "#base/uid.ts";
 import { type Bound, holdParent, insert, type Outcome, type ReadContext, resource, type RuleContext, type WriteContext } from "#kernel";
+import { vouches } from "#signin";
 import { findNamed, findVerified, insertRow, lockRow, noteAccessRequest } from "#store";
 import { companyDomain, isDomain } from "./rules/mail.ts";
 
@@ -105,7 +106,8 @@ const ownOrganization = async ({ caller, house, rows, resources }: Pick<ReadCont
   if (domain === undefined || !found) return undefined;
   const row = await findVerified(rows, found.shape.table, domain);
   const organization = row && found.shape.read(row, 0);
-  return organization?.status === "ORG_STATUS_SUSPENDED" ? undefined : organization;
+  if (!caller || !organization || organization.status === "ORG_STATUS_SUSPENDED") return undefined;
+  return (await vouches(rows, text(organization, "uid"), caller.act?.iss ?? caller.issuer)) ? organization : undefined;
 };
 
 // One answer for every reason, so that nobody learns which domains have an organization here (resources: Groups).

@@ -32,7 +32,7 @@ const facetFilterOf = (request: JsonObject): FacetFilter | undefined => {
   return given.length > 0 ? Object.fromEntries(given) : undefined;
 };
 
-/** Withdrawn ones are shown to whoever names them, and to whoever keeps a copy and must hear of it (issue 4). */
+/** Withdrawn ones are shown to whoever names them, and to whoever keeps a copy and must hear of it (docs/decisions). */
 const showsWithdrawn = (request: JsonObject): boolean =>
   texts(part(request, "uidp"), "ids").length > 0 || texts(request, "advisoryIds").length > 0 || texts(request, "legacyAdvisoryIds").length > 0 ||
   text(request, "updatedSince") !== "";
@@ -43,7 +43,10 @@ const conditions = async ({ request, rows }: ReadContext): Promise<Condition[]> 
   const origin = text(request, "origin");
   if (origin !== "") found.push({ column: "artifact_name", comparison: "any", value: await findSubpackages(rows, origin), indexed: true });
   const query = text(request, "query");
-  if (query !== "") found.push({ column: "search", comparison: "contains", value: `%${query.toLowerCase().replace(/[\\%_]/g, "\\$&")}%` });
+  if (query !== "") {
+    const value = `%${query.toLowerCase().replace(/[\\%_]/g, "\\$&")}%`;
+    found.push({ column: "search", comparison: "contains", value, indexed: query.length >= limits.trigramLength });
+  }
   const filter = facetFilterOf(request);
   if (filter) {
     const facets = await findFacets(rows, filter);
