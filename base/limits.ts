@@ -121,6 +121,8 @@ export const limits = {
   feedPartBytes: 256 * 1024,
   /** Without a terminal an import tells so often how far it is. */
   progressLineMs: 5_000,
+  /** Refusals that a summary names. */
+  feedRefusalsMax: 10_000,
   /** So much of a file tells what it is. */
   feedHeadLength: 16 * 1024,
   feedChunkFiles: 64,
@@ -209,8 +211,14 @@ export const limits = {
   /** Events: taken up at once, given to a server at once, sent at once by one server. */
   takenUpMax: 500,
   claimedMax: 256,
-  /** Of them to one subscription, so that a slow sink holds up nobody else; to one that fails, a single one tries. */
+  /** Of them to one subscription whose sink is quick, and to one of which that is not known, for which a failing one counts. */
   claimedPerSubscriptionMax: 64,
+  claimedPerUnprovenMax: 4,
+  /** Of them to all sinks that are not known to be quick: what is slow or dead leaves half to the others. */
+  claimedUnprovenMax: 128,
+  /** A sink that answers within this time is quick; so many are remembered. */
+  sinkQuickMs: 1000,
+  quickSinksMax: 1_000,
   /** events, 8: how long a sink may take, and after how long an attempt counts as lost with its server. */
   deliveryTimeoutMs: 10_000,
   deliveryLeaseMs: 20_000,

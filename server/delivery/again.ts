@@ -7,10 +7,10 @@ import { letNextGo } from "./settle.ts";
 
 const afresh = "state = 'DELIVERY_STATE_WAITING', attempts = 0, status_class = null, latency_ms = null";
 
-/** Sends one delivery again, whatever became of it; false where there is none. */
+/** Sends one delivery again, whatever became of it; false where there is none, or its event is kept no longer. */
 export const redeliver = async (rows: Write, uid: string, now: string): Promise<boolean> => {
   await lockTakingUp(rows);
-  const [row] = await rows.query(`update deliveries set ${afresh}, next_attempt_time = $2, update_time = $2 where uid = $1 returning subscription_uid, subject`, [uid, now]);
+  const [row] = await rows.query(`update deliveries set ${afresh}, next_attempt_time = $2, update_time = $2 where uid = $1 and exists (select from outbox as event where event.event_id = deliveries.event_id) returning subscription_uid, subject`, [uid, now]);
   if (!row) return false;
   await letNextGo(rows, [{ subscription: row[0] ?? "", subject: row[1] ?? "" }], now);
   return true;

@@ -41,6 +41,8 @@ const secretsOf = ({ vault }: Sender, { secretSealed, previousSecretSealed }: Cl
 
 interface Answer {
   readonly statusClass: string;
+  /** Of an address that could not be reached nothing is told: how long that took says what stands in the way (attack 21). */
+  readonly latencyMs: number | undefined;
   readonly delivered: boolean;
   readonly askedMs: number;
 }
@@ -49,6 +51,7 @@ const send = async (sender: Sender, claimed: Claimed): Promise<Answer> => {
   const { authn, outbound, clock, log, userAgent } = sender;
   const token = await authn.deliveryToken(parentOf(claimed.subscription), digestOf(claimed.data));
   const started = performance.now();
+  const tookMs = (): number => Math.round(performance.now() - started);
   try {
     const { status, headers } = await outbound.fetch("sink", claimed.sink, {
       method: "POST",
@@ -58,31 +61,30 @@ const send = async (sender: Sender, claimed: Claimed): Promise<Answer> => {
       discard: true,
     });
     const statusClass = `${Math.floor(status / 100)}xx`;
-    return { statusClass, delivered: statusClass === "2xx", askedMs: retryAfterMs(headers["retry-after"], clock()) };
+    return { statusClass, latencyMs: tookMs(), delivered: statusClass === "2xx", askedMs: retryAfterMs(headers["retry-after"], clock()) };
   } catch (cause) {
     log("delivery.failed", { delivery: claimed.uid, cause });
-    const late = performance.now() - started >= limits.deliveryTimeoutMs;
-    return { statusClass: late ? "timeout" : "unreachable", delivered: false, askedMs: 0 };
+    const late = tookMs() >= limits.deliveryTimeoutMs;
+    return { statusClass: late ? "timeout" : "unreachable", latencyMs: late ? tookMs() : undefined, delivered: false, askedMs: 0 };
   }
 };
 
 /** Sends once. Never throws: whatever goes wrong is an attempt that failed. */
 export const attempt = async (sender: Sender, claimed: Claimed): Promise<Ended> => {
   const { clock, log, delaysSeconds } = sender;
-  const started = performance.now();
   const { uid, subscription, subject, attempts } = claimed;
-  const ended = (became: Ended["became"], statusClass: string | undefined, retryMs = 0): Ended => ({
-    uid, subscription, subject, attempts, became, statusClass, latencyMs: Math.round(performance.now() - started), nextTime: timestamp(clock() + retryMs),
+  const ended = (became: Ended["became"], answer?: Answer, retryMs = 0): Ended => ({
+    uid, subscription, subject, attempts, became, statusClass: answer?.statusClass, latencyMs: answer?.latencyMs, nextTime: timestamp(clock() + retryMs),
   });
   try {
-    if (!(await mayHear(sender, claimed))) return ended("dropped", undefined);
-    const { statusClass, delivered, askedMs } = await send(sender, claimed);
-    if (delivered) return ended("delivered", statusClass);
-    const waitMs = delayMs(delaysSeconds, attempts, askedMs, Math.random());
-    return waitMs === undefined ? ended("dead", statusClass) : ended("pending", statusClass, waitMs);
+    if (!(await mayHear(sender, claimed))) return ended("dropped");
+    const answer = await send(sender, claimed);
+    if (answer.delivered) return ended("delivered", answer);
+    const waitMs = delayMs(delaysSeconds, attempts, answer.askedMs, Math.random());
+    return waitMs === undefined ? ended("dead", answer) : ended("pending", answer, waitMs);
   } catch (cause) {
     // Ours, not the sink's (the store is away, a key cannot be opened): it is tried again when the claim runs out.
     log("delivery.broken", { delivery: uid, cause });
-    return ended("lost", undefined);
+    return ended("lost");
   }
 };

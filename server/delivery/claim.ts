@@ -18,7 +18,8 @@ export interface Claimed extends Told {
 }
 
 // From one subscription with something to send to the next, by the index alone. Each gives a few, the oldest first:
-// however much one has, the others' turn comes with every claim. One that fails gives a single one.
+// however much one has, the others' turn comes with every claim. One that fails gives a single one, and those that are
+// not known to be quick share a part of the room.
 const due = `
   with recursive sending as (
     (select subscription_uid as uid from deliveries where state = 'DELIVERY_STATE_PENDING' order by 1 limit 1)
@@ -27,16 +28,21 @@ const due = `
             where next.state = 'DELIVERY_STATE_PENDING' and next.subscription_uid > sending.uid order by 1 limit 1)
     from sending where sending.uid is not null
   )
-  select delivery.uid from sending
-  join subscriptions as subscription on subscription.uid = sending.uid and subscription.enabled
-  cross join lateral (
-    select pending.uid, pending.next_attempt_time from deliveries as pending
-    where pending.subscription_uid = sending.uid and pending.state = 'DELIVERY_STATE_PENDING' and pending.next_attempt_time <= $1
-    order by pending.next_attempt_time, pending.uid
-    limit case when subscription.failing_since is null then $2::integer else 1 end
-  ) as delivery
-  where sending.uid <> all($3)
-  order by delivery.next_attempt_time, delivery.uid limit $4`;
+  select given.uid from (
+    select delivery.uid, delivery.next_attempt_time, coalesce(known.quick, false) as quick,
+      row_number() over (partition by coalesce(known.quick, false) order by subscription.failing_since is not null, delivery.next_attempt_time, delivery.uid) as place
+    from sending
+    join subscriptions as subscription on subscription.uid = sending.uid and subscription.enabled
+    left join unnest($2::text[], $3::integer[], $4::boolean[]) as known(uid, allowed, quick) on known.uid = sending.uid
+    cross join lateral (
+      select pending.uid, pending.next_attempt_time from deliveries as pending
+      where pending.subscription_uid = sending.uid and pending.state = 'DELIVERY_STATE_PENDING' and pending.next_attempt_time <= $1
+      order by pending.next_attempt_time, pending.uid
+      limit least(coalesce(known.allowed, $5::integer), case when subscription.failing_since is not null then 1 end)
+    ) as delivery
+  ) as given
+  where given.quick or given.place <= $6
+  order by given.next_attempt_time, given.uid limit $7`;
 
 const claimText = `
   with due as (
@@ -52,10 +58,26 @@ const claimText = `
     event.event_id, event.type, event.source, event.subject, event.extensions, event.body_type, event.audience, event.data,
     to_char(event.create_time, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** Claims what is due, `most` at most, and none of the subscriptions in `busy`. */
-export const claim = async (store: Store, nowMs: number, most: number, busy: readonly string[]): Promise<Claimed[]> => {
+/** What this server knows of a subscription: how many more may be sent to it now, and whether its sink was quick. */
+export interface Known {
+  readonly uid: string;
+  readonly allowed: number;
+  readonly quick: boolean;
+}
+
+/** How much may be claimed: in all, and of it for sinks that are not known to be quick. */
+export interface Room {
+  readonly all: number;
+  readonly unproven: number;
+}
+
+/** Claims what is due, as far as there is room. */
+export const claim = async (store: Store, nowMs: number, room: Room, known: readonly Known[]): Promise<Claimed[]> => {
   const now = timestamp(nowMs);
-  const found = await store.read.query(due, [now, limits.claimedPerSubscriptionMax, busy, most]);
+  const found = await store.read.query(due, [
+    now, known.map(({ uid }) => uid), known.map(({ allowed }) => String(allowed)), known.map(({ quick }) => String(quick)),
+    limits.claimedPerUnprovenMax, room.unproven, room.all,
+  ]);
   if (found.length === 0) return [];
   const rows = await store.write((write) => write.query(claimText, [found.map(([uid]) => uid ?? ""), now, timestamp(nowMs + limits.deliveryLeaseMs)]));
   return rows.map(([uid, subscription, attempts, sink, creator, secret, previous, eventId, type, source, subject, extensions, bodyType, audience, data, time]) => ({

@@ -4,7 +4,7 @@
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { attempt, type Sender } from "./attempt.ts";
-import { type Claimed, claim } from "./claim.ts";
+import { type Claimed, claim, type Known } from "./claim.ts";
 import { type Ended, settle } from "./settle.ts";
 import { takeUp } from "./take-up.ts";
 
@@ -24,7 +24,10 @@ export const openDelivery = (sender: Sender, { publicUrl, byHand = false }: { re
   const source = publicUrl.replace(/\/$/, "");
   /** How many are being sent to each subscription. */
   const sending = new Map<string, number>();
-  let inFlight = 0;
+  // Subscriptions whose sink took the last one at once. A slow or dead one never gets so far, so that however many there
+  // are of them, they hold up each other and nobody else.
+  const quick = new Set<string>();
+  let [inFlight, unproven] = [0, 0];
   let ended: Ended[] = [];
   let wake = (): void => {};
   let stopping = false;
@@ -36,14 +39,31 @@ export const openDelivery = (sender: Sender, { publicUrl, byHand = false }: { re
     else sending.delete(subscription);
   };
 
+  const judge = ({ subscription, became, latencyMs }: Ended): void => {
+    if (became !== "delivered" || latencyMs === undefined || latencyMs > limits.sinkQuickMs) quick.delete(subscription);
+    else quick.add(subscription);
+    const [oldest] = quick;
+    if (quick.size > limits.quickSinksMax && oldest !== undefined) quick.delete(oldest);
+  };
+
   const start = (claimed: Claimed): void => {
+    const step = quick.has(claimed.subscription) ? 0 : 1;
     count(claimed.subscription, 1);
+    unproven += step;
     void attempt(sender, claimed).then((result) => {
       count(claimed.subscription, -1);
+      unproven -= step;
+      judge(result);
       ended.push(result);
       wake();
     });
   };
+
+  const known = (): Known[] =>
+    [...new Set([...quick, ...sending.keys()])].map((uid) => {
+      const most = quick.has(uid) ? limits.claimedPerSubscriptionMax : limits.claimedPerUnprovenMax;
+      return { uid, allowed: Math.max(0, most - (sending.get(uid) ?? 0)), quick: quick.has(uid) };
+    });
 
   /** One turn; how much it moved. */
   const turn = async (): Promise<number> => {
@@ -55,11 +75,8 @@ export const openDelivery = (sender: Sender, { publicUrl, byHand = false }: { re
     });
     if (stopping) return done.length;
     while (await takeUp(store, timestamp(clock())));
-    // A subscription that has as many on their way as one claim gives waits for their end: a slow sink keeps no place
-    // that another could have.
-    const busy = [...sending].filter(([, many]) => many * 2 > limits.claimedPerSubscriptionMax).map(([uid]) => uid);
-    const room = limits.claimedMax - inFlight;
-    const claimed = room > 0 ? await claim(store, clock(), room, busy) : [];
+    const room = { all: limits.claimedMax - inFlight, unproven: Math.max(0, limits.claimedUnprovenMax - unproven) };
+    const claimed = room.all > 0 ? await claim(store, clock(), room, known()) : [];
     for (const each of claimed) start(each);
     return done.length + claimed.length;
   };

@@ -15,7 +15,8 @@ export interface Ended {
   /** "lost": nothing can be said; the claim runs out and it is sent again. */
   readonly became: "delivered" | "pending" | "dead" | "dropped" | "lost";
   readonly statusClass: string | undefined;
-  readonly latencyMs: number;
+  /** Undefined where nobody answered. */
+  readonly latencyMs: number | undefined;
   /** Of the next attempt. */
   readonly nextTime: string;
 }
@@ -23,7 +24,7 @@ export interface Ended {
 // A result counts for the attempt that it is of: a claim that ran out may have been taken over.
 const write = `
   update deliveries as delivery
-  set state = 'DELIVERY_STATE_' || upper(ended.became), status_class = nullif(ended.status_class, ''), latency_ms = ended.latency_ms::integer,
+  set state = 'DELIVERY_STATE_' || upper(ended.became), status_class = nullif(ended.status_class, ''), latency_ms = nullif(ended.latency_ms, '')::integer,
       next_attempt_time = case when ended.became = 'pending' then ended.next_time::timestamptz end, update_time = $7
   from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) as ended(uid, became, status_class, latency_ms, next_time, attempts)
   where delivery.uid = ended.uid and delivery.state = 'DELIVERY_STATE_PENDING'
@@ -74,7 +75,7 @@ export const settle = async (store: Store, source: string, attempts: readonly En
     await lockEnding(rows);
     await rows.query(write, [
       ended.map(({ uid }) => uid), ended.map(({ became }) => became), ended.map(({ statusClass }) => statusClass ?? ""),
-      ended.map(({ latencyMs }) => String(latencyMs)), ended.map(({ nextTime }) => nextTime), ended.map((each) => String(each.attempts)), now,
+      ended.map(({ latencyMs }) => (latencyMs === undefined ? "" : String(latencyMs))), ended.map(({ nextTime }) => nextTime), ended.map((each) => String(each.attempts)), now,
     ]);
     const over = ended.filter(({ became }) => became !== "pending");
     if (over.length > 0) await letNextGo(rows, over, now);

@@ -27,13 +27,16 @@ export type Notation = "json" | "yaml" | "xml" | "toml" | "prose";
 // A key at the margin that one of our formats begins with; prose has none of them.
 const yamlMark = /^(?:schema-version|schema_version|advisories|package|affected|modified|published|aliases|details|statements|id|"?@context"?|format) *:(?:\s|$)/m;
 
+// Nobody writes prose with anchors and aliases; a bomb need not look like one of our formats.
+const yamlAnchor = /^\S+: *&\w+ [\s\S]*\*\w/m;
+
 /** Of a text's beginning. */
 export const notationOf = (head: string): Notation => {
   const start = head.replace(/^\uFEFF/, "").trimStart();
   if (/^(?:```toml\s*$|\[advisory\])/m.test(start.slice(0, 64)) && /^(?:```|\[a)/.test(start)) return "toml";
   if (start.startsWith("{") || start.startsWith("[")) return "json";
   if (/^<(?:\?xml|!|[A-Za-z])/.test(start)) return /^<(?:\?xml|!DOCTYPE metadata|metadata)/.test(start) ? "xml" : "prose";
-  return yamlMark.test(start) ? "yaml" : "prose";
+  return yamlMark.test(start) || yamlAnchor.test(start) ? "yaml" : "prose";
 };
 
 /** JSON Lines: the first line is a whole object and not the only one, or the second begins another. */

@@ -37,6 +37,8 @@ export interface FeedSummary extends Written {
   readonly filesUnchanged: number;
   /** "git.advisories.yaml:12: advisories[0].id must …" */
   readonly refused: readonly string[];
+  /** How many were refused; of very many the first ones are named. */
+  readonly refusals: number;
   /** Files of a folder that are no feed at all, such as a licence, and documents that tell nothing of this kind. */
   readonly passedOver: readonly string[];
   /** Sources that could not be had. */
@@ -58,7 +60,7 @@ interface Unit {
   readonly sizeBytes: number;
 }
 
-type Tally = { -readonly [Key in keyof Written]: Written[Key] } & { files: number; filesUnchanged: number; refused: string[]; passedOver: string[]; failed: string[] };
+type Tally = { -readonly [Key in keyof Written]: Written[Key] } & { files: number; filesUnchanged: number; refusals: number; refused: string[]; passedOver: string[]; failed: string[] };
 
 const digestOf = (chunks: readonly Uint8Array[]): string => {
   const hash = createHash("sha256");
@@ -94,6 +96,8 @@ class Run {
   }
 
   private refuse(label: string, line: number, reason: string): void {
+    this.tally.refusals++;
+    if (this.tally.refused.length >= limits.feedRefusalsMax) return;
     // Names of files and keys are written by strangers, and this is read on terminals (attack 28).
     this.tally.refused.push(`${label}:${line}: ${reason}`.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?"));
   }
@@ -227,7 +231,8 @@ class Run {
     let reader: Reader | undefined;
     try {
       reader = await Reader.open(file);
-      const head = await reader.head((held) => held.length >= limits.feedHeadLength && held.indexOf(10) >= 0);
+      // The second line must have begun.
+      const head = await reader.head((held) => held.length >= limits.feedHeadLength && /\n\s*\S/.test(held.toString("latin1")));
       const isWhole = head.length < limits.feedHeadLength;
       if (hasLines(head.toString("utf8"), isWhole)) await this.readLines(file, reader, known);
       else await this.readWhole(file, reader, known);
@@ -296,7 +301,7 @@ export const importFeed = async (house: House, options: FeedImport): Promise<Fee
   if (options.format !== undefined && !formats.some(({ name }) => name === options.format)) {
     throw new Fault("INVALID_ARGUMENT", `there is no format ${JSON.stringify(options.format)}; possible are: ${formats.map(({ name }) => name).join(", ")}`);
   }
-  const tally: Tally = { new: 0, changed: 0, withdrawn: 0, unchanged: 0, files: 0, filesUnchanged: 0, refused: [], passedOver: [], failed: [] };
+  const tally: Tally = { new: 0, changed: 0, withdrawn: 0, unchanged: 0, files: 0, filesUnchanged: 0, refusals: 0, refused: [], passedOver: [], failed: [] };
   const fetch: Fetch = (address) => house.authn.outbound.fetch("feed", address, { bytesMax: limits.feedFileBytesMax, timeoutMs: limits.feedFetchMs, ...(options.signal ? { signal: options.signal } : {}) });
   // A source that is misspelt stops all before anything is written.
   const sources: Source[] = [];

@@ -116,7 +116,9 @@ const shownSource = (source: string): string => {
   return url?.host ? `${url.host}${url.pathname}` : source;
 };
 
-const told = ({ refused, passedOver: _, ...counts }: FeedSummary): Record<string, unknown> => ({ ...counts, refused: refused.length, firstRefused: refused.slice(0, 10) });
+const told = ({ new: made, changed, withdrawn, unchanged, refusals, refused }: FeedSummary): Record<string, unknown> => ({
+  new: made, changed, withdrawn, unchanged, refused: refusals, firstRefused: refused.slice(0, 10),
+});
 
 /** Repeats the feeds until stopped. */
 export const startSchedule = ({ house, feeds, destination }: ScheduleOptions): Schedule => {

@@ -162,8 +162,12 @@ const isGzip = (bytes: Uint8Array): boolean => bytes[0] === 0x1f && bytes[1] ===
 
 async function* unzipped(first: Uint8Array, more: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
   const zipped = (async function* () {
-    yield first;
-    for (let next = await more.next(); !next.done; next = await more.next()) yield next.value;
+    try {
+      yield first;
+      for (let next = await more.next(); !next.done; next = await more.next()) yield next.value;
+    } finally {
+      await more.return?.();
+    }
   })();
   const gunzip = createGunzip({ chunkSize: 256 * 1024 });
   pipeline(Readable.from(zipped, { objectMode: false }), gunzip, () => {});

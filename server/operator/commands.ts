@@ -248,14 +248,15 @@ const importFeedInto = async (run: Run, kind: FeedKind, sources: readonly string
     });
     bar.end();
     for (const refusal of summary.refused) run.err.write(`refused ${refusal}\n`);
+    if (summary.refusals > summary.refused.length) run.err.write(`refused ${summary.refusals - summary.refused.length} more\n`);
     for (const failure of summary.failed) run.err.write(`failed ${failure}\n`);
     for (const [label, count] of [["passed over", summary.passedOver.length], ["unchanged", summary.filesUnchanged]] as const) {
       if (count > 0) run.err.write(`${count} of ${summary.files} files ${label}\n`);
     }
     run.out.write(
-      `${kind}: ${summary.new} new, ${summary.changed} changed, ${summary.withdrawn} withdrawn, ${summary.unchanged} unchanged, ${summary.refused.length} refused\n`,
+      `${kind}: ${summary.new} new, ${summary.changed} changed, ${summary.withdrawn} withdrawn, ${summary.unchanged} unchanged, ${summary.refusals} refused\n`,
     );
-    return summary.failed.length > 0 ? 1 : summary.refused.length > 0 ? 2 : 0;
+    return summary.failed.length > 0 ? 1 : summary.refusals > 0 ? 2 : 0;
   });
 
 const importRegistryInto = async (run: Run, sources: readonly string[]): Promise<number> => {
@@ -289,9 +290,9 @@ const importCommand: Command = {
     images           what images are made of (JSON Lines), and which package is built from which
 
   A SOURCE is a file, a folder or zip archive with all below it, or an https address; gzip is seen through. What a
-  file is shows in its content, not in its name. A file that is the same as the last time is not read again, and a second run writes
-  nothing; what has vanished from a source is withdrawn here. An import that was stopped goes on when it is started
-  again. Works beside a running server and without one.
+  file is shows in its content, not in its name. A file that is the same as the last time is not read again, and a
+  second run writes nothing; what has vanished from a source is withdrawn here. An import that was stopped goes on
+  when it is started again. Works beside a running server and without one.
 
     --group UID    the group that it is for (the only organization when none is named)
     --public       the open operations of the Advisory domain show it too

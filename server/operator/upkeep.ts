@@ -3,6 +3,7 @@
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
+import { forget } from "#delivery";
 import type { House } from "#kernel";
 
 /** Forgets answers, AWS requests, sign-ins and invites whose time is over, and replaces a signing key that has signed long enough. */
@@ -17,10 +18,7 @@ export const keepUp = async ({ store, authn, clock }: House): Promise<void> => {
   }
   // An invite that has expired says so for as long again as it can have lived.
   await store.write((rows) => rows.query("delete from group_invites where expiration_time < $1", [timestamp(nowMs - limits.inviteLifetimeMs)]));
-  await store.write((rows) => rows.query("delete from outbox where create_time < $1 and position is not null", [timestamp(nowMs - limits.eventRetentionMs)]));
-  await store.write((rows) =>
-    rows.query("delete from deliveries where update_time < $1 and state in ('DELIVERY_STATE_DELIVERED', 'DELIVERY_STATE_DROPPED')", [timestamp(nowMs - limits.deliveryRetentionMs)]),
-  );
+  await forget(store, nowMs);
   const due = await store.read.query("select 1 from signing_keys having max(create_time) < $1", [timestamp(nowMs - limits.signingKeyLifetimeMs)]);
   if (due.length > 0) await authn.rotate();
 };

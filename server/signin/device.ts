@@ -82,7 +82,7 @@ const readRequest = ({ authn }: SignInParts, form: URLSearchParams): { client: s
 };
 
 /** Stores a new pair of codes, and forgets those whose time is over. */
-const store = async (rows: Write, client: string, wanted: Wanted, deviceHash: string, nowMs: number): Promise<string> => {
+const keepCodes = async (rows: Write, client: string, wanted: Wanted, deviceHash: string, nowMs: number): Promise<string> => {
   const now = timestamp(nowMs);
   await rows.query("delete from device_codes where expire_time < $1", [timestamp(nowMs - limits.deviceCodeKeptMs)]);
   const [counted] = await rows.query("select count(*) from (select 1 from device_codes where expire_time > $1 limit $2) as open", [now, limits.deviceCodesMax]);
@@ -104,7 +104,7 @@ export const beginDevice = async (parts: SignInParts, form: URLSearchParams): Pr
   if (wanted.idp !== "") await providerNamed(parts.store.read, wanted.idp);
   const deviceCode = randomBytes(32).toString("base64url");
   const nowMs = parts.clock();
-  const userCode = showUserCode(await parts.store.write((rows) => store(rows, client, wanted, hashOf(deviceCode), nowMs)));
+  const userCode = showUserCode(await parts.store.write((rows) => keepCodes(rows, client, wanted, hashOf(deviceCode), nowMs)));
   const address = addressOf(parts, devicePath);
   return {
     device_code: deviceCode,
@@ -117,6 +117,7 @@ export const beginDevice = async (parts: SignInParts, form: URLSearchParams): Pr
 };
 
 interface Held {
+  readonly client: string;
   readonly state: string;
   readonly wanted: Wanted;
   readonly signedIn: SignedIn | undefined;
@@ -127,16 +128,17 @@ interface Held {
 }
 
 /** The terminal's row, held until the transaction ends: of all who ask at the same moment one is answered first. */
-const hold = async (rows: Write, deviceHash: string, client: string): Promise<Held | undefined> => {
+const hold = async (rows: Write, deviceHash: string): Promise<Held | undefined> => {
   const [row] = await rows.query(
-    `select state, wanted, signed_in, reason, interval_ms,
+    `select client, state, wanted, signed_in, reason, interval_ms,
        (extract(epoch from poll_time) * 1000)::bigint, (extract(epoch from expire_time) * 1000)::bigint
-     from device_codes where device_hash = $1 and client = $2 for update`,
-    [deviceHash, client],
+     from device_codes where device_hash = $1 for update`,
+    [deviceHash],
   );
   if (!row) return undefined;
-  const [state, wanted, signedIn, reason, interval, polled, expires] = row;
+  const [client, state, wanted, signedIn, reason, interval, polled, expires] = row;
   return {
+    client: client ?? "",
     state: state ?? "",
     wanted: JSON.parse(wanted ?? "{}") as Wanted,
     signedIn: signedIn ? (JSON.parse(signedIn) as SignedIn) : undefined,
@@ -166,8 +168,8 @@ export const deviceGrant = async (parts: SignInParts, form: URLSearchParams): Pr
   // Anybody may ask with a code that was made up: that costs no transaction.
   if ((await parts.store.read.query("select 1 from device_codes where device_hash = $1", [deviceHash])).length === 0) throw unknownCode();
   const answer = await parts.store.write(async (rows): Promise<JsonObject | Fault> => {
-    const held = await hold(rows, deviceHash, client);
-    if (!held) return unknownCode();
+    const held = await hold(rows, deviceHash);
+    if (held?.client !== client) return unknownCode();
     if (held.expireTimeMs <= nowMs) return oauthFault("expired_token", "the code was not confirmed in time; begin again");
     if (held.state === "refused") return oauthFault("access_denied", held.reason);
     if (held.state !== "approved" || !held.signedIn) return putOff(rows, deviceHash, held, nowMs);

@@ -9,8 +9,9 @@ import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import type { Answer } from "../client.ts";
 import { some, valueAt } from "../samples.ts";
+import { grown } from "./grown.ts";
 import {
-  allBut, doors, folder, isCatalogue, isForEverybody, isList, madeUp, masked, neighbour, openStage, telling, uidsOf, violationsOf,
+  allBut, doors, folder, isCatalogue, isForEverybody, isList, madeUp, masked, neighbour, openStage, rowMessage, telling, uidsOf, violationsOf,
 } from "./stage.ts";
 
 const stage = await openStage();
@@ -53,9 +54,12 @@ const assertRefused = (answer: Answer, method: MethodFact): void => {
   else assert.equal(answer.code, method.unscoped && !method.writes ? codes.NOT_FOUND : codes.PERMISSION_DENIED, `${method.name}: ${answer.message}`);
 };
 
-/** The operation that makes what a list shows. */
-const makerOf = (list: MethodFact): MethodFact | undefined =>
-  methods.find((method) => method.service === list.service && method.rpc.startsWith("Create") && stage.answers(method));
+/** What a list shows, where the stage can make one: by an operation, or as what grows. */
+const shownBy = (list: MethodFact): string | undefined => {
+  const maker = methods.find((method) => method.service === list.service && method.rpc.startsWith("Create") && stage.answers(method));
+  const grows = rowMessage(list)?.name ?? "";
+  return maker?.output.name ?? (Object.hasOwn(grown, grows) ? grows : undefined);
+};
 
 /** The same request about another uid. */
 const about = (request: JsonObject, uid: string, otherUid: string): JsonObject => JSON.parse(JSON.stringify(request).replaceAll(uid, otherUid)) as JsonObject;
@@ -106,12 +110,12 @@ for (const method of scoped) {
 
 for (const method of lists) {
   test(`${method.name}: a stranger's list is empty, and a neighbour's holds nothing of ours, in rows and in its total`, async () => {
-    const maker = makerOf(method);
-    if (maker) await stage.make(maker.output.name, { place });
+    const shown = shownBy(method);
+    if (shown !== undefined) await stage.make(shown, { place });
     for (const door of doors) {
       const asked = { pageSize: 200, uidp: { descendantsOf: world.organization } };
       const visible = await stage.call(door, method, asked, { token: await stage.operator() });
-      assert.ok(!maker || visible.reply.totalCount !== "0", "there is something to be hidden");
+      assert.ok(shown === undefined || visible.reply.totalCount !== "0", "there is something to be hidden");
       for (const { token } of [nobody, other.owner]) {
         assert.deepEqual(seenIn(method, await stage.call(door, method, { pageSize: 200 }, { token })).filter((uid) => !uid.startsWith(other.organization)), []);
         const { reply } = await stage.call(door, method, asked, { token });
@@ -223,9 +227,9 @@ await stage.bind(branchA, inA.uid, allOfA);
 
 for (const method of lists) {
   test(`${method.name}: an identity of a subgroup sees its branch and nothing beside or above it`, async () => {
-    const maker = makerOf(method);
-    const mine = maker && text(await stage.make(maker.output.name, { place: branchA }), "uid");
-    for (const place of [branchB, world.organization, other.organization]) if (maker) await stage.make(maker.output.name, { place });
+    const shown = shownBy(method);
+    const mine = shown === undefined ? undefined : text(await stage.make(shown, { place: branchA }), "uid");
+    for (const place of [branchB, world.organization, other.organization]) if (shown !== undefined) await stage.make(shown, { place });
     for (const door of doors) {
       const answer = await stage.call(door, method, { pageSize: 200 }, { token: inA.token });
       const seen = seenIn(method, answer);

@@ -16,7 +16,7 @@ import { type Answer, callThrough } from "../client.ts";
 import { freshDatabase } from "../database.ts";
 import { some } from "../samples.ts";
 import { openWorld } from "../world.ts";
-import { allBut, doors, folder, type Holder, isList, openStage, roleMessage, symbolsOf, uidsOf } from "./stage.ts";
+import { allBut, doors, folder, type Holder, isList, openStage, roleMessage, rowMessage, symbolsOf, uidsOf } from "./stage.ts";
 
 const database = await freshDatabase();
 const secrets = await mkdtemp(join(tmpdir(), "gantry-secret-"));
@@ -57,7 +57,8 @@ const assertEverywhere = async (method: MethodFact, request: JsonObject, holder:
 /** What a list must show, or an empty text. */
 const target = async (method: MethodFact): Promise<string> => {
   const maker = methods.find(({ service, rpc }) => service === method.service && rpc.startsWith("Create"));
-  return hides(method) && maker ? text(await stage.make(maker.output.name, { place }), "uid") : "";
+  const message = maker?.output.name ?? rowMessage(method)?.name;
+  return hides(method) && message !== undefined ? text(await stage.make(message, { place }), "uid") : "";
 };
 
 const asked = some(methods.filter((method) => stage.answers(method) && !method.open && method.capabilities.length > 0 && !method.input.byName.has("digest")), "operation with capabilities");
@@ -66,8 +67,8 @@ for (const method of asked) {
   test(`${method.name}: a revoked binding, a role that shrank and a new binding count from the next request on, on both servers`, async () => {
     const role = text(await stage.make(roleMessage, { capabilities: allBut("") }), "uid");
     const holder = await stage.stranger(world.organization);
-    const request = hides(method) ? { uidp: { descendantsOf: place }, pageSize: 200 } : await stage.request(method, { place, capabilities: method.capabilities });
     const uid = await target(method);
+    const request = hides(method) ? { uidp: { descendantsOf: place, ids: [uid] } } : await stage.request(method, { place, capabilities: method.capabilities });
     await assertEverywhere(method, request, holder, false, uid, "before any binding");
     const group = stage.needsAt(method, place);
     const binding = await stage.bind(group, holder.uid, role);

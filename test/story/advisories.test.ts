@@ -234,3 +234,13 @@ test("what changed since a time is listed by it, over both doors", async () => {
   }
   assert.deepEqual(texts((await listAll({ advisoryIds: ["CGA-0007"] }))[0] ?? {}, "aliases"), [...(many.find(({ key }) => key === "CGA-0007")?.aliases ?? [])]);
 });
+
+test("a group's advisories and records go along with it", async () => {
+  const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "leaving" } }), "uid");
+  await fill(world, [advisory("CGA-goes-along"), { kind: "vulnerability", id: "CVE-goes-along", aliases: [], state: "PUBLISHED", summary: "", details: "", severities: [], references: [] }], { group, public: false });
+  assert.equal((await listAll({ advisoryIds: ["CGA-goes-along"] })).length, 1);
+  await world.ok("iam.GroupsService/DeleteGroup", { uid: group });
+  assert.equal((await listAll({ advisoryIds: ["CGA-goes-along"] })).length, 0);
+  const left = await world.server.open.house.store.read.query("select id from vulnerabilities where owner = $1", [group]);
+  assert.deepEqual(left, []);
+});

@@ -169,6 +169,8 @@ test("what a terminal cannot ask for is refused in OAuth's words, and stores not
     assert.match(text(body, "error_description"), description);
   }
   assert.equal(await count(), before);
+  const codes = await beginDevice(world);
+  assert.deepEqual(errorOf(await poll(world, codes, { client_id: "a\0b" })), [400, "invalid_grant"]);
   for (const form of ["", "device_code=", "device_code=a&device_code=b"]) {
     const { status, body } = await postForm(`${world.url}/oauth/token`, new URLSearchParams(`grant_type=urn:ietf:params:oauth:grant-type:device_code&${form}`));
     assert.deepEqual([status, body.error], [400, "invalid_request"], form);

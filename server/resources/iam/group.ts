@@ -141,7 +141,13 @@ export const group = resource({
   message: GroupSchema,
   table: "groups",
   rules,
-  takes: [{ table: "terms_acceptances", column: "org_uid" }, { table: "group_access_requests", column: "group_uid" }],
+  takes: [
+    { table: "terms_acceptances", column: "org_uid" },
+    { table: "group_access_requests", column: "group_uid" },
+    { table: "advisories", column: "uid" },
+    { table: "vulnerabilities", column: "owner" },
+    { table: "image_packages", column: "owner" },
+  ],
   methods: {
     CreateGroup: { writes: createGroup },
     LookupGroup: { reads: lookupGroup },

@@ -4,7 +4,7 @@ create table outbox (
   id bigint generated always as identity primary key,
   event_id uuid not null unique,
   -- Both given when the event is taken up (server/delivery): from then on it has a place in the order of all events.
-  -- The uid is the group's and the position; null where no group hears it.
+  -- The uid is the group's and the position; null for what no group hears: what has none, and what is told inside.
   uid text collate "C" unique,
   position bigint unique,
   type text collate "C" not null,

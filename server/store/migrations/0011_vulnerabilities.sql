@@ -85,7 +85,7 @@ create table vulnerabilities (
   update_time timestamptz(3) not null,
   primary key (id, owner)
 );
-create index vulnerabilities_shown on vulnerabilities (owner, id) where not hidden;
+create index vulnerabilities_by_owner on vulnerabilities (owner, hidden, id);
 create index vulnerabilities_by_feed on vulnerabilities (feed, owner, id);
 
 -- Which packages are built from which origin package.

@@ -45,3 +45,4 @@ create index deliveries_by_update_time on deliveries (left(uid, 40), update_time
 create index deliveries_by_parent on deliveries (left(uid, -17), uid);
 create index deliveries_in_root on deliveries (uid) where length(uid) = 40;
 create index deliveries_done on deliveries (update_time) where state in ('DELIVERY_STATE_DELIVERED', 'DELIVERY_STATE_DROPPED');
+create index deliveries_dead on deliveries (update_time) where state = 'DELIVERY_STATE_DEAD';

@@ -432,7 +432,7 @@ export declare type Delivery = Message<"gantry.events.v1.Delivery"> & {
   statusClass: string;
 
   /**
-   * How long the last attempt took, in milliseconds.
+   * How long the sink took to answer the last attempt, in milliseconds; absent where nobody answered.
    *
    * @generated from field: int32 latency_ms = 9;
    */
@@ -523,7 +523,7 @@ export declare type DeliveryJson = {
   statusClass?: string;
 
   /**
-   * How long the last attempt took, in milliseconds.
+   * How long the sink took to answer the last attempt, in milliseconds; absent where nobody answered.
    *
    * @generated from field: int32 latency_ms = 9;
    */
