@@ -71,6 +71,13 @@ export const h2load = async (url: string, headers: Readonly<Record<string, strin
   return number(stdout, /finished in [\d.]+m?s, ([\d.]+) req\/s/, "h2load");
 };
 
+/** So many requests over HTTP/1.1 and kept connections: where one takes long, a second holds too few to be a rate. */
+export const requests = async (url: string, headers: Readonly<Record<string, string>>, count: number, at: number): Promise<number> => {
+  const { stdout } = await run("h2load", ["--h1", "-t1", `-c${at}`, "-n", String(count), ...headerArgs(headers), url]);
+  if (!new RegExp(`status codes: ${count} 2xx, 0 3xx, 0 4xx, 0 5xx`).test(stdout)) throw new Error(`h2load ${url} was refused:\n${stdout}`);
+  return number(stdout, /finished in [\d.]+m?s, ([\d.]+) req\/s/, "h2load");
+};
+
 /** A script for pgbench: `variables` stand in it as ":name"; `settings` of its sessions are added to PostgreSQL's own. */
 export interface Script {
   readonly file: string;
@@ -81,12 +88,11 @@ export interface Script {
 /** PGOPTIONS splits at spaces. */
 const option = (setting: string): string => `-c ${setting.replace(/[\\ ]/g, "\\$&")}`;
 
-/** Runs of the script a second, its statements prepared. */
-export const pgbench = async (place: Place, { file, variables, settings }: Script, seconds: number): Promise<number> => {
+const pgbenchFor = async (place: Place, { file, variables, settings }: Script, at: number, until: readonly string[]): Promise<number> => {
   const { stdout } = await run(
     "pgbench",
     [
-      "-n", "-M", "prepared", "-c", String(clients), "-j", String(Math.min(2, availableParallelism())), "-T", String(seconds), "-f", file,
+      "-n", "-M", "prepared", "-c", String(at), "-j", String(Math.min(2, availableParallelism())), ...until, "-f", file,
       ...Object.entries(variables).flatMap(([name, value]) => ["-D", `${name}=${value}`]),
       "-h", place.host, "-p", String(place.port), "-U", place.user, place.database,
     ],
@@ -95,3 +101,9 @@ export const pgbench = async (place: Place, { file, variables, settings }: Scrip
   if (!/number of failed transactions: 0 /.test(stdout)) throw new Error(`pgbench failed:\n${stdout}`);
   return number(stdout, /tps = ([\d.]+) \(without initial connection time\)/, "pgbench");
 };
+
+/** Runs of the script a second, its statements prepared. */
+export const pgbench = (place: Place, script: Script, seconds: number): Promise<number> => pgbenchFor(place, script, clients, ["-T", String(seconds)]);
+
+/** The same, of so many runs in all. */
+export const pgbenchRuns = (place: Place, script: Script, count: number, at: number): Promise<number> => pgbenchFor(place, script, at, ["-t", String(Math.ceil(count / at))]);

@@ -16,7 +16,7 @@ import { silent } from "#base/log.ts";
 import { openHouse, type OpenHouse, readSettings } from "#operator";
 import type pg from "pg";
 import { authorizationOf, type Folder, makeGroup, makeOrganization, makeViewer, placeOf, type Site, withFolder } from "./ground.ts";
-import { callOf, sessionSettings, type Statement, statementsOf } from "./replay.ts";
+import { arrayText, callOf, sessionSettings, type Statement, statementsOf } from "./replay.ts";
 import { fillBindings, fillGroups, fillIdentities, fillRepos, fillTags, settleRows, withClient, withoutIndexes } from "./seed.ts";
 
 const service = (name: string): string => `chainguard.platform.${name}`;
@@ -88,8 +88,7 @@ const judge = (plan: Plan, ms: number, readMax: number): Finding => {
 
 const literal = (value: Statement["values"][number]): string => {
   if (value === null) return "null";
-  if (typeof value === "object") return `'{${value.map((entry) => `"${entry}"`).join(",")}}'`;
-  return `'${String(value).replaceAll("'", "''")}'`;
+  return `'${(typeof value === "object" ? arrayText(value) : String(value)).replaceAll("'", "''")}'`;
 };
 
 const explain = async (client: pg.Client, { text, values }: Statement, readMax: number): Promise<Finding> => {

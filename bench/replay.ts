@@ -49,9 +49,12 @@ export const sessionSettings = async ({ house }: OpenHouse): Promise<string[]> =
   return rows.flatMap(([setting]) => setting ?? []);
 };
 
+/** A list as PostgreSQL writes it. */
+export const arrayText = (list: readonly string[]): string => `{${list.map((entry) => `"${entry.replace(/["\\]/g, "\\$&")}"`).join(",")}}`;
+
 const plain = (value: Param): string => {
-  if (value === null || typeof value === "object") throw new Error(`pgbench has no word for the parameter ${JSON.stringify(value)}`);
-  return String(value);
+  if (value === null) throw new Error("pgbench has no word for NULL");
+  return typeof value === "object" ? arrayText(value) : String(value);
 };
 
 /** Writes the statements as one pgbench script; parameters stay parameters. */

@@ -111,3 +111,63 @@ export const settleRows = async (client: pg.Client, ...tables: string[]): Promis
   for (const table of tables) await client.query(`vacuum (analyze, freeze) ${table}`);
   await client.query("checkpoint");
 };
+
+/** A number from 0 to 1 for row `n`: one of several that have nothing to do with each other. */
+const spread = (factor: number): string => `(((n::bigint * ${factor}) % 1000003)::float8 / 1000003)`;
+
+/** One of so many, the first ones far more often than the last ones, as it is with packages and with vulnerabilities. */
+const skewed = (factor: number, of: number): string => `floor(${of} * power(${spread(factor)}, 3))::int`;
+
+/** What advisories have in common, in 300 kinds; `k` is the kind, common ones first. */
+const fillFacets = (client: pg.Client): Promise<unknown> =>
+  client.query(
+    `insert into advisory_facets (digest, artifact_type, artifact_architecture, component_type, latest_event_type,
+       event_types, event_review_states, event_authors, event_reviewers)
+     select 'bench ' || k,
+       case when k % 10 = 9 then 'image' else 'apk' end,
+       (array['', 'x86_64', 'aarch64'])[1 + k % 3],
+       (array['go-module', 'npm', 'python', 'apk', 'java-archive', ''])[1 + k % 6],
+       latest,
+       case when k % 4 = 3 then array[latest] else array['EVENT_TYPE_FILTER_DETECTION', latest] end,
+       case when k % 12 = 11 then array['REVIEW_STATE_APPROVED', 'REVIEW_STATE_PENDING'] else array['REVIEW_STATE_APPROVED'] end,
+       array['feed'] || case when k = 299 then array['visitor@example.com'] when k % 5 = 0 then array['analyst@example.com'] else array[]::text[] end,
+       case when k % 8 = 5 then array['lead@example.com'] else array[]::text[] end
+     from generate_series(0, 299) as k, lateral (select (array['EVENT_TYPE_FILTER_FIXED', 'EVENT_TYPE_FILTER_FALSE_POSITIVE_DETERMINATION',
+       'EVENT_TYPE_FILTER_FIXED', 'EVENT_TYPE_FILTER_PENDING_UPSTREAM_FIX', 'EVENT_TYPE_FILTER_FIXED', 'EVENT_TYPE_FILTER_FIX_NOT_PLANNED',
+       'EVENT_TYPE_FILTER_TRUE_POSITIVE_DETERMINATION'])[1 + k % 7] as latest) as of_kind`,
+  );
+
+/** Advisories of 3,000 packages, eight of them built from each origin, about 60,000 vulnerabilities; half of these are known. */
+export const fillAdvisories = async (client: pg.Client, parent: string, count: number): Promise<void> => {
+  await fillFacets(client);
+  await client.query("insert into package_origins (name, origin, feed) select 'package-' || n, 'package-' || n / 8 * 8, 'bench' from generate_series(0, 2999) as n");
+  await client.query(
+    `insert into vulnerabilities (owner, id, state, summary, details, links, severities, aliases, hidden, feed, digest, create_time, update_time)
+     select '', 'CVE-2025-' || 10000 + n, 'PUBLISHED', 'a vulnerability', '', '[]', '[{"type":"TYPE_CVSS_V3","score":"CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:N/I:N/A:H"}]',
+       '[]', false, 'bench', '', now(), now()
+     from generate_series(0, 59999, 2) as n`,
+  );
+  await withoutIndexes(client, "advisories", async () => {
+    await client.query(
+      `insert into advisories (uid, advisory_id, create_time, update_time, delete_time, author, artifact_name, artifact_type, artifact_architecture,
+         component_name, component_location, component_type, aliases, events, legacy_advisory_id, origin, namespace, facet, search, public, feed, digest)
+       select own, 'CGA-' || substr(salted, 17, 4) || '-' || substr(salted, 21, 4) || '-' || substr(salted, 25, 4), made, made + n % 90 * interval '1 day',
+         case when n % 50 = 7 then timestamptz '2026-11-20 00:00:00Z' end, 'feed', artifact, type, architecture,
+         component, '/usr/lib/' || component || '/' || n % 7, component_type, aliases::jsonb,
+         ('[{"uid":"' || own || '/00112233445566aa","createTime":"2026-01-02T03:04:05.000Z","author":"feed","reviewState":"REVIEW_STATE_APPROVED","detection":{"nvdapi":{"cpeSearched":"cpe:2.3:a:*:'
+           || artifact || ':*:*:*:*:*:*:*:*","cpeFound":"cpe:2.3:a:' || component || ':' || component || ':*:*:*:*:*:*:*:*"}}},{"uid":"' || own
+           || '/00112233445566bb","createTime":"2026-02-03T04:05:06.000Z","author":"feed","reviewState":"REVIEW_STATE_APPROVED","fixed":{"fixedVersion":"1.' || n % 40 || '.2-r0"}}]')::jsonb,
+         case when n % 3 = 0 then 'LEGACY-' || n else '' end, artifact, 'wolfi', facet, lower(artifact || E'\n' || component || E'\n' || cve || E'\nghsa-' || substr(salted, 1, 14)), false, 'bench', ''
+       from (
+         select n, $1::text || '/' || ${segment("advisory")} as own, md5('more' || n) as salted, ${made} as made,
+           'package-' || ${skewed(7919, 3000)} as artifact,
+           (array['golang.org/x/', 'lib', 'openssl-', 'node-', 'python-', 'log'])[1 + n % 6] || 'component-' || ${skewed(104729, 5000)} as component,
+           'CVE-2025-' || 10000 + ${skewed(15485863, 60_000)} as cve, floor(300 * power(${spread(611953)}, 2))::int as kind
+         from generate_series(1, $2::int) as n offset 0) as drawn
+       join (select id::text as facet, substr(digest, 7)::int as kind, artifact_type as type, artifact_architecture as architecture, component_type
+         from advisory_facets where digest like 'bench %') as facets using (kind),
+       lateral (select '["' || cve || '","GHSA-' || substr(salted, 1, 14) || '"]' as aliases) as named`,
+      [parent, count],
+    );
+  });
+};

@@ -36,8 +36,14 @@ const mayHear = async ({ store, clock }: Sender, { creator, subscription }: Clai
   return rights !== undefined && !rights.closed && lacking(rights, needed, parentOf(subscription)) === undefined;
 };
 
+/** Throws where one cannot be opened: nothing is sent that its receiver could not check (attack 23). */
 const secretsOf = ({ vault }: Sender, { secretSealed, previousSecretSealed }: Claimed): string[] =>
-  [secretSealed, previousSecretSealed].flatMap((sealed) => (sealed === undefined ? [] : (vault.open(secretPurpose, sealed) ?? [])));
+  [secretSealed, previousSecretSealed].flatMap((sealed) => {
+    if (sealed === undefined) return [];
+    const secret = vault.open(secretPurpose, sealed);
+    if (secret === undefined) throw new Error("the subscription's secret cannot be opened with this secret key");
+    return [secret];
+  });
 
 interface Answer {
   readonly statusClass: string;
@@ -50,12 +56,13 @@ interface Answer {
 const send = async (sender: Sender, claimed: Claimed): Promise<Answer> => {
   const { authn, outbound, clock, log, userAgent } = sender;
   const token = await authn.deliveryToken(parentOf(claimed.subscription), digestOf(claimed.data));
+  const signed = signatures(secretsOf(sender, claimed), claimed, clock());
   const started = performance.now();
   const tookMs = (): number => Math.round(performance.now() - started);
   try {
     const { status, headers } = await outbound.fetch("sink", claimed.sink, {
       method: "POST",
-      headers: { ...attributes(claimed), ...signatures(secretsOf(sender, claimed), claimed, clock()), authorization: `Bearer ${token}`, "user-agent": userAgent },
+      headers: { ...attributes(claimed), ...signed, authorization: `Bearer ${token}`, "user-agent": userAgent },
       body: claimed.data,
       timeoutMs: limits.deliveryTimeoutMs,
       discard: true,

@@ -2,7 +2,9 @@
 // of everything.
 
 import type { JsonObject } from "#base/json.ts";
+import { timestamp } from "#base/time.ts";
 import type { FeedRecord } from "#store";
+import { takeUp } from "../../server/delivery/take-up.ts";
 import { advisory, fill } from "../story/records.ts";
 import type { World } from "../world.ts";
 
@@ -14,18 +16,20 @@ const first = (reply: JsonObject, plural: string): JsonObject => {
 
 let made = 0;
 
-/** A sink at which nobody listens: what is sent there stays pending. */
-const nowhere = "http://127.0.0.1:9/hook";
+/** Events get their place and their deliveries, and nothing is sent: samples of sinks are names of nobody. */
+const takenUp = async ({ server, clock }: World): Promise<void> => {
+  while (await takeUp(server.open.house.store, timestamp(clock.now)));
+};
 
 const grownDelivery = async (world: World, place: string): Promise<JsonObject> => {
-  const { uid } = await world.ok("events.SubscriptionsService/CreateSubscription", { parent: place, subscription: { sink: nowhere } });
-  await world.server.delivery.finish();
+  const { uid } = await world.ok("events.SubscriptionsService/CreateSubscription", { parent: place, subscription: { sink: "https://hooks.example.com/" } });
+  await takenUp(world);
   return first(await world.ok("gantry.events.v1.DeliveriesService/ListDeliveries", { uidp: { childrenOf: String(uid) } }), "deliveries");
 };
 
 const grownEvent = async (world: World, place: string): Promise<JsonObject> => {
   const { uid } = await world.ok("registry.ReposService/CreateRepo", { parent: place, repo: { name: `grown-${++made}` } });
-  await world.server.delivery.finish();
+  await takenUp(world);
   const { events } = await world.ok("gantry.events.v1.EventsService/ListEvents", { uidp: { childrenOf: place }, orderBy: "position desc" });
   return first({ events: (events as JsonObject[]).filter(({ subject }) => subject === uid) }, "events");
 };

@@ -16,7 +16,7 @@ import { type Answer, callThrough } from "../client.ts";
 import { freshDatabase } from "../database.ts";
 import { some } from "../samples.ts";
 import { openWorld } from "../world.ts";
-import { allBut, doors, folder, type Holder, isList, openStage, roleMessage, rowMessage, symbolsOf, uidsOf } from "./stage.ts";
+import { allBut, doors, folder, type Holder, isCatalogue, isList, openStage, roleMessage, rowMessage, symbolsOf, uidsOf } from "./stage.ts";
 
 const database = await freshDatabase();
 const secrets = await mkdtemp(join(tmpdir(), "gantry-secret-"));
@@ -43,7 +43,7 @@ const everywhere = async (method: MethodFact, request: JsonObject, { token }: Ho
 };
 
 /** True for what hides rows instead of refusing. */
-const hides = (method: MethodFact): boolean => isList(method) && method.unscoped;
+const hides = (method: MethodFact): boolean => isList(method) && method.unscoped && !isCatalogue(method);
 
 const allowed = (method: MethodFact, answer: Answer, uid: string): boolean =>
   hides(method) ? uidsOf(method, answer.reply).includes(uid) : answer.code === 0;

@@ -6,6 +6,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "#base/json.ts";
+import type { Log } from "#base/log.ts";
 import { freshDatabase } from "../database.ts";
 import { openWorld, type World } from "../world.ts";
 import { column, http } from "./doors.ts";
@@ -18,13 +19,13 @@ export interface Place {
 }
 
 /** Starts a server whose database the command line can reach too. */
-export const openPlace = async (settings: Readonly<Record<string, string>> = {}): Promise<Place> => {
+export const openPlace = async (settings: Readonly<Record<string, string>> = {}, log?: Log): Promise<Place> => {
   const database = await freshDatabase();
   const folder = await mkdtemp(join(tmpdir(), "gantry-place-"));
   const key = join(folder, "secret.key");
   await writeFile(key, randomBytes(32).toString("base64"), { mode: 0o600 });
   const shared = { DATABASE_URL: database.url, GANTRY_SECRET_KEY_FILE: key, ...settings };
-  const world = await openWorld(shared);
+  const world = await openWorld(shared, log);
   return {
     world,
     environment: { ...shared, GANTRY_PUBLIC_URL: world.url, GANTRY_LISTEN: new URL(world.url).host, GANTRY_DATA: folder },

@@ -6,6 +6,7 @@ import { invalid, missing } from "#base/fault.ts";
 import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
+import { parentOf } from "#base/uid.ts";
 import { newSecret, redeliver, replay, secretPurpose } from "#delivery";
 import { type Outcome, resource, type WriteContext } from "#kernel";
 import { record } from "#outbox";
@@ -41,8 +42,8 @@ const testSubscription = async (context: WriteContext): Promise<Outcome> => {
   const { rows, nowMs, house, caller, call } = context;
   const eventId = await record(rows, {
     type: "dev.gantry.events.subscription.test.v1", source: `${house.publicUrl.replace(/\/$/, "")}/events/v2/subscriptions`, subject: uid,
-    // Told to nobody but the one subscription.
-    group: "", audience: "internal", extensions: {}, actor: caller && { subject: caller.uid },
+    // Told to nobody but the one subscription, in the shape of everything else that it is told.
+    group: "", audience: "customer", extensions: { group: parentOf(uid) }, actor: caller && { subject: caller.uid },
     bodyType: SubscriptionSchema.typeName, body: { uid }, requestId: call.requestId, time: timestamp(nowMs),
   }, uid);
   return { reply: { eventId, subscriptionUid: uid } };

@@ -1,0 +1,187 @@
+// Every type of event that the server can send, provoked and received by somebody who knows nothing of us but the
+// public rules: the `cloudevents` package reads it, `jose` verifies it, and it says what those rules say (events, 2 to 6).
+
+import assert from "node:assert/strict";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { fromJson } from "@bufbuild/protobuf";
+import { parseAllDocuments } from "yaml";
+import { isObject, type JsonObject, text } from "#base/json.ts";
+import { messageByName, methods, registry } from "#contract/catalog.ts";
+import type { MethodFact } from "#contract/facts.ts";
+import { allBut, folder, type Holder, openStage } from "../conformance/stage.ts";
+import { some, valueAt } from "../samples.ts";
+import { realData } from "./import.ts";
+import { type Accepted, openReceiver, readEvent } from "./receiver.ts";
+import { openSink } from "./sink.ts";
+
+const stage = await openStage({ GANTRY_DELIVERY_DELAYS: "0,5" });
+const { world } = stage;
+const receiver = await openReceiver({ issuer: world.url, group: world.organization, now: () => new Date(world.clock.now) });
+after(async () => {
+  await stage.close();
+  await receiver.close();
+});
+const subscription = text(await world.ok("events.SubscriptionsService/CreateSubscription", { parent: world.organization, subscription: { sink: receiver.url } }), "uid");
+const place = await folder(stage);
+const owner = await stage.holder(allBut(""), world.organization);
+
+const told = some(methods.filter((method) => stage.answers(method) && method.event?.audience === "customer"), "operation that subscribers are told of");
+
+const parent = (uid: string): string => uid.slice(0, -17);
+const root = (uid: string): string => uid.slice(0, 40);
+const self = (uid: string): string => uid;
+
+// events, 5: where an event is told, by what its subject is. Everything else: at the subject's parent.
+const groupOf: readonly (readonly [RegExp, (subject: string) => string])[] = [
+  [/\.iam\.group\.(created|updated)\./, self],
+  [/\.iam\.account_associations\./, self],
+  [/\.iam\.external_group_role_mappings\./, root],
+  [/\.iam\.rolebindings\.created\.batch\./, self],
+  [/\.iam\.terms\.accepted\./, self],
+  [/\.registry\.tag\./, root],
+];
+
+/** events, 3: the only fields of these that leave the house. */
+const shown: Readonly<Record<string, readonly string[]>> = {
+  "chainguard.platform.iam.v2.GroupInvite": ["uid", "expirationTime"],
+  "chainguard.platform.iam.v2.IdentityProvider": ["uid", "name", "description", "defaultRole", "defaultRoleUid", "oidc"],
+  "chainguard.platform.events.v2.Subscription": ["uid", "sink"],
+};
+
+const everyKey = (value: unknown): string[] => (Array.isArray(value) ? value.flatMap(everyKey) : isObject(value as JsonObject) ? Object.entries(value as JsonObject).flatMap(([key, inner]) => [key, ...everyKey(inner)]) : []);
+
+const received = async (work: () => Promise<unknown>): Promise<Accepted[]> => {
+  await world.server.delivery.finish();
+  receiver.accepted.length = 0;
+  await work();
+  await world.server.delivery.finish();
+  assert.deepEqual(receiver.refused, []);
+  return [...receiver.accepted];
+};
+
+const assertEnvelope = ({ event, headers }: Accepted, type: string): JsonObject => {
+  assert.equal(event.specversion, "1.0");
+  assert.match(event.id, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  assert.equal(event.type, type);
+  assert.equal(event.datacontenttype, "application/json");
+  assert.equal(event.audience, "customer");
+  assert.match(String(headers["user-agent"]), /^gantry\/\d/);
+  assert.match(String(headers["webhook-signature"]), /^v1,[A-Za-z0-9+/]{43}=$/);
+  assert.equal(headers["webhook-id"], event.id);
+  const { body, ...more } = event.data ?? {};
+  assert.ok(isObject(body) && Object.keys(body).length > 0, "there is a body, and something in it");
+  assert.deepEqual(Object.keys(more).filter((key) => key !== "actor"), []);
+  return body;
+};
+
+const assertBody = (bodyType: string, body: JsonObject): void => {
+  const message = messageByName(bodyType) ?? assert.fail(`${bodyType} is no message of the contract`);
+  fromJson(message.descriptor, body, { registry });
+  for (const key of Object.keys(body)) assert.ok((message.fields.find(({ json }) => json === key)?.number ?? 1000) < 1000, `${key} is ours alone`);
+  const fields = shown[bodyType];
+  if (fields) assert.deepEqual(Object.keys(body).filter((key) => !fields.includes(key)), []);
+  for (const key of everyKey(body)) assert.doesNotMatch(key, /secret|token$|^code$|^key$/i);
+};
+
+/** The request that the receiver is told of; a sink of nobody is not asked. */
+const requestOf = async (method: MethodFact): Promise<JsonObject> => {
+  const request = await stage.request(method, { place });
+  return method.rpc === "CreateSubscription" ? { ...request, subscription: { sink: receiver.url } } : request;
+};
+
+for (const method of told) {
+  const { event } = method;
+  test(`${event?.type ?? ""} (${method.rpc}) is received, verified and understood`, async () => {
+    const request = await requestOf(method);
+    const by: Holder = await stage.callerOf(method, { uid: owner.uid, token: await world.token(owner.uid) });
+    let reply: JsonObject = {};
+    const got = await received(async () => {
+      const answer = await stage.call("rest", method, request, { token: by.token });
+      assert.equal(answer.code, 0, answer.message);
+      ({ reply } = answer);
+    });
+    assert.equal(got.length, 1, got.map(({ event: { type } }) => type).join());
+    const [only] = got;
+    assert.ok(only);
+    const body = assertEnvelope(only, event?.type ?? "");
+    const { source, subject = "", group, bodytype, data } = only.event;
+    const template = method.http[0]?.template ?? "";
+    assert.equal(source, `${world.url}${template.slice(0, template.includes("/{") ? template.indexOf("/{") : undefined)}`);
+    const [, place_ = parent] = groupOf.find(([pattern]) => pattern.test(only.event.type)) ?? [];
+    assert.match(subject, /^[0-9a-f]{40}(?:\/[0-9a-f]{16})*$/);
+    if (only.event.type === "dev.chainguard.api.auth.registered.v1") assert.ok(String(group).startsWith(world.organization));
+    else assert.equal(group, place_(subject));
+    const about = JSON.stringify([request, reply]);
+    assert.ok(about.includes(subject), "the subject is what was asked for");
+    assert.equal(String(bodytype), method.output.name === "google.protobuf.Empty" ? method.input.name : method.output.name);
+    assertBody(String(bodytype), body);
+    if (/external_group_role_mappings/.test(only.event.type)) {
+      const provider = valueAt(reply, ["identityProviderUid"]) ?? valueAt(request, ["parent"]) ?? parent(subject);
+      assert.equal(only.event.identityprovider, provider);
+    }
+    const actor = (data as JsonObject | undefined)?.actor;
+    if (isObject(actor)) assert.match(text(actor, "subject"), /^[0-9a-f]{40}/);
+  });
+}
+
+test("a test event and that of a sink that was switched off are received like any other; no type of the contract is left out", async () => {
+  const [tried] = await received(() => world.ok("gantry.events.v1.DeliveriesService/TestSubscription", { subscriptionUid: subscription }));
+  assert.ok(tried);
+  assertBody(String(tried.event.bodytype), assertEnvelope(tried, "dev.gantry.events.subscription.test.v1"));
+  assert.deepEqual([tried.event.subject, tried.event.group], [subscription, world.organization]);
+  const dead = await openSink();
+  dead.answer = () => ({ status: 500 });
+  const group = await folder(stage);
+  const tired = text(await world.ok("events.SubscriptionsService/CreateSubscription", { parent: group, subscription: { sink: dead.url } }), "uid");
+  await world.server.delivery.finish();
+  world.clock.now += 5 * 24 * 3600 * 1000 + 1000;
+  const got = await received(() => world.ok("registry.ReposService/CreateRepo", { parent: group, repo: { name: "last-straw" } }));
+  await dead.close();
+  const off = got.find(({ event }) => event.subject === tired) ?? assert.fail("nothing was said of the switched-off sink");
+  assertBody(String(off.event.bodytype), assertEnvelope(off, "dev.gantry.events.subscription.disabled.v1"));
+  assert.equal(off.event.group, group);
+});
+
+test("the receiver refuses what is not for it: no event, no token, other bytes, another group's", async () => {
+  const url = receiver.url;
+  const headers = { "ce-specversion": "1.0", "ce-id": "1", "ce-type": "t", "ce-source": "/s", "content-type": "application/json" };
+  const token = await world.server.open.house.authn.deliveryToken(world.organization, "sha256:00");
+  const others = await world.server.open.house.authn.deliveryToken(place, "sha256:00");
+  const status = async (more: Record<string, string>): Promise<number> => (await fetch(url, { method: "POST", headers: { ...headers, ...more }, body: "{}" })).status;
+  assert.equal((await fetch(url, { method: "POST", body: "{}" })).status, 400);
+  assert.equal(await status({}), 401);
+  for (const forged of ["x", token, others, await world.token()]) assert.equal(await status({ authorization: `Bearer ${forged}` }), 403);
+});
+
+const conformance = join(realData, "conformance", "cloudevents", "yaml");
+
+interface Sample {
+  readonly Mode?: string;
+  readonly ContextAttributes: Readonly<Record<string, unknown>>;
+  readonly Data?: string;
+}
+
+test("the public conformance files of CloudEvents pass through the receiver's parser", { skip: !existsSync(conformance) && "shared/data is not here" }, () => {
+  let read = 0;
+  for (const file of globSync("**/*.yaml", { cwd: conformance })) {
+    for (const document of parseAllDocuments(readFileSync(join(conformance, file), "utf8"), { schema: "failsafe" })) {
+      const sample = document.toJS() as Sample;
+      const { Extensions: extensions = {}, datacontenttype = "application/json", ...rest } = sample.ContextAttributes;
+      const attributes: Record<string, string> = Object.fromEntries(Object.entries({ ...rest, ...(extensions as Record<string, string>) }).map(([name, value]) => [name, String(value).trim()]));
+      const data = (sample.Data ?? "").trim();
+      const structured = sample.Mode === "structured";
+      const headers = structured
+        ? { "content-type": "application/cloudevents+json" }
+        : { "content-type": String(datacontenttype), ...Object.fromEntries(Object.entries(attributes).map(([name, value]) => [`ce-${name}`, value])) };
+      const event = readEvent(headers, structured ? JSON.stringify({ ...attributes, datacontenttype, data: JSON.parse(data) as unknown }) : data);
+      for (const [name, value] of Object.entries(attributes)) {
+        assert.equal(name === "time" ? new Date(String(event[name])).getTime() : event[name], name === "time" ? new Date(value).getTime() : value, `${file}: ${name}`);
+      }
+      assert.deepEqual(event.data, String(datacontenttype).startsWith("application/json") ? JSON.parse(data) : data, file);
+      read++;
+    }
+  }
+  assert.ok(read >= 9, `${read} read`);
+});
