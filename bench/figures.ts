@@ -1,37 +1,67 @@
 // The figures by their names, and their bounds (issue: Speed and memory).
 
-import type { SideName } from "./sides.ts";
+import { type Filter, filters, unfiltered } from "./filters.ts";
+import { sidesOf } from "./sides.ts";
 
 export interface Figure {
   readonly name: string;
   readonly unit: "ratio" | "s" | "MB";
   readonly bound: { readonly words: "at least" | "at most" | "below"; readonly value: number };
-  /** Of one round. */
-  readonly value: (round: Readonly<Record<SideName, number>>) => number;
-  readonly sides: readonly SideName[];
+  /** Of one round, what its sides gave. */
+  readonly value: (of: (side: string) => number) => number;
+  readonly sides: readonly string[];
   /** Measured and shown in the same turn, without a bound. */
-  readonly beside?: readonly SideName[];
+  readonly beside?: readonly string[];
 }
 
 /** How many times as fast `one` is as `other`. */
-const faster = (name: string, one: SideName, other: SideName, least: number): Figure => ({
-  name, unit: "ratio", bound: { words: "at least", value: least }, sides: [one, other], value: (round) => round[one] / round[other],
+const faster = (name: string, one: string, other: string, least: number): Figure => ({
+  name, unit: "ratio", bound: { words: "at least", value: least }, sides: [one, other], value: (of) => of(one) / of(other),
 });
 
 /** How many times as long `one` takes as `other`. */
-const slower = (name: string, one: SideName, other: SideName, most: number): Figure => ({
-  name, unit: "ratio", bound: { words: "at most", value: most }, sides: [one, other], value: (round) => round[other] / round[one],
+const slower = (name: string, one: string, other: string, most: number): Figure => ({
+  name, unit: "ratio", bound: { words: "at most", value: most }, sides: [one, other], value: (of) => of(other) / of(one),
 });
 
-const below = (name: string, side: SideName, unit: "s" | "MB", value: number): Figure => ({
-  name, unit, bound: { words: "below", value }, sides: [side], value: (round) => round[side],
+const below = (name: string, side: string, unit: "s" | "MB", value: number): Figure => ({
+  name, unit, bound: { words: "below", value }, sides: [side], value: (of) => of(side),
 });
+
+/** How many times as long the second page with this filter takes as the one without; the worst of its asks. */
+const filtered = ({ name, asks }: Filter): Figure => {
+  const plain = sidesOf(unfiltered).second;
+  const sides = asks.map((ask) => sidesOf(ask).second);
+  return {
+    name: `filter-${name}`, unit: "ratio", bound: { words: "at most", value: name === "query" ? 10 : 3 }, sides: [plain, ...sides],
+    value: (of) => Math.max(...sides.map((side) => of(plain) / of(side))),
+  };
+};
+
+/** How many times as long a first page with its total takes as a count and a page by hand; the worst of its asks. */
+const firstOf = ({ name, asks }: Filter): Figure => {
+  const pairs = asks.map(sidesOf);
+  return {
+    name: `first-${name}`, unit: "ratio", bound: { words: "at most", value: 1.5 }, sides: pairs.flatMap(({ first, plain }) => [first, plain]),
+    value: (of) => Math.max(...pairs.map(({ first, plain }) => of(plain) / of(first))),
+  };
+};
 
 /** Figures whose sides are measured in turn. `running`: on the server as it runs; else it is started by the side itself. */
 export interface Group {
   readonly running: boolean;
+  /** At most so many rounds of so many seconds: there are many of these, and each is the same every time. */
+  readonly most?: { readonly rounds: number; readonly seconds: number };
   readonly figures: readonly Figure[];
 }
+
+const brief = { rounds: 5, seconds: 0.4 };
+
+/** Beside one measurement of the list without a filter are so many of lists with one. */
+const besideOne = 6;
+const filterGroups = Array.from({ length: Math.ceil(filters.length / besideOne) }, (_, index): Group => ({
+  running: true, most: brief, figures: filters.slice(index * besideOne, (index + 1) * besideOne).map(filtered),
+}));
 
 export const groups: readonly Group[] = [
   { running: false, figures: [below("idle-memory", "memory", "MB", 150), below("start", "start", "s", 2)] },
@@ -41,4 +71,14 @@ export const groups: readonly Group[] = [
   { running: true, figures: [slower("page-depth", "page1000", "page2", 1.5)] },
   { running: true, figures: [slower("neighbour-size", "beside", "alone", 1.5)] },
   { running: true, figures: [slower("count", "counted", "countPgbench", 1.3)] },
+  {
+    running: false,
+    most: { rounds: 5, seconds: 1 },
+    figures: [
+      faster("import-wolfi", "imported", "copied", 0.1),
+      { name: "import-memory", unit: "MB", bound: { words: "below", value: 150 }, sides: ["importing", "importIdle"], value: (of) => of("importing") - of("importIdle") },
+    ],
+  },
+  ...filterGroups,
+  ...[{ name: "unfiltered", asks: [unfiltered] }, ...filters].map((filter): Group => ({ running: true, most: brief, figures: [firstOf(filter)] })),
 ];

@@ -152,6 +152,21 @@ export const serve = async (site: Site, { profile }: Serving = {}): Promise<Proc
   return { ...started, url: site.url };
 };
 
+/** Another command of `gantry`, beside the server of `site`. Rejects where it fails. */
+export const runGantry = (site: Site, args: readonly string[]): { readonly pid: number; readonly ended: Promise<void> } => {
+  const child = spawn(process.execPath, ["bin/gantry.js", ...args], { cwd: root, env: { PATH: process.env.PATH ?? "", ...environmentOf(site) }, stdio: ["ignore", "ignore", "pipe"] });
+  running.add(child);
+  let said = "";
+  child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
+    said = (said + chunk).slice(-4000);
+  });
+  const ended = once(child, "close").then(([code]: unknown[]) => {
+    running.delete(child);
+    if (code !== 0) throw new Error(`gantry ${args.join(" ")} ended with ${String(code)}:\n${said}`);
+  });
+  return { pid: child.pid ?? 0, ended };
+};
+
 /** One of bench/peers, beside the server of `site` on the same database. It sends a message when it serves. */
 export const startPeer = async (name: string, site: Site, environment: Readonly<Record<string, string>> = {}): Promise<Process> => {
   const port = await freePort();

@@ -21,12 +21,12 @@
 // Exit status: 0 all bounds held, 1 one was missed (named), or the bench could not run.
 
 import { parseArgs } from "node:util";
-import { type Figure, groups } from "./figures.ts";
+import { type Group, groups } from "./figures.ts";
 import { type Folder, type Process, withFolder } from "./ground.ts";
 import { findTools } from "./load.ts";
 import { busyLine, jsonLine, machine, type Result, resultLine, resultOf, sideLine } from "./report.ts";
-import { withClient } from "./seed.ts";
-import { type Ground, type Measure, type SideName, sideOf } from "./sides.ts";
+import { fillAdvisories, settleRows, withClient } from "./seed.ts";
+import { type Ground, type Measure, sideOf, wolfiFolder } from "./sides.ts";
 import { type Prepared, prepare, type Stand, start, stop } from "./stand.ts";
 
 interface Options {
@@ -61,28 +61,37 @@ const readOptions = (): Options => {
 const tell = (line: string): void => void process.stderr.write(`${line}\n`);
 
 /** Measures the sides of these figures in turn. */
-const measure = async (ground: Ground, running: boolean, figures: readonly Figure[], { rounds, seconds }: Options): Promise<{ lines: string[]; results: Result[] }> => {
+const measure = async (ground: Ground, { running, figures, most }: Group, asked: Options): Promise<{ lines: string[]; results: Result[] }> => {
+  const rounds = Math.min(asked.rounds, most?.rounds ?? asked.rounds);
+  const seconds = Math.min(asked.seconds, most?.seconds ?? asked.seconds);
   const names = [...new Set(figures.flatMap(({ sides, beside = [] }) => [...sides, ...beside]))];
   tell(`${figures.map(({ name }) => name).join(", ")}: ${rounds} rounds`);
-  const measures = new Map<SideName, Measure>();
+  const measures = new Map<string, Measure>();
   for (const name of names) {
     const run = await sideOf(name).prepare(ground);
     measures.set(name, run);
     if (running) await run(Math.min(warmUpSeconds, seconds));
   }
-  const seen: Record<SideName, number>[] = [];
+  const seen: Map<string, number>[] = [];
   for (let round = 0; round < rounds; round++) {
-    const values = {} as Record<SideName, number>;
+    const values = new Map<string, number>();
     for (const name of round % 2 === 0 ? names : names.toReversed()) {
       const run = measures.get(name);
-      if (run) values[name] = await run(seconds);
+      if (run) values.set(name, await run(seconds));
     }
     seen.push(values);
   }
+  const of = (values: ReadonlyMap<string, number>) => (name: string): number => values.get(name) ?? Number.NaN;
   return {
-    lines: names.map((name) => sideLine(sideOf(name).label, sideOf(name).unit, seen.map((values) => values[name]))),
-    results: figures.map((figure) => resultOf(figure, seen.map(figure.value))),
+    lines: names.map((name) => sideLine(sideOf(name).label, sideOf(name).unit, seen.map((values) => of(values)(name)))),
+    results: figures.map((figure) => resultOf(figure, seen.map((values) => figure.value(of(values))))),
   };
+};
+
+/** Made when it is first asked for. */
+const once = <T>(make: () => Promise<T>): (() => Promise<T>) => {
+  let made: Promise<T> | undefined;
+  return () => (made ??= make());
 };
 
 const measureAll = async (folder: Folder, options: Options): Promise<{ lines: string[]; results: Result[]; database: string }> => {
@@ -90,7 +99,12 @@ const measureAll = async (folder: Folder, options: Options): Promise<{ lines: st
   const results: Result[] = [];
   const peers: Process[] = [];
   let stand: Stand | undefined;
-  let crowded: Stand | undefined;
+  const others: Stand[] = [];
+  const keepStand = async (made: Promise<Prepared>): Promise<Stand> => {
+    const other = await start(await made, undefined);
+    others.push(other);
+    return other;
+  };
 
   tell("Making an organization of 100 repos and one of 100,000");
   const prepared: Prepared = await prepare(folder, "data", [100, 100_000]);
@@ -101,13 +115,20 @@ const measureAll = async (folder: Folder, options: Options): Promise<{ lines: st
       if (!stand) throw new Error("the server does not run yet");
       return stand;
     },
-    crowded: async () => {
-      if (!crowded) {
-        tell("Making an organization of 100 repos beside one of 1,000,000");
-        crowded = await start(await prepare(folder, "crowded", [100, 1_000_000]), undefined);
-      }
-      return crowded;
-    },
+    crowded: once(() => {
+      tell("Making an organization of 100 repos beside one of 1,000,000");
+      return keepStand(prepare(folder, "crowded", [100, 1_000_000]));
+    }),
+    blank: once(() => keepStand(prepare(folder, "blank", [0]))),
+    advisories: once(async () => {
+      tell("Making an organization of 1,000,000 advisories");
+      const made = await keepStand(prepare(folder, "advisories", [0]));
+      await withClient(made.place, async (client) => {
+        await fillAdvisories(client, made.of(0).uid, 1_000_000);
+        await settleRows(client, "advisories", "advisory_facets", "vulnerabilities", "package_origins");
+      });
+      return made;
+    }),
     keep: (peer) => {
       peers.push(peer);
       return peer;
@@ -119,7 +140,7 @@ const measureAll = async (folder: Folder, options: Options): Promise<{ lines: st
       const figures = group.figures.filter(({ name }) => options.only.has(name));
       if (figures.length === 0) continue;
       if (group.running) stand ??= await start(prepared, options.profile);
-      const measured = await measure(ground, group.running, figures, options);
+      const measured = await measure(ground, { ...group, figures }, options);
       lines.push(...measured.lines);
       results.push(...measured.results);
       for (const result of measured.results) tell(resultLine(result));
@@ -132,7 +153,7 @@ const measureAll = async (folder: Folder, options: Options): Promise<{ lines: st
   } finally {
     await Promise.all(peers.map((peer) => peer.stop()));
     if (stand) await stop(stand);
-    if (crowded) await stop(crowded);
+    for (const other of others) await stop(other);
   }
 };
 
@@ -141,12 +162,14 @@ const run = async (): Promise<number> => {
   const began = performance.now();
   const busy = busyLine();
   const tools = await findTools(["wrk", "h2load", "pgbench"]);
+  // Before anything is measured, as with the tools.
+  if (options.only.has("import-wolfi") || options.only.has("import-memory")) await wolfiFolder();
   return withFolder(async (folder) => {
     const { lines, results, database } = await measureAll(folder, options);
     const report = [
       "",
       ...machine(tools, database),
-      `method     16 clients, ${options.rounds} interleaved rounds of ${options.seconds} s for each side; medians (least … most)`,
+      `method     16 clients, ${options.rounds} interleaved rounds of ${options.seconds} s for each side (imports 5, advisories 5 of 0.4 s); medians (least … most)`,
       ...(busy ? [busy] : []),
       "",
       ...lines,

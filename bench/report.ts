@@ -40,7 +40,7 @@ export const sideLine = (label: string, unit: string, values: readonly number[])
   `    ${label.padEnd(52)} ${`${digits(median(values))} ${unit}`.padStart(12)}   (${digits(Math.min(...values))} … ${digits(Math.max(...values))})`;
 
 export const resultLine = ({ figure, value, spread, passed }: Result): string =>
-  `  ${passed ? "PASS" : "FAIL"}  ${figure.name.padEnd(16)} ${`${digits(value)}${unitOf(figure)}`.padStart(10)}   ${boundOf(figure).padEnd(14)} (${digits(spread[0])} … ${digits(spread[1])})`;
+  `  ${passed ? "PASS" : "FAIL"}  ${figure.name.padEnd(28)} ${`${digits(value)}${unitOf(figure)}`.padStart(10)}   ${boundOf(figure).padEnd(14)} (${digits(spread[0])} … ${digits(spread[1])})`;
 
 const commit = (): string => {
   try {

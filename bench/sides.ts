@@ -2,7 +2,7 @@
 // one number. Two sides that should answer the same are first asked whether they do.
 
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { access, mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual, promisify } from "node:util";
@@ -11,10 +11,12 @@ import * as grpc from "@grpc/grpc-js";
 import type { JsonObject } from "#base/json.ts";
 import { methodByName } from "#contract/catalog.ts";
 import { pageStatement } from "#store";
-import { type Folder, type Process, serve, startPeer } from "./ground.ts";
-import { h2load, pgbench, wrk } from "./load.ts";
-import { callOf, sessionSettings, type Statement, statementsOf, writeScript } from "./replay.ts";
-import type { Prepared, Stand } from "./stand.ts";
+import { type Ask, filters, listAdvisories, unfiltered } from "./filters.ts";
+import { type Folder, type Process, runGantry, serve, startPeer } from "./ground.ts";
+import { clients, h2load, pgbench, pgbenchRuns, requests, wrk } from "./load.ts";
+import { arrayText, callOf, sessionSettings, type Statement, statementsOf, writeScript } from "./replay.ts";
+import { withClient } from "./seed.ts";
+import type { Organization, Prepared, Stand } from "./stand.ts";
 
 const listRepos = "chainguard.platform.registry.v2.ReposService/ListRepos";
 const getRepo = "chainguard.platform.registry.v2.ReposService/GetRepo";
@@ -27,6 +29,10 @@ export interface Ground {
   readonly stand: () => Stand;
   /** The server with a neighbour of a million rows. */
   readonly crowded: () => Promise<Stand>;
+  /** A server with an organization of nothing, to import into. */
+  readonly blank: () => Promise<Stand>;
+  /** The server with a million advisories in one organization. */
+  readonly advisories: () => Promise<Stand>;
   /** Remembers a peer to be stopped when its group is done. */
   readonly keep: (peer: Process) => Process;
 }
@@ -240,9 +246,213 @@ const memorySide: Side = {
   },
 };
 
+/** Resident memory of a process that ends, at its highest: looked at until then. */
+const highestMb = async (pid: number, ended: Promise<unknown>): Promise<number> => {
+  let running = true;
+  void ended.then(() => (running = false), () => (running = false));
+  let highest = 0;
+  while (running) {
+    // It may have ended since.
+    highest = Math.max(highest, (await residentMb(pid).catch(() => 0)) || 0);
+    await sleep(10);
+  }
+  return highest;
+};
+
+// ---- imports ----------------------------------------------------------------------------------------------------
+
+const wolfi = join(import.meta.dirname, "../../shared/data/advisories/wolfi");
+
+/** What an import of advisories writes. */
+const importedTables = ["advisories", "advisory_facets", "feeds", "feed_files"];
+
+const emptyTables = (stand: Stand): Promise<unknown> => withClient(stand.place, (client) => client.query(`truncate ${importedTables.join(", ")}`));
+
+const importInto = async ({ site, of }: Stand, source: string): Promise<{ seconds: number; mb: number }> => {
+  const began = performance.now();
+  const { pid, ended } = runGantry(site, ["import", "advisories", source, "--group", of(0).uid]);
+  const mb = await highestMb(pid, ended);
+  await ended;
+  return { seconds: (performance.now() - began) / 1000, mb };
+};
+
+const countImported = (stand: Stand): Promise<number> =>
+  withClient(stand.place, async (client) => {
+    const { rows } = await client.query<{ count: string }>(`select ${importedTables.map((table) => `(select count(*) from ${table})`).join(" + ")} as count`);
+    return Number(rows[0]?.count);
+  });
+
+/** Throws where the documents are not here: they are no part of the project. */
+export const wolfiFolder = async (): Promise<string> => {
+  await access(wolfi).catch(() => {
+    throw new Error(`missing: the Wolfi advisories at ${wolfi}; name other figures with --only`);
+  });
+  return wolfi;
+};
+
+interface Imported {
+  readonly rate: number;
+  readonly mb: number;
+}
+
+const importWolfi = async (stand: Stand, folder: string): Promise<Imported> => {
+  await emptyTables(stand);
+  const { seconds, mb } = await importInto(stand, folder);
+  const rows = await countImported(stand);
+  if (rows === 0) throw new Error("the import wrote nothing");
+  return { rate: rows / seconds, mb };
+};
+
+let unread: { readonly by: keyof Imported; readonly run: Imported } | undefined;
+
+/** One run gives both numbers: whoever asks second in a round is given what the first has seen. */
+const importSide = (label: string, unit: Side["unit"], by: keyof Imported): Side => ({
+  label,
+  unit,
+  async prepare({ blank }) {
+    const [stand, folder] = [await blank(), await wolfiFolder()];
+    return async () => {
+      const seen = unread && unread.by !== by ? unread.run : undefined;
+      const run = seen ?? (await importWolfi(stand, folder));
+      unread = seen ? undefined : { by, run };
+      return run[by];
+    };
+  },
+});
+
+/** The rows of the last import by COPY from files beside the database: no client, no network. */
+const copySide: Side = {
+  label: "PostgreSQL, COPY of the same rows",
+  unit: "1/s",
+  async prepare({ blank }) {
+    const stand = await blank();
+    return () =>
+      withClient(stand.place, async (client) => {
+        const { rows: [place] } = await client.query<{ data_directory: string }>("show data_directory");
+        const fileOf = (table: string): string => `'${join(place?.data_directory ?? "", `bench-${table}`)}'`;
+        const rows = await countImported(stand);
+        for (const table of importedTables) await client.query(`copy ${table} to ${fileOf(table)}`);
+        await emptyTables(stand);
+        const began = performance.now();
+        for (const table of importedTables) await client.query(`copy ${table} from ${fileOf(table)}`);
+        return rows / ((performance.now() - began) / 1000);
+      });
+  },
+};
+
+const idleImport: Side = {
+  label: "gantry import advisories, the same of an empty folder",
+  unit: "MB",
+  async prepare({ blank, folder }) {
+    const [stand, nothing] = [await blank(), join(folder.path, "nothing")];
+    await mkdir(nothing, { recursive: true });
+    return async () => (await importInto(stand, nothing)).mb;
+  },
+};
+
+// ---- a million advisories ---------------------------------------------------------------------------------------
+
+/** Two: a count that takes long is asked for by few at once, and both sides have a core each. */
+const countingClients = 2;
+
+/** Runs by number, of as many as fit the time. */
+const counted = async (run: (count: number) => Promise<number>, least: number): Promise<Measure> => {
+  let rate = await run(least);
+  return async (seconds) => (rate = await run(Math.max(least, Math.round((rate * seconds) / least) * least)));
+};
+
+const valuesOf = async (stand: Stand, { values }: Ask): Promise<readonly string[]> => {
+  if (!("found" in values)) return values;
+  const { rows } = await withClient(stand.place, (client) => client.query<{ value: string }>(values.found));
+  return rows.map(({ value }) => value);
+};
+
+interface Asked {
+  readonly organization: Organization;
+  readonly values: readonly string[];
+  readonly request: JsonObject;
+  /** The first page, and the second with its total carried in the token. */
+  readonly first: string;
+  readonly second: string;
+}
+
+const askOf = async (stand: Stand, ask: Ask): Promise<Asked> => {
+  const organization = stand.of(0);
+  const values = await valuesOf(stand, ask);
+  const field = methodByName(listAdvisories)?.input.byName.get(ask.field);
+  const query = new URLSearchParams(values.map((value): [string, string] => [ask.field, value]));
+  const first = `${stand.process.url}/vulnerabilities/v2/advisories?${query}`;
+  const { reply } = await fetchJson(first, organization.authorization);
+  query.set("page_token", String(reply.nextPageToken));
+  const second = `${stand.process.url}/vulnerabilities/v2/advisories?${query}`;
+  const next = await fetchJson(second, organization.authorization);
+  if ((next.reply.advisories as JsonObject[]).length < 50) throw new Error(`${ask.label}: ${String(reply.totalCount)} advisories have no whole second page`);
+  const value = field?.shape === "list" ? [...values] : (values[0] ?? "");
+  return { organization, values, first, second, request: { ...(field ? { [field.json]: value } : {}), pageToken: String(reply.nextPageToken) } };
+};
+
+const secondPage = (ask: Ask): Side => ({
+  label: `page 2: ${ask.label}`,
+  unit: "1/s",
+  async prepare({ advisories }) {
+    const { second, organization } = await askOf(await advisories(), ask);
+    const { authorization } = organization;
+    return counted((count) => requests(second, { authorization }, count, clients), clients);
+  },
+});
+
+const firstPage = (ask: Ask): Side => ({
+  label: `first page: ${ask.label}`,
+  unit: "1/s",
+  async prepare({ advisories }) {
+    const { first, organization } = await askOf(await advisories(), ask);
+    const { authorization } = organization;
+    return counted((count) => requests(first, { authorization }, count, countingClients), countingClients);
+  },
+});
+
+/** The rows of an ask counted as anybody would, and a page of them as the server reads it when it counts no more. */
+const countedPlainly = (ask: Ask): Side => ({
+  label: `pgbench, count and page: ${ask.label}`,
+  unit: "1/s",
+  async prepare({ folder, advisories }) {
+    const stand = await advisories();
+    const { organization, values, first, request } = await askOf(stand, ask);
+    const { uid, authorization } = organization;
+    const isList = methodByName(listAdvisories)?.input.byName.get(ask.field)?.shape === "list";
+    const count: Statement = {
+      text: `select count(*) from advisories where uid >= $1 and uid < $2 and ${ask.condition}`,
+      values: [uid, `${uid}0`, isList || ask.field === "" ? arrayText(values) : (values[0] ?? "")],
+    };
+    await withClient(stand.place, async (client) => {
+      const { rows: [row] } = await client.query<{ count: string }>(count.text, [...count.values]);
+      const { reply } = await fetchJson(first, authorization);
+      if (row?.count !== reply.totalCount) throw new Error(`${ask.label}: ${String(reply.totalCount)} advisories, counted plainly ${String(row?.count)}`);
+    });
+    const page = (await statementsOf(stand.open, callOf(listAdvisories, request, authorization))).filter(({ text }) => /\bfrom advisories\b/.test(text));
+    const script = { ...(await writeScript(join(folder.path, `${ask.label.replace(/\W+/g, "-")}.sql`), [count, ...page])), settings: [] };
+    return counted((runs) => pgbenchRuns(stand.place, script, runs, countingClients), countingClients);
+  },
+});
+
+const everyAsk: readonly Ask[] = [unfiltered, ...filters.flatMap(({ asks }) => asks)];
+
+/** Names of the sides that an ask has. */
+export const sidesOf = ({ label }: Ask): { readonly second: string; readonly first: string; readonly plain: string } => ({
+  second: `second: ${label}`, first: `first: ${label}`, plain: `plain: ${label}`,
+});
+
+const askedSides: Readonly<Record<string, Side>> = Object.fromEntries(
+  everyAsk.flatMap((ask) => {
+    const { second, first, plain } = sidesOf(ask);
+    return [[second, secondPage(ask)], [first, firstPage(ask)], [plain, countedPlainly(ask)]];
+  }),
+);
+
 const listStatements = (stand: Stand): Promise<Statement[]> => statementsOf(stand.open, callOf(listRepos, {}, stand.of(100).authorization));
 
-const sides = {
+const sides: Readonly<Record<string, Side>> = {
+  ...askedSides,
   start: startSide,
   memory: memorySide,
   list: gantryList("gantry, REST list of 50 of 100", own, 100, ""),
@@ -261,8 +471,15 @@ const sides = {
   beside: gantryList("gantry, the same beside 1,000,000 rows", ({ crowded }) => crowded(), 100, byName),
   counted: gantryList("gantry, first page of 100,000 with total", own, 100_000, ""),
   countPgbench: pgbenchSide("pgbench, select count(*) and the page", countAndPage),
-} satisfies Record<string, Side>;
+  imported: importSide("gantry import advisories, rows written", "1/s", "rate"),
+  importing: importSide("gantry import advisories, resident at its highest", "MB", "mb"),
+  importIdle: idleImport,
+  copied: copySide,
+};
 
-export type SideName = keyof typeof sides;
-export const sideOf = (name: SideName): Side => sides[name];
+export const sideOf = (name: string): Side => {
+  const side = sides[name];
+  if (!side) throw new Error(`there is no side ${name}`);
+  return side;
+};
 

@@ -19,7 +19,7 @@ export interface Claimed extends Told {
 
 // From one subscription with something to send to the next, by the index alone. Each gives a few, the oldest first:
 // however much one has, the others' turn comes with every claim. One that fails gives a single one, and those that are
-// not known to be quick share a part of the room.
+// not known to be quick share a part of the room, the first of each aside.
 const due = `
   with recursive sending as (
     (select subscription_uid as uid from deliveries where state = 'DELIVERY_STATE_PENDING' order by 1 limit 1)
@@ -29,20 +29,22 @@ const due = `
     from sending where sending.uid is not null
   )
   select given.uid from (
-    select delivery.uid, delivery.next_attempt_time, coalesce(known.quick, false) as quick,
-      row_number() over (partition by coalesce(known.quick, false) order by subscription.failing_since is not null, delivery.next_attempt_time, delivery.uid) as place
+    select delivery.uid, delivery.next_attempt_time, delivery.turn, known.quick or (delivery.turn = 1 and subscription.failing_since is null) as at_once,
+      row_number() over (partition by known.quick order by subscription.failing_since is not null, delivery.turn, delivery.next_attempt_time, delivery.uid) as place
     from sending
     join subscriptions as subscription on subscription.uid = sending.uid and subscription.enabled
-    left join unnest($2::text[], $3::integer[], $4::boolean[]) as known(uid, allowed, quick) on known.uid = sending.uid
+    left join unnest($2::text[], $3::integer[], $4::integer[], $5::boolean[]) as here(uid, sent, allowed, quick) on here.uid = sending.uid
+    cross join lateral (select coalesce(here.sent, 0) as sent, coalesce(here.allowed, $6::integer) as allowed, coalesce(here.quick, false) as quick) as known
     cross join lateral (
-      select pending.uid, pending.next_attempt_time from deliveries as pending
+      select pending.uid, pending.next_attempt_time, known.sent + row_number() over (order by pending.next_attempt_time, pending.uid) as turn
+      from deliveries as pending
       where pending.subscription_uid = sending.uid and pending.state = 'DELIVERY_STATE_PENDING' and pending.next_attempt_time <= $1
       order by pending.next_attempt_time, pending.uid
-      limit least(coalesce(known.allowed, $5::integer), case when subscription.failing_since is not null then 1 end)
+      limit least(known.allowed, case when subscription.failing_since is not null then 1 end)
     ) as delivery
   ) as given
-  where given.quick or given.place <= $6
-  order by given.next_attempt_time, given.uid limit $7`;
+  where given.at_once or given.place <= $7
+  order by given.turn, given.next_attempt_time, given.uid limit $8`;
 
 const claimText = `
   with due as (
@@ -58,9 +60,10 @@ const claimText = `
     event.event_id, event.type, event.source, event.subject, event.extensions, event.body_type, event.audience, event.data,
     to_char(event.create_time, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** What this server knows of a subscription: how many more may be sent to it now, and whether its sink was quick. */
+/** What this server knows of a subscription: how many are being sent to it, how many more may be, and whether its sink was quick. */
 export interface Known {
   readonly uid: string;
+  readonly sent: number;
   readonly allowed: number;
   readonly quick: boolean;
 }
@@ -75,7 +78,7 @@ export interface Room {
 export const claim = async (store: Store, nowMs: number, room: Room, known: readonly Known[]): Promise<Claimed[]> => {
   const now = timestamp(nowMs);
   const found = await store.read.query(due, [
-    now, known.map(({ uid }) => uid), known.map(({ allowed }) => String(allowed)), known.map(({ quick }) => String(quick)),
+    now, known.map(({ uid }) => uid), known.map(({ sent }) => String(sent)), known.map(({ allowed }) => String(allowed)), known.map(({ quick }) => String(quick)),
     limits.claimedPerUnprovenMax, room.unproven, room.all,
   ]);
   if (found.length === 0) return [];

@@ -62,7 +62,8 @@ export const openDelivery = (sender: Sender, { publicUrl, byHand = false }: { re
   const known = (): Known[] =>
     [...new Set([...quick, ...sending.keys()])].map((uid) => {
       const most = quick.has(uid) ? limits.claimedPerSubscriptionMax : limits.claimedPerUnprovenMax;
-      return { uid, allowed: Math.max(0, most - (sending.get(uid) ?? 0)), quick: quick.has(uid) };
+      const sent = sending.get(uid) ?? 0;
+      return { uid, sent, allowed: Math.max(0, most - sent), quick: quick.has(uid) };
     });
 
   /** One turn; how much it moved. */

@@ -18,7 +18,7 @@ const number = `
   )
   update outbox as event
   set position = last.position + waiting.step,
-      uid = case when length(event.group_uid) >= 40 and event.audience = 'customer' then event.group_uid || '/' || ${uidOf("last.position + waiting.step")} end
+      uid = case when length(event.group_uid) >= 40 and event.audience = 'customer' and event.subscription_uid is null then event.group_uid || '/' || ${uidOf("last.position + waiting.step")} end
   from waiting, last
   where event.id = waiting.id
   returning event.position`;

@@ -46,7 +46,7 @@ export const occurrenceOf = (
 ): Occurrence | undefined => {
   const { event } = method;
   if (!event) return undefined;
-  const message = method.output.name === "google.protobuf.Empty" ? method.input : method.output;
+  const message = method.output.fields.length === 0 ? method.input : method.output;
   const whole = message === method.input ? request : reply;
   const subject = find(whole, event.subject) || find(request, event.subject);
   const from = event.groupFrom ? find(whole, event.groupFrom) : subject;

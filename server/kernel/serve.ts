@@ -85,6 +85,6 @@ const walk = async (kernel: Kernel, call: Call, caller: Caller | undefined, righ
 export const perform = async (answer: Writes, context: WriteContext): Promise<Outcome> => {
   const outcome = await answer.writes(context);
   const occurrence = outcome.unchanged ? undefined : occurrenceOf(context, outcome.reply);
-  if (occurrence) await record(context.rows, occurrence);
+  if (occurrence) await record(context.rows, occurrence, outcome.toldOnly);
   return outcome;
 };

@@ -1,3 +1,3 @@
 // The face of the room: what shall be told.
 
-export { type Occurrence, record } from "./record.ts";
+export { newEventId, type Occurrence, record } from "./record.ts";

@@ -23,20 +23,27 @@ export interface Occurrence {
   readonly time: string;
 }
 
-/** Writes the event, and returns its CloudEvents id. `only`: the one subscription that is told. */
-export const record = async (rows: Write, occurrence: Occurrence, only?: string): Promise<string> => {
-  const id = randomUUID();
+export const newEventId = (): string => randomUUID();
+
+/** One subscription that alone is told, under an id that is known before. */
+export interface Only {
+  readonly subscription: string;
+  readonly eventId: string;
+}
+
+/** Writes the event. */
+export const record = async (rows: Write, occurrence: Occurrence, only?: Only): Promise<void> => {
   const { actor, body } = occurrence;
   await rows.query(
     `insert into outbox (event_id, type, source, subject, group_uid, subscription_uid, audience, extensions, body_type, data, request_id, create_time)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
     [
-      id,
+      only?.eventId ?? newEventId(),
       occurrence.type,
       occurrence.source,
       occurrence.subject,
       occurrence.group,
-      only ?? null,
+      only?.subscription ?? null,
       occurrence.audience,
       JSON.stringify(occurrence.extensions),
       occurrence.bodyType,
@@ -45,5 +52,4 @@ export const record = async (rows: Write, occurrence: Occurrence, only?: string)
       occurrence.time,
     ],
   );
-  return id;
 };

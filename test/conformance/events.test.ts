@@ -75,7 +75,7 @@ const publicOf = (message: MessageFact, value: JsonObject): JsonObject => {
 const sparse = (value: Json): Json => {
   if (Array.isArray(value)) return value.map(sparse);
   if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== false && entry !== "" && entry !== 0).map(([key, entry]) => [key, sparse(entry)]));
+  return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== false && entry !== "" && entry !== 0 && entry !== "0").map(([key, entry]) => [key, sparse(entry)]));
 };
 
 const places = {
@@ -86,7 +86,7 @@ const places = {
 
 const assertTold = (method: MethodFact, told: Told, request: JsonObject, reply: JsonObject, requestId: string | undefined, by: Holder): void => {
   const event = method.event ?? assert.fail();
-  const empty = method.output.name === "google.protobuf.Empty";
+  const empty = method.output.fields.length === 0;
   const message = empty ? method.input : method.output;
   const whole = empty ? request : reply;
   const subject = String(valueAt(whole, event.subject) ?? valueAt(request, event.subject));

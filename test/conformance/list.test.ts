@@ -102,10 +102,13 @@ const walk = async (
 const bytes = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other));
 
 /** Sorted as the contract promises: by the bytes of the field, then of the uid, both in the order's direction. */
-const sorted = (rows: Iterable<JsonObject>, field: FieldFact, descending: boolean): string[] =>
-  [...rows]
-    .sort((one, other) => (bytes(text(one, field.json), text(other, field.json)) || bytes(text(one, "uid"), text(other, "uid"))) * (descending ? -1 : 1))
+const sorted = (rows: Iterable<JsonObject>, field: FieldFact, descending: boolean): string[] => {
+  // gRPC's JSON leaves out a fraction of nothing, and "12Z" is behind "12.100Z".
+  const key = (row: JsonObject): string => (field.kind === "timestamp" ? new Date(text(row, field.json)).toISOString() : text(row, field.json));
+  return [...rows]
+    .sort((one, other) => (bytes(key(one), key(other)) || bytes(text(one, "uid"), text(other, "uid"))) * (descending ? -1 : 1))
     .map((row) => text(row, "uid"));
+};
 
 const sortable = (message: MessageFact): readonly FieldFact[] => some(message.fields.filter((field) => field.sortable), `sortable field of ${message.short}`);
 

@@ -6,10 +6,9 @@ import { invalid, missing } from "#base/fault.ts";
 import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import { parentOf } from "#base/uid.ts";
 import { newSecret, redeliver, replay, secretPurpose } from "#delivery";
 import { type Outcome, resource, type WriteContext } from "#kernel";
-import { record } from "#outbox";
+import { newEventId } from "#outbox";
 import { findRow, lockRow, updateRow } from "#store";
 
 const subscriptions = { name: "subscriptions", columns: ["uid", "secret_sealed"] } as const;
@@ -39,14 +38,8 @@ const replaySubscription = async (context: WriteContext): Promise<Outcome> => {
 
 const testSubscription = async (context: WriteContext): Promise<Outcome> => {
   const { uid } = await subscriptionOf(context);
-  const { rows, nowMs, house, caller, call } = context;
-  const eventId = await record(rows, {
-    type: "dev.gantry.events.subscription.test.v1", source: `${house.publicUrl.replace(/\/$/, "")}/events/v2/subscriptions`, subject: uid,
-    // Told to nobody but the one subscription, in the shape of everything else that it is told.
-    group: "", audience: "customer", extensions: { group: parentOf(uid) }, actor: caller && { subject: caller.uid },
-    bodyType: SubscriptionSchema.typeName, body: { uid }, requestId: call.requestId, time: timestamp(nowMs),
-  }, uid);
-  return { reply: { eventId, subscriptionUid: uid } };
+  const eventId = newEventId();
+  return { reply: { eventId, subscriptionUid: uid }, toldOnly: { subscription: uid, eventId } };
 };
 
 const secondsOf = (duration: string): number => Number.parseFloat(duration);

@@ -12,7 +12,8 @@ import { updateRow } from "#store";
  * http is for sinks that the operator lets be reached at private addresses.
  */
 const sinkProblem = (sink: string, plain: boolean): string | undefined => {
-  const url = URL.parse(sink);
+  // The parser forgives more than it should: blanks, line ends and missing hosts (attack 28).
+  const url = /^https?:\/\/[^/\\]/i.test(sink) && !/[\s\p{Cc}]/u.test(sink) ? URL.parse(sink) : null;
   if (!url || url.hostname === "" || !(url.protocol === "https:" || (plain && url.protocol === "http:"))) return "must be an https URL";
   if (url.username || url.password) return "must not carry a user name or password";
   if (url.hash) return "must not have a fragment";
