@@ -1,6 +1,7 @@
 // What is asked of a million advisories: each filter of their list with values as people give them, a frequent and a
 // rare one where they might go different ways; and the same condition as plain SQL.
 
+import type { JsonObject } from "#base/json.ts";
 import { methodByName } from "#contract/catalog.ts";
 
 export const listAdvisories = "chainguard.platform.vulnerabilities.v2.AdvisoriesService/ListAdvisories";
@@ -46,13 +47,14 @@ const asked: Readonly<Record<string, { readonly condition: string; readonly valu
   event_reviewers: { condition: ofFacets("event_reviewers && $3"), values: { frequent: ["lead@example.com"] } },
   event_types: { condition: ofFacets("event_types && $3"), values: { frequent: ["EVENT_TYPE_FILTER_DETECTION"], rare: ["EVENT_TYPE_FILTER_FIX_NOT_PLANNED"] } },
   latest_event_type: { condition: ofFacets("latest_event_type = $3"), values: { frequent: ["EVENT_TYPE_FILTER_FIXED"], rare: ["EVENT_TYPE_FILTER_FIX_NOT_PLANNED"] } },
-  query: { condition: shown("search like '%' || $3 || '%'"), values: { frequent: ["golang"], rare: ["component-4900"], short: ["go"] } },
+  query: { condition: shown("search like '%' || $3 || '%'"), values: { frequent: ["golang"], rare: ["component-490"], short: ["go"] } },
   updated_since: { condition: "update_time > $3", values: { frequent: ["2026-06-01T00:00:00.000Z"], some: ["2027-01-25T00:00:00.000Z"], rare: ["2027-02-10T00:00:00.000Z"] } },
 };
 
 export interface Filter {
   /** "event-types" */
   readonly name: string;
+  /** The one that most fits first. */
   readonly asks: readonly Ask[];
 }
 
@@ -64,3 +66,11 @@ export const filters: readonly Filter[] = (methodByName(listAdvisories)?.input.f
   if (!known) throw new Error(`the bench knows no values for the filter ${field.name}`);
   return [{ name, asks: Object.entries(known.values).map(([kind, values]): Ask => ({ label: `${name}, ${kind}`, field: field.name, values, condition: known.condition })) }];
 });
+
+/** Whether the ask is for any of several values. */
+export const isList = ({ field }: Ask): boolean => methodByName(listAdvisories)?.input.byName.get(field)?.shape === "list";
+
+export const requestOf = (ask: Ask, values: readonly string[]): JsonObject => {
+  const field = methodByName(listAdvisories)?.input.byName.get(ask.field);
+  return field ? { [field.json]: isList(ask) ? [...values] : (values[0] ?? "") } : {};
+};

@@ -169,7 +169,7 @@ const run = async (): Promise<number> => {
     const report = [
       "",
       ...machine(tools, database),
-      `method     16 clients, ${options.rounds} interleaved rounds of ${options.seconds} s for each side (imports 5, advisories 5 of 0.4 s); medians (least … most)`,
+      `method     16 clients, ${options.rounds} interleaved rounds of ${options.seconds} s for each side (imports 5, advisories 5 of 0.3 s); medians (least … most)`,
       ...(busy ? [busy] : []),
       "",
       ...lines,

@@ -15,9 +15,10 @@ import { limits } from "#base/limits.ts";
 import { silent } from "#base/log.ts";
 import { openHouse, type OpenHouse, readSettings } from "#operator";
 import type pg from "pg";
+import { filters, listAdvisories, requestOf } from "./filters.ts";
 import { authorizationOf, type Folder, makeGroup, makeOrganization, makeViewer, placeOf, type Site, withFolder } from "./ground.ts";
 import { arrayText, callOf, sessionSettings, type Statement, statementsOf } from "./replay.ts";
-import { fillBindings, fillGroups, fillIdentities, fillRepos, fillTags, settleRows, withClient, withoutIndexes } from "./seed.ts";
+import { fillAdvisories, fillBindings, fillGroups, fillIdentities, fillRepos, fillTags, settleRows, withClient, withoutIndexes } from "./seed.ts";
 
 const service = (name: string): string => `chainguard.platform.${name}`;
 const repos = service("registry.v2.ReposService/ListRepos");
@@ -139,7 +140,7 @@ const fill = async (open: OpenHouse, client: pg.Client, count: number): Promise<
   callers.push(["other organization", await authorizationOf(open, await makeViewer(open, other, [other]))]);
 
   await client.query("set session_replication_role = replica");
-  tell(`repos, tags, groups, identities, role bindings: ${count} of each`);
+  tell(`repos, tags, groups, identities, role bindings, advisories: ${count} of each`);
   await withoutIndexes(client, "repos", async () => {
     for (const [parent, rows] of [[branch, third], [narrow, thousandth], [organization, count - third - thousandth], [other, 100]] as const) {
       await fillRepos(client, parent, rows);
@@ -164,6 +165,7 @@ const fill = async (open: OpenHouse, client: pg.Client, count: number): Promise<
     await fillIdentities(client, branch, third);
   });
   await withoutIndexes(client, "role_bindings", () => fillBindings(client, organization, builtInRoleUid("viewer"), count));
+  await fillAdvisories(client, organization, count);
   // A person with rights in both organizations.
   const person = "9".repeat(40);
   await client.query("insert into identities (uid, name, create_time, update_time) values ($1, 'person', now(), now())", [person]);
@@ -174,7 +176,7 @@ const fill = async (open: OpenHouse, client: pg.Client, count: number): Promise<
   await client.query("set session_replication_role = origin");
   callers.push(["person in two organizations", await authorizationOf(open, person)]);
   tell("vacuum");
-  await settleRows(client, "repos", "tags", "groups", "identities", "role_bindings", "roles", "access_versions");
+  await settleRows(client, "repos", "tags", "groups", "identities", "role_bindings", "roles", "access_versions", "advisories", "advisory_facets", "vulnerabilities", "package_origins");
   return {
     open, callers, branch, repo, someRepo,
     large: organization,
@@ -188,8 +190,9 @@ const fill = async (open: OpenHouse, client: pg.Client, count: number): Promise<
 const readsBranch = ({ updatedSince }: JsonObject): boolean => updatedSince !== undefined;
 
 const asks = ({ large, small, branch, repo, someRepo, someName, somebody }: Ground): readonly (readonly [string, JsonObject])[] => {
-  const orders = ["", "name", "name desc", "create_time desc"].map((orderBy): JsonObject => (orderBy ? { orderBy } : {}));
-  const each = (method: string, request: JsonObject): (readonly [string, JsonObject])[] => orders.map((order) => [method, { ...request, ...order }] as const);
+  const each = (method: string, request: JsonObject, orders = ["", "name", "name desc", "create_time desc"]): (readonly [string, JsonObject])[] =>
+    orders.map((orderBy) => [method, { ...request, ...(orderBy ? { orderBy } : {}) }] as const);
+  const eachAdvisory = (request: JsonObject): (readonly [string, JsonObject])[] => each(listAdvisories, request, ["", "artifact_name", "update_time desc"]);
   return [
     ...each(repos, {}),
     ...each(repos, { uidp: { childrenOf: large } }),
@@ -223,14 +226,18 @@ const asks = ({ large, small, branch, repo, someRepo, someName, somebody }: Grou
     [bindings, { role: builtInRoleUid("viewer") }],
     [bindings, { role: builtInRoleUid("viewer"), orderBy: "create_time" }],
     ...each(roles, {}),
+    ...eachAdvisory({}),
+    ...filters.flatMap(({ asks }) => asks).flatMap((ask) => ("found" in ask.values ? [] : eachAdvisory(requestOf(ask, ask.values)))),
   ];
 };
 
 // ---- the table --------------------------------------------------------------------------------------------------
 
+const shownLength = 40;
+
 const short = (method: string, request: JsonObject): string => {
   const { uidp, pageToken, ...others } = request;
-  const words = [...(uidp ? [JSON.stringify(uidp).replaceAll(/[0-9a-f]{40}(?:\/[0-9a-f]{16})*/g, "…")] : []), ...Object.entries(others).map(([key, value]) => `${key}=${String(value)}`)];
+  const words = [...(uidp ? [JSON.stringify(uidp).replaceAll(/[0-9a-f]{40}(?:\/[0-9a-f]{16})*/g, "…")] : []), ...Object.entries(others).map(([key, value]) => `${key}=${String(value).slice(0, shownLength)}`)];
   return `${/([A-Za-z]+)$/.exec(method)?.[1] ?? method} ${words.join(" ")}${pageToken ? " page 2" : ""}`;
 };
 

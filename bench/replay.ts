@@ -52,17 +52,16 @@ export const sessionSettings = async ({ house }: OpenHouse): Promise<string[]> =
 /** A list as PostgreSQL writes it. */
 export const arrayText = (list: readonly string[]): string => `{${list.map((entry) => `"${entry.replace(/["\\]/g, "\\$&")}"`).join(",")}}`;
 
-const plain = (value: Param): string => {
-  if (value === null) throw new Error("pgbench has no word for NULL");
-  return typeof value === "object" ? arrayText(value) : String(value);
-};
+const plain = (value: string | number | boolean | readonly string[]): string => (typeof value === "object" ? arrayText(value) : String(value));
 
 /** Writes the statements as one pgbench script; parameters stay parameters. */
 export const writeScript = async (file: string, statements: readonly Statement[]): Promise<Pick<Script, "file" | "variables">> => {
   const variables: Record<string, string> = {};
   const lines = statements.map(({ text, values }, index) => {
-    for (const [place, value] of values.entries()) variables[`s${index}p${place + 1}`] = plain(value);
-    return `${text.replace(/\$(\d+)/g, `:s${index}p$1`).replace(/\s+/g, " ")};`;
+    for (const [place, value] of values.entries()) if (value !== null) variables[`s${index}p${place + 1}`] = plain(value);
+    // pgbench's variables are texts: it has no word for NULL.
+    const written = text.replace(/\$(\d+)/g, (_, place: string) => (values[Number(place) - 1] === null ? "null" : `:s${index}p${place}`));
+    return `${written.replace(/\s+/g, " ")};`;
   });
   await writeFile(file, `${lines.join("\n")}\n`);
   return { file, variables };

@@ -24,7 +24,7 @@ export const openDelivery = (sender: Sender, { publicUrl, byHand = false }: { re
   const source = publicUrl.replace(/\/$/, "");
   /** How many are being sent to each subscription. */
   const sending = new Map<string, number>();
-  // Subscriptions whose sink took the last one at once. A slow or dead one never gets so far, so that however many there
+  // Subscriptions whose sink answered the last one at once, be it with a refusal. A slow or dead one never gets so far, so that however many there
   // are of them, they hold up each other and nobody else.
   const quick = new Set<string>();
   let [inFlight, unproven] = [0, 0];
@@ -39,8 +39,8 @@ export const openDelivery = (sender: Sender, { publicUrl, byHand = false }: { re
     else sending.delete(subscription);
   };
 
-  const judge = ({ subscription, became, latencyMs }: Ended): void => {
-    if (became !== "delivered" || latencyMs === undefined || latencyMs > limits.sinkQuickMs) quick.delete(subscription);
+  const judge = ({ subscription, latencyMs }: Ended): void => {
+    if (latencyMs === undefined || latencyMs > limits.sinkQuickMs) quick.delete(subscription);
     else quick.add(subscription);
     const [oldest] = quick;
     if (quick.size > limits.quickSinksMax && oldest !== undefined) quick.delete(oldest);

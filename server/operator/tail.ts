@@ -33,7 +33,7 @@ const lineOf = (event: JsonObject): string =>
 
 /** Tells events until `stopped`. */
 export const tail = async ({ call }: OpenHouse, { group, types, past, json, write, stopped }: Tailing): Promise<void> => {
-  const scope: JsonObject = { ...(group === undefined ? {} : { uidp: { descendantsOf: group } }), types: [...types] };
+  const scope: JsonObject = { ...(group === undefined ? {} : { uidp: { descendantsOf: group } }), ...(types.length > 0 ? { types: [...types] } : {}) };
   const ask = async (request: JsonObject): Promise<JsonObject[]> => {
     const { events } = await call(list, { ...scope, ...request });
     return Array.isArray(events) ? events.filter(isObject) : [];

@@ -47,7 +47,7 @@ const self = (uid: string): string => uid;
 
 // events, 5: where an event is told, by what its subject is. Everything else: at the subject's parent.
 const groupOf: readonly (readonly [RegExp, (subject: string) => string])[] = [
-  [/\.iam\.group\.(created|updated)\./, self],
+  [/\.iam\.group\.(created|updated|access_requested)\./, self],
   [/\.iam\.account_associations\./, self],
   [/\.iam\.external_group_role_mappings\./, root],
   [/\.iam\.rolebindings\.created\.batch\./, self],

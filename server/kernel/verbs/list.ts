@@ -1,5 +1,6 @@
 // List (AIP-132, AIP-158; requirement: Conventions). Pages by cursor, skip, exact total, order, filters.
 
+import { hash } from "node:crypto";
 import { countRows, listRows, needsSize, type Row, type Selection } from "#store";
 import { askedPage } from "../asked-page.ts";
 import type { Outcome, ReadContext } from "../context.ts";
@@ -13,7 +14,8 @@ import { timestampOf } from "../shape.ts";
 const sizes = new Map<string, number>();
 const sizesMax = 10_000;
 
-const sizeKey = (table: string, { branches, conditions }: Selection): string => JSON.stringify([table, branches, conditions]);
+/** Conditions may name thousands of values. */
+const sizeKey = (table: string, { branches, conditions }: Selection): string => hash("sha256", JSON.stringify([table, branches, conditions]), "base64url");
 
 const remember = (key: string, total: number): void => {
   if (sizes.size >= sizesMax) sizes.clear();
