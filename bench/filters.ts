@@ -47,7 +47,7 @@ const asked: Readonly<Record<string, { readonly condition: string; readonly valu
   event_reviewers: { condition: ofFacets("event_reviewers && $3"), values: { frequent: ["lead@example.com"] } },
   event_types: { condition: ofFacets("event_types && $3"), values: { frequent: ["EVENT_TYPE_FILTER_DETECTION"], rare: ["EVENT_TYPE_FILTER_FIX_NOT_PLANNED"] } },
   latest_event_type: { condition: ofFacets("latest_event_type = $3"), values: { frequent: ["EVENT_TYPE_FILTER_FIXED"], rare: ["EVENT_TYPE_FILTER_FIX_NOT_PLANNED"] } },
-  query: { condition: shown("search like '%' || $3 || '%'"), values: { frequent: ["golang"], rare: ["component-490"], short: ["go"] } },
+  query: { condition: shown("search like '%' || lower($3) || '%'"), values: { frequent: ["golang"], rare: ["CVE-2025-1234"] } },
   updated_since: { condition: "update_time > $3", values: { frequent: ["2026-06-01T00:00:00.000Z"], some: ["2027-01-25T00:00:00.000Z"], rare: ["2027-02-10T00:00:00.000Z"] } },
 };
 

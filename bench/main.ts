@@ -14,6 +14,9 @@
 //     pgbench is shown beside the list.
 //   - The sides of a figure are measured in turn in one run, A B, B A, A B, …, after a warm-up of each; a figure is
 //     the median of the rounds' ratios. Speeds are those of this machine; only ratios travel.
+//   - Pages of a million advisories are loaded by h2load and pgbench for a number of runs that fits the time, by 16
+//     clients; counts of more than 20,000 rows by 2. Of a filter's asks (filters.ts) the worst is its figure.
+//   - An import is timed from the start of its process to the end; COPY reads files that lie beside the database.
 //   - Latency ratios (page-depth, neighbour-size, count) are ratios of rates at the same 16 clients: with the
 //     machine busy the two are the same.
 //

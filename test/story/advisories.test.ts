@@ -27,7 +27,7 @@ const many: AdvisoryRecord[] = Array.from({ length: 210 }, (_, n) =>
     componentLocation: `/usr/lib/${n % 5}`,
     componentType: ["go-module", "apk"][n % 2] ?? "",
     ...(n % 9 === 0 ? { legacyAdvisoryId: `OLD-${n}` } : {}),
-    aliases: [`CVE-2024-${n % 30}`, ...(n % 2 === 0 ? [`GHSA-${n % 11}`] : [])],
+    aliases: [`CVE-2024-${n % 30}`, `CVE-${2020 + (n % 3)}-12${10 + (n % 20)}`, ...(n % 2 === 0 ? [`GHSA-${n % 11}`] : [])],
     events: [
       at("2024-01-01T00:00:00Z", { detection: { manual: {} } }, { author: `scanner ${n % 3}` }),
       ...(n % 2 === 0 ? [at("2024-02-01T00:00:00Z", { fixed: { fixedVersion: "1" } }, { reviewer: `reviewer ${n % 4}` })] : []),
@@ -100,6 +100,7 @@ const filters: readonly (readonly [JsonObject, (record: AdvisoryRecord) => boole
   [{ query: "OPENSSL" }, ({ componentName }) => componentName === "Openssl"],
   [{ query: "%_" }, ({ componentName }) => componentName === "50%_off"],
   [{ query: "ghsa-1" }, ({ aliases }) => aliases.some((alias) => alias.startsWith("GHSA-1"))],
+  [{ query: "CVE-2021-121" }, ({ aliases }) => aliases.some((alias) => alias.startsWith("CVE-2021-121"))],
   [{ query: "e-6" }, ({ artifactName }) => artifactName === "package-6"],
 ];
 

@@ -32,6 +32,9 @@ const facetFilterOf = (request: JsonObject): FacetFilter | undefined => {
   return given.length > 0 ? Object.fromEntries(given) : undefined;
 };
 
+/** What tells a CVE from others, long enough for an index. */
+const cveNumber = new RegExp(`^cve-\\d{4}-(\\d{${limits.trigramLength},})$`, "i");
+
 /** Withdrawn ones are shown to whoever names them, and to whoever keeps a copy and must hear of it (docs/decisions). */
 const showsWithdrawn = (request: JsonObject): boolean =>
   texts(part(request, "uidp"), "ids").length > 0 || texts(request, "advisoryIds").length > 0 || texts(request, "legacyAdvisoryIds").length > 0 ||
@@ -45,7 +48,10 @@ const conditions = async ({ request, rows }: ReadContext): Promise<Condition[]> 
   const query = text(request, "query");
   if (query !== "") {
     const value = `%${query.toLowerCase().replace(/[\\%_]/g, "\\$&")}%`;
-    found.push({ column: "search", comparison: "contains", value, indexed: query.length >= limits.trigramLength });
+    const number = cveNumber.exec(query)?.[1];
+    // Nearly every row has the trigrams before the number: each is looked up for each row that has one of the number's.
+    if (number !== undefined) found.push({ column: "search", comparison: "contains", value: `%${number}%`, indexed: true });
+    found.push({ column: "search", comparison: "contains", value, indexed: number === undefined && query.length >= limits.trigramLength });
   }
   const filter = facetFilterOf(request);
   if (filter) {
