@@ -61,3 +61,17 @@ test("events and deliveries are forgotten after their time, and what can never b
   await keepUp(house);
   assert.deepEqual(await found(), []);
 });
+
+test("positions go on where they were after everything older was forgotten, so that a reader misses nothing", async () => {
+  const { house } = world.server.open;
+  const happen = async (name: string): Promise<number> => {
+    await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name } });
+    await world.server.delivery.finish();
+    const [row] = await house.store.read.query("select max(position) from outbox");
+    return Number(row?.[0]);
+  };
+  const read = await happen("read");
+  world.clock.now += limits.eventRetentionMs + 1;
+  await keepUp(house);
+  assert.ok((await happen("after the silence")) > read);
+});
