@@ -2,4 +2,4 @@
 
 export { builtInRoleUid, builtInRoleUids, operatorUid, writeBuiltIns } from "./builtin.ts";
 export { lacking, lasting, reach } from "./decide.ts";
-export { type Bond, type Bonds, type Grant, loadBonds, loadRights, openRightsCache, operatorGrant, type Rights, type RightsCache, rightsFrom } from "./rights.ts";
+export { type Bond, type Bonds, capabilityNames, type Grant, loadBonds, loadRights, openRightsCache, operatorGrant, type Rights, type RightsCache, rightsFrom } from "./rights.ts";

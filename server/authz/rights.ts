@@ -82,7 +82,8 @@ const statement = `
 const parsed = new Map<string, ReadonlySet<string>>();
 const parsedMax = 1_000;
 
-const namesOf = (capabilities: string): ReadonlySet<string> => {
+/** The names ("repo.list") of a role's capabilities, from its row's text. */
+export const capabilityNames = (capabilities: string): ReadonlySet<string> => {
   let names = parsed.get(capabilities);
   if (!names) {
     const symbols: unknown = JSON.parse(capabilities);
@@ -107,7 +108,7 @@ export const loadBonds = async (read: Read, uid: string, nowMs: number): Promise
     const place = parentOf(binding);
     const endMs = expires ? Number(expires) : Number.POSITIVE_INFINITY;
     const standing = !covers(home, place) ? "outside" : endMs <= nowMs ? "expired" : status === suspended ? "suspended" : "counts";
-    return [{ uid: binding, place, role, capabilities: namesOf(capabilities), endMs, standing }];
+    return [{ uid: binding, place, role, capabilities: capabilityNames(capabilities), endMs, standing }];
   });
   return { version: version ?? undefined, exists: identity !== null && identity !== undefined, closed: status === suspended, bonds };
 };
@@ -152,7 +153,7 @@ export const withSession = async (read: Read, rights: Rights, session: string, n
     if (!scope || !capabilities || endMs <= nowMs) continue;
     untilMs = Math.min(untilMs, endMs);
     if (status === suspended) closed.add(rootOf(scope));
-    else grants.push({ place: scope, capabilities: namesOf(capabilities) });
+    else grants.push({ place: scope, capabilities: capabilityNames(capabilities) });
   }
   return { ...rights, grants, suspended: [...closed], untilMs };
 };

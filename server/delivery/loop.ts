@@ -24,8 +24,8 @@ export const openDelivery = (sender: Sender, { publicUrl, byHand = false }: { re
   const source = publicUrl.replace(/\/$/, "");
   /** How many are being sent to each subscription. */
   const sending = new Map<string, number>();
-  // Subscriptions whose sink answered the last one at once, be it with a refusal. A slow or dead one never gets so far, so that however many there
-  // are of them, they hold up each other and nobody else.
+  // Subscriptions whose sink answered the last one at once, be it with a refusal. A slow or dead one never gets so far,
+  // so that however many there are of them, they hold up each other and nobody else.
   const quick = new Set<string>();
   let [inFlight, unproven] = [0, 0];
   let ended: Ended[] = [];

@@ -11,7 +11,7 @@ export { type Kernel, openKernel } from "./kernel.ts";
 export { applyMask, readMask } from "./mask.ts";
 export { readOrder } from "./order.ts";
 export { requireAnywhere } from "./permit.ts";
-export { type Bound, type Look, type Resource, resource, type RuleContext } from "./resource.ts";
+export { type Bound, boundOf, type Look, type Resource, resource, type RuleContext } from "./resource.ts";
 export { makeServe } from "./serve.ts";
 export { type Terms, type TermsDocument, termsOf, type TermsSettings } from "./terms.ts";
 export { create, holdParent, insert, presented } from "./verbs/create.ts";

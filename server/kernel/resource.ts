@@ -121,3 +121,10 @@ export const bind = (resources: readonly Resource[], columns: ReadonlyMap<string
   }
   return bound;
 };
+
+/** The resource of this message with its table: for answers of a resource's own. */
+export const boundOf = ({ resources }: { readonly resources: ReadonlyMap<string, Bound> }, message: DescMessage): Bound => {
+  const found = resources.get(message.typeName);
+  if (!found) throw new Error(`${message.name} has no table`);
+  return found;
+};

@@ -7,7 +7,6 @@
 // to the provider that was asked: its row says which, never the answer. So nobody ends a sign-in that another began,
 // in either's place (RFC 9700, 2.1; 4.4).
 
-import { createHash, randomBytes } from "node:crypto";
 import { Fault, toFault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -18,6 +17,7 @@ import { providerNamed } from "./organization.ts";
 import type { SignInParts } from "./parts.ts";
 import type { Arrival, Question } from "./provider.ts";
 import { acceptInvite, inviteGroup, type Registered, registerThroughProvider } from "./registration.ts";
+import { hashOf, newSecret } from "./secret.ts";
 import { openSession } from "./sessions.ts";
 import { type Asked, elsewhere, page, type Shown } from "./shown.ts";
 
@@ -40,10 +40,6 @@ interface Kept extends Omit<Beginning, "provider"> {
 }
 
 const purpose = "sign in";
-
-const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex");
-
-const newSecret = (): string => randomBytes(32).toString("base64url");
 
 /** A cookie for each sign-in, so that two in one browser do not end each other. */
 const cookieName = ({ publicUrl }: SignInParts, state: string): string =>

@@ -2,9 +2,10 @@
 // open too (RFC 6749, 10.12). The page's form carries a hash over what it asks and over a cookie that no other site can
 // read, set or have sent along; beside that, the browser itself says from where a form comes.
 
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHash, timingSafeEqual } from "node:crypto";
 import { limits } from "#base/limits.ts";
 import type { SignInParts } from "./parts.ts";
+import { newSecret } from "./secret.ts";
 import { type Asked, escaped, page, type Shown } from "./shown.ts";
 
 type Place = Pick<SignInParts, "publicUrl">;
@@ -26,7 +27,7 @@ const proofOf = (cookie: string, about: string): string => createHash("sha256").
 /** What the form carries as `proof`, and the cookie that goes with it. `about` is all that is confirmed. */
 export const proofFor = (place: Place, asked: Asked, about: string): { readonly proof: string; readonly cookie: string } => {
   // The one that it has: the same person may have two of these pages open.
-  const value = cookieOf(place, asked) ?? randomBytes(32).toString("base64url");
+  const value = cookieOf(place, asked) ?? newSecret();
   const attributes = `Path=/; Max-Age=${limits.deviceCodeLifetimeMs / 1000}; HttpOnly; SameSite=Strict${isSecure(place) ? "; Secure" : ""}`;
   return { proof: proofOf(value, about), cookie: `${cookieName(place)}=${value}; ${attributes}` };
 };

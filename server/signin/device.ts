@@ -6,7 +6,6 @@
 //
 // Each step is one statement or stands under the row's lock, so that it happens once, whichever server it comes to.
 
-import { createHash, randomBytes } from "node:crypto";
 import { Fault, invalid, type Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -15,6 +14,7 @@ import type { Write } from "#store";
 import type { DeviceFinish, Finisher, SignedIn, Wish } from "./finish.ts";
 import { providerNamed } from "./organization.ts";
 import { addressOf, type SignInParts } from "./parts.ts";
+import { hashOf, newSecret } from "./secret.ts";
 import { page } from "./shown.ts";
 import { tokensFor } from "./tokens.ts";
 import { makeUserCode, showUserCode } from "./user-code.ts";
@@ -42,8 +42,6 @@ export interface OpenCode {
   readonly wanted: Wanted;
   readonly createTimeMs: number;
 }
-
-const hashOf = (deviceCode: string): string => createHash("sha256").update(deviceCode).digest("hex");
 
 /** An error of RFC 6749, 5.2 or RFC 8628, 3.5. */
 const oauthFault = (reason: string, message: string): Fault => new Fault("INVALID_ARGUMENT", message, { details: [{ kind: "reason", reason }] });
@@ -102,7 +100,7 @@ const keepCodes = async (rows: Write, client: string, wanted: Wanted, deviceHash
 export const beginDevice = async (parts: SignInParts, form: URLSearchParams): Promise<JsonObject> => {
   const { client, wanted } = readRequest(parts, form);
   if (wanted.idp !== "") await providerNamed(parts.store.read, wanted.idp);
-  const deviceCode = randomBytes(32).toString("base64url");
+  const deviceCode = newSecret();
   const nowMs = parts.clock();
   const userCode = showUserCode(await parts.store.write((rows) => keepCodes(rows, client, wanted, hashOf(deviceCode), nowMs)));
   const address = addressOf(parts, devicePath);

@@ -2,11 +2,12 @@
 // made for this sign-in. The token is encrypted with the secret that this key and one of ours have in common; ours is
 // forgotten at once, so that what is stored can be read by that client alone.
 
-import { createCipheriv, createHash, createPublicKey, diffieHellman, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
+import { createCipheriv, createPublicKey, diffieHellman, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import type { Store, Write } from "#store";
 import type { Finisher, HeadlessFinish } from "./finish.ts";
+import { hashOf } from "./secret.ts";
 import { page } from "./shown.ts";
 import { tokensFor } from "./tokens.ts";
 
@@ -44,8 +45,6 @@ export const encryptFor = (code: string, token: string): HeadlessSession | undef
 };
 
 export const isHeadlessCode = (code: string): boolean => encryptFor(code, "") !== undefined;
-
-const hashOf = (code: string): string => createHash("sha256").update(code).digest("hex");
 
 /** Keeps it for its client. False where another sign-in with this code came first. */
 export const keepHeadlessSession = async (rows: Write, code: string, { publicKey, encrypted }: HeadlessSession, nowMs: number): Promise<boolean> => {

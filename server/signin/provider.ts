@@ -7,7 +7,7 @@ import type { Upstream } from "#authn";
 import { denied, Fault, unauthenticated } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import type { Provider } from "#store";
+import { clientSecretPurpose, type Provider } from "#store";
 import { addressOf, type SignInSettings } from "./parts.ts";
 
 /** What binds an answer of the provider to the question that was asked. */
@@ -148,7 +148,7 @@ export const openProviders = (settings: SignInSettings): Providers => {
     const metadata = await metadataOf(oidc.issuer).catch((thrown: unknown) => {
       throw unusable(thrown);
     });
-    const secret = clientSecretSealed === undefined ? undefined : vault.open("client secret", clientSecretSealed);
+    const secret = clientSecretSealed === undefined ? undefined : vault.open(clientSecretPurpose, clientSecretSealed);
     if (clientSecretSealed !== undefined && secret === undefined) throw new Error("a client secret cannot be opened with this server's secret key");
     const methods = metadata.token_endpoint_auth_methods_supported;
     const proof = secret === undefined ? client.None()

@@ -7,7 +7,7 @@
 // wins, and the other, which comes after it by however little, ends what the first was given. A client that loses an
 // answer therefore signs in again; it must not send a refresh token twice.
 
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { Authn, Issued } from "#authn";
 import { type Fault, unauthenticated } from "#base/fault.ts";
 import { isObject, type Json } from "#base/json.ts";
@@ -15,6 +15,7 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { timestamp } from "#base/time.ts";
 import type { Row, Write } from "#store";
+import { hashOf, newSecret } from "./secret.ts";
 
 export interface NewFamily {
   readonly identity: string;
@@ -43,8 +44,6 @@ export interface Renewal {
 /** Either both tokens, or why not: a refusal that has written something, and must not be undone by being thrown. */
 export type Renewed = { readonly identity: string; readonly access: Issued; readonly refresh: RefreshToken } | { readonly refusal: Fault };
 
-const hashOf = (secret: string): string => createHash("sha256").update(secret).digest("hex");
-
 const write = (id: string, secret: string, expireTimeMs: number): RefreshToken => ({
   token: Buffer.from(JSON.stringify({ exp: Math.floor(expireTimeMs / 1000), id, secret })).toString("base64"),
   expireTimeMs,
@@ -52,8 +51,6 @@ const write = (id: string, secret: string, expireTimeMs: number): RefreshToken =
 
 /** Times that a token can say: whole seconds. */
 const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000) * 1000;
-
-const newSecret = (): string => randomBytes(32).toString("base64url");
 
 /**
  * Begins a family and gives its first token. Undefined where the person or the provider is gone meanwhile: a row made

@@ -3,12 +3,11 @@
 // one. Everything happens in the caller's transaction, its event included.
 
 import type { Authn, Upstream } from "#authn";
-import { lacking, loadRights } from "#authz";
+import { capabilityNames, lacking, loadRights } from "#authz";
 import { blocked, denied, Fault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { ancestry, newChild, parentOf } from "#base/uid.ts";
-import { capabilityBySymbol } from "#contract/capabilities.ts";
 import { methodByName } from "#contract/catalog.ts";
 import { record } from "#outbox";
 import { deleteRow, insertRowUnlessTaken, lockRow, type Read, updateRow, type Write } from "#store";
@@ -169,11 +168,9 @@ const holdInvite = async (rows: Write, code: string, nowMs: number): Promise<Inv
  */
 export const mayPromise = async (rows: Write, by: string, role: string, group: string, nowMs: number): Promise<boolean> => {
   const row = await lockRow(rows, { name: "roles", columns: ["capabilities"] }, role, "key share");
-  const symbols: unknown = JSON.parse(row?.[0] ?? "null");
   const rights = await loadRights(rows, by, nowMs);
-  if (!Array.isArray(symbols) || !rights) return false;
-  const names = symbols.flatMap((symbol) => capabilityBySymbol(String(symbol))?.name ?? []);
-  return lacking(rights, [...names, "role_bindings.create"], group) === undefined;
+  if (!row?.[0] || !rights) return false;
+  return lacking(rights, [...capabilityNames(row[0]), "role_bindings.create"], group) === undefined;
 };
 
 /** Binds the person; a binding that would end goes on. True where something changed. */

@@ -1,7 +1,7 @@
 // Sessions: sign-ins with rights of their own, from the groups that the provider says a person is in (resources:
 // ExternalGroupRoleMappings). A session's rights are added to the person's, for the tokens of this sign-in alone, and
 // end with it; a sign-in to which no mapping applies needs none. What a session gives is read with every request
-// (server/authz/session.ts), so that a mapping that is deleted gives nothing from then on.
+// (withSession of server/authz/rights.ts), so that a mapping that is deleted gives nothing from then on.
 
 import { randomBytes } from "node:crypto";
 import { timestamp } from "#base/time.ts";

@@ -2,6 +2,9 @@
 
 import type { Read } from "./handle.ts";
 
+/** What a provider's client secret is sealed for. */
+export const clientSecretPurpose = "client secret";
+
 export interface Provider {
   readonly uid: string;
   /** The group that it belongs to. */
@@ -19,7 +22,7 @@ export interface Provider {
     readonly correlationRule: string;
     readonly pkceEnabled: boolean;
   };
-  /** Sealed by the vault for the purpose "client secret"; undefined where PKCE does without one. */
+  /** Sealed by the vault for clientSecretPurpose; undefined where PKCE does without one. */
   readonly clientSecretSealed: string | undefined;
 }
 

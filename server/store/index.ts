@@ -15,7 +15,7 @@ export { openStore, type StoreOptions } from "./open.ts";
 export { openVault, type Vault, type VaultOptions, vaultOf } from "./vault.ts";
 export { findHolders, type GivingBinding } from "./holders.ts";
 export { findBoundHumans } from "./humans.ts";
-export { findMappedRoles, findProvider, type Provider } from "./identity-providers.ts";
+export { clientSecretPurpose, findMappedRoles, findProvider, type Provider } from "./identity-providers.ts";
 export {
   type ArtifactRow, countArtifacts, countVersions, findArtifacts, findArtifactVersions, type LibraryAsk, type LibraryFilter, type VersionRow,
 } from "./libraries.ts";

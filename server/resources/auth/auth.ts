@@ -9,7 +9,7 @@ import { type JsonObject, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { EVERYWHERE, isRoot } from "#base/uid.ts";
 import { capabilityBySymbol } from "#contract/capabilities.ts";
-import { type Context, type Outcome, type ReadContext, remove, resource, type WriteContext } from "#kernel";
+import { boundOf, type Context, type Outcome, type ReadContext, remove, resource, type WriteContext } from "#kernel";
 import { acceptInvite, acceptInviteAs, inviteGroup, providerAudiences, register, type Registered, takeHeadlessSession, type Upstream } from "#signin";
 import { findKnownRoles, findProfile, findRows, lockRow, type Read } from "#store";
 
@@ -116,8 +116,7 @@ const registration = async ({ house, call, request, rows }: ReadContext): Promis
 };
 
 const deleteOwn = async (context: WriteContext): Promise<Outcome> => {
-  const found = context.resources.get(IdentitySchema.typeName);
-  if (!found) throw new Error("identities have no table");
+  const found = boundOf(context, IdentitySchema);
   const { uid } = personally(context, "delete themselves");
   if (text(context.request, "id") !== uid) throw denied("Permission denied: only one's own identity can be deleted here");
   return remove(found)({ ...context, request: { uid } });

@@ -5,7 +5,7 @@ import { SubscriptionSchema } from "#contract/gen/chainguard/platform/events/v2/
 import { invalid, missing } from "#base/fault.ts";
 import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { timestamp } from "#base/time.ts";
+import { durationMs, timestamp } from "#base/time.ts";
 import { newSecret, redeliver, replay, secretPurpose } from "#delivery";
 import { type Outcome, resource, type WriteContext } from "#kernel";
 import { newEventId } from "#outbox";
@@ -42,12 +42,10 @@ const testSubscription = async (context: WriteContext): Promise<Outcome> => {
   return { reply: { eventId, subscriptionUid: uid }, toldOnly: { subscription: uid, eventId } };
 };
 
-const secondsOf = (duration: string): number => Number.parseFloat(duration);
-
 const rotateSecret = async (context: WriteContext): Promise<Outcome> => {
   const { request, rows, nowMs, house } = context;
   const overlap = text(request, "overlap");
-  const overlapMs = overlap === "" ? limits.secretOverlapMs : secondsOf(overlap) * 1000;
+  const overlapMs = overlap === "" ? limits.secretOverlapMs : durationMs(overlap);
   if (overlapMs < 0 || overlapMs > limits.secretOverlapMaxMs) throw invalid([{ field: "overlap", description: "must be between 0s and 604800s (7 days)" }]);
   const { uid, secretSealed } = await subscriptionOf(context);
   const secret = newSecret();

@@ -4,7 +4,7 @@ import { SubscriptionSchema, SubscriptionsService } from "#contract/gen/chaingua
 import type { Violation } from "#base/fault.ts";
 import { part, text } from "#base/json.ts";
 import { newSecret, secretPurpose } from "#delivery";
-import { holdParent, insert, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
+import { boundOf, holdParent, insert, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
 import { updateRow } from "#store";
 
 /**
@@ -27,9 +27,8 @@ const rules = (draft: { readonly sink?: unknown }, { house }: RuleContext): Viol
 
 /** Its secret is made with it, and shown this once. */
 const create = async (context: WriteContext): Promise<Outcome> => {
-  const { request, rows, caller, house, resources } = context;
-  const found = resources.get(SubscriptionSchema.typeName);
-  if (!found) throw new Error("subscriptions have no table");
+  const { request, rows, caller, house } = context;
+  const found = boundOf(context, SubscriptionSchema);
   const parent = text(request, "parent");
   await holdParent(context, found, parent);
   const secret = newSecret();

@@ -3,17 +3,11 @@
 import { AccountAssociationSchema, AccountAssociationsService } from "#contract/gen/chainguard/platform/iam/v2/account_associations_pb.js";
 import { missing } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
-import { type Bound, type Context, holdParent, insert, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
-import { findRow, type Read } from "#store";
-
-const boundOf = ({ resources }: Context<Read>): Bound => {
-  const found = resources.get(AccountAssociationSchema.typeName);
-  if (!found) throw new Error("account associations have no table");
-  return found;
-};
+import { boundOf, holdParent, insert, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
+import { findRow } from "#store";
 
 const createAssociation = async (context: WriteContext): Promise<Outcome> => {
-  const found = boundOf(context);
+  const found = boundOf(context, AccountAssociationSchema);
   const group = text(context.request, "parent");
   await holdParent(context, found, group);
   return { reply: await insert(context, found, group, part(context.request, "accountAssociation"), group) };
@@ -31,7 +25,7 @@ const notReady = (reason: string, message: string): Outcome => ({ reply: { statu
 // resources: AccountAssociations. This server has no credentials at any cloud, so the most that a check finds out is
 // whether something is there to be tried.
 const checkAssociation = async (context: ReadContext): Promise<Outcome> => {
-  const found = boundOf(context);
+  const found = boundOf(context, AccountAssociationSchema);
   const uid = text(context.request, "uid");
   const held = await findRow(context.rows, found.shape.table, uid);
   if (!held) throw missing(found.domain, found.fact.short, uid);

@@ -4,7 +4,7 @@ import { ExternalGroupRoleMappingSchema, ExternalGroupRoleMappingsService } from
 import { invalid, type Violation } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { parentOf, rootOf } from "#base/uid.ts";
-import { holdParent, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
+import { boundOf, holdParent, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
 import { takeRows } from "#store";
 import { grantProblem } from "./rules/grant.ts";
 
@@ -23,8 +23,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
 /** All of one provider or none; those that are not there are passed over. */
 const batchDelete = async (context: WriteContext): Promise<Outcome> => {
   const { request, rows } = context;
-  const mapping = context.resources.get(ExternalGroupRoleMappingSchema.typeName);
-  if (!mapping) throw new Error("external group role mappings have no table");
+  const mapping = boundOf(context, ExternalGroupRoleMappingSchema);
   const parent = text(request, "parent");
   const names = texts(request, "names");
   // Attack 4: only the first item of a batch is checked.

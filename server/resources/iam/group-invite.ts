@@ -4,9 +4,9 @@ import { GroupInviteSchema, GroupInvitesService } from "#contract/gen/chainguard
 import { denied, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { timestamp } from "#base/time.ts";
+import { durationMs, timestamp } from "#base/time.ts";
 import { newRoot } from "#base/uid.ts";
-import { holdParent, insert, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
+import { boundOf, holdParent, insert, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
 import { inviteCodeHash, makeInviteCode, mayPromise } from "#signin";
 import { updateRow } from "#store";
 import { grantProblem } from "./rules/grant.ts";
@@ -24,7 +24,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   const add = (field: string, description: string | undefined): void => {
     if (description !== undefined) violations.push({ field, description });
   };
-  const ttlMs = Number(text(draft, "ttl").slice(0, -1)) * 1000;
+  const ttlMs = durationMs(text(draft, "ttl"));
   add("ttl", ttlProblem(ttlMs));
   const email = text(draft, "email");
   add("email", email === "" || /^[^\s@]+@[^\s@]+$/.test(email) ? undefined : "email must be an e-mail address");
@@ -39,8 +39,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
 };
 
 const createInvite = async (context: WriteContext): Promise<Outcome> => {
-  const found = context.resources.get(GroupInviteSchema.typeName);
-  if (!found) throw new Error("invites have no table");
+  const found = boundOf(context, GroupInviteSchema);
   const parent = text(context.request, "parent");
   await holdParent(context, found, parent);
   const made = await insert(context, found, parent, part(context.request, "groupInvite"));

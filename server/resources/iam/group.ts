@@ -7,7 +7,7 @@ import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { EVERYWHERE, isRoot, isUid, newChild, newRoot, rootOf } from "#base/uid.ts";
-import { type Bound, holdParent, insert, type Outcome, type ReadContext, resource, type RuleContext, type WriteContext } from "#kernel";
+import { type Bound, boundOf, holdParent, insert, type Outcome, type ReadContext, resource, type RuleContext, type WriteContext } from "#kernel";
 import { vouches } from "#signin";
 import { findNamed, findVerified, insertRow, lockRow, noteAccessRequest } from "#store";
 import { companyDomain, isDomain } from "./rules/mail.ts";
@@ -85,8 +85,7 @@ const createOrganization = async (context: WriteContext, group: Bound, body: Jso
 };
 
 const createGroup = async (context: WriteContext): Promise<Outcome> => {
-  const found = context.resources.get(GroupSchema.typeName);
-  if (!found) throw new Error("groups have no table");
+  const found = boundOf(context, GroupSchema);
   const body = part(context.request, "group");
   const given = text(context.request, "parent");
   if (given === "" || given === "/") return { reply: await createOrganization(context, found, body) };

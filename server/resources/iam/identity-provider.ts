@@ -4,8 +4,8 @@ import { IdentityProviderSchema, IdentityProvidersService } from "#contract/gen/
 import { invalid, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
-import { type Bound, get, holdParent, insert, type Outcome, type ReadContext, readMask, resource, type RuleContext, update, type WriteContext } from "#kernel";
-import { findMappedRoles, findScim, lockRow, updateRow } from "#store";
+import { type Bound, boundOf, get, holdParent, insert, type Outcome, type ReadContext, readMask, resource, type RuleContext, update, type WriteContext } from "#kernel";
+import { clientSecretPurpose, findMappedRoles, findScim, lockRow, updateRow } from "#store";
 import { grantProblem } from "./rules/grant.ts";
 import { issuerProblem } from "./rules/issuer.ts";
 import { generateScimToken, regenerateScimToken, revokeScimToken, setScimEnabled, shownScim } from "./rules/scim.ts";
@@ -31,23 +31,15 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   return [];
 };
 
-const boundProvider = ({ resources }: ReadContext | WriteContext): Bound => {
-  const found = resources.get(IdentityProviderSchema.typeName);
-  if (!found) throw new Error("identity providers have no table");
-  return found;
-};
-
 const withScim = async (context: ReadContext | WriteContext, reply: JsonObject): Promise<JsonObject> => {
   const state = await findScim(context.rows, text(reply, "uid"));
   return state ? { ...reply, scim: shownScim(state, text(reply, "uid"), context) } : reply;
 };
 
 const getProvider = async (context: ReadContext): Promise<Outcome> => {
-  const { reply } = await get(boundProvider(context))(context);
+  const { reply } = await get(boundOf(context, IdentityProviderSchema))(context);
   return { reply: await withScim(context, reply) };
 };
-
-const sealPurpose = "client secret";
 
 const needProof = (oidc: JsonObject, hasSecret: boolean): void => {
   if (!hasSecret && oidc.pkceEnabled !== true) throw invalid([{ field: "oidc.clientSecret", description: "clientSecret or pkceEnabled is needed" }]);
@@ -55,14 +47,14 @@ const needProof = (oidc: JsonObject, hasSecret: boolean): void => {
 
 const createProvider = async (context: WriteContext): Promise<Outcome> => {
   const { request, rows, house } = context;
-  const provider = boundProvider(context);
+  const provider = boundOf(context, IdentityProviderSchema);
   const parent = text(request, "parent");
   const body = part(request, "identityProvider");
   await holdParent(context, provider, parent);
   const made = await insert(context, provider, parent, body);
   const secret = text(part(body, "oidc"), "clientSecret");
   needProof(part(made, "oidc"), secret !== "");
-  if (secret !== "") await updateRow(rows, provider.shape.table, text(made, "uid"), { client_secret_sealed: house.seal.seal(sealPurpose, secret) });
+  if (secret !== "") await updateRow(rows, provider.shape.table, text(made, "uid"), { client_secret_sealed: house.seal.seal(clientSecretPurpose, secret) });
   return { reply: await withScim(context, made) };
 };
 
@@ -77,12 +69,12 @@ const nextSecret = ({ request, call, house }: WriteContext, provider: Bound, hel
   const named = paths.includes("oidc.clientSecret");
   if (given === "") return named ? null : held;
   if (!named && !paths.includes("oidc")) return held;
-  return held !== null && house.seal.open(sealPurpose, held) === given ? held : house.seal.seal(sealPurpose, given);
+  return held !== null && house.seal.open(clientSecretPurpose, held) === given ? held : house.seal.seal(clientSecretPurpose, given);
 };
 
 const updateProvider = async (context: WriteContext): Promise<Outcome> => {
   const { request, rows, nowMs } = context;
-  const provider = boundProvider(context);
+  const provider = boundOf(context, IdentityProviderSchema);
   const uid = text(part(request, "identityProvider"), "uid");
   const row = await lockRow(rows, { name: provider.shape.table.name, columns: ["client_secret_sealed"] }, uid);
   const held = row?.[0] ?? null;

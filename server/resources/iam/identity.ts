@@ -7,7 +7,7 @@ import { isObject, type JsonObject, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { compilePattern } from "#base/pattern.ts";
 import { timestamp } from "#base/time.ts";
-import { type Bound, create, type House, type Look, type Outcome, type ReadContext, resource, type RuleContext, update, type WriteContext } from "#kernel";
+import { boundOf, create, type House, type Look, type Outcome, type ReadContext, resource, type RuleContext, update } from "#kernel";
 import { findBoundHumans } from "#store";
 import { issuerProblem } from "./rules/issuer.ts";
 import { updateMetadata } from "./rules/metadata.ts";
@@ -102,12 +102,6 @@ const lookupIdentity = async ({ house, request }: ReadContext): Promise<Outcome>
   reply: { uid: house.authn.humanUid(text(request, "issuer"), text(request, "subject")) },
 });
 
-const table = ({ resources }: WriteContext): Bound => {
-  const found = resources.get(IdentitySchema.typeName);
-  if (!found) throw new Error("identities have no table");
-  return found;
-};
-
 /** The same outcome; where strangers could act as the identity, with a word about it (attack 27). */
 const warned = (outcome: Outcome): Outcome => {
   const warning = isObject(outcome.reply.claimMatch) ? widthWarning(outcome.reply.claimMatch) : undefined;
@@ -125,8 +119,8 @@ export const identity = resource({
     { table: "identity_metadata", column: "uid" }, { table: "group_access_requests", column: "identity_uid" },
   ],
   methods: {
-    CreateIdentity: { writes: async (context) => warned(await create(table(context))(context)) },
-    UpdateIdentity: { writes: async (context) => warned(await update(table(context))(context)) },
+    CreateIdentity: { writes: async (context) => warned(await create(boundOf(context, IdentitySchema))(context)) },
+    UpdateIdentity: { writes: async (context) => warned(await update(boundOf(context, IdentitySchema))(context)) },
     LookupIdentity: { reads: lookupIdentity },
     UpdateIdentityMetadata: { writes: updateMetadata },
   },

@@ -5,7 +5,7 @@ import { Fault, invalid, type Violation } from "#base/fault.ts";
 import { isObject, type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { covers, isRoot, parentOf } from "#base/uid.ts";
-import { holdParent, insert, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
+import { boundOf, holdParent, insert, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
 import { lockRow } from "#store";
 import { grantProblem } from "./rules/grant.ts";
 
@@ -36,8 +36,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
 
 // AIP-233: all or nothing, in the order of the requests.
 const batchCreate = async (context: WriteContext): Promise<Outcome> => {
-  const found = context.resources.get(RoleBindingSchema.typeName);
-  if (!found) throw new Error("role bindings have no table");
+  const found = boundOf(context, RoleBindingSchema);
   const parent = text(context.request, "parent");
   const shared = text(context.request, "roleUid");
   const requests = Array.isArray(context.request.requests) ? context.request.requests.filter(isObject) : [];

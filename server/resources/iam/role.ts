@@ -6,7 +6,7 @@ import { blocked, type Violation } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { isRoot } from "#base/uid.ts";
 import { capabilityBySymbol, inOrder } from "#contract/capabilities.ts";
-import { type Look, type Outcome, remove, resource, type RuleContext, type WriteContext } from "#kernel";
+import { boundOf, type Look, type Outcome, remove, resource, type RuleContext, type WriteContext } from "#kernel";
 import { dropLapsedInvites } from "#signin";
 import { isReferenced, lockRow } from "#store";
 
@@ -43,8 +43,7 @@ const uses = [
 ];
 
 const deleteRole = async (context: WriteContext): Promise<Outcome> => {
-  const found = context.resources.get(RoleSchema.typeName);
-  if (!found) throw new Error("roles have no table");
+  const found = boundOf(context, RoleSchema);
   const uid = text(context.request, "uid");
   if (builtInRoleUids.includes(uid)) throw managed(uid);
   // After the lock the answers stand.

@@ -4,13 +4,12 @@ import { TagSchema, TagsService } from "#contract/gen/chainguard/platform/regist
 import { part, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { newChild } from "#base/uid.ts";
-import { holdParent, type Outcome, presented, resource, type WriteContext } from "#kernel";
+import { boundOf, holdParent, type Outcome, presented, resource, type WriteContext } from "#kernel";
 import { insertRowUnlessTaken, lockNamed, updateRow } from "#store";
 
 // resources: Tags. Create or update; CI pushes the same tag again and again.
 const createTag = async (context: WriteContext): Promise<Outcome> => {
-  const found = context.resources.get(TagSchema.typeName);
-  if (!found) throw new Error("tags have no table");
+  const found = boundOf(context, TagSchema);
   const { rows, nowMs } = context;
   const { shape } = found;
   const parent = text(context.request, "parent");

@@ -1,8 +1,7 @@
 // May this caller hand out this role here? Asked by everything that promises one: bindings, invites, identity
 // providers' default roles, mappings (decisions: Access).
 
-import { builtInRoleUids } from "#authz";
-import { capabilityBySymbol } from "#contract/capabilities.ts";
+import { builtInRoleUids, capabilityNames } from "#authz";
 import { covers, isRoot, parentOf } from "#base/uid.ts";
 import type { WriteContext } from "#kernel";
 import { lockRow } from "#store";
@@ -21,8 +20,6 @@ export const grantProblem = async (
   const visible = builtInRoleUids.includes(role) || (!isRoot(role) && covers(parentOf(role), place));
   const row = visible ? await lockRow(rows, { name: "roles", columns: ["capabilities"] }, role, "key share") : undefined;
   if (!row) return "must be a built-in role, or one of this group or of one above it";
-  const symbols: unknown = JSON.parse(row[0] ?? "[]");
-  const names = Array.isArray(symbols) ? symbols.flatMap((symbol) => capabilityBySymbol(String(symbol))?.name ?? []) : [];
-  require(names, place, untilMs);
+  require(capabilityNames(row[0] ?? "[]"), place, untilMs);
   return undefined;
 };

@@ -6,7 +6,7 @@ import { builtInRoleUid } from "#authz";
 import { blocked, Fault, invalid, missing, type Violation } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { timestamp } from "#base/time.ts";
+import { durationMs, timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
 import type { Outcome, WriteContext } from "#kernel";
 import { countHolders, enableScim, lockScim, replaceScimToken, revokeScimTokens, type ScimState } from "#store";
@@ -112,7 +112,7 @@ export const regenerateScimToken = async (context: WriteContext): Promise<Outcom
   const { request, nowMs } = context;
   const { expireTime, violations } = readExpireTime(context);
   const overlap = text(request, "overlap") || `${limits.scimOverlapMs / 1000}s`;
-  const overlapMs = Number.parseFloat(overlap) * 1000;
+  const overlapMs = durationMs(overlap);
   if (overlapMs < 0) violations.push({ field: "overlap", description: "must not be negative" });
   if (violations.length > 0) throw invalid(violations);
   const state = await held(context);
