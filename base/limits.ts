@@ -24,6 +24,8 @@ export const limits = {
   /** node:http's default; a token with many claims is below 8 KiB. */
   headerBytesMax: 16 * 1024,
   urlBytesMax: 8 * 1024,
+  /** An event keeps it for as long as it is kept itself; the longest of usual browsers and tools have 200 characters. */
+  userAgentLengthMax: 256,
 
   /** How long a peer may take to show its first bytes, send its headers, its whole request; then it is cut. */
   prefaceTimeoutMs: 10_000,
@@ -235,6 +237,23 @@ export const limits = {
   secretOverlapMaxMs: 7 * 24 * 60 * 60 * 1000,
   /** Events that one replay sends again; more are asked for in steps. */
   replayMax: 10_000,
+  /** Organizations that one sign-in is told to; who belongs to more is no person. */
+  signInPlacesMax: 100,
+  /** The audit log: entries sealed at once, how often a server looks for new ones, entries that one step of checking reads. */
+  sealedMax: 500,
+  sealPollMs: 500,
+  verifiedMax: 2_000,
+  /** The longest place of an entry, 29 levels deep: an index holds 2,704 bytes, and beside it there is a subject of any length. */
+  auditPlaceLengthMax: 40 + 29 * 17,
+  /** Refused calls written down in a minute: of one identity, and of all who could not be made out. Further ones are counted. */
+  refusalsWindowMs: 60_000,
+  refusalsPerCallerMax: 100,
+  refusalsUnknownMax: 10,
+  /** Identities whose refusals are told apart in a minute; those of all others are counted together. */
+  refusalCallersMax: 1_000,
+  /** How long the log is kept: a year, as auditors ask for, and the month that has begun. */
+  auditMonths: 13,
+  auditMonthsMax: 120,
   /** How long events can be listed and sent again, and deliveries looked at. */
   eventRetentionMs: 30 * 24 * 60 * 60 * 1000,
   deliveryRetentionMs: 7 * 24 * 60 * 60 * 1000,

@@ -125,6 +125,8 @@ export interface MethodFact {
   readonly writes: boolean;
   /** Default of order_by. */
   readonly defaultOrder: string;
+  /** Where counting a List's results stops; undefined: nowhere. */
+  readonly totalMax: number | undefined;
   readonly descriptor: DescMethod;
 }
 
@@ -339,6 +341,7 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
     },
     writes: event !== undefined || (http[0] !== undefined && http[0].verb !== "GET" && !access.reads),
     defaultOrder: hasOption(descriptor, options.list) ? getOption(descriptor, options.list).defaultOrder || "uid" : "uid",
+    totalMax: hasOption(descriptor, options.list) ? Number(getOption(descriptor, options.list).totalMax) || undefined : undefined,
     descriptor,
   };
 };

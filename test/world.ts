@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { operatorUid } from "#authz";
 import type { JsonObject } from "#base/json.ts";
 import { type Log, silent } from "#base/log.ts";
+import { signedInType } from "#outbox";
 import { readSettings, type Server, startServer } from "#operator";
 import { type Answer, type CallOptions, callThrough, disconnect, type Door } from "./client.ts";
 import { freshDatabase } from "./database.ts";
@@ -29,7 +30,7 @@ export interface World {
   call(name: string, request: JsonObject, options?: CallOptions & { readonly door?: Door }): Promise<Answer>;
   /** The same, and the reply. Throws where the call fails. */
   ok(name: string, request: JsonObject, options?: CallOptions & { readonly door?: Door }): Promise<JsonObject>;
-  /** Every event so far, oldest first. */
+  /** Every event so far, oldest first; sign-ins, which only the audit log is told, aside. */
   events(): Promise<{ type: string; subject: string; group: string; actor: string | null; body: JsonObject }[]>;
   close(): Promise<void>;
 }
@@ -82,7 +83,7 @@ export const openWorld = async (environment: Readonly<Record<string, string>> = 
       return answer.reply;
     },
     async events() {
-      const rows = await store.read.query("select type, subject, group_uid, data::jsonb #>> '{actor,subject}', data::jsonb -> 'body' from outbox order by id");
+      const rows = await store.read.query("select type, subject, group_uid, data::jsonb #>> '{actor,subject}', data::jsonb -> 'body' from outbox where type <> $1 order by id", [signedInType]);
       return rows.map(([type, subject, group, actor, body]) => ({
         type: type ?? "", subject: subject ?? "", group: group ?? "", actor: actor ?? null, body: JSON.parse(body ?? "{}") as JsonObject,
       }));

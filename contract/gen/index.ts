@@ -22,6 +22,7 @@ import { file_chainguard_platform_registry_v2_repos } from "./chainguard/platfor
 import { file_chainguard_platform_registry_v2_tags } from "./chainguard/platform/registry/v2/tags_pb.js";
 import { file_chainguard_platform_vulnerabilities_v2_advisories } from "./chainguard/platform/vulnerabilities/v2/advisories_pb.js";
 import { file_gantry_access_v1_access } from "./gantry/access/v1/access_pb.js";
+import { file_gantry_audit_v1_audit } from "./gantry/audit/v1/audit_pb.js";
 import { file_gantry_events_v1_events } from "./gantry/events/v1/events_pb.js";
 
 export const files = [
@@ -47,5 +48,6 @@ export const files = [
   file_chainguard_platform_registry_v2_tags,
   file_chainguard_platform_vulnerabilities_v2_advisories,
   file_gantry_access_v1_access,
+  file_gantry_audit_v1_audit,
   file_gantry_events_v1_events,
 ];

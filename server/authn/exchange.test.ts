@@ -395,7 +395,7 @@ test("RFC 8693: a form is answered with a bearer token, and each wrong parameter
     scope: root,
     identity: uid,
   };
-  const answer = await house.authn.exchangeForm(new URLSearchParams(form), undefined);
+  const { answer } = await house.authn.exchangeForm(new URLSearchParams(form), undefined);
   const { access_token: token, ...rest } = answer;
   assert.deepEqual(rest, {
     issued_token_type: `${urn}token-type:access_token`,

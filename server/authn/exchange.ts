@@ -32,6 +32,13 @@ export interface Issued {
   readonly expireTimeMs: number;
 }
 
+/** A token that was exchanged, and whose it is. */
+export interface Exchanged extends Issued {
+  readonly uid: string;
+  readonly act: Readonly<Record<string, string>> | undefined;
+  readonly session: string | undefined;
+}
+
 /** Whom a token shall be for, when somebody else has made sure who that is: a sign-in, or what follows from one. */
 export interface Vouched {
   readonly uid: string;
@@ -85,7 +92,7 @@ interface Grant {
   readonly session?: string | undefined;
 }
 
-export const openExchange = (parts: ExchangeParts): ((request: Exchange) => Promise<Issued>) => {
+export const openExchange = (parts: ExchangeParts): ((request: Exchange) => Promise<Exchanged>) => {
   const { store, keys, clock, log, issuer, expected, assume, aws, knownCapabilities } = parts;
 
   /** The token as one of ours, with a subject that still exists; undefined where it is somebody else's. */
@@ -137,6 +144,6 @@ export const openExchange = (parts: ExchangeParts): ((request: Exchange) => Prom
       untilMs: own === undefined ? clock() + limits.accessTokenLifetimeMs : own.expireTimeMs,
     });
     await noteSeen(store, log, grant.uid, clock());
-    return issued;
+    return { ...issued, uid: grant.uid, act: grant.act, session: grant.session };
   };
 };

@@ -4,7 +4,7 @@
 import { invalid, type Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import type { Clock } from "#base/time.ts";
-import type { Exchange, Issued } from "./exchange.ts";
+import type { Exchange, Exchanged } from "./exchange.ts";
 
 export const grantType = "urn:ietf:params:oauth:grant-type:token-exchange";
 const accessToken = "urn:ietf:params:oauth:token-type:access_token";
@@ -23,13 +23,13 @@ const once = [
   "actor_token_type",
 ];
 
-/** Answers the form. `exchange` does the work and is given the subject token as if it were the header's. */
+/** Answers the form, and tells whose the token is. `exchange` does the work and is given the subject token as if it were the header's. */
 export const exchangeForm = async (
   form: URLSearchParams,
   authorization: string | undefined,
   clock: Clock,
-  exchange: (request: Exchange) => Promise<Issued>,
-): Promise<JsonObject> => {
+  exchange: (request: Exchange) => Promise<Exchanged>,
+): Promise<{ readonly answer: JsonObject; readonly exchanged: Exchanged }> => {
   const violations: Violation[] = [];
   const wrong = (field: string, description: string): void => void violations.push({ field, description });
   const value = (name: string): string => form.get(name) ?? "";
@@ -50,7 +50,7 @@ export const exchangeForm = async (
   if (value("subject_token") === "" && authorization === undefined) wrong("subject_token", "is required");
   if (violations.length > 0) throw invalid(violations);
 
-  const issued = await exchange({
+  const exchanged = await exchange({
     authorization: value("subject_token") === "" ? authorization : `Bearer ${value("subject_token")}`,
     // RFC 8693, 2.1: a target is named as audience or, by its URL, as resource.
     audience: [...form.getAll("audience"), ...form.getAll("resource")],
@@ -58,10 +58,11 @@ export const exchangeForm = async (
     capabilities: list("cap"),
     scopes: list("scope"),
   });
-  return {
-    access_token: issued.token,
+  const answer = {
+    access_token: exchanged.token,
     issued_token_type: requested,
     token_type: "Bearer",
-    expires_in: Math.max(Math.floor((issued.expireTimeMs - clock()) / 1000), 0),
+    expires_in: Math.max(Math.floor((exchanged.expireTimeMs - clock()) / 1000), 0),
   };
+  return { answer, exchanged };
 };

@@ -15,7 +15,7 @@ import { bounded, weightOf } from "./bounded.ts";
 import { actorOf, emailOf, freeze, issueTimeOf, type Caller } from "./caller.ts";
 import { openDeliveryTokens } from "./delivery-token.ts";
 import { discovery } from "./discovery.ts";
-import { issue, openExchange, type Exchange, type Issued, type Vouched } from "./exchange.ts";
+import { issue, openExchange, type Exchange, type Exchanged, type Issued, type Vouched } from "./exchange.ts";
 import { exchangeForm } from "./form.ts";
 import { humanUid, normalIssuer } from "./humans.ts";
 import { noteSeen } from "./identities.ts";
@@ -29,7 +29,7 @@ import { type Upstream, upstreamOf } from "./upstream.ts";
 
 export type { Caller } from "./caller.ts";
 export type { Purpose } from "./egress.ts";
-export type { Exchange, Issued, Vouched } from "./exchange.ts";
+export type { Exchange, Exchanged, Issued, Vouched } from "./exchange.ts";
 export { humanUid } from "./humans.ts";
 export type { Mint } from "./mint.ts";
 export type { Narrowing, Wanted } from "./narrow.ts";
@@ -65,9 +65,9 @@ export interface Authn {
    * which somebody who may let people in names the token's issuer, in its one spelling; undefined where nobody does.
    */
   upstream(authorization: string | undefined, named: (issuer: string) => Promise<readonly string[] | undefined>): Promise<Upstream | undefined>;
-  exchange(request: Exchange): Promise<Issued>;
+  exchange(request: Exchange): Promise<Exchanged>;
   /** RFC 8693: the form of /oauth/token and its answer. */
-  exchangeForm(form: URLSearchParams, authorization: string | undefined): Promise<JsonObject>;
+  exchangeForm(form: URLSearchParams, authorization: string | undefined): Promise<{ readonly answer: JsonObject; readonly exchanged: Exchanged }>;
   /** A token without a question: for the operator's command line. */
   mint(request: Mint): Promise<string>;
   /** The token on a delivery: that we send these very bytes ("sha256:…") to a subscription of this group. */

@@ -15,6 +15,12 @@ export const lacking = (rights: Rights, capabilities: Iterable<string>, place: s
   return undefined;
 };
 
+/** What gives these capabilities at `place`: for each the first binding that does. Empty for the operator's own right. */
+export const basisOf = (rights: Rights, capabilities: readonly string[], place: string): string[] => {
+  const found = capabilities.map((name) => rights.grants.find((grant) => grant.capabilities.has(name) && covers(grant.place, place))?.binding);
+  return [...new Set(found)].filter((binding) => binding !== undefined);
+};
+
 /** What of these rights lasts until then: nothing that is handed on may outlive what it comes from. */
 export const lasting = (rights: Rights, untilMs: number): Rights => ({ ...rights, grants: rights.grants.filter(({ endMs }) => endMs === undefined || endMs >= untilMs) });
 

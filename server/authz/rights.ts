@@ -16,6 +16,8 @@ export interface Grant {
   readonly place: string;
   /** Capability names ("repo.list"). */
   readonly capabilities: ReadonlySet<string>;
+  /** The role binding that gives it, or the mapping of a group to a role; absent: it is the operator's. */
+  readonly binding?: string;
   /** When the binding that gives it ends, in milliseconds since 1970; absent: never. */
   readonly endMs?: number;
 }
@@ -121,7 +123,7 @@ export const rightsFrom = (uid: string, { version, exists, closed, bonds }: Bond
     uid,
     closed,
     suspended: [...new Set(bonds.flatMap(({ standing, place }) => (standing === "suspended" ? [rootOf(place)] : [])))],
-    grants: [...(uid === operatorUid ? [operatorGrant] : []), ...counting.map(({ place, capabilities, endMs }) => ({ place, capabilities, ...(Number.isFinite(endMs) ? { endMs } : {}) }))],
+    grants: [...(uid === operatorUid ? [operatorGrant] : []), ...counting.map(({ uid, place, capabilities, endMs }) => ({ place, capabilities, binding: uid, ...(Number.isFinite(endMs) ? { endMs } : {}) }))],
     witness: { root: rootOf(uid), version },
     untilMs: counting.reduce((earliest, { endMs }) => Math.min(earliest, endMs), Number.POSITIVE_INFINITY),
   };
@@ -131,7 +133,7 @@ export const rightsFrom = (uid: string, { version, exists, closed, bonds }: Bond
 export const loadRights = async (read: Read, uid: string, nowMs: number): Promise<Rights | undefined> => rightsFrom(uid, await loadBonds(read, uid, nowMs));
 
 const sessionStatement = `
-  select mapping.scope, role.capabilities, (extract(epoch from session.expire_time) * 1000)::bigint, organization.status
+  select mapping.uid, mapping.scope, role.capabilities, (extract(epoch from session.expire_time) * 1000)::bigint, organization.status
   from sessions as session
   join external_group_role_mappings as mapping
     on mapping.identity_provider_uid = session.identity_provider_uid and mapping.external_group_id = any(session.groups)
@@ -148,12 +150,12 @@ export const withSession = async (read: Read, rights: Rights, session: string, n
   const grants = [...rights.grants];
   const closed = new Set(rights.suspended);
   let { untilMs } = rights;
-  for (const [scope, capabilities, ends, status] of await read.query(sessionStatement, [session, rights.uid])) {
+  for (const [binding, scope, capabilities, ends, status] of await read.query(sessionStatement, [session, rights.uid])) {
     const endMs = Number(ends);
-    if (!scope || !capabilities || endMs <= nowMs) continue;
+    if (!binding || !scope || !capabilities || endMs <= nowMs) continue;
     untilMs = Math.min(untilMs, endMs);
     if (status === suspended) closed.add(rootOf(scope));
-    else grants.push({ place: scope, capabilities: capabilityNames(capabilities) });
+    else grants.push({ place: scope, capabilities: capabilityNames(capabilities), binding });
   }
   return { ...rights, grants, suspended: [...closed], untilMs };
 };

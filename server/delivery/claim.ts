@@ -19,7 +19,8 @@ export interface Claimed extends Told {
 
 // From one subscription with something to send to the next, by the index alone. Each gives a few, the oldest first:
 // however much one has, the others' turn comes with every claim. One that fails gives a single one, and those that are
-// not known to be quick share a part of the room, the first of each aside.
+// not known to be quick share a part of the room, the first of each aside. Within a subscription the order is the
+// index's, and nothing besides: what is sent again is all due at the same time, and would all be read to be sorted.
 const due = `
   with recursive sending as (
     (select subscription_uid as uid from deliveries where state = 'DELIVERY_STATE_PENDING' order by 1 limit 1)
@@ -36,20 +37,22 @@ const due = `
     left join unnest($2::text[], $3::integer[], $4::integer[], $5::boolean[]) as here(uid, sent, allowed, quick) on here.uid = sending.uid
     cross join lateral (select coalesce(here.sent, 0) as sent, coalesce(here.allowed, $6::integer) as allowed, coalesce(here.quick, false) as quick) as known
     cross join lateral (
-      select pending.uid, pending.next_attempt_time, known.sent + row_number() over (order by pending.next_attempt_time, pending.uid) as turn
+      select pending.uid, pending.next_attempt_time, known.sent + row_number() over (order by pending.next_attempt_time) as turn
       from deliveries as pending
       where pending.subscription_uid = sending.uid and pending.state = 'DELIVERY_STATE_PENDING' and pending.next_attempt_time <= $1
-      order by pending.next_attempt_time, pending.uid
+      order by pending.next_attempt_time
       limit least(known.allowed, case when subscription.failing_since is not null then 1 end)
     ) as delivery
   ) as given
   where given.at_once or given.place <= $7
   order by given.turn, given.next_attempt_time, given.uid limit $8`;
 
+// || '' so that no index of what is on its way fits: PostgreSQL believes them to be small, as they are most of the time,
+// and would walk through the whole of a backlog for the few rows that their primary key leads to.
 const claimText = `
   with due as (
     select delivery.uid from deliveries as delivery
-    where delivery.uid = any($1) and delivery.state = 'DELIVERY_STATE_PENDING' and delivery.next_attempt_time <= $2
+    where delivery.uid = any($1) and delivery.state || '' = 'DELIVERY_STATE_PENDING' and delivery.next_attempt_time <= $2
     for update skip locked
   )
   update deliveries as delivery set next_attempt_time = $3, attempts = delivery.attempts + 1

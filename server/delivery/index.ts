@@ -6,3 +6,4 @@ export { newSecret } from "./envelope.ts";
 export { forget } from "./forget.ts";
 export { redeliver, replay } from "./again.ts";
 export { disabledType } from "./settle.ts";
+export { takeUp } from "./take-up.ts";

@@ -1,6 +1,7 @@
 // What attempts came to, written down: the deliveries, which event of each subject goes next, and how each sink does.
 
 import { limits } from "#base/limits.ts";
+import { ownOrigin } from "#base/origin.ts";
 import { timestamp } from "#base/time.ts";
 import { parentOf } from "#base/uid.ts";
 import { record } from "#outbox";
@@ -21,15 +22,17 @@ export interface Ended {
   readonly nextTime: string;
 }
 
-// A result counts for the attempt that it is of: a claim that ran out may have been taken over.
+// A result counts for the attempt that it is of: a claim that ran out may have been taken over. || '' as in claim.ts:
+// by the primary key.
 const write = `
   update deliveries as delivery
   set state = 'DELIVERY_STATE_' || upper(ended.became), status_class = nullif(ended.status_class, ''), latency_ms = nullif(ended.latency_ms, '')::integer,
       next_attempt_time = case when ended.became = 'pending' then ended.next_time::timestamptz end, update_time = $7
   from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) as ended(uid, became, status_class, latency_ms, next_time, attempts)
-  where delivery.uid = ended.uid and delivery.state = 'DELIVERY_STATE_PENDING'
+  where delivery.uid = ended.uid and delivery.state || '' = 'DELIVERY_STATE_PENDING'
     and (delivery.attempts = ended.attempts::integer or ended.became = 'delivered')`;
 
+// || '' here: by the index by subject, not by that of all that is PENDING.
 const goNext = `
   update deliveries as next set state = 'DELIVERY_STATE_PENDING', next_attempt_time = $3
   from (select distinct * from unnest($1::text[], $2::text[]) as subjects(subscription_uid, subject)) as ended
@@ -39,7 +42,8 @@ const goNext = `
       order by waiting.uid limit 1)
     and not exists (
       select from deliveries as earlier
-      where earlier.subscription_uid = ended.subscription_uid and earlier.subject = ended.subject and earlier.state = 'DELIVERY_STATE_PENDING')`;
+      where earlier.subscription_uid = ended.subscription_uid and earlier.subject = ended.subject
+        and earlier.state in ('DELIVERY_STATE_PENDING', 'DELIVERY_STATE_WAITING') and earlier.state || '' = 'DELIVERY_STATE_PENDING')`;
 
 /** Lets the first event of each of these subjects go that waits behind none. */
 export const letNextGo = async (rows: Write, subjects: readonly { readonly subscription: string; readonly subject: string }[], now: string): Promise<void> => {
@@ -60,6 +64,7 @@ const switchOff = async (rows: Write, source: string, subscriptions: readonly st
     await record(rows, {
       type: disabledType, source: `${source}/events/v2/subscriptions`, subject: uid, group, audience: "customer", extensions: { group }, actor: undefined,
       bodyType: "chainguard.platform.events.v2.Subscription", body: { uid, sink }, requestId: "", time: timestamp(nowMs),
+      circumstances: { operation: "", bindings: [], origin: ownOrigin },
     });
   }
 };

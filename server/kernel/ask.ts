@@ -8,15 +8,27 @@ import type { Call } from "./call.ts";
 import { readMask, touched } from "./mask.ts";
 import { pagingViolations } from "./paging.ts";
 
+const heldAt = ({ method, request }: Call): Json | undefined => {
+  let held: Json | undefined = request;
+  for (const key of method.scope ?? []) held = isObject(held) ? held[key] : undefined;
+  return held;
+};
+
+/** The same where nobody asks whether it is one; "" for none. */
+export const namedPlace = (call: Call): string => {
+  const held = heldAt(call);
+  return typeof held === "string" && isUid(held) ? held : "";
+};
+
 /**
  * The uid at which the capabilities are needed, read from the request and never from a row, so that the decision can
  * tell nothing of what exists. Undefined for unscoped and open operations.
  * Throws INVALID_ARGUMENT where it is no uid: that is form, not existence.
  */
-export const placeOf = ({ method, request }: Call): string | undefined => {
+export const placeOf = (call: Call): string | undefined => {
+  const { method } = call;
   if (!method.scope) return undefined;
-  let held: Json | undefined = request;
-  for (const key of method.scope) held = isObject(held) ? held[key] : undefined;
+  const held = heldAt(call);
   const [first = "", ...inner] = method.scope;
   // Beside a body fields have their proto names (behaviour.ts).
   const field = inner.at(-1) ?? (method.http[0]?.body === "*" ? first : (method.input.byName.get(first)?.name ?? first));

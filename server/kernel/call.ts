@@ -2,6 +2,7 @@
 
 import type { JsonObject } from "#base/json.ts";
 import type { Violation } from "#base/fault.ts";
+import type { Origin } from "#base/origin.ts";
 import type { MethodFact } from "#contract/facts.ts";
 
 export interface Call {
@@ -24,6 +25,8 @@ export interface Call {
   readonly ifMatch: string | undefined;
   readonly ifNoneMatch: string | undefined;
   readonly requestId: string;
+  /** Asked for by writes and refusals alone: most requests need not look. */
+  readonly origin: () => Origin;
 }
 
 export interface Reply {

@@ -1,5 +1,6 @@
 // What an answer is given and what it gives back.
 
+import type { Audit } from "#audit";
 import type { Caller, Authn } from "#authn";
 import type { Rights } from "#authz";
 import type { MethodFact } from "#contract/facts.ts";
@@ -17,6 +18,7 @@ import type { Terms } from "./terms.ts";
 export interface House {
   readonly store: Store;
   readonly authn: Authn;
+  readonly audit: Audit;
   readonly seal: Seal;
   readonly clock: Clock;
   readonly log: Log;

@@ -1,11 +1,13 @@
 // From a finished write to what shall be told of it: type, subject, group and body as the contract declares them. Pure.
 
+import { basisOf } from "#authz";
 import type { MessageFact } from "#contract/facts.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { EVERYWHERE, parentOf, rootOf } from "#base/uid.ts";
 import { timestamp } from "#base/time.ts";
 import type { Occurrence } from "#outbox";
 import type { Read } from "#store";
+import { placeOf as scopeOf } from "./ask.ts";
 import type { Context } from "./context.ts";
 
 /** The public fields of a message: without our additive ones (clients' decoders may be strict) and without secrets. */
@@ -41,7 +43,7 @@ const placeOf = (uid: string, group: "parent" | "self" | "root"): string => {
 
 /** The occurrence of a write. A reply without content is told by its request (deletes). */
 export const occurrenceOf = (
-  { house, method, call, request, caller }: Omit<Context<Read>, "rows">,
+  { house, method, call, request, caller, rights }: Omit<Context<Read>, "rows">,
   reply: JsonObject,
 ): Occurrence | undefined => {
   const { event } = method;
@@ -68,5 +70,6 @@ export const occurrenceOf = (
     body: publicPart(message, whole),
     requestId: call.requestId,
     time: timestamp(house.clock()),
+    circumstances: { operation: method.name, bindings: basisOf(rights, method.capabilities, scopeOf(call) ?? EVERYWHERE), origin: call.origin() },
   };
 };

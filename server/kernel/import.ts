@@ -4,6 +4,7 @@
 import { operatorUid } from "#authz";
 import { internal, unimplemented } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
+import { ownOrigin } from "#base/origin.ts";
 import { EVERYWHERE } from "#base/uid.ts";
 import { capabilities } from "#contract/capabilities.ts";
 import { methodByName } from "#contract/catalog.ts";
@@ -41,7 +42,7 @@ export const importing = <T>(kernel: Kernel, requestId: string, work: (call: Imp
       if (!("writes" in answer)) throw internal(`${name} does not write`);
       const call: Call = {
         method, request, requestId, problems: [], bodyPaths: undefined, authorization: undefined, identity: undefined,
-        idempotencyKey: undefined, validateOnly: false, ifMatch: undefined, ifNoneMatch: undefined,
+        idempotencyKey: undefined, validateOnly: false, ifMatch: undefined, ifNoneMatch: undefined, origin: () => ownOrigin,
       };
       return perform(answer, {
         house: kernel.house, method, call, rows, request: behave(call), caller: operator, rights: everything,

@@ -17,9 +17,9 @@
 import type { Caller } from "#authn";
 import { reach, type Rights } from "#authz";
 import { Fault, unauthenticated, unimplemented } from "#base/fault.ts";
-import { record } from "#outbox";
+import { isRefusal, record } from "#outbox";
 import { confirmWitness, Stale, witnessed, type Read } from "#store";
-import { behave, placeOf } from "./ask.ts";
+import { behave, namedPlace, placeOf } from "./ask.ts";
 import type { Call, Reply, Serve } from "./call.ts";
 import type { Context, Outcome, WriteContext, Writes } from "./context.ts";
 import { occurrenceOf } from "./event.ts";
@@ -30,8 +30,21 @@ import { writeSafely } from "./safe.ts";
 import { requireTerms } from "./terms.ts";
 
 export const makeServe = (kernel: Kernel): Serve => async (call) => {
-  if (call.method.open) return walk(kernel, call, undefined, kernel.nobody, true);
-  const caller = await kernel.house.authn.authenticate(call.authorization, call.identity);
+  let caller: Caller | undefined;
+  try {
+    if (call.method.open) return await walk(kernel, call, undefined, kernel.nobody, true);
+    caller = await kernel.house.authn.authenticate(call.authorization, call.identity);
+    return await go(kernel, call, caller);
+  } catch (thrown) {
+    if (thrown instanceof Fault && isRefusal(thrown)) {
+      kernel.house.audit.refused({ caller: caller?.uid, operation: call.method.name, subject: namedPlace(call), code: thrown.code, entrance: { origin: call.origin(), requestId: call.requestId } });
+    }
+    throw thrown;
+  }
+};
+
+/** With the rights that are known, and once more with fresh ones. */
+const go = async (kernel: Kernel, call: Call, caller: Caller): Promise<Reply> => {
   for (let fresh = false; ; fresh = true) {
     const rights = await kernel.rights.of(caller, kernel.house.clock(), fresh);
     if (!rights) throw unauthenticated("the identity of this token no longer exists");

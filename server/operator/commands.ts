@@ -11,7 +11,7 @@ import { destination } from "./destination.ts";
 import type { OpenHouse } from "./house.ts";
 import { progressBar } from "./progress.ts";
 import { explained, whoCanLines } from "./reasons.ts";
-import { importFeed, importRegistry, openHouse, operator, registerPerson, setSuspended, startServer, tailEvents } from "./whole.ts";
+import { importFeed, importRegistry, mintToken, openHouse, registerPerson, setSuspended, startServer, tailEvents, verifyAudit } from "./whole.ts";
 
 export interface Run {
   readonly values: Readonly<Record<string, string | boolean | undefined>>;
@@ -73,11 +73,13 @@ const serve: Command = {
     GANTRY_EGRESS_ALLOW     private addresses that may be reached, as CIDRs
     GANTRY_SECRET_KEY_FILE  the key that seals secrets (made in GANTRY_DATA; required with DATABASE_URL)
     GANTRY_CORS_ORIGINS     origins whose pages may call the API (none)
+    GANTRY_TRUSTED_PROXIES  proxies whose X-Forwarded-For is believed, as addresses or CIDRs (none)
     GANTRY_TERMS_FILE       documents to accept, and what needs them, as JSON
     GANTRY_FEEDS            a file of imports that the server repeats by itself
     GANTRY_OPEN_ORGANIZATIONS  true: people may make organizations (false)
     GANTRY_AWS_STS_URL      where signed AWS requests are verified (the AWS STS host that they name)
     GANTRY_DELIVERY_DELAYS  seconds before each attempt to deliver an event (0,5,300,1800,7200,18000,36000,36000)
+    GANTRY_AUDIT_MONTHS     months of the audit log that are kept, the running one included (13)
     GANTRY_FREE_MAIL_DOMAINS  further mail domains that are nobody's company
 
   Example:  GANTRY_LISTEN=0.0.0.0:8080 GANTRY_PUBLIC_URL=https://gantry.example.com gantry serve
@@ -127,7 +129,7 @@ const token: Command = {
     const audience = option(run, "audience");
     const text = await withHouse(run, async ({ house, call }) => {
       if (identity !== undefined) await call("chainguard.platform.iam.v2.IdentitiesService/GetIdentity", { uid: identity });
-      return house.authn.mint({ uid: identity ?? (await operator()), audience: [audience ?? house.publicUrl] });
+      return mintToken(house, identity, audience);
     });
     run.out.write(`${text}\n`);
     return 0;
@@ -399,6 +401,39 @@ const events: Command = {
   },
 };
 
+const audit: Command = {
+  summary: "check that the audit log is what was written",
+  usage: `gantry audit verify [--group UID] [--known FILE] [--json]
+
+  Reads the audit log of every organization from its first kept entry to its sealed end, and says whether each is
+  whole: nothing changed, added, put elsewhere or taken away. Works beside a running server and without one, and
+  needs the server's secret key.
+
+    --group UID   only the log of this group's organization
+    --known FILE  what an earlier run printed with --json: the logs must still go through those entries. Kept where
+                  nobody can reach both it and the database, it shows even what somebody with the secret key did
+    --json        one line of JSON for each organization
+
+  Exit status: 0 whole, 1 not.
+
+  Examples:  gantry audit verify
+             gantry audit verify --json > audit-2026-11.jsonl
+             gantry audit verify --known audit-2026-11.jsonl
+`,
+  options: { group: { type: "string" }, known: { type: "string" }, json: { type: "boolean" } },
+  async run(run) {
+    if (run.positionals.join(" ") !== "verify") throw new Fault("INVALID_ARGUMENT", "what about audit? gantry audit verify checks the log");
+    const group = option(run, "group");
+    if (group !== undefined && !isUid(group)) throw new Fault("INVALID_ARGUMENT", `--group must be a uid, not ${JSON.stringify(group)}`);
+    const bar = progressBar(run.err);
+    const whole = await withHouse(run, (open) =>
+      verifyAudit(open, { group, known: option(run, "known"), json: run.values.json === true, write: (line) => void run.out.write(`${line}\n`), progress: bar.show }),
+    );
+    bar.end();
+    return whole ? 0 : 1;
+  },
+};
+
 const health: Command = {
   summary: "ask the running server whether it is ready",
   usage: `gantry health
@@ -425,7 +460,7 @@ const health: Command = {
   },
 };
 
-export const commands: Readonly<Record<string, Command>> = { serve, login, logout, token, register, suspend, resume, import: importCommand, explain, "who-can": whoCan, events, health };
+export const commands: Readonly<Record<string, Command>> = { serve, login, logout, token, register, suspend, resume, import: importCommand, explain, "who-can": whoCan, events, audit, health };
 
 /** The help of one command, or the list of all. */
 export const help = (name: string | undefined): string => {

@@ -2,9 +2,11 @@
 // line that names the variable (decisions: Command line).
 
 import { readFileSync } from "node:fs";
+import { BlockList, isIP } from "node:net";
 import { resolve } from "node:path";
 import { createSecureContext } from "node:tls";
 import { Fault } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
 import type { TermsSettings } from "#kernel";
 import { defaultTerms, readTerms } from "./terms.ts";
 
@@ -20,6 +22,8 @@ export interface Settings {
   readonly secretKeyFile: string | undefined;
   readonly audiences: readonly string[];
   readonly corsOrigins: readonly string[];
+  /** Proxies in front of the server whose X-Forwarded-For is believed. */
+  readonly trustedProxies: BlockList;
   readonly openOrganizations: boolean;
   /** GANTRY_FEEDS: the file that says which imports are repeated. */
   readonly feedsFile: string | undefined;
@@ -28,6 +32,8 @@ export interface Settings {
   readonly awsStsUrl: string | undefined;
   /** GANTRY_DELIVERY_DELAYS: seconds before each attempt of a delivery. */
   readonly deliveryDelaysSeconds: readonly number[];
+  /** How many months of the audit log are kept, the running one included. */
+  readonly auditMonths: number;
   /** Mail domains that are nobody's company, besides the well-known ones. */
   readonly freeMailDomains: readonly string[];
 }
@@ -97,6 +103,20 @@ const readOrigin = (value: string): string => {
   return value;
 };
 
+const readProxies = (value: string | undefined): BlockList => {
+  const proxies = new BlockList();
+  for (const entry of list(value)) {
+    const [, address = "", bits] = /^([0-9a-fA-F.:]+)(?:\/(\d{1,3}))?$/.exec(entry) ?? [];
+    const family = isIP(address);
+    const bitsMax = family === 6 ? 128 : 32;
+    if (family === 0 || Number(bits ?? bitsMax) > bitsMax) {
+      throw wrong("GANTRY_TRUSTED_PROXIES", `must hold addresses or ranges such as 10.0.0.0/8 or 2001:db8::1, not ${JSON.stringify(entry)}`);
+    }
+    proxies.addSubnet(address, Number(bits ?? bitsMax), family === 6 ? "ipv6" : "ipv4");
+  }
+  return proxies;
+};
+
 /** An address that a client on this machine can open: a listener on all addresses is reached by name. */
 const addressOf = (host: string, port: number, secure: boolean): string => {
   const open = host === "" || host === "0.0.0.0" || host === "::";
@@ -114,6 +134,12 @@ const readDelays = (value: string | undefined): readonly number[] => {
     throw wrong("GANTRY_DELIVERY_DELAYS", `must be seconds between attempts, separated by commas, such as ${defaultDelaysSeconds.join(",")}, not ${JSON.stringify(value)}`);
   }
   return delays;
+};
+
+const readMonths = (value: string | undefined): number => {
+  const months = value === undefined ? limits.auditMonths : Number(value);
+  if (!Number.isInteger(months) || months < 1 || months > limits.auditMonthsMax) throw wrong("GANTRY_AUDIT_MONTHS", `must be a number of months from 1 to ${limits.auditMonthsMax}, not ${JSON.stringify(value)}`);
+  return months;
 };
 
 /** The address under which clients know the server: all that a command needs which is one of them. */
@@ -148,11 +174,13 @@ export const readSettings = (environment: Environment): Settings => {
     secretKeyFile,
     audiences: list(given("GANTRY_AUDIENCES")),
     corsOrigins: list(given("GANTRY_CORS_ORIGINS")).map(readOrigin),
+    trustedProxies: readProxies(given("GANTRY_TRUSTED_PROXIES")),
     terms: termsFile === undefined ? defaultTerms : readTerms(readFile("GANTRY_TERMS_FILE", termsFile)),
     openOrganizations: readFlag("GANTRY_OPEN_ORGANIZATIONS", given("GANTRY_OPEN_ORGANIZATIONS")),
     feedsFile: given("GANTRY_FEEDS"),
     awsStsUrl: awsStsUrl === undefined ? undefined : readUrl("GANTRY_AWS_STS_URL", awsStsUrl),
     deliveryDelaysSeconds: readDelays(given("GANTRY_DELIVERY_DELAYS")),
+    auditMonths: readMonths(given("GANTRY_AUDIT_MONTHS")),
     freeMailDomains: list(given("GANTRY_FREE_MAIL_DOMAINS")).map((domain) => domain.toLowerCase()),
   };
 };

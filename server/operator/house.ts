@@ -1,6 +1,7 @@
 // Puts the rooms together: store, vault, issuer, kernel. A server adds doors (serve.ts); a command works in it
 // directly, beside a running server or without one.
 
+import { openAudit } from "#audit";
 import { openAuthn } from "#authn";
 import { operatorUid, writeBuiltIns } from "#authz";
 import type { Log } from "#base/log.ts";
@@ -46,8 +47,9 @@ export const openHouse = async ({ settings, log, clock = systemClock, progress, 
       awsStsUrl: settings.awsStsUrl,
       knownCapabilities: new Set(capabilities.map(({ name }) => name)),
     });
+    const audit = openAudit({ store, vault, clock, log, publicUrl: settings.publicUrl });
     const house: House = {
-      store, authn, clock, log,
+      store, authn, audit, clock, log,
       seal: vault,
       publicUrl: settings.publicUrl,
       openOrganizations: settings.openOrganizations,
@@ -76,11 +78,12 @@ export const openHouse = async ({ settings, log, clock = systemClock, progress, 
           method, request, problems: [], bodyPaths: undefined,
           authorization: await authorization(),
           identity: undefined, idempotencyKey: options.idempotencyKey, validateOnly: false, ifMatch: undefined, ifNoneMatch: undefined,
-          requestId: crypto.randomUUID(),
+          requestId: crypto.randomUUID(), origin: () => ({ address: "", userAgent: "gantry" }),
         });
         return message;
       },
       async close() {
+        await audit.stop();
         await authn.close();
         await store.close();
       },

@@ -1,12 +1,23 @@
 // The issuer's paths: what authn does for whoever brings a token, and what sign-ins add to it.
 
-import type { Authn } from "#authn";
 import { Fault } from "#base/fault.ts";
+import type { JsonObject } from "#base/json.ts";
 import { texts } from "#base/json.ts";
-import type { SignIn } from "#signin";
+import { timestamp } from "#base/time.ts";
+import type { House } from "#kernel";
+import { type Entrance, isRefusal, recordSignIn } from "#outbox";
+import { type SignIn, tokenPath } from "#signin";
 import type { IssuerDoor } from "#transport";
 
-export const issuerDoor = (authn: Authn, { grants, beginDevice, paths }: SignIn, publicUrl: string): IssuerDoor => {
+/** A token for a token, with its line in the audit log. */
+const exchange = async ({ authn, store, clock, publicUrl }: House, form: URLSearchParams, authorization: string | undefined, entrance: Entrance): Promise<JsonObject> => {
+  const { answer, exchanged: { uid, act, session } } = await authn.exchangeForm(form, authorization);
+  await store.write((rows) => recordSignIn(rows, publicUrl, { identity: uid, caller: uid, act, session, operation: tokenPath, entrance, time: timestamp(clock()) }));
+  return answer;
+};
+
+export const issuerDoor = (house: House, { grants, beginDevice, paths }: SignIn): IssuerDoor => {
+  const { authn, audit, publicUrl } = house;
   const known = authn.discovery();
   const exchanges = texts(known, "grant_types_supported");
   const grantTypes = [...exchanges, ...grants.keys()];
@@ -17,14 +28,18 @@ export const issuerDoor = (authn: Authn, { grants, beginDevice, paths }: SignIn,
       grant_types_supported: grantTypes,
     }),
     keys: authn.keys,
-    exchangeToken: async (form, authorization) => {
+    exchangeToken: async (form, authorization, entrance) => {
       const type = form.get("grant_type") ?? "";
       const grant = grants.get(type);
-      if (grant) return grant(form);
-      if (type !== "" && !exchanges.includes(type)) {
+      if (!grant && type !== "" && !exchanges.includes(type)) {
         throw new Fault("INVALID_ARGUMENT", `grant_type must be one of ${grantTypes.join(", ")}`, { details: [{ kind: "reason", reason: "unsupported_grant_type" }] });
       }
-      return authn.exchangeForm(form, authorization);
+      try {
+        return await (grant ? grant(form, entrance) : exchange(house, form, authorization, entrance));
+      } catch (thrown) {
+        if (thrown instanceof Fault && isRefusal(thrown)) audit.refused({ caller: undefined, operation: tokenPath, subject: "", code: thrown.code, entrance });
+        throw thrown;
+      }
     },
     beginDevice,
     shown: paths,

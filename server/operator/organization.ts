@@ -5,6 +5,7 @@ import { isObject, type JsonObject, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { isRoot, isUid } from "#base/uid.ts";
 import { setOrganizationStatus } from "#store";
+import { recordCommand } from "./command-record.ts";
 import type { OpenHouse } from "./house.ts";
 
 const groups = "chainguard.platform.iam.v2.GroupsService";
@@ -27,6 +28,10 @@ export const setSuspended = async (open: OpenHouse, given: string, suspended: bo
   const organization = await find(open, given);
   const uid = text(organization, "uid");
   const { store, clock } = open.house;
-  await store.write((rows) => setOrganizationStatus(rows, uid, suspended ? "ORG_STATUS_SUSPENDED" : "ORG_STATUS_READY", timestamp(clock())));
+  const command = suspended ? "suspend" : "resume";
+  await store.write(async (rows) => {
+    await setOrganizationStatus(rows, uid, suspended ? "ORG_STATUS_SUSPENDED" : "ORG_STATUS_READY", timestamp(clock()));
+    await recordCommand(rows, open.house, command, `dev.gantry.organization.${suspended ? "suspended" : "resumed"}.v1`, uid);
+  });
   return { uid, name: text(organization, "name") };
 };

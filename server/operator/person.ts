@@ -2,6 +2,7 @@
 
 import type { House } from "#kernel";
 import { makePerson } from "#signin";
+import { recordCommand } from "./command-record.ts";
 
 export interface Person {
   readonly issuer: string;
@@ -12,7 +13,12 @@ export interface Person {
 }
 
 /** Makes the person's identity, unless it is there. Returns its uid, which follows from issuer and subject. */
-export const registerPerson = async ({ authn, clock, store }: House, { issuer, subject, email, name }: Person): Promise<string> => {
-  await store.write((rows) => makePerson(rows, { issuer, subject, email, name }, { authn, nowMs: clock() }));
-  return authn.humanUid(issuer, subject);
+export const registerPerson = async (house: House, { issuer, subject, email, name }: Person): Promise<string> => {
+  const { authn, clock, store } = house;
+  const uid = authn.humanUid(issuer, subject);
+  await store.write(async (rows) => {
+    const made = await makePerson(rows, { issuer, subject, email, name }, { authn, nowMs: clock() });
+    if (made) await recordCommand(rows, house, "register", "dev.gantry.person.registered.v1", uid);
+  });
+  return uid;
 };

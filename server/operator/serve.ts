@@ -78,12 +78,13 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
         serviceDomain: settings.serviceDomain,
         publicUrl: settings.publicUrl,
         corsOrigins: settings.corsOrigins,
+        trustedProxies: settings.trustedProxies,
         log: options.log,
         version,
       },
       {
         serve: open.serve,
-        issuer: issuerDoor(authn, signIn, settings.publicUrl),
+        issuer: issuerDoor(open.house, signIn),
         documents: openDocuments({ store, publicUrl: settings.publicUrl }),
         ready: async () => (await store.read.query("select 1")).length === 1,
       },
@@ -94,7 +95,8 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       { ...open.house, vault: open.house.seal, outbound: authn.outbound, delaysSeconds: settings.deliveryDelaysSeconds, userAgent: `gantry/${version}` },
       { publicUrl: settings.publicUrl, byHand: options.deliversByHand === true },
     );
-    const upkeep = startUpkeep(open.house);
+    if (options.deliversByHand !== true) open.house.audit.start();
+    const upkeep = startUpkeep(open.house, settings.auditMonths);
     void feeds?.turn();
     return {
       open, doors, firstOrganization, feeds, delivery,

@@ -55,6 +55,9 @@ test("events and deliveries are forgotten after their time, and what can never b
   const [created, updated] = ["created", "updated"].map((what) => `dev.chainguard.api.platform.registry.repo.${what}.v1`);
   assert.deepEqual(await found(), [[created, "DELIVERY_STATE_PENDING"], [updated, "DELIVERY_STATE_WAITING"]]);
   await keepUp(house);
+  assert.equal((await found()).length, 2, "what the audit log has not taken up stays");
+  await house.audit.finish();
+  await keepUp(house);
   assert.deepEqual(await found(), [[updated, "DELIVERY_STATE_PENDING"]]);
   // As a subscription leaves them that is deleted while an event is taken up.
   await house.store.write((rows) => rows.query("delete from subscriptions where uid = $1", [String(subscription)]));
@@ -71,6 +74,7 @@ test("positions go on where they were after everything older was forgotten, so t
     return Number(row?.[0]);
   };
   const read = await happen("read");
+  await house.audit.finish();
   world.clock.now += limits.eventRetentionMs + 1;
   await keepUp(house);
   assert.ok((await happen("after the silence")) > read);

@@ -3,11 +3,12 @@
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
+import { dropMonths } from "#audit";
 import { forget } from "#delivery";
 import type { House } from "#kernel";
 
 /** Forgets answers, AWS requests, sign-ins and invites whose time is over, and replaces a signing key that has signed long enough. */
-export const keepUp = async ({ store, authn, clock }: House): Promise<void> => {
+export const keepUp = async ({ store, authn, clock, seal }: House, auditMonths: number = limits.auditMonths): Promise<void> => {
   const nowMs = clock();
   await store.write((rows) =>
     rows.query("delete from idempotency_keys where create_time < $1", [timestamp(nowMs - limits.idempotencyLifetimeMs)]),
@@ -19,14 +20,15 @@ export const keepUp = async ({ store, authn, clock }: House): Promise<void> => {
   // An invite that has expired says so for as long again as it can have lived.
   await store.write((rows) => rows.query("delete from group_invites where expiration_time < $1", [timestamp(nowMs - limits.inviteLifetimeMs)]));
   await forget(store, nowMs);
+  await dropMonths(store, seal, timestamp(nowMs), auditMonths);
   const due = await store.read.query("select 1 from signing_keys having max(create_time) < $1", [timestamp(nowMs - limits.signingKeyLifetimeMs)]);
   if (due.length > 0) await authn.rotate();
 };
 
 /** Keeps up now and then until stopped. A failure is logged and tried again at the next turn. */
-export const startUpkeep = (house: House): { stop: () => void } => {
+export const startUpkeep = (house: House, auditMonths: number): { stop: () => void } => {
   const timer = setInterval(() => {
-    keepUp(house).catch((cause: unknown) => house.log("upkeep.failed", { cause }));
+    keepUp(house, auditMonths).catch((cause: unknown) => house.log("upkeep.failed", { cause }));
   }, limits.upkeepMs);
   timer.unref();
   return { stop: () => clearInterval(timer) };

@@ -3,6 +3,7 @@
 
 import type { FeedImport, FeedSummary, RegistryImport, RegistrySummary } from "#feeds";
 import type { House, Kernel } from "#kernel";
+import type { Verification } from "./audit.ts";
 import type { HouseOptions, OpenHouse } from "./house.ts";
 import type { Person } from "./person.ts";
 import type { Tailing } from "./tail.ts";
@@ -21,10 +22,12 @@ export const importRegistry = async (kernel: Kernel, work: RegistryImport): Prom
 
 export const importFeed = async (house: House, work: FeedImport): Promise<FeedSummary> => (await import("#feeds")).importFeed(house, work);
 
-/** The identity that may do everything. */
-export const operator = async (): Promise<string> => (await import("#authz")).operatorUid;
-
 export const setSuspended = async (open: OpenHouse, given: string, suspended: boolean): Promise<{ readonly uid: string; readonly name: string }> =>
   (await import("./organization.ts")).setSuspended(open, given, suspended);
+
+export const verifyAudit = async (open: OpenHouse, verification: Verification): Promise<boolean> => (await import("./audit.ts")).verifyAudit(open, verification);
+
+export const mintToken = async (house: House, identity: string | undefined, audience: string | undefined): Promise<string> =>
+  (await import("./token.ts")).mintToken(house, identity, audience);
 
 export const tailEvents = async (open: OpenHouse, tailing: Tailing): Promise<void> => (await import("./tail.ts")).tail(open, tailing);

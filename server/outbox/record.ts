@@ -1,9 +1,19 @@
 // Appends an event to the outbox in the transaction of the change: told if and only if done. Delivery is a separate
-// loop over these rows.
+// loop over these rows, and the audit log another.
 
 import { randomUUID } from "node:crypto";
 import type { JsonObject } from "#base/json.ts";
+import type { Origin } from "#base/origin.ts";
 import type { Write } from "#store";
+
+/** By which call and right, and from where: what the audit log keeps besides. */
+export interface Circumstances {
+  /** Full name of the operation; the path or command of what is none; "" for what the server does by itself. */
+  readonly operation: string;
+  /** The role bindings (or mappings of groups to roles) that allowed it; none of the operator's and of what is open. */
+  readonly bindings: readonly string[];
+  readonly origin: Origin;
+}
 
 /** What happened, in the terms of CloudEvents (events). */
 export interface Occurrence {
@@ -21,6 +31,7 @@ export interface Occurrence {
   readonly body: JsonObject;
   readonly requestId: string;
   readonly time: string;
+  readonly circumstances: Circumstances;
 }
 
 export const newEventId = (): string => randomUUID();
@@ -31,12 +42,16 @@ export interface Only {
   readonly eventId: string;
 }
 
+/** As the row keeps it (migrations: outbox.circumstances). */
+export const circumstancesText = (actor: JsonObject | undefined, { operation, bindings, origin }: Circumstances): string =>
+  JSON.stringify({ ...(actor ? { actor } : {}), operation, bindings: [...bindings], address: origin.address, userAgent: origin.userAgent });
+
 /** Writes the event. */
 export const record = async (rows: Write, occurrence: Occurrence, only?: Only): Promise<void> => {
   const { actor, body } = occurrence;
   await rows.query(
-    `insert into outbox (event_id, type, source, subject, group_uid, subscription_uid, audience, extensions, body_type, data, request_id, create_time)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+    `insert into outbox (event_id, type, source, subject, group_uid, subscription_uid, audience, extensions, body_type, data, request_id, create_time, circumstances)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
     [
       only?.eventId ?? newEventId(),
       occurrence.type,
@@ -50,6 +65,7 @@ export const record = async (rows: Write, occurrence: Occurrence, only?: Only): 
       JSON.stringify(actor ? { actor, body } : { body }),
       occurrence.requestId,
       occurrence.time,
+      circumstancesText(actor, occurrence.circumstances),
     ],
   );
 };

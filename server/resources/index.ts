@@ -2,6 +2,7 @@
 
 import { access } from "./access/access.ts";
 import { securityAdvisory } from "./advisory/security-advisory.ts";
+import { auditEntry } from "./audit/audit-entry.ts";
 import { auth } from "./auth/auth.ts";
 import { delivery } from "./events/delivery.ts";
 import { event } from "./events/event.ts";
@@ -26,6 +27,7 @@ import { advisory } from "./vulnerabilities/advisory.ts";
 export const resources = [
   access,
   securityAdvisory,
+  auditEntry,
   auth,
   delivery,
   event,

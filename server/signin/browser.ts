@@ -11,6 +11,7 @@ import { Fault, toFault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
+import { type Entrance, isRefusal } from "#outbox";
 import { findProvider, type Provider, type Read, type Write } from "#store";
 import type { Finish, SignedIn } from "./finish.ts";
 import { providerNamed } from "./organization.ts";
@@ -41,6 +42,9 @@ interface Kept extends Omit<Beginning, "provider"> {
 
 const purpose = "sign in";
 
+/** Where a sign-in begins: what the audit log calls it. */
+const signInPath = "/oauth";
+
 /** A cookie for each sign-in, so that two in one browser do not end each other. */
 const cookieName = ({ publicUrl }: SignInParts, state: string): string =>
   // RFC 6265bis, 4.1.3.2: with this prefix no other host of the domain can have planted it.
@@ -57,9 +61,10 @@ const cookieOf = (parts: SignInParts, state: string, asked: Asked): string => {
 };
 
 /** Ends as the sign-in's finish says, with what went wrong. */
-export const refuse = async (parts: SignInParts, thrown: unknown, finish: Finish, requestId: string): Promise<Shown> => {
+export const refuse = async (parts: SignInParts, thrown: unknown, finish: Finish, entrance: Entrance): Promise<Shown> => {
   const fault = toFault(thrown);
-  parts.log("signin.refused", { requestId, code: fault.code, message: fault.message, ...(fault.cause === undefined ? {} : { cause: fault.cause }) });
+  if (isRefusal(fault)) parts.audit.refused({ caller: undefined, operation: signInPath, subject: "", code: fault.code, entrance });
+  parts.log("signin.refused", { requestId: entrance.requestId, code: fault.code, message: fault.message, ...(fault.cause === undefined ? {} : { cause: fault.cause }) });
   const refusal = { status: parts.statusOf(fault), message: fault.message };
   switch (finish.kind) {
     case "redirect":
@@ -91,7 +96,7 @@ const sweep = (rows: Write, nowMs: number): Promise<unknown> =>
   );
 
 /** Sends the browser to the provider. What stands in the way ends the sign-in as its finish says. */
-export const beginSignIn = async (parts: SignInParts, { provider: named, ...beginning }: Beginning, requestId: string): Promise<Shown> => {
+export const beginSignIn = async (parts: SignInParts, { provider: named, ...beginning }: Beginning, entrance: Entrance): Promise<Shown> => {
   const { store, vault, clock, providers } = parts;
   try {
     const provider = await providerNamed(store.read, named);
@@ -109,7 +114,7 @@ export const beginSignIn = async (parts: SignInParts, { provider: named, ...begi
     });
     return elsewhere(address, cookie(parts, question.state, browser, limits.signInLifetimeMs));
   } catch (thrown) {
-    return refuse(parts, thrown, beginning.finish, requestId);
+    return refuse(parts, thrown, beginning.finish, entrance);
   }
 };
 
@@ -129,9 +134,9 @@ const take = async (parts: SignInParts, state: string, browser: string): Promise
 const isRegistered = async (rows: Read, uid: string): Promise<boolean> => (await rows.query("select 1 from identities where uid = $1", [uid])).length > 0;
 
 /** Makes the person known, or lets in who is. */
-const register = async (rows: Write, parts: SignInParts, provider: Provider, { upstream }: Arrival, kept: Kept, requestId: string): Promise<Registered> => {
+const register = async (rows: Write, parts: SignInParts, provider: Provider, { upstream }: Arrival, kept: Kept, entrance: Entrance): Promise<Registered> => {
   const { authn, publicUrl, clock } = parts;
-  const occasion = { authn, publicUrl, requestId, nowMs: clock() };
+  const occasion = { authn, publicUrl, ...entrance, nowMs: clock() };
   if (kept.invite !== "") {
     const group = await inviteGroup(rows, kept.invite);
     // Whose address it is, another organization's provider does not say here: its owner could make it say anything.
@@ -146,7 +151,7 @@ const register = async (rows: Write, parts: SignInParts, provider: Provider, { u
 };
 
 /** Lets the person in: registered if need be, with the session that the provider's groups give. */
-const admit = async (parts: SignInParts, provider: Provider, arrival: Arrival, kept: Kept, requestId: string): Promise<SignedIn> => {
+const admit = async (parts: SignInParts, provider: Provider, arrival: Arrival, kept: Kept, entrance: Entrance): Promise<SignedIn> => {
   const { authn, store, clock } = parts;
   const { issuer, subject, audience = "", email } = arrival.upstream;
   const nowMs = clock();
@@ -154,13 +159,14 @@ const admit = async (parts: SignInParts, provider: Provider, arrival: Arrival, k
     identityProviderUid: provider.uid,
     act: { iss: issuer, sub: subject, aud: audience, ...(email === undefined ? {} : { email }) },
     untilMs: nowMs + limits.accessTokenLifetimeMs,
+    entrance,
   };
   if (kept.identity !== "") {
     await authn.assume(kept.identity, arrival.idToken);
     return { ...shared, uid: kept.identity, session: undefined, mayRefresh: false, email: undefined };
   }
   return store.write(async (rows) => {
-    const { identity } = await register(rows, parts, provider, arrival, kept, requestId);
+    const { identity } = await register(rows, parts, provider, arrival, kept, entrance);
     const session = await openSession(rows, { identity, identityProvider: provider.uid, groups: arrival.groups, nowMs, untilMs: shared.untilMs });
     return { ...shared, uid: identity, session, mayRefresh: session === undefined, email };
   });
@@ -174,13 +180,14 @@ export const endSignIn = async (parts: SignInParts, asked: Asked): Promise<Shown
     return page(400, "Not signed in", ["This sign-in was begun in another browser, has been finished already, or has taken too long. Begin again where you came from."]);
   }
   const { provider, kept } = taken;
+  const entrance = { origin: asked.origin, requestId: asked.requestId };
   let shown: Shown;
   try {
     if (!provider) throw new Fault("FAILED_PRECONDITION", "the identity provider has been deleted meanwhile");
     const arrival = await parts.providers.hear(provider, kept.question, asked.query);
-    shown = await finishWith(parts, await admit(parts, provider, arrival, kept, asked.requestId), kept.finish);
+    shown = await finishWith(parts, await admit(parts, provider, arrival, kept, entrance), kept.finish);
   } catch (thrown) {
-    shown = await refuse(parts, thrown, kept.finish, asked.requestId);
+    shown = await refuse(parts, thrown, kept.finish, entrance);
   }
   return { ...shown, headers: { ...shown.headers, ...cookie(parts, state, "", 0) } };
 };

@@ -2,6 +2,7 @@
 // row carries that to the provider and back, and the finisher of that kind does it. A new kind is a member of
 // `Finish` with a finisher in `Finishers`, given to openSignIn (index.ts); the compiler names what is missing.
 
+import type { Entrance } from "#outbox";
 import type { SignInParts } from "./parts.ts";
 import type { Shown } from "./shown.ts";
 
@@ -50,6 +51,8 @@ export interface SignedIn {
   readonly email: string | undefined;
   /** Milliseconds since 1970: no token of this sign-in lives longer. */
   readonly untilMs: number;
+  /** The request that brought the person back. */
+  readonly entrance: Entrance;
 }
 
 /** Why a sign-in came to nothing; `status` is the HTTP status of that (404: account not found). */

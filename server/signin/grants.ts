@@ -2,14 +2,18 @@
 
 import { Fault, invalid } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
+import type { Entrance } from "#outbox";
 import { deviceGrant, deviceGrantType } from "./device.ts";
 import type { SignInParts } from "./parts.ts";
 import { renew } from "./refresh.ts";
 
-export type Grant = (form: URLSearchParams) => Promise<JsonObject>;
+/** The token endpoint: what the audit log calls what came by it. */
+export const tokenPath = "/oauth/token";
+
+export type Grant = (form: URLSearchParams, entrance: Entrance) => Promise<JsonObject>;
 
 /** RFC 6749, 6: the refresh token works once, and the answer brings the next. */
-const refreshGrant = async (parts: SignInParts, form: URLSearchParams): Promise<JsonObject> => {
+const refreshGrant = async (parts: SignInParts, form: URLSearchParams, entrance: Entrance): Promise<JsonObject> => {
   const [token = "", another] = form.getAll("refresh_token");
   if (token === "" || another !== undefined) throw invalid([{ field: "refresh_token", description: "must be given once" }]);
   const list = (name: string): string[] => form.getAll(name).flatMap((entry) => entry.split(" ")).filter((entry) => entry !== "");
@@ -18,6 +22,8 @@ const refreshGrant = async (parts: SignInParts, form: URLSearchParams): Promise<
     audience: [...form.getAll("audience"), ...form.getAll("resource")].filter((entry) => entry !== ""),
     capabilities: list("cap"),
     scopes: list("scope"),
+    operation: tokenPath,
+    entrance,
   };
   const nowMs = parts.clock();
   const renewed = await parts.store.write((rows) => renew(rows, parts, renewal, nowMs));
@@ -33,5 +39,5 @@ const refreshGrant = async (parts: SignInParts, form: URLSearchParams): Promise<
 export const grantsOf = (parts: SignInParts): ReadonlyMap<string, Grant> =>
   new Map<string, Grant>([
     [deviceGrantType, (form) => deviceGrant(parts, form)],
-    ["refresh_token", (form) => refreshGrant(parts, form)],
+    ["refresh_token", (form, entrance) => refreshGrant(parts, form, entrance)],
   ]);

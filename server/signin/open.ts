@@ -1,6 +1,8 @@
 // The room's paths beside the contract, for browsers and for those who begin a sign-in in one.
 
 import { Fault, invalid, type Violation } from "#base/fault.ts";
+import type { JsonObject } from "#base/json.ts";
+import type { Entrance } from "#outbox";
 import { type Beginning, beginSignIn, endSignIn, refuse } from "./browser.ts";
 import { beginDevice, deviceFinisher } from "./device.ts";
 import { devicePaths } from "./device-pages.ts";
@@ -20,7 +22,7 @@ export interface SignIn {
   /** What the token endpoint gives for a sign-in, by grant type. */
   readonly grants: ReadonlyMap<string, Grant>;
   /** RFC 8628, 3.1: a terminal asks for its codes. */
-  readonly beginDevice: Grant;
+  readonly beginDevice: (form: URLSearchParams) => Promise<JsonObject>;
 }
 
 /** RFC 6749, 3.1: no parameter is there twice; what is not known is passed over. */
@@ -67,7 +69,7 @@ const readBeginning = ({ authn }: SignInParts, query: URLSearchParams, finish: R
 };
 
 /** Begins with what is given. `ask`: a headless sign-in is confirmed first. */
-const begin = async (parts: SignInParts, given: URLSearchParams, requestId: string, ask?: () => Shown): Promise<Shown> => {
+const begin = async (parts: SignInParts, given: URLSearchParams, entrance: Entrance, ask?: () => Shown): Promise<Shown> => {
   let finish: RedirectFinish | HeadlessFinish;
   try {
     finish = readFinish(parts, given);
@@ -78,9 +80,9 @@ const begin = async (parts: SignInParts, given: URLSearchParams, requestId: stri
   }
   try {
     const beginning = readBeginning(parts, given, finish);
-    return finish.kind === "headless" && ask ? ask() : await beginSignIn(parts, beginning, requestId);
+    return finish.kind === "headless" && ask ? ask() : await beginSignIn(parts, beginning, entrance);
   } catch (thrown) {
-    return refuse(parts, thrown, finish, requestId);
+    return refuse(parts, thrown, finish, entrance);
   }
 };
 
@@ -92,11 +94,11 @@ export const openSignIn = (settings: SignInSettings): SignIn => {
   };
   const wishless = { invite: "", identity: "", skipRegistration: false };
   const device = devicePaths(parts, (asked, { userCode, wanted }) =>
-    beginSignIn(parts, { ...wishless, provider: wanted.idp, finish: { kind: "device", userCode } }, asked.requestId),
+    beginSignIn(parts, { ...wishless, provider: wanted.idp, finish: { kind: "device", userCode } }, asked),
   );
   const paths = new Map<string, SignInPath>([
-    ["/oauth", { GET: (asked) => begin(parts, asked.query, asked.requestId, () => askHeadless(parts, asked)) }],
-    [headlessPath, { POST: (asked) => confirmHeadless(parts, asked, (given) => begin(parts, given, asked.requestId)) }],
+    ["/oauth", { GET: (asked) => begin(parts, asked.query, asked, () => askHeadless(parts, asked)) }],
+    [headlessPath, { POST: (asked) => confirmHeadless(parts, asked, (given) => begin(parts, given, asked)) }],
     [callbackPath, { GET: (asked) => endSignIn(parts, asked) }],
     ["/orgcheck", { GET: async ({ query }) => json(200, await canSignIn(parts.store.read, single(query, "name"))) }],
     ...Object.entries(device),

@@ -1,5 +1,6 @@
 // What this room stands on; given at start (index.ts: openSignIn).
 
+import type { Audit } from "#audit";
 import type { Authn } from "#authn";
 import type { Fault } from "#base/fault.ts";
 import type { Log } from "#base/log.ts";
@@ -11,6 +12,7 @@ import type { Providers } from "./provider.ts";
 export interface SignInSettings {
   readonly store: Store;
   readonly authn: Authn;
+  readonly audit: Pick<Audit, "refused">;
   readonly vault: Pick<Vault, "seal" | "open">;
   readonly clock: Clock;
   readonly log: Log;

@@ -14,6 +14,7 @@ import { isObject, type Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { timestamp } from "#base/time.ts";
+import { type Entrance, recordSignIn } from "#outbox";
 import type { Row, Write } from "#store";
 import { hashOf, newSecret } from "./secret.ts";
 
@@ -39,6 +40,9 @@ export interface Renewal {
   readonly audience: readonly string[];
   readonly capabilities: readonly string[];
   readonly scopes: readonly string[];
+  /** The operation or path that it came by. */
+  readonly operation: string;
+  readonly entrance: Entrance;
 }
 
 /** Either both tokens, or why not: a refusal that has written something, and must not be undone by being thrown. */
@@ -116,7 +120,7 @@ const rotate = async (rows: Write, id: string, secret: string, next: string, now
 /** New tokens for the latest refresh token of a family, in the caller's transaction; the end of the family for any other. */
 export const renew = async (
   rows: Write,
-  { authn, log }: { readonly authn: Pick<Authn, "issue" | "narrowing">; readonly log: Log },
+  { authn, log, publicUrl }: { readonly authn: Pick<Authn, "issue" | "narrowing">; readonly log: Log; readonly publicUrl: string },
   renewal: Renewal,
   nowMs: number,
 ): Promise<Renewed> => {
@@ -139,6 +143,9 @@ export const renew = async (
     held: { capabilities: listOf(capabilities), scopes: listOf(scopes) },
     wanted: { ...wanted, audience: wanted.audience.length > 0 ? wanted.audience : (listOf(audience) ?? []) },
     untilMs: nowMs + limits.accessTokenLifetimeMs,
+  });
+  await recordSignIn(rows, publicUrl, {
+    identity: identity ?? "", caller: identity ?? "", act: actOf(act), operation: renewal.operation, entrance: renewal.entrance, time: timestamp(nowMs),
   });
   return { identity: identity ?? "", access, refresh: write(id, next, Number(expireTimeMs)) };
 };

@@ -9,17 +9,16 @@ import type { JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { ancestry, newChild, parentOf } from "#base/uid.ts";
 import { methodByName } from "#contract/catalog.ts";
-import { record } from "#outbox";
+import { type Entrance, record } from "#outbox";
 import { deleteRow, insertRowUnlessTaken, lockRow, type Read, updateRow, type Write } from "#store";
 import { inviteCodeHash } from "./invite-code.ts";
 
 export type { Upstream } from "#authn";
 
 /** Where and when somebody registers: what the event says besides the person. */
-export interface Occasion {
+export interface Occasion extends Entrance {
   readonly authn: Pick<Authn, "humanUid">;
   readonly publicUrl: string;
-  readonly requestId: string;
   readonly nowMs: number;
 }
 
@@ -85,7 +84,7 @@ const settle = async (rows: Write, upstream: Upstream, occasion: Occasion): Prom
 };
 
 /** Tells of it as the contract declares for Auth.Register, which has no caller yet: the person is who acts. */
-const tell = async (rows: Write, { uid, act }: Person, group: string, { publicUrl, requestId, nowMs }: Occasion): Promise<void> => {
+const tell = async (rows: Write, { uid, act }: Person, group: string, { publicUrl, requestId, origin, nowMs }: Occasion): Promise<void> => {
   const method = methodByName("chainguard.platform.auth.Auth/Register");
   if (!method?.event) throw new Error("the contract has no event for registrations");
   const body: JsonObject = { identity: uid, ...(group ? { group } : {}) };
@@ -101,6 +100,7 @@ const tell = async (rows: Write, { uid, act }: Person, group: string, { publicUr
     body,
     requestId,
     time: timestamp(nowMs),
+    circumstances: { operation: method.name, bindings: [], origin },
   });
 };
 

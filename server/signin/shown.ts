@@ -2,6 +2,7 @@
 // that no cache keeps and no other page may frame.
 
 import { createHash } from "node:crypto";
+import type { Origin } from "#base/origin.ts";
 
 /** An answer to a browser or a program beside the contract. */
 export interface Shown {
@@ -17,6 +18,7 @@ export interface Asked {
   readonly form: URLSearchParams;
   readonly headers: { readonly cookie: string | undefined; readonly authorization: string | undefined; readonly origin: string | undefined };
   readonly requestId: string;
+  readonly origin: Origin;
 }
 
 /** One path's answers by verb. What they throw is answered with the error body that every path has. */

@@ -58,6 +58,8 @@ export interface Selection {
   readonly limit: number;
   /** Count all that is selected, in the same statement. */
   readonly count: boolean;
+  /** Counting stops here; absent: nowhere. */
+  readonly countMax?: number | undefined;
   /** How many rows the selection is known to have; chooses between sorting and walking. */
   readonly size: number | undefined;
 }
@@ -354,6 +356,10 @@ const countText = (parameters: Parameters, table: Table, selection: Selection): 
   const path = narrowest(selection) ?? byUid;
   const source = sourceOf(parameters, selection, path);
   const rows = `from ${table.name}${where(termsOf(parameters, { ...selection, after: undefined }, path, source))}`;
+  if (selection.countMax !== undefined) {
+    const each = source.branches ? `from ${source.branches} cross join lateral (select 1 ${rows}) as each` : rows;
+    return `select count(*) from (select 1 ${each} limit ${parameters.add(selection.countMax)}) as counted`;
+  }
   if (!source.branches) return `select count(*) ${rows}`;
   return `select sum(each.rows)::bigint from ${source.branches} cross join lateral (select count(*) as rows ${rows}) as each`;
 };

@@ -1,9 +1,11 @@
 // What the doors are given: the house behind them and how they are configured. No code but the defaults.
 
+import type { BlockList } from "node:net";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Serve } from "#kernel";
 import type { IssuerDoor, ShownPath } from "./issuer.ts";
+import type { OriginOf } from "./origin.ts";
 
 /** base/limits.ts as numbers; tests shorten the times. */
 export type Bounds = Readonly<Record<keyof typeof limits, number>>;
@@ -18,6 +20,8 @@ export interface Config {
   readonly publicUrl: string;
   /** Origins whose pages may call us, exactly as browsers send them. None: no cross-origin answer at all. */
   readonly corsOrigins: readonly string[];
+  /** Proxies whose X-Forwarded-For is believed. None: nobody's is looked at. */
+  readonly trustedProxies?: BlockList;
   readonly log: Log;
   readonly version: string;
   readonly bounds?: Partial<Bounds>;
@@ -38,6 +42,7 @@ export interface Doorway {
   readonly house: House;
   readonly config: Config;
   readonly bounds: Bounds;
+  readonly originOf: OriginOf;
   readonly draining: () => boolean;
   /** Called once when the server begins to stop; calls that stay open end themselves then. Returns what forgets it. */
   readonly onDrain: (end: () => void) => () => void;

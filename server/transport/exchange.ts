@@ -14,6 +14,8 @@ export interface Ask {
   /** Path and query as they were sent. */
   readonly target: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** The peer's, as the socket tells it. */
+  readonly address: string;
   /** Where the body is read from. */
   readonly source: Readable;
   /** False where the headers say already that there is no body. */
@@ -71,6 +73,8 @@ export const askOfHttp1 = (request: IncomingMessage, requestId: string): Ask => 
     verb: request.method ?? "GET",
     target: request.url ?? "/",
     headers,
+    // Known since the connection came (listen.ts), also when it is gone.
+    address: request.socket.remoteAddress ?? "",
     source: request,
     bodied: (length !== undefined && length !== "0") || headers["transfer-encoding"] !== undefined,
     requestId,
@@ -95,10 +99,11 @@ export const tellHttp1 = (response: ServerResponse, last: () => boolean): Tell =
 
 const overweight = (max: number): Fault => new Fault("INVALID_ARGUMENT", `the request's headers are larger than ${max} bytes`, { httpStatus: 431 });
 
-export const askOfHttp2 = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, heavier: number | undefined, requestId: string): Ask => ({
+export const askOfHttp2 = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, address: string, heavier: number | undefined, requestId: string): Ask => ({
   verb: headers[":method"] ?? "GET",
   target: headers[":path"] ?? "/",
   headers,
+  address,
   source: stream,
   bodied: !stream.endAfterHeaders,
   requestId,

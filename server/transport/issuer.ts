@@ -3,30 +3,36 @@
 
 import { Fault, toFault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
+import type { Origin } from "#base/origin.ts";
 import { mediaOf, readBody } from "./body.ts";
 import type { Doorway } from "./door.ts";
 import { type Answer, type Ask, header } from "./exchange.ts";
 import { noteFault, oauthError } from "./render.ts";
+
+/** Which request it is, for the events that come of it. */
+export interface From {
+  readonly origin: Origin;
+  readonly requestId: string;
+}
 
 /** What authn gives for the paths that are no operation of the contract. */
 export interface IssuerDoor {
   readonly discovery: () => JsonObject;
   readonly keys: () => Promise<JsonObject>;
   /** Every grant of the token endpoint. Throws a Fault. */
-  readonly exchangeToken: (form: URLSearchParams, authorization: string | undefined) => Promise<JsonObject>;
+  readonly exchangeToken: (form: URLSearchParams, authorization: string | undefined, from: From) => Promise<JsonObject>;
   /** RFC 8628, 3.1. Throws a Fault. */
-  readonly beginDevice: (form: URLSearchParams) => Promise<JsonObject>;
+  readonly beginDevice: (form: URLSearchParams, from: From) => Promise<JsonObject>;
   /** Signing in: pages and what belongs to them, by path. */
   readonly shown: ReadonlyMap<string, ShownPath>;
 }
 
 /** A request to a path beside the contract, free of its protocol. */
-export interface Asked {
+export interface Asked extends From {
   readonly query: URLSearchParams;
   /** The body's form; empty for GET. */
   readonly form: URLSearchParams;
   readonly headers: { readonly cookie: string | undefined; readonly authorization: string | undefined; readonly origin: string | undefined; readonly ifNoneMatch?: string | undefined };
-  readonly requestId: string;
 }
 
 /** What such a path shows: a page, an address to go to, a document. */
@@ -54,6 +60,8 @@ const formOf = async (doorway: Doorway, ask: Ask): Promise<URLSearchParams> => {
   return new URLSearchParams((await readBody(doorway, ask)).toString("utf8"));
 };
 
+const fromOf = (doorway: Doorway, ask: Ask): From => ({ origin: doorway.originOf(ask.address, ask.headers), requestId: ask.requestId });
+
 const queryOf = ({ target }: Ask): URLSearchParams => new URLSearchParams(target.includes("?") ? target.slice(target.indexOf("?") + 1) : "");
 
 /** A path of another room, behind this door. */
@@ -66,7 +74,7 @@ const shownBy = (doorway: Doorway, path: ShownPath): Path =>
           query: queryOf(ask),
           form: verb === "POST" ? await formOf(doorway, ask) : new URLSearchParams(),
           headers: { cookie: header(ask, "cookie"), authorization: header(ask, "authorization"), origin: header(ask, "origin"), ifNoneMatch: header(ask, "if-none-match") },
-          requestId: ask.requestId,
+          ...fromOf(doorway, ask),
         });
         return { status, headers: ["x-request-id", ask.requestId, ...Object.entries(headers).flat()], body };
       },
@@ -77,9 +85,9 @@ const shownBy = (doorway: Doorway, path: ShownPath): Path =>
 const shortly = "public, max-age=60";
 
 /** An endpoint of OAuth: a form in, JSON or the error of RFC 6749 out. */
-const oauth = async (doorway: Doorway, ask: Ask, path: string, answerTo: (form: URLSearchParams) => Promise<JsonObject>): Promise<Answer> => {
+const oauth = async (doorway: Doorway, ask: Ask, path: string, answerTo: (form: URLSearchParams, from: From) => Promise<JsonObject>): Promise<Answer> => {
   try {
-    return json(ask, 200, await answerTo(await formOf(doorway, ask)));
+    return json(ask, 200, await answerTo(await formOf(doorway, ask), fromOf(doorway, ask)));
   } catch (thrown) {
     const fault = toFault(thrown);
     noteFault(doorway.config.log, fault, { domain: "oidc", serviceDomain: doorway.config.serviceDomain, requestId: ask.requestId }, `POST ${path}`);
@@ -105,7 +113,7 @@ const fixedPaths = (doorway: Doorway): ReadonlyMap<string, Path> => {
     ...[...house.issuer.shown].map(([path, shown]): [string, Path] => [path, shownBy(doorway, shown)]),
     ["/.well-known/openid-configuration", { GET: async (ask) => json(ask, 200, house.issuer.discovery(), shortly) }],
     ["/.well-known/jwks.json", { GET: async (ask) => json(ask, 200, await house.issuer.keys(), shortly) }],
-    ["/oauth/token", { POST: (ask) => oauth(doorway, ask, "/oauth/token", (form) => house.issuer.exchangeToken(form, header(ask, "authorization"))) }],
+    ["/oauth/token", { POST: (ask) => oauth(doorway, ask, "/oauth/token", (form, from) => house.issuer.exchangeToken(form, header(ask, "authorization"), from)) }],
     ["/oauth/device_authorization", { POST: (ask) => oauth(doorway, ask, "/oauth/device_authorization", house.issuer.beginDevice) }],
     // Alive: the process answers. Ready: it can do its work; a load balancer takes it out otherwise.
     ["/healthz", { GET: async (ask) => json(ask, 200, { status: "ok", version: config.version }) }],

@@ -16,6 +16,7 @@ import { within } from "./deadline.ts";
 import { boundsOf, type Bounds, type Config, type Doorway, type House } from "./door.ts";
 import { askOfHttp1, askOfHttp2, headerListBytes, newRequestId, tellHttp1, tellHttp2 } from "./exchange.ts";
 import { health } from "./health.ts";
+import { originReader } from "./origin.ts";
 import { peek } from "./peek.ts";
 import { reflection } from "./reflection.ts";
 import { errorBody, httpStatusOf, nowhere } from "./render.ts";
@@ -31,6 +32,17 @@ export interface Doors {
 
 /** What all requests together may hold: the bodies of as many calls as one connection may have open. */
 const heldBytesMax = (bounds: Bounds): number => bounds.streamsMax * bounds.bodyBytesMax;
+
+/**
+ * True for a connection whose peer has a name. Asked as soon as it comes: node keeps the answer, and the system has
+ * none once the peer is gone, whose request is served all the same. Without one the connection was reset before
+ * anybody looked: there is nobody to answer, and what it asked for would be nobody's deed.
+ */
+const named = (socket: Socket): boolean => {
+  if (socket.remoteAddress !== undefined) return true;
+  socket.destroy();
+  return false;
+};
 
 /** What node:http says about a request that it could not read, in its own words, as a fault. */
 const unreadable = (error: Error & { code?: string }): Fault => {
@@ -119,10 +131,23 @@ const http2Server = (doorway: Doorway, rest: ReturnType<typeof restDoor>, sessio
   server.on("session", (session) => {
     sessions.add(session);
     session.once("close", () => sessions.delete(session));
+    // The session knows its socket only as long as it lives, and a request may outlive it.
+    const address = session.socket.remoteAddress ?? "";
     let open = 0;
-    session.on("stream", (stream) => {
+    session.on("stream", (stream, headers, _flags, raw: readonly string[]) => {
       open++;
       stream.once("close", () => open--);
+      // The setting above binds a peer only when it has said so; node lets 64 KiB through until then.
+      const heavy = headerListBytes(raw) > bounds.headerBytesMax;
+      if (!heavy && isGrpc(headers)) {
+        rpc(stream, headers, address);
+        return;
+      }
+      stream.on("error", () => {});
+      // A peer that does not take its answer.
+      stream.setTimeout(bounds.idleTimeoutMs, () => stream.close(constants.NGHTTP2_CANCEL));
+      const ask = askOfHttp2(stream, headers, address, heavy ? bounds.headerBytesMax : undefined, newRequestId());
+      rest(ask, tellHttp2(stream, ask.verb));
     });
     session.setTimeout(bounds.idleTimeoutMs, () => {
       if (open === 0) {
@@ -136,19 +161,6 @@ const http2Server = (doorway: Doorway, rest: ReturnType<typeof restDoor>, sessio
         if (error) session.destroy();
       })) session.destroy();
     });
-  });
-  server.on("stream", (stream, headers, _flags, raw: readonly string[]) => {
-    // The setting above binds a peer only when it has said so; node lets 64 KiB through until then.
-    const heavy = headerListBytes(raw) > bounds.headerBytesMax;
-    if (!heavy && isGrpc(headers)) {
-      rpc(stream, headers);
-      return;
-    }
-    stream.on("error", () => {});
-    // A peer that does not take its answer.
-    stream.setTimeout(bounds.idleTimeoutMs, () => stream.close(constants.NGHTTP2_CANCEL));
-    const ask = askOfHttp2(stream, headers, heavy ? bounds.headerBytesMax : undefined, newRequestId());
-    rest(ask, tellHttp2(stream, ask.verb));
   });
   return server;
 };
@@ -191,6 +203,7 @@ export const openDoors = async (config: Config, house: House): Promise<Doors> =>
   const doorway: Doorway = {
     house: { ...house, ready: readiness(house, bounds) },
     config, bounds,
+    originOf: originReader(config.trustedProxies, bounds.userAgentLengthMax),
     draining: () => draining,
     onDrain: (end) => {
       drains.add(end);
@@ -213,9 +226,12 @@ export const openDoors = async (config: Config, house: House): Promise<Doors> =>
   const listener: Server = config.tls
     ? createTlsListener(
         { ...config.tls, minVersion: "TLSv1.2", ALPNProtocols: ["h2", "http/1.1"], handshakeTimeout: bounds.prefaceTimeoutMs, noDelay: true },
-        (socket: TLSSocket) => give(socket, socket.alpnProtocol === "h2" ? "http2" : "http1"),
+        (socket: TLSSocket) => {
+          if (named(socket)) give(socket, socket.alpnProtocol === "h2" ? "http2" : "http1");
+        },
       )
     : createListener({ noDelay: true }, (socket) => {
+        if (!named(socket)) return;
         silent.add(socket);
         peek(socket, bounds.prefaceTimeoutMs, (protocol) => {
           silent.delete(socket);

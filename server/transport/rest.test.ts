@@ -69,9 +69,10 @@ for (const [protocol, ask] of [["HTTP/1.1", ask1], ["HTTP/2", ask2]] as const) {
     assert.equal(Number(answer.headers["content-length"]), answer.text.length);
     const [call] = echo.calls;
     assert.ok(call);
-    const { method, requestId, ...rest } = call;
+    const { method, requestId, origin, ...rest } = call;
     assert.equal(method.rpc, "UpdateGroup");
     assert.equal(requestId, answer.headers["x-request-id"]);
+    assert.equal(origin().address, "127.0.0.1");
     assert.deepEqual(rest, {
       request: { group: { name: "new", uid: "abc/def" }, updateMask: "name" },
       problems: [], bodyPaths: ["name"], authorization: "Bearer t", identity: "me", idempotencyKey: "k", validateOnly: true, ifMatch: '"1"', ifNoneMatch: '"2"',

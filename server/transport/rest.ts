@@ -68,7 +68,7 @@ const readInto = async (doorway: Doorway, ask: Ask, match: Match, given: Paramet
   return { body: undefined, problems: form.problems };
 };
 
-const callOf = (ask: Ask, { method, http, fields }: Match, given: Parameters, sent: Sent | undefined): Call => {
+const callOf = (doorway: Doorway, ask: Ask, { method, http, fields }: Match, given: Parameters, sent: Sent | undefined): Call => {
   const validateOnly = given.pairs.length > 0 && takeValidateOnly(given);
   const { request, problems, bodyPaths } = readRest(method, http, { pathFields: fields, query: given.pairs, body: sent?.body });
   return {
@@ -83,6 +83,7 @@ const callOf = (ask: Ask, { method, http, fields }: Match, given: Parameters, se
     ifMatch: header(ask, "if-match"),
     ifNoneMatch: header(ask, "if-none-match"),
     requestId: ask.requestId,
+    origin: () => doorway.originOf(ask.address, ask.headers),
   };
 };
 
@@ -149,7 +150,7 @@ export const restDoor = (doorway: Doorway): ((ask: Ask, tell: Tell) => void) => 
         const given = query === "" && !ask.bodied ? noQuery : parameters(query);
         // RFC 9110, 9.3.1: content of a GET or DELETE means nothing. It is thrown away behind the answer.
         const bodiless = found.http.verb === "GET" || found.http.verb === "DELETE";
-        const call = callOf(ask, found, given, bodiless ? undefined : await readInto(doorway, ask, found, given));
+        const call = callOf(doorway, ask, found, given, bodiless ? undefined : await readInto(doorway, ask, found, given));
         return answerOf(ask, found, await within(bounds.callDeadlineMs, house.serve(call)));
       }
       const beside = open(path);

@@ -23,6 +23,8 @@ import { framed } from "./wire.ts";
 /** One open call: what a method may do with it. */
 interface Line {
   readonly headers: IncomingHttpHeaders;
+  /** The peer's, as the socket tells it. */
+  readonly address: string;
   readonly requestId: string;
   /** One of several messages. */
   readonly send: (message: Uint8Array) => void;
@@ -78,10 +80,10 @@ const decode = (method: MethodFact, bytes: Buffer): { message: Message | undefin
   }
 };
 
-const callOf = (method: MethodFact, line: Line, bytes: Buffer): Call => {
+const callOf = (doorway: Doorway, method: MethodFact, line: Line, bytes: Buffer): Call => {
   const { message, problems } = decode(method, bytes);
   const reading = message ? readGrpc(method, message) : { request: {}, problems };
-  const { headers } = line;
+  const { headers, address } = line;
   return {
     method,
     request: reading.request,
@@ -94,6 +96,7 @@ const callOf = (method: MethodFact, line: Line, bytes: Buffer): Call => {
     ifMatch: one(headers["if-match"]),
     ifNoneMatch: one(headers["if-none-match"]),
     requestId: line.requestId,
+    origin: () => doorway.originOf(address, headers),
   };
 };
 
@@ -103,7 +106,7 @@ const operation = (doorway: Doorway, method: MethodFact): Procedure => ({
   domain: method.domain,
   open: (line) => ({
     message: async (bytes) => {
-      const reply = await doorway.house.serve(callOf(method, line, bytes));
+      const reply = await doorway.house.serve(callOf(doorway, method, line, bytes));
       line.reply(framed(method.output, reply.message), reply.headers);
     },
     end: () => {},
@@ -127,7 +130,7 @@ const drained = async (stream: ServerHttp2Stream): Promise<void> => {
 };
 
 /** The door for gRPC. `beside`: the open services by path. Never throws. */
-export const rpcDoor = (doorway: Doorway, beside: ReadonlyMap<string, Procedure>): ((stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void) => {
+export const rpcDoor = (doorway: Doorway, beside: ReadonlyMap<string, Procedure>): ((stream: ServerHttp2Stream, headers: IncomingHttpHeaders, address: string) => void) => {
   const { bounds, config } = doorway;
   const procedures = new Map(beside);
 
@@ -142,7 +145,7 @@ export const rpcDoor = (doorway: Doorway, beside: ReadonlyMap<string, Procedure>
     return made;
   };
 
-  return (stream, headers) => {
+  return (stream, headers, address) => {
     const path = headers[":path"] ?? "";
     const requestId = newRequestId();
     const procedure = procedureOf(path);
@@ -187,6 +190,7 @@ export const rpcDoor = (doorway: Doorway, beside: ReadonlyMap<string, Procedure>
     };
     const line: Line = {
       headers,
+      address,
       requestId,
       send: (message) => {
         if (over || stream.destroyed || stream.closed) return;

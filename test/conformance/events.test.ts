@@ -9,6 +9,7 @@ import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { parentOf, rootOf } from "#base/uid.ts";
 import { methods, registry } from "#contract/catalog.ts";
 import type { MessageFact, MethodFact } from "#contract/facts.ts";
+import { signedInType } from "#outbox";
 import { bodyField, bodyOf, matcherOf, some, valueAt } from "../samples.ts";
 import { allBut, doors, folder, groupMessage, type Holder, identityMessage, isForEverybody, madeUp, openStage, roleMessage } from "./stage.ts";
 
@@ -43,11 +44,11 @@ const parsed = (json: string | null | undefined): JsonObject => {
   return isObject(value) ? value : {};
 };
 
-/** Everything that was told after the event of this number. */
+/** Everything that was told after the event of this number; sign-ins, which only the audit log is told, aside. */
 const toldAfter = async (number: number): Promise<Told[]> => {
   const rows = await stage.query(
     `select type, source, subject, group_uid, audience, extensions, data::jsonb -> 'actor', body_type, data::jsonb -> 'body', request_id, to_char(create_time, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
-     from outbox where id > $1 order by id`, [String(number)],
+     from outbox where id > $1 and type <> $2 order by id`, [String(number), signedInType],
   );
   return rows.map(([type, source, subject, group, audience, extensions, actor, bodyType, body, requestId, time]) => ({
     type: type ?? "", source: source ?? "", subject: subject ?? "", group: group ?? "", audience: audience ?? "", extensions: parsed(extensions),

@@ -34,6 +34,12 @@ const grownEvent = async (world: World, place: string): Promise<JsonObject> => {
   return first({ events: (events as JsonObject[]).filter(({ subject }) => subject === uid) }, "events");
 };
 
+const grownEntry = async (world: World, place: string): Promise<JsonObject> => {
+  const { uid } = await world.ok("registry.ReposService/CreateRepo", { parent: place, repo: { name: `grown-${++made}` } });
+  await world.server.open.house.audit.finish();
+  return first(await world.ok("gantry.audit.v1.AuditService/ListAuditEntries", { subjects: [String(uid)] }), "auditEntries");
+};
+
 const grownAdvisory = async (world: World, place: string): Promise<JsonObject> => {
   const key = `CGA-grown-${++made}`;
   await fill(world, [advisory(key)], { group: place, public: false });
@@ -78,6 +84,7 @@ export const askedFor: Readonly<Record<string, JsonObject>> = {
 export const grown: Readonly<Record<string, (world: World, place: string) => Promise<JsonObject>>> = {
   "gantry.events.v1.Delivery": grownDelivery,
   "gantry.events.v1.Event": grownEvent,
+  "gantry.audit.v1.AuditEntry": grownEntry,
   "chainguard.platform.vulnerabilities.v2.Advisory": grownAdvisory,
   "chainguard.platform.advisory.v2.Document": grownDocument,
   "chainguard.platform.advisory.v2.VulnerabilityMetadata": grownRecord,

@@ -104,12 +104,24 @@ const wrongSettings: readonly (readonly [variable: string, value: string, says: 
   ["GANTRY_SERVICE_DOMAIN", "Example Test", /must be a domain name/],
   ["GANTRY_OPEN_ORGANIZATIONS", "yes please", /must be true or false/],
   ["GANTRY_CORS_ORIGINS", "https://console.example.com/path", /must hold origins/],
+  ["GANTRY_TRUSTED_PROXIES", "10.0.0.0/8,proxy.example.com", /must hold addresses or ranges .* not "proxy.example.com"/],
+  ["GANTRY_TRUSTED_PROXIES", "10.0.0.0/33", /must hold addresses or ranges/],
+  ["GANTRY_TRUSTED_PROXIES", "2001:db8::/129", /must hold addresses or ranges/],
+  ["GANTRY_TRUSTED_PROXIES", "10.1/16", /must hold addresses or ranges/],
   ["GANTRY_TLS_CERT", "/no/such/file", /cannot be read/, { GANTRY_TLS_KEY: "/no/such/file" }],
   ["GANTRY_TLS_CERT", gantryFile, /holds no certificate/, { GANTRY_TLS_KEY: gantryFile }],
   ["GANTRY_TLS_KEY", gantryFile, /^GANTRY_TLS_CERT is missing: TLS needs both/],
   ["GANTRY_TLS_CERT", gantryFile, /^GANTRY_TLS_KEY is missing: TLS needs both/],
   ["DATABASE_URL", "postgresql:///gantry", /^GANTRY_SECRET_KEY_FILE is missing: with DATABASE_URL/],
 ];
+
+test("trusted proxies are addresses and ranges of both families, and none by default", () => {
+  const { trustedProxies } = readSettings({ GANTRY_TRUSTED_PROXIES: "10.0.0.0/8, 192.0.2.1,2001:db8::/32" });
+  for (const address of ["10.1.2.3", "192.0.2.1"]) assert.ok(trustedProxies.check(address, "ipv4"), address);
+  assert.ok(trustedProxies.check("2001:db8::7", "ipv6"));
+  assert.ok(!trustedProxies.check("192.0.2.2", "ipv4"));
+  assert.deepEqual(readSettings({}).trustedProxies.rules, []);
+});
 
 for (const [variable, value, says, besides = {}] of wrongSettings)
   test(`${variable}=${value.replace(/^\/.*\//, "…/")} is refused with one line that says ${says.source.replace(/[\^\\]/g, "")}`, () => {

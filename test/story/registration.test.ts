@@ -5,6 +5,7 @@ import { after, before, test } from "node:test";
 import { builtInRoleUid, operatorUid } from "#authz";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
+import { ownOrigin } from "#base/origin.ts";
 import { makePerson, registerThroughProvider, type Upstream } from "#signin";
 import { registerPerson } from "../../server/operator/person.ts";
 import { contents, findRole, openPlace, type Place } from "./place.ts";
@@ -157,7 +158,7 @@ test("an identity provider's default role is given on the first sign-in through 
   const upstream: Upstream = { issuer: issuer.url, subject: "by provider", email: "p@example.com", name: "By Provider" };
   const viewer = builtInRoleUid("viewer");
   const provider = { uid: `${organization}/${"a".repeat(16)}`, group: organization, defaultRole: viewer };
-  const signIn = (by = provider) => store.write((rows) => registerThroughProvider(rows, { upstream, provider: by, authn, publicUrl, requestId: "r", nowMs: world.clock.now }));
+  const signIn = (by = provider) => store.write((rows) => registerThroughProvider(rows, { upstream, provider: by, authn, publicUrl, requestId: "r", origin: ownOrigin, nowMs: world.clock.now }));
   const roles = async (): Promise<number> => ((await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: uidOf("by provider") })).roleBindings as JsonObject[] | undefined)?.length ?? 0;
   const before = (await world.events()).length;
   assert.deepEqual(await signIn(), { identity: uidOf("by provider"), group: organization });
@@ -182,7 +183,7 @@ test("five first sign-ins at once make one person, one binding and one event", a
   const upstream: Upstream = { issuer: issuer.url, subject: "in a hurry" };
   const provider = { uid: `${organization}/${"c".repeat(16)}`, group: organization, defaultRole: builtInRoleUid("viewer") };
   const before = (await world.events()).length;
-  await Promise.all(Array.from({ length: 5 }, () => store.write((rows) => registerThroughProvider(rows, { upstream, provider, authn, publicUrl, requestId: "r", nowMs: world.clock.now }))));
+  await Promise.all(Array.from({ length: 5 }, () => store.write((rows) => registerThroughProvider(rows, { upstream, provider, authn, publicUrl, requestId: "r", origin: ownOrigin, nowMs: world.clock.now }))));
   assert.equal((await world.events()).length, before + 1);
   assert.equal(((await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: uidOf("in a hurry") })).roleBindings as JsonObject[]).length, 1);
   assert.equal(await store.write((rows) => makePerson(rows, upstream, { authn, nowMs: world.clock.now })), false);

@@ -43,6 +43,7 @@ export const list = (resource: Bound) => async (context: ReadContext): Promise<O
     // One row more than shown tells whether there is a next page.
     limit: limit + 1,
     count: after === undefined,
+    countMax: method.totalMax,
     size: after?.total,
   };
   const { table } = resource.shape;

@@ -78,7 +78,7 @@ const registered = ({ identity, group }: Registered): Outcome => ({
   unchanged: true,
 });
 
-const occasionOf = ({ house, call, nowMs }: WriteContext) => ({ authn: house.authn, publicUrl: house.publicUrl, requestId: call.requestId, nowMs });
+const occasionOf = ({ house, call, nowMs }: WriteContext) => ({ authn: house.authn, publicUrl: house.publicUrl, requestId: call.requestId, origin: call.origin(), nowMs });
 
 /** By another issuer's token. `identity_id` says that one is known already, and is checked. */
 const enter = async (context: WriteContext, upstream: Upstream): Promise<Outcome> => {

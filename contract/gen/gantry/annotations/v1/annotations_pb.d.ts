@@ -194,6 +194,13 @@ export declare type List = Message<"gantry.annotations.v1.List"> & {
    * @generated from field: string default_order = 1;
    */
   defaultOrder: string;
+
+  /**
+   * Counting the results stops here: total_count is this number, or one below it that is exact. 0: it is always exact.
+   *
+   * @generated from field: int64 total_max = 2;
+   */
+  totalMax: bigint;
 };
 
 /**
@@ -206,6 +213,13 @@ export declare type ListJson = {
    * @generated from field: string default_order = 1;
    */
   defaultOrder?: string;
+
+  /**
+   * Counting the results stops here: total_count is this number, or one below it that is exact. 0: it is always exact.
+   *
+   * @generated from field: int64 total_max = 2;
+   */
+  totalMax?: string;
 };
 
 /**

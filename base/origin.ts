@@ -1,0 +1,11 @@
+// Where a request comes from, as far as the audit log keeps it.
+
+export interface Origin {
+  /** The peer's IP address, or what a trusted proxy says of it; "" for the server itself and its commands. */
+  readonly address: string;
+  /** The User-Agent header, cut and cleaned; for a command its name. */
+  readonly userAgent: string;
+}
+
+/** The server itself. */
+export const ownOrigin: Origin = Object.freeze({ address: "", userAgent: "" });

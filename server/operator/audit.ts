@@ -1,0 +1,65 @@
+// `gantry audit verify`: whether the audit log is what was written.
+
+import { readFileSync } from "node:fs";
+import { chainRoots, type Link, type Verdict, verifyChain, verifySum } from "#audit";
+import { Fault } from "#base/fault.ts";
+import { rootOf } from "#base/uid.ts";
+import type { OpenHouse } from "./house.ts";
+import type { Progress } from "./progress.ts";
+
+export interface Verification {
+  /** Only the log of this group's organization. */
+  readonly group: string | undefined;
+  /** A file with what an earlier run said in JSON. */
+  readonly known: string | undefined;
+  readonly json: boolean;
+  readonly write: (line: string) => void;
+  readonly progress: (progress: Progress) => void;
+}
+
+/** One line of JSON for each organization: {organization, entries, last: {sequence, hash}, problems}. */
+const readKnown = (file: string): ReadonlyMap<string, Link> => {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new Fault("INVALID_ARGUMENT", `--known names a file that cannot be read: ${file}`, { cause });
+  }
+  const known = new Map<string, Link>();
+  for (const [index, line] of text.split("\n").entries()) {
+    if (line.trim() === "") continue;
+    try {
+      const { organization, last } = JSON.parse(line) as { organization?: unknown; last?: { sequence?: unknown; hash?: unknown } };
+      if (typeof organization !== "string" || typeof last?.sequence !== "number" || typeof last.hash !== "string") throw new Error("it lacks organization, last.sequence or last.hash");
+      known.set(organization, { sequence: last.sequence, hash: last.hash });
+    } catch (cause) {
+      throw new Fault("INVALID_ARGUMENT", `--known: line ${index + 1} of ${file} is not what gantry audit verify --json prints`, { cause });
+    }
+  }
+  return known;
+};
+
+const lineOf = ({ root, entries, last, problems }: Verdict): string =>
+  problems.length === 0
+    ? `${root}  whole: ${entries} entries, the last is ${last?.sequence ?? 0} with hash ${last?.hash ?? ""}`
+    : `${root}  NOT WHOLE: ${problems.join("; ")}`;
+
+/** Looks at every chain, or one. True where all is as it was written. */
+export const verifyAudit = async ({ house }: OpenHouse, { group, known, json, write, progress }: Verification): Promise<boolean> => {
+  const { store: { read }, seal } = house;
+  const earlier = known === undefined ? new Map<string, Link>() : readKnown(known);
+  const roots = group === undefined ? [...new Set([...(await chainRoots(read)), ...earlier.keys()])].sort() : [rootOf(group)];
+  const verdicts: Verdict[] = [];
+  for (const root of roots) {
+    progress({ done: verdicts.length, total: roots.length, what: "logs" });
+    const verdict = await verifyChain(read, seal, root, earlier.get(root));
+    verdicts.push(verdict);
+    write(json ? JSON.stringify({ organization: root, entries: verdict.entries, last: verdict.last ?? null, problems: verdict.problems }) : lineOf(verdict));
+  }
+  // Also for one of them: an older seal of its own shows here alone.
+  const together = await verifySum(read, seal);
+  if (!json) for (const problem of together) write(`all logs together  NOT WHOLE: ${problem}`);
+  else if (together.length > 0) write(JSON.stringify({ problems: together }));
+  if (roots.length === 0 && !json) write("nothing has been logged yet");
+  return together.length === 0 && verdicts.every(({ problems }) => problems.length === 0);
+};

@@ -1,0 +1,16 @@
+// `gantry token`: a token without a question, and its line in the audit log.
+
+import { operatorUid } from "#authz";
+import { timestamp } from "#base/time.ts";
+import type { House } from "#kernel";
+import { recordSignIn } from "#outbox";
+import { commandOrigin } from "./command-record.ts";
+
+/** A token of this identity; of the operator without one. */
+export const mintToken = async ({ authn, store, clock, publicUrl }: House, identity: string = operatorUid, audience: string = publicUrl): Promise<string> => {
+  const entrance = { origin: commandOrigin("token"), requestId: "" };
+  await store.write((rows) =>
+    recordSignIn(rows, publicUrl, { identity, caller: operatorUid, act: undefined, operation: "gantry token", entrance, time: timestamp(clock()) }),
+  );
+  return authn.mint({ uid: identity, audience: [audience] });
+};

@@ -1,0 +1,160 @@
+// The audit log: who did what to which resource, from where and by which right; refused calls and sign-ins too; and
+// that nobody can change it without being found out.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { operatorUid } from "#authz";
+import { codes } from "#base/fault.ts";
+import type { JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { openWorld, type World } from "../world.ts";
+
+let world: World;
+let group: string;
+let editor: string;
+let editorBinding: string;
+
+const roleUid = async (name: string): Promise<string> => {
+  const { roles } = await world.ok("iam.RolesService/ListRoles", { name });
+  return String((roles as JsonObject[])[0]?.uid);
+};
+
+const identityAt = async (place: string, name: string): Promise<string> => {
+  const { uid } = await world.ok("iam.IdentitiesService/CreateIdentity", { parent: place, identity: { name, claimMatch: { issuer: "https://issuer.example.com", subject: name } } });
+  return String(uid);
+};
+
+const bind = async (place: string, identity: string, role: string): Promise<string> => {
+  const { uid } = await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: place, roleBinding: { identityUid: identity, roleUid: await roleUid(role) } });
+  return String(uid);
+};
+
+const entries = async (request: JsonObject = {}, token?: string): Promise<JsonObject[]> => {
+  await world.server.open.house.audit.finish();
+  const reply = await world.ok("gantry.audit.v1.AuditService/ListAuditEntries", { orderBy: "sequence", pageSize: 200, ...request }, token === undefined ? {} : { token });
+  return (reply.auditEntries ?? []) as JsonObject[];
+};
+
+before(async () => {
+  world = await openWorld();
+  group = String((await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "folder" } })).uid);
+  editor = await identityAt(group, "editor");
+  editorBinding = await bind(group, editor, "editor");
+});
+after(() => world.close());
+
+for (const door of ["rest", "grpc"] as const) {
+  test(`a change is told with who, what, where from and by which binding, through ${door}`, async () => {
+    const token = await world.token(editor);
+    const { reply, headers } = await world.call("registry.ReposService/CreateRepo", { parent: group, repo: { name: `made-by-${door}` } }, { door, token });
+    const [entry, ...more] = await entries({ subjects: [String(reply.uid)] });
+    assert.equal(more.length, 0);
+    assert.ok(entry);
+    assert.equal(entry.callerUid, editor);
+    assert.equal(entry.operation, "chainguard.platform.registry.v2.ReposService/CreateRepo");
+    assert.equal(entry.type, "dev.chainguard.api.platform.registry.repo.created.v1");
+    assert.equal(entry.code, "OK");
+    assert.equal(entry.count, "1");
+    assert.deepEqual(entry.bindingUids, [editorBinding]);
+    assert.equal(entry.remoteAddress, "127.0.0.1");
+    assert.equal(entry.requestId, headers["x-request-id"]);
+    assert.match(String(entry.uid), new RegExp(`^${group}/[0-9a-f]{16}$`));
+    const { data } = (((await world.ok("gantry.events.v1.EventsService/ListEvents", { uidp: { childrenOf: group }, orderBy: "position desc", pageSize: 1 })).events ?? []) as JsonObject[])[0] ?? {};
+    assert.match(String(data), new RegExp(String(reply.uid)));
+    assert.deepEqual(await world.ok("gantry.audit.v1.AuditService/GetAuditEntry", { uid: String(entry.uid) }, { door }), entry);
+  });
+}
+
+test("what the operator does needs no binding and names none", async () => {
+  const { uid } = await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "by the operator" } });
+  const [entry] = await entries({ subjects: [String(uid)] });
+  assert.equal(entry?.callerUid, operatorUid);
+  assert.equal(entry?.bindingUids, undefined);
+});
+
+test("a change that a rule refused, one that was only rehearsed and a read are no entries", async () => {
+  const count = async (): Promise<number> => (await entries()).length;
+  const before = await count();
+  assert.equal((await world.call("registry.ReposService/CreateRepo", { parent: group, repo: { name: "" } })).code, codes.INVALID_ARGUMENT);
+  await world.ok("registry.ReposService/CreateRepo", { parent: group, repo: { name: "rehearsed" } }, { validateOnly: true });
+  await world.ok("registry.ReposService/ListRepos", {});
+  assert.equal(await count(), before);
+});
+
+test("a refused call is told at the place that it named, with its caller, whether or not anything is there", async () => {
+  const token = await world.token(editor);
+  for (const uid of [world.organization, `${group}/0000000000000000`]) {
+    const answer = await world.call("iam.GroupsService/DeleteGroup", { uid }, { token });
+    assert.equal(answer.code, codes.PERMISSION_DENIED);
+    const [entry] = (await entries({ subjects: [uid], codes: ["PERMISSION_DENIED"] })).slice(-1);
+    assert.equal(entry?.callerUid, editor);
+    assert.equal(entry?.operation, "chainguard.platform.iam.v2.GroupsService/DeleteGroup");
+    assert.equal(entry?.requestId, answer.headers["x-request-id"]);
+    assert.equal(entry?.bindingUids, undefined);
+  }
+});
+
+test("a refused call that names an organization that does not exist is told at its caller's home", async () => {
+  const nowhere = "f".repeat(40);
+  assert.equal((await world.call("iam.GroupsService/DeleteGroup", { uid: nowhere }, { token: await world.token(editor) })).code, codes.PERMISSION_DENIED);
+  const [entry] = await entries({ subjects: [nowhere] });
+  assert.match(String(entry?.uid), new RegExp(`^${group}/`));
+});
+
+test("whoever may not see a group's identities and bindings sees none of its entries", async () => {
+  const other = String((await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "beside" } })).uid);
+  const watcher = await identityAt(other, "watcher");
+  await bind(other, watcher, "viewer");
+  const puller = await identityAt(group, "puller");
+  await bind(group, puller, "registry.pull");
+  const seen = await entries({}, await world.token(watcher));
+  assert.ok(seen.length > 0);
+  assert.ok(seen.every(({ uid }) => String(uid).startsWith(`${other}/`)));
+  assert.deepEqual(await entries({}, await world.token(puller)), []);
+  const [theirs] = await entries({ uidp: { childrenOf: group } });
+  const refused = await world.call("gantry.audit.v1.AuditService/GetAuditEntry", { uid: String(theirs?.uid) }, { token: await world.token(watcher) });
+  const absent = await world.call("gantry.audit.v1.AuditService/GetAuditEntry", { uid: `${group}/ffffffffffffffff` }, { token: await world.token(watcher) });
+  assert.deepEqual([refused.code, refused.message], [codes.PERMISSION_DENIED, absent.message]);
+});
+
+test("lists are filtered by caller, operation, subject, code, time and number, and ordered by each", async () => {
+  const all = await entries();
+  assert.deepEqual(all.map(({ sequence }) => Number(sequence)).filter((_, index) => String(all[index]?.uid).startsWith(world.organization)), all.filter(({ uid }) => String(uid).startsWith(world.organization)).map((_, index) => index + 1));
+  assert.ok((await entries({ callerUids: [editor] })).every(({ callerUid }) => callerUid === editor));
+  assert.ok((await entries({ codes: ["OK"] })).every(({ code }) => code === "OK"));
+  assert.ok((await entries({ operations: ["chainguard.platform.iam.v2.GroupsService/CreateGroup"] })).every(({ operation }) => String(operation).endsWith("CreateGroup")));
+  assert.deepEqual((await entries({ afterSequence: "3", uidp: { descendantsOf: world.organization } })).map(({ sequence }) => sequence).slice(0, 2), ["4", "5"]);
+  const newest = (await world.ok("gantry.audit.v1.AuditService/ListAuditEntries", {})).auditEntries as JsonObject[];
+  assert.deepEqual([...newest].map(({ createTime }) => createTime).sort().reverse(), newest.map(({ createTime }) => createTime));
+});
+
+test("a list's total is exact below ten thousand entries and stops there above", async () => {
+  const { totalCount } = await world.ok("gantry.audit.v1.AuditService/ListAuditEntries", { pageSize: 1 });
+  assert.equal(Number(totalCount), (await entries()).length);
+});
+
+test("what one identity is refused beyond a number in a minute is counted in one entry, and so is most of what carries no valid token", async () => {
+  world.clock.now += 2 * limits.refusalsWindowMs;
+  const busy = await identityAt(group, "busy");
+  const token = await world.token(busy);
+  const tries = limits.refusalsPerCallerMax + 25;
+  await Promise.all(Array.from({ length: tries }, () => world.call("iam.GroupsService/DeleteGroup", { uid: group }, { token })));
+  const told = await entries({ callerUids: [busy] });
+  assert.equal(told.length, limits.refusalsPerCallerMax + 1);
+  assert.equal(told.reduce((sum, { count }) => sum + Number(count), 0), tries);
+  const strangers = limits.refusalsUnknownMax + 40;
+  const before = (await entries({ codes: ["UNAUTHENTICATED"] })).length;
+  await Promise.all(Array.from({ length: strangers }, () => world.call("iam.GroupsService/DeleteGroup", { uid: group }, { token: "nobody's" })));
+  const unknown = (await entries({ codes: ["UNAUTHENTICATED"] })).slice(before);
+  assert.equal(unknown.length, limits.refusalsUnknownMax + 1);
+  assert.equal(unknown.reduce((sum, { count }) => sum + Number(count), 0), strangers);
+  assert.ok(unknown.every(({ uid, callerUid }) => String(uid).startsWith(operatorUid) && callerUid === undefined));
+});
+
+test("the log of a group that was deleted stays", async () => {
+  const gone = String((await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "gone" } })).uid);
+  const { uid } = await world.ok("registry.ReposService/CreateRepo", { parent: gone, repo: { name: "gone" } });
+  await world.ok("registry.ReposService/DeleteRepo", { uid: String(uid) });
+  await world.ok("iam.GroupsService/DeleteGroup", { uid: gone });
+  assert.deepEqual((await entries({ subjects: [gone, String(uid)] })).map(({ operation }) => String(operation).split("/")[1]), ["CreateGroup", "CreateRepo", "DeleteRepo", "DeleteGroup"]);
+});
