@@ -5,7 +5,7 @@ import { sidesOf } from "./sides.ts";
 
 export interface Figure {
   readonly name: string;
-  readonly unit: "ratio" | "s" | "MB";
+  readonly unit: "ratio" | "s" | "MB" | "1/s";
   readonly bound: { readonly words: "at least" | "at most" | "below"; readonly value: number };
   /** Of one round, what its sides gave. */
   readonly value: (of: (side: string) => number) => number;
@@ -76,6 +76,16 @@ export const groups: readonly Group[] = [
       { name: "import-memory", unit: "MB", bound: { words: "below", value: 150 }, sides: ["importing", "importIdle"], value: (of) => of("importing") - of("importIdle") },
     ],
   },
+  { running: false, figures: [{ ...below("delivery-delay", "delay", "s", 1), beside: ["changes"] }] },
+  {
+    running: false,
+    figures: [{ name: "deliveries-per-second", unit: "1/s", bound: { words: "at least", value: 1000 }, sides: ["delivered"], value: (of) => of("delivered") }],
+  },
+  {
+    running: false,
+    figures: [{ name: "write-subscribed", unit: "ratio", bound: { words: "at most", value: 1.3 }, sides: ["heard", "unheard"], value: (of) => of("heard") / of("unheard") }],
+  },
+  { running: true, figures: [slower("audit-page", "auditMany", "auditFew", 1.5)] },
   ...filterGroups,
   ...[{ name: "unfiltered", asks: [unfiltered] }, ...filters].flatMap(({ name, asks }) =>
     asks.slice(0, 1).map((ask): Group => ({ running: true, most: brief, figures: [firstOf(name, ask)] }))),

@@ -143,12 +143,14 @@ const environmentOf = ({ data, port }: Site): Record<string, string> => ({ GANTR
 export interface Serving {
   /** Node writes a CPU profile there when the server stops. */
   readonly profile?: string | undefined;
+  /** What else its operator has set. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 /** `gantry serve` as a person starts it, up and answering. On this Node it stays one process. */
-export const serve = async (site: Site, { profile }: Serving = {}): Promise<Process> => {
+export const serve = async (site: Site, { profile, settings = {} }: Serving = {}): Promise<Process> => {
   const args = [...(profile ? ["--cpu-prof", `--cpu-prof-dir=${profile}`] : []), "bin/gantry.js", "serve"];
-  const started = await startProcess(args, environmentOf(site), async () => (await statusOf(`${site.url}/readyz`)) === 200);
+  const started = await startProcess(args, { ...environmentOf(site), ...settings }, async () => (await statusOf(`${site.url}/readyz`)) === 200);
   return { ...started, url: site.url };
 };
 
@@ -196,12 +198,12 @@ export const makeOrganization = async (open: OpenHouse, name: string): Promise<s
 export const makeGroup = async (open: OpenHouse, parent: string, name: string): Promise<string> =>
   text(await open.call("chainguard.platform.iam.v2.GroupsService/CreateGroup", { parent, group: { name } }), "uid");
 
-/** An identity at `home` that views `places`, and nothing more. Its uid. */
-export const makeViewer = async (open: OpenHouse, home: string, places: readonly string[]): Promise<string> => {
+/** An identity at `home` that has this built-in role at `places`, and nothing more. Its uid. */
+export const makeMember = async (open: OpenHouse, home: string, places: readonly string[], role: string): Promise<string> => {
   const identity: JsonObject = { name: "bench", claimMatch: { issuer: "https://issuer.example.com", subject: "bench" } };
   const uid = text(await open.call("chainguard.platform.iam.v2.IdentitiesService/CreateIdentity", { parent: home, identity }), "uid");
   for (const parent of places) {
-    const roleBinding: JsonObject = { identityUid: uid, roleUid: builtInRoleUid("viewer") };
+    const roleBinding: JsonObject = { identityUid: uid, roleUid: builtInRoleUid(role) };
     await open.call("chainguard.platform.iam.v2.RoleBindingsService/CreateRoleBinding", { parent, roleBinding });
   }
   return uid;

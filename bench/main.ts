@@ -1,4 +1,4 @@
-// The benchmark: npm run bench -- [--json] [--only NAME,NAME] [--rounds N] [--seconds N] [--profile FOLDER]
+// The benchmark: npm run bench -- [--json] [--only NAME,NAME] [--rounds N] [--seconds N] [--large] [--profile FOLDER]
 //
 // How it measures
 //   - One server, as a process of its own (`gantry serve`) with its embedded PostgreSQL, on a data directory in the
@@ -17,6 +17,10 @@
 //   - Pages of a million advisories are loaded by h2load and pgbench for a number of runs that fits the time, by 16
 //     clients; counts of more than 20,000 rows by 2. Of a filter's asks (filters.ts) the worst is its figure.
 //   - An import is timed from the start of its process to the end; COPY reads files that lie beside the database.
+//   - Events go to a sink that is a process of its own and answers 204 (peers/sink.ts). Changes are made by calls of
+//     the bench's own, at given moments, since none of these programs writes something else each time. What is
+//     written is the same for both sides; whoever is heard by a hundred subscriptions is called so seldom, and at
+//     such uneven moments, that their deliveries run beside most of the calls.
 //   - Latency ratios (page-depth, neighbour-size, count) are ratios of rates at the same 16 clients: with the
 //     machine busy the two are the same.
 //
@@ -25,10 +29,10 @@
 
 import { parseArgs } from "node:util";
 import { type Group, groups } from "./figures.ts";
-import { type Folder, type Process, withFolder } from "./ground.ts";
+import { type Folder, type Process, type Serving, withFolder } from "./ground.ts";
 import { findTools } from "./load.ts";
 import { busyLine, jsonLine, machine, type Result, resultLine, resultOf, sideLine } from "./report.ts";
-import { fillAdvisories, settleRows, withClient } from "./seed.ts";
+import { fillAdvisories, fillAudit, settleRows, withClient } from "./seed.ts";
 import { type Ground, type Measure, sideOf, wolfiFolder } from "./sides.ts";
 import { type Prepared, prepare, type Stand, start, stop } from "./stand.ts";
 
@@ -37,6 +41,8 @@ interface Options {
   readonly only: ReadonlySet<string>;
   readonly rounds: number;
   readonly seconds: number;
+  /** An audit log of ten million entries instead of one. */
+  readonly large: boolean;
   readonly profile: string | undefined;
 }
 
@@ -51,6 +57,7 @@ const readOptions = (): Options => {
       only: { type: "string" },
       rounds: { type: "string", default: String(defaultRounds) },
       seconds: { type: "string", default: String(defaultSeconds) },
+      large: { type: "boolean", default: false },
       profile: { type: "string" },
     },
   });
@@ -58,7 +65,7 @@ const readOptions = (): Options => {
   const only = new Set(values.only === undefined ? names : values.only.split(","));
   const unknown = [...only].find((name) => !names.includes(name));
   if (unknown !== undefined) throw new Error(`there is no figure ${JSON.stringify(unknown)}; there are ${names.join(", ")}`);
-  return { json: values.json, only, rounds: Number(values.rounds), seconds: Number(values.seconds), profile: values.profile };
+  return { json: values.json, only, rounds: Number(values.rounds), seconds: Number(values.seconds), large: values.large, profile: values.profile };
 };
 
 const tell = (line: string): void => void process.stderr.write(`${line}\n`);
@@ -91,6 +98,16 @@ const measure = async (ground: Ground, { running, figures, most }: Group, asked:
   };
 };
 
+/** One for each number, made when it is first asked for. */
+const each = <T>(make: (count: number) => Promise<T>): ((count: number) => Promise<T>) => {
+  const made = new Map<number, Promise<T>>();
+  return (count) => {
+    const known = made.get(count) ?? make(count);
+    made.set(count, known);
+    return known;
+  };
+};
+
 /** Made when it is first asked for. */
 const once = <T>(make: () => Promise<T>): (() => Promise<T>) => {
   let made: Promise<T> | undefined;
@@ -103,8 +120,8 @@ const measureAll = async (folder: Folder, options: Options): Promise<{ lines: st
   const peers: Process[] = [];
   let stand: Stand | undefined;
   const others: Stand[] = [];
-  const keepStand = async (made: Promise<Prepared>): Promise<Stand> => {
-    const other = await start(await made, undefined);
+  const keepStand = async (made: Promise<Prepared>, serving: Serving = {}): Promise<Stand> => {
+    const other = await start(await made, serving);
     others.push(other);
     return other;
   };
@@ -132,6 +149,17 @@ const measureAll = async (folder: Folder, options: Options): Promise<{ lines: st
       });
       return made;
     }),
+    manyEntries: options.large ? 10_000_000 : 1_000_000,
+    audited: each(async (entries) => {
+      tell(`Making an audit log of ${entries} entries`);
+      const made = await keepStand(prepare(folder, `audit-${entries}`, [0]));
+      await withClient(made.place, async (client) => {
+        await fillAudit(client, made.of(0).uid, entries);
+        await settleRows(client, "audit_entries");
+      });
+      return made;
+    }),
+    delivering: once(() => keepStand(prepare(folder, "delivering", []), { profile: options.profile, settings: { GANTRY_EGRESS_ALLOW: "sink=127.0.0.0/8" } })),
     keep: (peer) => {
       peers.push(peer);
       return peer;
@@ -142,14 +170,14 @@ const measureAll = async (folder: Folder, options: Options): Promise<{ lines: st
     for (const group of groups) {
       const figures = group.figures.filter(({ name }) => options.only.has(name));
       if (figures.length === 0) continue;
-      if (group.running) stand ??= await start(prepared, options.profile);
+      if (group.running) stand ??= await start(prepared, { profile: options.profile });
       const measured = await measure(ground, { ...group, figures }, options);
       lines.push(...measured.lines);
       results.push(...measured.results);
       for (const result of measured.results) tell(resultLine(result));
       await Promise.all(peers.splice(0).map((peer) => peer.stop()));
     }
-    stand ??= await start(prepared, options.profile);
+    stand ??= await start(prepared, { profile: options.profile });
     const { rows } = await withClient(stand.place, (client) => client.query<{ server_version: string }>("show server_version"));
     database = `PostgreSQL ${rows[0]?.server_version ?? "unknown"} (embedded)`;
     return { lines, results, database };

@@ -16,9 +16,9 @@ import { silent } from "#base/log.ts";
 import { openHouse, type OpenHouse, readSettings } from "#operator";
 import type pg from "pg";
 import { filters, listAdvisories, requestOf } from "./filters.ts";
-import { authorizationOf, type Folder, makeGroup, makeOrganization, makeViewer, placeOf, type Site, withFolder } from "./ground.ts";
+import { authorizationOf, type Folder, makeGroup, makeMember, makeOrganization, placeOf, type Site, withFolder } from "./ground.ts";
 import { arrayText, callOf, sessionSettings, type Statement, statementsOf } from "./replay.ts";
-import { fillAdvisories, fillBindings, fillGroups, fillIdentities, fillRepos, fillTags, settleRows, withClient, withoutIndexes } from "./seed.ts";
+import { fillAdvisories, fillAudit, fillBindings, fillGroups, fillIdentities, fillRepos, fillTags, settleRows, withClient, withoutIndexes } from "./seed.ts";
 
 const service = (name: string): string => `chainguard.platform.${name}`;
 const repos = service("registry.v2.ReposService/ListRepos");
@@ -27,6 +27,7 @@ const groups = service("iam.v2.GroupsService/ListGroups");
 const identities = service("iam.v2.IdentitiesService/ListIdentities");
 const bindings = service("iam.v2.RoleBindingsService/ListRoleBindings");
 const roles = service("iam.v2.RolesService/ListRoles");
+const audit = "gantry.audit.v1.AuditService/ListAuditEntries";
 
 // ---- reading a plan ---------------------------------------------------------------------------------------------
 
@@ -118,6 +119,10 @@ interface Ground {
   readonly someRepo: string;
   readonly someName: string;
   readonly somebody: string;
+  /** Of the audit log: who did most, who did little, and something that was changed. */
+  readonly busy: string;
+  readonly seldom: string;
+  readonly subject: string;
 }
 
 const one = async (client: pg.Client, statement: string, values: readonly string[]): Promise<string> => {
@@ -136,11 +141,11 @@ const fill = async (open: OpenHouse, client: pg.Client, count: number): Promise<
   const viewers: [string, string[]][] = [
     ["whole organization", [organization]], ["large branch", [branch]], ["small branch", [narrow]], ["two branches", [branch, narrow]],
   ];
-  for (const [name, places] of viewers) callers.push([name, await authorizationOf(open, await makeViewer(open, organization, places))]);
-  callers.push(["other organization", await authorizationOf(open, await makeViewer(open, other, [other]))]);
+  for (const [name, places] of viewers) callers.push([name, await authorizationOf(open, await makeMember(open, organization, places, "viewer"))]);
+  callers.push(["other organization", await authorizationOf(open, await makeMember(open, other, [other], "viewer"))]);
 
   await client.query("set session_replication_role = replica");
-  tell(`repos, tags, groups, identities, role bindings, advisories: ${count} of each`);
+  tell(`repos, tags, groups, identities, role bindings, advisories, audit entries: ${count} of each`);
   await withoutIndexes(client, "repos", async () => {
     for (const [parent, rows] of [[branch, third], [narrow, thousandth], [organization, count - third - thousandth], [other, 100]] as const) {
       await fillRepos(client, parent, rows);
@@ -166,6 +171,7 @@ const fill = async (open: OpenHouse, client: pg.Client, count: number): Promise<
   });
   await withoutIndexes(client, "role_bindings", () => fillBindings(client, organization, builtInRoleUid("viewer"), count));
   await fillAdvisories(client, organization, count);
+  await fillAudit(client, organization, count, { branch, narrow });
   // A person with rights in both organizations.
   const person = "9".repeat(40);
   await client.query("insert into identities (uid, name, create_time, update_time) values ($1, 'person', now(), now())", [person]);
@@ -176,12 +182,15 @@ const fill = async (open: OpenHouse, client: pg.Client, count: number): Promise<
   await client.query("set session_replication_role = origin");
   callers.push(["person in two organizations", await authorizationOf(open, person)]);
   tell("vacuum");
-  await settleRows(client, "repos", "tags", "groups", "identities", "role_bindings", "roles", "access_versions", "advisories", "advisory_facets", "vulnerabilities", "package_origins");
+  await settleRows(client, "repos", "tags", "groups", "identities", "role_bindings", "roles", "access_versions", "advisories", "advisory_facets", "vulnerabilities", "package_origins", "audit_entries");
   return {
     open, callers, branch, repo, someRepo,
     large: organization,
     small: narrow,
     someName: await one(client, "select name as value from repos where left(uid, -17) = $1 order by uid offset 7 limit 1", [organization]),
+    busy: await one(client, "select caller_uid as value from audit_entries group by 1 order by count(*) desc limit 1", []),
+    seldom: await one(client, "select caller_uid as value from audit_entries group by 1 order by count(*) limit 1", []),
+    subject: await one(client, "select subject as value from audit_entries limit 1", []),
     somebody: await one(client, "select identity_uid as value from role_bindings where left(uid, 40) = $1 order by uid limit 1", [organization]),
   };
 };
@@ -189,9 +198,10 @@ const fill = async (open: OpenHouse, client: pg.Client, count: number): Promise<
 /** No index knows both a branch within a root and a time: few rows of a branch since then are looked for in all of it. */
 const readsBranch = ({ updatedSince }: JsonObject): boolean => updatedSince !== undefined;
 
-const asks = ({ large, small, branch, repo, someRepo, someName, somebody }: Ground): readonly (readonly [string, JsonObject])[] => {
+const asks = ({ large, small, branch, repo, someRepo, someName, somebody, busy, seldom, subject }: Ground): readonly (readonly [string, JsonObject])[] => {
   const each = (method: string, request: JsonObject, orders = ["", "name", "name desc", "create_time desc"]): (readonly [string, JsonObject])[] =>
     orders.map((orderBy) => [method, { ...request, ...(orderBy ? { orderBy } : {}) }] as const);
+  const eachEntry = (request: JsonObject): (readonly [string, JsonObject])[] => each(audit, request, ["", "sequence", "uid"]);
   const eachAdvisory = (request: JsonObject): (readonly [string, JsonObject])[] => each(listAdvisories, request, ["", "artifact_name", "update_time desc"]);
   return [
     ...each(repos, {}),
@@ -226,6 +236,17 @@ const asks = ({ large, small, branch, repo, someRepo, someName, somebody }: Grou
     [bindings, { role: builtInRoleUid("viewer") }],
     [bindings, { role: builtInRoleUid("viewer"), orderBy: "create_time" }],
     ...each(roles, {}),
+    ...eachEntry({}),
+    ...eachEntry({ uidp: { descendantsOf: branch } }),
+    ...eachEntry({ uidp: { childrenOf: small } }),
+    ...eachEntry({ callerUids: [busy] }),
+    ...eachEntry({ callerUids: [busy, seldom] }),
+    ...eachEntry({ callerUids: [seldom] }),
+    ...eachEntry({ operations: [service("registry.v2.TagsService/CreateTag")] }),
+    ...eachEntry({ codes: ["PERMISSION_DENIED"] }),
+    ...eachEntry({ subjects: [subject] }),
+    ...eachEntry({ since: "2026-10-01T00:00:00.000Z" }),
+    [audit, { afterSequence: String(500_000), orderBy: "sequence" }],
     ...eachAdvisory({}),
     ...filters.flatMap(({ asks }) => asks).flatMap((ask) => ("found" in ask.values ? [] : eachAdvisory(requestOf(ask, ask.values)))),
   ];

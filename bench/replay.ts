@@ -3,6 +3,7 @@
 
 import { writeFile } from "node:fs/promises";
 import type { JsonObject } from "#base/json.ts";
+import { ownOrigin } from "#base/origin.ts";
 import { methodByName } from "#contract/catalog.ts";
 import { type Call, makeServe } from "#kernel";
 import type { OpenHouse } from "#operator";
@@ -21,7 +22,7 @@ export const callOf = (name: string, request: JsonObject, authorization: string)
   return {
     method, request, authorization,
     problems: [], bodyPaths: undefined, identity: undefined, idempotencyKey: undefined, validateOnly: false,
-    ifMatch: undefined, ifNoneMatch: undefined, requestId: "bench",
+    ifMatch: undefined, ifNoneMatch: undefined, requestId: "bench", origin: () => ownOrigin,
   };
 };
 

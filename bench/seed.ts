@@ -49,7 +49,8 @@ export const withoutIndexes = async (client: pg.Client, table: string, load: () 
   for (const { drop } of rows) await client.query(drop);
   await load();
   await client.query("set maintenance_work_mem = '256MB'");
-  for (const { make } of rows) await client.query(make);
+  // Of a table in parts PostgreSQL writes the index down without those of its parts.
+  for (const { make } of rows) await client.query(make.replace(" ON ONLY ", " ON "));
 };
 
 export const fillRepos = async (client: pg.Client, parent: string, count: number, salt = parent): Promise<void> => {
@@ -170,4 +171,34 @@ export const fillAdvisories = async (client: pg.Client, parent: string, count: n
       [parent, count],
     );
   });
+};
+
+/** Months of the audit log that are filled: as many as a server keeps. */
+const auditMonths = 13;
+
+/**
+ * Entries of the audit log, in the order of their times over as many months as are kept: a third at `branch`, a
+ * thousandth at `narrow` where these are given, the others at the organization; 500 callers, some far busier than
+ * others; one in a hundred was refused.
+ */
+export const fillAudit = async (client: pg.Client, organization: string, count: number, { branch = organization, narrow = organization } = {}): Promise<void> => {
+  for (let month = 0; month < auditMonths; month++) {
+    const [from, to] = [month, month + 1].map((step) => new Date(Date.UTC(2025, 10 + step, 1)).toISOString());
+    const name = `audit_entries_${from?.slice(0, 7).replace("-", "_")}`;
+    await client.query(`create table if not exists ${name} partition of audit_entries for values from ('${from}') to ('${to}')`);
+  }
+  await withoutIndexes(client, "audit_entries", () =>
+    client.query(
+      `insert into audit_entries (uid, sequence, create_time, seal_time, caller_uid, act, operation, subject, type, code, count, binding_uids, remote_address, user_agent, request_id, event_id, hash)
+       select place || '/' || lpad(to_hex(n), 16, '0'), n, time, time, $1::text || '/' || substr(md5('caller' || ${skewed(7919, 500)}), 1, 16), '{"iss":"https://issuer.example.com","sub":"workload"}',
+         'chainguard.platform.' || (array['registry.v2.TagsService/CreateTag', 'registry.v2.ReposService/CreateRepo', 'registry.v2.ReposService/UpdateRepo', 'iam.v2.RoleBindingsService/CreateRoleBinding'])[1 + n % 4],
+         place || '/' || ${segment("subject")}, 'dev.chainguard.api.platform.registry.tag.created.v1', case when n % 100 = 7 then 'PERMISSION_DENIED' else 'OK' end, 1,
+         jsonb_build_array($1::text || '/' || ${segment("binding")}), '203.0.113.' || n % 250, 'bench/1.0', ${segment("request")}, gen_random_uuid()::text, encode(sha256(n::text::bytea), 'hex')
+       from (
+         select n, timestamptz '2025-11-01 00:00:00Z' + n * interval '1 millisecond' * (${auditMonths} * 30::bigint * 86400000 / $2::int) as time,
+           case when n % 3 = 0 then $3::text when n % 1000 = 1 then $4::text else $1::text end as place
+         from generate_series(1, $2::int) as n) as made`,
+      [organization, count, branch, narrow],
+    ).then(() => {}),
+  );
 };

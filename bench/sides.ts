@@ -11,6 +11,8 @@ import * as grpc from "@grpc/grpc-js";
 import type { JsonObject } from "#base/json.ts";
 import { methodByName } from "#contract/catalog.ts";
 import { pageStatement } from "#store";
+import { auditSides } from "./audit.ts";
+import { deliverySides } from "./deliveries.ts";
 import { type Ask, filters, isList, listAdvisories, requestOf, unfiltered } from "./filters.ts";
 import { type Folder, type Process, runGantry, serve, startPeer } from "./ground.ts";
 import { clients, h2load, pgbench, pgbenchRuns, requests, wrk } from "./load.ts";
@@ -33,6 +35,12 @@ export interface Ground {
   readonly blank: () => Promise<Stand>;
   /** The server with a million advisories in one organization. */
   readonly advisories: () => Promise<Stand>;
+  /** A server of its own that may send events to sinks on this machine. */
+  readonly delivering: () => Promise<Stand>;
+  /** The server with an audit log of so many entries. */
+  readonly audited: (entries: number) => Promise<Stand>;
+  /** How many entries a large audit log has. */
+  readonly manyEntries: number;
   /** Remembers a peer to be stopped when its group is done. */
   readonly keep: (peer: Process) => Process;
 }
@@ -42,7 +50,7 @@ export type Measure = (seconds: number) => Promise<number>;
 
 export interface Side {
   readonly label: string;
-  readonly unit: "1/s" | "s" | "MB";
+  readonly unit: "1/s" | "s" | "ms" | "MB";
   prepare(ground: Ground): Promise<Measure>;
 }
 
@@ -453,6 +461,8 @@ const listStatements = (stand: Stand): Promise<Statement[]> => statementsOf(stan
 
 const sides: Readonly<Record<string, Side>> = {
   ...askedSides,
+  ...deliverySides,
+  ...auditSides,
   start: startSide,
   memory: memorySide,
   list: gantryList("gantry, REST list of 50 of 100", own, 100, ""),

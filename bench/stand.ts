@@ -2,13 +2,13 @@
 // with one binding, to view the organization. Not the operator, whose lists are written differently.
 
 import type { OpenHouse } from "#operator";
-import { authorizationOf, enter, type Folder, makeOrganization, makeViewer, placeOf, type Process, serve, type Site } from "./ground.ts";
+import { authorizationOf, enter, type Folder, makeMember, makeOrganization, placeOf, type Process, type Serving, serve, type Site } from "./ground.ts";
 import type { Place } from "./load.ts";
 import { fillRepos, settleRows, withClient, withoutIndexes } from "./seed.ts";
 
 export interface Organization {
   readonly uid: string;
-  /** What its viewer sends as Authorization. */
+  /** What its member sends as Authorization. */
   readonly authorization: string;
 }
 
@@ -26,11 +26,16 @@ export interface Stand extends Prepared {
   readonly place: Place;
 }
 
+/** An organization with a member of this role. */
+export const addOrganization = async (open: OpenHouse, name: string, role: string): Promise<Organization> => {
+  const uid = await makeOrganization(open, name);
+  return { uid, authorization: await authorizationOf(open, await makeMember(open, uid, [uid], role)) };
+};
+
 const fill = async (open: OpenHouse, place: Place, repos: number): Promise<Organization> => {
-  const uid = await makeOrganization(open, `organization of ${repos}`);
-  const viewer = await makeViewer(open, uid, [uid]);
-  await withClient(place, (client) => withoutIndexes(client, "repos", () => fillRepos(client, uid, repos, String(repos))));
-  return { uid, authorization: await authorizationOf(open, viewer) };
+  const organization = await addOrganization(open, `organization of ${repos}`, "viewer");
+  await withClient(place, (client) => withoutIndexes(client, "repos", () => fillRepos(client, organization.uid, repos, String(repos))));
+  return organization;
 };
 
 /** Makes a data directory with an organization of each size. */
@@ -53,8 +58,8 @@ export const prepare = async (folder: Folder, name: string, sizes: readonly numb
   };
 };
 
-export const start = async (prepared: Prepared, profile: string | undefined): Promise<Stand> => {
-  const process = await serve(prepared.site, { profile });
+export const start = async (prepared: Prepared, serving: Serving): Promise<Stand> => {
+  const process = await serve(prepared.site, serving);
   return { ...prepared, process, open: await enter(prepared.site), place: await placeOf(prepared.site) };
 };
 

@@ -5,6 +5,7 @@ import { fromBinary, fromJson, toBinary } from "@bufbuild/protobuf";
 import { type handleUnaryCall, Server, ServerCredentials, type ServiceDefinition } from "@grpc/grpc-js";
 import type { JsonObject } from "#base/json.ts";
 import { silent } from "#base/log.ts";
+import { ownOrigin } from "#base/origin.ts";
 import { methodByName, registry } from "#contract/catalog.ts";
 import { type Reading, readGrpc } from "#contract/read.ts";
 import { openHouse, readSettings } from "#operator";
@@ -41,6 +42,7 @@ const getRepo: handleUnaryCall<Reading, JsonObject> = ({ request: { request, pro
     ifMatch: one("if-match"),
     ifNoneMatch: one("if-none-match"),
     requestId: "bench",
+    origin: () => ownOrigin,
   }).then(({ message }) => reply(null, message), (error: Error) => reply(error));
 };
 

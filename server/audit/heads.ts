@@ -14,6 +14,8 @@ export interface MonthEnd {
 
 export interface Head {
   readonly last: Link;
+  /** Of its event in the outbox. */
+  readonly position: number;
   /** The month that it was sealed in. */
   readonly month: string;
   /** Where each earlier month ends that is still kept: when one is dropped, nothing that stands in a table says how far it went. */
@@ -26,7 +28,7 @@ export interface Head {
   readonly brokenAt?: number;
 }
 
-export const noHead: Head = Object.freeze({ last: beginning, month: "", ends: [], dropped: beginning, mark: "" });
+export const noHead: Head = Object.freeze({ last: beginning, position: 0, month: "", ends: [], dropped: beginning, mark: "" });
 
 /** All chains together. */
 export interface Progress {
@@ -93,39 +95,41 @@ export const readHeads = async (rows: Read, vault: Opener, roots: readonly strin
   return heads;
 };
 
-/** As readProgress has it, of a row's columns. */
 const progressOf = (vault: Opener, sealed: string): Progress | undefined => {
   if (sealed === "") return nothingSealed;
   const opened = vault.open(progressPurpose, sealed);
   return opened === undefined ? undefined : (JSON.parse(opened) as Progress);
 };
 
-/** How far all chains are; undefined where the seal cannot be opened. `plain`: the position beside it, which anybody could have changed. */
-export const readProgress = async (rows: Read, vault: Opener): Promise<{ readonly progress: Progress | undefined; readonly plain: number }> => {
-  const [row] = await rows.query("select position, sealed from audit_progress");
-  return { progress: row ? progressOf(vault, row[1] ?? "") : undefined, plain: Number(row?.[0] ?? 0) };
+/** How far all chains are; undefined where the seal cannot be opened. */
+export const readProgress = async (rows: Read, vault: Opener): Promise<Progress | undefined> => {
+  const [row] = await rows.query("select sealed from audit_progress");
+  return row ? progressOf(vault, row[0] ?? "") : undefined;
 };
 
 /** Keeps it. */
 export const keepProgress = async (rows: Write, vault: Pick<Vault, "seal">, progress: Progress): Promise<void> => {
   await rows.query(
-    "insert into audit_progress (position, seal_time, sealed) values ($1, $2, $3) on conflict (one) do update set position = excluded.position, seal_time = excluded.seal_time, sealed = excluded.sealed",
-    [progress.position, progress.sealTime, vault.seal(progressPurpose, JSON.stringify(progress))],
+    "insert into audit_progress (position, sealed) values ($1, $2) on conflict (one) do update set position = excluded.position, sealed = excluded.sealed",
+    [progress.position, vault.seal(progressPurpose, JSON.stringify(progress))],
   );
 };
 
 export interface Together {
   readonly progress: Progress | undefined;
+  /** The position beside its seal, which anybody could have changed. */
   readonly plain: number;
   /** Of all seals that can be opened. */
   readonly entries: number;
   readonly marks: string;
+  /** The furthest that one of them has come. */
+  readonly position: number;
 }
 
 /** All seals of one moment: between two statements more could be sealed. */
 export const readTogether = async (rows: Read, vault: Opener): Promise<Together> => {
   const found = await rows.query("select root, null, sealed from audit_chains union all select null, position, sealed from audit_progress");
-  let [progress, plain, entries, marks]: [Progress | undefined, number, number, string] = [undefined, 0, 0, ""];
+  let [progress, plain, entries, marks, furthest]: [Progress | undefined, number, number, string, number] = [undefined, 0, 0, "", 0];
   for (const [root, position, sealed] of found) {
     if (root === null || root === undefined) {
       progress = progressOf(vault, sealed ?? "");
@@ -135,6 +139,7 @@ export const readTogether = async (rows: Read, vault: Opener): Promise<Together>
     const head = openHead(vault, root, sealed ?? "");
     entries += head?.last.sequence ?? 0;
     marks = joinMark(marks, head?.mark ?? "");
+    furthest = Math.max(furthest, head?.position ?? 0);
   }
-  return { progress, plain, entries, marks };
+  return { progress, plain, entries, marks, position: furthest };
 };

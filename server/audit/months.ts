@@ -69,6 +69,8 @@ export const dropMonths = async (store: Store, vault: Pick<Vault, "seal" | "open
         const after = droppedBefore(head, next);
         if (after !== head) await keepHead(rows, vault, root, after);
       }
+      // It waits for every reader, and every reader for it: rather another hour than a second.
+      await rows.query("set local lock_timeout = '1s'");
       await rows.query(`drop table ${name}`);
     });
   }

@@ -9,7 +9,7 @@ import { timestamp } from "#base/time.ts";
 import { covers, isRoot, isUid, parentOf, rootOf } from "#base/uid.ts";
 import type { Read, Row, Store, Vault } from "#store";
 import { type Entry, hashOf } from "./chain.ts";
-import { type Head, joinMark, keepHead, keepProgress, newMark, noHead, nothingSealed, type Progress, readHeads, readProgress } from "./heads.ts";
+import { type Head, joinMark, keepHead, keepProgress, newMark, noHead, nothingSealed, type Progress, readHeads, readProgress, readTogether } from "./heads.ts";
 import { lockSealing } from "./lock.ts";
 import { ensureMonth, inMonth, monthOf } from "./months.ts";
 
@@ -65,11 +65,11 @@ const entryOf = ([, eventId, type, subject, , requestId, createTime, circumstanc
  * passed over. What cannot be right does not stop the log either, and is said of it for ever.
  */
 const goOnFrom = async (rows: Read, vault: Pick<Vault, "open">): Promise<Progress> => {
-  const { progress, plain } = await readProgress(rows, vault);
+  const progress = await readProgress(rows, vault);
+  if (!progress) return { ...nothingSealed, position: (await readTogether(rows, vault)).position, broken: true };
   const [row] = await rows.query("select coalesce(max(position), 0) from outbox");
   const last = Number(row?.[0]);
-  if (progress && progress.position <= last) return progress;
-  return { ...(progress ?? nothingSealed), position: Math.min(progress?.position ?? plain, last), broken: true };
+  return progress.position <= last ? progress : { ...progress, position: last, broken: true };
 };
 
 /** The time of what is sealed now: later than all before it, also when the clock went back, so that each month's entries come after those of the month before. */
@@ -97,7 +97,7 @@ export const sealNext = async (store: Store, vault: Pick<Vault, "seal" | "open">
       const head = changed.get(root) ?? inMonth(heads.get(root) ?? noHead, monthOf(sealTime));
       const entry = entryOf(row, place, head.last.sequence + 1, sealTime);
       const hash = hashOf(head.last.hash, entry);
-      changed.set(root, { ...head, last: { sequence: entry.sequence, hash } });
+      changed.set(root, { ...head, last: { sequence: entry.sequence, hash }, position: Number(row[0]) });
       return { ...entry, hash };
     });
     await rows.query(insert, [JSON.stringify(entries)]);

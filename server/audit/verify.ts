@@ -48,14 +48,15 @@ const entryOf = (row: Row): Entry | undefined => {
 
 interface Ends {
   readonly head: Head | undefined;
-  readonly first: number;
-  readonly last: number;
+  /** Numbers of the entries that are there; undefined: there are none. */
+  readonly first: number | undefined;
+  readonly last: number | undefined;
 }
 
 const endsOf = async (read: Read, vault: Pick<Vault, "open">, root: string): Promise<Ends> => {
   const [row] = await read.query(ends, [root]);
   const [sealed, first, last] = row ?? [];
-  return { head: sealed ? openHead(vault, root, sealed) : undefined, first: Number(first ?? 0), last: Number(last ?? 0) };
+  return { head: sealed ? openHead(vault, root, sealed) : undefined, first: first ? Number(first) : undefined, last: last ? Number(last) : undefined };
 };
 
 /** Walks from the first kept entry to the sealed end; stops at the first break, since nothing behind it can be told apart. */
@@ -97,8 +98,8 @@ export const verifyChain = async (read: Read, vault: Pick<Vault, "open">, root: 
   const now = problem === undefined ? undefined : await endsOf(read, vault, root);
   if (now?.head && now.head.dropped.sequence > head.dropped.sequence) return verifyChain(read, vault, root, known);
   if (problem !== undefined) problems.push(problem);
-  if (first !== 0 && first <= head.dropped.sequence && head.brokenAt === undefined) problems.push(`entry ${first} is there, and all up to ${head.dropped.sequence} were dropped`);
-  if (last > head.last.sequence) problems.push(`entry ${head.last.sequence + 1} and those after it were never sealed`);
+  if (first !== undefined && first <= head.dropped.sequence && head.brokenAt === undefined) problems.push(`entry ${first} is there, and the first one kept is ${head.dropped.sequence + 1}`);
+  if (last !== undefined && last > head.last.sequence) problems.push(`entry ${head.last.sequence + 1} and those after it were never sealed`);
   return { root, last: head.last, entries, problems };
 };
 

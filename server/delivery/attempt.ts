@@ -2,7 +2,7 @@
 // (attack 21).
 
 import type { Authn, Outbound } from "#authn";
-import { lacking, loadRights } from "#authz";
+import { lacking, loadRights, type Rights } from "#authz";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { type Clock, timestamp } from "#base/time.ts";
@@ -30,20 +30,41 @@ export const secretPurpose = "subscription secret";
 /** What making a subscription needs, and so what it means to have one. */
 const needed = ["subscriptions.create"];
 
-/** Whether whoever made the subscription may still be told of its group (attack 26). */
-const mayHear = async ({ store, clock }: Sender, { creator, subscription }: Claimed): Promise<boolean> => {
-  const rights = await loadRights(store.read, creator, clock());
-  return rights !== undefined && !rights.closed && lacking(rights, needed, parentOf(subscription)) === undefined;
+/** What the attempts of one claim have in common, asked for once: rights as they are when the claim is made, opened secrets. */
+export interface Shared {
+  rightsOf(creator: string): Promise<Rights | undefined>;
+  /** Throws where one cannot be opened: nothing is sent that its receiver could not check (attack 23). */
+  secretsOf(claimed: Claimed): readonly string[];
+}
+
+/** Gives what `find` gives for a text, and the same for the same text. */
+const once = <T>(find: (text: string) => T): ((text: string) => T) => {
+  const found = new Map<string, T>();
+  return (text) => {
+    const known = found.get(text) ?? find(text);
+    found.set(text, known);
+    return known;
+  };
 };
 
-/** Throws where one cannot be opened: nothing is sent that its receiver could not check (attack 23). */
-const secretsOf = ({ vault }: Sender, { secretSealed, previousSecretSealed }: Claimed): string[] =>
-  [secretSealed, previousSecretSealed].flatMap((sealed) => {
-    if (sealed === undefined) return [];
+/** For attempts that begin together. */
+export const shared = ({ store, vault, clock }: Sender): Shared => {
+  const opened = once((sealed) => {
     const secret = vault.open(secretPurpose, sealed);
     if (secret === undefined) throw new Error("the subscription's secret cannot be opened with this secret key");
-    return [secret];
+    return secret;
   });
+  return {
+    rightsOf: once((creator) => loadRights(store.read, creator, clock())),
+    secretsOf: ({ secretSealed, previousSecretSealed }) => [secretSealed, previousSecretSealed].filter((sealed) => sealed !== undefined).map(opened),
+  };
+};
+
+/** Whether whoever made the subscription may still be told of its group (attack 26). */
+const mayHear = async ({ rightsOf }: Shared, { creator, subscription }: Claimed): Promise<boolean> => {
+  const rights = await rightsOf(creator);
+  return rights !== undefined && !rights.closed && lacking(rights, needed, parentOf(subscription)) === undefined;
+};
 
 interface Answer {
   readonly statusClass: string;
@@ -53,10 +74,10 @@ interface Answer {
   readonly askedMs: number;
 }
 
-const send = async (sender: Sender, claimed: Claimed): Promise<Answer> => {
+const send = async (sender: Sender, { secretsOf }: Shared, claimed: Claimed): Promise<Answer> => {
   const { authn, outbound, clock, log, userAgent } = sender;
   const token = await authn.deliveryToken(parentOf(claimed.subscription), digestOf(claimed.data));
-  const signed = signatures(secretsOf(sender, claimed), claimed, clock());
+  const signed = signatures(secretsOf(claimed), claimed, clock());
   const started = performance.now();
   const tookMs = (): number => Math.round(performance.now() - started);
   try {
@@ -77,15 +98,15 @@ const send = async (sender: Sender, claimed: Claimed): Promise<Answer> => {
 };
 
 /** Sends once. Never throws: whatever goes wrong is an attempt that failed. */
-export const attempt = async (sender: Sender, claimed: Claimed): Promise<Ended> => {
+export const attempt = async (sender: Sender, together: Shared, claimed: Claimed): Promise<Ended> => {
   const { clock, log, delaysSeconds } = sender;
   const { uid, subscription, subject, attempts } = claimed;
   const ended = (became: Ended["became"], answer?: Answer, retryMs = 0): Ended => ({
     uid, subscription, subject, attempts, became, statusClass: answer?.statusClass, latencyMs: answer?.latencyMs, nextTime: timestamp(clock() + retryMs),
   });
   try {
-    if (!(await mayHear(sender, claimed))) return ended("dropped");
-    const answer = await send(sender, claimed);
+    if (!(await mayHear(together, claimed))) return ended("dropped");
+    const answer = await send(sender, together, claimed);
     if (answer.delivered) return ended("delivered", answer);
     const waitMs = delayMs(delaysSeconds, attempts, answer.askedMs, Math.random());
     return waitMs === undefined ? ended("dead", answer) : ended("pending", answer, waitMs);

@@ -3,7 +3,7 @@
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import { attempt, type Sender } from "./attempt.ts";
+import { attempt, type Sender, type Shared, shared } from "./attempt.ts";
 import { type Claimed, claim, type Known } from "./claim.ts";
 import { type Ended, settle } from "./settle.ts";
 import { takeUp } from "./take-up.ts";
@@ -46,11 +46,11 @@ export const openDelivery = (sender: Sender, { publicUrl, byHand = false }: { re
     if (quick.size > limits.quickSinksMax && oldest !== undefined) quick.delete(oldest);
   };
 
-  const start = (claimed: Claimed): void => {
+  const start = (claimed: Claimed, together: Shared): void => {
     const step = quick.has(claimed.subscription) ? 0 : 1;
     count(claimed.subscription, 1);
     unproven += step;
-    void attempt(sender, claimed).then((result) => {
+    void attempt(sender, together, claimed).then((result) => {
       count(claimed.subscription, -1);
       unproven -= step;
       judge(result);
@@ -66,20 +66,32 @@ export const openDelivery = (sender: Sender, { publicUrl, byHand = false }: { re
       return { uid, sent, allowed: Math.max(0, most - sent), quick: quick.has(uid) };
     });
 
-  /** One turn; how much it moved. */
-  const turn = async (): Promise<number> => {
+  /** Writes down what came of the attempts that ended; how many these were. */
+  const settleEnded = async (): Promise<number> => {
     const done = ended;
     ended = [];
     await settle(store, source, done, clock()).catch((cause: unknown) => {
       // The sinks have their events; the claims run out and they get them again. Better twice than never.
       log("delivery.unsettled", { deliveries: done.length, cause });
     });
-    if (stopping) return done.length;
+    return done.length;
+  };
+
+  /** Takes up what is new, claims what is due and begins to send it; how many these are. */
+  const sendDue = async (): Promise<number> => {
+    if (stopping) return 0;
     while (await takeUp(store, timestamp(clock())));
     const room = { all: limits.claimedMax - inFlight, unproven: Math.max(0, limits.claimedUnprovenMax - unproven) };
     const claimed = room.all > 0 ? await claim(store, clock(), room, known()) : [];
-    for (const each of claimed) start(each);
-    return done.length + claimed.length;
+    const together = shared(sender);
+    for (const each of claimed) start(each, together);
+    return claimed.length;
+  };
+
+  /** One turn; how much it moved. Both at once: whom what is settled lets go, the next turn claims. */
+  const turn = async (): Promise<number> => {
+    const [settled, sent] = await Promise.all([settleEnded(), sendDue()]);
+    return settled + sent;
   };
 
   /** Until something ended, or for a while. */

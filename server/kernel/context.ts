@@ -34,6 +34,11 @@ export interface House {
   readonly terms: Terms;
 }
 
+export interface Permitted {
+  readonly capabilities: readonly string[];
+  readonly place: string;
+}
+
 export interface Context<Rows extends Read> {
   readonly house: House;
   readonly method: MethodFact;
@@ -50,6 +55,8 @@ export interface Context<Rows extends Read> {
   readonly nowMs: number;
   /** Throws PERMISSION_DENIED unless the caller holds all of these at `place`, and until `untilMs` where that is given. */
   require(capabilities: Iterable<string>, place: string, untilMs?: number): void;
+  /** What was asked of the caller's rights so far, and was there: by it the audit log names the bindings. */
+  readonly permitted: readonly Permitted[];
   /** The other resources, by message name: for references between them. */
   readonly resources: ReadonlyMap<string, Bound>;
 }

@@ -7,7 +7,6 @@ import { EVERYWHERE, parentOf, rootOf } from "#base/uid.ts";
 import { timestamp } from "#base/time.ts";
 import type { Occurrence } from "#outbox";
 import type { Read } from "#store";
-import { placeOf as scopeOf } from "./ask.ts";
 import type { Context } from "./context.ts";
 
 /** The public fields of a message: without our additive ones (clients' decoders may be strict) and without secrets. */
@@ -43,7 +42,7 @@ const placeOf = (uid: string, group: "parent" | "self" | "root"): string => {
 
 /** The occurrence of a write. A reply without content is told by its request (deletes). */
 export const occurrenceOf = (
-  { house, method, call, request, caller, rights }: Omit<Context<Read>, "rows">,
+  { house, method, call, request, caller, rights, permitted }: Omit<Context<Read>, "rows">,
   reply: JsonObject,
 ): Occurrence | undefined => {
   const { event } = method;
@@ -70,6 +69,6 @@ export const occurrenceOf = (
     body: publicPart(message, whole),
     requestId: call.requestId,
     time: timestamp(house.clock()),
-    circumstances: { operation: method.name, bindings: basisOf(rights, method.capabilities, scopeOf(call) ?? EVERYWHERE), origin: call.origin() },
+    circumstances: { operation: method.name, bindings: [...new Set(permitted.flatMap(({ capabilities, place }) => basisOf(rights, capabilities, place)))], origin: call.origin() },
   };
 };

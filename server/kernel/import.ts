@@ -46,7 +46,7 @@ export const importing = <T>(kernel: Kernel, requestId: string, work: (call: Imp
       };
       return perform(answer, {
         house: kernel.house, method, call, rows, request: behave(call), caller: operator, rights: everything,
-        reach: [EVERYWHERE], nowMs: asOfMs, resources: kernel.resources,
+        reach: [EVERYWHERE], nowMs: asOfMs, resources: kernel.resources, permitted: [],
         require: (needed, place) => requireAt(everything, needed, place),
       });
     }, rows),

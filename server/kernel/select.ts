@@ -71,7 +71,12 @@ const filterCondition = (resource: Resource, field: FieldFact, value: Json | und
   const indexed = column?.sortable === true;
   switch (filter.comparison) {
     case "equal":
-      if (Array.isArray(value)) return { column: filter.column, comparison: column?.shape === "list" ? "has" : "any", value: value.map(String), indexed: indexed || column?.shape === "list" };
+      if (Array.isArray(value)) {
+        if (column?.shape === "list") return { column: filter.column, comparison: "has", value: value.map(String), indexed: true };
+        // A list of one is a range of the field's index, in any branch (store/list.ts).
+        const [only, ...more] = value.map(String);
+        return only !== undefined && more.length === 0 ? { column: filter.column, comparison: "equal", value: only, indexed } : { column: filter.column, comparison: "any", value: value.map(String), indexed };
+      }
       if (typeof value !== "string" || (value === "" && !field.presence)) return undefined;
       if (field.kind === "enum" && field.enum?.numbers.get(value) === 0) return undefined;
       return { column: filter.column, comparison: "equal", value, indexed };

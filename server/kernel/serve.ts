@@ -21,7 +21,7 @@ import { isRefusal, record } from "#outbox";
 import { confirmWitness, Stale, witnessed, type Read } from "#store";
 import { behave, namedPlace, placeOf } from "./ask.ts";
 import type { Call, Reply, Serve } from "./call.ts";
-import type { Context, Outcome, WriteContext, Writes } from "./context.ts";
+import type { Context, Outcome, Permitted, WriteContext, Writes } from "./context.ts";
 import { occurrenceOf } from "./event.ts";
 import type { Kernel } from "./kernel.ts";
 import { decide, requireAt, requireOpen } from "./permit.ts";
@@ -68,12 +68,18 @@ const walk = async (kernel: Kernel, call: Call, caller: Caller | undefined, righ
   const place = placeOf(call);
   await decide(kernel, call, rights, place, rows);
   await requireTerms(house.terms, method, place, rows);
+  const permitted: Permitted[] = place === undefined ? [] : [{ capabilities: method.capabilities, place }];
   const context: Omit<Context<Read>, "rows"> = {
     house, method, call, caller, rights, nowMs,
     request: behave(call),
     reach: method.unscoped ? reach(rights, method.capabilities) : [],
     resources: kernel.resources,
-    require: (capabilities, place, untilMs) => requireAt(rights, capabilities, place, untilMs),
+    permitted,
+    require: (wanted, at, untilMs) => {
+      const capabilities = [...wanted];
+      requireAt(rights, capabilities, at, untilMs);
+      permitted.push({ capabilities, place: at });
+    },
   };
   if ("reads" in answer) {
     try {

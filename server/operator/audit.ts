@@ -2,8 +2,10 @@
 
 import { readFileSync } from "node:fs";
 import { chainRoots, type Link, type Verdict, verifyChain, verifySum } from "#audit";
+import { operatorUid } from "#authz";
 import { Fault } from "#base/fault.ts";
 import { rootOf } from "#base/uid.ts";
+import { findRows, type Read } from "#store";
 import type { OpenHouse } from "./house.ts";
 import type { Progress } from "./progress.ts";
 
@@ -39,10 +41,17 @@ const readKnown = (file: string): ReadonlyMap<string, Link> => {
   return known;
 };
 
-const lineOf = ({ root, entries, last, problems }: Verdict): string =>
+const lineOf = ({ root, entries, last, problems }: Verdict, name: string): string =>
   problems.length === 0
-    ? `${root}  whole: ${entries} entries, the last is ${last?.sequence ?? 0} with hash ${last?.hash ?? ""}`
-    : `${root}  NOT WHOLE: ${problems.join("; ")}`;
+    ? `${root} ${name}  whole: ${entries} entries, the last is ${last?.sequence ?? 0} with hash ${last?.hash ?? ""}`
+    : `${root} ${name}  NOT WHOLE: ${problems.join("; ")}`;
+
+/** What a person calls each of these logs. */
+const namesOf = async (read: Read, roots: readonly string[]): Promise<(root: string) => string> => {
+  const found = await findRows(read, { name: "groups", columns: ["uid", "name"] }, roots);
+  const names = new Map(found.map(([uid, name]) => [uid ?? "", JSON.stringify(name ?? "")]));
+  return (root) => names.get(root) ?? (root === operatorUid ? "(the operator's)" : "(no organization of now)");
+};
 
 /** Looks at every chain, or one. True where all is as it was written. */
 export const verifyAudit = async ({ house }: OpenHouse, { group, known, json, write, progress }: Verification): Promise<boolean> => {
@@ -50,11 +59,12 @@ export const verifyAudit = async ({ house }: OpenHouse, { group, known, json, wr
   const earlier = known === undefined ? new Map<string, Link>() : readKnown(known);
   const roots = group === undefined ? [...new Set([...(await chainRoots(read)), ...earlier.keys()])].sort() : [rootOf(group)];
   const verdicts: Verdict[] = [];
+  const nameOf = await namesOf(read, roots);
   for (const root of roots) {
     progress({ done: verdicts.length, total: roots.length, what: "logs" });
     const verdict = await verifyChain(read, seal, root, earlier.get(root));
     verdicts.push(verdict);
-    write(json ? JSON.stringify({ organization: root, entries: verdict.entries, last: verdict.last ?? null, problems: verdict.problems }) : lineOf(verdict));
+    write(json ? JSON.stringify({ organization: root, entries: verdict.entries, last: verdict.last ?? null, problems: verdict.problems }) : lineOf(verdict, nameOf(root)));
   }
   // Also for one of them: an older seal of its own shows here alone.
   const together = await verifySum(read, seal);

@@ -20,9 +20,9 @@ export const keepUp = async ({ store, authn, clock, seal }: House, auditMonths: 
   // An invite that has expired says so for as long again as it can have lived.
   await store.write((rows) => rows.query("delete from group_invites where expiration_time < $1", [timestamp(nowMs - limits.inviteLifetimeMs)]));
   await forget(store, nowMs);
-  await dropMonths(store, seal, timestamp(nowMs), auditMonths);
   const due = await store.read.query("select 1 from signing_keys having max(create_time) < $1", [timestamp(nowMs - limits.signingKeyLifetimeMs)]);
   if (due.length > 0) await authn.rotate();
+  await dropMonths(store, seal, timestamp(nowMs), auditMonths);
 };
 
 /** Keeps up now and then until stopped. A failure is logged and tried again at the next turn. */

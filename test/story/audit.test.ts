@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { operatorUid } from "#authz";
 import { codes } from "#base/fault.ts";
-import type { JsonObject } from "#base/json.ts";
+import { type JsonObject, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { openWorld, type World } from "../world.ts";
 
@@ -64,6 +64,20 @@ for (const door of ["rest", "grpc"] as const) {
     assert.deepEqual(await world.ok("gantry.audit.v1.AuditService/GetAuditEntry", { uid: String(entry.uid) }, { door }), entry);
   });
 }
+
+test("every binding that a change needed is named: for its place, for what it hands on, for a group's new child", async () => {
+  const owner = await identityAt(group, "owner");
+  const held = await bind(group, owner, "owner");
+  const token = await world.token(owner);
+  const { uid: child } = await world.ok("iam.GroupsService/CreateGroup", { parent: group, group: { name: "child" } }, { token });
+  assert.deepEqual((await entries({ subjects: [String(child)] })).map(({ bindingUids }) => bindingUids), [[held]]);
+  const uploader = await bind(group, owner, "registry.push");
+  const { uid: given } = await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: group, roleBinding: { identityUid: editor, roleUid: await roleUid("registry.push") } }, { token });
+  const [entry] = await entries({ subjects: [String(given)] });
+  const named = texts(entry ?? {}, "bindingUids");
+  assert.ok(named.includes(held));
+  assert.ok(named.every((binding) => [held, uploader].includes(binding)));
+});
 
 test("what the operator does needs no binding and names none", async () => {
   const { uid } = await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "by the operator" } });

@@ -2,6 +2,8 @@
 
 -- By whom, by which call and right, and from where: {actor, operation, bindings, address, userAgent, code, count}.
 alter table outbox add column circumstances jsonb not null default '{}';
+-- Of what happened before there was a log it is known who did it, and nothing more.
+update outbox set circumstances = jsonb_build_object('actor', data::jsonb -> 'actor') where data like '{"actor":%' and position('\u0000' in data) = 0;
 
 -- What the log keeps of an event. In months, so that a month can be dropped at once; of the time of sealing, which
 -- follows the chains' own order, so that what is dropped is the beginning of each.
@@ -41,11 +43,10 @@ create table audit_chains (
   sealed text not null
 );
 
--- How far the outbox has been sealed, and how many entries there have been in all chains together, sealed too; one row.
+-- How far the outbox has been sealed, and what all chains together come to, sealed too; one row.
 create table audit_progress (
   one boolean primary key default true check (one),
   position bigint not null,
-  seal_time timestamptz(3) not null,
   sealed text not null
 );
-insert into audit_progress (position, seal_time, sealed) values (0, '-infinity', '');
+insert into audit_progress (position, sealed) values (0, '');

@@ -1,0 +1,234 @@
+// The sides of the figures about events: what they cost those who write, how soon they are sent and how many a second.
+// Changes are made by calls to the real server, at moments given beforehand: where it cannot keep up, what was really
+// made a second says so.
+
+import { Agent, request as send } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type JsonObject, text } from "#base/json.ts";
+import { makeGroup, startPeer } from "./ground.ts";
+import { clients } from "./load.ts";
+import { fillRepos, settleRows, withClient } from "./seed.ts";
+import type { Ground, Measure, Side } from "./sides.ts";
+import { addOrganization, type Organization, type Stand } from "./stand.ts";
+
+const agent = new Agent({ keepAlive: true, maxSockets: clients });
+
+const call = (method: string, url: string, authorization: string, body: JsonObject = {}): Promise<JsonObject> =>
+  new Promise((resolve, reject) => {
+    const content = JSON.stringify(body);
+    const asked = send(url, { method, agent, headers: { authorization, "content-type": "application/json", "content-length": Buffer.byteLength(content) } }, (response) => {
+      let said = "";
+      response.setEncoding("utf8").on("data", (chunk: string) => (said += chunk)).on("end", () => {
+        if (response.statusCode === 200) resolve(JSON.parse(said) as JsonObject);
+        else reject(new Error(`${method} ${url}: ${response.statusCode} ${said}`));
+      });
+    });
+    asked.on("error", reject).end(content);
+  });
+
+/** What a sink (peers/sink.ts) says of what came. */
+interface Arrived {
+  readonly events: number;
+  /** When the first and the last came. */
+  readonly firstMs: number;
+  readonly lastMs: number;
+  /** From the time that an event bears, which is before its commit, to its first arrival: 95 of 100 took no longer. */
+  readonly delayMs: number;
+}
+
+interface Sink {
+  readonly url: string;
+  /** What came since it was last asked, once there are so many. */
+  after(events: number): Promise<Arrived>;
+  /** The same, once nothing has come for a while. */
+  calm(): Promise<Arrived>;
+}
+
+/** Without a single new event for so long there will be none; or hardly one. */
+const patienceMs = 30_000;
+const calmMs = 1_000;
+
+const openSink = async ({ folder, keep }: Ground): Promise<Sink> => {
+  const { url } = keep(await startPeer("sink", await folder.site("sink")));
+  const ask = (path: string): Promise<Arrived> => call("GET", `${url}${path}`, "").then((arrived) => arrived as unknown as Arrived);
+  /** How many came: at least so many, or all that did until none came for so long. */
+  const count = async (enough: number, quietMs: number): Promise<number> => {
+    let [seen, sinceMs] = [0, performance.now()];
+    while (seen < enough && performance.now() - sinceMs < quietMs) {
+      await sleep(50);
+      const { events } = await ask("/");
+      if (events > seen) [seen, sinceMs] = [events, performance.now()];
+    }
+    return seen;
+  };
+  return {
+    url,
+    async after(events) {
+      const seen = await count(events, patienceMs);
+      if (seen < events) throw new Error(`of ${events} events ${seen} came`);
+      return ask("/afresh");
+    },
+    async calm() {
+      await count(Number.POSITIVE_INFINITY, calmMs);
+      return ask("/afresh");
+    },
+  };
+};
+
+/** What a database does by itself within a minute, once there are rows: it looks at what its tables hold. */
+const settleEvents = ({ place }: Stand): Promise<void> => withClient(place, (client) => settleRows(client, "outbox", "subscriptions", "deliveries"));
+
+const subscribe = async ({ process }: Stand, group: string, authorization: string, sink: string): Promise<string> =>
+  text(await call("POST", `${process.url}/events/v2/subscriptions/${group}`, authorization, { sink }), "uid");
+
+let described = 0;
+
+/** Writes a new description: no two of a run are the same, so each is a change. */
+const change = async ({ process }: Stand, { authorization }: Organization, repos: readonly string[]): Promise<void> => {
+  const number = ++described;
+  await call("PATCH", `${process.url}/registry/v2/repos/${repos[number % repos.length] ?? ""}?update_mask=description`, authorization, { description: `change ${number}` });
+};
+
+/** Makes repos; their uids. */
+const addRepos = (stand: Stand, group: string, count: number): Promise<string[]> =>
+  withClient(stand.place, async (client) => {
+    await fillRepos(client, group, count);
+    await settleRows(client, "repos");
+    const { rows } = await client.query<{ uid: string }>("select uid from repos where uid >= $1 and uid < $2 order by uid", [`${group}/`, `${group}0`]);
+    return rows.map(({ uid }) => uid);
+  });
+
+/** Does this at each of these moments (milliseconds from now), at most `clients` at a time; what is late follows at once. */
+const atMoments = async (moments: readonly number[], work: () => Promise<void>): Promise<void> => {
+  const beganMs = performance.now();
+  let next = 0;
+  const client = async (): Promise<void> => {
+    for (let moment = moments[next++]; moment !== undefined; moment = moments[next++]) {
+      const waitMs = beganMs + moment - performance.now();
+      if (waitMs > 0) await sleep(waitMs);
+      await work();
+    }
+  };
+  await Promise.all(Array.from({ length: clients }, client));
+};
+
+/** One run gives several numbers: whoever asks for one a second time begins the next run. */
+const severalOf = <Seen>(run: (seconds: number) => Promise<Seen>): ((by: keyof Seen) => (seconds: number) => Promise<Seen[keyof Seen]>) => {
+  let last: Promise<Seen> | undefined;
+  const told = new Set<keyof Seen>();
+  return (by) => async (seconds) => {
+    if (!last || told.has(by)) {
+      last = run(seconds);
+      told.clear();
+    }
+    told.add(by);
+    return (await last)[by];
+  };
+};
+
+// ---- how soon, and how many -------------------------------------------------------------------------------------
+
+const wantedPerSecond = 500;
+
+const paced = async (ground: Ground): Promise<(seconds: number) => Promise<{ delay: number; changes: number }>> => {
+  const [stand, sink] = [await ground.delivering(), await openSink(ground)];
+  const organization = await addOrganization(stand.open, "at once", "editor");
+  const repos = await addRepos(stand, organization.uid, 1_000);
+  await subscribe(stand, organization.uid, organization.authorization, sink.url);
+  await Promise.all(repos.map(() => change(stand, organization, repos)));
+  await sink.calm();
+  await settleEvents(stand);
+  return async (seconds) => {
+    const moments = Array.from({ length: Math.round(wantedPerSecond * seconds) }, (_, index) => (index * 1000) / wantedPerSecond);
+    const beganMs = performance.now();
+    await atMoments(moments, () => change(stand, organization, repos));
+    const tookMs = performance.now() - beganMs;
+    const { delayMs } = await sink.after(moments.length);
+    return { delay: delayMs / 1000, changes: (moments.length * 1000) / tookMs };
+  };
+};
+
+let delays: ReturnType<typeof severalOf<{ delay: number; changes: number }>> | undefined;
+
+const pacedSide = (label: string, unit: Side["unit"], by: "delay" | "changes"): Side => ({
+  label,
+  unit,
+  async prepare(ground) {
+    if (!delays) delays = severalOf(await paced(ground));
+    return delays(by);
+  },
+});
+
+/** Below what one replay sends again at most. */
+const replayed = 5_000;
+
+const replaySide: Side = {
+  label: `one sink, ${replayed} events sent again`,
+  unit: "1/s",
+  async prepare(ground): Promise<Measure> {
+    const [stand, sink] = [await ground.delivering(), await openSink(ground)];
+    const organization = await addOrganization(stand.open, "many", "editor");
+    const { uid, authorization } = organization;
+    const repos = await addRepos(stand, uid, replayed);
+    const since = new Date().toISOString();
+    await atMoments(repos.map(() => 0), () => change(stand, organization, repos));
+    const subscription = await subscribe(stand, uid, authorization, sink.url);
+    await sink.calm();
+    const replay = async (): Promise<number> => {
+      await call("POST", `${stand.process.url}/gantry/v1/subscriptions/${subscription}:replay`, authorization, { since });
+      const { events, firstMs, lastMs } = await sink.after(replayed);
+      // What has come is written down a little later, and would stand for what is sent again.
+      await sink.calm();
+      return (events * 1000) / (lastMs - firstMs);
+    };
+    await replay();
+    await settleEvents(stand);
+    return replay;
+  },
+};
+
+// ---- what a write pays ------------------------------------------------------------------------------------------
+
+const subscriptions = 100;
+const writesPerSecond = 5;
+
+/** Moments that have nothing to do with each other, nor with what the ones before have set going. */
+const unevenMoments = (count: number, perSecond: number): number[] => {
+  let at = 0;
+  return Array.from({ length: count }, () => (at += (-Math.log(1 - Math.random()) * 1000) / perSecond));
+};
+
+/** How long a write takes in a folder, with so many subscriptions at it and above: what a caller waits, on average. */
+const writeSide = (label: string, heardBy: number): Side => ({
+  label,
+  unit: "ms",
+  async prepare(ground) {
+    const [stand, sink] = [await ground.delivering(), await openSink(ground)];
+    const organization = await addOrganization(stand.open, `heard by ${heardBy}`, "editor");
+    const { uid, authorization } = organization;
+    const folder = await makeGroup(stand.open, uid, "folder");
+    const repos = await addRepos(stand, folder, 100);
+    for (let index = 0; index < heardBy; index++) await subscribe(stand, index % 2 === 0 ? uid : folder, authorization, `${sink.url}/${index}`);
+    await sink.calm();
+    await settleEvents(stand);
+    return async (seconds) => {
+      const moments = unevenMoments(Math.round(writesPerSecond * seconds), writesPerSecond);
+      let tookMs = 0;
+      await atMoments(moments, async () => {
+        const beganMs = performance.now();
+        await change(stand, organization, repos);
+        tookMs += performance.now() - beganMs;
+      });
+      await sink.after(moments.length * heardBy);
+      return tookMs / moments.length;
+    };
+  },
+});
+
+export const deliverySides: Readonly<Record<string, Side>> = {
+  delay: pacedSide(`commit to sink, p95, at ${wantedPerSecond} changes a second`, "s", "delay"),
+  changes: pacedSide(`changes really made a second (wanted: ${wantedPerSecond})`, "1/s", "changes"),
+  delivered: replaySide,
+  heard: writeSide(`UpdateRepo heard by ${subscriptions} subscriptions`, subscriptions),
+  unheard: writeSide("UpdateRepo heard by none", 0),
+};

@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Entry, hashOf } from "./chain.ts";
+
+const entry: Entry = {
+  uid: "a", sequence: 7, createTime: "2026-11-20T00:00:00.000Z", sealTime: "2026-11-20T00:00:01.000Z", callerUid: "b", act: { iss: "c", sub: "d" },
+  operation: "e", subject: "f", type: "g", code: "OK", count: 1, bindingUids: ["h", "i"], remoteAddress: "192.0.2.1", userAgent: "j", requestId: "k", eventId: "l",
+};
+const hash = hashOf("before", entry);
+
+const others: { readonly [Name in keyof Entry]: readonly Entry[Name][] } = {
+  uid: ["", "A"], sequence: [8, -7], createTime: ["2026-11-20T00:00:00.001Z"], sealTime: ["2026-11-20T00:00:01.001Z"], callerUid: [""],
+  act: [{}, { iss: "c" }, { iss: "d", sub: "c" }, { iss: "c", sub: "d", aud: "" }, { "iss\",\"c": "", sub: "d" }],
+  operation: [""], subject: [""], type: [""], code: ["PERMISSION_DENIED"], count: [2],
+  bindingUids: [[], ["h"], ["i", "h"], ["hi"], ["h,i"], ["h", "i", ""]], remoteAddress: ["192.0.2.2"], userAgent: [""], requestId: [""], eventId: [""],
+};
+
+for (const name of Object.keys(others) as (keyof Entry)[]) {
+  test(`the hash changes with ${name}`, () => {
+    for (const value of others[name]) assert.notEqual(hashOf("before", { ...entry, [name]: value }), hash, JSON.stringify(value));
+  });
+}
+
+test("the hash changes with the one before, and is 64 letters of hex", () => {
+  assert.match(hash, /^[0-9a-f]{64}$/);
+  for (const before of ["", "Before", "before\n"]) assert.notEqual(hashOf(before, entry), hash);
+});
+
+test("the hash is the same in whichever order the columns' types give the keys of act", () => {
+  assert.equal(hashOf("before", { ...entry, act: { sub: "d", iss: "c" } }), hash);
+});
+
+test("what stands at the end of one field is not taken for the beginning of the next", () => {
+  assert.notEqual(hashOf("", { ...entry, operation: "ab", subject: "c" }), hashOf("", { ...entry, operation: "a", subject: "bc" }));
+  assert.notEqual(hashOf("", { ...entry, operation: 'a","b' }), hashOf("", { ...entry, operation: "a", subject: "b" }));
+});

@@ -1,0 +1,532 @@
+// Attacks on the audit log: by somebody who has the database and not the secret key, who has both but not what was kept
+// elsewhere, and by callers who would fill it, write into others', or break it with what they send.
+
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { operatorUid } from "#authz";
+import { codes } from "#base/fault.ts";
+import { text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { newRoot } from "#base/uid.ts";
+import { type Entry, hashOf } from "../../server/audit/chain.ts";
+import { joinMark, keepHead, keepProgress, openHead, readProgress } from "../../server/audit/heads.ts";
+import { entriesOf, seal, tamper, verify } from "../audit.ts";
+import { createIdentity, openPlace, type Place } from "../story/place.ts";
+import { gantry, type Issuer, startIssuer, stopAll } from "../story/processes.ts";
+import { openWorld, type World } from "../world.ts";
+
+const closing: (() => Promise<unknown>)[] = [];
+after(async () => {
+  await stopAll();
+  for (const close of closing.reverse()) await close();
+});
+
+// ---- the database without the key -----------------------------------------------------------------------------
+
+/** A log of two organizations, and what somebody copied of it when it was younger. */
+interface Ground {
+  readonly world: World;
+  readonly one: string;
+  readonly other: string;
+  /** audit_chains.sealed by organization, and audit_progress. */
+  readonly early: Saved;
+  readonly middle: Saved;
+}
+
+interface Saved {
+  readonly chains: ReadonlyMap<string, string>;
+  readonly position: string;
+  readonly sealed: string;
+  /** Of the first organization. */
+  readonly last: number;
+}
+
+const change = async (world: World, group: string): Promise<string> =>
+  text(await world.ok("iam.GroupsService/CreateGroup", { parent: group, group: { name: "changed" } }), "uid");
+
+const lastOf = async (world: World, root: string): Promise<number> => {
+  const [[last] = []] = await tamper(world, "select max(sequence) from audit_entries where left(uid, 40) = $1", [root]);
+  return Number(last);
+};
+
+const save = async (world: World, root: string): Promise<Saved> => {
+  await seal(world);
+  const chains = new Map((await tamper(world, "select root, sealed from audit_chains")).map(([of, sealed]) => [of ?? "", sealed ?? ""]));
+  const [[position, sealed] = []] = await tamper(world, "select position, sealed from audit_progress");
+  return { chains, position: position ?? "", sealed: sealed ?? "", last: await lastOf(world, root) };
+};
+
+const openGround = async (): Promise<Ground> => {
+  const world = await openWorld();
+  closing.push(() => world.close());
+  const one = world.organization;
+  const other = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "the other organization" } }), "uid");
+  for (let step = 0; step < 5; step++) await change(world, step % 2 ? other : one);
+  const early = await save(world, one);
+  for (let step = 0; step < 3; step++) await change(world, one);
+  const middle = await save(world, one);
+  for (let step = 0; step < 3; step++) await change(world, other);
+  await save(world, one);
+  assert.deepEqual(await verify(world).then(({ whole, lines }) => [whole, lines.length]), [true, 2]);
+  return { world, one, other, early, middle };
+};
+
+const deleteBehind = ({ world }: Ground, root: string, sequence: number) => tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence > $2", [root, sequence]);
+const putSealBack = ({ world }: Ground, root: string, { chains }: Saved) => tamper(world, "update audit_chains set sealed = $2 where root = $1", [root, chains.get(root) ?? ""]);
+const putProgressBack = ({ world }: Ground, { position, sealed }: Saved) => tamper(world, "update audit_progress set position = $1, sealed = $2", [position, sealed]);
+
+const columns = "uid, sequence, create_time, seal_time, caller_uid, act, operation, subject, type, code, count, binding_uids, remote_address, user_agent, request_id, event_id, hash";
+
+/** Computes the hashes of this chain anew, from its beginning, as anybody can. */
+const rehash = async (world: World, root: string): Promise<void> => {
+  const time = (column: string): string => `to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+  const rows = await tamper(world, `select ${columns.replace("create_time, seal_time", `${time("create_time")}, ${time("seal_time")}`)} from audit_entries where left(uid, 40) = $1 order by sequence`, [root]);
+  let hash = "";
+  for (const row of rows) {
+    const at = (index: number): string => row[index] ?? "";
+    const entry: Entry = {
+      uid: at(0), sequence: Number(at(1)), createTime: at(2), sealTime: at(3), callerUid: at(4), act: JSON.parse(at(5)) as Record<string, string>,
+      operation: at(6), subject: at(7), type: at(8), code: at(9), count: Number(at(10)), bindingUids: JSON.parse(at(11)) as string[],
+      remoteAddress: at(12), userAgent: at(13), requestId: at(14), eventId: at(15),
+    };
+    hash = hashOf(hash, entry);
+    await tamper(world, "update audit_entries set hash = $3 where uid = $1 and sequence = $2", [entry.uid, entry.sequence, hash]);
+  }
+};
+
+interface Tampering {
+  readonly title: string;
+  readonly does: (ground: Ground) => Promise<unknown>;
+  /** What is said of it: $ONE stands for the first organization. */
+  readonly says: RegExp;
+  /** Nothing was lost by it, and with the next entries all is as it should be. */
+  readonly heals?: true;
+}
+
+const tamperings: readonly Tampering[] = [
+  {
+    title: "an entry that was moved to another organization",
+    does: ({ world, one, other }) => tamper(world, "update audit_entries set uid = $2 || right(uid, -40) where left(uid, 40) = $1 and sequence = 3", [one, other]),
+    says: /^\$ONE .*NOT WHOLE: entry 3 is missing$/,
+  },
+  {
+    title: "an entry that was changed, with the hashes of all behind it made anew",
+    does: async ({ world, one }) => {
+      await tamper(world, "update audit_entries set caller_uid = '' where left(uid, 40) = $1 and sequence = 3", [one]);
+      await rehash(world, one);
+    },
+    says: /^\$ONE .*NOT WHOLE: entry \d+ is not the one that was sealed$/,
+  },
+  {
+    title: "an entry in the middle that was deleted",
+    does: ({ world, one }) => tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence = 3", [one]),
+    says: /^\$ONE .*NOT WHOLE: entry 3 is missing$/,
+  },
+  {
+    title: "an entry in the middle that was deleted, with those behind it counted anew",
+    does: async ({ world, one }) => {
+      await tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence = 3", [one]);
+      await tamper(world, "update audit_entries set sequence = sequence - 1, uid = left(uid, -16) || lpad(to_hex(sequence - 1), 16, '0') where left(uid, 40) = $1 and sequence > 3", [one]);
+      await rehash(world, one);
+    },
+    says: /^\$ONE .*NOT WHOLE: entry \d+ is missing$/,
+  },
+  {
+    title: "the last entries that were deleted",
+    does: (ground) => deleteBehind(ground, ground.one, ground.early.last),
+    says: /^\$ONE .*NOT WHOLE: entries \d+ to \d+ are missing$/,
+  },
+  {
+    title: "the last entries that were deleted, with the seal from before them",
+    does: async (ground) => {
+      await deleteBehind(ground, ground.one, ground.early.last);
+      await putSealBack(ground, ground.one, ground.early);
+    },
+    says: /^all logs together {2}NOT WHOLE: 3 entries that were sealed are in no chain$/,
+  },
+  {
+    title: "the last entries that were deleted, with a seal over all from a time at which the numbers fit",
+    does: async (ground) => {
+      await deleteBehind(ground, ground.one, ground.early.last);
+      await putSealBack(ground, ground.one, ground.early);
+      // Three were sealed after the middle too: as many as are missing.
+      await putProgressBack(ground, ground.middle);
+    },
+    says: /^all logs together {2}NOT WHOLE: .* not of the same time: some of them are older ones$/,
+  },
+  {
+    title: "an older seal before entries that are still there",
+    does: (ground) => putSealBack(ground, ground.one, ground.early),
+    says: /^\$ONE .*NOT WHOLE: entry \d+ and those after it were never sealed$/,
+  },
+  {
+    title: "a whole log that was deleted with its seal",
+    does: async ({ world, other }) => {
+      await tamper(world, "delete from audit_entries where left(uid, 40) = $1", [other]);
+      await tamper(world, "delete from audit_chains where root = $1", [other]);
+    },
+    says: /^all logs together {2}NOT WHOLE: \d+ entries that were sealed are in no chain$/,
+  },
+  {
+    title: "a seal that was deleted",
+    does: ({ world, one }) => tamper(world, "delete from audit_chains where root = $1", [one]),
+    says: /^\$ONE .*NOT WHOLE: the chain's seal is missing/,
+  },
+  {
+    title: "a seal that was damaged",
+    does: ({ world, one }) => tamper(world, "update audit_chains set sealed = 'x' || sealed where root = $1", [one]),
+    says: /^\$ONE .*NOT WHOLE: the chain's seal is missing, or cannot be opened/,
+  },
+  {
+    title: "an entry of their own at the end",
+    does: ({ world, one }) =>
+      tamper(world, `insert into audit_entries (${columns}) select left(uid, -16) || lpad(to_hex(sequence + 1), 16, '0'), sequence + 1, ${columns.slice("uid, sequence, ".length)} from audit_entries where left(uid, 40) = $1 order by sequence desc limit 1`, [one]),
+    says: /^\$ONE .*NOT WHOLE: entry \d+ and those after it were never sealed$/,
+  },
+  {
+    title: "an entry of their own with the largest number that there is, and a seal that does not open",
+    does: async ({ world, one }) => {
+      await tamper(world, `insert into audit_entries (${columns}) select left(uid, -16) || 'ffffffffffffffff', 9223372036854775807, ${columns.slice("uid, sequence, ".length)} from audit_entries where left(uid, 40) = $1 limit 1`, [one]);
+      await tamper(world, "update audit_chains set sealed = '' where root = $1", [one]);
+    },
+    says: /^\$ONE .*NOT WHOLE: the chain's seal is missing/,
+  },
+  {
+    title: "an entry of their own before the beginning",
+    does: ({ world, one }) => tamper(world, `insert into audit_entries (${columns}) select left(uid, -16) || '0000000000000000', 0, ${columns.slice("uid, sequence, ".length)} from audit_entries where left(uid, 40) = $1 limit 1`, [one]),
+    says: /^\$ONE .*NOT WHOLE: entry 0 is there/,
+  },
+  {
+    title: "a second entry with the number of another",
+    does: ({ world, one }) =>
+      tamper(world, `insert into audit_entries (${columns}) select uid, sequence, create_time, seal_time + interval '1 millisecond', ${columns.slice("uid, sequence, create_time, seal_time, ".length)} from audit_entries where left(uid, 40) = $1 and sequence = 3`, [one]),
+    says: /^\$ONE .*NOT WHOLE: entry 3 is there twice$/,
+  },
+  {
+    title: "entries of an organization that never was",
+    does: ({ world, one }) => tamper(world, `insert into audit_entries (${columns}) select repeat('f', 40) || right(uid, -40), sequence, ${columns.slice("uid, sequence, ".length)} from audit_entries where left(uid, 40) = $1`, [one]),
+    says: /^f{40} .*NOT WHOLE: the chain's seal is missing/,
+  },
+  {
+    title: "two organizations' seals that were swapped",
+    does: async ({ world, one, other }) => {
+      const { chains } = await save(world, one);
+      await tamper(world, "update audit_chains set sealed = $2 where root = $1", [one, chains.get(other) ?? ""]);
+      await tamper(world, "update audit_chains set sealed = $2 where root = $1", [other, chains.get(one) ?? ""]);
+    },
+    says: /^\$ONE .*NOT WHOLE: the chain's seal is missing, or cannot be opened/,
+  },
+  {
+    title: "a beginning that was deleted as if its time were over",
+    does: ({ world, one }) => tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence <= 2", [one]),
+    says: /^\$ONE .*NOT WHOLE: entry 1 is missing$/,
+  },
+  {
+    title: "a position that was raised, so that events would be passed over",
+    does: ({ world }) => tamper(world, "update audit_progress set position = position + 1000000"),
+    says: /^all logs together {2}NOT WHOLE: events up to \d+ are marked as sealed, and it is those up to \d+ that are$/,
+    heals: true,
+  },
+  {
+    title: "a seal over all that was put back to an older one",
+    does: (ground) => putProgressBack(ground, ground.early),
+    says: /^all logs together {2}NOT WHOLE: 6 entries more are in the chains than the seal over all of them knows/,
+  },
+  {
+    title: "a seal over all that was put back to the time before the first entry",
+    does: ({ world }) => tamper(world, "update audit_progress set position = 0, sealed = ''"),
+    says: /^all logs together {2}NOT WHOLE: \d+ entries more are in the chains/,
+  },
+  {
+    title: "a seal over all that was damaged, with a raised position",
+    does: ({ world }) => tamper(world, "update audit_progress set position = 1000000000, sealed = 'x'"),
+    says: /^all logs together {2}NOT WHOLE: the seal over all chains is missing, or cannot be opened/,
+  },
+  {
+    title: "a seal over all that was deleted",
+    does: ({ world }) => tamper(world, "delete from audit_progress"),
+    says: /^all logs together {2}NOT WHOLE: the seal over all chains is missing/,
+  },
+];
+
+const changes: readonly string[] = [
+  "create_time = create_time - interval '1 hour'", "create_time = (create_time::text || ' BC')::timestamptz", "seal_time = seal_time + interval '1 millisecond'", "sequence = 9000",
+  "caller_uid = ''", "act = jsonb_build_object('email', 'mallory@example.com')", "act = 'null'", "act = '7'", "act = '[]'", "operation = 'none'", "subject = ''", "type = ''", "code = 'PERMISSION_DENIED'", "count = 2",
+  "binding_uids = '[7]'", "binding_uids = 'null'", "binding_uids = '{}'", "remote_address = '192.0.2.1'", "user_agent = 'none'", "request_id = ''", "event_id = ''", "hash = ''",
+];
+
+test("whoever has the database and not the key is found out: an entry of which anything at all was changed", async () => {
+  const { world, one } = await openGround();
+  await tamper(world, "create table copied as select * from audit_entries");
+  for (const set of changes) {
+    await tamper(world, `update audit_entries set ${set} where left(uid, 40) = $1 and sequence = 3`, [one]);
+    const { whole, lines } = await verify(world);
+    assert.equal(whole, false, set);
+    assert.ok(lines.some((line) => line.startsWith(one) && /NOT WHOLE: entry 3 (?:\(\S+\) is not what was written|is missing)/.test(line)), `${set}: ${lines.join("\n")}`);
+    await tamper(world, "delete from audit_entries");
+    await tamper(world, "insert into audit_entries select * from copied");
+    assert.equal((await verify(world)).whole, true, set);
+  }
+});
+
+for (const { title, does, says, heals } of tamperings) {
+  test(`whoever has the database and not the key is found out, and does not stop the log: ${title}`, async () => {
+    const ground = await openGround();
+    const { world, one, other } = ground;
+    await does(ground);
+    const said = new RegExp(says.source.replace("\\$ONE", one));
+    const found = await verify(world);
+    assert.equal(found.whole, false);
+    assert.ok(found.lines.some((line) => said.test(line)), found.lines.join("\n"));
+    // The log goes on, in both organizations and more than once, and what was found is found ever after.
+    for (let step = 0; step < 2; step++) {
+      for (const group of [one, other]) {
+        const uid = await change(world, group);
+        const told = await entriesOf(world, { subjects: [uid] });
+        assert.equal(told.length, 1, `of a change after it: ${JSON.stringify(told)}`);
+      }
+    }
+    assert.equal((await verify(world)).whole, heals === true, (await verify(world)).lines.join("\n"));
+  });
+}
+
+test("an older seal is found also by whoever looks at one organization alone", async () => {
+  const ground = await openGround();
+  await deleteBehind(ground, ground.one, ground.early.last);
+  await putSealBack(ground, ground.one, ground.early);
+  assert.equal((await verify(ground.world, { group: ground.one })).whole, false);
+});
+
+test("a clean log is whole, also where the other half of it is being sealed meanwhile", async () => {
+  const { world, one, other } = await openGround();
+  let over = false;
+  const writing = (async () => {
+    while (!over) {
+      await Promise.all([change(world, one), change(world, other), change(world, one)]);
+      await seal(world);
+    }
+  })();
+  for (let turn = 0; turn < 25; turn++) assert.deepEqual((await verify(world)).lines.filter((line) => line.includes("NOT WHOLE")), []);
+  over = true;
+  await writing;
+  assert.equal((await verify(world)).whole, true);
+});
+
+// ---- the command, and the key -----------------------------------------------------------------------------------
+
+test("gantry audit verify ends with 0 for a clean log, and with 1 and a line that names organization and entry for any other", async () => {
+  const place = await openPlace();
+  closing.push(() => place.close());
+  const { world, environment } = place;
+  for (let step = 0; step < 4; step++) await change(world, world.organization);
+  await seal(world);
+  const run = (...args: string[]) => gantry(["audit", "verify", ...args], { env: environment });
+  const clean = await run();
+  assert.deepEqual([clean.code, clean.stderr], [0, ""]);
+  assert.match(clean.stdout, new RegExp(`^${world.organization} .*whole: 5 entries, the last is 5 with hash [0-9a-f]{64}$`, "m"));
+  await tamper(world, "update audit_entries set caller_uid = '' where left(uid, 40) = $1 and sequence = 2", [world.organization]);
+  const found = await run();
+  assert.deepEqual([found.code, found.stderr], [1, ""]);
+  assert.match(found.stdout, new RegExp(`^${world.organization} .*NOT WHOLE: entry 2 \\(${world.organization}/\\S+/0{15}2\\) is not what was written, or the one before it is not$`, "m"));
+  const one = await run("--group", world.organization, "--json");
+  assert.equal(one.code, 1);
+  assert.match(one.stdout, new RegExp(`^\\{"organization":"${world.organization}",.*"problems":\\["entry 2 `));
+});
+
+test("what was kept elsewhere shows entries that somebody with the secret key took away or wrote anew", async () => {
+  const place = await openPlace();
+  const folder = await mkdtemp(join(tmpdir(), "gantry-known-"));
+  closing.push(() => rm(folder, { recursive: true, force: true }), () => place.close());
+  const { world, environment } = place;
+  const root = world.organization;
+  for (let step = 0; step < 5; step++) await change(world, root);
+  await seal(world);
+  const known = join(folder, "known.jsonl");
+  await writeFile(known, (await gantry(["audit", "verify", "--json"], { env: environment })).stdout);
+  assert.equal((await verify(world, { known })).whole, true);
+
+  const { store, seal: vault } = world.server.open.house;
+  const headOf = async () => openHead(vault, root, (await tamper(world, "select sealed from audit_chains where root = $1", [root]))[0]?.[0] ?? "");
+  /** Cuts the chain behind this entry, with the key: every seal is as if there had never been more. */
+  const cut = async (sequence: number): Promise<void> => {
+    await tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence > $2", [root, sequence]);
+    const [head, progress] = [await headOf(), await readProgress(store.read, vault)];
+    const [[hash] = []] = await tamper(world, "select hash from audit_entries where left(uid, 40) = $1 and sequence = $2", [root, sequence]);
+    assert.ok(head && progress);
+    const shorter = { ...head, last: { sequence, hash: hash ?? "" }, mark: "ab" };
+    await store.write(async (rows) => {
+      await keepHead(rows, vault, root, shorter);
+      await keepProgress(rows, vault, { ...progress, entries: progress.entries - (head.last.sequence - sequence), marks: joinMark(joinMark(progress.marks, head.mark), "ab") });
+    });
+  };
+  await cut(4);
+  assert.equal((await verify(world)).whole, true, "without what was kept elsewhere it cannot be told");
+  const { code, stdout } = await gantry(["audit", "verify", "--known", known], { env: environment });
+  assert.equal(code, 1);
+  assert.match(stdout, new RegExp(`^${root} .*NOT WHOLE: the chain ends at entry 4, and entry 6 was known before$`, "m"));
+  // Filled up again it is as long as it was, and another one.
+  for (let step = 0; step < 3; step++) await change(world, root);
+  await seal(world);
+  const filled = await verify(world, { known });
+  assert.ok(filled.lines.some((line) => line.startsWith(root) && line.endsWith("NOT WHOLE: entry 6 is not the one that was known before")), filled.lines.join("\n"));
+});
+
+// ---- callers ----------------------------------------------------------------------------------------------------
+
+let place: Place;
+let issuer: Issuer;
+before(async () => {
+  [place, issuer] = await Promise.all([openPlace(), startIssuer()]);
+  closing.push(() => place.close(), () => issuer.close());
+});
+
+const chains = async (): Promise<number> => (await tamper(place.world, "select 1 from audit_chains")).length;
+
+test("nobody can make logs up: refused calls that name organizations that do not exist are the caller's own or the operator's", async () => {
+  const { world } = place;
+  const member = await createIdentity(world, world.organization, "member", { issuer: issuer.url, subject: "member" });
+  await seal(world);
+  const before = await chains();
+  const token = await world.token(member);
+  const made = Array.from({ length: 20 }, newRoot);
+  for (const uid of made) {
+    for (const given of [token, "nobody's", undefined]) await world.call("iam.GroupsService/DeleteGroup", { uid }, { token: given });
+  }
+  await seal(world);
+  // The operator's may be the first of its kind.
+  assert.ok((await chains()) <= before + 1);
+  const told = await entriesOf(world, { subjects: made });
+  assert.ok(told.every(({ uid }) => [world.organization, operatorUid].includes(String(uid).slice(0, 40))));
+});
+
+test("a stranger cannot write into an organization's log: calls without a valid token are told to the operator alone", async () => {
+  const { world } = place;
+  world.clock.now += 2 * limits.refusalsWindowMs;
+  await seal(world);
+  const before = await lastOf(world, world.organization);
+  for (const door of ["rest", "grpc"] as const) {
+    for (const token of ["nobody's", undefined]) {
+      assert.equal((await world.call("iam.GroupsService/DeleteGroup", { uid: world.organization }, { token, door })).code, codes.UNAUTHENTICATED);
+    }
+  }
+  const token = await issuer.token({ sub: "stranger", aud: world.url });
+  assert.equal((await world.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { identity: `${world.organization}/0000000000000000` }, { token })).code, codes.PERMISSION_DENIED);
+  const told = (await entriesOf(world, { uidp: { childrenOf: operatorUid } })).filter(({ createTime }) => createTime === new Date(world.clock.now).toISOString());
+  assert.equal(told.length, 5);
+  assert.equal(await lastOf(world, world.organization), before);
+});
+
+/** A request whose headers no well-behaved client would send. */
+const rawCall = (url: string, token: string, userAgent: string, path: string, body: string): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const sent = request(`${url}${path}`, { method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/json", "user-agent": userAgent } }, (response) => {
+      response.resume().once("end", () => resolve(response.statusCode ?? 0));
+    });
+    sent.once("error", reject).end(Buffer.from(body));
+  });
+
+const agents: readonly (readonly [title: string, sent: string, kept: string])[] = [
+  ["control characters", "a\tb\u0085c\u009b31md", "a\ufffdb\ufffdc\ufffd31md"],
+  ["quotes, markup and JSON", `"'\\"><script>{"code":"OK"}--;`, `"'\\"><script>{"code":"OK"}--;`],
+  ["escapes of JSON and of SQL", "\\u0000 \\ud800 $1 %00 E'\\x00'", "\\u0000 \\ud800 $1 %00 E'\\x00'"],
+  ["eight thousand letters", "x".repeat(8000), "x".repeat(limits.userAgentLengthMax)],
+];
+
+for (const [title, sent, kept] of agents) {
+  test(`a User-Agent of ${title} comes back as data, of what was done and of what was refused, and the log stays whole`, async () => {
+    const { world } = place;
+    world.clock.now += 2 * limits.refusalsWindowMs;
+    const reader = await createIdentity(world, world.organization, "reader", { issuer: issuer.url, subject: "reader" });
+    const body = JSON.stringify({ name: `by-a-program-${sent.length}` });
+    assert.equal(await rawCall(world.url, await world.token(), sent, `/registry/v2/repos/${world.organization}`, body), 200);
+    assert.equal(await rawCall(world.url, await world.token(reader), sent, `/registry/v2/repos/${world.organization}`, body), 403);
+    assert.equal(await rawCall(world.url, "nobody's", sent, `/registry/v2/repos/${world.organization}`, body), 401);
+    const told = (await entriesOf(world, { operations: ["chainguard.platform.registry.v2.ReposService/CreateRepo"], orderBy: "create_time desc", pageSize: 3 })).map(({ code, userAgent }) => `${String(code)} ${String(userAgent)}`);
+    assert.deepEqual(told.sort(), [`OK ${kept}`, `PERMISSION_DENIED ${kept}`, `UNAUTHENTICATED ${kept}`]);
+    assert.equal((await verify(world)).whole, true);
+  });
+}
+
+const strangeClaims: readonly (readonly [title: string, claims: Record<string, unknown>])[] = [
+  ["keys that mean something to a program", JSON.parse(`{"sub": "a", "__proto__": {"sub": "b"}, "constructor": "c", "toString": "d", "act": {"sub": "e"}, "email": "f", "email_verified": true, "": "g"}`) as Record<string, unknown>],
+  ["a subject of quotes, markup and escapes", { sub: `"'\\"><script>{"iss":"x"}\\u0000$1--` }],
+  ["a subject of other scripts, and of pairs of surrogates", { sub: "אבג 漢字 😀\u202e" }],
+  ["an address that says more than it should", { sub: "a", email: `"a b"@example.com`, email_verified: true }],
+  ["a subject with a line break", { sub: "a\nb" }],
+  ["a subject with a zero character", { sub: "a\u0000b" }],
+  ["half a surrogate pair as the subject", { sub: "a\ud800b" }],
+  ["an address with a zero character", { sub: "a", email: "a\u0000@example.com", email_verified: true }],
+  ["half a surrogate pair in the address", { sub: "a", email: "\ud800@example.com", email_verified: true }],
+  ["half a surrogate pair as an audience", { sub: "a", aud: ["$SERVER", "\udc00"] }],
+];
+
+for (const [title, claims] of strangeClaims) {
+  test(`a token with ${title} is told as data or refused, never half, and the log stays whole`, async () => {
+    const { world } = place;
+    const identity = await createIdentity(world, world.organization, `anybody-${strangeClaims.findIndex(([each]) => each === title)}`, { issuer: issuer.url, subjectPattern: "(?s).*" });
+    const aud = Array.isArray(claims.aud) ? claims.aud.map((each) => (each === "$SERVER" ? world.url : String(each))) : world.url;
+    const token = await issuer.token({ ...claims, aud });
+    const answer = await world.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { identity }, { token });
+    assert.ok([0, codes.UNAUTHENTICATED, codes.PERMISSION_DENIED, codes.INVALID_ARGUMENT].includes(answer.code as 0), `${answer.code} ${answer.message}`);
+    const told = await entriesOf(world, { callerUids: [identity] });
+    assert.equal(told.length, answer.code === 0 ? 1 : 0);
+    if (answer.code === 0) {
+      const act = told[0]?.act as Record<string, string>;
+      assert.deepEqual([act.iss, act.sub], [issuer.url, claims.sub]);
+      assert.ok(Object.keys(act).every((key) => ["iss", "sub", "aud", "email"].includes(key)));
+    }
+    assert.equal((await verify(world)).whole, true);
+  });
+}
+
+test("however long the uid is that a refused call names, it is told, and so is everything behind it", async () => {
+  const { world } = place;
+  const member = await createIdentity(world, world.organization, "deep", { issuer: issuer.url, subject: "deep" });
+  const level = (): string => `/${newRoot().slice(0, 16)}`;
+  let uid = world.organization;
+  while (uid.length + 17 <= limits.uidLengthMax) uid += level();
+  assert.equal((await world.call("iam.GroupsService/DeleteGroup", { uid }, { token: await world.token(member) })).code, codes.PERMISSION_DENIED);
+  const after = await change(world, world.organization);
+  assert.equal((await entriesOf(world, { subjects: [after] })).length, 1);
+  const [told] = await entriesOf(world, { subjects: [uid] });
+  assert.equal(told?.code, "PERMISSION_DENIED");
+  assert.ok(uid.startsWith(String(told?.uid).slice(0, -17)));
+  assert.equal((await verify(world)).whole, true);
+});
+
+test("a tree of groups as deep as it gets does not stop the log", async () => {
+  const { world } = place;
+  let deepest = world.organization;
+  for (;;) {
+    const { code, reply } = await world.call("iam.GroupsService/CreateGroup", { parent: deepest, group: { name: "deeper" } });
+    if (code !== 0) break;
+    deepest = text(reply, "uid");
+  }
+  assert.ok(deepest.length > 1000, `only ${deepest.length}`);
+  assert.equal((await entriesOf(world, { subjects: [deepest] })).length, 1);
+  assert.equal((await verify(world)).whole, true);
+});
+
+// ---- where from -------------------------------------------------------------------------------------------------
+
+for (const [title, settings, address] of [
+  ["is not believed", {}, "127.0.0.1"],
+  ["of a proxy that the operator trusts is, as far as that proxy wrote it", { GANTRY_TRUSTED_PROXIES: "127.0.0.0/8" }, "203.0.113.7"],
+] as const) {
+  test(`X-Forwarded-For ${title}`, async () => {
+    const world = await openWorld(settings);
+    closing.push(() => world.close());
+    for (const door of ["rest", "grpc"] as const) {
+      const headers = { "x-forwarded-for": "198.51.100.1, 203.0.113.7" };
+      const { reply } = await world.call("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: `made-by-${door}` } }, { door, headers });
+      assert.equal((await world.call("iam.GroupsService/DeleteGroup", { uid: world.organization }, { door, headers, token: "nobody's" })).code, codes.UNAUTHENTICATED);
+      const [done] = await entriesOf(world, { subjects: [text(reply, "uid")] });
+      const refused = (await entriesOf(world, { codes: ["UNAUTHENTICATED"] })).at(-1);
+      assert.deepEqual([done?.remoteAddress, refused?.remoteAddress], [address, address]);
+    }
+  });
+}

@@ -1,0 +1,31 @@
+// The audit log as tests look at it: brought up to date, read through the API, and checked as `gantry audit verify` does.
+
+import type { JsonObject } from "#base/json.ts";
+import { verifyAudit, type Verification } from "../server/operator/audit.ts";
+import type { World } from "./world.ts";
+
+/** Writes and seals all that has happened. */
+export const seal = ({ server }: World): Promise<void> => server.open.house.audit.finish();
+
+/** Entries in the order of their numbers, as the operator sees them unless there is a token. */
+export const entriesOf = async (world: World, request: JsonObject = {}, token?: string): Promise<JsonObject[]> => {
+  await seal(world);
+  const reply = await world.ok("gantry.audit.v1.AuditService/ListAuditEntries", { orderBy: "sequence", pageSize: 200, ...request }, token === undefined ? {} : { token });
+  return (reply.auditEntries ?? []) as JsonObject[];
+};
+
+export interface Verified {
+  readonly whole: boolean;
+  readonly lines: readonly string[];
+}
+
+/** Checks every log, or what is asked for. */
+export const verify = async ({ server }: World, asked: Partial<Pick<Verification, "group" | "known" | "json">> = {}): Promise<Verified> => {
+  const lines: string[] = [];
+  const whole = await verifyAudit(server.open, { group: undefined, known: undefined, json: false, ...asked, write: (line) => void lines.push(line), progress: () => {} });
+  return { whole, lines };
+};
+
+/** One statement, straight to the database: what somebody can do who has it, and not the secret key. */
+export const tamper = ({ server }: World, statement: string, values: readonly (string | number | null)[] = []) =>
+  server.open.house.store.write((rows) => rows.query(statement, values));

@@ -1,0 +1,284 @@
+// How the audit log is kept: month by month, by any number of servers, through clocks that jump and servers that die.
+
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, test } from "node:test";
+import { forget, takeUp } from "#delivery";
+import { type JsonObject, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
+import { sealNext } from "../../server/audit/seal.ts";
+import { keepUp } from "../../server/operator/upkeep.ts";
+import { entriesOf, seal, tamper, verify } from "../audit.ts";
+import { freshDatabase } from "../database.ts";
+import { freePort, openWorld, type World } from "../world.ts";
+import { gantryFile, start, stopAll } from "./processes.ts";
+import { openPlace } from "./place.ts";
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  await stopAll();
+  for (const close of closing.splice(0).reverse()) await close();
+});
+after(stopAll);
+
+const open = async (environment: Readonly<Record<string, string>> = {}): Promise<World> => {
+  const world = await openWorld(environment);
+  closing.push(() => world.close());
+  return world;
+};
+
+/** Two servers with a database of their own and one key. */
+const openTwo = async (): Promise<readonly [World, World]> => {
+  const database = await freshDatabase();
+  const folder = await mkdtemp(join(tmpdir(), "gantry-audit-"));
+  const key = join(folder, "secret.key");
+  await writeFile(key, randomBytes(32).toString("base64"), { mode: 0o600 });
+  closing.push(() => database.drop(), () => rm(folder, { recursive: true, force: true }));
+  const shared = { DATABASE_URL: database.url, GANTRY_SECRET_KEY_FILE: key, GANTRY_PUBLIC_URL: "http://gantry.example.test" };
+  return [await open(shared), await open(shared)];
+};
+
+const change = async (world: World, parent = world.organization): Promise<string> =>
+  text(await world.ok("iam.GroupsService/CreateGroup", { parent, group: { name: "changed" } }), "uid");
+
+const partsOf = async (world: World): Promise<string[]> =>
+  (await tamper(world, "select inhrelid::regclass::text from pg_inherits where inhparent = 'audit_entries'::regclass order by 1")).map(([name]) => name ?? "");
+
+const numbersOf = async (world: World, root = world.organization): Promise<number[]> =>
+  (await tamper(world, "select sequence from audit_entries where left(uid, 40) = $1 order by sequence", [root])).map(([sequence]) => Number(sequence));
+
+const whole = async (world: World): Promise<void> => {
+  const found = await verify(world);
+  assert.equal(found.whole, true, found.lines.join("\n"));
+};
+
+/** Changes at these times, each sealed then. */
+const changesAt = async (world: World, times: readonly string[]): Promise<string[]> => {
+  const made: string[] = [];
+  for (const time of times) {
+    world.clock.now = Date.parse(time);
+    made.push(await change(world));
+    await seal(world);
+  }
+  return made;
+};
+
+// ---- months -----------------------------------------------------------------------------------------------------
+
+test("each month has a part of its own, made when its first entry is sealed, to the millisecond", async () => {
+  const world = await open();
+  await changesAt(world, ["2031-01-31T23:59:59.990Z"]);
+  assert.deepEqual((await partsOf(world)).filter((name) => name.includes("2031")), ["audit_entries_2031_01"]);
+  await changesAt(world, ["2031-01-31T23:59:59.999Z", "2031-02-01T00:00:00.000Z", "2031-12-31T23:59:59.999Z", "2032-01-01T00:00:00.000Z"]);
+  assert.deepEqual((await partsOf(world)).filter((name) => /203[12]/.test(name)), ["audit_entries_2031_01", "audit_entries_2031_02", "audit_entries_2031_12", "audit_entries_2032_01"]);
+  assert.deepEqual(await tamper(world, "select count(*) from audit_entries_2031_01"), [["3"]]);
+  await whole(world);
+});
+
+test("months beyond the setting are dropped whole, nothing else is, and the log stays whole and goes on", async () => {
+  const world = await open();
+  const other = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "silent since" } }), "uid");
+  const made = await changesAt(world, ["2031-01-10T00:00:00Z", "2031-01-31T23:59:59.990Z", "2031-02-01T00:00:00Z", "2031-02-28T00:00:00Z", "2031-04-01T00:00:00Z"]);
+  const { house } = world.server.open;
+  const kept = async (months: number): Promise<string[]> => {
+    await keepUp(house, months);
+    await whole(world);
+    return (await partsOf(world)).map((name) => name.replace("audit_entries_", ""));
+  };
+  const before = await numbersOf(world);
+  world.clock.now = Date.parse("2031-04-30T23:59:59.999Z");
+  // The running month, and three before it.
+  assert.deepEqual(await kept(4), ["2031_01", "2031_02", "2031_04"]);
+  assert.deepEqual(await numbersOf(world), before);
+  world.clock.now = Date.parse("2031-05-01T00:00:00.000Z");
+  assert.deepEqual(await kept(4), ["2031_02", "2031_04"]);
+  const told = await entriesOf(world, { subjects: made });
+  assert.deepEqual(told.map(({ subject }) => subject), made.slice(2));
+  assert.ok(told.every(({ createTime }) => String(createTime) >= "2031-02-01"));
+  // Two months at once, and an organization of which nothing is left.
+  world.clock.now = Date.parse("2031-08-01T00:00:00.000Z");
+  assert.deepEqual(await kept(4), []);
+  assert.deepEqual(await numbersOf(world, other), []);
+  const last = before.length;
+  await changesAt(world, ["2031-08-02T00:00:00Z"]);
+  await change(world, other);
+  await seal(world);
+  assert.deepEqual(await numbersOf(world), [last + 1]);
+  assert.deepEqual(await kept(1), ["2031_08"]);
+});
+
+test("a server that was away for months drops all that is over at once, and what it seals late is of the month in which it is sealed", async () => {
+  const world = await open();
+  await changesAt(world, ["2031-01-10T00:00:00Z"]);
+  const late = await change(world);
+  world.clock.now = Date.parse("2033-06-01T00:00:00Z");
+  await keepUp(world.server.open.house, 2);
+  const [entry] = await entriesOf(world, { subjects: [late] });
+  assert.deepEqual([entry?.createTime, String(entry?.sealTime).slice(0, 10)], ["2031-01-10T00:00:00.000Z", "2033-06-01"]);
+  await keepUp(world.server.open.house, 2);
+  await whole(world);
+  assert.equal((await entriesOf(world, { subjects: [late] })).length, 1);
+});
+
+test("by an entry that somebody wrote into an old month, no more goes with that month than belongs to it", async () => {
+  const world = await open();
+  await changesAt(world, ["2031-01-10T00:00:00Z", "2031-02-10T00:00:00Z", "2031-02-11T00:00:00Z"]);
+  // As if the whole log but its last entry had been January's; what was in between goes.
+  const root = world.organization;
+  const columns = "create_time, caller_uid, act, operation, subject, type, code, count, binding_uids, remote_address, user_agent, request_id, event_id, hash";
+  const [last = 0, before = 0] = (await numbersOf(world)).reverse();
+  await tamper(world, `insert into audit_entries (uid, sequence, seal_time, ${columns}) select uid, sequence, '2031-01-31T12:00:00Z', ${columns} from audit_entries where left(uid, 40) = $1 and sequence = $2`, [root, before]);
+  await tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence < $2 and seal_time >= '2031-02-01'", [root, last]);
+  world.clock.now = Date.parse("2031-02-20T00:00:00Z");
+  await keepUp(world.server.open.house, 1);
+  const { whole: found, lines } = await verify(world);
+  assert.equal(found, false);
+  assert.ok(lines.some((line) => line.startsWith(root) && line.includes(`entry ${before} is missing`)), lines.join("\n"));
+});
+
+test("a clock that goes back, also over the end of a month, breaks no order", async () => {
+  const world = await open();
+  const made = await changesAt(world, ["2031-03-01T00:00:05Z", "2031-02-27T00:00:00Z", "2031-02-27T00:00:00Z", "2031-03-01T00:00:05.001Z"]);
+  const told = await entriesOf(world, { subjects: made });
+  assert.deepEqual(told.map(({ subject }) => subject), made);
+  const times = told.map(({ sealTime }) => String(sealTime));
+  assert.deepEqual([...new Set(times)].sort(), times);
+  assert.ok(times.every((time) => time.startsWith("2031-03-01")));
+  await whole(world);
+});
+
+// ---- servers ----------------------------------------------------------------------------------------------------
+
+/** Each event of the outbox is in the log once, and nothing else is. */
+const eachOnce = async (world: World): Promise<void> => {
+  const wrong = await tamper(world, "select event.event_id, count(entry.event_id) from outbox as event left join audit_entries as entry on entry.event_id = event.event_id::text group by event.event_id having count(entry.event_id) <> 1");
+  assert.deepEqual(wrong, []);
+  const [[events, entries] = []] = await tamper(world, "select (select count(*) from outbox), (select count(*) from audit_entries)");
+  assert.equal(entries, events);
+  for (const [root] of await tamper(world, "select root from audit_chains")) {
+    const numbers = await numbersOf(world, root ?? "");
+    assert.deepEqual(numbers, numbers.map((_, index) => index + 1));
+  }
+  await whole(world);
+};
+
+test("of many writers at two servers that seal at once, every committed change is one entry, and every chain has no gap", async () => {
+  const worlds = await openTwo();
+  const [world, second] = worlds;
+  const other = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "the other organization" } }), "uid");
+  const made: string[] = [];
+  let writing = true;
+  const sealing = worlds.map(async (each) => {
+    while (writing) await seal(each);
+  });
+  await Promise.all(
+    Array.from({ length: 16 }, async (_, writer) => {
+      for (let step = 0; step < 12; step++) {
+        const at = worlds[(writer + step) % 2] ?? world;
+        const parent = writer % 4 ? world.organization : other;
+        // Some are rolled back, by a name that is taken or a rehearsal.
+        if (step % 4 === 3) await at.call("registry.ReposService/CreateRepo", { parent, repo: { name: "taken" } }, step % 8 === 3 ? { validateOnly: true } : {});
+        else made.push(await change(at, parent));
+      }
+    }),
+  );
+  writing = false;
+  await Promise.all(sealing);
+  await Promise.all(worlds.map(seal));
+  await eachOnce(world);
+  await whole(second);
+  const told = await tamper(world, "select subject from audit_entries where operation = 'chainguard.platform.iam.v2.GroupsService/CreateGroup' and subject = any($1::text[])", [`{${made.join(",")}}`]);
+  assert.deepEqual(told.map(([subject]) => subject ?? "").sort(), [...made].sort());
+  assert.equal((await tamper(world, "select 1 from audit_entries where operation = 'chainguard.platform.registry.v2.ReposService/CreateRepo' and code = 'OK'")).length, 2);
+});
+
+test("more events than are sealed in one step are sealed in several, in their order", async () => {
+  const world = await open();
+  const { store, clock } = world.server.open.house;
+  await tamper(world, `insert into outbox (event_id, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time)
+    select gen_random_uuid(), 'many', '', $1, $1, 'internal', '{}', '', '{}', number::text, $2 from generate_series(1, ${2 * limits.sealedMax + 7}) as number`, [world.organization, timestamp(clock())]);
+  while (await takeUp(store, timestamp(clock())));
+  await seal(world);
+  await eachOnce(world);
+  const told = await tamper(world, "select request_id from audit_entries where type = 'many' order by sequence");
+  assert.deepEqual(told.map(([number]) => Number(number)), Array.from({ length: 2 * limits.sealedMax + 7 }, (_, index) => index + 1));
+});
+
+for (const [title, table] of [
+  ["the entries are in", "audit_chains"],
+  ["all but the last line is written", "audit_progress"],
+] as const) {
+  test(`a step of sealing that fails when ${title} loses and doubles nothing`, async () => {
+    const world = await open();
+    await change(world);
+    await seal(world);
+    const made = [await change(world), await change(world)];
+    await tamper(world, "create function fail() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$");
+    await tamper(world, `create trigger fail before insert or update on ${table} for each row execute function fail()`);
+    const before = await numbersOf(world);
+    for (let tries = 0; tries < 3; tries++) await assert.rejects(seal(world));
+    assert.deepEqual(await numbersOf(world), before);
+    await whole(world);
+    await tamper(world, `drop trigger fail on ${table}`);
+    assert.deepEqual((await entriesOf(world, { subjects: made })).map(({ subject }) => subject), made);
+    await eachOnce(world);
+  });
+}
+
+test("servers that are killed while they seal lose and double nothing, and what they left is sealed by the next", async () => {
+  const place = await openPlace();
+  closing.push(() => place.close());
+  const { world } = place;
+  const made: string[] = [];
+  for (let turn = 0; turn < 2; turn++) {
+    const port = await freePort();
+    const server = start(gantryFile, ["serve"], { env: { ...place.environment, GANTRY_LISTEN: `127.0.0.1:${port}` } });
+    await server.says(/Gantry serves/);
+    const before = (await numbersOf(world)).length;
+    let over = false;
+    const writing = Promise.all(
+      Array.from({ length: 6 }, async () => {
+        while (!over) made.push(await change(world));
+      }),
+    );
+    // In the middle of it: some are sealed, and more come all the time.
+    while ((await numbersOf(world)).length < before + 10) await change(world).then((uid) => made.push(uid));
+    server.signal("SIGKILL");
+    await server.ended;
+    over = true;
+    await writing;
+  }
+  await seal(world);
+  await eachOnce(world);
+  const told = new Set((await tamper(world, "select subject from audit_entries")).map(([subject]) => subject));
+  assert.deepEqual(made.filter((uid) => !told.has(uid)), []);
+});
+
+// ---- forgetting -------------------------------------------------------------------------------------------------
+
+test("an event is forgotten only after it was sealed, however old it is", async () => {
+  const world = await open();
+  const { store } = world.server.open.house;
+  const made = [await change(world), await change(world), await change(world)];
+  while (await takeUp(store, timestamp(world.clock.now)));
+  const events = async (): Promise<number> => (await tamper(world, "select 1 from outbox")).length;
+  const before = await events();
+  world.clock.now += 2 * limits.eventRetentionMs;
+  await forget(store, world.clock.now);
+  await keepUp(world.server.open.house);
+  assert.equal(await events(), before);
+  while (await sealNext(store, world.server.open.house.seal, timestamp(world.clock.now)));
+  await forget(store, world.clock.now);
+  // The last one stays for the next position.
+  assert.equal(await events(), 1);
+  const told: JsonObject[] = await entriesOf(world, { subjects: made });
+  assert.deepEqual(told.map(({ subject }) => subject), made);
+  await whole(world);
+  // And the log goes on behind it.
+  assert.equal((await entriesOf(world, { subjects: [await change(world)] })).length, 1);
+  await whole(world);
+});
