@@ -7,6 +7,7 @@ import type { JsonObject } from "#base/json.ts";
 import { openPlace } from "./place.ts";
 import { type Program, start, gantryFile, stopAll } from "./processes.ts";
 import { openSink } from "./sink.ts";
+import { seal, verify } from "../audit.ts";
 import { freePort } from "../world.ts";
 
 /** GANTRY_CRASH_CHANGES=10000 takes a few minutes. */
@@ -23,7 +24,7 @@ after(async () => {
 
 const sleepless = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test(`of ${changes} changes, made while servers are killed and sinks fail, each arrives at least once and none that was rolled back does`, { timeout: 900_000 }, async () => {
+test(`of ${changes} changes, made while servers are killed and sinks fail, each arrives at least once, has one audit entry, and none that was rolled back does`, { timeout: 900_000 }, async () => {
   const place = await openPlace();
   const sink = await openSink();
   closing.push(() => sink.close(), () => place.close());
@@ -115,4 +116,11 @@ test(`of ${changes} changes, made while servers are killed and sinks fail, each 
   const known = new Set((await world.server.open.house.store.read.query("select distinct subject from outbox")).map(([subject]) => subject));
   assert.deepEqual([...arrived.keys()].filter((subject) => !known.has(subject)), [], "told of what was rolled back");
   assert.equal((await world.ok("gantry.events.v1.DeliveriesService/ListDeliveries", { states: ["DELIVERY_STATE_DEAD", "DELIVERY_STATE_DROPPED"] })).totalCount, "0");
+
+  // The audit log was sealed by whichever server was alive.
+  await seal(world);
+  const { read } = world.server.open.house.store;
+  assert.deepEqual(await read.query("select event_id::text from outbox where event_id::text not in (select event_id from audit_entries)"), [], "an event without its entry");
+  assert.deepEqual(await read.query("select event_id from audit_entries group by 1 having count(*) > 1"), [], "an event with two entries");
+  assert.deepEqual((await verify(world)).whole, true);
 });
