@@ -7,6 +7,7 @@
 //   may it      what could not be read; field behaviour, patterns    behaviour.ts  INVALID_ARGUMENT
 //   the verb    the resource's answer, in a transaction if it writes verbs/        NOT_FOUND, FAILED_PRECONDITION, …
 //   told        the event's row, in the same transaction             outbox/       (the transaction fails)
+//   refused     noted for the audit log                              audit/
 //   door        Reply or Fault to bytes                              transport/render.ts
 //
 // Rights may come from memory. Then the verb's first statement proves that they still hold (store/witness.ts), and
@@ -34,27 +35,26 @@ export const makeServe = (kernel: Kernel): Serve => async (call) => {
   try {
     if (call.method.open) return await walk(kernel, call, undefined, kernel.nobody, true);
     caller = await kernel.house.authn.authenticate(call.authorization, call.identity);
-    return await go(kernel, call, caller);
-  } catch (thrown) {
-    if (thrown instanceof Fault && isRefusal(thrown)) {
-      kernel.house.audit.refused({ caller: caller?.uid, operation: call.method.name, subject: namedPlace(call), code: thrown.code, entrance: { origin: call.origin(), requestId: call.requestId } });
+    for (let fresh = false; ; fresh = true) {
+      const rights = await kernel.rights.of(caller, kernel.house.clock(), fresh);
+      if (!rights) throw unauthenticated("the identity of this token no longer exists");
+      try {
+        return await walk(kernel, call, caller, rights, fresh);
+      } catch (thrown) {
+        const unsure = thrown instanceof Stale || (thrown instanceof Fault && thrown.code === "PERMISSION_DENIED");
+        if (fresh || !unsure) throw thrown;
+      }
     }
+  } catch (thrown) {
+    if (thrown instanceof Fault && isRefusal(thrown)) noteRefusal(kernel, call, caller, thrown);
     throw thrown;
   }
 };
 
-/** With the rights that are known, and once more with fresh ones. */
-const go = async (kernel: Kernel, call: Call, caller: Caller): Promise<Reply> => {
-  for (let fresh = false; ; fresh = true) {
-    const rights = await kernel.rights.of(caller, kernel.house.clock(), fresh);
-    if (!rights) throw unauthenticated("the identity of this token no longer exists");
-    try {
-      return await walk(kernel, call, caller, rights, fresh);
-    } catch (thrown) {
-      const unsure = thrown instanceof Stale || (thrown instanceof Fault && thrown.code === "PERMISSION_DENIED");
-      if (fresh || !unsure) throw thrown;
-    }
-  }
+/** For the audit log: what was not done, too. */
+const noteRefusal = ({ house }: Kernel, call: Call, caller: Caller | undefined, { code }: Fault): void => {
+  const entrance = { origin: call.origin(), requestId: call.requestId };
+  house.audit.refused({ caller: caller?.uid, operation: call.method.name, subject: namedPlace(call), code, entrance });
 };
 
 const walk = async (kernel: Kernel, call: Call, caller: Caller | undefined, rights: Rights, proven: boolean): Promise<Reply> => {

@@ -43,7 +43,7 @@ export interface Only {
 }
 
 /** As the row keeps it (migrations: outbox.circumstances). */
-export const circumstancesText = (actor: JsonObject | undefined, { operation, bindings, origin }: Circumstances): string =>
+const circumstancesText = (actor: JsonObject | undefined, { operation, bindings, origin }: Circumstances): string =>
   JSON.stringify({ ...(actor ? { actor } : {}), operation, bindings: [...bindings], address: origin.address, userAgent: origin.userAgent });
 
 /** Writes the event. */

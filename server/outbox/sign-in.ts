@@ -6,7 +6,7 @@ import { limits } from "#base/limits.ts";
 import type { Origin } from "#base/origin.ts";
 import { isRoot, parentOf } from "#base/uid.ts";
 import type { Write } from "#store";
-import { circumstancesText } from "./record.ts";
+import { record } from "./record.ts";
 
 /** Which request somebody came in by. */
 export interface Entrance {
@@ -57,10 +57,9 @@ export const recordSignIn = async (rows: Write, source: string, { identity, call
   const places = isRoot(identity) && given.length > 0 ? given : [{ place: isRoot(identity) ? identity : parentOf(identity), bindings: given.flatMap(({ bindings }) => bindings) }];
   const actor: JsonObject = { subject: caller, ...(act ? { act: { ...act } } : {}) };
   for (const { place, bindings } of places) {
-    await rows.query(
-      `insert into outbox (event_id, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time, circumstances)
-       values (gen_random_uuid(), $1, $2, $3, $4, 'internal', '{}', '', '{}', $5, $6, $7)`,
-      [signedInType, source, identity, place, entrance.requestId, time, circumstancesText(actor, { operation, bindings, origin: entrance.origin })],
-    );
+    await record(rows, {
+      type: signedInType, source, subject: identity, group: place, audience: "internal", extensions: {}, actor, bodyType: "", body: {},
+      requestId: entrance.requestId, time, circumstances: { operation, bindings, origin: entrance.origin },
+    });
   }
 };

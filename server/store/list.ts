@@ -62,6 +62,8 @@ export interface Selection {
   readonly countMax?: number | undefined;
   /** How many rows the selection is known to have; chooses between sorting and walking. */
   readonly size: number | undefined;
+  /** True: the branches hold so much that a lower bound leads to fewer rows, though to those of the whole root. */
+  readonly large?: boolean;
 }
 
 export interface Page {
@@ -137,8 +139,8 @@ const narrowest = (selection: Selection): Path | undefined => {
   const several = selection.conditions.find(({ comparison, indexed }) => indexed === true && ["any", "has", "contains"].includes(comparison));
   if (several) return { by: several.comparison === "any" ? "values" : "heap", condition: several };
   const bounded = find(selection, "after");
-  // In a part of a root the index of a bounded field would lead through the other parts too.
-  return bounded && wholeRoots(selection) ? { by: "field", condition: bounded } : undefined;
+  // In a part of a root the index of a bounded field leads through the other parts too.
+  return bounded && (wholeRoots(selection) || selection.large) ? { by: "field", condition: bounded } : undefined;
 };
 
 /** How many ranges are merged: each value's in each branch. */
@@ -446,6 +448,13 @@ export const listRows = async (rows: Read, table: Table, selection: Selection): 
     total: total === null || total === undefined ? undefined : Number(total),
   };
 };
+
+/**
+ * True where a bounded field's index is worth while in a part of a root: the part is larger than what is sorted at once.
+ * For logs, of which the end is asked for; of anything else a part is mostly less than what is later than its bound.
+ */
+export const isLarge = async (rows: Read, table: Table, selection: Selection): Promise<boolean> =>
+  find(selection, "after") !== undefined && !wholeRoots(selection) && (await countRows(rows, table, { ...selection, conditions: [], countMax: limits.sortRowsMax + 1 })) > limits.sortRowsMax;
 
 /** How many rows are selected. */
 export const countRows = async (rows: Read, table: Table, asked: Selection): Promise<number> => {

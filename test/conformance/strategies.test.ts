@@ -117,6 +117,7 @@ const selection = fc.record({
   after: fc.option(fc.nat(), { nil: undefined }),
   skip: fc.constantFrom(0, 0, 1, 7, 300),
   limit: fc.constantFrom(1, 5, 51, 201),
+  large: fc.boolean(),
 });
 
 const few = { numRuns: 250 };
@@ -137,6 +138,7 @@ test("every strategy gives the rows of a plain filter and sort, whatever the bra
         assert.deepEqual(found.rows.map((row) => row[found.offset]), page, JSON.stringify(asked));
         if (asked.count || found.total !== undefined) assert.equal(found.total, total);
         assert.equal(await countRows(store.read, table, asked), total);
+        assert.equal(await countRows(store.read, table, { ...asked, countMax: 20 }), Math.min(total, 20));
         kinds.add(`${needsSize(asked)} ${asked.branches.length > 1} ${size}`);
       }
     }),

@@ -1,7 +1,7 @@
 // List (AIP-132, AIP-158; requirement: Conventions). Pages by cursor, skip, exact total, order, filters.
 
 import { hash } from "node:crypto";
-import { countRows, listRows, needsSize, type Row, type Selection } from "#store";
+import { countRows, isLarge, listRows, needsSize, type Row, type Selection } from "#store";
 import { askedPage } from "../asked-page.ts";
 import type { Outcome, ReadContext } from "../context.ts";
 import { hydrate } from "../hydrate.ts";
@@ -34,7 +34,7 @@ export const list = (resource: Bound) => async (context: ReadContext): Promise<O
   const alsoVisible = (await resource.alsoVisible?.({ ...context, only: undefined })) ?? [];
   const scope = scopeOf(resource, context.reach, alsoVisible, request, order.column === "name");
   const own = (await resource.conditions?.(context)) ?? [];
-  const selection: Selection = {
+  const asked: Selection = {
     branches: scope.branches,
     conditions: [...scope.conditions, ...filtersOf(method, resource, request), ...own],
     order,
@@ -47,6 +47,8 @@ export const list = (resource: Bound) => async (context: ReadContext): Promise<O
     size: after?.total,
   };
   const { table } = resource.shape;
+  // A list that stops counting is a log's.
+  const selection = method.totalMax === undefined ? asked : { ...asked, large: await isLarge(rows, table, asked) };
   const key = needsSize(selection) ? sizeKey(table.name, selection) : undefined;
   const held = key === undefined ? selection.size : sizes.get(key);
   // Counted for the way is counted for the total.
