@@ -43,7 +43,7 @@ const readKnown = (file: string): ReadonlyMap<string, Link> => {
 
 const lineOf = ({ root, entries, last, problems }: Verdict, name: string): string =>
   problems.length === 0
-    ? `${root} ${name}  whole: ${entries} entries, the last is ${last?.sequence ?? 0} with hash ${last?.hash ?? ""}`
+    ? `${root} ${name}  whole: ${entries === 1 ? "1 entry" : `${entries} entries`}, the last is ${last?.sequence ?? 0} with hash ${last?.hash ?? ""}`
     : `${root} ${name}  NOT WHOLE: ${problems.join("; ")}`;
 
 /** What a person calls each of these logs. */

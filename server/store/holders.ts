@@ -2,7 +2,8 @@
 //
 // A binding gives rights at its group and below, so only those in the place's own line of ancestors matter, however
 // many there are beside and below. In each group of that line, each role that has the capability is one range of
-// role_bindings_by_place_and_role in the order of identities: a page takes its first rows of every range, and merges.
+// role_bindings_by_place_and_role, whose collation it asks in, in the order of identities: a page takes its first rows of
+// every range, and merges.
 // What counts is decided as in authz/rights.ts: not expired, at or below the identity's own group, not in a suspended
 // organization, and the identity exists.
 
@@ -50,7 +51,7 @@ const statementOf = (descending: boolean, first: boolean, version: string): stri
   const [past, direction] = descending ? ["<", " desc"] : [">", ""];
   const range = (place: string): string => `
       select binding.identity_uid from role_bindings as binding
-      where left(binding.uid, -17) = ${place} and binding.role_uid = source.role and ${counts("binding.identity_uid", place)}
+      where left(binding.uid, -17) = ${place} and binding.role_uid = source.role collate "POSIX" and ${counts("binding.identity_uid", place)}
         and exists (select from identities where uid = binding.identity_uid)`;
   return `
   with giving as materialized (
