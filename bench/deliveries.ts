@@ -190,7 +190,10 @@ const replaySide: Side = {
 // ---- what a write pays ------------------------------------------------------------------------------------------
 
 const subscriptions = 100;
-const writesPerSecond = 5;
+// What is asked is the write's own cost. At five a second the 500 deliveries that they set going take two thirds of two
+// cores, and the write takes 1.7 to 2.2 times as long beside them (measured).
+const writesPerSecond = 1;
+const writesMin = 8;
 
 /** Moments that have nothing to do with each other, nor with what the ones before have set going. */
 const unevenMoments = (count: number, perSecond: number): number[] => {
@@ -198,7 +201,7 @@ const unevenMoments = (count: number, perSecond: number): number[] => {
   return Array.from({ length: count }, () => (at += (-Math.log(1 - Math.random()) * 1000) / perSecond));
 };
 
-/** How long a write takes in a folder, with so many subscriptions at it and above: what a caller waits, on average. */
+/** How long a write takes in a folder, with so many subscriptions at it and above: what half of the callers wait at most: now and then a disk is slow, whoever writes. */
 const writeSide = (label: string, heardBy: number): Side => ({
   label,
   unit: "ms",
@@ -212,15 +215,15 @@ const writeSide = (label: string, heardBy: number): Side => ({
     await sink.calm();
     await settleEvents(stand);
     return async (seconds) => {
-      const moments = unevenMoments(Math.round(writesPerSecond * seconds), writesPerSecond);
-      let tookMs = 0;
+      const moments = unevenMoments(Math.max(writesMin, Math.round(writesPerSecond * seconds)), writesPerSecond);
+      const tookMs: number[] = [];
       await atMoments(moments, async () => {
         const beganMs = performance.now();
         await change(stand, organization, repos);
-        tookMs += performance.now() - beganMs;
+        tookMs.push(performance.now() - beganMs);
       });
       await sink.after(moments.length * heardBy);
-      return tookMs / moments.length;
+      return tookMs.sort((one, other) => one - other)[Math.floor(tookMs.length / 2)] ?? Number.NaN;
     };
   },
 });

@@ -83,6 +83,7 @@ export const groups: readonly Group[] = [
   },
   {
     running: false,
+    most: { rounds: 5, seconds: 8 },
     figures: [{ name: "write-subscribed", unit: "ratio", bound: { words: "at most", value: 1.3 }, sides: ["heard", "unheard"], value: (of) => of("heard") / of("unheard") }],
   },
   { running: true, figures: [slower("audit-page", "auditMany", "auditFew", 1.5)] },

@@ -19,8 +19,8 @@
 //   - An import is timed from the start of its process to the end; COPY reads files that lie beside the database.
 //   - Events go to a sink that is a process of its own and answers 204 (peers/sink.ts). Changes are made by calls of
 //     the bench's own, at given moments, since none of these programs writes something else each time. What is
-//     written is the same for both sides; whoever is heard by a hundred subscriptions is called so seldom, and at
-//     such uneven moments, that their deliveries run beside most of the calls.
+//     written is the same for both sides; whoever is heard by a hundred subscriptions is called once a second,
+//     at uneven moments: what counts is what a write costs, not what a hundred deliveries take of the machine.
 //   - Latency ratios (page-depth, neighbour-size, count) are ratios of rates at the same 16 clients: with the
 //     machine busy the two are the same.
 //
