@@ -5,7 +5,7 @@ import type { Write } from "#store";
 import { lockTakingUp } from "./lock.ts";
 import { letNextGo } from "./settle.ts";
 
-const afresh = "state = 'DELIVERY_STATE_WAITING', attempts = 0, status_class = null, latency_ms = null";
+const afresh = "state = 'DELIVERY_STATE_WAITING', attempts = 0, status_class = null, latency_ms = null, lease_time = null";
 
 /** Sends one delivery again, whatever became of it; false where there is none, or its event is kept no longer. */
 export const redeliver = async (rows: Write, uid: string, now: string): Promise<boolean> => {

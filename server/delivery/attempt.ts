@@ -1,6 +1,7 @@
 // One attempt: the event signed and sent, and what came of it. Of the answer nothing is kept but the class of its status
 // (attack 21).
 
+import type { KeyObject } from "node:crypto";
 import type { Authn, Outbound } from "#authn";
 import { lacking, loadRights, type Rights } from "#authz";
 import { limits } from "#base/limits.ts";
@@ -9,7 +10,7 @@ import { type Clock, timestamp } from "#base/time.ts";
 import { parentOf } from "#base/uid.ts";
 import type { Store, Vault } from "#store";
 import type { Claimed } from "./claim.ts";
-import { attributes, digestOf, signatures } from "./envelope.ts";
+import { attributes, digestOf, keyOf, signatures } from "./envelope.ts";
 import { delayMs, retryAfterMs } from "./schedule.ts";
 import type { Ended } from "./settle.ts";
 
@@ -34,7 +35,7 @@ const needed = ["subscriptions.create"];
 export interface Shared {
   rightsOf(creator: string): Promise<Rights | undefined>;
   /** Throws where one cannot be opened: nothing is sent that its receiver could not check (attack 23). */
-  secretsOf(claimed: Claimed): readonly string[];
+  keysOf(claimed: Claimed): readonly KeyObject[];
 }
 
 /** Gives what `find` gives for a text, and the same for the same text. */
@@ -52,11 +53,11 @@ export const shared = ({ store, vault, clock }: Sender): Shared => {
   const opened = once((sealed) => {
     const secret = vault.open(secretPurpose, sealed);
     if (secret === undefined) throw new Error("the subscription's secret cannot be opened with this secret key");
-    return secret;
+    return keyOf(secret);
   });
   return {
     rightsOf: once((creator) => loadRights(store.read, creator, clock())),
-    secretsOf: ({ secretSealed, previousSecretSealed }) => [secretSealed, previousSecretSealed].filter((sealed) => sealed !== undefined).map(opened),
+    keysOf: ({ secretSealed, previousSecretSealed }) => [secretSealed, previousSecretSealed].filter((sealed) => sealed !== undefined).map(opened),
   };
 };
 
@@ -74,10 +75,10 @@ interface Answer {
   readonly askedMs: number;
 }
 
-const send = async (sender: Sender, { secretsOf }: Shared, claimed: Claimed): Promise<Answer> => {
+const send = async (sender: Sender, { keysOf }: Shared, claimed: Claimed): Promise<Answer> => {
   const { authn, outbound, clock, log, userAgent } = sender;
   const token = await authn.deliveryToken(parentOf(claimed.subscription), digestOf(claimed.data));
-  const signed = signatures(secretsOf(claimed), claimed, clock());
+  const signed = signatures(keysOf(claimed), claimed, clock());
   const started = performance.now();
   const tookMs = (): number => Math.round(performance.now() - started);
   try {

@@ -1,5 +1,5 @@
-// Which deliveries this server sends next. Each is claimed by moving its next attempt behind the time after which the
-// attempt counts as lost: no other server sees it meanwhile, and if this one dies it comes back by itself.
+// Which deliveries this server sends next. Each is claimed by the time after which the attempt counts as lost: no other
+// server sees it until then, and if this one dies it comes back by itself.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -40,6 +40,7 @@ const due = `
       select pending.uid, pending.next_attempt_time, known.sent + row_number() over (order by pending.next_attempt_time) as turn
       from deliveries as pending
       where pending.subscription_uid = sending.uid and pending.state = 'DELIVERY_STATE_PENDING' and pending.next_attempt_time <= $1
+        and (pending.lease_time is null or pending.lease_time <= $1)
       order by pending.next_attempt_time
       limit least(known.allowed, case when subscription.failing_since is not null then 1 end)
     ) as delivery
@@ -53,9 +54,10 @@ const claimText = `
   with due as (
     select delivery.uid from deliveries as delivery
     where delivery.uid = any($1) and delivery.state || '' = 'DELIVERY_STATE_PENDING' and delivery.next_attempt_time <= $2
+      and (delivery.lease_time is null or delivery.lease_time <= $2)
     for update skip locked
   )
-  update deliveries as delivery set next_attempt_time = $3, attempts = delivery.attempts + 1
+  update deliveries as delivery set lease_time = $3, attempts = delivery.attempts + 1
   from due, subscriptions as subscription, outbox as event
   where delivery.uid = due.uid and subscription.uid = delivery.subscription_uid and event.event_id = delivery.event_id
   returning delivery.uid, delivery.subscription_uid, delivery.attempts, subscription.sink, subscription.creator, subscription.secret_sealed,

@@ -1,7 +1,7 @@
 // An event as a sink receives it: CloudEvents 1.0, HTTP binary mode, and the two signatures (events, 2 and 6; Standard
 // Webhooks). Pure.
 
-import { createHash, createHmac, randomBytes } from "node:crypto";
+import { createHash, createHmac, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
 
 /** An event with what a delivery needs of it. */
 export interface Told {
@@ -49,10 +49,13 @@ const secretBytes = 32;
 /** A secret as Standard Webhooks writes it. */
 export const newSecret = (): string => `${secretPrefix}${randomBytes(secretBytes).toString("base64")}`;
 
+/** What a secret signs with; made once, since that takes longer than signing. */
+export const keyOf = (secret: string): KeyObject => createSecretKey(Buffer.from(secret.slice(secretPrefix.length), "base64"));
+
 /** Standard Webhooks: id, time and signatures, one for each secret that counts. */
-export const signatures = (secrets: readonly string[], told: Told, nowMs: number): Record<string, string> => {
+export const signatures = (keys: readonly KeyObject[], told: Told, nowMs: number): Record<string, string> => {
   const seconds = Math.floor(nowMs / 1000);
   const signed = `${told.eventId}.${seconds}.${told.data}`;
-  const each = secrets.map((secret) => `v1,${createHmac("sha256", Buffer.from(secret.slice(secretPrefix.length), "base64")).update(signed).digest("base64")}`);
+  const each = keys.map((key) => `v1,${createHmac("sha256", key).update(signed).digest("base64")}`);
   return { "webhook-id": told.eventId, "webhook-timestamp": String(seconds), "webhook-signature": each.join(" ") };
 };

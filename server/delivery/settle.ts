@@ -27,7 +27,7 @@ export interface Ended {
 const write = `
   update deliveries as delivery
   set state = 'DELIVERY_STATE_' || upper(ended.became), status_class = nullif(ended.status_class, ''), latency_ms = nullif(ended.latency_ms, '')::integer,
-      next_attempt_time = case when ended.became = 'pending' then ended.next_time::timestamptz end, update_time = $7
+      next_attempt_time = case when ended.became = 'pending' then ended.next_time::timestamptz end, lease_time = null, update_time = $7
   from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) as ended(uid, became, status_class, latency_ms, next_time, attempts)
   where delivery.uid = ended.uid and delivery.state || '' = 'DELIVERY_STATE_PENDING'
     and (delivery.attempts = ended.attempts::integer or ended.became = 'delivered')`;

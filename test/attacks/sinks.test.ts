@@ -11,7 +11,7 @@ import { codes } from "#base/fault.ts";
 import { isObject, type JsonObject, text } from "#base/json.ts";
 import { jsonLog } from "#base/log.ts";
 import { methods } from "#contract/catalog.ts";
-import { attributes, signatures } from "../../server/delivery/envelope.ts";
+import { attributes, keyOf, signatures } from "../../server/delivery/envelope.ts";
 import { bodyField } from "../samples.ts";
 import { bind, createIdentity, openPlace, type Place } from "../story/place.ts";
 import { type Got, openSink, type Sink } from "../story/sink.ts";
@@ -257,7 +257,7 @@ test("attack 28: whatever stands in an event, its headers are printable ASCII, a
     assert.deepEqual(Object.keys(headers).sort(), names);
     for (const value of Object.values(headers)) assert.match(value, /^[\x21-\x7e]+$/);
     for (const name of ["ce-type", "ce-source", "ce-subject", "ce-group"]) assert.equal(decodeURIComponent(headers[name] ?? ""), evil.toWellFormed());
-    const signed = signatures([`whsec_${btoa("key")}`], { ...plain, type: evil, source: evil, subject: evil, extensions: {}, data: evil }, 0);
+    const signed = signatures([keyOf(`whsec_${btoa("key")}`)], { ...plain, type: evil, source: evil, subject: evil, extensions: {}, data: evil }, 0);
     for (const value of Object.values(signed)) assert.match(value, /^[\x20-\x7e]+$/);
   }
 });
