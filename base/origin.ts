@@ -7,5 +7,12 @@ export interface Origin {
   readonly userAgent: string;
 }
 
+/** Which request somebody came by, and from where. */
+export interface Entrance {
+  readonly origin: Origin;
+  /** As its answer names it; "" for a command. */
+  readonly requestId: string;
+}
+
 /** The server itself. */
 export const ownOrigin: Origin = Object.freeze({ address: "", userAgent: "" });

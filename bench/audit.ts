@@ -1,16 +1,10 @@
 // The sides of the figure about the audit log: a page of a year's entries, of many and of few.
 
 import type { JsonObject } from "#base/json.ts";
-import { wrk } from "./load.ts";
+import { fetchJson, wrk } from "./load.ts";
 import type { Side } from "./sides.ts";
 
 const fewEntries = 10_000;
-
-const askJson = async (url: string, authorization: string): Promise<JsonObject> => {
-  const response = await fetch(url, { headers: { authorization } });
-  if (!response.ok) throw new Error(`${url}: ${response.status} ${await response.text()}`);
-  return (await response.json()) as JsonObject;
-};
 
 /** Page 2, newest first: its total is in the token, and counts for neither side. */
 const pageSide = (label: string, size: "few" | "many"): Side => ({
@@ -20,9 +14,9 @@ const pageSide = (label: string, size: "few" | "many"): Side => ({
     const { process, of } = await audited(size === "few" ? fewEntries : manyEntries);
     const { uid, authorization } = of(0);
     const first = `${process.url}/gantry/v1/auditEntries?uidp.descendants_of=${uid}`;
-    const { nextPageToken } = await askJson(first, authorization);
+    const { nextPageToken } = (await fetchJson(first, authorization)).reply;
     const second = `${first}&page_token=${encodeURIComponent(String(nextPageToken))}`;
-    if (((await askJson(second, authorization)).auditEntries as JsonObject[]).length !== 50) throw new Error(`${second} answers no whole page`);
+    if (((await fetchJson(second, authorization)).reply.auditEntries as JsonObject[]).length !== 50) throw new Error(`${second} answers no whole page`);
     return (seconds) => wrk(second, { authorization }, seconds);
   },
 });

@@ -4,6 +4,7 @@
 import { execFile } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { promisify } from "node:util";
+import type { JsonObject } from "#base/json.ts";
 
 const run = promisify(execFile);
 
@@ -107,3 +108,11 @@ export const pgbench = (place: Place, script: Script, seconds: number): Promise<
 
 /** The same, of so many runs in all. */
 export const pgbenchRuns = (place: Place, script: Script, count: number, at: number): Promise<number> => pgbenchFor(place, script, at, ["-t", String(Math.ceil(count / at))]);
+
+/** One request, to know what is measured. Throws for anything but success. */
+export const fetchJson = async (url: string, authorization: string): Promise<{ reply: JsonObject; response: Response; body: string }> => {
+  const response = await fetch(url, { headers: { authorization } });
+  const body = await response.text();
+  if (!response.ok) throw new Error(`${url}: ${response.status} ${body}`);
+  return { reply: JSON.parse(body) as JsonObject, response, body };
+};

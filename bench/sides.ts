@@ -15,7 +15,7 @@ import { auditSides } from "./audit.ts";
 import { deliverySides } from "./deliveries.ts";
 import { type Ask, filters, isList, listAdvisories, requestOf, unfiltered } from "./filters.ts";
 import { type Folder, type Process, runGantry, serve, startPeer } from "./ground.ts";
-import { clients, h2load, pgbench, pgbenchRuns, requests, wrk } from "./load.ts";
+import { clients, fetchJson, h2load, pgbench, pgbenchRuns, requests, wrk } from "./load.ts";
 import { arrayText, callOf, sessionSettings, type Statement, statementsOf, writeScript } from "./replay.ts";
 import { withClient } from "./seed.ts";
 import type { Organization, Prepared, Stand } from "./stand.ts";
@@ -53,13 +53,6 @@ export interface Side {
   readonly unit: "1/s" | "s" | "ms" | "MB";
   prepare(ground: Ground): Promise<Measure>;
 }
-
-const fetchJson = async (url: string, authorization: string): Promise<{ reply: JsonObject; response: Response; body: string }> => {
-  const response = await fetch(url, { headers: { authorization } });
-  const body = await response.text();
-  if (!response.ok) throw new Error(`${url}: ${response.status} ${body}`);
-  return { reply: JSON.parse(body) as JsonObject, response, body };
-};
 
 const reposUrl = (url: string, query = ""): string => `${url}/registry/v2/repos${query}`;
 const byName = "?order_by=name";

@@ -1,8 +1,7 @@
 // The log's parts: one for each month of sealing. A month that has been kept long enough is dropped at once.
 
-import type { Read, Store, Vault, Write } from "#store";
+import { lockAlone, type Read, type Store, type Vault, type Write } from "#store";
 import { type Head, keepHead, readHeads } from "./heads.ts";
-import { lockSealing } from "./lock.ts";
 
 /** "2026-11" of an RFC 3339 time. */
 export const monthOf = (time: string): string => time.slice(0, 7);
@@ -61,7 +60,7 @@ export const dropMonths = async (store: Store, vault: Pick<Vault, "seal" | "open
     if (name >= partOf(first)) continue;
     const next = plusMonths(name.slice(-7).replace("_", "-"), 1);
     await store.write(async (rows) => {
-      await lockSealing(rows);
+      await lockAlone(rows, "sealing");
       if (!(await parts(rows)).includes(name)) return;
       const roots = await rows.query(rootsIn(name));
       const heads = await readHeads(rows, vault, roots.map(([root]) => root ?? ""));

@@ -6,9 +6,10 @@ import { operatorUid } from "#authz";
 import type { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
+import type { Entrance } from "#base/origin.ts";
 import { type Clock, timestamp } from "#base/time.ts";
 import { isRoot, parentOf } from "#base/uid.ts";
-import { type Entrance, recordRefusals, type Refusal } from "#outbox";
+import { recordRefusals, type Refusal } from "#outbox";
 import type { Store } from "#store";
 
 /** A call that was refused. */

@@ -7,14 +7,10 @@ import { isObject, type Json, type JsonObject, part, text, texts } from "#base/j
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { covers, isRoot, isUid, parentOf, rootOf } from "#base/uid.ts";
-import type { Read, Row, Store, Vault } from "#store";
+import { lockAlone, type Read, type Row, type Store, timeText, type Vault } from "#store";
 import { type Entry, hashOf } from "./chain.ts";
 import { type Head, joinMark, keepHead, keepProgress, newMark, noHead, nothingSealed, type Progress, readHeads, readProgress, readTogether } from "./heads.ts";
-import { lockSealing } from "./lock.ts";
 import { ensureMonth, inMonth, monthOf } from "./months.ts";
-
-/** RFC 3339 in milliseconds, of a column of times. */
-export const timeText = (column: string): string => `to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 const waiting = `
   select position, event_id, type, subject, group_uid, request_id, ${timeText("create_time")}, circumstances
@@ -60,16 +56,22 @@ const entryOf = ([, eventId, type, subject, , requestId, createTime, circumstanc
   };
 };
 
+interface GoingOn {
+  readonly before: Progress;
+  /** The outbox's last position: behind it there is nothing to seal yet. */
+  readonly last: number;
+}
+
 /**
  * What to go on from. The position is the sealed one: the one beside it anybody could have raised, and events would be
  * passed over. What cannot be right does not stop the log either, and is said of it for ever.
  */
-const goOnFrom = async (rows: Read, vault: Pick<Vault, "open">): Promise<Progress> => {
+const goOnFrom = async (rows: Read, vault: Pick<Vault, "open">): Promise<GoingOn> => {
   const progress = await readProgress(rows, vault);
-  if (!progress) return { ...nothingSealed, position: (await readTogether(rows, vault)).position, broken: true };
   const [row] = await rows.query("select coalesce(max(position), 0) from outbox");
   const last = Number(row?.[0]);
-  return progress.position <= last ? progress : { ...progress, position: last, broken: true };
+  if (!progress) return { before: { ...nothingSealed, position: (await readTogether(rows, vault)).position, broken: true }, last };
+  return { before: progress.position <= last ? progress : { ...progress, position: last, broken: true }, last };
 };
 
 /** The time of what is sealed now: later than all before it, also when the clock went back, so that each month's entries come after those of the month before. */
@@ -79,11 +81,10 @@ const sealTimeAfter = (before: string, now: string): string => (before < now ? n
 export const sealNext = async (store: Store, vault: Pick<Vault, "seal" | "open">, now: string): Promise<boolean> => {
   // Asked outside first: most looks find nothing, and need no transaction.
   const seen = await goOnFrom(store.read, vault);
-  const [open] = await store.read.query("select 1 from outbox where position > $1 limit 1", [seen.position]);
-  if (!open) return false;
+  if (seen.last <= seen.before.position) return false;
   return store.write(async (rows) => {
-    await lockSealing(rows);
-    const before = await goOnFrom(rows, vault);
+    await lockAlone(rows, "sealing");
+    const { before } = await goOnFrom(rows, vault);
     const found = await rows.query(waiting, [before.position, limits.sealedMax]);
     if (found.length === 0) return false;
     const sealTime = sealTimeAfter(before.sealTime, now);

@@ -2,11 +2,10 @@
 
 import { isObject, type Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import type { Read, Row, Vault } from "#store";
+import { type Read, type Row, timeText, type Vault } from "#store";
 import { type Entry, hashOf, type Link } from "./chain.ts";
 import { type Head, openHead, readTogether } from "./heads.ts";
 import { rootsIn } from "./months.ts";
-import { timeText } from "./seal.ts";
 
 export interface Verdict {
   readonly root: string;

@@ -3,7 +3,7 @@
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import type { Store } from "#store";
+import { type Store, timeText } from "#store";
 import type { Told } from "./envelope.ts";
 
 export interface Claimed extends Told {
@@ -63,7 +63,7 @@ const claimText = `
   returning delivery.uid, delivery.subscription_uid, delivery.attempts, subscription.sink, subscription.creator, subscription.secret_sealed,
     case when subscription.previous_secret_expire_time > $2 then subscription.previous_secret_sealed end,
     event.event_id, event.type, event.source, event.subject, event.extensions, event.body_type, event.audience, event.data,
-    to_char(event.create_time, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+    ${timeText("event.create_time")}`;
 
 /** What this server knows of a subscription: how many are being sent to it, how many more may be, and whether its sink was quick. */
 export interface Known {

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "#base/json.ts";
 import type { Violation } from "#base/fault.ts";
-import type { Origin } from "#base/origin.ts";
+import type { Entrance, Origin } from "#base/origin.ts";
 import type { MethodFact } from "#contract/facts.ts";
 
 export interface Call {
@@ -39,6 +39,9 @@ export interface Reply {
   /** REST only: 304 for an unchanged Get. */
   readonly httpStatus?: number;
 }
+
+/** Which request this is, and from where. */
+export const entranceOf = (call: Call): Entrance => ({ origin: call.origin(), requestId: call.requestId });
 
 /** The kernel as a door sees it. Throws a Fault for every refusal. */
 export type Serve = (call: Call) => Promise<Reply>;

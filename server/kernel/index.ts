@@ -2,7 +2,7 @@
 
 export { type AskedPage, askedPage } from "./asked-page.ts";
 export { withoutOutputOnly } from "./behaviour.ts";
-export type { Call, Reply, Serve } from "./call.ts";
+export { type Call, entranceOf, type Reply, type Serve } from "./call.ts";
 export type { Context, House, Outcome, ReadContext, WriteContext } from "./context.ts";
 export { type FlatAsk, flatList, type FlatPage, type FlatRecord } from "./flat.ts";
 export { type ImportCall, importing } from "./import.ts";

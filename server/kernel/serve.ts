@@ -21,7 +21,7 @@ import { Fault, unauthenticated, unimplemented } from "#base/fault.ts";
 import { isRefusal, record } from "#outbox";
 import { confirmWitness, Stale, witnessed, type Read } from "#store";
 import { behave, namedPlace, placeOf } from "./ask.ts";
-import type { Call, Reply, Serve } from "./call.ts";
+import { type Call, entranceOf, type Reply, type Serve } from "./call.ts";
 import type { Context, Outcome, Permitted, WriteContext, Writes } from "./context.ts";
 import { occurrenceOf } from "./event.ts";
 import type { Kernel } from "./kernel.ts";
@@ -53,8 +53,7 @@ export const makeServe = (kernel: Kernel): Serve => async (call) => {
 
 /** For the audit log: what was not done, too. */
 const noteRefusal = ({ house }: Kernel, call: Call, caller: Caller | undefined, { code }: Fault): void => {
-  const entrance = { origin: call.origin(), requestId: call.requestId };
-  house.audit.refused({ caller: caller?.uid, operation: call.method.name, subject: namedPlace(call), code, entrance });
+  house.audit.refused({ caller: caller?.uid, operation: call.method.name, subject: namedPlace(call), code, entrance: entranceOf(call) });
 };
 
 const walk = async (kernel: Kernel, call: Call, caller: Caller | undefined, rights: Rights, proven: boolean): Promise<Reply> => {

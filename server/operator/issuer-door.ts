@@ -1,18 +1,17 @@
 // The issuer's paths: what authn does for whoever brings a token, and what sign-ins add to it.
 
 import { Fault } from "#base/fault.ts";
-import type { JsonObject } from "#base/json.ts";
-import { texts } from "#base/json.ts";
-import { timestamp } from "#base/time.ts";
+import { type JsonObject, texts } from "#base/json.ts";
+import type { Entrance } from "#base/origin.ts";
 import type { House } from "#kernel";
-import { type Entrance, isRefusal, recordSignIn } from "#outbox";
-import { type SignIn, tokenPath } from "#signin";
+import { isRefusal } from "#outbox";
+import { recordExchange, type SignIn, tokenPath } from "#signin";
 import type { IssuerDoor } from "#transport";
 
 /** A token for a token, with its line in the audit log. */
-const exchange = async ({ authn, store, clock, publicUrl }: House, form: URLSearchParams, authorization: string | undefined, entrance: Entrance): Promise<JsonObject> => {
-  const { answer, exchanged: { uid, act, session } } = await authn.exchangeForm(form, authorization);
-  await store.write((rows) => recordSignIn(rows, publicUrl, { identity: uid, caller: uid, act, session, operation: tokenPath, entrance, time: timestamp(clock()) }));
+const exchange = async (house: House, form: URLSearchParams, authorization: string | undefined, entrance: Entrance): Promise<JsonObject> => {
+  const { answer, exchanged } = await house.authn.exchangeForm(form, authorization);
+  await recordExchange(house, exchanged, tokenPath, entrance);
   return answer;
 };
 

@@ -2,4 +2,4 @@
 
 export { type Circumstances, newEventId, type Occurrence, record } from "./record.ts";
 export { isRefusal, recordRefusals, type Refusal, refusedType } from "./refusals.ts";
-export { type Entrance, recordSignIn, type SignIn, signedInType } from "./sign-in.ts";
+export { recordSignIn, type SignIn, signedInType } from "./sign-in.ts";

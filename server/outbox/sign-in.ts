@@ -3,22 +3,16 @@
 
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import type { Origin } from "#base/origin.ts";
+import type { Entrance } from "#base/origin.ts";
 import { isRoot, parentOf } from "#base/uid.ts";
 import type { Write } from "#store";
 import { record } from "./record.ts";
 
-/** Which request somebody came in by. */
-export interface Entrance {
-  readonly origin: Origin;
-  readonly requestId: string;
-}
-
 export interface SignIn {
   /** Whom the token acts as. */
   readonly identity: string;
-  /** Who made it: the identity itself, unless the operator made it for somebody. */
-  readonly caller: string;
+  /** Who made it, where that is not the identity itself. */
+  readonly caller?: string;
   /** What the token that was shown said: iss, sub, aud, email. */
   readonly act: Readonly<Record<string, string>> | undefined;
   /** The session that carries what a provider's groups give. */
@@ -50,7 +44,7 @@ const rightsOf = `
   group by held.place order by held.place limit $5`;
 
 /** Writes it down, in the transaction of whatever else the sign-in writes. */
-export const recordSignIn = async (rows: Write, source: string, { identity, caller, act, session, operation, entrance, time }: SignIn): Promise<void> => {
+export const recordSignIn = async (rows: Write, source: string, { identity, caller = identity, act, session, operation, entrance, time }: SignIn): Promise<void> => {
   const held = await rows.query(rightsOf, [identity, time, session ?? "", limits.reasonGrantsMax, limits.signInPlacesMax]);
   const given = held.map(([place, bindings]) => ({ place: place ?? "", bindings: JSON.parse(bindings ?? "[]") as string[] }));
   // An identity of a group has rights there and below only.

@@ -9,9 +9,10 @@
 
 import { Fault, toFault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
+import type { Entrance } from "#base/origin.ts";
 import { timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
-import { type Entrance, isRefusal } from "#outbox";
+import { isRefusal } from "#outbox";
 import { findProvider, type Provider, type Read, type Write } from "#store";
 import type { Finish, SignedIn } from "./finish.ts";
 import { providerNamed } from "./organization.ts";

@@ -2,7 +2,7 @@
 // row carries that to the provider and back, and the finisher of that kind does it. A new kind is a member of
 // `Finish` with a finisher in `Finishers`, given to openSignIn (index.ts); the compiler names what is missing.
 
-import type { Entrance } from "#outbox";
+import type { Entrance } from "#base/origin.ts";
 import type { SignInParts } from "./parts.ts";
 import type { Shown } from "./shown.ts";
 

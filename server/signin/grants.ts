@@ -2,7 +2,7 @@
 
 import { Fault, invalid } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
-import type { Entrance } from "#outbox";
+import type { Entrance } from "#base/origin.ts";
 import { deviceGrant, deviceGrantType } from "./device.ts";
 import type { SignInParts } from "./parts.ts";
 import { renew } from "./refresh.ts";

@@ -1,5 +1,6 @@
 // The face of the room: how people come in.
 
+export { recordExchange } from "./exchanged.ts";
 export { tokenPath } from "./grants.ts";
 export { takeHeadlessSession } from "./headless.ts";
 export { openSignIn, type SignIn } from "./open.ts";

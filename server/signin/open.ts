@@ -2,7 +2,7 @@
 
 import { Fault, invalid, type Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
-import type { Entrance } from "#outbox";
+import type { Entrance } from "#base/origin.ts";
 import { type Beginning, beginSignIn, endSignIn, refuse } from "./browser.ts";
 import { beginDevice, deviceFinisher } from "./device.ts";
 import { devicePaths } from "./device-pages.ts";

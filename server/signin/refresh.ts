@@ -13,8 +13,9 @@ import { type Fault, unauthenticated } from "#base/fault.ts";
 import { isObject, type Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
+import type { Entrance } from "#base/origin.ts";
 import { timestamp } from "#base/time.ts";
-import { type Entrance, recordSignIn } from "#outbox";
+import { recordSignIn } from "#outbox";
 import type { Row, Write } from "#store";
 import { hashOf, newSecret } from "./secret.ts";
 
@@ -145,7 +146,7 @@ export const renew = async (
     untilMs: nowMs + limits.accessTokenLifetimeMs,
   });
   await recordSignIn(rows, publicUrl, {
-    identity: identity ?? "", caller: identity ?? "", act: actOf(act), operation: renewal.operation, entrance: renewal.entrance, time: timestamp(nowMs),
+    identity: identity ?? "", act: actOf(act), operation: renewal.operation, entrance: renewal.entrance, time: timestamp(nowMs),
   });
   return { identity: identity ?? "", access, refresh: write(id, next, Number(expireTimeMs)) };
 };

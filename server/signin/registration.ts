@@ -6,10 +6,11 @@ import type { Authn, Upstream } from "#authn";
 import { capabilityNames, lacking, loadRights } from "#authz";
 import { blocked, denied, Fault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
+import type { Entrance } from "#base/origin.ts";
 import { timestamp } from "#base/time.ts";
 import { ancestry, newChild, parentOf } from "#base/uid.ts";
 import { methodByName } from "#contract/catalog.ts";
-import { type Entrance, record } from "#outbox";
+import { record } from "#outbox";
 import { deleteRow, insertRowUnlessTaken, lockRow, type Read, updateRow, type Write } from "#store";
 import { inviteCodeHash } from "./invite-code.ts";
 

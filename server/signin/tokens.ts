@@ -21,7 +21,7 @@ export const tokensFor = async ({ authn, clock, publicUrl }: SignInParts, rows: 
   const { uid, identityProviderUid, session, mayRefresh, act, email, untilMs, entrance } = signedIn;
   const wanted = { identity: "", ...wish };
   const { token, expireTimeMs } = await authn.issue({ uid, act, email, session, held: { capabilities: undefined, scopes: undefined }, wanted, untilMs });
-  await recordSignIn(rows, publicUrl, { identity: uid, caller: uid, act, session, operation: callbackPath, entrance, time: timestamp(clock()) });
+  await recordSignIn(rows, publicUrl, { identity: uid, act, session, operation: callbackPath, entrance, time: timestamp(clock()) });
   if (!createRefreshToken || !mayRefresh) return { token, expireTimeMs, refreshToken: undefined };
   const family = { identity: uid, identityProvider: identityProviderUid, act, email, audience: wish.audience, ...authn.narrowing(wanted) };
   const refresh = await beginFamily(rows, family, clock());

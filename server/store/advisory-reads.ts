@@ -2,6 +2,7 @@
 
 import { compareBytes } from "#base/versions/sort-key.ts";
 import type { Read, Row } from "./handle.ts";
+import { timeText } from "./time-text.ts";
 
 /** What a filter asks of an advisory's types and events; a list means any of its values, an absent one anything. */
 export interface FacetFilter {
@@ -97,10 +98,8 @@ export interface AdvisoryRow {
   readonly deleteTime: string | undefined;
 }
 
-const time = (column: string): string => `to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
-
 const columns = `uid, advisory_id, origin, artifact_name, artifact_type, artifact_architecture, author, namespace, aliases, events,
-  ${time("create_time")}, ${time("update_time")}, ${time("delete_time")}`;
+  ${timeText("create_time")}, ${timeText("update_time")}, ${timeText("delete_time")}`;
 
 const advisoryOf = (row: Row): AdvisoryRow => {
   const at = (index: number): string => row[index] ?? "";
@@ -132,7 +131,7 @@ const changedOf = ([id, modified]: Row): Changed => ({ id: id ?? "", modified: m
  */
 export const findChangedAdvisories = async (rows: Read, since: string, after: string, limit: number): Promise<Changed[]> =>
   (await rows.query(
-    `select advisory_id, ${time("update_time")} from (
+    `select advisory_id, ${timeText("update_time")} from (
        select distinct update_time, advisory_id from advisories
        where public and (update_time, advisory_id) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
        order by update_time, advisory_id limit $3) as changed order by update_time, advisory_id`,
@@ -142,7 +141,7 @@ export const findChangedAdvisories = async (rows: Read, since: string, after: st
 /** Names of the origin packages that something is published about, in the order of their last changes; a withdrawal is one. */
 export const findChangedDocuments = async (rows: Read, since: string, after: string, limit: number, newestFirst = false): Promise<Changed[]> =>
   (await rows.query(
-    `select origin, ${time("changed")} from (
+    `select origin, ${timeText("changed")} from (
        select origin, max(update_time) as changed from advisories where public group by origin having bool_or(delete_time is null)) as document
      where (changed, origin) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
      order by changed ${newestFirst ? "desc" : "asc"}, origin limit $3`,

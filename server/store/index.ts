@@ -19,6 +19,8 @@ export { clientSecretPurpose, findMappedRoles, findProvider, type Provider } fro
 export {
   type ArtifactRow, countArtifacts, countVersions, findArtifacts, findArtifactVersions, type LibraryAsk, type LibraryFilter, type VersionRow,
 } from "./libraries.ts";
+export { lockAlone, lockTogether } from "./lock.ts";
+export { timeText } from "./time-text.ts";
 export { type Branch, type Condition, countRows, isLarge, listRows, needsSize, type Page, pageStatement, type Selection, wholeTable } from "./list.ts";
 export { lockPerson, writeSaid } from "./metadata.ts";
 export { findVerified, noteAccessRequest, setOrganizationStatus } from "./organizations.ts";

@@ -2,6 +2,7 @@
 
 import { limits } from "#base/limits.ts";
 import type { Param, Read } from "./handle.ts";
+import { timeText } from "./time-text.ts";
 
 export interface LibraryAsk {
   readonly column: string;
@@ -60,16 +61,14 @@ const filtered = ({ ecosystems, query, cudaVersion, remediated }: LibraryFilter)
   return terms;
 };
 
-const time = (column: string): string => `to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
-
-const keyColumn = (column: string): string => (column.endsWith("_time") ? time(column) : column);
+const keyColumn = (column: string): string => (column.endsWith("_time") ? timeText(column) : column);
 
 /** One page of artifacts. */
 export const findArtifacts = async (rows: Read, filter: LibraryFilter, ask: LibraryAsk): Promise<ArtifactRow[]> => {
   const terms = filtered(filter);
   const order = ordered(terms, [ask.column, "uid"], ask);
   const found = await rows.query(
-    `select uid, name, description, ecosystem, latest_version, version_count, ${time("create_time")}, ${time("update_time")}, ${keyColumn(ask.column)}
+    `select uid, name, description, ecosystem, latest_version, version_count, ${timeText("create_time")}, ${timeText("update_time")}, ${keyColumn(ask.column)}
      from library_artifacts where ${terms.terms.join(" and ")} ${order} ${cut(terms, ask)}`,
     terms.values,
   );
@@ -114,7 +113,7 @@ export const findArtifactVersions = async (rows: Read, artifact: string, ask: Li
   terms.terms.push(`artifact_uid = ${terms.place(artifact)}`, "delete_time is null");
   const order = ordered(terms, columns, ask);
   const found = await rows.query(
-    `select uid, version, description, ${time("create_time")}, ${time("update_time")}, size_bytes, ${columns.map(keyColumn).join(", ")}
+    `select uid, version, description, ${timeText("create_time")}, ${timeText("update_time")}, size_bytes, ${columns.map(keyColumn).join(", ")}
      from library_versions where ${terms.terms.join(" and ")} ${order} ${cut(terms, ask)}`,
     terms.values,
   );

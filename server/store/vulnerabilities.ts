@@ -3,6 +3,7 @@
 import { column, digestOf, lastOfEach, nothing, segmentOf, stepRows } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
 import type { RecordTarget, VulnerabilityRecord, Written } from "./records.ts";
+import { timeText } from "./time-text.ts";
 
 /** The owner of what is public. */
 export const everybody = "";
@@ -22,7 +23,7 @@ export const writeVulnerabilities = async (rows: Write, target: RecordTarget, re
   const owner = ownerOf(target);
   const drafts = [...lastOfEach(records).values()].map((record) => ({ record, digest: digestOf(record) })).sort((one, other) => (one.record.id < other.record.id ? -1 : 1));
   const found = await rows.query(
-    `select id, digest, hidden, feed, coalesce(to_char(modify_time, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), '') from vulnerabilities where owner = $1 and id = any($2)`,
+    `select id, digest, hidden, feed, coalesce(${timeText("modify_time")}, '') from vulnerabilities where owner = $1 and id = any($2)`,
     [owner, drafts.map(({ record }) => record.id)],
   );
   const held = new Map(found.map(([id, digest, hidden, feed, modified]) => [id ?? "", { digest, hidden: hidden === "t", feed: feed ?? "", modified: modified ?? "" }]));

@@ -3,32 +3,26 @@
 
 import { Fault, toFault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
-import type { Origin } from "#base/origin.ts";
+import type { Entrance } from "#base/origin.ts";
 import { mediaOf, readBody } from "./body.ts";
 import type { Doorway } from "./door.ts";
 import { type Answer, type Ask, header } from "./exchange.ts";
 import { noteFault, oauthError } from "./render.ts";
-
-/** Which request it is, for the events that come of it. */
-export interface From {
-  readonly origin: Origin;
-  readonly requestId: string;
-}
 
 /** What authn gives for the paths that are no operation of the contract. */
 export interface IssuerDoor {
   readonly discovery: () => JsonObject;
   readonly keys: () => Promise<JsonObject>;
   /** Every grant of the token endpoint. Throws a Fault. */
-  readonly exchangeToken: (form: URLSearchParams, authorization: string | undefined, from: From) => Promise<JsonObject>;
+  readonly exchangeToken: (form: URLSearchParams, authorization: string | undefined, from: Entrance) => Promise<JsonObject>;
   /** RFC 8628, 3.1. Throws a Fault. */
-  readonly beginDevice: (form: URLSearchParams, from: From) => Promise<JsonObject>;
+  readonly beginDevice: (form: URLSearchParams, from: Entrance) => Promise<JsonObject>;
   /** Signing in: pages and what belongs to them, by path. */
   readonly shown: ReadonlyMap<string, ShownPath>;
 }
 
 /** A request to a path beside the contract, free of its protocol. */
-export interface Asked extends From {
+export interface Asked extends Entrance {
   readonly query: URLSearchParams;
   /** The body's form; empty for GET. */
   readonly form: URLSearchParams;
@@ -60,7 +54,7 @@ const formOf = async (doorway: Doorway, ask: Ask): Promise<URLSearchParams> => {
   return new URLSearchParams((await readBody(doorway, ask)).toString("utf8"));
 };
 
-const fromOf = (doorway: Doorway, ask: Ask): From => ({ origin: doorway.originOf(ask.address, ask.headers), requestId: ask.requestId });
+const fromOf = (doorway: Doorway, ask: Ask): Entrance => ({ origin: doorway.originOf(ask.address, ask.headers), requestId: ask.requestId });
 
 const queryOf = ({ target }: Ask): URLSearchParams => new URLSearchParams(target.includes("?") ? target.slice(target.indexOf("?") + 1) : "");
 
@@ -85,7 +79,7 @@ const shownBy = (doorway: Doorway, path: ShownPath): Path =>
 const shortly = "public, max-age=60";
 
 /** An endpoint of OAuth: a form in, JSON or the error of RFC 6749 out. */
-const oauth = async (doorway: Doorway, ask: Ask, path: string, answerTo: (form: URLSearchParams, from: From) => Promise<JsonObject>): Promise<Answer> => {
+const oauth = async (doorway: Doorway, ask: Ask, path: string, answerTo: (form: URLSearchParams, from: Entrance) => Promise<JsonObject>): Promise<Answer> => {
   try {
     return json(ask, 200, await answerTo(await formOf(doorway, ask), fromOf(doorway, ask)));
   } catch (thrown) {

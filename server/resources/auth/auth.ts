@@ -9,7 +9,7 @@ import { type JsonObject, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { EVERYWHERE, isRoot } from "#base/uid.ts";
 import { capabilityBySymbol } from "#contract/capabilities.ts";
-import { boundOf, type Context, type Outcome, type ReadContext, remove, resource, type WriteContext } from "#kernel";
+import { boundOf, type Context, entranceOf, type Outcome, type ReadContext, remove, resource, type WriteContext } from "#kernel";
 import { acceptInvite, acceptInviteAs, inviteGroup, providerAudiences, register, type Registered, takeHeadlessSession, type Upstream } from "#signin";
 import { findKnownRoles, findProfile, findRows, lockRow, type Read } from "#store";
 
@@ -78,7 +78,7 @@ const registered = ({ identity, group }: Registered): Outcome => ({
   unchanged: true,
 });
 
-const occasionOf = ({ house, call, nowMs }: WriteContext) => ({ authn: house.authn, publicUrl: house.publicUrl, requestId: call.requestId, origin: call.origin(), nowMs });
+const occasionOf = ({ house, call, nowMs }: WriteContext) => ({ authn: house.authn, publicUrl: house.publicUrl, ...entranceOf(call), nowMs });
 
 /** By another issuer's token. `identity_id` says that one is known already, and is checked. */
 const enter = async (context: WriteContext, upstream: Upstream): Promise<Outcome> => {

@@ -4,9 +4,8 @@
 import { RawTokenSchema, SecurityTokenService } from "#contract/gen/chainguard/platform/oidc/oidc_pb.js";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
-import { type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
-import { recordSignIn } from "#outbox";
-import { renew } from "#signin";
+import { entranceOf, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
+import { recordExchange, renew } from "#signin";
 
 /** What the new token shall be good for. */
 const wishOf = (request: JsonObject): { audience: string[]; capabilities: string[]; scopes: string[] } => {
@@ -19,22 +18,20 @@ const wishOf = (request: JsonObject): { audience: string[]; capabilities: string
   };
 };
 
-const exchange = async ({ house, request, call, method, nowMs }: ReadContext): Promise<Outcome> => {
-  const { token, expireTimeMs, uid, act, session } = await house.authn.exchange({
+const exchange = async ({ house, request, call, method }: ReadContext): Promise<Outcome> => {
+  const exchanged = await house.authn.exchange({
     authorization: call.authorization,
     ...wishOf(request),
     identity: text(request, "identity"),
     identityProvider: text(request, "identityProvider"),
   });
-  const entrance = { origin: call.origin(), requestId: call.requestId };
-  // Before the token is anybody's: none without its line in the audit log.
-  await house.store.write((rows) => recordSignIn(rows, house.publicUrl, { identity: uid, caller: uid, act, session, operation: method.name, entrance, time: timestamp(nowMs) }));
-  return { reply: { token, expiry: timestamp(expireTimeMs) } };
+  await recordExchange(house, exchanged, method.name, entranceOf(call));
+  return { reply: { token: exchanged.token, expiry: timestamp(exchanged.expireTimeMs) } };
 };
 
 /** authentication.md: 3.2. The refresh token is the header's. */
 const refresh = async ({ house, request, call, rows, method, nowMs }: WriteContext): Promise<Outcome> => {
-  const renewed = await renew(rows, house, { authorization: call.authorization, ...wishOf(request), operation: method.name, entrance: { origin: call.origin(), requestId: call.requestId } }, nowMs);
+  const renewed = await renew(rows, house, { authorization: call.authorization, ...wishOf(request), operation: method.name, entrance: entranceOf(call) }, nowMs);
   if ("refusal" in renewed) return { reply: {}, unchanged: true, refusal: renewed.refusal };
   const { identity, access, refresh: next } = renewed;
   return {
