@@ -103,7 +103,7 @@ export const openDelivery = (sender: Sender, { publicUrl, byHand = false }: { re
         clearTimeout(timer);
         resolve();
       };
-      if (ended.length > 0 || stopping) wake();
+      if (ended.length > 0) wake();
     });
 
   const run = async (): Promise<void> => {
@@ -112,7 +112,7 @@ export const openDelivery = (sender: Sender, { publicUrl, byHand = false }: { re
         log("delivery.turn.failed", { cause });
         return 0;
       });
-      if (moved === 0 && ended.length === 0) await rest();
+      if (moved === 0 && ended.length === 0 && !stopping) await rest();
     }
   };
   const running = byHand ? Promise.resolve() : run();
@@ -129,8 +129,7 @@ export const openDelivery = (sender: Sender, { publicUrl, byHand = false }: { re
       stopping = true;
       wake();
       await running;
-      while (inFlight > 0) await rest();
-      await turn().catch((cause: unknown) => log("delivery.turn.failed", { cause }));
+      await finish();
     },
   };
 };

@@ -19,7 +19,7 @@ export interface Verification {
   readonly progress: (progress: Progress) => void;
 }
 
-/** One line of JSON for each organization: {organization, entries, last: {sequence, hash}, problems}. */
+/** One line of JSON for each organization: {organization, entries, last: {sequence, hash} or null, problems}; {problems} of all together. */
 const readKnown = (file: string): ReadonlyMap<string, Link> => {
   let text: string;
   try {
@@ -31,7 +31,9 @@ const readKnown = (file: string): ReadonlyMap<string, Link> => {
   for (const [index, line] of text.split("\n").entries()) {
     if (line.trim() === "") continue;
     try {
-      const { organization, last } = JSON.parse(line) as { organization?: unknown; last?: { sequence?: unknown; hash?: unknown } };
+      const { organization, last, problems } = JSON.parse(line) as { organization?: unknown; last?: { sequence?: unknown; hash?: unknown } | null; problems?: unknown };
+      // What was not whole then has no end to compare with; it says so by its problems.
+      if (last == null && Array.isArray(problems)) continue;
       if (typeof organization !== "string" || typeof last?.sequence !== "number" || typeof last.hash !== "string") throw new Error("it lacks organization, last.sequence or last.hash");
       known.set(organization, { sequence: last.sequence, hash: last.hash });
     } catch (cause) {

@@ -102,8 +102,8 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       open, doors, firstOrganization, feeds, delivery,
       async close() {
         upkeep.stop();
-        await Promise.all([feeds?.stop(), doors.close()]);
-        await delivery.stop();
+        // At once: each has its seconds for what is in flight.
+        await Promise.all([feeds?.stop(), doors.close(), delivery.stop()]);
         await open.close();
       },
     };

@@ -9,7 +9,7 @@ import type { Log } from "#base/log.ts";
 import pg from "pg";
 import { brokenConnection, databaseFault, lostRace, readOnly, stalePlan, unreachable } from "./faults.ts";
 import type { Param, Read, Row, Write } from "./handle.ts";
-import { Statement } from "./statement.ts";
+import { beginName, Statement } from "./statement.ts";
 import { atEndOfTurn } from "./turn.ts";
 
 /** Where a database is: the driver's own words, from an address or from an embedded server's socket. */
@@ -46,6 +46,8 @@ const sessionSettings = `
   set idle_in_transaction_session_timeout = ${limits.statementTimeoutMs};
 `;
 
+const commitName = "commit";
+
 const asIs = (text: string): string => text;
 /** Every value as PostgreSQL's own text: parsing a timestamp to a Date and back costs more than the query. */
 const texts: pg.CustomTypesConfig = { getTypeParser: () => asIs };
@@ -71,10 +73,9 @@ const statementNames = (): ((text: string) => string | undefined) => {
   };
 };
 
-type Answer = pg.QueryArrayResult<(string | null)[]>;
-
-const send = (client: pg.Client, name: string | undefined, text: string, values: readonly Param[]): Promise<Answer> =>
-  client.query<(string | null)[], Param[]>({ name, text, values: values as Param[], rowMode: "array" });
+/** Sends a statement. `begins`: the first of a transaction. */
+const send = (client: pg.ClientBase, name: string | undefined, text: string, values: readonly Param[], begins = false): Promise<Row[]> =>
+  new Promise((resolve, reject) => client.query(new Statement(name ?? "", text, values, begins, resolve, reject)));
 
 const gathering = new WeakSet<Writable>();
 
@@ -91,13 +92,6 @@ const gather = (stream: Writable): void => {
 
 // As many reads of one turn go out on one connection, in one write; a slow one among them holds up no more than these.
 const togetherMax = 8;
-
-/** A read on a shared connection, written together with its neighbours. */
-const sendTogether = (client: pg.Client, name: string | undefined, text: string, values: readonly Param[]): Promise<Row[]> => {
-  if (name === undefined) return send(client, name, text, values).then(({ rows }) => rows);
-  gather(client.connection.stream);
-  return new Promise((resolve, reject) => client.query(new Statement(name, text, values, resolve, reject)));
-};
 
 /** One of the shared connections for reads. Its client is made when needed, and anew after it broke. */
 interface Lane {
@@ -182,7 +176,8 @@ const openReads = (place: Place, nameOf: (text: string) => string | undefined, l
         throw unreachable(error);
       }));
       try {
-        return await sendTogether(client, nameOf(text), text, values);
+        gather(client.connection.stream);
+        return await send(client, nameOf(text), text, values);
       } catch (error) {
         if (brokenConnection(error) || stalePlan(error)) retire(lane, connecting);
         throw error;
@@ -217,7 +212,12 @@ const openWrites = (place: Place, nameOf: (text: string) => string | undefined, 
     ...settings(place),
     max: limits.writeConnections,
     idleTimeoutMillis: limits.idleTimeoutMs,
-    onConnect: (client) => client.query(sessionSettings),
+    onConnect: async (client) => {
+      await client.query(sessionSettings);
+      // Prepared for every transaction's first statement to be sent with (statement.ts).
+      await client.query({ name: beginName, text: "begin isolation level read committed read write" });
+      await client.query({ name: commitName, text: commitName });
+    },
   });
   const lost = (error: Error): void => log("store.connection.lost", { error: error.message });
   pool.on("error", lost);
@@ -235,37 +235,40 @@ const openWrites = (place: Place, nameOf: (text: string) => string | undefined, 
     const client = await connect();
     // The first error of the database itself, whatever `work` makes of it.
     let failure: unknown;
-    const ask = async (text: string, values: readonly Param[], name?: string): Promise<Answer> => {
+    const noted = async <Answer>(asked: Promise<Answer>): Promise<Answer> => {
       try {
-        return await send(client, name, text, values);
+        return await asked;
       } catch (error) {
         failure ??= error;
         throw databaseFault(error);
       }
     };
-    let running = true;
+    let [begun, running] = [false, true];
     const rows: Write = {
       writes: true,
       async query(text, values = []) {
         if (!running) throw internal(new Error("a statement came after its transaction had ended"));
-        return (await ask(text, values, nameOf(text))).rows;
+        const begins = !begun;
+        begun = true;
+        return noted(send(client, nameOf(text), text, values, begins));
       },
     };
     try {
-      await ask("begin isolation level read committed read write", []);
       const result = await work(rows);
       running = false;
       // A statement whose failure `work` swallowed has undone everything before it: PostgreSQL would answer
       // this commit with a rollback, and without complaint.
       if (failure !== undefined) throw databaseFault(failure);
-      const { command } = await ask("commit", []);
-      if (command !== "COMMIT") throw internal(new Error(`the database answered a commit with ${command}`));
+      if (begun) {
+        const { command } = await noted(client.query({ name: commitName, text: commitName }));
+        if (command !== "COMMIT") throw internal(new Error(`the database answered a commit with ${command}`));
+      }
       client.release();
       return { result };
     } catch (thrown) {
       running = false;
       const spoilt = brokenConnection(failure) || stalePlan(failure) || readOnly(failure);
-      const undone = !spoilt && (await client.query("rollback").then(() => true, () => false));
+      const undone = !spoilt && (!begun || await client.query("rollback").then(() => true, () => false));
       client.release(!undone);
       if (readOnly(failure)) return { thrown: unreachable(failure), raced: false };
       // A plan that another server's migration has outdated is gone with its connection.

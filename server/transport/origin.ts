@@ -25,6 +25,9 @@ const plain = (text: string): string | undefined => {
   return address.startsWith(mapped) && isIP(last) === 4 ? last : address;
 };
 
+/** An entry of the header: some proxies write the client's port, too, and then an IPv6 address in brackets. */
+const hopOf = (entry: string): string | undefined => plain(entry.trim().replace(/^(?:([\d.]+):|\[([^\]]*)\](?::|$))\d*$/, "$1$2"));
+
 /** A header as one text: each proxy may have added a line of its own. */
 const whole = (value: string | string[] | undefined): string => (typeof value === "string" ? value : (value?.join(",") ?? ""));
 
@@ -37,7 +40,7 @@ const walked = (peer: string, forwarded: string, trusted: (address: string) => b
   const hops = forwarded.split(",");
   let origin = peer;
   while (trusted(origin)) {
-    const hop = plain(hops.pop()?.trim() ?? "");
+    const hop = hopOf(hops.pop() ?? "");
     if (hop === undefined) break;
     origin = hop;
   }

@@ -2,9 +2,11 @@
 // fails a third of the time. Afterwards, with the sink well again, every committed change has arrived at least once.
 
 import assert from "node:assert/strict";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { after, test } from "node:test";
 import type { JsonObject } from "#base/json.ts";
-import { openPlace } from "./place.ts";
+import { openPlace, type Place } from "./place.ts";
 import { type Program, start, gantryFile, stopAll } from "./processes.ts";
 import { openSink } from "./sink.ts";
 import { seal, verify } from "../audit.ts";
@@ -21,6 +23,21 @@ after(async () => {
   await stopAll();
   for (const close of closing) await close();
 });
+
+interface Member {
+  readonly url: string;
+  readonly program: Program;
+}
+
+/** Another server of this place's database, as a process. */
+const startMember = async ({ world, environment }: Place): Promise<Member> => {
+  const port = await freePort();
+  const program = start(gantryFile, ["serve"], {
+    env: { ...environment, GANTRY_LISTEN: `127.0.0.1:${port}`, GANTRY_PUBLIC_URL: world.url, GANTRY_DELIVERY_DELAYS: `0${",0.3".repeat(40)}`, GANTRY_EGRESS_ALLOW: "127.0.0.0/8" },
+  });
+  await program.says(/Gantry serves/);
+  return { url: `http://127.0.0.1:${port}`, program };
+};
 
 const sleepless = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -42,20 +59,7 @@ test(`of ${changes} changes, made while servers are killed and sinks fail, each 
   const repo = String((await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "crash" } })).uid);
   await world.ok("events.SubscriptionsService/CreateSubscription", { parent: world.organization, subscription: { sink: sink.url } });
 
-  interface Member {
-    url: string;
-    program: Program;
-  }
-  const startMember = async (): Promise<Member> => {
-    const port = await freePort();
-    const url = `http://127.0.0.1:${port}`;
-    const program = start(gantryFile, ["serve"], {
-      env: { ...place.environment, GANTRY_LISTEN: `127.0.0.1:${port}`, GANTRY_PUBLIC_URL: world.url, GANTRY_DELIVERY_DELAYS: `0${",0.3".repeat(40)}`, GANTRY_EGRESS_ALLOW: "127.0.0.0/8" },
-    });
-    await program.says(/Gantry serves/);
-    return { url, program };
-  };
-  const members = await Promise.all([startMember(), startMember()]);
+  const members = await Promise.all([startMember(place), startMember(place)]);
 
   const uids: string[] = [];
   const ghosts: string[] = [];
@@ -95,7 +99,7 @@ test(`of ${changes} changes, made while servers are killed and sinks fail, each 
       const at = kills % 2;
       members[at]?.program.signal("SIGKILL");
       await members[at]?.program.ended;
-      members[at] = await startMember();
+      members[at] = await startMember(place);
       kills++;
       mark = next + changes / 10;
     }
@@ -123,4 +127,30 @@ test(`of ${changes} changes, made while servers are killed and sinks fail, each 
   assert.deepEqual(await read.query("select event_id::text from outbox where event_id::text not in (select event_id from audit_entries)"), [], "an event without its entry");
   assert.deepEqual(await read.query("select event_id from audit_entries group by 1 having count(*) > 1"), [], "an event with two entries");
   assert.deepEqual((await verify(world)).whole, true);
+});
+
+test("a server that is asked to stop lets what it sends end, writes it down, and ends with 0", { timeout: 60_000 }, async () => {
+  const place = await openPlace();
+  const held: ServerResponse[] = [];
+  const bothCame = Promise.withResolvers<void>();
+  const sink = createServer((request, response) => void request.resume().on("end", () => held.push(response) === 2 && bothCame.resolve()));
+  await new Promise<void>((resolve) => void sink.listen(0, "127.0.0.1", resolve));
+  closing.push(async () => void sink.close().closeAllConnections(), () => place.close());
+  const { world } = place;
+  // What came before is nobody's.
+  await world.server.delivery.finish();
+  await world.ok("events.SubscriptionsService/CreateSubscription", { parent: world.organization, subscription: { sink: `http://127.0.0.1:${(sink.address() as AddressInfo).port}/` } });
+  await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "stop" } });
+  const { program } = await startMember(place);
+  await bothCame.promise;
+  program.signal("SIGTERM");
+  await program.says(/Stopping/);
+  // One after the other: what has ended waits for what has not.
+  for (const response of held) {
+    await new Promise<void>((resolve) => void response.writeHead(204).end(resolve));
+  }
+  const { code, signal } = await program.ended;
+  assert.deepEqual({ code, signal }, { code: 0, signal: null });
+  const { deliveries } = await world.ok("gantry.events.v1.DeliveriesService/ListDeliveries", {});
+  assert.deepEqual((deliveries as JsonObject[]).map(({ state, attempts }) => ({ state, attempts })), [1, 2].map(() => ({ state: "DELIVERY_STATE_DELIVERED", attempts: 1 })));
 });
