@@ -42,7 +42,7 @@ export const withoutIndexes = async (client: pg.Client, table: string, load: () 
          else 'alter table ' || index.indrelid::regclass || ' drop constraint ' || con.conname end as drop,
        case when con.oid is null then pg_get_indexdef(index.indexrelid)
          else 'alter table ' || index.indrelid::regclass || ' add constraint ' || con.conname || ' ' || pg_get_constraintdef(con.oid) end as make
-     from pg_index as index left join pg_constraint as con on con.conindid = index.indexrelid and con.contype = 'p'
+     from pg_index as index left join pg_constraint as con on con.conindid = index.indexrelid and con.contype in ('p', 'u')
      where index.indrelid = $1::regclass`,
     [table],
   );
@@ -200,5 +200,40 @@ export const fillAudit = async (client: pg.Client, organization: string, count: 
          from generate_series(1, $2::int) as n) as made`,
       [organization, count, branch, narrow],
     ).then(() => {}),
+  );
+};
+
+/**
+ * Events that were taken up, in the order of their times over three months (a server keeps them for less): a third at
+ * `branch`, a thousandth at `narrow`, the others at the organization; and one in ten that nobody is told of.
+ */
+export const fillEvents = async (client: pg.Client, organization: string, count: number, { branch = organization, narrow = organization } = {}): Promise<void> => {
+  await withoutIndexes(client, "outbox", () =>
+    client.query(
+      `insert into outbox (event_id, uid, position, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time)
+       select gen_random_uuid(), case when n % 10 <> 9 then place || '/' || lpad(to_hex(n), 16, '0') end, n,
+         'dev.chainguard.api.platform.registry.' || (array['tag.created', 'tag.created', 'tag.deleted', 'repo.updated'])[1 + ${skewed(7919, 4)}::int] || '.v1',
+         'https://gantry.example.com/registry/v2/tags', place || '/' || ${segment("subject")}, place, case when n % 10 <> 9 then 'customer' else 'internal' end,
+         jsonb_build_object('group', place), 'chainguard.platform.registry.v2.Tag', '{"body":{"name":"' || n || '"}}', ${segment("request")}, time
+       from (
+         select n, timestamptz '2026-08-01 00:00:00Z' + n * interval '1 millisecond' * (90 * 86400000::bigint / $2::int) as time,
+           case when n % 3 = 0 then $3::text when n % 1000 = 1 then $4::text else $1::text end as place
+         from generate_series(1, $2::int) as n) as made`,
+      [organization, count, branch, narrow],
+    ).then(() => {}),
+  );
+};
+
+/** Deliveries of a subscription: most arrived, one in a thousand is dead, a few wait for their next attempt. */
+export const fillDeliveries = async (client: pg.Client, subscription: string, count: number): Promise<void> => {
+  await client.query(
+    `insert into deliveries (uid, subscription_uid, event_id, type, subject, state, attempts, status_class, latency_ms, next_attempt_time, create_time, update_time)
+     select $1::text || '/' || lpad(to_hex(n), 16, '0'), $1::text, gen_random_uuid(), 'dev.chainguard.api.platform.registry.tag.created.v1', left($1, 40) || '/' || ${segment("subject")},
+       'DELIVERY_STATE_' || became, 1, case when became = 'DELIVERED' then '2xx' else '5xx' end, 10, case when became = 'PENDING' then time + interval '1 hour' end, time, time + n % 7 * interval '1 minute'
+     from (
+       select n, timestamptz '2026-11-01 00:00:00Z' + n * interval '1 millisecond' as time,
+         case when n % 1000 = 7 then 'DEAD' when n % 5000 = 1 then 'PENDING' else 'DELIVERED' end as became
+       from generate_series(1, $2::int) as n) as made`,
+    [subscription, count],
   );
 };

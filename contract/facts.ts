@@ -57,6 +57,8 @@ export interface FieldFact {
   /** Of a list of messages: the two fields that a query may write as "first:second,second". */
   readonly writtenAs: readonly [string, string] | undefined;
   readonly uid: boolean;
+  /** Of a resource's own uid: the message below which it lies, where no Create says so; "": one does. */
+  readonly liesBelow: string;
   readonly filter: FilterFact | undefined;
 }
 
@@ -238,6 +240,7 @@ const fieldFact = (field: DescField): FieldFact => {
     refersTo: ours.refersTo,
     writtenAs: pairOf(ours.writtenAs),
     uid: ours.uid,
+    liesBelow: ours.liesBelow,
     filter: filter && { column: filter.column, comparison: comparisons[filter.comparison], unless: filter.unless },
   };
 };

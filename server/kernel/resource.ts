@@ -65,7 +65,7 @@ export interface Resource extends Particulars {
   readonly fact: MessageFact;
   readonly domain: string;
   readonly operations: readonly MethodFact[];
-  /** The table of the parent and its message, by the contract's Create. */
+  /** The message of what it lies below, by the contract: of its Create's parent, or said of its uid. */
   readonly parentMessage: string;
 }
 
@@ -75,12 +75,13 @@ export const resource = (particulars: Particulars): Resource => {
   const [first] = operations;
   if (!first) throw new Error(`${particulars.service.typeName} is not in the contract's catalogue`);
   const create = operations.find((method) => method.rpc === `Create${particulars.message.name}`);
+  const fact = messageFact(particulars.message);
   return {
     ...particulars,
-    fact: messageFact(particulars.message),
+    fact,
     domain: first.domain,
     operations,
-    parentMessage: create?.input.byName.get("parent")?.refersTo ?? "",
+    parentMessage: create?.input.byName.get("parent")?.refersTo ?? fact.byName.get("uid")?.liesBelow ?? "",
   };
 };
 
@@ -89,7 +90,7 @@ export interface Bound extends Resource {
   readonly shape: Shape;
   readonly briefs: readonly { readonly field: FieldFact; readonly by: string; readonly shape: Shape }[];
   readonly parent: Resource | undefined;
-  /** What lies directly below it, by the contract's Creates. */
+  /** What lies directly below it, by the contract. */
   readonly children: readonly Resource[];
 }
 

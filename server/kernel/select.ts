@@ -72,10 +72,11 @@ const filterCondition = (resource: Resource, field: FieldFact, value: Json | und
   switch (filter.comparison) {
     case "equal":
       if (Array.isArray(value)) {
-        if (column?.shape === "list") return { column: filter.column, comparison: "has", value: value.map(String), indexed: true };
-        // A list of one is a range of the field's index, in any branch (store/list.ts).
-        const [only, ...more] = value.map(String);
-        return only !== undefined && more.length === 0 ? { column: filter.column, comparison: "equal", value: only, indexed } : { column: filter.column, comparison: "any", value: value.map(String), indexed };
+        // Each once: a value is a range of the field's index (store/list.ts), which would be read twice.
+        const values = [...new Set(value.map(String))];
+        if (column?.shape === "list") return { column: filter.column, comparison: "has", value: values, indexed: true };
+        const [only, ...more] = values;
+        return only !== undefined && more.length === 0 ? { column: filter.column, comparison: "equal", value: only, indexed } : { column: filter.column, comparison: "any", value: values, indexed };
       }
       if (typeof value !== "string" || (value === "" && !field.presence)) return undefined;
       if (field.kind === "enum" && field.enum?.numbers.get(value) === 0) return undefined;

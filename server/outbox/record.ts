@@ -34,6 +34,13 @@ export interface Occurrence {
   readonly circumstances: Circumstances;
 }
 
+/**
+ * The place in the order of all events, for whoever goes through them all: the index of that order is on this
+ * expression, so that a list of one organization's events by position never takes it (store/list.ts). It did, where
+ * the operator asked: for each organization it read the events of all.
+ */
+export const place = "position + 0";
+
 export const newEventId = (): string => randomUUID();
 
 /** One subscription that alone is told, under an id that is known before. */

@@ -379,16 +379,26 @@ const rowsOf = (table: Table, order: Selection["order"], page: string): string =
 };
 
 /**
+ * The rows of each of several values, one range of the field's index after the other. Asked for all of them at once,
+ * the planner would expect most of the table, and read it.
+ */
+const rangesOfValues = (parameters: Parameters, selection: Selection, path: Path & { readonly by: "values" }, { branches, ends }: Source): { readonly each: string; readonly terms: string[] } => {
+  const { column, value } = path.condition;
+  return {
+    each: `${branches ? `${branches} cross join ` : ""}unnest(${parameters.add(value)}::text[]) as wanted(value)`,
+    terms: [`left(uid, 40) = left(${ends.low()}, 40)`, ...fixedTerms(parameters, selection, column, "wanted.value", ends), ...restOf(parameters, selection, path)],
+  };
+};
+
+/**
  * In the order of uids, the rows with one of several values: each value's range gives as many uids as the page can
  * take, from the index alone, and only the page's own rows are read.
  */
-const mergedText = (parameters: Parameters, table: Table, selection: Selection, path: Path & { readonly by: "values" }, { branches, ends }: Source): string => {
-  const { column, value } = path.condition;
-  const values = `unnest(${parameters.add(value)}::text[]) as wanted(value)`;
-  const terms = [`left(uid, 40) = left(${ends.low()}, 40)`, ...fixedTerms(parameters, selection, column, "wanted.value", ends), ...restOf(parameters, selection, path)];
-  const walk = `select uid from ${table.name}${where(terms)} order by ${orderBy({ ...selection.order, column })}`;
+const mergedText = (parameters: Parameters, table: Table, selection: Selection, path: Path & { readonly by: "values" }, source: Source): string => {
+  const { each, terms } = rangesOfValues(parameters, selection, path, source);
   const { limit, skip, order } = selection;
-  const merged = `select walked.uid from ${branches ? `${branches} cross join ` : ""}${values} cross join lateral (${stopped(parameters, walk, limit + skip)}) as walked`;
+  const walk = `select uid from ${table.name}${where(terms)} order by ${orderBy({ ...order, column: path.condition.column })}`;
+  const merged = `select walked.uid from ${each} cross join lateral (${stopped(parameters, walk, limit + skip)}) as walked`;
   return rowsOf(table, order, `${merged} order by ${orderBy(order, "walked.")} limit ${parameters.add(limit)} offset ${parameters.add(skip)}`);
 };
 
@@ -401,7 +411,12 @@ const pageText = (parameters: Parameters, table: Table, selection: Selection): s
   const from = `select t.* from ${source.branches ? `${source.branches} cross join lateral ` : ""}`;
   const cut = (): string => ` order by ${order} limit ${parameters.add(selection.limit)} offset ${parameters.add(selection.skip)}`;
   if (sorted) {
-    const few = termsOf(parameters, { ...selection, after: undefined }, path, source);
+    const all = { ...selection, after: undefined };
+    if (path.by === "values") {
+      const { each, terms } = rangesOfValues(parameters, all, path, source);
+      return `select t.* from ${each} cross join lateral (${rows}${where(terms)} offset 0) as t${where(behind(parameters, selection))}${cut()}`;
+    }
+    const few = termsOf(parameters, all, path, source);
     if (path.by === "heap") {
       // They lie scattered and may be wide: only what is sorted is taken along.
       const keys = [...new Set(["uid", selection.order.column])].join(", ");

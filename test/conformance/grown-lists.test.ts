@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { codes } from "#base/fault.ts";
-import { type JsonObject, text } from "#base/json.ts";
+import { type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
@@ -98,6 +98,22 @@ for (const { method, scope, rows } of subjects) {
     }
     assert.deepEqual((await walk(method, { ...scope, pageSize: 7 })).map(key), rows.map(key), "its default order");
   });
+
+  const repeated = method.input.fields.flatMap(({ shape, filter, json }) => {
+    const column = shape === "list" && filter?.comparison === "equal" ? rowMessage(method)?.byName.get(filter.column) : undefined;
+    return column ? [{ json, column: column.json }] : [];
+  });
+  const textsOf = (value: Json | undefined): string[] => [value ?? []].flat().map(String);
+  for (const { json, column } of repeated) {
+    test(`${method.rpc} gives each row once whose ${column} is among its ${json}, also where one of these is named twice`, async () => {
+      const values = [...new Set(rows.flatMap((row) => textsOf(row[column])))].slice(0, 2);
+      assert.ok(values.length > 0, `no row has ${column}`);
+      for (const wanted of [values.slice(0, 1), values]) {
+        const found = rows.filter((row) => textsOf(row[column]).some((value) => wanted.includes(value))).map(key).sort();
+        for (const orderBy of orders) assert.deepEqual((await walk(method, { ...scope, [json]: [...wanted, ...wanted], orderBy, pageSize })).map(key).sort(), found, orderBy);
+      }
+    });
+  }
 
   test(`${method.rpc} skips from the start and from the cursor, and echoes this request's skip`, async () => {
     const first = await ask(method, { ...scope, skip: 2, pageSize });

@@ -42,7 +42,9 @@ const grownEntry = async (world: World, place: string): Promise<JsonObject> => {
 
 const grownAdvisory = async (world: World, place: string): Promise<JsonObject> => {
   const key = `CGA-grown-${++made}`;
-  await fill(world, [advisory(key)], { group: place, public: false });
+  const kind = made % 3;
+  const more = { legacyAdvisoryId: `CGA-old-${made}`, componentName: `lib${kind}`, componentLocation: `/usr/lib/lib${kind}.so`, aliases: [`CVE-2025-${kind}`, `GHSA-grown-${made}`] };
+  await fill(world, [advisory(key, more)], { group: place, public: false });
   return first(await world.ok("vulnerabilities.AdvisoriesService/ListAdvisories", { advisoryIds: [key] }), "advisories");
 };
 

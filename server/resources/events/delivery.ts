@@ -67,6 +67,7 @@ export const delivery = resource({
   service: DeliveriesService,
   message: DeliverySchema,
   table: "deliveries",
+  goesWithParent: true,
   methods: {
     RedeliverDelivery: { writes: redeliverDelivery },
     ReplaySubscription: { writes: replaySubscription },

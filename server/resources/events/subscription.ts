@@ -43,6 +43,5 @@ export const subscription = resource({
   table: "subscriptions",
   rules,
   goesWithParent: true,
-  takes: [{ table: "deliveries", column: "uid" }],
   methods: { CreateSubscription: { writes: create } },
 });

@@ -338,6 +338,13 @@ export declare type Field = Message<"gantry.annotations.v1.Field"> & {
    * @generated from field: string written_as = 15;
    */
   writtenAs: string;
+
+  /**
+   * Of a resource's own uid: full name of the message directly below which it lies, where no Create says so.
+   *
+   * @generated from field: string lies_below = 16;
+   */
+  liesBelow: string;
 };
 
 /**
@@ -450,6 +457,13 @@ export declare type FieldJson = {
    * @generated from field: string written_as = 15;
    */
   writtenAs?: string;
+
+  /**
+   * Of a resource's own uid: full name of the message directly below which it lies, where no Create says so.
+   *
+   * @generated from field: string lies_below = 16;
+   */
+  liesBelow?: string;
 };
 
 /**
