@@ -66,6 +66,7 @@ export interface FilterFact {
   readonly column: string;
   readonly comparison: "equal" | "after" | "include" | "own";
   readonly unless: string;
+  readonly indexed: boolean;
 }
 
 export interface EnumFact {
@@ -241,7 +242,7 @@ const fieldFact = (field: DescField): FieldFact => {
     writtenAs: pairOf(ours.writtenAs),
     uid: ours.uid,
     liesBelow: ours.liesBelow,
-    filter: filter && { column: filter.column, comparison: comparisons[filter.comparison], unless: filter.unless },
+    filter: filter && { column: filter.column, comparison: comparisons[filter.comparison], unless: filter.unless, indexed: filter.indexed },
   };
 };
 

@@ -68,7 +68,7 @@ const filterCondition = (resource: Resource, field: FieldFact, value: Json | und
   if (!filter) return undefined;
   // Every sortable column has an index in each root (migrations).
   const column = resource.fact.byName.get(filter.column);
-  const indexed = column?.sortable === true;
+  const indexed = filter.indexed || column?.sortable === true;
   switch (filter.comparison) {
     case "equal":
       if (Array.isArray(value)) {

@@ -494,6 +494,13 @@ export declare type Filter = Message<"gantry.annotations.v1.Filter"> & {
    * @generated from field: string unless = 3;
    */
   unless: string;
+
+  /**
+   * The column has an index in each root, as sortable fields have, though no order goes by it.
+   *
+   * @generated from field: bool indexed = 4;
+   */
+  indexed: boolean;
 };
 
 /**
@@ -518,6 +525,13 @@ export declare type FilterJson = {
    * @generated from field: string unless = 3;
    */
   unless?: string;
+
+  /**
+   * The column has an index in each root, as sortable fields have, though no order goes by it.
+   *
+   * @generated from field: bool indexed = 4;
+   */
+  indexed?: boolean;
 };
 
 /**
