@@ -295,6 +295,16 @@ const restOf = (parameters: Parameters, selection: Selection, path: Path): strin
     .map((condition) => (shows(selection, path, condition) ? compare(parameters, condition) : hide(compare(parameters, condition))));
 };
 
+/** The children of one place or of several. */
+const parentTerms = (parameters: Parameters, { order }: Selection, condition: Condition, range: () => string[]): string[] => {
+  if (condition.comparison !== "equal") return [compare(parameters, condition), ...range()];
+  // They have been cut to lie within already (settled). Where they are not walked by name but sorted, as a range: of
+  // few places with many children each the planner would expect as many here, and read the whole table.
+  if (order.column === "name") return [compare(parameters, condition)];
+  const parent = parameters.add(condition.value);
+  return [`left(uid, -17) between ${parent} and ${parent}`];
+};
+
 /** The rows of one branch by `path`: what its index knows, and the rest as filters. */
 const termsOf = (parameters: Parameters, selection: Selection, path: Path, { ends, within }: Source): string[] => {
   const { branch, low, high } = ends;
@@ -306,8 +316,7 @@ const termsOf = (parameters: Parameters, selection: Selection, path: Path, { end
   const rangeInRoot = (): string[] => (implied ? [] : range());
   switch (path.by) {
     case "uid": return [...(branch && isWholeTable(branch) ? [] : [`uid >= ${low()}`, `uid < ${high()}`]), ...behind(parameters, selection), ...rest];
-    // A parent's children have been cut to lie within already (settled).
-    case "parent": return [compare(parameters, path.condition), ...(path.condition.comparison === "equal" ? [] : range()), ...behind(parameters, selection), ...rest];
+    case "parent": return [...parentTerms(parameters, selection, path.condition, range), ...behind(parameters, selection), ...rest];
     case "order": return [root(), ...rangeInRoot(), ...behind(parameters, selection), ...rest];
     case "field": {
       const { condition } = path;

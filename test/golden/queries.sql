@@ -121,11 +121,13 @@ select (select version
   from access_versions
   where root = $1), (select count(*)
   from repos
-  where left(uid, -17) = $2), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  where left(uid, -17) between $2
+  and $2), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select t.*
   from (select …
   from repos
-  where left(uid, -17) = $3 offset 0) as t
+  where left(uid, -17) between $3
+  and $3 offset 0) as t
   order by create_time, uid limit $4 offset $5) as t;
 
 -- many children of a place by creation
@@ -133,7 +135,8 @@ select (select version
   from access_versions
   where root = $1), (select count(*)
   from repos
-  where left(uid, -17) = $2), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  where left(uid, -17) between $2
+  and $2), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select *
   from (select …
   from repos
