@@ -118,6 +118,13 @@ test("statements of one transaction may be sent together", async () => {
   assert.deepEqual(await store.read.query("select count(*) from notes where id >= 1000"), [["50"]]);
 });
 
+test("where a transaction cannot begin nothing runs outside of one, and it is tried on another connection", async () => {
+  // As a pooler between makes a connection forget what was prepared on it.
+  await store.write((rows) => rows.query('deallocate "begin"'));
+  await store.write((rows) => Promise.all([1, 2, 3].map((index) => rows.query("insert into notes (id) values ($1)", [1500 + index]))));
+  assert.deepEqual(await store.read.query("select count(*) from notes where id between 1500 and 1503"), [["3"]]);
+});
+
 test("a statement that comes after its transaction is refused", async () => {
   let leaked: Store["read"] | undefined;
   await store.write(async (rows) => {

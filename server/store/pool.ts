@@ -243,14 +243,18 @@ const openWrites = (place: Place, nameOf: (text: string) => string | undefined, 
         throw databaseFault(error);
       }
     };
-    let [begun, running] = [false, true];
+    let running = true;
+    let first: Promise<unknown> | undefined;
     const rows: Write = {
       writes: true,
       async query(text, values = []) {
+        // What is asked for along with the first waits for it: where no transaction has begun, nothing may run outside.
+        if (first) await first;
+        if (failure !== undefined) throw databaseFault(failure);
         if (!running) throw internal(new Error("a statement came after its transaction had ended"));
-        const begins = !begun;
-        begun = true;
-        return noted(send(client, nameOf(text), text, values, begins));
+        const asked = noted(send(client, nameOf(text), text, values, first === undefined));
+        first ??= asked.catch(() => {});
+        return asked;
       },
     };
     try {
@@ -259,7 +263,7 @@ const openWrites = (place: Place, nameOf: (text: string) => string | undefined, 
       // A statement whose failure `work` swallowed has undone everything before it: PostgreSQL would answer
       // this commit with a rollback, and without complaint.
       if (failure !== undefined) throw databaseFault(failure);
-      if (begun) {
+      if (first) {
         const { command } = await noted(client.query({ name: commitName, text: commitName }));
         if (command !== "COMMIT") throw internal(new Error(`the database answered a commit with ${command}`));
       }
@@ -268,7 +272,7 @@ const openWrites = (place: Place, nameOf: (text: string) => string | undefined, 
     } catch (thrown) {
       running = false;
       const spoilt = brokenConnection(failure) || stalePlan(failure) || readOnly(failure);
-      const undone = !spoilt && (!begun || await client.query("rollback").then(() => true, () => false));
+      const undone = !spoilt && (!first || await client.query("rollback").then(() => true, () => false));
       client.release(!undone);
       if (readOnly(failure)) return { thrown: unreachable(failure), raced: false };
       // A plan that another server's migration has outdated is gone with its connection.
