@@ -249,7 +249,7 @@ const openWrites = (place: Place, nameOf: (text: string) => string | undefined, 
       writes: true,
       async query(text, values = []) {
         // What is asked for along with the first waits for it: where no transaction has begun, nothing may run outside.
-        if (first) await first;
+        if (first !== undefined) await first;
         if (failure !== undefined) throw databaseFault(failure);
         if (!running) throw internal(new Error("a statement came after its transaction had ended"));
         const asked = noted(send(client, nameOf(text), text, values, first === undefined));
@@ -263,7 +263,7 @@ const openWrites = (place: Place, nameOf: (text: string) => string | undefined, 
       // A statement whose failure `work` swallowed has undone everything before it: PostgreSQL would answer
       // this commit with a rollback, and without complaint.
       if (failure !== undefined) throw databaseFault(failure);
-      if (first) {
+      if (first !== undefined) {
         const { command } = await noted(client.query({ name: commitName, text: commitName }));
         if (command !== "COMMIT") throw internal(new Error(`the database answered a commit with ${command}`));
       }
@@ -272,7 +272,7 @@ const openWrites = (place: Place, nameOf: (text: string) => string | undefined, 
     } catch (thrown) {
       running = false;
       const spoilt = brokenConnection(failure) || stalePlan(failure) || readOnly(failure);
-      const undone = !spoilt && (!first || await client.query("rollback").then(() => true, () => false));
+      const undone = !spoilt && (first === undefined || await client.query("rollback").then(() => true, () => false));
       client.release(!undone);
       if (readOnly(failure)) return { thrown: unreachable(failure), raced: false };
       // A plan that another server's migration has outdated is gone with its connection.
