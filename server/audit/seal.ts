@@ -7,7 +7,7 @@ import { isObject, type Json, type JsonObject, part, text, texts } from "#base/j
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { covers, isRoot, isUid, parentOf, rootOf } from "#base/uid.ts";
-import { place } from "#outbox";
+import { eventOrder } from "#outbox";
 import { lockAlone, type Read, type Row, type Store, timeText, type Vault } from "#store";
 import { type Entry, hashOf } from "./chain.ts";
 import { type Head, joinMark, keepHead, keepProgress, newMark, noHead, nothingSealed, type Progress, readHeads, readProgress, readTogether } from "./heads.ts";
@@ -15,7 +15,7 @@ import { ensureMonth, inMonth, monthOf } from "./months.ts";
 
 const waiting = `
   select position, event_id, type, subject, group_uid, request_id, ${timeText("create_time")}, circumstances
-  from outbox where ${place} > $1 order by ${place} limit $2`;
+  from outbox where ${eventOrder} > $1 order by ${eventOrder} limit $2`;
 
 const insert = `
   insert into audit_entries (uid, sequence, create_time, seal_time, caller_uid, act, operation, subject, type, code, count, binding_uids, remote_address, user_agent, request_id, event_id, hash)
@@ -69,7 +69,7 @@ interface GoingOn {
  */
 const goOnFrom = async (rows: Read, vault: Pick<Vault, "open">): Promise<GoingOn> => {
   const progress = await readProgress(rows, vault);
-  const [row] = await rows.query(`select coalesce(max(${place}), 0) from outbox`);
+  const [row] = await rows.query(`select coalesce(max(${eventOrder}), 0) from outbox`);
   const last = Number(row?.[0]);
   if (!progress) return { before: { ...nothingSealed, position: (await readTogether(rows, vault)).position, broken: true }, last };
   return { before: progress.position <= last ? progress : { ...progress, position: last, broken: true }, last };

@@ -2,7 +2,7 @@
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import { place } from "#outbox";
+import { eventOrder } from "#outbox";
 import type { Store } from "#store";
 import { lockTakingUp } from "./lock.ts";
 import { letNextGo } from "./settle.ts";
@@ -21,7 +21,7 @@ export const forget = async (store: Store, nowMs: number): Promise<void> => {
   const before = (keptMs: number): string => timestamp(nowMs - keptMs);
   // What the audit log has not taken up yet stays. The last one stays, however old: the next position follows from it,
   // and one that was given before would be passed over by whoever has read so far.
-  await store.write((rows) => rows.query(`delete from outbox where create_time < $1 and position < (select max(${place}) from outbox) and position <= (select position from audit_progress)`, [before(limits.eventRetentionMs)]));
+  await store.write((rows) => rows.query(`delete from outbox where create_time < $1 and position < (select max(${eventOrder}) from outbox) and position <= (select position from audit_progress)`, [before(limits.eventRetentionMs)]));
   await store.write((rows) =>
     rows.query("delete from deliveries where update_time < $1 and state in ('DELIVERY_STATE_DELIVERED', 'DELIVERY_STATE_DROPPED')", [before(limits.deliveryRetentionMs)]),
   );

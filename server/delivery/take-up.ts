@@ -5,7 +5,7 @@
 // to a position never meets a smaller one later: that is what lists and replays go by.
 
 import { limits } from "#base/limits.ts";
-import { place } from "#outbox";
+import { eventOrder } from "#outbox";
 import type { Store } from "#store";
 import { lockTakingUp } from "./lock.ts";
 
@@ -15,7 +15,7 @@ const number = `
   with waiting as (
     select id, row_number() over (order by id) as step from (select id from outbox where position is null order by id limit $1) as next
   ), last as (
-    select coalesce(max(${place}), 0) as position from outbox
+    select coalesce(max(${eventOrder}), 0) as position from outbox
   )
   update outbox as event
   set position = last.position + waiting.step,
@@ -33,12 +33,12 @@ const heard = `
     select left(event.group_uid, 40 + 17 * level) as place from generate_series(0, (length(event.group_uid) - 40) / 17) as level
   ) as above
   join subscriptions as subscription on left(subscription.uid, -17) = above.place
-  where event.${place} between $1 and $2 and length(event.group_uid) >= 40 and event.audience = 'customer' and event.subscription_uid is null
+  where event.${eventOrder} between $1 and $2 and length(event.group_uid) >= 40 and event.audience = 'customer' and event.subscription_uid is null
     and (subscription.event_types is null or subscription.event_types ? event.type)
   union all
   select subscription.uid, event.event_id, event.position, event.type, event.subject
   from outbox as event join subscriptions as subscription on subscription.uid = event.subscription_uid
-  where event.${place} between $1 and $2`;
+  where event.${eventOrder} between $1 and $2`;
 
 const deliver = `
   insert into deliveries (uid, subscription_uid, event_id, type, subject, state, next_attempt_time, create_time, update_time)

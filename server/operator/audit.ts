@@ -32,8 +32,8 @@ const readKnown = (file: string): ReadonlyMap<string, Link> => {
     if (line.trim() === "") continue;
     try {
       const { organization, last, problems } = JSON.parse(line) as { organization?: unknown; last?: { sequence?: unknown; hash?: unknown } | null; problems?: unknown };
-      // What was not whole then has no end to compare with; it says so by its problems.
-      if (last == null && Array.isArray(problems)) continue;
+      // A log whose seal was missing then, and what was wrong with all together, has no end to compare with.
+      if (last == null && Array.isArray(problems) && problems.length > 0) continue;
       if (typeof organization !== "string" || typeof last?.sequence !== "number" || typeof last.hash !== "string") throw new Error("it lacks organization, last.sequence or last.hash");
       known.set(organization, { sequence: last.sequence, hash: last.hash });
     } catch (cause) {

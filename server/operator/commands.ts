@@ -412,7 +412,7 @@ const audit: Command = {
     --group UID   only the log of this group's organization
     --known FILE  what an earlier run printed with --json: the logs must still go through those entries. Kept where
                   nobody can reach both it and the database, it shows even what somebody with the secret key did.
-                  A log that was not whole then is not compared
+                  A log whose end was not known then is not compared
     --json        one line of JSON for each organization
 
   Exit status: 0 whole, 1 not.

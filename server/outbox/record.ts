@@ -35,11 +35,11 @@ export interface Occurrence {
 }
 
 /**
- * The place in the order of all events, for whoever goes through them all: the index of that order is on this
+ * An event's place in the order of all, for whoever goes through them all: the index of that order is on this
  * expression, so that a list of one organization's events by position never takes it (store/list.ts). It did, where
  * the operator asked: for each organization it read the events of all.
  */
-export const place = "position + 0";
+export const eventOrder = "position + 0";
 
 export const newEventId = (): string => randomUUID();
 

@@ -346,8 +346,8 @@ test("what was kept elsewhere shows entries that somebody with the secret key to
   for (let step = 0; step < 5; step++) await change(world, root);
   await seal(world);
   const known = join(folder, "known.jsonl");
-  // Lines of logs that were not whole then say nothing of those that were.
-  const broken = `${JSON.stringify({ organization: "0".repeat(40), entries: 2, last: null, problems: ["entry 2 was changed"] })}\n${JSON.stringify({ problems: ["an earlier seal"] })}\n`;
+  // Lines without an end say nothing of the other logs.
+  const broken = `${JSON.stringify({ organization: "0".repeat(40), entries: 0, last: null, problems: ["the chain's seal is missing"] })}\n${JSON.stringify({ problems: ["an earlier seal"] })}\n`;
   await writeFile(known, (await gantry(["audit", "verify", "--json"], { env: environment })).stdout + broken);
   assert.equal((await verify(world, { known })).whole, true);
 

@@ -1,4 +1,4 @@
--- The order of all events is for whoever goes through them all (outbox/record.ts: place). On the column itself it also
+-- The order of all events is for whoever goes through them all (outbox/record.ts: eventOrder). On the column itself it also
 -- looked right for the operator's lists by position, and for each organization the events of all were read.
 alter table outbox drop constraint outbox_position_key;
 create unique index outbox_in_order on outbox ((position + 0));
