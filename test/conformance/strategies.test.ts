@@ -103,6 +103,7 @@ const condition: fc.Arbitrary<Condition> = fc.oneof(
   fc.constantFrom(...parents).map((value): Condition => ({ column: "parent", comparison: "equal", value })),
   fc.constantFrom(...rows.slice(0, 8)).map(({ name }): Condition => ({ column: "name", comparison: "equal", value: name, indexed: true })),
   fc.constantFrom("0", "3").map((digit): Condition => ({ column: "digest", comparison: "equal", value: `sha256:${digit.repeat(64)}`, indexed: true })),
+  fc.uniqueArray(fc.constantFrom("0", "1", "3", "f"), { minLength: 2 }).map((digits): Condition => ({ column: "digest", comparison: "any", value: digits.map((digit) => `sha256:${digit.repeat(64)}`), indexed: true })),
   fc.uniqueArray(fc.constantFrom(...rows), { maxLength: 6 }).map((some): Condition => ({ column: "uid", comparison: "any", value: some.map(({ uid }) => uid) })),
   fc.constantFrom(...folders).map((at): Condition => ({ column: "parent", comparison: "any", value: [at, parentOf(at), rootOf(at)] })),
   fc.constantFrom(1, 2, 3).map((value): Condition => ({ column: "depth", comparison: "equal", value })),

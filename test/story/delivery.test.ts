@@ -187,6 +187,8 @@ test("whoever made a subscription and has lost the right to it hears nothing mor
     await makeRepo(group, "unheard");
     await world.ok("events.SubscriptionsService/DeleteSubscription", { uid: String(uid) });
   }), []);
+  const left = await world.ok("gantry.events.v1.DeliveriesService/ListDeliveries", { uidp: { childrenOf: String(uid) } });
+  assert.equal(left.totalCount, "0", "its deliveries go with it");
 });
 
 test("a sink that failed for five days is switched off and says so by an event; switched on again it gets what it missed", async () => {
