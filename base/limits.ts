@@ -50,7 +50,7 @@ export const limits = {
   readConnections: 3,
   writeConnections: 12,
   /** Rows that are asked for together: more would hold up the first of them. */
-  gatheredRowsMax: 32,
+  batchLoadRowsMax: 32,
   /** Tries of a transaction that lost a serialization race or a deadlock. */
   transactionTriesMax: 5,
 
@@ -58,7 +58,7 @@ export const limits = {
   accessTokenLifetimeMs: 60 * 60 * 1000,
   /** How long a key signs before the next one takes over; how often a server looks for what is due. */
   signingKeyLifetimeMs: 90 * 24 * 60 * 60 * 1000,
-  upkeepMs: 60 * 60 * 1000,
+  maintenanceMs: 60 * 60 * 1000,
   /** Longest token text that is looked at. */
   tokenBytesMax: 16 * 1024,
   /** Verified tokens held in memory. */
@@ -211,7 +211,7 @@ export const limits = {
   sortRowsMax: 5_000,
 
   /** Events: taken up at once, given to a server at once, sent at once by one server. */
-  takenUpMax: 500,
+  enqueuedMax: 500,
   claimedMax: 256,
   /** Of them to one subscription whose sink is quick, and to one of which that is not known, for which a failing one counts. */
   claimedPerSubscriptionMax: 64,

@@ -8,7 +8,7 @@ export interface Origin {
 }
 
 /** Which request somebody came by, and from where. */
-export interface Entrance {
+export interface RequestSource {
   readonly origin: Origin;
   /** As its answer names it; "" for a command. */
   readonly requestId: string;

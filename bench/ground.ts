@@ -12,7 +12,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
 import { silent } from "#base/log.ts";
-import { openHouse, type OpenHouse, readSettings } from "#operator";
+import { openApplication, type Application, readSettings } from "#operator";
 import { startEmbedded } from "../server/store/embedded.ts";
 import type { Place } from "./load.ts";
 
@@ -183,7 +183,7 @@ export const startPeer = async (name: string, site: Site, environment: Readonly<
 };
 
 /** The house of a running server, entered beside it: for making callers, and for hearing what a call says to the store. */
-export const enter = (site: Site): Promise<OpenHouse> => openHouse({ settings: readSettings(environmentOf(site)), log: silent, join: true });
+export const enter = (site: Site): Promise<Application> => openApplication({ settings: readSettings(environmentOf(site)), log: silent, join: true });
 
 /** The running server's database. */
 export const placeOf = async ({ data }: Site): Promise<Place> => {
@@ -192,14 +192,14 @@ export const placeOf = async ({ data }: Site): Promise<Place> => {
 };
 
 /** A new organization. */
-export const makeOrganization = async (open: OpenHouse, name: string): Promise<string> =>
+export const makeOrganization = async (open: Application, name: string): Promise<string> =>
   text(await open.call("chainguard.platform.iam.v2.GroupsService/CreateGroup", { group: { name } }), "uid");
 
-export const makeGroup = async (open: OpenHouse, parent: string, name: string): Promise<string> =>
+export const makeGroup = async (open: Application, parent: string, name: string): Promise<string> =>
   text(await open.call("chainguard.platform.iam.v2.GroupsService/CreateGroup", { parent, group: { name } }), "uid");
 
 /** An identity at `home` that has this built-in role at `places`, and nothing more. Its uid. */
-export const makeMember = async (open: OpenHouse, home: string, places: readonly string[], role: string): Promise<string> => {
+export const makeMember = async (open: Application, home: string, places: readonly string[], role: string): Promise<string> => {
   const identity: JsonObject = { name: "bench", claimMatch: { issuer: "https://issuer.example.com", subject: "bench" } };
   const uid = text(await open.call("chainguard.platform.iam.v2.IdentitiesService/CreateIdentity", { parent: home, identity }), "uid");
   for (const parent of places) {
@@ -210,5 +210,5 @@ export const makeMember = async (open: OpenHouse, home: string, places: readonly
 };
 
 /** What a caller sends as Authorization. */
-export const authorizationOf = async ({ house }: OpenHouse, identity: string): Promise<string> =>
-  `Bearer ${await house.authn.mint({ uid: identity, audience: [house.publicUrl] })}`;
+export const authorizationOf = async ({ services }: Application, identity: string): Promise<string> =>
+  `Bearer ${await services.authn.mint({ uid: identity, audience: [services.publicUrl] })}`;

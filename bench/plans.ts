@@ -14,7 +14,7 @@ import { builtInRoleUid, operatorUid } from "#authz";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { silent } from "#base/log.ts";
-import { openHouse, type OpenHouse, readSettings } from "#operator";
+import { openApplication, type Application, readSettings } from "#operator";
 import type pg from "pg";
 import { filters, listAdvisories, requestOf } from "./filters.ts";
 import { authorizationOf, type Folder, makeGroup, makeMember, makeOrganization, placeOf, type Site, withFolder } from "./ground.ts";
@@ -113,7 +113,7 @@ const explain = async (client: pg.Client, { text, values }: Statement, readMax: 
 // ---- the ground -------------------------------------------------------------------------------------------------
 
 interface Ground {
-  readonly open: OpenHouse;
+  readonly open: Application;
   /** Name and authorization. */
   readonly callers: readonly (readonly [string, string])[];
   readonly large: string;
@@ -140,7 +140,7 @@ const one = async (client: pg.Client, statement: string, values: readonly string
  * `count` rows of each kind in one organization: a third in a large branch, a thousandth in a small one, the rest at
  * the root. Of the kinds that `wanted` lists need.
  */
-const fill = async (open: OpenHouse, client: pg.Client, count: number, wanted: (...methods: string[]) => boolean): Promise<Ground> => {
+const fill = async (open: Application, client: pg.Client, count: number, wanted: (...methods: string[]) => boolean): Promise<Ground> => {
   const tell = (what: string): void => void process.stderr.write(`${what}\n`);
   const filled: string[] = ["roles", "access_versions", "role_bindings", "groups", "identities", "subscriptions"];
   const fillTable = async (table: string, load: () => Promise<void>): Promise<void> => {
@@ -331,7 +331,7 @@ const show = (caller: string, asked: string, { ways, read, ms, faults }: Finding
 };
 
 /** Makes one list, page by page, and shows how each of its statements finds its rows. Returns how many are wrong. */
-const examine = async (client: pg.Client, open: OpenHouse, [caller, authorization]: readonly [string, string], method: string, first: JsonObject): Promise<number> => {
+const examine = async (client: pg.Client, open: Application, [caller, authorization]: readonly [string, string], method: string, first: JsonObject): Promise<number> => {
   let bad = 0;
   let request: JsonObject | undefined = first;
   for (let page = 1; page <= 2 && request; page++) {
@@ -372,9 +372,9 @@ const run = (folder: Folder): Promise<number> => {
   );
 };
 
-const withHouse = async <T>(folder: Folder, work: (site: Site, open: OpenHouse) => Promise<T>): Promise<T> => {
+const withHouse = async <T>(folder: Folder, work: (site: Site, open: Application) => Promise<T>): Promise<T> => {
   const site = await folder.site("data");
-  const open = await openHouse({ settings: readSettings({ GANTRY_DATA: site.data }), log: silent });
+  const open = await openApplication({ settings: readSettings({ GANTRY_DATA: site.data }), log: silent });
   try {
     return await work(site, open);
   } finally {

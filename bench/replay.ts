@@ -6,7 +6,7 @@ import type { JsonObject } from "#base/json.ts";
 import { ownOrigin } from "#base/origin.ts";
 import { methodByName } from "#contract/catalog.ts";
 import { type Call, makeServe } from "#kernel";
-import type { OpenHouse } from "#operator";
+import type { Application } from "#operator";
 import type { Param, Read } from "#store";
 import type { Script } from "./load.ts";
 
@@ -15,7 +15,7 @@ export interface Statement {
   readonly values: readonly Param[];
 }
 
-/** A call as a door would make it. */
+/** A call as a protocol would make it. */
 export const callOf = (name: string, request: JsonObject, authorization: string): Call => {
   const method = methodByName(name);
   if (!method) throw new Error(`no operation ${name}`);
@@ -27,17 +27,17 @@ export const callOf = (name: string, request: JsonObject, authorization: string)
 };
 
 /** What a call asks the store for once everything that is remembered is remembered. */
-export const statementsOf = async (open: OpenHouse, call: Call): Promise<Statement[]> => {
+export const statementsOf = async (open: Application, call: Call): Promise<Statement[]> => {
   const { kernel } = open;
   let heard: Statement[] = [];
-  const { store } = kernel.house;
+  const { store } = kernel.services;
   const read: Read = {
     query(text, values = []) {
       heard.push({ text, values });
       return store.read.query(text, values);
     },
   };
-  const serve = makeServe({ ...kernel, house: { ...kernel.house, store: { ...store, read } } });
+  const serve = makeServe({ ...kernel, services: { ...kernel.services, store: { ...store, read } } });
   await serve(call);
   heard = [];
   await serve(call);
@@ -45,8 +45,8 @@ export const statementsOf = async (open: OpenHouse, call: Call): Promise<Stateme
 };
 
 /** How the server has set its reading connections, as "name=value". */
-export const sessionSettings = async ({ house }: OpenHouse): Promise<string[]> => {
-  const rows = await house.store.read.query("select name || '=' || setting from pg_settings where source = 'session' and name not in ('application_name', 'client_encoding')");
+export const sessionSettings = async ({ services }: Application): Promise<string[]> => {
+  const rows = await services.store.read.query("select name || '=' || setting from pg_settings where source = 'session' and name not in ('application_name', 'client_encoding')");
   return rows.flatMap(([setting]) => setting ?? []);
 };
 

@@ -1,7 +1,7 @@
 // A server with organizations of known sizes in its database, each with a caller as there are in life: an identity
 // with one binding, to view the organization. Not the operator, whose lists are written differently.
 
-import type { OpenHouse } from "#operator";
+import type { Application } from "#operator";
 import { authorizationOf, enter, type Folder, makeMember, makeOrganization, placeOf, type Process, type Serving, serve, type Site } from "./ground.ts";
 import type { Place } from "./load.ts";
 import { fillRepos, settleRows, withClient, withoutIndexes } from "./seed.ts";
@@ -22,17 +22,17 @@ export interface Prepared {
 /** The server on it, and the house behind it, entered beside the server. */
 export interface Stand extends Prepared {
   readonly process: Process;
-  readonly open: OpenHouse;
+  readonly open: Application;
   readonly place: Place;
 }
 
 /** An organization with a member of this role. */
-export const addOrganization = async (open: OpenHouse, name: string, role: string): Promise<Organization> => {
+export const addOrganization = async (open: Application, name: string, role: string): Promise<Organization> => {
   const uid = await makeOrganization(open, name);
   return { uid, authorization: await authorizationOf(open, await makeMember(open, uid, [uid], role)) };
 };
 
-const fill = async (open: OpenHouse, place: Place, repos: number): Promise<Organization> => {
+const fill = async (open: Application, place: Place, repos: number): Promise<Organization> => {
   const organization = await addOrganization(open, `organization of ${repos}`, "viewer");
   await withClient(place, (client) => withoutIndexes(client, "repos", () => fillRepos(client, organization.uid, repos, String(repos))));
   return organization;

@@ -5,7 +5,7 @@ import { verifyAudit, type Verification } from "../server/operator/audit.ts";
 import type { World } from "./world.ts";
 
 /** Writes and seals all that has happened. */
-export const seal = ({ server }: World): Promise<void> => server.open.house.audit.finish();
+export const seal = ({ server }: World): Promise<void> => server.application.services.audit.finish();
 
 /** Entries in the order of their numbers, as the operator sees them unless there is a token. */
 export const entriesOf = async (world: World, request: JsonObject = {}, token?: string): Promise<JsonObject[]> => {
@@ -22,10 +22,10 @@ export interface Verified {
 /** Checks every log, or what is asked for. */
 export const verify = async ({ server }: World, asked: Partial<Pick<Verification, "group" | "known" | "json">> = {}): Promise<Verified> => {
   const lines: string[] = [];
-  const whole = await verifyAudit(server.open, { group: undefined, known: undefined, json: false, ...asked, write: (line) => void lines.push(line), progress: () => {} });
+  const whole = await verifyAudit(server.application, { group: undefined, known: undefined, json: false, ...asked, write: (line) => void lines.push(line), progress: () => {} });
   return { whole, lines };
 };
 
 /** One statement, straight to the database: what somebody can do who has it, and not the secret key. */
 export const tamper = ({ server }: World, statement: string, values: readonly (string | number | null)[] = []) =>
-  server.open.house.store.write((rows) => rows.query(statement, values));
+  server.application.services.store.write((rows) => rows.query(statement, values));

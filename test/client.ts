@@ -1,4 +1,4 @@
-// Calls any operation of the contract through either door, from its facts alone: REST with fetch, gRPC with
+// Calls any operation of the contract through either protocol, from its facts alone: REST with fetch, gRPC with
 // @grpc/grpc-js (somebody else's client). Both give the same kind of answer, so that tests can compare them.
 
 import { create, fromBinary, fromJson, type Message, toBinary, toJson } from "@bufbuild/protobuf";
@@ -33,7 +33,7 @@ export interface CallOptions {
   readonly validateOnly?: boolean | undefined;
 }
 
-export type Door = "rest" | "grpc";
+export type Protocol = "rest" | "grpc";
 
 const valueAt = (request: JsonObject, path: string, message: MessageFact): string => {
   let held: Json | undefined = request;
@@ -172,11 +172,11 @@ const overGrpc = (url: string, method: MethodFact, request: JsonObject, { token,
   });
 };
 
-/** Calls one operation, by its full name ("chainguard.platform.iam.v2.GroupsService/GetGroup"), through a door. */
-export const callThrough = (door: Door, url: string, name: string, request: JsonObject, options: CallOptions = {}): Promise<Answer> => {
+/** Calls one operation, by its full name ("chainguard.platform.iam.v2.GroupsService/GetGroup"), through a protocol. */
+export const callOver = (protocol: Protocol, url: string, name: string, request: JsonObject, options: CallOptions = {}): Promise<Answer> => {
   const method = methodByName(name);
   if (!method) throw new Error(`no operation ${name}`);
-  return door === "rest" ? overRest(url, method, request, options) : overGrpc(url, method, request, options);
+  return protocol === "rest" ? overRest(url, method, request, options) : overGrpc(url, method, request, options);
 };
 
 export { methodByName };

@@ -5,13 +5,13 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { builtInRoleUid, lacking } from "#authz";
+import { builtInRoleUid, missingCapability } from "#authz";
 import { codes } from "#base/fault.ts";
 import { type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import { type Branch, type Condition, findRow, pageStatement, type Read, type Selection, wholeTable, witnessed } from "#store";
+import { type Branch, type Condition, findRow, pageStatement, type Read, type Selection, wholeTable, withAccessVersionCheck } from "#store";
 import { builtInRoles } from "../server/authz/roles.ts";
 import { callHttp } from "./client.ts";
 import { folder, openStage } from "./conformance/stage.ts";
@@ -56,8 +56,8 @@ test("the routes are those of test/golden/routes.txt: path, operation, who may, 
 /** Whether a role with these capabilities allows the operation, decided as for every request. */
 const allows = (names: readonly string[], method: MethodFact): boolean => {
   const place = world.organization;
-  const rights = { uid: "", grants: [{ place, capabilities: new Set(names) }], witness: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY };
-  return method.open || lacking(rights, method.capabilities, place) === undefined;
+  const rights = { uid: "", grants: [{ path: place, capabilities: new Set(names) }], accessVersion: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY };
+  return method.open || missingCapability(rights, method.capabilities, place) === undefined;
 };
 
 const roles = some(Object.entries(builtInRoles), "built-in role");
@@ -153,7 +153,7 @@ test("errors come out word for word as in test/golden/errors.json, on REST", asy
 const pretty = (sql: string): string => sql.replace(/ (from|where|order by|left join|cross join lateral|join|and) /g, "\n  $1 ");
 
 test("the SQL of a get and of every way to a page is that of test/golden/queries.sql", async () => {
-  const table = world.server.open.kernel.resources.get("chainguard.platform.registry.v2.Repo")?.shape.table ?? assert.fail();
+  const table = world.server.application.kernel.resources.get("chainguard.platform.registry.v2.Repo")?.shape.table ?? assert.fail();
   const root = "a".repeat(40);
   const inFolder = `${root}/${"0".repeat(16)}`;
   const tree = (at: string): Branch => ({ low: at, high: `${at}0` });
@@ -188,7 +188,7 @@ test("the SQL of a get and of every way to a page is that of test/golden/queries
       return [];
     },
   };
-  await findRow(witnessed(listening, { root, version: "1" }), table, inFolder).catch(() => {});
+  await findRow(withAccessVersionCheck(listening, { root, version: "1" }), table, inFolder).catch(() => {});
   const statements: [string, string][] = [["a get, with the version of the caller's rights", asked[0] ?? assert.fail()]];
   for (const [title, way] of ways) {
     const whole: Selection = { branches: [], conditions: [], order: { column: "uid", descending: false }, after: undefined, skip: 0, limit: 51, count: true, size: undefined, ...way };

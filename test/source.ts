@@ -1,6 +1,6 @@
 // The tokens of a TypeScript or JavaScript source, and what it imports: as much of a reader as the tests of our own
 // walls and manners need. No compiler stands behind it (TypeScript 7 has no API, and tools built on an older one saw
-// zero modules and reported success), so rooms.test.ts proves that it sees.
+// zero modules and reported success), so modules.test.ts proves that it sees.
 
 export interface Token {
   /** A template comes as its texts, each a token, with the tokens of ${…} between them. */

@@ -10,7 +10,7 @@ import type { JsonObject } from "#base/json.ts";
 import { type Log, silent } from "#base/log.ts";
 import { signedInType } from "#outbox";
 import { readSettings, type Server, startServer } from "#operator";
-import { type Answer, type CallOptions, callThrough, disconnect, type Door } from "./client.ts";
+import { type Answer, type CallOptions, callOver, disconnect, type Protocol } from "./client.ts";
 import { freshDatabase } from "./database.ts";
 
 /** Short names of the contract's packages: "iam.GroupsService/GetGroup". A full name stays as it is. */
@@ -26,10 +26,10 @@ export interface World {
   readonly clock: { now: number };
   /** A token for any identity; the operator's without one. */
   token(identity?: string, narrowing?: { readonly capabilities?: readonly string[]; readonly scopes?: readonly string[] }): Promise<string>;
-  /** Calls through a door, as the operator unless options say otherwise. `name` without package and version. */
-  call(name: string, request: JsonObject, options?: CallOptions & { readonly door?: Door }): Promise<Answer>;
+  /** Calls through a protocol, as the operator unless options say otherwise. `name` without package and version. */
+  call(name: string, request: JsonObject, options?: CallOptions & { readonly protocol?: Protocol }): Promise<Answer>;
   /** The same, and the reply. Throws where the call fails. */
-  ok(name: string, request: JsonObject, options?: CallOptions & { readonly door?: Door }): Promise<JsonObject>;
+  ok(name: string, request: JsonObject, options?: CallOptions & { readonly protocol?: Protocol }): Promise<JsonObject>;
   /** Every event so far, oldest first; sign-ins, which only the audit log is told, aside. */
   events(): Promise<{ type: string; subject: string; group: string; actor: string | null; body: JsonObject }[]>;
   close(): Promise<void>;
@@ -63,15 +63,15 @@ export const openWorld = async (environment: Readonly<Record<string, string>> = 
   const clock = { now: Date.now() };
   const server = await startServer(settings, { log, clock: () => clock.now, deliversByHand: true });
   const url = `http://127.0.0.1:${port}`;
-  const { authn, store } = server.open.house;
+  const { authn, store } = server.application.services;
   // One signature serves many calls, until the settable clock has moved away from it.
   let held = { token: "", fromMs: Number.NEGATIVE_INFINITY };
   const operatorToken = async (): Promise<string> => {
     if (Math.abs(clock.now - held.fromMs) > 60_000) held = { token: await authn.mint({ uid: operatorUid, audience: [settings.publicUrl] }), fromMs: clock.now };
     return held.token;
   };
-  const call: World["call"] = async (name, request, { door = "rest", ...options } = {}) =>
-    callThrough(door, url, full(name), request, "token" in options ? options : { ...options, token: await operatorToken() });
+  const call: World["call"] = async (name, request, { protocol = "rest", ...options } = {}) =>
+    callOver(protocol, url, full(name), request, "token" in options ? options : { ...options, token: await operatorToken() });
   const { groups } = (await call("iam.GroupsService/ListGroups", { uidp: { inRoot: true } })).reply;
   const organization = Array.isArray(groups) ? String((groups[0] as JsonObject).uid) : "";
   return {

@@ -4,11 +4,11 @@
 import { spawnSync } from "node:child_process";
 import { globSync } from "node:fs";
 
-/** The tests that compare with golden files, besides the picture of the rooms. */
+/** The tests that compare with golden files, besides the picture of the modules. */
 export const goldenTests: readonly string[] = globSync("test/golden*.test.ts").sort();
 
 if (process.argv[1] === import.meta.filename) {
-  const { status } = spawnSync(process.execPath, ["test/run.ts", "test/rooms.test.ts", ...goldenTests], {
+  const { status } = spawnSync(process.execPath, ["test/run.ts", "test/modules.test.ts", ...goldenTests], {
     stdio: "inherit",
     env: { ...process.env, GANTRY_GOLDEN: "accept" },
   });

@@ -8,12 +8,12 @@ import { silent } from "#base/log.ts";
 import { ownOrigin } from "#base/origin.ts";
 import { methodByName, registry } from "#contract/catalog.ts";
 import { type Reading, readGrpc } from "#contract/read.ts";
-import { openHouse, readSettings } from "#operator";
+import { openApplication, readSettings } from "#operator";
 
 const method = methodByName("chainguard.platform.registry.v2.ReposService/GetRepo");
 if (!method) throw new Error("the contract has no GetRepo");
 
-const { serve } = await openHouse({ settings: readSettings(process.env), log: silent, join: true });
+const { serve } = await openApplication({ settings: readSettings(process.env), log: silent, join: true });
 
 const service: ServiceDefinition = {
   GetRepo: {

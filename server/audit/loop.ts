@@ -1,7 +1,7 @@
 // The loop that keeps the log: refusals are written down, and what is new in the outbox is sealed. Any number of servers
 // do this at once; one at a time seals.
 
-import { takeUp } from "#delivery";
+import { enqueueDeliveries } from "#delivery";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import type { Vault } from "#store";
@@ -51,7 +51,7 @@ export const openAudit = (parts: AuditParts): Audit => {
     },
     async finish() {
       await refusals.flush(true);
-      while (await takeUp(store, now()));
+      while (await enqueueDeliveries(store, now()));
       while (await sealNext(store, vault, now()));
     },
     async stop() {

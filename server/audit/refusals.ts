@@ -6,7 +6,7 @@ import { operatorUid } from "#authz";
 import type { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
-import type { Entrance } from "#base/origin.ts";
+import type { RequestSource } from "#base/origin.ts";
 import { type Clock, timestamp } from "#base/time.ts";
 import { isRoot, parentOf } from "#base/uid.ts";
 import { recordRefusals, type Refusal } from "#outbox";
@@ -21,7 +21,7 @@ export interface Refused {
   /** The uid that the call named; "" where it named none. */
   readonly subject: string;
   readonly code: Fault["code"];
-  readonly entrance: Entrance;
+  readonly requestSource: RequestSource;
 }
 
 export interface Refusals {
@@ -53,7 +53,7 @@ export const openRefusals = ({ store, clock, log, publicUrl }: RefusalParts): Re
     counted.clear();
   };
 
-  const note = ({ caller = "", operation, subject, code, entrance }: Refused): void => {
+  const note = ({ caller = "", operation, subject, code, requestSource }: Refused): void => {
     const nowMs = clock();
     if (Math.abs(nowMs - windowMs) >= limits.refusalsWindowMs) {
       close();
@@ -65,7 +65,7 @@ export const openRefusals = ({ store, clock, log, publicUrl }: RefusalParts): Re
     const shared = { home: homeOf(caller), code, time };
     if (known && had < (caller === "" ? limits.refusalsUnknownMax : limits.refusalsPerCallerMax)) {
       full.set(caller, had + 1);
-      const { origin, requestId } = entrance;
+      const { origin, requestId } = requestSource;
       noted.push({ ...shared, caller, operation, subject, count: 1, address: origin.address, userAgent: origin.userAgent, requestId });
       return;
     }

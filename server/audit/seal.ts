@@ -1,6 +1,6 @@
 // From the outbox to the log: what has its position there becomes an entry of its organization's chain. Behind the
 // writers: a change waits for none of this, and one that was committed cannot be missed, since positions have no gaps
-// (server/delivery/take-up.ts).
+// (server/delivery/enqueue.ts).
 
 import { operatorUid } from "#authz";
 import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
@@ -14,7 +14,7 @@ import { type Head, joinMark, keepHead, keepProgress, newMark, noHead, nothingSe
 import { ensureMonth, inMonth, monthOf } from "./months.ts";
 
 const waiting = `
-  select position, event_id, type, subject, group_uid, request_id, ${timeText("create_time")}, circumstances
+  select position, event_id, type, subject, group_uid, request_id, ${timeText("create_time")}, audit_context
   from outbox where ${eventOrder} > $1 order by ${eventOrder} limit $2`;
 
 const insert = `
@@ -39,14 +39,14 @@ const indexable = (place: string): string => place.slice(0, limits.auditPlaceLen
 
 const uidAt = (place: string, sequence: number): string => `${place}/${sequence.toString(16).padStart(16, "0")}`;
 
-/** What a row of the outbox says of its circumstances (outbox: circumstancesText); rows from before there was a log say nothing. */
-const circumstancesOf = (json: string): JsonObject => {
+/** What a row of the outbox says of its auditContext (outbox: auditContextText); rows from before there was a log say nothing. */
+const auditContextOf = (json: string): JsonObject => {
   const value = JSON.parse(json) as Json;
   return isObject(value) ? value : {};
 };
 
-const entryOf = ([, eventId, type, subject, , requestId, createTime, circumstances]: Row, place: string, sequence: number, sealTime: string): Entry => {
-  const kept = circumstancesOf(circumstances ?? "{}");
+const entryOf = ([, eventId, type, subject, , requestId, createTime, auditContext]: Row, place: string, sequence: number, sealTime: string): Entry => {
+  const kept = auditContextOf(auditContext ?? "{}");
   const actor = part(kept, "actor");
   return {
     uid: uidAt(place, sequence), sequence, createTime: createTime ?? "", sealTime,

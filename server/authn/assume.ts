@@ -10,8 +10,8 @@ import type { Store } from "#store";
 import type { Audiences } from "./audiences.ts";
 import { bounded, weightOf } from "./bounded.ts";
 import { mismatch, objectOf, staticMismatch, takesIssuer } from "./claims.ts";
-import { humanUid, normalIssuer, spellingsOf } from "./humans.ts";
-import { findIdentity, namesHumans, type Identity } from "./identities.ts";
+import { personUid, normalIssuer, spellingsOf } from "./people.ts";
+import { findIdentity, namesPeople, type Identity } from "./identities.ts";
 import type { Issuers } from "./issuers.ts";
 import { checkSignature, endMs, foreignAlgorithms, shown, type Token } from "./token.ts";
 
@@ -97,7 +97,7 @@ export const openAssume = (parts: {
   const isTrusted = async (issuer: string): Promise<boolean> => {
     const known = trusted.use(issuer);
     if (known !== undefined && known.untilMs > clock()) return known.names;
-    const names = await namesHumans(store.read, spellingsOf(issuer));
+    const names = await namesPeople(store.read, spellingsOf(issuer));
     trusted.set(issuer, { names, untilMs: clock() + limits.issuerRetryMs });
     return names;
   };
@@ -124,7 +124,7 @@ export const openAssume = (parts: {
       }
     },
     human: async (token) => {
-      const uid = humanUid(token.issuer, token.subject);
+      const uid = personUid(token.issuer, token.subject);
       const found = await findIdentity(store.read, uid);
       const registered = found !== undefined && isHuman(found, token);
       if (!registered && !(await isTrusted(token.issuer)))

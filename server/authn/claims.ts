@@ -3,7 +3,7 @@
 
 import { isObject, part, text, type Json, type JsonObject } from "#base/json.ts";
 import { compilePattern } from "#base/pattern.ts";
-import { normalIssuer } from "./humans.ts";
+import { normalIssuer } from "./people.ts";
 import { claimOf, type Token } from "./token.ts";
 
 /** A demand on one claim: the literal, or the pattern. Of the public oneof exactly one is there; "" is absent. */

@@ -4,13 +4,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Fault } from "#base/fault.ts";
 import { newChild, newRoot } from "#base/uid.ts";
-import { claimsOf, headerOf, hour, makeKey, openHouse, publicUrl, refusal, startIssuer } from "./testing.ts";
+import { claimsOf, headerOf, hour, makeKey, openApplication, publicUrl, refusal, startIssuer } from "./testing.ts";
 import { SignJWT } from "jose";
 
 test("a token of the issuer that an identity names is exchanged for one of ours that acts as the identity", async (t) => {
-  const house = await openHouse(t);
-  const issuer = await startIssuer(t, () => house.time.nowMs);
-  const uid = await house.claimMatch({ issuer: issuer.url, subject: "repo:acme/app" });
+  const services = await openApplication(t);
+  const issuer = await startIssuer(t, () => services.time.nowMs);
+  const uid = await services.claimMatch({ issuer: issuer.url, subject: "repo:acme/app" });
   const foreign = await issuer.token({
     sub: "repo:acme/app",
     aud: "gantry.example",
@@ -18,61 +18,61 @@ test("a token of the issuer that an identity names is exchanged for one of ours 
     email_verified: true,
   });
 
-  const issued = await house.authn.exchange({
+  const issued = await services.authn.exchange({
     authorization: `bearer ${foreign}`,
     audience: [],
     identity: uid,
     capabilities: [],
     scopes: [],
   });
-  assert.equal(issued.expireTimeMs, house.time.nowMs + 3_600_000);
+  assert.equal(issued.expireTimeMs, services.time.nowMs + 3_600_000);
   assert.deepEqual(claimsOf(issued.token), {
     iss: publicUrl,
     sub: uid,
     aud: publicUrl,
-    ...hour(house.time.nowMs),
+    ...hour(services.time.nowMs),
     act: { iss: issuer.url, sub: "repo:acme/app", aud: "gantry.example", email: "ci@acme.example" },
   });
   assert.equal(headerOf(issued.token).alg, "RS256");
 
-  const caller = await house.authn.authenticate(`Bearer ${issued.token}`, undefined);
+  const caller = await services.authn.authenticate(`Bearer ${issued.token}`, undefined);
   assert.equal(caller.uid, uid);
   assert.equal(caller.act?.sub, "repo:acme/app");
   assert.equal(caller.capabilities, undefined);
   assert.equal(caller.email, undefined, "an assumed identity has no e-mail address of its own");
-  const [seen] = await house.store.read.query(
+  const [seen] = await services.store.read.query(
     "select extract(epoch from last_seen_time)::bigint from identities where uid = $1",
     [uid],
   );
-  assert.deepEqual(seen, [String(house.time.nowMs / 1000)]);
+  assert.deepEqual(seen, [String(services.time.nowMs / 1000)]);
 });
 
 test("a verified token is answered at once, with the same frozen caller, until it expires", async (t) => {
-  const house = await openHouse(t);
-  const header = `Bearer ${await house.authn.mint({ uid: newRoot(), audience: [publicUrl] })}`;
-  const caller = await house.authn.authenticate(header, undefined);
+  const services = await openApplication(t);
+  const header = `Bearer ${await services.authn.mint({ uid: newRoot(), audience: [publicUrl] })}`;
+  const caller = await services.authn.authenticate(header, undefined);
   assert.ok(Object.isFrozen(caller) && Object.isFrozen(caller.audience));
-  assert.equal(house.authn.authenticate(header, undefined), caller);
-  assert.equal(house.authn.authenticate(header, ""), caller);
-  assert.equal(house.authn.authenticate(header, caller.uid), caller);
-  house.time.nowMs += 3_600_000 + 60_000;
+  assert.equal(services.authn.authenticate(header, undefined), caller);
+  assert.equal(services.authn.authenticate(header, ""), caller);
+  assert.equal(services.authn.authenticate(header, caller.uid), caller);
+  services.time.nowMs += 3_600_000 + 60_000;
   assert.equal(
-    await refusal(() => house.authn.authenticate(header, undefined)),
+    await refusal(() => services.authn.authenticate(header, undefined)),
     "UNAUTHENTICATED: the token has expired",
   );
 });
 
 test("each claim that does not fit is refused by its name, and an unknown identity like one of another issuer", async (t) => {
-  const house = await openHouse(t);
-  const issuer = await startIssuer(t, () => house.time.nowMs);
+  const services = await openApplication(t);
+  const issuer = await startIssuer(t, () => services.time.nowMs);
   const good = { sub: "robot", aud: publicUrl, team: ["a", "b"], admin: true };
-  const uid = await house.claimMatch({
+  const uid = await services.claimMatch({
     issuer: issuer.url,
     subjectPattern: "rob.t",
     claims: { team: "b", admin: "true" },
     claimPatterns: { team: "[a-z]" },
   });
-  const patterned = await house.claimMatch({
+  const patterned = await services.claimMatch({
     issuerPattern: `http://127\\.0\\.0\\.1:\\d+`,
     subject: "robot",
     audiencePattern: "sts\\..*",
@@ -80,11 +80,11 @@ test("each claim that does not fit is refused by its name, and an unknown identi
   const text = (claim: string): string =>
     `PERMISSION_DENIED: the token may not act as this identity: invalid "${claim}"`;
   const refused = async (claims: Record<string, unknown>, identity = uid): Promise<string> =>
-    refusal(async () => house.exchange(await issuer.token({ ...good, ...claims }), { identity }));
+    refusal(async () => services.exchange(await issuer.token({ ...good, ...claims }), { identity }));
 
-  assert.equal(claimsOf(await house.exchange(await issuer.token(good), { identity: uid })).sub, uid);
+  assert.equal(claimsOf(await services.exchange(await issuer.token(good), { identity: uid })).sub, uid);
   assert.equal(
-    claimsOf(await house.exchange(await issuer.token({ ...good, aud: ["x", "sts.example"] }), { identity: patterned }))
+    claimsOf(await services.exchange(await issuer.token({ ...good, aud: ["x", "sts.example"] }), { identity: patterned }))
       .sub,
     patterned,
   );
@@ -96,63 +96,63 @@ test("each claim that does not fit is refused by its name, and an unknown identi
   assert.equal(await refused({ admin: undefined }), text("admin"));
   assert.equal(await refused({}, patterned), text("aud"));
 
-  const elsewhere = await house.claimMatch({ issuer: "https://issuer.example", subject: "robot" });
+  const elsewhere = await services.claimMatch({ issuer: "https://issuer.example", subject: "robot" });
   assert.equal(await refused({}, elsewhere), text("iss"));
   assert.equal(await refused({}, newChild(newRoot())), text("iss"));
   assert.equal(await refused({}, newRoot()), text("iss"));
 });
 
 test("identities of services and of AWS, and humans by their uid, are not assumed with a token", async (t) => {
-  const house = await openHouse(t);
-  const issuer = await startIssuer(t, () => house.time.nowMs);
-  const aws = await house.identity({ relationship_type: "RELATIONSHIP_TYPE_AWS_IDENTITY" });
-  const service = await house.identity({ relationship_type: "RELATIONSHIP_TYPE_SERVICE_PRINCIPAL" });
-  const human = await house.human(issuer.url, "ann");
+  const services = await openApplication(t);
+  const issuer = await startIssuer(t, () => services.time.nowMs);
+  const aws = await services.identity({ relationship_type: "RELATIONSHIP_TYPE_AWS_IDENTITY" });
+  const service = await services.identity({ relationship_type: "RELATIONSHIP_TYPE_SERVICE_PRINCIPAL" });
+  const human = await services.human(issuer.url, "ann");
   for (const identity of [aws, service, human]) {
     const token = await issuer.token({ sub: "ann", aud: publicUrl });
-    assert.match(await refusal(() => house.exchange(token, { identity })), /^PERMISSION_DENIED: /);
+    assert.match(await refusal(() => services.exchange(token, { identity })), /^PERMISSION_DENIED: /);
   }
   assert.deepEqual(issuer.asked, [], "their issuers are not even contacted");
 });
 
 test("an exchange neither waits for nor fails with whoever holds the identity's row", async (t) => {
-  const house = await openHouse(t);
-  const issuer = await startIssuer(t, () => house.time.nowMs);
-  const uid = await house.claimMatch({ issuer: issuer.url, subject: "robot" });
+  const services = await openApplication(t);
+  const issuer = await startIssuer(t, () => services.time.nowMs);
+  const uid = await services.claimMatch({ issuer: issuer.url, subject: "robot" });
   const token = await issuer.token({ sub: "robot", aud: publicUrl });
-  await house.store.write(async (rows) => {
+  await services.store.write(async (rows) => {
     await rows.query("select 1 from identities where uid = $1 for update", [uid]);
-    await house.exchange(token, { identity: uid });
+    await services.exchange(token, { identity: uid });
   });
   assert.deepEqual(
-    house.logged.map((line) => line.event),
+    services.logged.map((line) => line.event),
     ["authn.key.made"],
   );
 });
 
 test("what an owner changes holds for the next exchange", async (t) => {
-  const house = await openHouse(t);
-  const issuer = await startIssuer(t, () => house.time.nowMs);
-  const uid = await house.claimMatch({ issuer: issuer.url, subject: "robot" });
+  const services = await openApplication(t);
+  const issuer = await startIssuer(t, () => services.time.nowMs);
+  const uid = await services.claimMatch({ issuer: issuer.url, subject: "robot" });
   const token = await issuer.token({ sub: "robot", aud: publicUrl });
-  await house.exchange(token, { identity: uid });
-  await house.store.write((rows) =>
+  await services.exchange(token, { identity: uid });
+  await services.store.write((rows) =>
     rows.query("update identities set claim_match = $2 where uid = $1", [
       uid,
       JSON.stringify({ issuer: issuer.url, subject: "other" }),
     ]),
   );
-  assert.match(await refusal(() => house.exchange(token, { identity: uid })), /invalid "sub"/);
-  await house.store.write((rows) => rows.query("delete from identities where uid = $1", [uid]));
-  assert.match(await refusal(() => house.exchange(token, { identity: uid })), /invalid "iss"/);
+  assert.match(await refusal(() => services.exchange(token, { identity: uid })), /invalid "sub"/);
+  await services.store.write((rows) => rows.query("delete from identities where uid = $1", [uid]));
+  assert.match(await refusal(() => services.exchange(token, { identity: uid })), /invalid "iss"/);
 });
 
 test("static keys vouch for their own identity only, until they expire, and nobody is contacted", async (t) => {
-  const house = await openHouse(t);
+  const services = await openApplication(t);
   const [mine, theirs] = [await makeKey("k"), await makeKey("k")];
-  const expires = new Date(house.time.nowMs + 600_000).toISOString();
+  const expires = new Date(services.time.nowMs + 600_000).toISOString();
   const withKeys = (key: typeof mine, more = {}) =>
-    house.identity({
+    services.identity({
       relationship_type: "RELATIONSHIP_TYPE_STATIC",
       static_keys: {
         issuer: "https://vault.internal",
@@ -172,121 +172,121 @@ test("static keys vouch for their own identity only, until they expire, and nobo
       iss: "https://vault.internal",
       sub: "robot",
       aud: "gantry.example:8443",
-      ...hour(house.time.nowMs),
+      ...hour(services.time.nowMs),
       ...claims,
     })
       .setProtectedHeader({ alg: "ES256", kid: "k" })
       .sign(mine.private);
 
-  assert.equal(claimsOf(await house.exchange(await token(), { identity: one })).sub, one);
+  assert.equal(claimsOf(await services.exchange(await token(), { identity: one })).sub, one);
   assert.equal(
-    await refusal(async () => house.exchange(await token(), { identity: other })),
+    await refusal(async () => services.exchange(await token(), { identity: other })),
     "UNAUTHENTICATED: the token's signature is wrong",
   );
-  assert.match(await refusal(async () => house.exchange(await token(), { identity: named })), /invalid "aud"/);
-  await house.exchange(await token({ aud: ["pulls"] }), { identity: named });
+  assert.match(await refusal(async () => services.exchange(await token(), { identity: named })), /invalid "aud"/);
+  await services.exchange(await token({ aud: ["pulls"] }), { identity: named });
   assert.match(
-    await refusal(async () => house.exchange(await token({ sub: "x" }), { identity: one })),
+    await refusal(async () => services.exchange(await token({ sub: "x" }), { identity: one })),
     /invalid "sub"/,
   );
   assert.match(
-    await refusal(async () => house.exchange(await token({ iss: "https://vault.internal/" }), { identity: one })),
+    await refusal(async () => services.exchange(await token({ iss: "https://vault.internal/" }), { identity: one })),
     /invalid "iss"/,
   );
-  house.time.nowMs += 600_000;
+  services.time.nowMs += 600_000;
   assert.match(
-    await refusal(async () => house.exchange(await token(), { identity: one })),
+    await refusal(async () => services.exchange(await token(), { identity: one })),
     /^PERMISSION_DENIED: the identity's keys have expired/,
   );
 });
 
 test("attack 11, cache key: what one tenant's own keys vouch for counts for nobody else, verified or not", async (t) => {
-  const house = await openHouse(t);
-  const issuer = await startIssuer(t, () => house.time.nowMs);
+  const services = await openApplication(t);
+  const issuer = await startIssuer(t, () => services.time.nowMs);
   const evil = await makeKey("one");
   const match = { issuer: issuer.url, subject: "robot" };
-  const evils = await house.identity({
+  const evils = await services.identity({
     relationship_type: "RELATIONSHIP_TYPE_STATIC",
     static_keys: { ...match, issuerKeys: JSON.stringify({ keys: [evil.public] }) },
   });
-  const victims = await house.claimMatch(match);
-  await house.human(issuer.url, "robot");
-  const forged = await new SignJWT({ iss: issuer.url, sub: "robot", aud: publicUrl, ...hour(house.time.nowMs) })
+  const victims = await services.claimMatch(match);
+  await services.human(issuer.url, "robot");
+  const forged = await new SignJWT({ iss: issuer.url, sub: "robot", aud: publicUrl, ...hour(services.time.nowMs) })
     .setProtectedHeader({ alg: "ES256", kid: "one" })
     .sign(evil.private);
-  const as = (identity: string | undefined) => house.authn.authenticate(`Bearer ${forged}`, identity);
+  const as = (identity: string | undefined) => services.authn.authenticate(`Bearer ${forged}`, identity);
   for (let n = 0; n < 2; n++) {
     assert.equal((await as(evils)).uid, evils);
     assert.equal(await refusal(() => as(victims)), "UNAUTHENTICATED: the token's signature is wrong");
     assert.equal(await refusal(() => as(undefined)), "UNAUTHENTICATED: the token's signature is wrong");
   }
   const right = await issuer.token({ sub: "robot", aud: publicUrl });
-  assert.equal((await house.authn.authenticate(`Bearer ${right}`, victims)).uid, victims);
-  assert.match(await refusal(() => house.authn.authenticate(`Bearer ${right}`, evils)), /signature is wrong/);
+  assert.equal((await services.authn.authenticate(`Bearer ${right}`, victims)).uid, victims);
+  assert.match(await refusal(() => services.authn.authenticate(`Bearer ${right}`, evils)), /signature is wrong/);
 });
 
 test("a registered human signs in by issuer and subject; a stranger of that issuer is told to register", async (t) => {
-  const house = await openHouse(t);
-  const issuer = await startIssuer(t, () => house.time.nowMs);
-  const other = await startIssuer(t, () => house.time.nowMs);
-  const ann = await house.human(issuer.url, "ann");
+  const services = await openApplication(t);
+  const issuer = await startIssuer(t, () => services.time.nowMs);
+  const other = await startIssuer(t, () => services.time.nowMs);
+  const ann = await services.human(issuer.url, "ann");
   const claims = { sub: "ann", aud: publicUrl, email: "ann@acme.example", email_verified: true };
 
-  const token = await house.exchange(await issuer.token(claims));
+  const token = await services.exchange(await issuer.token(claims));
   assert.equal(claimsOf(token).sub, ann);
   assert.equal(claimsOf(token).email, "ann@acme.example");
-  assert.equal((await house.authn.authenticate(`Bearer ${token}`, undefined)).email, "ann@acme.example");
-  const unverified = await house.exchange(await issuer.token({ ...claims, email_verified: false }));
+  assert.equal((await services.authn.authenticate(`Bearer ${token}`, undefined)).email, "ann@acme.example");
+  const unverified = await services.exchange(await issuer.token({ ...claims, email_verified: false }));
   assert.equal(claimsOf(unverified).email, undefined, "an address that nobody verified is not passed on");
 
   assert.equal(
-    await refusal(async () => house.exchange(await issuer.token({ ...claims, sub: "bob" }))),
+    await refusal(async () => services.exchange(await issuer.token({ ...claims, sub: "bob" }))),
     "NOT_FOUND: account not found, registration required",
   );
   assert.match(
-    await refusal(async () => house.exchange(await issuer.token({ ...claims, aud: "other-app" }))),
+    await refusal(async () => services.exchange(await issuer.token({ ...claims, aud: "other-app" }))),
     /^UNAUTHENTICATED: the token has the wrong audience/,
   );
   assert.match(
-    await refusal(async () => house.exchange(await other.token(claims))),
+    await refusal(async () => services.exchange(await other.token(claims))),
     /^UNAUTHENTICATED: the token's issuer .* is not known here/,
   );
   assert.deepEqual(other.asked, [], "an issuer that nobody named is not contacted");
 });
 
 test("a token is narrowed by capabilities and groups, and one made from it can only be narrower", async (t) => {
-  const house = await openHouse(t);
+  const services = await openApplication(t);
   const root = newRoot();
   const team = newChild(root);
-  const uid = await house.identity({}, newChild(root));
-  const own = await house.authn.mint({ uid, audience: [publicUrl], act: { iss: "https://up.example", sub: "x" } });
-  const first = await house.exchange(own, { capabilities: ["repo.list", "group.list"], scopes: [root] });
-  const caller = await house.authn.authenticate(`Bearer ${first}`, undefined);
+  const uid = await services.identity({}, newChild(root));
+  const own = await services.authn.mint({ uid, audience: [publicUrl], act: { iss: "https://up.example", sub: "x" } });
+  const first = await services.exchange(own, { capabilities: ["repo.list", "group.list"], scopes: [root] });
+  const caller = await services.authn.authenticate(`Bearer ${first}`, undefined);
   assert.deepEqual(caller.capabilities, ["repo.list", "group.list"]);
   assert.deepEqual(caller.scopes, [root]);
   assert.deepEqual(caller.act, { iss: "https://up.example", sub: "x" });
 
-  const second = claimsOf(await house.exchange(first, { capabilities: ["repo.list", "repo.create"], scopes: [team] }));
+  const second = claimsOf(await services.exchange(first, { capabilities: ["repo.list", "repo.create"], scopes: [team] }));
   assert.deepEqual([second.gantry_cap, second.gantry_scopes], [["repo.list"], [team]]);
-  const same = claimsOf(await house.exchange(first));
+  const same = claimsOf(await services.exchange(first));
   assert.deepEqual([same.gantry_cap, same.gantry_scopes], [["repo.list", "group.list"], [root]]);
   assert.match(
-    await refusal(() => house.exchange(first, { capabilities: ["repo.create"] })),
+    await refusal(() => services.exchange(first, { capabilities: ["repo.create"] })),
     /^PERMISSION_DENIED: .* cap /,
   );
-  assert.match(await refusal(() => house.exchange(first, { scopes: [newRoot()] })), /^PERMISSION_DENIED: .* scopes /);
+  assert.match(await refusal(() => services.exchange(first, { scopes: [newRoot()] })), /^PERMISSION_DENIED: .* scopes /);
   assert.equal(
-    await refusal(() => house.exchange(own, { capabilities: ["repo.destroy"], scopes: ["x"], identity: "y" })),
+    await refusal(() => services.exchange(own, { capabilities: ["repo.destroy"], scopes: ["x"], identity: "y" })),
     'INVALID_ARGUMENT: Invalid argument: cap: "repo.destroy" is not a capability',
   );
 });
 
 test("all wrong parameters of an exchange are told at once, in texts that can be sent", async (t) => {
-  const house = await openHouse(t);
-  const own = await house.authn.mint({ uid: newRoot(), audience: [publicUrl] });
+  const services = await openApplication(t);
+  const own = await services.authn.mint({ uid: newRoot(), audience: [publicUrl] });
   const long = "x".repeat(100_000);
   await assert.rejects(
-    house.exchange(own, {
+    services.exchange(own, {
       capabilities: ["repo.list", long],
       scopes: [newRoot(), long],
       identity: long,
@@ -305,46 +305,46 @@ test("all wrong parameters of an exchange are told at once, in texts that can be
     },
   );
   const many = Array.from({ length: 1_000 }, newRoot);
-  assert.match(await refusal(() => house.exchange(own, { scopes: many })), /scopes: more than one token can carry/);
+  assert.match(await refusal(() => services.exchange(own, { scopes: many })), /scopes: more than one token can carry/);
 });
 
 test("a token of ours is no way out of its narrowing, its end or its audience", async (t) => {
-  const house = await openHouse(t);
-  const uid = await house.identity({});
-  const wide = await house.claimMatch({ issuer: publicUrl, subject: uid });
-  const own = await house.authn.mint({ uid, audience: [publicUrl], capabilities: ["repo.list"], lifetimeMs: 600_000 });
+  const services = await openApplication(t);
+  const uid = await services.identity({});
+  const wide = await services.claimMatch({ issuer: publicUrl, subject: uid });
+  const own = await services.authn.mint({ uid, audience: [publicUrl], capabilities: ["repo.list"], lifetimeMs: 600_000 });
 
-  const assumed = claimsOf(await house.exchange(own, { identity: wide }));
+  const assumed = claimsOf(await services.exchange(own, { identity: wide }));
   assert.equal(assumed.sub, wide);
   assert.deepEqual(assumed.gantry_cap, ["repo.list"], "another identity does not widen it");
-  assert.equal(assumed.exp, house.time.nowMs / 1000 + 600);
+  assert.equal(assumed.exp, services.time.nowMs / 1000 + 600);
   assert.deepEqual(assumed.act, { iss: publicUrl, sub: uid, aud: publicUrl });
 
   // Within the skew an expired token is still read, but what is made from it has expired just as long.
-  house.time.nowMs += 630_000;
-  assert.equal(claimsOf(await house.exchange(own)).exp, (house.time.nowMs - 30_000) / 1000);
+  services.time.nowMs += 630_000;
+  assert.equal(claimsOf(await services.exchange(own)).exp, (services.time.nowMs - 30_000) / 1000);
 
-  const forSink = await house.authn.mint({ uid, audience: ["https://sink.example"] });
-  assert.match(await refusal(() => house.exchange(forSink)), /wrong audience/);
-  assert.match(await refusal(() => house.exchange(forSink, { identity: wide })), /invalid "aud"/);
+  const forSink = await services.authn.mint({ uid, audience: ["https://sink.example"] });
+  assert.match(await refusal(() => services.exchange(forSink)), /wrong audience/);
+  assert.match(await refusal(() => services.exchange(forSink, { identity: wide })), /invalid "aud"/);
   assert.match(
-    await refusal(() => house.authn.authenticate(`Bearer ${forSink}`, undefined)),
+    await refusal(() => services.authn.authenticate(`Bearer ${forSink}`, undefined)),
     /wrong audience \("https:\/\/sink.example"\); expected one of "https:\/\/gantry.example:8443"/,
   );
 
-  const fresh = await house.authn.mint({ uid, audience: [publicUrl] });
-  await house.store.write((rows) => rows.query("delete from identities where uid = $1", [uid]));
-  assert.match(await refusal(() => house.exchange(fresh)), /^UNAUTHENTICATED: the identity .* does not exist any more/);
-  assert.match(await refusal(() => house.exchange(fresh, { identity: wide })), /does not exist any more/);
+  const fresh = await services.authn.mint({ uid, audience: [publicUrl] });
+  await services.store.write((rows) => rows.query("delete from identities where uid = $1", [uid]));
+  assert.match(await refusal(() => services.exchange(fresh)), /^UNAUTHENTICATED: the identity .* does not exist any more/);
+  assert.match(await refusal(() => services.exchange(fresh, { identity: wide })), /does not exist any more/);
 });
 
 test("a foreign token is also taken directly: as its human, or as the identity that the request names", async (t) => {
-  const house = await openHouse(t);
-  const issuer = await startIssuer(t, () => house.time.nowMs);
-  const ann = await house.human(issuer.url, "ann");
-  const uid = await house.claimMatch({ issuer: issuer.url, subject: "ann" });
+  const services = await openApplication(t);
+  const issuer = await startIssuer(t, () => services.time.nowMs);
+  const ann = await services.human(issuer.url, "ann");
+  const uid = await services.claimMatch({ issuer: issuer.url, subject: "ann" });
   const token = await issuer.token({ sub: "ann", aud: "https://gantry.example:8443/" });
-  const as = (identity?: string) => house.authn.authenticate(`Bearer ${token}`, identity);
+  const as = (identity?: string) => services.authn.authenticate(`Bearer ${token}`, identity);
 
   const human = await as();
   assert.equal(human.uid, ann);
@@ -354,37 +354,37 @@ test("a foreign token is also taken directly: as its human, or as the identity t
   assert.equal(await as(), human);
   assert.equal(issuer.asked.length, 2, "discovery and keys, once");
 
-  await house.store.write((rows) => rows.query("delete from identities where uid = $1", [uid]));
+  await services.store.write((rows) => rows.query("delete from identities where uid = $1", [uid]));
   assert.match(await refusal(() => as(uid)), /^UNAUTHENTICATED: .* invalid "iss"/);
-  await house.store.write((rows) => rows.query("delete from identities where uid = $1", [ann]));
+  await services.store.write((rows) => rows.query("delete from identities where uid = $1", [ann]));
   assert.match(await refusal(() => as()), /^UNAUTHENTICATED: account not found|^UNAUTHENTICATED: .* is not known here/);
   assert.match(await refusal(() => as("nobody")), /^UNAUTHENTICATED: the header Gantry-Identity is not the uid/);
-  const own = await house.authn.mint({ uid: newRoot(), audience: [publicUrl] });
+  const own = await services.authn.mint({ uid: newRoot(), audience: [publicUrl] });
   // Before and after it is cached.
   for (let n = 0; n < 2; n++) {
     assert.match(
-      await refusal(() => house.authn.authenticate(`Bearer ${own}`, uid)),
+      await refusal(() => services.authn.authenticate(`Bearer ${own}`, uid)),
       /^UNAUTHENTICATED: a token of this server acts as its own subject/,
     );
-    await house.authn.authenticate(`Bearer ${own}`, undefined);
+    await services.authn.authenticate(`Bearer ${own}`, undefined);
   }
 });
 
 test("two tenants may register the same issuer and subject; a token acts for the one that it names", async (t) => {
-  const house = await openHouse(t);
-  const issuer = await startIssuer(t, () => house.time.nowMs);
+  const services = await openApplication(t);
+  const issuer = await startIssuer(t, () => services.time.nowMs);
   const match = { issuer: issuer.url, subject: "robot" };
-  const [one, other] = [await house.claimMatch(match), await house.claimMatch(match)];
+  const [one, other] = [await services.claimMatch(match), await services.claimMatch(match)];
   const header = `Bearer ${await issuer.token({ sub: "robot", aud: publicUrl })}`;
-  assert.equal((await house.authn.authenticate(header, one)).uid, one);
-  assert.equal((await house.authn.authenticate(header, other)).uid, other);
-  assert.match(await refusal(() => house.authn.authenticate(header, undefined)), /^UNAUTHENTICATED: /);
+  assert.equal((await services.authn.authenticate(header, one)).uid, one);
+  assert.equal((await services.authn.authenticate(header, other)).uid, other);
+  assert.match(await refusal(() => services.authn.authenticate(header, undefined)), /^UNAUTHENTICATED: /);
 });
 
 test("RFC 8693: a form is answered with a bearer token, and each wrong parameter is named", async (t) => {
-  const house = await openHouse(t);
-  const issuer = await startIssuer(t, () => house.time.nowMs);
-  const uid = await house.claimMatch({ issuer: issuer.url, subject: "robot" });
+  const services = await openApplication(t);
+  const issuer = await startIssuer(t, () => services.time.nowMs);
+  const uid = await services.claimMatch({ issuer: issuer.url, subject: "robot" });
   const root = newRoot();
   const urn = "urn:ietf:params:oauth:";
   const form = {
@@ -395,7 +395,7 @@ test("RFC 8693: a form is answered with a bearer token, and each wrong parameter
     scope: root,
     identity: uid,
   };
-  const { answer } = await house.authn.exchangeForm(new URLSearchParams(form), undefined);
+  const { answer } = await services.authn.exchangeForm(new URLSearchParams(form), undefined);
   const { access_token: token, ...rest } = answer;
   assert.deepEqual(rest, {
     issued_token_type: `${urn}token-type:access_token`,
@@ -408,7 +408,7 @@ test("RFC 8693: a form is answered with a bearer token, and each wrong parameter
   );
 
   const refused = (more: Record<string, string>) =>
-    refusal(() => house.authn.exchangeForm(new URLSearchParams({ ...form, ...more }), undefined));
+    refusal(() => services.authn.exchangeForm(new URLSearchParams({ ...form, ...more }), undefined));
   assert.match(await refused({ grant_type: "password" }), /^INVALID_ARGUMENT: Invalid argument: grant_type: /);
   assert.match(await refused({ requested_token_type: `${urn}token-type:refresh_token` }), /requested_token_type/);
   assert.match(await refused({ subject_token_type: `${urn}token-type:saml2` }), /subject_token_type/);
@@ -417,19 +417,19 @@ test("RFC 8693: a form is answered with a bearer token, and each wrong parameter
   assert.match(await refused({ subject_token: "not a token" }), /^UNAUTHENTICATED: the token is malformed/);
   const twice = new URLSearchParams(form);
   twice.append("identity", root);
-  assert.match(await refusal(() => house.authn.exchangeForm(twice, undefined)), /identity: must be given once/);
+  assert.match(await refusal(() => services.authn.exchangeForm(twice, undefined)), /identity: must be given once/);
 });
 
 test("a human's uid depends on where the issuer ends and the subject begins, and Google has one", async (t) => {
-  const { authn } = await openHouse(t);
-  assert.match(authn.humanUid("https://a", "bc"), /^[0-9a-f]{40}$/);
-  assert.notEqual(authn.humanUid("https://a", "bc"), authn.humanUid("https://ab", "c"));
-  assert.notEqual(authn.humanUid("https://a", "1:b"), authn.humanUid("https://a1:", "b"));
-  assert.equal(authn.humanUid("accounts.google.com", "1"), authn.humanUid("https://accounts.google.com", "1"));
+  const { authn } = await openApplication(t);
+  assert.match(authn.personUid("https://a", "bc"), /^[0-9a-f]{40}$/);
+  assert.notEqual(authn.personUid("https://a", "bc"), authn.personUid("https://ab", "c"));
+  assert.notEqual(authn.personUid("https://a", "1:b"), authn.personUid("https://a1:", "b"));
+  assert.equal(authn.personUid("accounts.google.com", "1"), authn.personUid("https://accounts.google.com", "1"));
   assert.notEqual(
-    authn.humanUid("https://accounts.google.com/", "1"),
-    authn.humanUid("https://accounts.google.com", "1"),
+    authn.personUid("https://accounts.google.com/", "1"),
+    authn.personUid("https://accounts.google.com", "1"),
   );
   // Uids are kept in databases: the function never changes.
-  assert.equal(authn.humanUid("https://issuer.example", "subject"), "1ad048511999223c6a8f355dd2202cdd3d5a1a20");
+  assert.equal(authn.personUid("https://issuer.example", "subject"), "1ad048511999223c6a8f355dd2202cdd3d5a1a20");
 });

@@ -12,7 +12,7 @@ import { actorOf, emailOf, type Caller } from "./caller.ts";
 import { findIdentity, isClosed, noteSeen } from "./identities.ts";
 import type { Keys } from "./keys.ts";
 import { mint, readOwn } from "./mint.ts";
-import { narrow, readNarrowing, unnarrowed, type Narrowing, type Wanted } from "./narrow.ts";
+import { downscope, readDownscoping, notDownscoped, type Downscoping, type Wanted } from "./downscope.ts";
 import { bearer, readToken, type Token } from "./token.ts";
 
 export interface Exchange {
@@ -46,7 +46,7 @@ export interface Vouched {
   readonly email: string | undefined;
   readonly session?: string | undefined;
   /** What the token cannot have more of. */
-  readonly held: Narrowing;
+  readonly held: Downscoping;
   readonly wanted: Wanted;
   /** Milliseconds since 1970: it ends then at the latest. */
   readonly untilMs: number;
@@ -62,7 +62,7 @@ export interface IssueParts {
 /** Issues a token for somebody vouched for, narrowed to what both sides allow. */
 export const issue = async (parts: IssueParts, vouched: Vouched): Promise<Issued> => {
   const { keys, clock, issuer, knownCapabilities } = parts;
-  const { capabilities, scopes } = narrow(vouched.held, readNarrowing(vouched.wanted, knownCapabilities));
+  const { capabilities, scopes } = downscope(vouched.held, readDownscoping(vouched.wanted, knownCapabilities));
   const audience = vouched.wanted.audience.filter((entry) => entry !== "");
   return mint(keys, clock, issuer, {
     uid: vouched.uid,
@@ -128,7 +128,7 @@ export const openExchange = (parts: ExchangeParts): ((request: Exchange) => Prom
     const presented = bearer(request.authorization);
     const token = looksLikeAws(presented) ? undefined : readToken(presented, clock());
     // Before the issuer is contacted: what cannot be asked for is no reason to.
-    readNarrowing(request, knownCapabilities);
+    readDownscoping(request, knownCapabilities);
     if (request.identityProvider !== undefined && request.identityProvider !== "")
       throw unimplemented("identity_provider in an exchange");
 
@@ -138,7 +138,7 @@ export const openExchange = (parts: ExchangeParts): ((request: Exchange) => Prom
     if (await isClosed(store.read, grant.uid)) throw denied("the organization of this identity is suspended");
     const issued = await issue(parts, {
       ...grant,
-      held: own ?? unnarrowed,
+      held: own ?? notDownscoped,
       wanted: request,
       // Made from one of ours it ends with it, to the second: else one stolen token would renew itself for ever.
       untilMs: own === undefined ? clock() + limits.accessTokenLifetimeMs : own.expireTimeMs,

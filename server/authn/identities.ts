@@ -42,7 +42,7 @@ export const findIdentity = async (rows: Read, uid: string): Promise<Identity | 
  * humans. Humans have root uids, and those of one issuer may stand behind any number of assumable identities in
  * the index; an issuer that only those name costs one walk over them.
  */
-export const namesHumans = async (rows: Read, spellings: readonly string[]): Promise<boolean> => {
+export const namesPeople = async (rows: Read, spellings: readonly string[]): Promise<boolean> => {
   const [row] = await rows.query(
     `select 1 from identities where issuer = any($1) and length(uid) = 40
        and relationship_type = 'RELATIONSHIP_TYPE_UNSPECIFIED' limit 1`,

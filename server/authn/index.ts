@@ -17,12 +17,12 @@ import { openDeliveryTokens } from "./delivery-token.ts";
 import { discovery } from "./discovery.ts";
 import { issue, openExchange, type Exchange, type Exchanged, type Issued, type Vouched } from "./exchange.ts";
 import { exchangeForm } from "./form.ts";
-import { humanUid, normalIssuer } from "./humans.ts";
+import { personUid, normalIssuer } from "./people.ts";
 import { noteSeen } from "./identities.ts";
 import { openIssuers } from "./issuers.ts";
 import { openKeys } from "./keys.ts";
 import { mint, readOwn, type Mint } from "./mint.ts";
-import { readNarrowing, type Narrowing, type Wanted } from "./narrow.ts";
+import { readDownscoping, type Downscoping, type Wanted } from "./downscope.ts";
 import { openOutbound, type Outbound } from "./outbound.ts";
 import { bearer, endMs, readToken, type Token } from "./token.ts";
 import { type Upstream, upstreamOf } from "./upstream.ts";
@@ -30,9 +30,9 @@ import { type Upstream, upstreamOf } from "./upstream.ts";
 export type { Caller } from "./caller.ts";
 export type { Purpose } from "./egress.ts";
 export type { Exchange, Exchanged, Issued, Vouched } from "./exchange.ts";
-export { humanUid } from "./humans.ts";
+export { personUid } from "./people.ts";
 export type { Mint } from "./mint.ts";
-export type { Narrowing, Wanted } from "./narrow.ts";
+export type { Downscoping, Wanted } from "./downscope.ts";
 export { openOutbound, type Outbound, type OutboundReply, type OutboundRequest } from "./outbound.ts";
 export { type Upstream, upstreamOf } from "./upstream.ts";
 
@@ -78,16 +78,16 @@ export interface Authn {
   keys(): Promise<JsonObject>;
   /** Begins to replace the key that signs (keys.ts). */
   rotate(): Promise<void>;
-  humanUid(issuer: string, subject: string): string;
+  personUid(issuer: string, subject: string): string;
   /** A token for somebody whom a sign-in has vouched for. */
   issue(vouched: Vouched): Promise<Issued>;
   /** What a request asks a token to be narrowed to. Throws INVALID_ARGUMENT. */
-  narrowing(wanted: Wanted): Narrowing;
+  narrowing(wanted: Wanted): Downscoping;
   /**
    * The person of an ID token, after its form, times and signature were looked at. Whom it is for, and that its
    * issuer may say so, is the asker's to know; so is `more`, what the issuer told besides.
    */
-  believe(text: string, more: JsonObject): Promise<Upstream>;
+  verifyIdToken(text: string, more: JsonObject): Promise<Upstream>;
   /** Refuses unless the bearer of this token, which was believed, may act as the assumable identity. */
   assume(identity: string, text: string): Promise<void>;
   /** The guarded client to issuers. */
@@ -206,10 +206,10 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
     discovery: () => discovery(issuer),
     keys: () => keys.published(),
     rotate: () => keys.rotate(),
-    humanUid,
+    personUid: personUid,
     issue: (vouched) => issue({ keys, clock, issuer, knownCapabilities }, vouched),
-    narrowing: (wanted) => readNarrowing(wanted, knownCapabilities),
-    believe: async (text, more) => {
+    narrowing: (wanted) => readDownscoping(wanted, knownCapabilities),
+    verifyIdToken: async (text, more) => {
       const token = readToken(text, clock());
       await issuers.verify(token);
       return upstreamOf(token.issuer, token.subject, token.audience, { ...more, ...token.claims });

@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limits } from "#base/limits.ts";
-import { makeKey, openHouse, publicUrl, refusal, startIssuer, type TestHouse, type TestIssuer } from "./testing.ts";
+import { makeKey, openApplication, publicUrl, refusal, startIssuer, type TestServices, type TestIssuer } from "./testing.ts";
 import type { TestContext } from "node:test";
 
 interface Scene {
-  readonly house: TestHouse;
+  readonly services: TestServices;
   readonly issuer: TestIssuer;
   readonly uid: string;
   /** Tries a fresh token of the issuer; gives "" or the refusal. */
@@ -15,49 +15,49 @@ interface Scene {
 }
 
 const scene = async (t: TestContext): Promise<Scene> => {
-  const house = await openHouse(t);
-  const issuer = await startIssuer(t, () => house.time.nowMs);
-  const uid = await house.claimMatch({ issuer: issuer.url, subject: "robot" });
+  const services = await openApplication(t);
+  const issuer = await startIssuer(t, () => services.time.nowMs);
+  const uid = await services.claimMatch({ issuer: issuer.url, subject: "robot" });
   let count = 0;
   const tries: Scene["tries"] = async (header) => {
     // Each token is another one: nothing is answered from what was verified before.
     const token = await issuer.token({ sub: "robot", aud: publicUrl, jti: String(count++) }, header);
-    return house.exchange(token, { identity: uid }).then(
+    return services.exchange(token, { identity: uid }).then(
       () => "",
       (thrown: unknown) => refusal(() => Promise.reject(thrown)),
     );
   };
-  return { house, issuer, uid, tries };
+  return { services, issuer, uid, tries };
 };
 
 const unreadable = (issuer: TestIssuer): string => `UNAVAILABLE: the keys of issuer "${issuer.url}" cannot be read`;
 const unknownKey = "UNAUTHENTICATED: the token's key is not among its issuer's keys";
 
 test("an issuer is asked once for many tokens at once, and again when its keys are old", async (t) => {
-  const { house, issuer, tries } = await scene(t);
+  const { services, issuer, tries } = await scene(t);
   assert.deepEqual(await Promise.all(Array.from({ length: 20 }, () => tries())), Array(20).fill(""));
   assert.deepEqual(issuer.asked, ["/.well-known/openid-configuration", "/keys"]);
-  house.time.nowMs += limits.issuerKeysLifetimeMs;
+  services.time.nowMs += limits.issuerKeysLifetimeMs;
   assert.equal(await tries(), "");
   assert.equal(issuer.asked.length, 4);
 });
 
 test("a new key of an issuer is found at once, and a withdrawn one stops counting with its key set", async (t) => {
-  const { house, issuer, uid, tries } = await scene(t);
+  const { services, issuer, uid, tries } = await scene(t);
   const old = await issuer.token({ sub: "robot", aud: publicUrl });
-  assert.equal((await house.authn.authenticate(`Bearer ${old}`, uid)).uid, uid);
-  house.time.nowMs += limits.issuerRetryMs;
+  assert.equal((await services.authn.authenticate(`Bearer ${old}`, uid)).uid, uid);
+  services.time.nowMs += limits.issuerRetryMs;
   issuer.keys = [await makeKey("two")];
   assert.equal(await tries(), "");
   assert.equal(issuer.asked.length, 4);
-  house.time.nowMs += limits.issuerKeysLifetimeMs;
-  assert.equal(await refusal(() => house.authn.authenticate(`Bearer ${old}`, uid)), unknownKey);
+  services.time.nowMs += limits.issuerKeysLifetimeMs;
+  assert.equal(await refusal(() => services.authn.authenticate(`Bearer ${old}`, uid)), unknownKey);
 });
 
 test("attack 18, a storm of made-up key names asks the issuer at most once per interval", async (t) => {
-  const { house, issuer, tries } = await scene(t);
+  const { services, issuer, tries } = await scene(t);
   assert.equal(await tries(), "");
-  house.time.nowMs += limits.issuerRetryMs;
+  services.time.nowMs += limits.issuerRetryMs;
   issuer.asked.length = 0;
   const storm = await Promise.all(Array.from({ length: 100 }, (_, n) => tries({ kid: `made-up-${n}` })));
   assert.deepEqual(new Set(storm), new Set([unknownKey]));
@@ -67,20 +67,20 @@ test("attack 18, a storm of made-up key names asks the issuer at most once per i
 });
 
 test("attack 18, an issuer that nobody named is never asked", async (t) => {
-  const { house, uid } = await scene(t);
-  const stranger = await startIssuer(t, () => house.time.nowMs);
+  const { services, uid } = await scene(t);
+  const stranger = await startIssuer(t, () => services.time.nowMs);
   const token = await stranger.token({ sub: "robot", aud: publicUrl });
   for (const identity of [uid, ""])
-    assert.match(await refusal(() => house.exchange(token, { identity })), /^(PERMISSION_DENIED|UNAUTHENTICATED): /);
+    assert.match(await refusal(() => services.exchange(token, { identity })), /^(PERMISSION_DENIED|UNAUTHENTICATED): /);
   for (const identity of [uid, undefined])
-    assert.match(await refusal(() => house.authn.authenticate(`Bearer ${token}`, identity)), /^UNAUTHENTICATED: /);
+    assert.match(await refusal(() => services.authn.authenticate(`Bearer ${token}`, identity)), /^UNAUTHENTICATED: /);
   assert.deepEqual(stranger.asked, []);
 });
 
 test("attack 17, an issuer pattern never leads to a URL that two readers read differently", async (t) => {
-  const house = await openHouse(t);
-  const issuer = await startIssuer(t, () => house.time.nowMs);
-  const uid = await house.claimMatch({ issuerPattern: "(?s).*", subject: "robot" });
+  const services = await openApplication(t);
+  const issuer = await startIssuer(t, () => services.time.nowMs);
+  const uid = await services.claimMatch({ issuerPattern: "(?s).*", subject: "robot" });
   const { port } = new URL(issuer.url);
   for (const iss of [
     `http://issuer.example@127.0.0.1:${port}`,
@@ -103,7 +103,7 @@ test("attack 17, an issuer pattern never leads to a URL that two readers read di
   ]) {
     const token = await issuer.token({ iss, sub: "robot", aud: publicUrl });
     assert.match(
-      await refusal(() => house.exchange(token, { identity: uid })),
+      await refusal(() => services.exchange(token, { identity: uid })),
       /^UNAUTHENTICATED: the token's issuer .* is not the URL of an issuer/,
       iss,
     );
@@ -113,8 +113,8 @@ test("attack 17, an issuer pattern never leads to a URL that two readers read di
 
 test("attack 20, a redirect of discovery or of the key set is not followed", async (t) => {
   for (const moved of ["/.well-known/openid-configuration", "/keys"]) {
-    const { house, issuer, tries } = await scene(t);
-    const other = await startIssuer(t, () => house.time.nowMs);
+    const { services, issuer, tries } = await scene(t);
+    const other = await startIssuer(t, () => services.time.nowMs);
     issuer.instead = (request, response) => {
       if (request.url !== moved) return false;
       response.writeHead(302, { location: `${other.url}${moved}` }).end();
@@ -126,16 +126,16 @@ test("attack 20, a redirect of discovery or of the key set is not followed", asy
 });
 
 test("attack 19, an issuer at a private address is not asked unless the operator allows it", async (t) => {
-  const { house, issuer, uid } = await scene(t);
-  const strict = await house.replica({ egressAllow: "sink=127.0.0.0/8" });
+  const { services, issuer, uid } = await scene(t);
+  const strict = await services.replica({ egressAllow: "sink=127.0.0.0/8" });
   const token = await issuer.token({ sub: "robot", aud: publicUrl });
   assert.equal(await refusal(() => strict.authenticate(`Bearer ${token}`, uid)), unreadable(issuer));
   assert.deepEqual(issuer.asked, []);
-  assert.equal((await house.authn.authenticate(`Bearer ${token}`, uid)).uid, uid);
+  assert.equal((await services.authn.authenticate(`Bearer ${token}`, uid)).uid, uid);
 
   // The keys' own address is checked as well: discovery of a public issuer could name any.
-  const lured = await house.replica({ egressAllow: `issuer=127.0.0.1:${new URL(issuer.url).port}` });
-  const inside = await startIssuer(t, () => house.time.nowMs);
+  const lured = await services.replica({ egressAllow: `issuer=127.0.0.1:${new URL(issuer.url).port}` });
+  const inside = await startIssuer(t, () => services.time.nowMs);
   issuer.instead = (_, response) => {
     response.end(JSON.stringify({ issuer: issuer.url, jwks_uri: `${inside.url}/keys` }));
     return true;
@@ -145,7 +145,7 @@ test("attack 19, an issuer at a private address is not asked unless the operator
 });
 
 test("attack 23, an issuer that answers wrongly vouches for nobody, and the reason is in the log", async (t) => {
-  const { house, issuer, tries } = await scene(t);
+  const { services, issuer, tries } = await scene(t);
   const keys = async (): Promise<object[]> => [(await makeKey("one")).public];
   const answers: readonly [string, number, string | object][] = [
     ["/.well-known/openid-configuration", 429, {}],
@@ -167,20 +167,20 @@ test("attack 23, an issuer that answers wrongly vouches for nobody, and the reas
       response.writeHead(status).end(typeof body === "string" ? body : JSON.stringify(body));
       return true;
     };
-    house.logged.length = 0;
+    services.logged.length = 0;
     assert.equal(await tries(), unreadable(issuer), JSON.stringify([path, status, body]).slice(0, 200));
     assert.deepEqual(
-      house.logged.map((line) => line.event),
+      services.logged.map((line) => line.event),
       ["authn.issuer.failed"],
     );
-    house.time.nowMs += limits.issuerRetryMs;
+    services.time.nowMs += limits.issuerRetryMs;
   }
   issuer.instead = undefined;
   assert.equal(await tries(), "");
 });
 
 test("an issuer that is down is not asked with every request, and is found again when it is back", async (t) => {
-  const { house, issuer, tries } = await scene(t);
+  const { services, issuer, tries } = await scene(t);
   issuer.instead = (request) => {
     request.destroy();
     return true;
@@ -188,27 +188,27 @@ test("an issuer that is down is not asked with every request, and is found again
   for (let n = 0; n < 5; n++) assert.equal(await tries(), unreadable(issuer));
   assert.equal(issuer.asked.length, 1);
   issuer.instead = undefined;
-  house.time.nowMs += limits.issuerRetryMs;
+  services.time.nowMs += limits.issuerRetryMs;
   assert.equal(await tries(), "");
 });
 
 test("a short outage is not noticed: keys are renewed before they are too old, and used until then", async (t) => {
-  const { house, issuer, tries } = await scene(t);
+  const { services, issuer, tries } = await scene(t);
   assert.equal(await tries(), "");
   issuer.instead = (request) => {
     request.destroy();
     return true;
   };
-  house.time.nowMs += limits.issuerKeysLifetimeMs / 2;
+  services.time.nowMs += limits.issuerKeysLifetimeMs / 2;
   assert.equal(await tries(), "", "the keys are good for as long again");
-  house.time.nowMs += limits.issuerKeysLifetimeMs / 2;
+  services.time.nowMs += limits.issuerKeysLifetimeMs / 2;
   assert.equal(await tries(), unreadable(issuer));
 });
 
 test("an issuer that stalls keeps nobody else waiting", async (t) => {
-  const { house, issuer, tries } = await scene(t);
-  const other = await startIssuer(t, () => house.time.nowMs);
-  const uid = await house.claimMatch({ issuer: other.url, subject: "robot" });
+  const { services, issuer, tries } = await scene(t);
+  const other = await startIssuer(t, () => services.time.nowMs);
+  const uid = await services.claimMatch({ issuer: other.url, subject: "robot" });
   let arrived: () => void = () => {};
   const asked = new Promise<void>((done) => (arrived = done));
   let answer: () => void = () => {};
@@ -219,8 +219,8 @@ test("an issuer that stalls keeps nobody else waiting", async (t) => {
   };
   const stalled = tries();
   await asked;
-  await house.exchange(await other.token({ sub: "robot", aud: publicUrl }), { identity: uid });
-  await house.authn.authenticate(`Bearer ${await house.authn.mint({ uid, audience: [publicUrl] })}`, undefined);
+  await services.exchange(await other.token({ sub: "robot", aud: publicUrl }), { identity: uid });
+  await services.authn.authenticate(`Bearer ${await services.authn.mint({ uid, audience: [publicUrl] })}`, undefined);
   answer();
   assert.equal(await stalled, unreadable(issuer));
 });

@@ -14,7 +14,7 @@ import type { Clock } from "#base/time.ts";
 import { baseOf } from "./audiences.ts";
 import { bounded } from "./bounded.ts";
 import { objectOf } from "./claims.ts";
-import { normalIssuer } from "./humans.ts";
+import { normalIssuer } from "./people.ts";
 import type { Outbound } from "./outbound.ts";
 import { checkSignature, foreignAlgorithms, shown, type Token } from "./token.ts";
 

@@ -8,7 +8,7 @@ import { limits } from "#base/limits.ts";
 import { newRoot } from "#base/uid.ts";
 import { type Row, type Store, vaultOf } from "#store";
 import type { Authn } from "./index.ts";
-import { claimsOf, headerOf, openHouse, publicUrl, refusal, serve } from "./testing.ts";
+import { claimsOf, headerOf, openApplication, publicUrl, refusal, serve } from "./testing.ts";
 
 const overlapMs = limits.issuerRetryMs + limits.clockSkewMs;
 const published = async (authn: Authn): Promise<JsonObject[]> => (await authn.keys()).keys as JsonObject[];
@@ -18,22 +18,22 @@ const takes = async (authn: Authn, token: string): Promise<boolean> =>
   (await authn.authenticate(`Bearer ${token}`, undefined)).uid === claimsOf(token).sub;
 
 test("servers that start at once on one empty store share one key, and a restart keeps it", async (t) => {
-  const house = await openHouse(t);
-  await house.store.write((rows) => rows.query("delete from signing_keys"));
-  const replicas = await Promise.all([house.replica(), house.replica(), house.replica()]);
+  const services = await openApplication(t);
+  await services.store.write((rows) => rows.query("delete from signing_keys"));
+  const replicas = await Promise.all([services.replica(), services.replica(), services.replica()]);
   const [one] = await Promise.all(replicas.map(kids));
   assert.equal(one?.length, 1);
   for (const replica of replicas) assert.deepEqual(await kids(replica), one);
   const [first, second] = replicas;
   assert.ok(first && second && (await takes(second, await mint(first))));
   const token = await mint(first);
-  const restarted = await house.replica();
+  const restarted = await services.replica();
   assert.deepEqual(await kids(restarted), one);
   assert.ok(await takes(restarted, token));
 });
 
 test("only public members are published, and the private ones are sealed in the store", async (t) => {
-  const { authn, store, vault } = await openHouse(t);
+  const { authn, store, vault } = await openApplication(t);
   for (const key of await published(authn)) {
     assert.deepEqual(Object.keys(key).sort(), ["alg", "e", "kid", "kty", "n", "use"]);
     assert.ok(Buffer.from(String(key.n), "base64url").length >= 256);
@@ -47,44 +47,44 @@ test("only public members are published, and the private ones are sealed in the 
 });
 
 test("a rotation refuses nobody: both keys are published, every replica takes tokens of either, the old one goes last", async (t) => {
-  const house = await openHouse(t);
-  const other = await house.replica();
+  const services = await openApplication(t);
+  const other = await services.replica();
   const before = await mint(other);
-  const [oldKid] = await kids(house.authn);
-  await house.authn.rotate();
-  const newKid = (await kids(house.authn)).find((kid) => kid !== oldKid);
+  const [oldKid] = await kids(services.authn);
+  await services.authn.rotate();
+  const newKid = (await kids(services.authn)).find((kid) => kid !== oldKid);
   assert.ok(newKid);
 
   // The other replica has not looked at the store; a storm of unknown keys keeps it from looking too often.
-  assert.equal(headerOf(await mint(house.authn)).kid, oldKid, "the new key is published before it signs");
-  house.time.nowMs += overlapMs;
+  assert.equal(headerOf(await mint(services.authn)).kid, oldKid, "the new key is published before it signs");
+  services.time.nowMs += overlapMs;
   const late = await mint(other);
-  const after = await mint(house.authn);
+  const after = await mint(services.authn);
   assert.equal(headerOf(after).kid, newKid);
-  for (const authn of [house.authn, other])
+  for (const authn of [services.authn, other])
     for (const token of [before, late, after]) assert.ok(await takes(authn, token));
   assert.deepEqual(new Set(await kids(other)), new Set([oldKid, newKid]));
 
-  house.time.nowMs += limits.accessTokenLifetimeMs + limits.clockSkewMs;
-  assert.deepEqual(await kids(house.authn), [newKid]);
-  await house.authn.rotate();
-  assert.equal((await house.store.read.query("select 1 from signing_keys where kid = $1", [String(oldKid)])).length, 0);
+  services.time.nowMs += limits.accessTokenLifetimeMs + limits.clockSkewMs;
+  assert.deepEqual(await kids(services.authn), [newKid]);
+  await services.authn.rotate();
+  assert.equal((await services.store.read.query("select 1 from signing_keys where kid = $1", [String(oldKid)])).length, 0);
 });
 
 test("a replica that is shown made-up keys without end still knows a new key when its first token comes", async (t) => {
-  const house = await openHouse(t);
+  const services = await openApplication(t);
   let looks = 0;
   const store: Store = {
-    ...house.store,
+    ...services.store,
     read: {
       query: (text, values) => {
         looks++;
-        return house.store.read.query(text, values);
+        return services.store.read.query(text, values);
       },
     },
   };
-  const other = await house.replica({ store });
-  const forged = (await mint(house.authn)).replace(
+  const other = await services.replica({ store });
+  const forged = (await mint(services.authn)).replace(
     /^[^.]+/,
     Buffer.from('{"alg":"RS256","kid":"made-up"}').toString("base64url"),
   );
@@ -94,51 +94,51 @@ test("a replica that is shown made-up keys without end still knows a new key whe
       "UNAUTHENTICATED: the token's key is not among this server's keys",
     );
   };
-  house.time.nowMs += limits.issuerRetryMs;
+  services.time.nowMs += limits.issuerRetryMs;
   looks = 0;
   for (let n = 0; n < 20; n++) await storm();
   assert.equal(looks, 1);
-  await house.authn.rotate();
+  await services.authn.rotate();
   for (let elapsed = 0; elapsed < overlapMs; elapsed += 10_000) {
-    house.time.nowMs += 10_000;
+    services.time.nowMs += 10_000;
     await storm();
   }
-  const token = await mint(house.authn);
-  assert.equal((await published(house.authn)).length, 2);
+  const token = await mint(services.authn);
+  assert.equal((await published(services.authn)).length, 2);
   assert.ok(await takes(other, token));
 });
 
 test("two operators who rotate at once, or twice in a row, leave one key that signs in the end", async (t) => {
-  const house = await openHouse(t);
+  const services = await openApplication(t);
   // Keys take their time to be made; these two begin to write in the same moment.
   let waiting: (() => void) | undefined;
   const store: Store = {
-    ...house.store,
+    ...services.store,
     write: (work) =>
-      house.store.write(async (rows) => {
+      services.store.write(async (rows) => {
         if (waiting === undefined) await new Promise<void>((go) => (waiting = go));
         else waiting();
         return work(rows);
       }),
   };
-  const [one, other] = await Promise.all([house.replica({ store }), house.replica({ store })]);
-  const last = (): Promise<Row[]> => house.store.read.query("select kid from signing_keys where retire_time is null");
+  const [one, other] = await Promise.all([services.replica({ store }), services.replica({ store })]);
+  const last = (): Promise<Row[]> => services.store.read.query("select kid from signing_keys where retire_time is null");
   await Promise.all([one.rotate(), other.rotate()]);
   assert.equal((await last()).length, 1);
-  await house.authn.rotate();
-  house.time.nowMs += overlapMs;
+  await services.authn.rotate();
+  services.time.nowMs += overlapMs;
   const signing = await last();
   assert.equal(signing.length, 1);
-  for (const authn of [house.authn, other]) assert.equal(headerOf(await mint(authn)).kid, signing[0]?.[0]);
+  for (const authn of [services.authn, other]) assert.equal(headerOf(await mint(authn)).kid, signing[0]?.[0]);
 });
 
 test("another secret key stops the start with one line", async (t) => {
-  const house = await openHouse(t);
-  await assert.rejects(house.replica({ vault: vaultOf(new Uint8Array(32)) }), (error: Error) =>
+  const services = await openApplication(t);
+  await assert.rejects(services.replica({ vault: vaultOf(new Uint8Array(32)) }), (error: Error) =>
     /^the signing keys cannot be opened: GANTRY_SECRET_KEY_FILE .*$/.test(error.message),
   );
   await assert.rejects(
-    house.replica({ egressAllow: "nowhere" }),
+    services.replica({ egressAllow: "nowhere" }),
     /^Fault: GANTRY_EGRESS_ALLOW: "nowhere" is not an address range/,
   );
 });
@@ -149,22 +149,22 @@ test("a library that only knows our issuer verifies our tokens through discovery
     const body = request.url === "/.well-known/openid-configuration" ? authn?.discovery() : await authn?.keys();
     response.end(JSON.stringify(body));
   });
-  const house = await openHouse(t, { issuer: url });
-  authn = house.authn;
+  const services = await openApplication(t, { issuer: url });
+  authn = services.authn;
   const discovery = (await (await fetch(`${url}/.well-known/openid-configuration`)).json()) as JsonObject;
   assert.equal(discovery.issuer, url);
   const token = await authn.mint({ uid: newRoot(), audience: ["a", "b"] });
   const { payload } = await jwtVerify(token, createRemoteJWKSet(new URL(String(discovery.jwks_uri))), {
     issuer: url,
     audience: "b",
-    currentDate: new Date(house.time.nowMs),
+    currentDate: new Date(services.time.nowMs),
     algorithms: ["RS256"],
   });
   assert.deepEqual(payload.aud, ["a", "b"]);
 });
 
 test("a token lives an hour at most, acts as a uid, and is narrowed to nothing by an empty list", async (t) => {
-  const { authn, time } = await openHouse(t);
+  const { authn, time } = await openApplication(t);
   const nobody = await authn.mint({ uid: "nobody", audience: [publicUrl] });
   assert.match(await refusal(() => authn.authenticate(`Bearer ${nobody}`, undefined)), /its claim "sub" is not a uid/);
   const long = claimsOf(await authn.mint({ uid: newRoot(), audience: [publicUrl], lifetimeMs: 1e12 }));

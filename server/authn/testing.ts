@@ -80,7 +80,7 @@ export const startIssuer = async (t: TestContext, nowMs: () => number): Promise<
 export const publicUrl = "https://gantry.example:8443";
 export const capabilities: ReadonlySet<string> = new Set(["repo.list", "repo.create", "group.list"]);
 
-export interface TestHouse {
+export interface TestServices {
   readonly authn: Authn;
   readonly store: Store;
   readonly vault: Vault;
@@ -103,10 +103,10 @@ const base64Json = (part: string | undefined): JsonObject =>
 export const claimsOf = (token: string): JsonObject => base64Json(token.split(".")[1]);
 export const headerOf = (token: string): JsonObject => base64Json(token.split(".")[0]);
 
-export const openHouse = async (t: TestContext, options: Partial<AuthnOptions> = {}): Promise<TestHouse> => {
+export const openApplication = async (t: TestContext, options: Partial<AuthnOptions> = {}): Promise<TestServices> => {
   const database = await freshDatabase();
   const time = { nowMs: Date.UTC(2026, 10, 20, 12) };
-  const logged: TestHouse["logged"] = [];
+  const logged: TestServices["logged"] = [];
   const log = (event: string, facts = {}): void => void logged.push({ event, facts });
   const store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log });
   const opened: Authn[] = [];
@@ -133,7 +133,7 @@ export const openHouse = async (t: TestContext, options: Partial<AuthnOptions> =
     return authn;
   };
   const authn = await replica();
-  const identity: TestHouse["identity"] = async (columns, uid = newChild(newRoot())) => {
+  const identity: TestServices["identity"] = async (columns, uid = newChild(newRoot())) => {
     const now = new Date(time.nowMs).toISOString();
     const row: [string, string][] = Object.entries(columns).map(([name, value]) => [
       name,
@@ -163,7 +163,7 @@ export const openHouse = async (t: TestContext, options: Partial<AuthnOptions> =
     replica,
     identity,
     claimMatch: (match) => identity({ relationship_type: "RELATIONSHIP_TYPE_CLAIM_MATCH", claim_match: match }),
-    human: (issuer, subject) => identity({ issuer, subject }, authn.humanUid(issuer, subject)),
+    human: (issuer, subject) => identity({ issuer, subject }, authn.personUid(issuer, subject)),
     exchange: async (token, request = {}) => {
       const plain = { audience: [], identity: "", capabilities: [], scopes: [] };
       return (await authn.exchange({ authorization: `Bearer ${token}`, ...plain, ...request })).token;

@@ -12,11 +12,11 @@ import {
   headerOf,
   hour,
   makeKey,
-  openHouse,
+  openApplication,
   publicUrl,
   refusal,
   startIssuer,
-  type TestHouse,
+  type TestServices,
 } from "./testing.ts";
 
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -26,22 +26,22 @@ const hmac = (header: unknown, claims: unknown, secret: string | Buffer): string
   const signed = `${part(header)}.${part(claims)}`;
   return `${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`;
 };
-const refusedBy = (house: TestHouse, token: string, identity?: string): Promise<string> =>
-  refusal(() => house.authn.authenticate(`Bearer ${token}`, identity));
-const publishedKey = async (house: TestHouse): Promise<JWK> =>
-  (((await house.authn.keys()).keys ?? []) as JsonObject[])[0] as JWK;
+const refusedBy = (services: TestServices, token: string, identity?: string): Promise<string> =>
+  refusal(() => services.authn.authenticate(`Bearer ${token}`, identity));
+const publishedKey = async (services: TestServices): Promise<JWK> =>
+  (((await services.authn.keys()).keys ?? []) as JsonObject[])[0] as JWK;
 
 test("attack 14, algorithm confusion: a public key is no shared secret, and none is no algorithm", async (t) => {
-  const house = await openHouse(t);
-  const own = await house.authn.mint({ uid: newRoot(), audience: [publicUrl] });
+  const services = await openApplication(t);
+  const own = await services.authn.mint({ uid: newRoot(), audience: [publicUrl] });
   const claims = claimsOf(own);
   const { kid } = headerOf(own);
-  const jwk = await publishedKey(house);
+  const jwk = await publishedKey(services);
   const pem = await exportSPKI((await importJWK(jwk, "RS256", { extractable: true })) as CryptoKey);
   for (const secret of [pem, pem.trim(), JSON.stringify(jwk), Buffer.from(jwk.n ?? "", "base64url"), ""])
     for (const alg of ["HS256", "hs256", "HS256 ", "\tHS256"])
       assert.match(
-        await refusedBy(house, hmac({ alg, kid }, claims, secret)),
+        await refusedBy(services, hmac({ alg, kid }, claims, secret)),
         /^UNAUTHENTICATED: the token's algorithm is not accepted/,
       );
   for (const alg of [
@@ -59,47 +59,47 @@ test("attack 14, algorithm confusion: a public key is no shared secret, and none
     "__proto__",
     "toString",
   ]) {
-    assert.match(await refusedBy(house, assemble({ alg, kid }, claims, "")), /^UNAUTHENTICATED: /);
+    assert.match(await refusedBy(services, assemble({ alg, kid }, claims, "")), /^UNAUTHENTICATED: /);
     assert.match(
-      await refusedBy(house, assemble({ alg, kid }, claims, "AA")),
+      await refusedBy(services, assemble({ alg, kid }, claims, "AA")),
       /^UNAUTHENTICATED: the token's algorithm is not accepted/,
     );
   }
   const [, payload = "", signature = ""] = own.split(".");
   for (const alg of ["PS256", "RS512", "ES256", "EdDSA"])
     assert.match(
-      await refusedBy(house, `${part({ alg, kid })}.${payload}.${signature}`),
+      await refusedBy(services, `${part({ alg, kid })}.${payload}.${signature}`),
       /^UNAUTHENTICATED: the token's algorithm is not accepted; expected RS256/,
     );
 });
 
 test("attack 14, a foreign key serves only the algorithm that it is for", async (t) => {
-  const house = await openHouse(t);
-  const issuer = await startIssuer(t, () => house.time.nowMs);
-  const uid = await house.claimMatch({ issuer: issuer.url, subject: "robot" });
+  const services = await openApplication(t);
+  const issuer = await startIssuer(t, () => services.time.nowMs);
+  const uid = await services.claimMatch({ issuer: issuer.url, subject: "robot" });
   const rsa = await makeKey("rsa", "RS256");
   issuer.keys = [rsa, await makeKey("ec", "ES384"), await makeKey("ed", "EdDSA")];
-  const claims = { iss: issuer.url, sub: "robot", aud: publicUrl, ...hour(house.time.nowMs) };
+  const claims = { iss: issuer.url, sub: "robot", aud: publicUrl, ...hour(services.time.nowMs) };
   for (const key of issuer.keys) {
     const token = await new SignJWT(claims)
       .setProtectedHeader({ alg: key.alg, kid: key.kid, typ: "at+jwt" })
       .sign(key.private);
-    assert.equal((await house.authn.authenticate(`Bearer ${token}`, uid)).uid, uid);
+    assert.equal((await services.authn.authenticate(`Bearer ${token}`, uid)).uid, uid);
   }
   const bare = { n: rsa.public.n, e: rsa.public.e, kty: "RSA", kid: "rsa" } as JWK;
   issuer.keys = [{ ...rsa, public: bare }];
-  house.time.nowMs += 600_000;
+  services.time.nowMs += 600_000;
   for (const secret of [JSON.stringify(bare), rsa.public.n ?? ""])
     assert.match(
-      await refusedBy(house, hmac({ alg: "HS256", kid: "rsa" }, claims, secret), uid),
+      await refusedBy(services, hmac({ alg: "HS256", kid: "rsa" }, claims, secret), uid),
       /algorithm is not accepted/,
     );
   const ec = await makeKey("rsa", "ES256");
-  const crossed = await new SignJWT({ ...claims, ...hour(house.time.nowMs) })
+  const crossed = await new SignJWT({ ...claims, ...hour(services.time.nowMs) })
     .setProtectedHeader({ alg: "ES256", kid: "rsa" })
     .sign(ec.private);
   assert.match(
-    await refusedBy(house, crossed, uid),
+    await refusedBy(services, crossed, uid),
     /^UNAUTHENTICATED: the token's key is not among its issuer's keys/,
   );
   // Too short for RS256: the library refuses the key, and that is the token's fault too, never a 500.
@@ -107,17 +107,17 @@ test("attack 14, a foreign key serves only the algorithm that it is for", async 
   issuer.keys = [
     { ...rsa, kid: "short", public: { ...(short.publicKey.export({ format: "jwk" }) as JWK), kid: "short" } },
   ];
-  house.time.nowMs += 600_000;
-  const weak = assemble({ alg: "RS256", kid: "short" }, { ...claims, ...hour(house.time.nowMs) }, "AAAA");
-  assert.match(await refusedBy(house, weak, uid), /^UNAUTHENTICATED: /);
+  services.time.nowMs += 600_000;
+  const weak = assemble({ alg: "RS256", kid: "short" }, { ...claims, ...hour(services.time.nowMs) }, "AAAA");
+  assert.match(await refusedBy(services, weak, uid), /^UNAUTHENTICATED: /);
 });
 
 test("attack 15, embedded key: a header that brings or points to its own key is refused", async (t) => {
-  const house = await openHouse(t);
-  const issuer = await startIssuer(t, () => house.time.nowMs);
-  const { kid } = headerOf(await house.authn.mint({ uid: newRoot(), audience: [publicUrl] }));
+  const services = await openApplication(t);
+  const issuer = await startIssuer(t, () => services.time.nowMs);
+  const { kid } = headerOf(await services.authn.mint({ uid: newRoot(), audience: [publicUrl] }));
   const mine = await makeKey(String(kid), "RS256");
-  const claims = { iss: publicUrl, sub: newRoot(), aud: publicUrl, ...hour(house.time.nowMs) };
+  const claims = { iss: publicUrl, sub: newRoot(), aud: publicUrl, ...hour(services.time.nowMs) };
   for (const header of [
     { jwk: mine.public },
     { jku: `${issuer.url}/keys` },
@@ -128,13 +128,13 @@ test("attack 15, embedded key: a header that brings or points to its own key is 
     const token = await new SignJWT(claims).setProtectedHeader({ alg: "RS256", kid: mine.kid }).sign(mine.private);
     const [, payload = "", signature = ""] = token.split(".");
     assert.match(
-      await refusedBy(house, `${part({ alg: "RS256", kid, ...header })}.${payload}.${signature}`),
+      await refusedBy(services, `${part({ alg: "RS256", kid, ...header })}.${payload}.${signature}`),
       /^UNAUTHENTICATED: the token's header "(jwk|jku|x5c|x5u)" is not accepted/,
     );
   }
   const same = await new SignJWT(claims).setProtectedHeader({ alg: "RS256", kid: mine.kid }).sign(mine.private);
   assert.equal(
-    await refusedBy(house, same),
+    await refusedBy(services, same),
     "UNAUTHENTICATED: the token's signature is wrong",
     "the name of a key is not the key",
   );
@@ -142,19 +142,19 @@ test("attack 15, embedded key: a header that brings or points to its own key is 
 });
 
 test("attack 16, unknown crit: a header that must be understood is refused, and so is an unencoded payload", async (t) => {
-  const house = await openHouse(t);
-  const own = await house.authn.mint({ uid: newRoot(), audience: [publicUrl] });
+  const services = await openApplication(t);
+  const own = await services.authn.mint({ uid: newRoot(), audience: [publicUrl] });
   const [, payload, signature] = own.split(".");
   for (const more of [{ crit: ["exp"] }, { crit: [] }, { crit: ["b64"], b64: false }, { b64: false }, { b64: true }])
     assert.match(
-      await refusedBy(house, `${part({ ...headerOf(own), ...more })}.${payload}.${signature}`),
+      await refusedBy(services, `${part({ ...headerOf(own), ...more })}.${payload}.${signature}`),
       /^UNAUTHENTICATED: the token's header "(crit|b64)" is not accepted/,
     );
 });
 
 test("a token has one spelling: whitespace, padding, more or fewer parts and other forms are refused", async (t) => {
-  const house = await openHouse(t);
-  const own = await house.authn.mint({ uid: newRoot(), audience: [publicUrl] });
+  const services = await openApplication(t);
+  const own = await services.authn.mint({ uid: newRoot(), audience: [publicUrl] });
   const [header = "", payload = "", signature = ""] = own.split(".");
   const spellings = [
     "",
@@ -184,7 +184,7 @@ test("a token has one spelling: whitespace, padding, more or fewer parts and oth
     `${own}${"A".repeat(16 * 1024)}`,
   ];
   for (const token of spellings)
-    assert.match(await refusedBy(house, token), /^UNAUTHENTICATED: /, JSON.stringify(token.slice(0, 60)));
+    assert.match(await refusedBy(services, token), /^UNAUTHENTICATED: /, JSON.stringify(token.slice(0, 60)));
   for (const header of [
     undefined,
     "",
@@ -197,7 +197,7 @@ test("a token has one spelling: whitespace, padding, more or fewer parts and oth
     "Bearer ",
   ])
     assert.match(
-      await refusal(() => house.authn.authenticate(header, undefined)),
+      await refusal(() => services.authn.authenticate(header, undefined)),
       /^UNAUTHENTICATED: /,
       JSON.stringify(header?.slice(0, 20)),
     );
@@ -205,12 +205,12 @@ test("a token has one spelling: whitespace, padding, more or fewer parts and oth
 });
 
 test("expired, not yet valid, and times that are no times are refused by what is wrong", async (t) => {
-  const house = await openHouse(t);
-  const issuer = await startIssuer(t, () => house.time.nowMs);
-  const uid = await house.claimMatch({ issuer: issuer.url, subject: "robot" });
-  const now = Math.floor(house.time.nowMs / 1000);
+  const services = await openApplication(t);
+  const issuer = await startIssuer(t, () => services.time.nowMs);
+  const uid = await services.claimMatch({ issuer: issuer.url, subject: "robot" });
+  const now = Math.floor(services.time.nowMs / 1000);
   const refused = async (claims: Record<string, unknown>): Promise<string> =>
-    refusedBy(house, await issuer.token({ sub: "robot", aud: publicUrl, ...claims }), uid);
+    refusedBy(services, await issuer.token({ sub: "robot", aud: publicUrl, ...claims }), uid);
   assert.equal(await refused({ exp: now - 60 }), "UNAUTHENTICATED: the token has expired");
   assert.equal(await refused({ nbf: now + 61 }), "UNAUTHENTICATED: the token is not valid yet");
   assert.equal(await refused({ iat: now + 61 }), "UNAUTHENTICATED: the token is not valid yet");
@@ -221,14 +221,14 @@ test("expired, not yet valid, and times that are no times are refused by what is
   }
   assert.match(
     await refusedBy(
-      house,
+      services,
       `${part({ alg: "ES256" })}.${Buffer.from('{"iss":"x","sub":"y","exp":1e999}').toString("base64url")}.AA`,
     ),
     /"exp" is not a number/,
   );
   const within = { sub: "robot", aud: publicUrl, exp: now - 59, nbf: now + 60 };
-  assert.equal((await house.authn.authenticate(`Bearer ${await issuer.token(within)}`, uid)).uid, uid);
-  const forEver = await house.authn.authenticate(
+  assert.equal((await services.authn.authenticate(`Bearer ${await issuer.token(within)}`, uid)).uid, uid);
+  const forEver = await services.authn.authenticate(
     `Bearer ${await issuer.token({ sub: "robot", aud: publicUrl, exp: 1e300 })}`,
     uid,
   );
@@ -236,11 +236,11 @@ test("expired, not yet valid, and times that are no times are refused by what is
 });
 
 test("attack 17, issuer and audience of other types: lists, numbers and objects are no issuer and no subject", async (t) => {
-  const house = await openHouse(t);
-  const issuer = await startIssuer(t, () => house.time.nowMs);
-  const uid = await house.claimMatch({ issuerPattern: ".*", subject: "robot" });
+  const services = await openApplication(t);
+  const issuer = await startIssuer(t, () => services.time.nowMs);
+  const uid = await services.claimMatch({ issuerPattern: ".*", subject: "robot" });
   const refused = async (claims: Record<string, unknown>): Promise<string> =>
-    refusedBy(house, await issuer.token({ sub: "robot", aud: publicUrl, ...claims }), uid);
+    refusedBy(services, await issuer.token({ sub: "robot", aud: publicUrl, ...claims }), uid);
   for (const iss of [
     [issuer.url],
     [issuer.url, publicUrl],
@@ -268,12 +268,12 @@ test("attack 30, prototype pollution: claims named after prototypes are data", (
 });
 
 test("every accepted spelling of this server's audience is taken, and none that only looks like it", async (t) => {
-  const house = await openHouse(t, { audiences: ["api.internal"] });
+  const services = await openApplication(t, { audiences: ["api.internal"] });
   const uid = newRoot();
   const tried = async (audience: string[]): Promise<boolean> => {
-    const token = await house.authn.mint({ uid, audience });
+    const token = await services.authn.mint({ uid, audience });
     try {
-      return (await house.authn.authenticate(`Bearer ${token}`, undefined)).uid === uid;
+      return (await services.authn.authenticate(`Bearer ${token}`, undefined)).uid === uid;
     } catch (thrown) {
       assert.match(String(thrown), /the token has the wrong audience/);
       return false;

@@ -5,7 +5,7 @@ import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { unauthenticated } from "#base/fault.ts";
 import { emailOf } from "./caller.ts";
-import { normalIssuer } from "./humans.ts";
+import { normalIssuer } from "./people.ts";
 import { claimOf, isClean } from "./token.ts";
 
 export interface Upstream {

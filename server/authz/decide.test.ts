@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { ancestry, EVERYWHERE } from "#base/uid.ts";
-import { lacking, reach } from "./decide.ts";
-import { type Grant, narrow, type Rights } from "./rights.ts";
+import { missingCapability, visiblePaths } from "./decide.ts";
+import { type Grant, downscope, type Rights } from "./rights.ts";
 
 const names = ["repo.list", "repo.create", "groups.list", "tag.list"];
 
@@ -18,26 +18,26 @@ for (const root of ["a", "b"]) grow(root.repeat(40), 3);
 const place = fc.constantFrom(...universe);
 const capabilities = fc.uniqueArray(fc.constantFrom(...names), { maxLength: names.length });
 const grant: fc.Arbitrary<Grant> = fc.tuple(fc.oneof({ weight: 9, arbitrary: place }, { weight: 1, arbitrary: fc.constant(EVERYWHERE) }), capabilities)
-  .map(([at, held]) => ({ place: at, capabilities: new Set(held) }));
-const rights: fc.Arbitrary<Rights> = fc.array(grant, { maxLength: 6 }).map((grants) => ({ uid: "u", grants, witness: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY }));
+  .map(([at, held]) => ({ path: at, capabilities: new Set(held) }));
+const rights: fc.Arbitrary<Rights> = fc.array(grant, { maxLength: 6 }).map((grants) => ({ uid: "u", grants, accessVersion: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY }));
 
 /** The slow reference: walks up from the place and asks each level for each grant. */
 const holds = ({ grants }: Rights, name: string, at: string): boolean => {
-  for (const level of [...ancestry(at), EVERYWHERE]) for (const each of grants) if (each.place === level && [...each.capabilities].includes(name)) return true;
+  for (const level of [...ancestry(at), EVERYWHERE]) for (const each of grants) if (each.path === level && [...each.capabilities].includes(name)) return true;
   return false;
 };
 
 test("a capability is lacking exactly where neither the place nor anything above it grants it", () => {
   fc.assert(fc.property(rights, capabilities, fc.oneof(place, fc.constant(EVERYWHERE)), (held, needed, at) => {
-    const missing = needed.filter((name) => !(at === EVERYWHERE ? held.grants.some((each) => each.place === EVERYWHERE && each.capabilities.has(name)) : holds(held, name, at)));
-    const answer = lacking(held, needed, at);
+    const missing = needed.filter((name) => !(at === EVERYWHERE ? held.grants.some((each) => each.path === EVERYWHERE && each.capabilities.has(name)) : holds(held, name, at)));
+    const answer = missingCapability(held, needed, at);
     assert.equal(answer, missing[0]);
   }), { numRuns: 500 });
 });
 
 test("a place is within reach exactly where every capability is held, and no branch of the reach lies in another", () => {
   fc.assert(fc.property(rights, capabilities.filter((needed) => needed.length > 0), (held, needed) => {
-    const branches = reach(held, needed);
+    const branches = visiblePaths(held, needed);
     for (const at of universe) {
       const within = branches.filter((branch) => branch === EVERYWHERE || ancestry(at).includes(branch));
       assert.equal(within.length, needed.every((name) => holds(held, name, at)) ? 1 : 0, at);
@@ -47,10 +47,10 @@ test("a place is within reach exactly where every capability is held, and no bra
 });
 
 test("nothing is held without grants, and an empty need is no need", () => {
-  const none: Rights = { uid: "u", grants: [], witness: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY };
-  for (const at of universe) assert.equal(lacking(none, ["repo.list"], at), "repo.list");
-  assert.deepEqual(reach(none, ["repo.list"]), []);
-  assert.equal(lacking(none, [], universe[0] ?? ""), undefined);
+  const none: Rights = { uid: "u", grants: [], accessVersion: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY };
+  for (const at of universe) assert.equal(missingCapability(none, ["repo.list"], at), "repo.list");
+  assert.deepEqual(visiblePaths(none, ["repo.list"]), []);
+  assert.equal(missingCapability(none, [], universe[0] ?? ""), undefined);
 });
 
 const narrowing = fc.record({
@@ -60,20 +60,20 @@ const narrowing = fc.record({
 
 test("a narrowed token holds exactly what its identity holds, among its capabilities, in and below its scopes", () => {
   fc.assert(fc.property(rights, narrowing, (held, token) => {
-    const less = narrow(held, token);
+    const less = downscope(held, token);
     for (const at of universe) {
       for (const name of names) {
         const allowed = (token.capabilities?.includes(name) ?? true) && (token.scopes?.some((scope) => ancestry(at).includes(scope)) ?? true);
-        assert.equal(lacking(less, [name], at) === undefined, allowed && holds(held, name, at), `${name} at ${at}`);
+        assert.equal(missingCapability(less, [name], at) === undefined, allowed && holds(held, name, at), `${name} at ${at}`);
       }
     }
-    assert.equal(less.witness, held.witness, "it is proved by the same version");
+    assert.equal(less.accessVersion, held.accessVersion, "it is proved by the same version");
   }), { numRuns: 500 });
 });
 
 test("narrowing twice never widens", () => {
   fc.assert(fc.property(rights, narrowing, narrowing, (held, one, other) => {
-    const [once, twice] = [narrow(held, one), narrow(narrow(held, one), other)];
-    for (const at of universe) for (const name of names) if (lacking(twice, [name], at) === undefined) assert.equal(lacking(once, [name], at), undefined);
+    const [once, twice] = [downscope(held, one), downscope(downscope(held, one), other)];
+    for (const at of universe) for (const name of names) if (missingCapability(twice, [name], at) === undefined) assert.equal(missingCapability(once, [name], at), undefined);
   }), { numRuns: 200 });
 });

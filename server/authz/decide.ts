@@ -8,28 +8,28 @@ import { covers } from "#base/uid.ts";
 import type { Rights } from "./rights.ts";
 
 /** The first of these capabilities that is not held at `place`; undefined where all are. */
-export const lacking = (rights: Rights, capabilities: Iterable<string>, place: string): string | undefined => {
+export const missingCapability = (rights: Rights, capabilities: Iterable<string>, place: string): string | undefined => {
   for (const capability of capabilities) {
-    if (!rights.grants.some((grant) => grant.capabilities.has(capability) && covers(grant.place, place))) return capability;
+    if (!rights.grants.some((grant) => grant.capabilities.has(capability) && covers(grant.path, place))) return capability;
   }
   return undefined;
 };
 
 /** What gives these capabilities at `place`: for each the first binding that does. Empty for the operator's own right. */
-export const basisOf = (rights: Rights, capabilities: readonly string[], place: string): string[] => {
-  const found = capabilities.map((name) => rights.grants.find((grant) => grant.capabilities.has(name) && covers(grant.place, place))?.binding);
+export const bindingsGiving = (rights: Rights, capabilities: readonly string[], place: string): string[] => {
+  const found = capabilities.map((name) => rights.grants.find((grant) => grant.capabilities.has(name) && covers(grant.path, place))?.binding);
   return [...new Set(found)].filter((binding) => binding !== undefined);
 };
 
 /** What of these rights lasts until then: nothing that is handed on may outlive what it comes from. */
-export const lasting = (rights: Rights, untilMs: number): Rights => ({ ...rights, grants: rights.grants.filter(({ endMs }) => endMs === undefined || endMs >= untilMs) });
+export const rightsLasting = (rights: Rights, untilMs: number): Rights => ({ ...rights, grants: rights.grants.filter(({ endMs }) => endMs === undefined || endMs >= untilMs) });
 
 /** The topmost places where every one of these capabilities is held, none below another. */
-export const reach = (rights: Rights, capabilities: readonly string[]): string[] => {
+export const visiblePaths = (rights: Rights, capabilities: readonly string[]): string[] => {
   const [only] = rights.grants;
-  if (only && rights.grants.length === 1) return capabilities.every((name) => only.capabilities.has(name)) ? [only.place] : [];
-  const places = [...new Set(rights.grants.map(({ place }) => place))]
-    .filter((place) => lacking(rights, capabilities, place) === undefined)
+  if (only && rights.grants.length === 1) return capabilities.every((name) => only.capabilities.has(name)) ? [only.path] : [];
+  const places = [...new Set(rights.grants.map(({ path: place }) => place))]
+    .filter((place) => missingCapability(rights, capabilities, place) === undefined)
     .sort((one, other) => one.length - other.length);
   const top: string[] = [];
   for (const place of places) if (!top.some((above) => covers(above, place))) top.push(place);

@@ -6,9 +6,9 @@ import { after, before, test } from "node:test";
 import fc from "fast-check";
 import { silent } from "#base/log.ts";
 import { newRoot } from "#base/uid.ts";
-import { confirmWitness, openStore, Stale, type Store } from "#store";
+import { checkAccessVersion, openStore, StaleAccess, type Store } from "#store";
 import { freshDatabase } from "../../test/database.ts";
-import { loadRights, narrow, type Narrowing, openRightsCache, type Rights, type RightsCache } from "./rights.ts";
+import { loadRights, downscope, type Downscoping, openRightsCache, type Rights, type RightsCache } from "./rights.ts";
 
 let database: Awaited<ReturnType<typeof freshDatabase>>;
 let store: Store;
@@ -26,19 +26,19 @@ const symbols = ["CAP_REPO_LIST", "CAP_REPO_CREATE", "CAP_IAM_GROUPS_LIST"];
 const child = (parent: string, number: number): string => `${parent}/${number.toString(16).padStart(16, "0")}`;
 
 /** As the kernel goes: from memory, proved by the store's version, and once more where that has changed (serve.ts). */
-const asServed = async (cache: RightsCache, caller: Narrowing): Promise<Rights | undefined> => {
+const asServed = async (cache: RightsCache, caller: Downscoping): Promise<Rights | undefined> => {
   const held = await cache.of(caller, Date.now(), false);
   if (!held) return undefined;
   try {
-    await confirmWitness(store.read, held.witness);
+    await checkAccessVersion(store.read, held.accessVersion);
     return held;
   } catch (thrown) {
-    if (!(thrown instanceof Stale)) throw thrown;
+    if (!(thrown instanceof StaleAccess)) throw thrown;
     return cache.of(caller, Date.now(), true);
   }
 };
 
-const shown = (rights: Rights | undefined): string[] | undefined => rights?.grants.map(({ place, capabilities }) => `${place} ${[...capabilities].sort().join()}`).sort();
+const shown = (rights: Rights | undefined): string[] | undefined => rights?.grants.map(({ path: place, capabilities }) => `${place} ${[...capabilities].sort().join()}`).sort();
 
 type Step =
   | { readonly kind: "bind" | "unbind"; readonly identity: number; readonly place: number; readonly role: number }
@@ -69,7 +69,7 @@ test("a remembered decision is the store's own after any history, for every toke
         for (const uid of identities) await rows.query(identityRow, [uid, now]);
         for (const uid of roles) await rows.query(`insert into roles (uid, name, capabilities, create_time, update_time) values ($1, 'r', '["CAP_REPO_LIST"]', $2, $2)`, [uid, now]);
       });
-      const tokens: Narrowing[] = identities.flatMap((uid) => [
+      const tokens: Downscoping[] = identities.flatMap((uid) => [
         { uid, capabilities: undefined, scopes: undefined },
         { uid, capabilities: ["repo.list"], scopes: undefined },
         { uid, capabilities: ["repo.list", "groups.list"], scopes: [folder] },
@@ -78,7 +78,7 @@ test("a remembered decision is the store's own after any history, for every toke
       const check = async (cache: RightsCache): Promise<void> => {
         await Promise.all(tokens.map(async (token) => {
           const fresh = await loadRights(store.read, token.uid, Date.now());
-          assert.deepEqual(shown(await asServed(cache, token)), shown(fresh && narrow(fresh, token)));
+          assert.deepEqual(shown(await asServed(cache, token)), shown(fresh && downscope(fresh, token)));
         }));
       };
       for (const cache of caches) await check(cache);

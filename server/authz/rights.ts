@@ -1,5 +1,5 @@
 // What a caller holds: loaded from its bindings, kept in memory under the version of its root, and checked against
-// the store's version by each request's own statement (store/witness.ts).
+// the store's version by each request's own statement (store/accessVersion.ts).
 //
 // decisions: Access. A right counts at the binding's group and everywhere below. An identity of group G acts within G
 // only: a binding above or beside G carries nothing.
@@ -7,13 +7,13 @@
 import { capabilityBySymbol } from "#contract/capabilities.ts";
 import { covers, EVERYWHERE, isRoot, parentOf, rootOf } from "#base/uid.ts";
 import { limits } from "#base/limits.ts";
-import type { Read, Witness } from "#store";
+import type { Read, AccessVersion } from "#store";
 import { operatorUid } from "./builtin.ts";
 import { builtInRoles } from "./roles.ts";
 
 export interface Grant {
   /** The group where the right begins; EVERYWHERE for the operator's. */
-  readonly place: string;
+  readonly path: string;
   /** Capability names ("repo.list"). */
   readonly capabilities: ReadonlySet<string>;
   /** The role binding that gives it, or the mapping of a group to a role; absent: it is the operator's. */
@@ -25,7 +25,7 @@ export interface Grant {
 export interface Rights {
   readonly uid: string;
   readonly grants: readonly Grant[];
-  readonly witness: Witness;
+  readonly accessVersion: AccessVersion;
   /** True: the identity lives in a suspended organization, and may do nothing at all. */
   readonly closed?: boolean;
   /** The suspended organizations where it would have rights; absent: none. */
@@ -35,7 +35,7 @@ export interface Rights {
 }
 
 /** What a token narrows its bearer's rights to. */
-export interface Narrowing {
+export interface Downscoping {
   readonly uid: string;
   readonly capabilities: readonly string[] | undefined;
   readonly scopes: readonly string[] | undefined;
@@ -44,9 +44,9 @@ export interface Narrowing {
 }
 
 /** One binding of an identity, and whether it counts. */
-export interface Bond {
+export interface HeldBinding {
   readonly uid: string;
-  readonly place: string;
+  readonly path: string;
   readonly role: string;
   readonly capabilities: ReadonlySet<string>;
   /** When it ends, in milliseconds since 1970; Infinity: never. */
@@ -56,14 +56,14 @@ export interface Bond {
 }
 
 /** What the store says of an identity's rights; all of its bindings, those that do not count too. */
-export interface Bonds {
+export interface HeldBindings {
   /** Undefined: the root has no rights at all yet. */
   readonly version: string | undefined;
   /** False: there is no such identity, or nobody has signed in as it yet. */
   readonly exists: boolean;
   /** True: it lives in an organization that is suspended. */
   readonly closed: boolean;
-  readonly bonds: readonly Bond[];
+  readonly bindings: readonly HeldBinding[];
 }
 
 /** Closed to its members by the operator, who alone may still act there (resources: Groups, status). */
@@ -98,39 +98,39 @@ export const capabilityNames = (capabilities: string): ReadonlySet<string> => {
 };
 
 /** Above every root, and so held at each of them, those to come included. No row: a list could not show its place. */
-export const operatorGrant: Grant = { place: EVERYWHERE, capabilities: new Set(builtInRoles.operator) };
+export const operatorGrant: Grant = { path: EVERYWHERE, capabilities: new Set(builtInRoles.operator) };
 
 /** Every binding of this identity, and whether it counts at `nowMs`: the one place where that is decided. */
-export const loadBonds = async (read: Read, uid: string, nowMs: number): Promise<Bonds> => {
+export const loadBindings = async (read: Read, uid: string, nowMs: number): Promise<HeldBindings> => {
   const rows = await read.query(statement, [rootOf(uid), uid]);
   const [version, identity, , , , , , status] = rows[0] ?? [];
   const home = isRoot(uid) ? EVERYWHERE : parentOf(uid);
-  const bonds = rows.flatMap(([, , binding, role, capabilities, expires, status]): Bond[] => {
+  const bindings = rows.flatMap(([, , binding, role, capabilities, expires, status]): HeldBinding[] => {
     if (!binding || !role || !capabilities) return [];
-    const place = parentOf(binding);
+    const path = parentOf(binding);
     const endMs = expires ? Number(expires) : Number.POSITIVE_INFINITY;
-    const standing = !covers(home, place) ? "outside" : endMs <= nowMs ? "expired" : status === suspended ? "suspended" : "counts";
-    return [{ uid: binding, place, role, capabilities: capabilityNames(capabilities), endMs, standing }];
+    const standing = !covers(home, path) ? "outside" : endMs <= nowMs ? "expired" : status === suspended ? "suspended" : "counts";
+    return [{ uid: binding, path, role, capabilities: capabilityNames(capabilities), endMs, standing }];
   });
-  return { version: version ?? undefined, exists: identity !== null && identity !== undefined, closed: status === suspended, bonds };
+  return { version: version ?? undefined, exists: identity !== null && identity !== undefined, closed: status === suspended, bindings };
 };
 
 /** The rights that follow; undefined where the identity does not exist. */
-export const rightsFrom = (uid: string, { version, exists, closed, bonds }: Bonds): Rights | undefined => {
+export const rightsFrom = (uid: string, { version, exists, closed, bindings }: HeldBindings): Rights | undefined => {
   if (version === undefined || !exists) return undefined;
-  const counting = bonds.filter(({ standing }) => standing === "counts");
+  const counting = bindings.filter(({ standing }) => standing === "counts");
   return {
     uid,
     closed,
-    suspended: [...new Set(bonds.flatMap(({ standing, place }) => (standing === "suspended" ? [rootOf(place)] : [])))],
-    grants: [...(uid === operatorUid ? [operatorGrant] : []), ...counting.map(({ uid, place, capabilities, endMs }) => ({ place, capabilities, binding: uid, ...(Number.isFinite(endMs) ? { endMs } : {}) }))],
-    witness: { root: rootOf(uid), version },
+    suspended: [...new Set(bindings.flatMap(({ standing, path }) => (standing === "suspended" ? [rootOf(path)] : [])))],
+    grants: [...(uid === operatorUid ? [operatorGrant] : []), ...counting.map(({ uid, path, capabilities, endMs }) => ({ path, capabilities, binding: uid, ...(Number.isFinite(endMs) ? { endMs } : {}) }))],
+    accessVersion: { root: rootOf(uid), version },
     untilMs: counting.reduce((earliest, { endMs }) => Math.min(earliest, endMs), Number.POSITIVE_INFINITY),
   };
 };
 
 /** The rights of this identity at `nowMs` as the store has them now; undefined where the identity does not exist. */
-export const loadRights = async (read: Read, uid: string, nowMs: number): Promise<Rights | undefined> => rightsFrom(uid, await loadBonds(read, uid, nowMs));
+export const loadRights = async (read: Read, uid: string, nowMs: number): Promise<Rights | undefined> => rightsFrom(uid, await loadBindings(read, uid, nowMs));
 
 const sessionStatement = `
   select mapping.uid, mapping.scope, role.capabilities, (extract(epoch from session.expire_time) * 1000)::bigint, organization.status
@@ -144,7 +144,7 @@ const sessionStatement = `
 /**
  * The rights with what a sign-in adds to them until it ends: the roles to which its provider's mappings lead from the
  * groups that the person was in (resources: ExternalGroupRoleMappings). `rights` were read before, so that their
- * witness is not younger than what is added: whatever changes in between proves it wrong.
+ * accessVersion is not younger than what is added: whatever changes in between proves it wrong.
  */
 export const withSession = async (read: Read, rights: Rights, session: string, nowMs: number): Promise<Rights> => {
   const grants = [...rights.grants];
@@ -155,21 +155,21 @@ export const withSession = async (read: Read, rights: Rights, session: string, n
     if (!binding || !scope || !capabilities || endMs <= nowMs) continue;
     untilMs = Math.min(untilMs, endMs);
     if (status === suspended) closed.add(rootOf(scope));
-    else grants.push({ place: scope, capabilities: capabilityNames(capabilities), binding });
+    else grants.push({ path: scope, capabilities: capabilityNames(capabilities), binding });
   }
   return { ...rights, grants, suspended: [...closed], untilMs };
 };
 
 /** The same rights, no more of them than the token allows. */
-export const narrow = (rights: Rights, { capabilities, scopes }: Narrowing): Rights => {
+export const downscope = (rights: Rights, { capabilities, scopes }: Downscoping): Rights => {
   if (!capabilities && !scopes) return rights;
   const kept = capabilities && new Set(capabilities);
   const grants = rights.grants.flatMap((grant) => {
     const held = kept ? new Set([...grant.capabilities].filter((name) => kept.has(name))) : grant.capabilities;
     if (!scopes) return [{ ...grant, capabilities: held }];
     // "Those inherited from ancestors": a right above a scope counts at the scope.
-    const places = scopes.flatMap((scope) => (covers(grant.place, scope) ? [scope] : covers(scope, grant.place) ? [grant.place] : []));
-    return [...new Set(places)].map((place) => ({ ...grant, place, capabilities: held }));
+    const places = scopes.flatMap((scope) => (covers(grant.path, scope) ? [scope] : covers(scope, grant.path) ? [grant.path] : []));
+    return [...new Set(places)].map((path) => ({ ...grant, path, capabilities: held }));
   });
   return { ...rights, grants };
 };
@@ -179,23 +179,23 @@ export interface RightsCache {
    * The caller's rights, narrowed to its token. `fresh` reads the store; otherwise they may be of an older version,
    * which the request's first statement finds out. Undefined: the identity is gone.
    */
-  of(caller: Narrowing, nowMs: number, fresh: boolean): Promise<Rights | undefined> | Rights;
+  of(caller: Downscoping, nowMs: number, fresh: boolean): Promise<Rights | undefined> | Rights;
 }
 
 /** Attack 11: what a session adds is nobody's but its own tokens'. A uid has no spaces. */
-const keyOf = ({ uid, session }: Narrowing): string => (session === undefined ? uid : `${uid} ${session}`);
+const keyOf = ({ uid, session }: Downscoping): string => (session === undefined ? uid : `${uid} ${session}`);
 
 export const openRightsCache = (read: Read): RightsCache => {
   const byCaller = new Map<string, Rights>();
-  const narrowed = new WeakMap<Narrowing, { from: Rights; to: Rights }>();
-  const forCaller = (caller: Narrowing, from: Rights): Rights => {
+  const narrowed = new WeakMap<Downscoping, { from: Rights; to: Rights }>();
+  const forCaller = (caller: Downscoping, from: Rights): Rights => {
     const kept = narrowed.get(caller);
     if (kept?.from === from) return kept.to;
-    const to = narrow(from, caller);
+    const to = downscope(from, caller);
     narrowed.set(caller, { from, to });
     return to;
   };
-  const load = async (caller: Narrowing, nowMs: number): Promise<Rights | undefined> => {
+  const load = async (caller: Downscoping, nowMs: number): Promise<Rights | undefined> => {
     const own = await loadRights(read, caller.uid, nowMs);
     if (!own) {
       byCaller.delete(keyOf(caller));

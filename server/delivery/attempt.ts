@@ -3,7 +3,7 @@
 
 import type { KeyObject } from "node:crypto";
 import type { Authn, Outbound } from "#authn";
-import { lacking, loadRights, type Rights } from "#authz";
+import { missingCapability, loadRights, type Rights } from "#authz";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { type Clock, timestamp } from "#base/time.ts";
@@ -12,7 +12,7 @@ import type { Store, Vault } from "#store";
 import type { Claimed } from "./claim.ts";
 import { attributes, digestOf, keyOf, signatures } from "./envelope.ts";
 import { delayMs, retryAfterMs } from "./schedule.ts";
-import type { Ended } from "./settle.ts";
+import type { CompletedAttempt } from "./complete.ts";
 
 export interface Sender {
   readonly store: Store;
@@ -64,7 +64,7 @@ export const shared = ({ store, vault, clock }: Sender): Shared => {
 /** Whether whoever made the subscription may still be told of its group (attack 26). */
 const mayHear = async ({ rightsOf }: Shared, { creator, subscription }: Claimed): Promise<boolean> => {
   const rights = await rightsOf(creator);
-  return rights !== undefined && !rights.closed && lacking(rights, needed, parentOf(subscription)) === undefined;
+  return rights !== undefined && !rights.closed && missingCapability(rights, needed, parentOf(subscription)) === undefined;
 };
 
 interface Answer {
@@ -99,10 +99,10 @@ const send = async (sender: Sender, { keysOf }: Shared, claimed: Claimed): Promi
 };
 
 /** Sends once. Never throws: whatever goes wrong is an attempt that failed. */
-export const attempt = async (sender: Sender, together: Shared, claimed: Claimed): Promise<Ended> => {
+export const attempt = async (sender: Sender, together: Shared, claimed: Claimed): Promise<CompletedAttempt> => {
   const { clock, log, delaysSeconds } = sender;
   const { uid, subscription, subject, attempts } = claimed;
-  const ended = (became: Ended["became"], answer?: Answer, retryMs = 0): Ended => ({
+  const ended = (became: CompletedAttempt["became"], answer?: Answer, retryMs = 0): CompletedAttempt => ({
     uid, subscription, subject, attempts, became, statusClass: answer?.statusClass, latencyMs: answer?.latencyMs, nextTime: timestamp(clock() + retryMs),
   });
   try {

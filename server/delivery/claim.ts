@@ -4,9 +4,9 @@
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { type Store, timeText } from "#store";
-import type { Told } from "./envelope.ts";
+import type { EventEnvelope } from "./envelope.ts";
 
-export interface Claimed extends Told {
+export interface Claimed extends EventEnvelope {
   readonly uid: string;
   readonly subscription: string;
   /** This one included. */
@@ -74,13 +74,13 @@ export interface Known {
 }
 
 /** How much may be claimed: in all, and of it for sinks that are not known to be quick. */
-export interface Room {
+export interface Capacity {
   readonly all: number;
   readonly unproven: number;
 }
 
 /** Claims what is due, as far as there is room. */
-export const claim = async (store: Store, nowMs: number, room: Room, known: readonly Known[]): Promise<Claimed[]> => {
+export const claim = async (store: Store, nowMs: number, room: Capacity, known: readonly Known[]): Promise<Claimed[]> => {
   const now = timestamp(nowMs);
   const found = await store.read.query(due, [
     now, known.map(({ uid }) => uid), known.map(({ sent }) => String(sent)), known.map(({ allowed }) => String(allowed)), known.map(({ quick }) => String(quick)),

@@ -4,7 +4,7 @@
 import { createHash, createHmac, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
 
 /** An event with what a delivery needs of it. */
-export interface Told {
+export interface EventEnvelope {
   readonly eventId: string;
   readonly type: string;
   readonly source: string;
@@ -23,7 +23,7 @@ export const headerValue = (value: string): string =>
   value.toWellFormed().replace(/[^\x21\x23\x24\x26-\x7e]/gu, (character) => [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join(""));
 
 /** The attributes as headers. */
-export const attributes = (told: Told): Record<string, string> => {
+export const attributes = (told: EventEnvelope): Record<string, string> => {
   const headers: Record<string, string> = {
     "content-type": "application/json",
     "ce-specversion": "1.0",
@@ -53,7 +53,7 @@ export const newSecret = (): string => `${secretPrefix}${randomBytes(secretBytes
 export const keyOf = (secret: string): KeyObject => createSecretKey(Buffer.from(secret.slice(secretPrefix.length), "base64"));
 
 /** Standard Webhooks: id, time and signatures, one for each secret that counts. */
-export const signatures = (keys: readonly KeyObject[], told: Told, nowMs: number): Record<string, string> => {
+export const signatures = (keys: readonly KeyObject[], told: EventEnvelope, nowMs: number): Record<string, string> => {
   const seconds = Math.floor(nowMs / 1000);
   const signed = `${told.eventId}.${seconds}.${told.data}`;
   const each = keys.map((key) => `v1,${createHmac("sha256", key).update(signed).digest("base64")}`);

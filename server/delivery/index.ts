@@ -3,7 +3,7 @@
 export { secretPurpose } from "./attempt.ts";
 export { type Delivery, openDelivery } from "./loop.ts";
 export { newSecret } from "./envelope.ts";
-export { forget } from "./forget.ts";
-export { redeliver, replay } from "./again.ts";
-export { disabledType } from "./settle.ts";
-export { takeUp } from "./take-up.ts";
+export { deleteExpired } from "./retention.ts";
+export { redeliver, replay } from "./redeliver.ts";
+export { disabledType } from "./complete.ts";
+export { enqueueDeliveries } from "./enqueue.ts";

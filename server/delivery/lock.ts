@@ -4,6 +4,6 @@
 
 import { lockAlone, lockTogether, type Write } from "#store";
 
-export const lockTakingUp = (rows: Write): Promise<void> => lockAlone(rows, "takingUp");
+export const lockNumbering = (rows: Write): Promise<void> => lockAlone(rows, "takingUp");
 
-export const lockEnding = (rows: Write): Promise<void> => lockTogether(rows, "takingUp");
+export const lockCompletion = (rows: Write): Promise<void> => lockTogether(rows, "takingUp");

@@ -5,8 +5,8 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { attempt, type Sender, type Shared, shared } from "./attempt.ts";
 import { type Claimed, claim, type Known } from "./claim.ts";
-import { type Ended, settle } from "./settle.ts";
-import { takeUp } from "./take-up.ts";
+import { type CompletedAttempt, completeAttempts } from "./complete.ts";
+import { enqueueDeliveries } from "./enqueue.ts";
 
 export interface Delivery {
   /** Sends everything that is due now, and what becomes due by it; resolves when nothing is left. */
@@ -28,7 +28,7 @@ export const openDelivery = (sender: Sender, { publicUrl, byHand = false }: { re
   // so that however many there are of them, they hold up each other and nobody else.
   const quick = new Set<string>();
   let [inFlight, unproven] = [0, 0];
-  let ended: Ended[] = [];
+  let ended: CompletedAttempt[] = [];
   let wake = (): void => {};
   let stopping = false;
 
@@ -39,7 +39,7 @@ export const openDelivery = (sender: Sender, { publicUrl, byHand = false }: { re
     else sending.delete(subscription);
   };
 
-  const judge = ({ subscription, latencyMs }: Ended): void => {
+  const judge = ({ subscription, latencyMs }: CompletedAttempt): void => {
     if (latencyMs === undefined || latencyMs > limits.sinkQuickMs) quick.delete(subscription);
     else quick.add(subscription);
     const [oldest] = quick;
@@ -70,7 +70,7 @@ export const openDelivery = (sender: Sender, { publicUrl, byHand = false }: { re
   const settleEnded = async (): Promise<number> => {
     const done = ended;
     ended = [];
-    await settle(store, source, done, clock()).catch((cause: unknown) => {
+    await completeAttempts(store, source, done, clock()).catch((cause: unknown) => {
       // The sinks have their events; the claims run out and they get them again. Better twice than never.
       log("delivery.unsettled", { deliveries: done.length, cause });
     });
@@ -80,7 +80,7 @@ export const openDelivery = (sender: Sender, { publicUrl, byHand = false }: { re
   /** Takes up what is new, claims what is due and begins to send it; how many these are. */
   const sendDue = async (): Promise<number> => {
     if (stopping) return 0;
-    while (await takeUp(store, timestamp(clock())));
+    while (await enqueueDeliveries(store, timestamp(clock())));
     const room = { all: limits.claimedMax - inFlight, unproven: Math.max(0, limits.claimedUnprovenMax - unproven) };
     const claimed = room.all > 0 ? await claim(store, clock(), room, known()) : [];
     const together = shared(sender);

@@ -2,7 +2,7 @@
 // documents. What reads files is loaded when it is needed:
 // a server that imports nothing does not hold it in memory.
 
-import type { House } from "#kernel";
+import type { Services } from "#kernel";
 import type { FeedImport, FeedSummary } from "./run.ts";
 import type { Schedule } from "./schedule.ts";
 
@@ -14,10 +14,10 @@ export type { Fetch } from "./source.ts";
 
 export type { Schedule, ScheduledFeed } from "./schedule.ts";
 
-export const importFeed = async (house: House, options: FeedImport): Promise<FeedSummary> => (await import("./run.ts")).importFeed(house, options);
+export const importFeed = async (services: Services, options: FeedImport): Promise<FeedSummary> => (await import("./run.ts")).importFeed(services, options);
 
 /** Repeats what the file of GANTRY_FEEDS says. Throws a Fault of one line where the file is wrong. */
-export const startFeeds = async (file: string, house: House, destination: (group: string | undefined) => Promise<string>): Promise<Schedule> => {
+export const startFeeds = async (file: string, services: Services, destination: (group: string | undefined) => Promise<string>): Promise<Schedule> => {
   const { readFeedsFile, startSchedule } = await import("./schedule.ts");
-  return startSchedule({ house, feeds: await readFeedsFile(file), destination });
+  return startSchedule({ services, feeds: await readFeedsFile(file), destination });
 };

@@ -178,7 +178,7 @@ const importFile = async (kernel: Kernel, group: string, path: string): Promise<
   const content = await contentOf(name, path);
   const document = parse(name, content);
   const once = (): Promise<FileTally> =>
-    importing(kernel, `import ${name}`, (call, rows) => importRepo(call, rows, group, document, kernel.house.clock()));
+    importing(kernel, `import ${name}`, (call, rows) => importRepo(call, rows, group, document, kernel.services.clock()));
   try {
     // Another import made the repo at the same moment: it is there now.
     return await once().catch((thrown: unknown) => {

@@ -4,7 +4,7 @@
 import { createHash } from "node:crypto";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
-import type { House } from "#kernel";
+import type { Services } from "#kernel";
 import { countFeedFiles, type FeedPart, findFeedParts, findFeedRecords, openFeed, sweepFeed, writeFeedParts } from "#store";
 import { type Asked, readDocument } from "./document.ts";
 import type { FeedKind } from "./formats/format.ts";
@@ -70,7 +70,7 @@ const digestOf = (chunks: readonly Uint8Array[]): string => {
 
 /** One source's run. */
 class Run {
-  private readonly house: House;
+  private readonly services: Services;
   private readonly feed: string;
   private readonly target: RecordTarget;
   private readonly asked: Asked;
@@ -86,8 +86,8 @@ class Run {
   private pendingBytes = 0;
   private writing: Promise<void> = Promise.resolve();
 
-  constructor(house: House, feed: string, target: RecordTarget, asked: Asked, tally: Tally, goOn: () => Promise<void>) {
-    this.house = house;
+  constructor(services: Services, feed: string, target: RecordTarget, asked: Asked, tally: Tally, goOn: () => Promise<void>) {
+    this.services = services;
     this.feed = feed;
     this.target = target;
     this.asked = asked;
@@ -105,7 +105,7 @@ class Run {
   /** Writes units in one transaction; where the store refuses, each alone, so that the rest goes in. */
   private async write(units: readonly Unit[]): Promise<void> {
     try {
-      const written = await this.house.store.write(async (rows) => {
+      const written = await this.services.store.write(async (rows) => {
         // First, so that two imports of one source take turns.
         await writeFeedParts(rows, this.feed, units.map(({ part }) => part));
         return writeRecords(rows, this.target, units.flatMap(({ records }) => records));
@@ -120,7 +120,7 @@ class Run {
       if (other !== undefined) {
         for (const unit of units) await this.write([unit]);
       } else if (only !== undefined) {
-        this.house.log("feed.refused", { source: this.target.feed, file: only.label, cause: thrown });
+        this.services.log("feed.refused", { source: this.target.feed, file: only.label, cause: thrown });
         this.refuse(only.label, only.line, "holds something that cannot be stored");
       }
     }
@@ -197,7 +197,7 @@ class Run {
     }
     const keys = new Set(records.map(recordKey));
     // What a refused line told before is not gone; and the part is read again the next time.
-    if (refused && isKnown) for (const key of await findFeedRecords(this.house.store.read, this.feed, file.name, part)) keys.add(key);
+    if (refused && isKnown) for (const key of await findFeedRecords(this.services.store.read, this.feed, file.name, part)) keys.add(key);
     await this.add({ part: { name: file.name, part, digest: refused ? "" : digest, records: [...keys] }, records, label: file.label, line: firstLine, sizeBytes: lines.reduce((sum, line) => sum + line.length, 0) });
   }
 
@@ -247,7 +247,7 @@ class Run {
   }
 
   async readFiles(files: readonly FeedFile[], progress: (file: FeedFile) => void): Promise<void> {
-    const known = await findFeedParts(this.house.store.read, this.feed, files.map(({ name }) => name));
+    const known = await findFeedParts(this.services.store.read, this.feed, files.map(({ name }) => name));
     for (const file of files) {
       progress(file);
       await this.readFile(file, known);
@@ -269,18 +269,18 @@ async function* chunksOf(files: AsyncIterable<FeedFile>): AsyncGenerator<FeedFil
 }
 
 /** What vanished from a source that was read whole is withdrawn, in one transaction with forgetting it. */
-const sweep = async (house: House, feed: string, target: RecordTarget, kind: FeedKind, seen: ReadonlyMap<string, number>): Promise<number> =>
-  house.store.write(async (rows) => {
+const sweep = async (services: Services, feed: string, target: RecordTarget, kind: FeedKind, seen: ReadonlyMap<string, number>): Promise<number> =>
+  services.store.write(async (rows) => {
     const told = await sweepFeed(rows, feed, seen);
     return told === undefined ? 0 : withdrawVanished(rows, target, recordKinds[kind], (key) => told.has(key));
   });
 
-const importSource = async (house: House, options: FeedImport, source: Source, tally: Tally): Promise<boolean> => {
+const importSource = async (services: Services, options: FeedImport, source: Source, tally: Tally): Promise<boolean> => {
   const { kind, group, author, format, progress } = options;
   const manner = JSON.stringify([readerVersion, options.public, author ?? "", format ?? ""]);
-  const feed = await house.store.write((rows) => openFeed(rows, { kind, group, source: source.key, manner }));
-  const target: RecordTarget = { group, public: options.public, feed: source.key, nowMs: house.clock() };
-  const run = new Run(house, feed, target, { kind, author, only: format }, tally, async () => {
+  const feed = await services.store.write((rows) => openFeed(rows, { kind, group, source: source.key, manner }));
+  const target: RecordTarget = { group, public: options.public, feed: source.key, nowMs: services.clock() };
+  const run = new Run(services, feed, target, { kind, author, only: format }, tally, async () => {
     if (options.signal?.aborted) throw new Fault("ABORTED", "the import was stopped");
     await options.goOn?.();
   });
@@ -290,31 +290,31 @@ const importSource = async (house: House, options: FeedImport, source: Source, t
   await run.finish();
   progress({ done, total: done, what: "" });
   // A folder that is empty all of a sudden is a disk that is not mounted.
-  if (run.seen.size === 0 && (await countFeedFiles(house.store.read, feed)) > 0) throw new Fault("FAILED_PRECONDITION", "holds no files any more; nothing was withdrawn");
-  const withdrawn = run.isUnread ? 0 : await sweep(house, feed, target, kind, run.seen);
+  if (run.seen.size === 0 && (await countFeedFiles(services.store.read, feed)) > 0) throw new Fault("FAILED_PRECONDITION", "holds no files any more; nothing was withdrawn");
+  const withdrawn = run.isUnread ? 0 : await sweep(services, feed, target, kind, run.seen);
   tally.withdrawn += withdrawn;
   return run.wrote || withdrawn > 0;
 };
 
 /** Imports every source; what is refused leaves nothing behind and the rest goes on. */
-export const importFeed = async (house: House, options: FeedImport): Promise<FeedSummary> => {
+export const importFeed = async (services: Services, options: FeedImport): Promise<FeedSummary> => {
   if (options.format !== undefined && !formats.some(({ name }) => name === options.format)) {
     throw new Fault("INVALID_ARGUMENT", `there is no format ${JSON.stringify(options.format)}; possible are: ${formats.map(({ name }) => name).join(", ")}`);
   }
   const tally: Tally = { new: 0, changed: 0, withdrawn: 0, unchanged: 0, files: 0, filesUnchanged: 0, refusals: 0, refused: [], passedOver: [], failed: [] };
-  const fetch: Fetch = (address) => house.authn.outbound.fetch("feed", address, { bytesMax: limits.feedFileBytesMax, timeoutMs: limits.feedFetchMs, ...(options.signal ? { signal: options.signal } : {}) });
+  const fetch: Fetch = (address) => services.authn.outbound.fetch("feed", address, { bytesMax: limits.feedFileBytesMax, timeoutMs: limits.feedFetchMs, ...(options.signal ? { signal: options.signal } : {}) });
   // A source that is misspelt stops all before anything is written.
   const sources: Source[] = [];
   for (const given of options.sources) sources.push(await openSource(given, fetch));
   let wrote = false;
   for (const source of sources) {
     try {
-      wrote = (await importSource(house, options, source, tally)) || wrote;
+      wrote = (await importSource(services, options, source, tally)) || wrote;
     } catch (thrown) {
       if (!(thrown instanceof Fault) || thrown.code === "INTERNAL" || thrown.code === "ABORTED") throw thrown;
       tally.failed.push(`${source.label}: ${thrown.message}`);
     }
   }
-  if (wrote) await house.store.write(settleRecords);
+  if (wrote) await services.store.write(settleRecords);
   return tally;
 };

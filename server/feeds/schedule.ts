@@ -15,7 +15,7 @@ import type { Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { isUid } from "#base/uid.ts";
-import type { House } from "#kernel";
+import type { Services } from "#kernel";
 import { claimFeed, feedFailures, releaseFeed, renewFeed } from "#store";
 import { type FeedKind, feedKinds } from "./formats/format.ts";
 import { readYaml } from "./parse/yaml.ts";
@@ -99,7 +99,7 @@ export interface Schedule {
 }
 
 export interface ScheduleOptions {
-  readonly house: House;
+  readonly services: Services;
   readonly feeds: readonly ScheduledFeed[];
   /** The group that a feed is for. */
   readonly destination: (group: string | undefined) => Promise<string>;
@@ -121,15 +121,15 @@ const told = ({ new: made, changed, withdrawn, unchanged, refusals, refused }: F
 });
 
 /** Repeats the feeds until stopped. */
-export const startSchedule = ({ house, feeds, destination }: ScheduleOptions): Schedule => {
+export const startSchedule = ({ services, feeds, destination }: ScheduleOptions): Schedule => {
   const holder = crypto.randomUUID();
   const stopping = new AbortController();
-  const { store, clock, log } = house;
+  const { store, clock, log } = services;
   const leaseEnd = (): string => timestamp(clock() + limits.feedLeaseMs);
 
   const importOnce = async (feed: ScheduledFeed, name: string): Promise<FeedSummary> => {
     let renewedMs = clock();
-    return importFeed(house, {
+    return importFeed(services, {
       kind: feed.kind, public: feed.public, format: feed.format, author: feed.author, sources: [feed.source],
       group: await destination(feed.group),
       progress: () => {},

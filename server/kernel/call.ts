@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "#base/json.ts";
 import type { Violation } from "#base/fault.ts";
-import type { Entrance, Origin } from "#base/origin.ts";
+import type { RequestSource, Origin } from "#base/origin.ts";
 import type { MethodFact } from "#contract/facts.ts";
 
 export interface Call {
@@ -41,7 +41,7 @@ export interface Reply {
 }
 
 /** Which request this is, and from where. */
-export const entranceOf = (call: Call): Entrance => ({ origin: call.origin(), requestId: call.requestId });
+export const requestSourceOf = (call: Call): RequestSource => ({ origin: call.origin(), requestId: call.requestId });
 
 /** The kernel as a door sees it. Throws a Fault for every refusal. */
 export type Serve = (call: Call) => Promise<Reply>;

@@ -11,11 +11,11 @@ import type { Clock } from "#base/time.ts";
 import type { Read, Store, Write } from "#store";
 import type { Call } from "./call.ts";
 import type { Seal } from "./page.ts";
-import type { Bound } from "./resource.ts";
+import type { BoundResource } from "./resource.ts";
 import type { Terms } from "./terms.ts";
 
 /** The parts of a running server that the kernel stands on. */
-export interface House {
+export interface Services {
   readonly store: Store;
   readonly authn: Authn;
   readonly audit: Audit;
@@ -34,13 +34,13 @@ export interface House {
   readonly terms: Terms;
 }
 
-export interface Permitted {
+export interface PermittedCapabilities {
   readonly capabilities: readonly string[];
-  readonly place: string;
+  readonly path: string;
 }
 
 export interface Context<Rows extends Read> {
-  readonly house: House;
+  readonly services: Services;
   readonly method: MethodFact;
   readonly call: Call;
   /** The request, free of what only the server may set. */
@@ -49,16 +49,16 @@ export interface Context<Rows extends Read> {
   readonly caller: Caller | undefined;
   readonly rights: Rights;
   /** Unscoped operations: the topmost places where the caller holds what the operation needs. */
-  readonly reach: readonly string[];
+  readonly visiblePaths: readonly string[];
   readonly rows: Rows;
   /** The time that rows take. An import gives its source's. */
   readonly nowMs: number;
   /** Throws PERMISSION_DENIED unless the caller holds all of these at `place`, and until `untilMs` where that is given. */
   require(capabilities: Iterable<string>, place: string, untilMs?: number): void;
   /** What was asked of the caller's rights so far, and was there: by it the audit log names the bindings. */
-  readonly permitted: readonly Permitted[];
+  readonly permitted: readonly PermittedCapabilities[];
   /** The other resources, by message name: for references between them. */
-  readonly resources: ReadonlyMap<string, Bound>;
+  readonly resources: ReadonlyMap<string, BoundResource>;
 }
 
 export type ReadContext = Context<Read>;

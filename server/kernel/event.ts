@@ -1,11 +1,11 @@
 // From a finished write to what shall be told of it: type, subject, group and body as the contract declares them. Pure.
 
-import { basisOf } from "#authz";
+import { bindingsGiving } from "#authz";
 import type { MessageFact } from "#contract/facts.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { EVERYWHERE, parentOf, rootOf } from "#base/uid.ts";
 import { timestamp } from "#base/time.ts";
-import type { Occurrence } from "#outbox";
+import type { OutboxEvent } from "#outbox";
 import type { Read } from "#store";
 import type { Context } from "./context.ts";
 
@@ -33,30 +33,30 @@ const find = (value: JsonObject, path: readonly string[]): string => {
 /** "/iam/v2/groups/{uid=**}" to "/iam/v2/groups"; a verb on the collection stays. */
 const collection = (template: string): string => template.replace(/\/\{.*$/, "");
 
-const placeOf = (uid: string, group: "parent" | "self" | "root"): string => {
+const groupOf = (uid: string, group: "parent" | "self" | "root"): string => {
   if (group === "self" || uid === "") return uid;
   if (group === "root") return rootOf(uid);
   const parent = parentOf(uid);
   return parent === EVERYWHERE ? "/" : parent;
 };
 
-/** The occurrence of a write. A reply without content is told by its request (deletes). */
-export const occurrenceOf = (
-  { house, method, call, request, caller, rights, permitted }: Omit<Context<Read>, "rows">,
+/** The event of a write. A reply without content is told by its request (deletes). */
+export const eventOf = (
+  { services, method, call, request, caller, rights, permitted }: Omit<Context<Read>, "rows">,
   reply: JsonObject,
-): Occurrence | undefined => {
+): OutboxEvent | undefined => {
   const { event } = method;
   if (!event) return undefined;
   const message = method.output.fields.length === 0 ? method.input : method.output;
   const whole = message === method.input ? request : reply;
   const subject = find(whole, event.subject) || find(request, event.subject);
   const from = event.groupFrom ? find(whole, event.groupFrom) : subject;
-  const group = event.extensions.includes("group") ? placeOf(from, event.group) : "";
+  const group = event.extensions.includes("group") ? groupOf(from, event.group) : "";
   // A batch names its provider as the parent of all.
   const identityProvider = find(whole, ["identityProviderUid"]) || find(whole, ["parent"]) || parentOf(subject);
   return {
     type: event.type,
-    source: `${house.publicUrl.replace(/\/$/, "")}${collection(method.http[0]?.template ?? "")}`,
+    source: `${services.publicUrl.replace(/\/$/, "")}${collection(method.http[0]?.template ?? "")}`,
     subject,
     group,
     audience: event.audience,
@@ -68,7 +68,7 @@ export const occurrenceOf = (
     bodyType: message.name,
     body: publicPart(message, whole),
     requestId: call.requestId,
-    time: timestamp(house.clock()),
-    circumstances: { operation: method.name, bindings: [...new Set(permitted.flatMap(({ capabilities, place }) => basisOf(rights, capabilities, place)))], origin: call.origin() },
+    time: timestamp(services.clock()),
+    auditContext: { operation: method.name, bindings: [...new Set(permitted.flatMap(({ capabilities, path: place }) => bindingsGiving(rights, capabilities, place)))], origin: call.origin() },
   };
 };

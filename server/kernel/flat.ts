@@ -4,7 +4,7 @@
 import type { MessageFact } from "#contract/facts.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { askedPage } from "./asked-page.ts";
+import { readPageRequest } from "./page-request.ts";
 import type { Outcome, ReadContext } from "./context.ts";
 import type { Order } from "./order.ts";
 import { pluralOf } from "./paging.ts";
@@ -44,7 +44,7 @@ const listed = ({ method }: ReadContext): MessageFact => {
  * @param whole everything at once (decisions: Lists; a gRPC request without the additive page fields)
  */
 export const flatList = async (context: ReadContext, read: (ask: FlatAsk) => Promise<FlatPage>, whole = false): Promise<Outcome> => {
-  const { order, limit: size, skip, after, answer } = askedPage(context, listed(context));
+  const { order, limit: size, skip, after, answer } = readPageRequest(context, listed(context));
   const limit = whole ? limits.wholeListMax : size;
   const key = after && (JSON.parse(after.value) as string[]);
   const { records, total } = await read({ order, after: key, skip, limit: limit + 1, total: after?.total });

@@ -4,22 +4,22 @@
 import { type Json, type JsonObject, text } from "#base/json.ts";
 import { EVERYWHERE, parentOf } from "#base/uid.ts";
 import { findRows, type Read } from "#store";
-import type { Bound } from "./resource.ts";
+import type { BoundResource } from "./resource.ts";
 
 const uidOf = (record: JsonObject, by: string): string => (by === "parent" ? parentOf(text(record, "uid")) : text(record, by));
 
 /** The same records with their briefs and whatever else they are filled with, in the same order. */
-export const hydrate = async (rows: Read, resource: Bound, records: readonly JsonObject[]): Promise<JsonObject[]> => {
+export const hydrate = async (rows: Read, resource: BoundResource, records: readonly JsonObject[]): Promise<JsonObject[]> => {
   if (records.length === 0) return [];
-  const briefed = await withBriefs(rows, resource, records);
+  const briefed = await withSummaries(rows, resource, records);
   return resource.fills ? [...(await resource.fills.fill(rows, briefed))] : briefed;
 };
 
 /** A brief whose row is not there shows its uid alone. */
-const withBriefs = async (rows: Read, resource: Bound, records: readonly JsonObject[]): Promise<JsonObject[]> => {
-  if (resource.briefs.length === 0) return [...records];
+const withSummaries = async (rows: Read, resource: BoundResource, records: readonly JsonObject[]): Promise<JsonObject[]> => {
+  if (resource.summaries.length === 0) return [...records];
   const sources = await Promise.all(
-    resource.briefs.map(async ({ by, field, shape }) => {
+    resource.summaries.map(async ({ by, field, shape }) => {
       const uids = [...new Set(records.map((record) => uidOf(record, by)).filter((uid) => uid !== EVERYWHERE))];
       const found = await findRows(rows, shape.table, uids);
       const briefs = new Map<string, JsonObject>(found.map((row) => [row[0] ?? "", shape.read(row, 0)]));

@@ -10,7 +10,7 @@ import { capabilities } from "#contract/capabilities.ts";
 import { methodByName } from "#contract/catalog.ts";
 import type { Caller } from "#authn";
 import type { Write } from "#store";
-import { behave } from "./ask.ts";
+import { validate } from "./validate.ts";
 import type { Call } from "./call.ts";
 import type { Outcome } from "./context.ts";
 import type { Kernel } from "./kernel.ts";
@@ -27,14 +27,14 @@ const operator: Caller = Object.freeze({
 
 const everything = {
   uid: operatorUid,
-  grants: [{ place: EVERYWHERE, capabilities: new Set(capabilities.map(({ name }) => name)) }],
-  witness: { root: operatorUid, version: "" },
+  grants: [{ path: EVERYWHERE, capabilities: new Set(capabilities.map(({ name }) => name)) }],
+  accessVersion: { root: operatorUid, version: "" },
   untilMs: Number.POSITIVE_INFINITY,
 };
 
 /** Runs one transaction of an import, as the operator. What `work` throws undoes all of it. */
 export const importing = <T>(kernel: Kernel, requestId: string, work: (call: ImportCall, rows: Write) => Promise<T>): Promise<T> =>
-  kernel.house.store.write((rows) =>
+  kernel.services.store.write((rows) =>
     work(async (name, request, asOfMs) => {
       const method = methodByName(name);
       const answer = method && kernel.answers.get(method.name);
@@ -45,8 +45,8 @@ export const importing = <T>(kernel: Kernel, requestId: string, work: (call: Imp
         idempotencyKey: undefined, validateOnly: false, ifMatch: undefined, ifNoneMatch: undefined, origin: () => ownOrigin,
       };
       return perform(answer, {
-        house: kernel.house, method, call, rows, request: behave(call), caller: operator, rights: everything,
-        reach: [EVERYWHERE], nowMs: asOfMs, resources: kernel.resources, permitted: [],
+        services: kernel.services, method, call, rows, request: validate(call), caller: operator, rights: everything,
+        visiblePaths: [EVERYWHERE], nowMs: asOfMs, resources: kernel.resources, permitted: [],
         require: (needed, place) => requireAt(everything, needed, place),
       });
     }, rows),

@@ -1,9 +1,9 @@
 // The face of the kernel: declare a resource, open the kernel, serve.
 
-export { type AskedPage, askedPage } from "./asked-page.ts";
-export { withoutOutputOnly } from "./behaviour.ts";
-export { type Call, entranceOf, type Reply, type Serve } from "./call.ts";
-export type { Context, House, Outcome, ReadContext, WriteContext } from "./context.ts";
+export { type PageRequest, readPageRequest } from "./page-request.ts";
+export { withoutOutputOnly } from "./field-behavior.ts";
+export { type Call, requestSourceOf, type Reply, type Serve } from "./call.ts";
+export type { Context, Services, Outcome, ReadContext, WriteContext } from "./context.ts";
 export { type FlatAsk, flatList, type FlatPage, type FlatRecord } from "./flat.ts";
 export { type ImportCall, importing } from "./import.ts";
 export { hydrate } from "./hydrate.ts";
@@ -11,7 +11,7 @@ export { type Kernel, openKernel } from "./kernel.ts";
 export { applyMask, readMask } from "./mask.ts";
 export { readOrder } from "./order.ts";
 export { requireAnywhere } from "./permit.ts";
-export { type Bound, boundOf, type Look, type Resource, resource, type RuleContext } from "./resource.ts";
+export { type BoundResource, boundOf, type VisibilityQuery, type Resource, resource, type RuleContext } from "./resource.ts";
 export { makeServe } from "./serve.ts";
 export { type Terms, type TermsDocument, termsOf, type TermsSettings } from "./terms.ts";
 export { create, holdParent, insert, presented } from "./verbs/create.ts";

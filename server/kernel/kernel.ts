@@ -3,24 +3,24 @@
 import { openRightsCache, type Rights, type RightsCache } from "#authz";
 import { methods } from "#contract/catalog.ts";
 import { readColumns } from "#store";
-import type { Answer, House } from "./context.ts";
-import { bind, type Bound, type Resource } from "./resource.ts";
+import type { Answer, Services } from "./context.ts";
+import { bind, type BoundResource, type Resource } from "./resource.ts";
 import { verbFor } from "./verbs/index.ts";
 
 export interface Kernel {
-  readonly house: House;
+  readonly services: Services;
   readonly rights: RightsCache;
   /** By the operation's full name. One without an answer is UNIMPLEMENTED. */
   readonly answers: ReadonlyMap<string, Answer>;
   /** Resources with a table, by message name. */
-  readonly resources: ReadonlyMap<string, Bound>;
+  readonly resources: ReadonlyMap<string, BoundResource>;
   /** The rights of open operations: none. */
   readonly nobody: Rights;
 }
 
 /** Checks the resources against contract and database, and finds who answers what. Throws where they disagree. */
-export const openKernel = async (house: House, resources: readonly Resource[]): Promise<Kernel> => {
-  const bound = bind(resources, await readColumns(house.store.read));
+export const openKernel = async (services: Services, resources: readonly Resource[]): Promise<Kernel> => {
+  const bound = bind(resources, await readColumns(services.store.read));
   const answers = new Map<string, Answer>();
   for (const resource of resources) {
     const own = new Map(Object.entries(resource.methods ?? {}));
@@ -38,10 +38,10 @@ export const openKernel = async (house: House, resources: readonly Resource[]): 
   const known = new Set(methods.map(({ name }) => name));
   for (const name of answers.keys()) if (!known.has(name)) throw new Error(`${name} is not in the contract`);
   return {
-    house,
-    rights: openRightsCache(house.store.read),
+    services,
+    rights: openRightsCache(services.store.read),
     answers,
     resources: bound,
-    nobody: { uid: "", grants: [], witness: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY },
+    nobody: { uid: "", grants: [], accessVersion: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY },
   };
 };

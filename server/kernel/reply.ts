@@ -3,17 +3,17 @@
 import type { JsonObject } from "#base/json.ts";
 import { methodByName } from "#contract/catalog.ts";
 import { lockRow, type Read, type Write } from "#store";
-import { placeOf } from "./ask.ts";
+import { resourcePathOf } from "./validate.ts";
 import type { Call, Reply } from "./call.ts";
 import type { Context, Outcome } from "./context.ts";
 import type { Kernel } from "./kernel.ts";
-import { etagOf, matches } from "./safe.ts";
+import { etagOf, matches } from "./safe-write.ts";
 
 /** Only one resource that can be asked for again has an ETag. */
 const hasEtag = ({ method }: Call): boolean =>
   (method.rpc.startsWith("Get") || method.rpc.startsWith("Update")) && method.output.byName.has("uid");
 
-export const answered = (call: Call, { reply, headers }: Outcome): Reply => {
+export const replyOf = (call: Call, { reply, headers }: Outcome): Reply => {
   if (!hasEtag(call)) return headers ? { message: reply, headers } : { message: reply };
   const json = JSON.stringify(reply);
   const etag = etagOf(json);
@@ -33,11 +33,11 @@ export const currentOf = (kernel: Kernel, context: Omit<Context<Read>, "rows">):
   const get = methodByName(`${method.service}/Get${noun}`);
   const answer = get && kernel.answers.get(get.name);
   const resource = [...kernel.resources.values()].find((each) => each.service.typeName === method.service);
-  const uid = placeOf(call);
+  const uid = resourcePathOf(call);
   if (!get || !answer || !("reads" in answer) || !resource || uid === undefined) return undefined;
   return async (rows) => {
     await lockRow(rows, { name: resource.shape.table.name, columns: ["uid"] }, uid);
-    const { reply } = await answer.reads({ ...context, method: get, request: { uid }, reach: [uid], rows });
+    const { reply } = await answer.reads({ ...context, method: get, request: { uid }, visiblePaths: [uid], rows });
     return reply;
   };
 };

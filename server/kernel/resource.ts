@@ -13,7 +13,7 @@ import type { Rights } from "#authz";
 import type { Answer, ReadContext, WriteContext } from "./context.ts";
 import { type Shape, shapeOf } from "./shape.ts";
 
-export interface Particulars {
+export interface ResourceDefinition {
   readonly service: DescService;
   readonly message: DescMessage;
   /** Where its rows are; absent for what has none. */
@@ -32,7 +32,7 @@ export interface Particulars {
   /** Fields that have neither a column nor a brief: its own `methods` show them. */
   readonly shows?: readonly string[];
   /** Root-level rows that the caller sees besides its branches: built-in roles, humans. */
-  readonly alsoVisible?: (look: Look) => Promise<readonly string[]>;
+  readonly alsoVisible?: (look: VisibilityQuery) => Promise<readonly string[]>;
   /** Of a List: filters that the contract leaves to the resource (COMPARISON_OWN), and what it leaves out by itself. */
   readonly conditions?: (context: ReadContext) => Promise<readonly Condition[]>;
   /** Fields without a column, filled in for all records of an answer at once. */
@@ -45,10 +45,10 @@ export interface Particulars {
 }
 
 /** A look for root-level rows that a caller sees besides its branches. */
-export interface Look {
+export interface VisibilityQuery {
   readonly rights: Rights;
   /** The places where the caller holds what the operation needs. */
-  readonly reach: readonly string[];
+  readonly visiblePaths: readonly string[];
   readonly rows: Read;
   /** Only this uid matters; undefined: all. */
   readonly only: string | undefined;
@@ -61,7 +61,7 @@ export interface RuleContext extends WriteContext {
 }
 
 /** A resource as the kernel knows it: the particulars beside the facts. */
-export interface Resource extends Particulars {
+export interface Resource extends ResourceDefinition {
   readonly fact: MessageFact;
   readonly domain: string;
   readonly operations: readonly MethodFact[];
@@ -70,7 +70,7 @@ export interface Resource extends Particulars {
 }
 
 /** Declares a resource. */
-export const resource = (particulars: Particulars): Resource => {
+export const resource = (particulars: ResourceDefinition): Resource => {
   const operations = everyMethod.filter((method) => method.service === particulars.service.typeName);
   const [first] = operations;
   if (!first) throw new Error(`${particulars.service.typeName} is not in the contract's catalogue`);
@@ -86,9 +86,9 @@ export const resource = (particulars: Particulars): Resource => {
 };
 
 /** A resource whose table has been found. */
-export interface Bound extends Resource {
+export interface BoundResource extends Resource {
   readonly shape: Shape;
-  readonly briefs: readonly { readonly field: FieldFact; readonly by: string; readonly shape: Shape }[];
+  readonly summaries: readonly { readonly field: FieldFact; readonly by: string; readonly shape: Shape }[];
   readonly parent: Resource | undefined;
   /** What lies directly below it, by the contract. */
   readonly children: readonly Resource[];
@@ -98,8 +98,8 @@ export interface Bound extends Resource {
  * Checks resources against contract and database, so that the start fails and not a request.
  * @param columns every column of every table (store: readColumns)
  */
-export const bind = (resources: readonly Resource[], columns: ReadonlyMap<string, ReadonlySet<string>>): ReadonlyMap<string, Bound> => {
-  const bound = new Map<string, Bound>();
+export const bind = (resources: readonly Resource[], columns: ReadonlyMap<string, ReadonlySet<string>>): ReadonlyMap<string, BoundResource> => {
+  const bound = new Map<string, BoundResource>();
   for (const each of resources) {
     if (!each.table) continue;
     const found = columns.get(each.table);
@@ -118,13 +118,13 @@ export const bind = (resources: readonly Resource[], columns: ReadonlyMap<string
     if (forgotten) throw new Error(`${each.fact.short}.${forgotten.name} has neither a column in ${each.table} nor a source`);
     const parent = resources.find((other) => other.fact.name === each.parentMessage);
     const children = resources.filter((other) => other.table && other.parentMessage === each.fact.name);
-    bound.set(each.fact.name, { ...each, shape, briefs, parent, children });
+    bound.set(each.fact.name, { ...each, shape, summaries: briefs, parent, children });
   }
   return bound;
 };
 
 /** The resource of this message with its table: for answers of a resource's own. */
-export const boundOf = ({ resources }: { readonly resources: ReadonlyMap<string, Bound> }, message: DescMessage): Bound => {
+export const boundOf = ({ resources }: { readonly resources: ReadonlyMap<string, BoundResource> }, message: DescMessage): BoundResource => {
   const found = resources.get(message.typeName);
   if (!found) throw new Error(`${message.name} has no table`);
   return found;

@@ -6,7 +6,7 @@ import { operatorUid } from "#authz";
 import { Fault } from "#base/fault.ts";
 import { rootOf } from "#base/uid.ts";
 import { findRows, type Read } from "#store";
-import type { OpenHouse } from "./house.ts";
+import type { Application } from "./application.ts";
 import type { Progress } from "./progress.ts";
 
 export interface Verification {
@@ -56,8 +56,8 @@ const namesOf = async (read: Read, roots: readonly string[]): Promise<(root: str
 };
 
 /** Looks at every chain, or one. True where all is as it was written. */
-export const verifyAudit = async ({ house }: OpenHouse, { group, known, json, write, progress }: Verification): Promise<boolean> => {
-  const { store: { read }, seal } = house;
+export const verifyAudit = async ({ services }: Application, { group, known, json, write, progress }: Verification): Promise<boolean> => {
+  const { store: { read }, seal } = services;
   const earlier = known === undefined ? new Map<string, Link>() : readKnown(known);
   const roots = group === undefined ? [...new Set([...(await chainRoots(read)), ...earlier.keys()])].sort() : [rootOf(group)];
   const verdicts: Verdict[] = [];

@@ -3,15 +3,15 @@
 import { operatorUid } from "#authz";
 import type { Origin } from "#base/origin.ts";
 import { timestamp } from "#base/time.ts";
-import type { House } from "#kernel";
+import type { Services } from "#kernel";
 import { record } from "#outbox";
 import type { Write } from "#store";
 
 export const commandOrigin = (command: string): Origin => ({ address: "", userAgent: `gantry ${command}` });
 
 /** Writes down what a command did that is no operation, in its own transaction. Kept inside: no subscription hears it. */
-export const recordCommand = async (rows: Write, { publicUrl, clock }: House, command: string, type: string, subject: string): Promise<void> =>
+export const recordCommand = async (rows: Write, { publicUrl, clock }: Services, command: string, type: string, subject: string): Promise<void> =>
   record(rows, {
     type, source: publicUrl, subject, group: "", audience: "internal", extensions: {}, actor: { subject: operatorUid }, bodyType: "", body: {},
-    requestId: "", time: timestamp(clock()), circumstances: { operation: `gantry ${command}`, bindings: [], origin: commandOrigin(command) },
+    requestId: "", time: timestamp(clock()), auditContext: { operation: `gantry ${command}`, bindings: [], origin: commandOrigin(command) },
   });

@@ -8,10 +8,10 @@ import { isUid } from "#base/uid.ts";
 import type { FeedKind } from "#feeds";
 import { readPublicUrl, readSettings } from "./config.ts";
 import { destination } from "./destination.ts";
-import type { OpenHouse } from "./house.ts";
+import type { Application } from "./application.ts";
 import { progressBar } from "./progress.ts";
 import { explained, whoCanLines } from "./reasons.ts";
-import { importFeed, importRegistry, mintToken, openHouse, registerPerson, setSuspended, startServer, tailEvents, verifyAudit } from "./whole.ts";
+import { importFeed, importRegistry, mintToken, openApplication, registerPerson, setSuspended, startServer, tailEvents, verifyAudit } from "./whole.ts";
 
 export interface Run {
   readonly values: Readonly<Record<string, string | boolean | undefined>>;
@@ -103,8 +103,8 @@ const serve: Command = {
   },
 };
 
-const withHouse = async <T>({ environment, log, err }: Run, work: (open: OpenHouse) => Promise<T>): Promise<T> => {
-  const open = await openHouse({ settings: readSettings(environment), log, join: true, progress: (line) => err.write(`${line}\n`) });
+const withHouse = async <T>({ environment, log, err }: Run, work: (open: Application) => Promise<T>): Promise<T> => {
+  const open = await openApplication({ settings: readSettings(environment), log, join: true, progress: (line) => err.write(`${line}\n`) });
   try {
     return await work(open);
   } finally {
@@ -127,9 +127,9 @@ const token: Command = {
     const identity = option(run, "identity");
     if (identity !== undefined && !isUid(identity)) throw new Fault("INVALID_ARGUMENT", `--identity must be a uid, not ${JSON.stringify(identity)}`);
     const audience = option(run, "audience");
-    const text = await withHouse(run, async ({ house, call }) => {
+    const text = await withHouse(run, async ({ services, call }) => {
       if (identity !== undefined) await call("chainguard.platform.iam.v2.IdentitiesService/GetIdentity", { uid: identity });
-      return mintToken(house, identity, audience);
+      return mintToken(services, identity, audience);
     });
     run.out.write(`${text}\n`);
     return 0;
@@ -153,7 +153,7 @@ const register: Command = {
     if (issuer === undefined || subject === undefined) throw new Fault("INVALID_ARGUMENT", "register needs --issuer and --subject");
     if (!["https:", "http:"].includes(URL.parse(issuer)?.protocol ?? "")) throw new Fault("INVALID_ARGUMENT", `--issuer must be an address, not ${JSON.stringify(issuer)}`);
     const email = option(run, "email") ?? "";
-    const uid = await withHouse(run, ({ house }) => registerPerson(house, { issuer, subject, email, name: option(run, "name") ?? "" }));
+    const uid = await withHouse(run, ({ services }) => registerPerson(services, { issuer, subject, email, name: option(run, "name") ?? "" }));
     run.out.write(`${uid}\n`);
     return 0;
   },
@@ -241,7 +241,7 @@ const importFeedInto = async (run: Run, kind: FeedKind, sources: readonly string
   withHouse(run, async (open) => {
     const bar = progressBar(run.err, { lines: true });
     const group = await destination(open, option(run, "group"), "--group");
-    const summary = await importFeed(open.house, {
+    const summary = await importFeed(open.services, {
       kind, group, sources,
       public: run.values.public === true,
       format: option(run, "format"),

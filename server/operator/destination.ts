@@ -3,10 +3,10 @@
 import { Fault } from "#base/fault.ts";
 import { isObject, type JsonObject, text } from "#base/json.ts";
 import { isUid } from "#base/uid.ts";
-import type { OpenHouse } from "./house.ts";
+import type { Application } from "./application.ts";
 
 /** decisions: Command line. The only organization, unless the option names another place. */
-export const destination = async ({ call }: Pick<OpenHouse, "call">, given: string | undefined, option: string): Promise<string> => {
+export const destination = async ({ call }: Pick<Application, "call">, given: string | undefined, option: string): Promise<string> => {
   if (given !== undefined) {
     if (!isUid(given)) throw new Fault("INVALID_ARGUMENT", `${option} must be a uid, not ${JSON.stringify(given)}`);
     const group: JsonObject = await call("chainguard.platform.iam.v2.GroupsService/GetGroup", { uid: given });

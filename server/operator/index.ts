@@ -2,7 +2,7 @@
 
 export { type Command, commands, help } from "./commands.ts";
 export { readSettings, type Settings } from "./config.ts";
-export type { OpenHouse } from "./house.ts";
+export type { Application } from "./application.ts";
 export type { Server } from "./serve.ts";
 export { version } from "./version.ts";
-export { openHouse, startServer } from "./whole.ts";
+export { openApplication, startServer } from "./whole.ts";

@@ -6,12 +6,12 @@ import { timestamp } from "#base/time.ts";
 import { isRoot, isUid } from "#base/uid.ts";
 import { setOrganizationStatus } from "#store";
 import { recordCommand } from "./command-record.ts";
-import type { OpenHouse } from "./house.ts";
+import type { Application } from "./application.ts";
 
 const groups = "chainguard.platform.iam.v2.GroupsService";
 
 /** The organization of this uid or name. */
-const find = async ({ call }: OpenHouse, given: string): Promise<JsonObject> => {
+const find = async ({ call }: Application, given: string): Promise<JsonObject> => {
   if (isUid(given)) {
     if (!isRoot(given)) throw new Fault("INVALID_ARGUMENT", `${given} is a group in an organization; name the organization`);
     return call(`${groups}/GetGroup`, { uid: given });
@@ -24,14 +24,14 @@ const find = async ({ call }: OpenHouse, given: string): Promise<JsonObject> => 
 };
 
 /** Closes an organization to its members, or opens it again. Returns it as it was, by uid and name. */
-export const setSuspended = async (open: OpenHouse, given: string, suspended: boolean): Promise<{ readonly uid: string; readonly name: string }> => {
+export const setSuspended = async (open: Application, given: string, suspended: boolean): Promise<{ readonly uid: string; readonly name: string }> => {
   const organization = await find(open, given);
   const uid = text(organization, "uid");
-  const { store, clock } = open.house;
+  const { store, clock } = open.services;
   const command = suspended ? "suspend" : "resume";
   await store.write(async (rows) => {
     await setOrganizationStatus(rows, uid, suspended ? "ORG_STATUS_SUSPENDED" : "ORG_STATUS_READY", timestamp(clock()));
-    await recordCommand(rows, open.house, command, `dev.gantry.organization.${suspended ? "suspended" : "resumed"}.v1`, uid);
+    await recordCommand(rows, open.services, command, `dev.gantry.organization.${suspended ? "suspended" : "resumed"}.v1`, uid);
   });
   return { uid, name: text(organization, "name") };
 };

@@ -1,6 +1,6 @@
 // The operator's way of naming people, and with them the issuers that may speak for people (decisions: Tokens).
 
-import type { House } from "#kernel";
+import type { Services } from "#kernel";
 import { makePerson } from "#signin";
 import { recordCommand } from "./command-record.ts";
 
@@ -13,12 +13,12 @@ export interface Person {
 }
 
 /** Makes the person's identity, unless it is there. Returns its uid, which follows from issuer and subject. */
-export const registerPerson = async (house: House, { issuer, subject, email, name }: Person): Promise<string> => {
-  const { authn, clock, store } = house;
-  const uid = authn.humanUid(issuer, subject);
+export const registerPerson = async (services: Services, { issuer, subject, email, name }: Person): Promise<string> => {
+  const { authn, clock, store } = services;
+  const uid = authn.personUid(issuer, subject);
   await store.write(async (rows) => {
     const made = await makePerson(rows, { issuer, subject, email, name }, { authn, nowMs: clock() });
-    if (made) await recordCommand(rows, house, "register", "dev.gantry.person.registered.v1", uid);
+    if (made) await recordCommand(rows, services, "register", "dev.gantry.person.registered.v1", uid);
   });
   return uid;
 };

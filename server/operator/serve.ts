@@ -6,13 +6,13 @@ import { text } from "#base/json.ts";
 import type { Clock } from "#base/time.ts";
 import { openDocuments, type Schedule } from "#feeds";
 import { openSignIn } from "#signin";
-import { type Doors, httpStatusOf, openDoors } from "#transport";
+import { type Transport, httpStatusOf, openTransport } from "#transport";
 import { type Delivery, openDelivery } from "#delivery";
 import type { Settings } from "./config.ts";
 import { destination } from "./destination.ts";
-import { openHouse, type OpenHouse } from "./house.ts";
-import { issuerDoor } from "./issuer-door.ts";
-import { startUpkeep } from "./upkeep.ts";
+import { openApplication, type Application } from "./application.ts";
+import { issuerEndpoints } from "./issuer-endpoints.ts";
+import { startMaintenance } from "./maintenance.ts";
 import { version } from "./version.ts";
 
 export interface ServerOptions {
@@ -24,8 +24,8 @@ export interface ServerOptions {
 }
 
 export interface Server {
-  readonly open: OpenHouse;
-  readonly doors: Doors;
+  readonly application: Application;
+  readonly transport: Transport;
   readonly delivery: Delivery;
   /** The organization made at the very first start; undefined at every later one. */
   readonly firstOrganization: string | undefined;
@@ -38,7 +38,7 @@ export interface Server {
 const listRoots = { name: "chainguard.platform.iam.v2.GroupsService/ListGroups", request: { uidp: { inRoot: true }, pageSize: 1 } };
 
 /** An empty store gets its first organization, once, also when several servers start at the same time. */
-const makeFirstOrganization = async ({ call }: OpenHouse): Promise<string | undefined> => {
+const makeFirstOrganization = async ({ call }: Application): Promise<string | undefined> => {
   const { totalCount } = await call(listRoots.name, listRoots.request);
   if (totalCount !== "0") return undefined;
   const made = await call("chainguard.platform.iam.v2.GroupsService/CreateGroup", { group: { name: "first organization" } }, { idempotencyKey: "first organization" });
@@ -60,17 +60,17 @@ const portFault = ({ host, port }: Settings, thrown: unknown): unknown => {
 };
 
 export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => {
-  const open = await openHouse({ settings, ...options });
+  const open = await openApplication({ settings, ...options });
   let feeds: Schedule | undefined;
   try {
     const firstOrganization = await makeFirstOrganization(open);
     if (settings.feedsFile !== undefined) {
       const { startFeeds } = await import("#feeds");
-      feeds = await startFeeds(settings.feedsFile, open.house, (group) => destination(open, group, "group"));
+      feeds = await startFeeds(settings.feedsFile, open.services, (group) => destination(open, group, "group"));
     }
-    const { authn, store } = open.house;
-    const signIn = openSignIn({ ...open.house, vault: open.house.seal, origins: settings.corsOrigins, statusOf: httpStatusOf });
-    const doors = await openDoors(
+    const { authn, store } = open.services;
+    const signIn = openSignIn({ ...open.services, vault: open.services.seal, origins: settings.corsOrigins, statusOf: httpStatusOf });
+    const doors = await openTransport(
       {
         host: settings.host,
         port: settings.port,
@@ -84,7 +84,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       },
       {
         serve: open.serve,
-        issuer: issuerDoor(open.house, signIn),
+        issuer: issuerEndpoints(open.services, signIn),
         documents: openDocuments({ store, publicUrl: settings.publicUrl }),
         ready: async () => (await store.read.query("select 1")).length === 1,
       },
@@ -92,14 +92,14 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       throw portFault(settings, thrown);
     });
     const delivery = openDelivery(
-      { ...open.house, vault: open.house.seal, outbound: authn.outbound, delaysSeconds: settings.deliveryDelaysSeconds, userAgent: `gantry/${version}` },
+      { ...open.services, vault: open.services.seal, outbound: authn.outbound, delaysSeconds: settings.deliveryDelaysSeconds, userAgent: `gantry/${version}` },
       { publicUrl: settings.publicUrl, byHand: options.deliversByHand === true },
     );
-    if (options.deliversByHand !== true) open.house.audit.start();
-    const upkeep = startUpkeep(open.house, settings.auditMonths);
+    if (options.deliversByHand !== true) open.services.audit.start();
+    const upkeep = startMaintenance(open.services, settings.auditMonths);
     void feeds?.turn();
     return {
-      open, doors, firstOrganization, feeds, delivery,
+      application: open, transport: doors, firstOrganization, feeds, delivery,
       async close() {
         upkeep.stop();
         // At once: each has its seconds for what is in flight.

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isObject, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import type { OpenHouse } from "./house.ts";
+import type { Application } from "./application.ts";
 
 export interface Tailing {
   /** Only of this group and below. */
@@ -32,7 +32,7 @@ const lineOf = (event: JsonObject): string =>
   `${text(event, "createTime")}  ${shortType(text(event, "type")).padEnd(32)}  ${text(event, "subject")}  by ${actorOf(event) || "the server"}`;
 
 /** Tells events until `stopped`. */
-export const tail = async ({ call }: OpenHouse, { group, types, past, json, write, stopped }: Tailing): Promise<void> => {
+export const tail = async ({ call }: Application, { group, types, past, json, write, stopped }: Tailing): Promise<void> => {
   const scope: JsonObject = { ...(group === undefined ? {} : { uidp: { descendantsOf: group } }), ...(types.length > 0 ? { types: [...types] } : {}) };
   const ask = async (request: JsonObject): Promise<JsonObject[]> => {
     const { events } = await call(list, { ...scope, ...request });

@@ -1,6 +1,6 @@
 // GANTRY_TERMS_FILE: the documents that organizations can accept, and the operations that need them.
 //
-//   {"documents": [{"id": "house-rules.v1", "label": "House rules", "url": "https://example.com/rules"}],
+//   {"documents": [{"id": "house-rules.v1", "label": "Services rules", "url": "https://example.com/rules"}],
 //    "requires": {"chainguard.platform.registry.v2.ReposService/CreateRepo": ["house-rules.v1"]}}
 
 import { Fault } from "#base/fault.ts";

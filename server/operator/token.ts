@@ -2,15 +2,15 @@
 
 import { operatorUid } from "#authz";
 import { timestamp } from "#base/time.ts";
-import type { House } from "#kernel";
+import type { Services } from "#kernel";
 import { recordSignIn } from "#outbox";
 import { commandOrigin } from "./command-record.ts";
 
 /** A token of this identity; of the operator without one. */
-export const mintToken = async ({ authn, store, clock, publicUrl }: House, identity: string = operatorUid, audience: string = publicUrl): Promise<string> => {
-  const entrance = { origin: commandOrigin("token"), requestId: "" };
+export const mintToken = async ({ authn, store, clock, publicUrl }: Services, identity: string = operatorUid, audience: string = publicUrl): Promise<string> => {
+  const requestSource = { origin: commandOrigin("token"), requestId: "" };
   await store.write((rows) =>
-    recordSignIn(rows, publicUrl, { identity, caller: operatorUid, act: undefined, operation: "gantry token", entrance, time: timestamp(clock()) }),
+    recordSignIn(rows, publicUrl, { identity, caller: operatorUid, act: undefined, operation: "gantry token", requestSource, time: timestamp(clock()) }),
   );
   return authn.mint({ uid: identity, audience: [audience] });
 };

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { limits } from "#base/limits.ts";
 import { openWorld, type World } from "../../test/world.ts";
-import { keepUp } from "./upkeep.ts";
+import { runMaintenance } from "./maintenance.ts";
 
 let world: World;
 before(async () => {
@@ -13,69 +13,69 @@ before(async () => {
 after(() => world.close());
 
 const kids = async (): Promise<number> => {
-  const { keys } = await world.server.open.house.authn.keys();
+  const { keys } = await world.server.application.services.authn.keys();
   return Array.isArray(keys) ? keys.length : 0;
 };
 
 test("a signing key is replaced when it has signed long enough, and not before", async () => {
-  const { house } = world.server.open;
-  await keepUp(house);
+  const { services } = world.server.application;
+  await runMaintenance(services);
   assert.equal(await kids(), 1);
   world.clock.now += limits.signingKeyLifetimeMs + 1;
-  await keepUp(house);
+  await runMaintenance(services);
   assert.equal(await kids(), 2);
-  await keepUp(house);
+  await runMaintenance(services);
   assert.equal(await kids(), 2);
   await world.ok("iam.GroupsService/GetGroup", { uid: world.organization });
 });
 
 test("an answer kept for an idempotency key is forgotten after its time", async () => {
-  const { house } = world.server.open;
+  const { services } = world.server.application;
   const create = () =>
     world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "kept" } }, { headers: { "idempotency-key": "k" } });
   const { uid } = await create();
-  await keepUp(house);
+  await runMaintenance(services);
   assert.equal((await create()).uid, uid);
   world.clock.now += limits.idempotencyLifetimeMs + 1;
-  await keepUp(house);
-  const kept = await house.store.read.query("select count(*) from idempotency_keys where key = 'k'");
+  await runMaintenance(services);
+  const kept = await services.store.read.query("select count(*) from idempotency_keys where key = 'k'");
   assert.deepEqual(kept, [["0"]]);
 });
 
 test("events and deliveries are forgotten after their time, and what can never be sent any more stands before nothing", async () => {
-  const { house } = world.server.open;
+  const { services } = world.server.application;
   const { uid: subscription } = await world.ok("events.SubscriptionsService/CreateSubscription", { parent: world.organization, subscription: { sink: "http://127.0.0.1:9/" } });
   const { uid: repo } = await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "kept" } });
   await world.server.delivery.finish();
-  await house.store.write((rows) => rows.query("update subscriptions set enabled = false", []));
+  await services.store.write((rows) => rows.query("update subscriptions set enabled = false", []));
   world.clock.now += limits.eventRetentionMs + 1;
   await world.ok("registry.ReposService/UpdateRepo", { repo: { uid: String(repo), description: "later" }, updateMask: "description" });
   await world.server.delivery.finish();
-  const found = () => house.store.read.query("select type, state from deliveries where subscription_uid = $1 and subject = $2 order by uid", [String(subscription), String(repo)]);
+  const found = () => services.store.read.query("select type, state from deliveries where subscription_uid = $1 and subject = $2 order by uid", [String(subscription), String(repo)]);
   const [created, updated] = ["created", "updated"].map((what) => `dev.chainguard.api.platform.registry.repo.${what}.v1`);
   assert.deepEqual(await found(), [[created, "DELIVERY_STATE_PENDING"], [updated, "DELIVERY_STATE_WAITING"]]);
-  await keepUp(house);
+  await runMaintenance(services);
   assert.equal((await found()).length, 2, "what the audit log has not taken up stays");
-  await house.audit.finish();
-  await keepUp(house);
+  await services.audit.finish();
+  await runMaintenance(services);
   assert.deepEqual(await found(), [[updated, "DELIVERY_STATE_PENDING"]]);
   // As a subscription leaves them that is deleted while an event is taken up.
-  await house.store.write((rows) => rows.query("delete from subscriptions where uid = $1", [String(subscription)]));
-  await keepUp(house);
+  await services.store.write((rows) => rows.query("delete from subscriptions where uid = $1", [String(subscription)]));
+  await runMaintenance(services);
   assert.deepEqual(await found(), []);
 });
 
 test("positions go on where they were after everything older was forgotten, so that a reader misses nothing", async () => {
-  const { house } = world.server.open;
+  const { services } = world.server.application;
   const happen = async (name: string): Promise<number> => {
     await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name } });
     await world.server.delivery.finish();
-    const [row] = await house.store.read.query("select max(position) from outbox");
+    const [row] = await services.store.read.query("select max(position) from outbox");
     return Number(row?.[0]);
   };
   const read = await happen("read");
-  await house.audit.finish();
+  await services.audit.finish();
   world.clock.now += limits.eventRetentionMs + 1;
-  await keepUp(house);
+  await runMaintenance(services);
   assert.ok((await happen("after the silence")) > read);
 });

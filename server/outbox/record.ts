@@ -7,7 +7,7 @@ import type { Origin } from "#base/origin.ts";
 import type { Write } from "#store";
 
 /** By which call and right, and from where: what the audit log keeps besides. */
-export interface Circumstances {
+export interface AuditContext {
   /** Full name of the operation; the path or command of what is none; "" for what the server does by itself. */
   readonly operation: string;
   /** The role bindings (or mappings of groups to roles) that allowed it; none of the operator's and of what is open. */
@@ -16,7 +16,7 @@ export interface Circumstances {
 }
 
 /** What happened, in the terms of CloudEvents (events). */
-export interface Occurrence {
+export interface OutboxEvent {
   readonly type: string;
   readonly source: string;
   readonly subject: string;
@@ -31,7 +31,7 @@ export interface Occurrence {
   readonly body: JsonObject;
   readonly requestId: string;
   readonly time: string;
-  readonly circumstances: Circumstances;
+  readonly auditContext: AuditContext;
 }
 
 /**
@@ -49,30 +49,30 @@ export interface Only {
   readonly eventId: string;
 }
 
-/** As the row keeps it (migrations: outbox.circumstances). */
-const circumstancesText = (actor: JsonObject | undefined, { operation, bindings, origin }: Circumstances): string =>
+/** As the row keeps it (migrations: outbox.audit_context). */
+const auditContextText = (actor: JsonObject | undefined, { operation, bindings, origin }: AuditContext): string =>
   JSON.stringify({ ...(actor ? { actor } : {}), operation, bindings: [...bindings], address: origin.address, userAgent: origin.userAgent });
 
 /** Writes the event. */
-export const record = async (rows: Write, occurrence: Occurrence, only?: Only): Promise<void> => {
-  const { actor, body } = occurrence;
+export const record = async (rows: Write, event: OutboxEvent, only?: Only): Promise<void> => {
+  const { actor, body } = event;
   await rows.query(
-    `insert into outbox (event_id, type, source, subject, group_uid, subscription_uid, audience, extensions, body_type, data, request_id, create_time, circumstances)
+    `insert into outbox (event_id, type, source, subject, group_uid, subscription_uid, audience, extensions, body_type, data, request_id, create_time, audit_context)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
     [
       only?.eventId ?? newEventId(),
-      occurrence.type,
-      occurrence.source,
-      occurrence.subject,
-      occurrence.group,
+      event.type,
+      event.source,
+      event.subject,
+      event.group,
       only?.subscription ?? null,
-      occurrence.audience,
-      JSON.stringify(occurrence.extensions),
-      occurrence.bodyType,
+      event.audience,
+      JSON.stringify(event.extensions),
+      event.bodyType,
       JSON.stringify(actor ? { actor, body } : { body }),
-      occurrence.requestId,
-      occurrence.time,
-      circumstancesText(actor, occurrence.circumstances),
+      event.requestId,
+      event.time,
+      auditContextText(actor, event.auditContext),
     ],
   );
 };

@@ -29,7 +29,7 @@ export const refusedType = "dev.gantry.auth.refused.v1";
 // Nobody may make places up: a chain of its own for each would fill the disk. And a stranger, who may be anybody, writes
 // into no organization's log.
 const insert = `
-  insert into outbox (event_id, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time, circumstances)
+  insert into outbox (event_id, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time, audit_context)
   select gen_random_uuid(), $1, $2, refused.subject,
     case when refused.caller <> '' and exists (select from groups where uid = left(refused.subject, 40)) then refused.subject else refused.home end,
     'internal', '{}', '', '{}', refused."requestId", refused.time,

@@ -3,7 +3,7 @@
 
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import type { Entrance } from "#base/origin.ts";
+import type { RequestSource } from "#base/origin.ts";
 import { isRoot, parentOf } from "#base/uid.ts";
 import type { Write } from "#store";
 import { record } from "./record.ts";
@@ -19,7 +19,7 @@ export interface SignIn {
   readonly session?: string | undefined;
   /** Full name of the operation, or the path or command. */
   readonly operation: string;
-  readonly entrance: Entrance;
+  readonly requestSource: RequestSource;
   readonly time: string;
 }
 
@@ -44,7 +44,7 @@ const rightsOf = `
   group by held.place order by held.place limit $5`;
 
 /** Writes it down, in the transaction of whatever else the sign-in writes. */
-export const recordSignIn = async (rows: Write, source: string, { identity, caller = identity, act, session, operation, entrance, time }: SignIn): Promise<void> => {
+export const recordSignIn = async (rows: Write, source: string, { identity, caller = identity, act, session, operation, requestSource, time }: SignIn): Promise<void> => {
   const held = await rows.query(rightsOf, [identity, time, session ?? "", limits.reasonGrantsMax, limits.signInPlacesMax]);
   const given = held.map(([place, bindings]) => ({ place: place ?? "", bindings: JSON.parse(bindings ?? "[]") as string[] }));
   // An identity of a group has rights there and below only.
@@ -53,7 +53,7 @@ export const recordSignIn = async (rows: Write, source: string, { identity, call
   for (const { place, bindings } of places) {
     await record(rows, {
       type: signedInType, source, subject: identity, group: place, audience: "internal", extensions: {}, actor, bodyType: "", body: {},
-      requestId: entrance.requestId, time, circumstances: { operation, bindings, origin: entrance.origin },
+      requestId: requestSource.requestId, time, auditContext: { operation, bindings, origin: requestSource.origin },
     });
   }
 };

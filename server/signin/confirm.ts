@@ -4,18 +4,18 @@
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import { limits } from "#base/limits.ts";
-import type { SignInParts } from "./parts.ts";
+import type { SignInDependencies } from "./dependencies.ts";
 import { newSecret } from "./secret.ts";
-import { type Asked, escaped, page, type Shown } from "./shown.ts";
+import { type EndpointRequest, escaped, page, type EndpointAnswer } from "./pages.ts";
 
-type Place = Pick<SignInParts, "publicUrl">;
+type Place = Pick<SignInDependencies, "publicUrl">;
 
 const isSecure = ({ publicUrl }: Place): boolean => publicUrl.startsWith("https:");
 
 /** A name that only this very host can set, where that can be had. */
 const cookieName = (place: Place): string => (isSecure(place) ? "__Host-gantry-confirm" : "gantry-confirm");
 
-const cookieOf = (place: Place, { headers }: Asked): string | undefined => {
+const cookieOf = (place: Place, { headers }: EndpointRequest): string | undefined => {
   const start = `${cookieName(place)}=`;
   const values = (headers.cookie ?? "").split(";").map((pair) => pair.trim()).filter((pair) => pair.startsWith(start));
   const [value = ""] = values.map((pair) => pair.slice(start.length));
@@ -25,7 +25,7 @@ const cookieOf = (place: Place, { headers }: Asked): string | undefined => {
 const proofOf = (cookie: string, about: string): string => createHash("sha256").update(`${cookie} ${about}`).digest("base64url");
 
 /** What the form carries as `proof`, and the cookie that goes with it. `about` is all that is confirmed. */
-export const proofFor = (place: Place, asked: Asked, about: string): { readonly proof: string; readonly cookie: string } => {
+export const proofFor = (place: Place, asked: EndpointRequest, about: string): { readonly proof: string; readonly cookie: string } => {
   // The one that it has: the same person may have two of these pages open.
   const value = cookieOf(place, asked) ?? newSecret();
   const attributes = `Path=/; Max-Age=${limits.deviceCodeLifetimeMs / 1000}; HttpOnly; SameSite=Strict${isSecure(place) ? "; Secure" : ""}`;
@@ -33,7 +33,7 @@ export const proofFor = (place: Place, asked: Asked, about: string): { readonly 
 };
 
 /** True where the form comes from the page that this browser was shown about this. */
-export const isConfirmed = (place: Place, asked: Asked, about: string): boolean => {
+export const isConfirmed = (place: Place, asked: EndpointRequest, about: string): boolean => {
   const { origin } = asked.headers;
   if (origin !== undefined && origin !== new URL(place.publicUrl).origin) return false;
   const cookie = cookieOf(place, asked);
@@ -43,7 +43,7 @@ export const isConfirmed = (place: Place, asked: Asked, about: string): boolean 
 };
 
 /** A page whose forms say from where they come: with no referrer at all, browsers hide a form's origin too. */
-export const asking = (shown: Shown, cookie = ""): Shown => ({
+export const asking = (shown: EndpointAnswer, cookie = ""): EndpointAnswer => ({
   ...shown,
   headers: { ...shown.headers, "referrer-policy": "same-origin", ...(cookie ? { "set-cookie": cookie } : {}) },
 });
@@ -70,7 +70,7 @@ const providerField = (provider: Question["provider"]): string => {
 };
 
 /** Asks. The first button confirms, and so does the enter key; neither is pressed by the page itself. */
-export const askToConfirm = (place: Place, asked: Asked, about: string, question: Question): Shown => {
+export const askToConfirm = (place: Place, asked: EndpointRequest, about: string, question: Question): EndpointAnswer => {
   const { proof, cookie } = proofFor(place, asked, about);
   const hidden = [...question.hidden, ["proof", proof]].map(([name = "", value = ""]) => `<input type="hidden" name="${name}" value="${escaped(value)}">`).join("");
   const form =
@@ -82,13 +82,13 @@ export const askToConfirm = (place: Place, asked: Asked, about: string, question
 };
 
 /** Said to a form that does not come from our page. */
-export const unconfirmed = (): Shown =>
+export const unconfirmed = (): EndpointAnswer =>
   page(403, "Not confirmed", ["This did not come from the page that asks, or that page was open for too long. Open the address again that your terminal shows."]);
 
 export const unknownProvider = "There is no organization and no identity provider of this name to sign in with.";
 
 /** On to another site. A form of ours may lead to this server only, also by a redirect of its answer: so by a page. */
-export const onward = (shown: Shown): Shown => {
+export const onward = (shown: EndpointAnswer): EndpointAnswer => {
   const { location, ...headers } = shown.headers;
   if (location === undefined) return shown;
   const between = page(200, "One moment", ["Your identity provider asks you to sign in."], `<p><a href="${escaped(location)}">Go there</a></p>`);

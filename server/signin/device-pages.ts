@@ -6,11 +6,11 @@ import { Fault } from "#base/fault.ts";
 import { asking, askToConfirm, isConfirmed, onward, unconfirmed, unknownProvider } from "./confirm.ts";
 import { devicePath, findOpenCode, type OpenCode, refuseDevice } from "./device.ts";
 import { isProvider } from "./organization.ts";
-import type { SignInParts } from "./parts.ts";
-import { type Asked, escaped, page, type Shown, type SignInPath } from "./shown.ts";
+import type { SignInDependencies } from "./dependencies.ts";
+import { type EndpointRequest, escaped, page, type EndpointAnswer, type Endpoint } from "./pages.ts";
 import { readUserCode, showUserCode } from "./user-code.ts";
 
-const codePage = (status: number, problem = ""): Shown => {
+const codePage = (status: number, problem = ""): EndpointAnswer => {
   const alert = problem === "" ? "" : `<p role="alert" id="problem"><strong>${escaped(problem)}</strong></p>`;
   const wrong = problem === "" ? "" : ' aria-invalid="true" aria-describedby="problem"';
   const input = `<input id="user_code" name="user_code" required autofocus size="12" maxlength="20" autocomplete="off" autocapitalize="characters" spellcheck="false"${wrong}>`;
@@ -18,21 +18,21 @@ const codePage = (status: number, problem = ""): Shown => {
   return asking(page(status, "Sign in a terminal", ["Type the code that your terminal shows."], form));
 };
 
-const unknownCode = (): Shown => codePage(404, "There is no such code, or it has ended. A code is good for 15 minutes and for one sign-in.");
+const unknownCode = (): EndpointAnswer => codePage(404, "There is no such code, or it has ended. A code is good for 15 minutes and for one sign-in.");
 
 const ago = (milliseconds: number): string => {
   const minutes = Math.floor(milliseconds / 60_000);
   return minutes < 1 ? "less than a minute ago" : minutes === 1 ? "a minute ago" : `${minutes} minutes ago`;
 };
 
-const wishes = ({ publicUrl }: SignInParts, { wanted: { wish, refresh } }: OpenCode): string[] => [
+const wishes = ({ publicUrl }: SignInDependencies, { wanted: { wish, refresh } }: OpenCode): string[] => [
   ...(wish.audience.some((audience) => audience !== publicUrl) ? [`For: ${wish.audience.join(", ")}.`] : []),
   ...(wish.scopes.length > 0 ? [`In these groups only: ${wish.scopes.join(", ")}.`] : []),
   ...(wish.capabilities.length > 0 ? [`For these actions only: ${wish.capabilities.join(", ")}.`] : []),
   ...(refresh ? ["It asks to stay signed in."] : []),
 ];
 
-const confirmPage = (parts: SignInParts, asked: Asked, code: OpenCode, typed = "", problem = ""): Shown => {
+const confirmPage = (parts: SignInDependencies, asked: EndpointRequest, code: OpenCode, typed = "", problem = ""): EndpointAnswer => {
   const who = code.client === "" ? "A program in a terminal" : `A program in a terminal that calls itself “${code.client}”`;
   const lead = `${who} asks to act in your name on ${new URL(parts.publicUrl).host}. It began ${ago(parts.clock() - code.createTimeMs)}.`;
   return askToConfirm(parts, asked, code.userCode, {
@@ -46,7 +46,7 @@ const confirmPage = (parts: SignInParts, asked: Asked, code: OpenCode, typed = "
 };
 
 /** A page instead of the refusal of a code, where too many wrong ones have been typed. */
-const orWait = async (work: () => Promise<Shown>): Promise<Shown> => {
+const orWait = async (work: () => Promise<EndpointAnswer>): Promise<EndpointAnswer> => {
   try {
     return await work();
   } catch (thrown) {
@@ -55,7 +55,7 @@ const orWait = async (work: () => Promise<Shown>): Promise<Shown> => {
   }
 };
 
-const show = (parts: SignInParts) => (asked: Asked): Promise<Shown> =>
+const show = (parts: SignInDependencies) => (asked: EndpointRequest): Promise<EndpointAnswer> =>
   orWait(async () => {
     const typed = asked.query.get("user_code") ?? "";
     if (typed === "") return codePage(200);
@@ -66,9 +66,9 @@ const show = (parts: SignInParts) => (asked: Asked): Promise<Shown> =>
   });
 
 /** Begins the sign-in that a code waits for. */
-export type Begin = (asked: Asked, code: OpenCode) => Promise<Shown>;
+export type Begin = (asked: EndpointRequest, code: OpenCode) => Promise<EndpointAnswer>;
 
-const answer = (parts: SignInParts, begin: Begin) => (asked: Asked): Promise<Shown> =>
+const answer = (parts: SignInDependencies, begin: Begin) => (asked: EndpointRequest): Promise<EndpointAnswer> =>
   orWait(async () => {
     const userCode = readUserCode(asked.form.get("user_code") ?? "");
     if (userCode === undefined || !isConfirmed(parts, asked, userCode)) return unconfirmed();
@@ -84,6 +84,6 @@ const answer = (parts: SignInParts, begin: Begin) => (asked: Asked): Promise<Sho
     return onward(await begin(asked, { ...code, wanted: { ...code.wanted, idp } }));
   });
 
-export const devicePaths = (parts: SignInParts, begin: Begin): Readonly<Record<string, SignInPath>> => ({
+export const devicePaths = (parts: SignInDependencies, begin: Begin): Readonly<Record<string, Endpoint>> => ({
   [devicePath]: { GET: show(parts), POST: answer(parts, begin) },
 });

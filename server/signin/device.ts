@@ -11,11 +11,11 @@ import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import type { Write } from "#store";
-import type { DeviceFinish, Finisher, SignedIn, Wish } from "./finish.ts";
+import type { DeviceCompletion, Completer, SignedIn, RequestedToken } from "./completion.ts";
 import { providerNamed } from "./organization.ts";
-import { addressOf, type SignInParts } from "./parts.ts";
+import { addressOf, type SignInDependencies } from "./dependencies.ts";
 import { hashOf, newSecret } from "./secret.ts";
-import { page } from "./shown.ts";
+import { page } from "./pages.ts";
 import { tokensFor } from "./tokens.ts";
 import { makeUserCode, showUserCode } from "./user-code.ts";
 
@@ -26,7 +26,7 @@ export const devicePath = "/oauth/device";
 
 /** What a terminal asks for. */
 export interface Wanted {
-  readonly wish: Wish;
+  readonly wish: RequestedToken;
   /** The identity provider's uid or the verified organization's name; "" where the person chooses. */
   readonly idp: string;
   /** It wants to stay signed in. */
@@ -63,14 +63,14 @@ const singles = (form: URLSearchParams, lengths: Readonly<Record<string, number>
 
 const openIdScopes = new Set(["openid", "profile", "email", "offline_access"]);
 
-const readRequest = ({ authn }: SignInParts, form: URLSearchParams): { client: string; wanted: Wanted } => {
+const readRequest = ({ authn }: SignInDependencies, form: URLSearchParams): { client: string; wanted: Wanted } => {
   const { values, violations } = singles(form, { client_id: limits.deviceClientLengthMax, idp_id: limits.uidLengthMax });
   const { client_id: client = "", idp_id: idp = "" } = values;
   // It is shown to people, who must read it as it is.
   if (/[\p{C}\p{Z}]/u.test(client.replaceAll(" ", ""))) violations.push({ field: "client_id", description: "must be a name in visible characters" });
   if (violations.length > 0) throw invalid(violations);
   const scope = form.getAll("scope").flatMap((entry) => entry.split(" ")).filter((entry) => entry !== "");
-  const wish: Wish = {
+  const wish: RequestedToken = {
     audience: [...form.getAll("audience"), ...form.getAll("resource")].filter((entry) => entry !== ""),
     scopes: scope.filter((entry) => !openIdScopes.has(entry)),
     capabilities: form.getAll("cap").flatMap((entry) => entry.split(" ")).filter((entry) => entry !== ""),
@@ -97,7 +97,7 @@ const keepCodes = async (rows: Write, client: string, wanted: Wanted, deviceHash
 };
 
 /** RFC 8628, 3.1 and 3.2: a terminal begins. */
-export const beginDevice = async (parts: SignInParts, form: URLSearchParams): Promise<JsonObject> => {
+export const beginDevice = async (parts: SignInDependencies, form: URLSearchParams): Promise<JsonObject> => {
   const { client, wanted } = readRequest(parts, form);
   if (wanted.idp !== "") await providerNamed(parts.store.read, wanted.idp);
   const deviceCode = newSecret();
@@ -156,7 +156,7 @@ const putOff = async (rows: Write, deviceHash: string, { intervalMs, pollTimeMs 
 };
 
 /** RFC 8628, 3.4 and 3.5: a terminal asks for its tokens. It gets them once. */
-export const deviceGrant = async (parts: SignInParts, form: URLSearchParams): Promise<JsonObject> => {
+export const deviceGrant = async (parts: SignInDependencies, form: URLSearchParams): Promise<JsonObject> => {
   const { values, violations } = singles(form, { grant_type: limits.tokenBytesMax, device_code: limits.tokenBytesMax, client_id: limits.tokenBytesMax });
   const { device_code: deviceCode = "", client_id: client = "" } = values;
   if (deviceCode === "") violations.push({ field: "device_code", description: "is required" });
@@ -189,7 +189,7 @@ const stillVouched = async (rows: Write, { uid, identityProviderUid }: SignedIn)
   return found.length > 0;
 };
 
-const deviceTokens = async (parts: SignInParts, rows: Write, client: string, { wish, refresh, identify }: Wanted, signedIn: SignedIn): Promise<JsonObject> => {
+const deviceTokens = async (parts: SignInDependencies, rows: Write, client: string, { wish, refresh, identify }: Wanted, signedIn: SignedIn): Promise<JsonObject> => {
   // OpenID Connect Core, 2: an ID token names its client as audience. It is the access token that says who you are.
   const audience = identify && client !== "" ? [...(wish.audience.length > 0 ? wish.audience : [parts.publicUrl]), client] : wish.audience;
   const { token, expireTimeMs, refreshToken } = await tokensFor(parts, rows, signedIn, { ...wish, audience }, refresh);
@@ -203,7 +203,7 @@ const deviceTokens = async (parts: SignInParts, rows: Write, client: string, { w
 };
 
 /** The open code that a person typed; undefined where there is none. Throws where too many wrong ones are typed. */
-export const findOpenCode = async ({ store: { read, write }, clock }: SignInParts, userCode: string): Promise<OpenCode | undefined> => {
+export const findOpenCode = async ({ store: { read, write }, clock }: SignInDependencies, userCode: string): Promise<OpenCode | undefined> => {
   const nowMs = clock();
   const window = timestamp(nowMs - (nowMs % limits.userCodeGuessesWindowMs));
   const [guesses] = await read.query("select wrong from user_code_guesses where window_time = $1", [window]);
@@ -226,7 +226,7 @@ export const findOpenCode = async ({ store: { read, write }, clock }: SignInPart
 };
 
 /** Ends an open code one way or the other. The client's name, or undefined where it was not open any more. */
-const settle = async ({ store: { write }, clock }: SignInParts, userCode: string, state: "approved" | "refused", column: "signed_in" | "reason", value: string): Promise<string | undefined> => {
+const settle = async ({ store: { write }, clock }: SignInDependencies, userCode: string, state: "approved" | "refused", column: "signed_in" | "reason", value: string): Promise<string | undefined> => {
   const [row] = await write((rows) =>
     rows.query(`update device_codes set state = $2, ${column} = $3 where user_code = $1 and state = 'open' and expire_time > $4 returning client`, [
       userCode, state, value, timestamp(clock()),
@@ -235,10 +235,10 @@ const settle = async ({ store: { write }, clock }: SignInParts, userCode: string
   return row ? (row[0] ?? "") : undefined;
 };
 
-export const refuseDevice = async (parts: SignInParts, userCode: string, reason: string): Promise<boolean> =>
+export const refuseDevice = async (parts: SignInDependencies, userCode: string, reason: string): Promise<boolean> =>
   (await settle(parts, userCode, "refused", "reason", reason)) !== undefined;
 
-export const deviceFinisher: Finisher<DeviceFinish> = {
+export const deviceCompleter: Completer<DeviceCompletion> = {
   done: async (parts, signedIn, { userCode }) => {
     const client = await settle(parts, userCode, "approved", "signed_in", JSON.stringify(signedIn));
     if (client === undefined) return page(410, "Too late", [`The code ${showUserCode(userCode)} has ended, and the terminal is not signed in. Begin there again.`]);

@@ -1,7 +1,7 @@
 // A token that was given for another one: no sign-in through a provider, but somebody comes in all the same.
 
 import type { Exchanged } from "#authn";
-import type { Entrance } from "#base/origin.ts";
+import type { RequestSource } from "#base/origin.ts";
 import { type Clock, timestamp } from "#base/time.ts";
 import { recordSignIn } from "#outbox";
 import type { Store } from "#store";
@@ -13,5 +13,5 @@ export interface ExchangedParts {
 }
 
 /** Writes its line in the audit log; awaited before the token is anybody's. */
-export const recordExchange = async ({ store, clock, publicUrl }: ExchangedParts, { uid, act, session }: Exchanged, operation: string, entrance: Entrance): Promise<void> =>
-  store.write((rows) => recordSignIn(rows, publicUrl, { identity: uid, act, session, operation, entrance, time: timestamp(clock()) }));
+export const recordExchange = async ({ store, clock, publicUrl }: ExchangedParts, { uid, act, session }: Exchanged, operation: string, requestSource: RequestSource): Promise<void> =>
+  store.write((rows) => recordSignIn(rows, publicUrl, { identity: uid, act, session, operation, requestSource, time: timestamp(clock()) }));

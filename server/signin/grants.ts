@@ -2,18 +2,18 @@
 
 import { Fault, invalid } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
-import type { Entrance } from "#base/origin.ts";
+import type { RequestSource } from "#base/origin.ts";
 import { deviceGrant, deviceGrantType } from "./device.ts";
-import type { SignInParts } from "./parts.ts";
+import type { SignInDependencies } from "./dependencies.ts";
 import { renew } from "./refresh.ts";
 
 /** The token endpoint: what the audit log calls what came by it. */
 export const tokenPath = "/oauth/token";
 
-export type Grant = (form: URLSearchParams, entrance: Entrance) => Promise<JsonObject>;
+export type Grant = (form: URLSearchParams, requestSource: RequestSource) => Promise<JsonObject>;
 
 /** RFC 6749, 6: the refresh token works once, and the answer brings the next. */
-const refreshGrant = async (parts: SignInParts, form: URLSearchParams, entrance: Entrance): Promise<JsonObject> => {
+const refreshGrant = async (parts: SignInDependencies, form: URLSearchParams, requestSource: RequestSource): Promise<JsonObject> => {
   const [token = "", another] = form.getAll("refresh_token");
   if (token === "" || another !== undefined) throw invalid([{ field: "refresh_token", description: "must be given once" }]);
   const list = (name: string): string[] => form.getAll(name).flatMap((entry) => entry.split(" ")).filter((entry) => entry !== "");
@@ -23,7 +23,7 @@ const refreshGrant = async (parts: SignInParts, form: URLSearchParams, entrance:
     capabilities: list("cap"),
     scopes: list("scope"),
     operation: tokenPath,
-    entrance,
+    requestSource,
   };
   const nowMs = parts.clock();
   const renewed = await parts.store.write((rows) => renew(rows, parts, renewal, nowMs));
@@ -36,8 +36,8 @@ const refreshGrant = async (parts: SignInParts, form: URLSearchParams, entrance:
   };
 };
 
-export const grantsOf = (parts: SignInParts): ReadonlyMap<string, Grant> =>
+export const grantsOf = (parts: SignInDependencies): ReadonlyMap<string, Grant> =>
   new Map<string, Grant>([
     [deviceGrantType, (form) => deviceGrant(parts, form)],
-    ["refresh_token", (form, entrance) => refreshGrant(parts, form, entrance)],
+    ["refresh_token", (form, requestSource) => refreshGrant(parts, form, requestSource)],
   ]);

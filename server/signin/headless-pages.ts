@@ -3,8 +3,8 @@
 
 import { askToConfirm, isConfirmed, onward, unconfirmed, unknownProvider } from "./confirm.ts";
 import { isProvider } from "./organization.ts";
-import type { SignInParts } from "./parts.ts";
-import { type Asked, page, type Shown } from "./shown.ts";
+import type { SignInDependencies } from "./dependencies.ts";
+import { type EndpointRequest, page, type EndpointAnswer } from "./pages.ts";
 
 export const headlessPath = "/oauth/headless";
 
@@ -14,7 +14,7 @@ const parameters = ["headless_code", "idp_id", "audience", "scope", "cap", "invi
 /** Of a key in letters the first, which a person can compare with the address in the terminal. */
 const shownLength = 8;
 
-const ask = (parts: SignInParts, asked: Asked, given: URLSearchParams, problem: string): Shown => {
+const ask = (parts: SignInDependencies, asked: EndpointRequest, given: URLSearchParams, problem: string): EndpointAnswer => {
   const code = given.get("headless_code") ?? "";
   const idp = given.get("idp_id") ?? "";
   const person = idp === "" || problem !== "";
@@ -31,10 +31,10 @@ const ask = (parts: SignInParts, asked: Asked, given: URLSearchParams, problem: 
 };
 
 /** Asks before the sign-in begins. */
-export const askHeadless = (parts: SignInParts, asked: Asked): Shown => ask(parts, asked, asked.query, "");
+export const askHeadless = (parts: SignInDependencies, asked: EndpointRequest): EndpointAnswer => ask(parts, asked, asked.query, "");
 
 /** Begins it, confirmed. */
-export const confirmHeadless = async (parts: SignInParts, asked: Asked, begin: (given: URLSearchParams) => Promise<Shown>): Promise<Shown> => {
+export const confirmHeadless = async (parts: SignInDependencies, asked: EndpointRequest, begin: (given: URLSearchParams) => Promise<EndpointAnswer>): Promise<EndpointAnswer> => {
   const { form } = asked;
   if (!isConfirmed(parts, asked, form.get("headless_code") ?? "")) return unconfirmed();
   if (form.get("answer") !== "confirm") return page(200, "Refused", ["The terminal is not signed in; it waits until somebody stops it. You can close this page."]);

@@ -6,9 +6,9 @@ import { createCipheriv, createPublicKey, diffieHellman, generateKeyPairSync, ty
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import type { Store, Write } from "#store";
-import type { Finisher, HeadlessFinish } from "./finish.ts";
+import type { Completer, HeadlessCompletion } from "./completion.ts";
 import { hashOf } from "./secret.ts";
-import { page } from "./shown.ts";
+import { page } from "./pages.ts";
 import { tokensFor } from "./tokens.ts";
 
 const nonceBytes = 12;
@@ -68,7 +68,7 @@ export const takeHeadlessSession = async ({ read, write }: Store, code: string, 
   return row && { publicKey: row[0] ?? "", encrypted: Buffer.from(row[1] ?? "", "base64") };
 };
 
-export const headlessFinisher: Finisher<HeadlessFinish> = {
+export const headlessCompleter: Completer<HeadlessCompletion> = {
   done: async (parts, signedIn, { code, wish }) => {
     const kept = await parts.store.write(async (rows) => {
       const { token } = await tokensFor(parts, rows, signedIn, wish, false);

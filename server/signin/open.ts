@@ -2,23 +2,23 @@
 
 import { Fault, invalid, type Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
-import type { Entrance } from "#base/origin.ts";
+import type { RequestSource } from "#base/origin.ts";
 import { type Beginning, beginSignIn, endSignIn, refuse } from "./browser.ts";
-import { beginDevice, deviceFinisher } from "./device.ts";
+import { beginDevice, deviceCompleter } from "./device.ts";
 import { devicePaths } from "./device-pages.ts";
-import type { HeadlessFinish, RedirectFinish } from "./finish.ts";
+import type { HeadlessCompletion, RedirectCompletion } from "./completion.ts";
 import { type Grant, grantsOf } from "./grants.ts";
-import { headlessFinisher, isHeadlessCode } from "./headless.ts";
+import { headlessCompleter, isHeadlessCode } from "./headless.ts";
 import { askHeadless, confirmHeadless, headlessPath } from "./headless-pages.ts";
 import { canSignIn } from "./organization.ts";
-import type { SignInParts, SignInSettings } from "./parts.ts";
+import type { SignInDependencies, SignInSettings } from "./dependencies.ts";
 import { callbackPath, openProviders } from "./provider.ts";
-import { readRedirect, redirectFinisher } from "./redirect.ts";
-import { json, page, type Shown, type SignInPath } from "./shown.ts";
+import { readRedirect, redirectCompleter } from "./redirect.ts";
+import { json, page, type EndpointAnswer, type Endpoint } from "./pages.ts";
 
 export interface SignIn {
-  readonly parts: SignInParts;
-  readonly paths: ReadonlyMap<string, SignInPath>;
+  readonly parts: SignInDependencies;
+  readonly paths: ReadonlyMap<string, Endpoint>;
   /** What the token endpoint gives for a sign-in, by grant type. */
   readonly grants: ReadonlyMap<string, Grant>;
   /** RFC 8628, 3.1: a terminal asks for its codes. */
@@ -42,7 +42,7 @@ const flag = (query: URLSearchParams, name: string): boolean => {
 };
 
 /** How the sign-in shall end; needed first, so that whatever else is wrong is told there. */
-const readFinish = (parts: SignInParts, query: URLSearchParams): RedirectFinish | HeadlessFinish => {
+const readFinish = (parts: SignInDependencies, query: URLSearchParams): RedirectCompletion | HeadlessCompletion => {
   const wish = { audience: list(query, "audience"), scopes: list(query, "scope"), capabilities: list(query, "cap") };
   const code = single(query, "headless_code");
   if (code !== "") {
@@ -57,7 +57,7 @@ const readFinish = (parts: SignInParts, query: URLSearchParams): RedirectFinish 
   };
 };
 
-const readBeginning = ({ authn }: SignInParts, query: URLSearchParams, finish: RedirectFinish | HeadlessFinish): Beginning => {
+const readBeginning = ({ authn }: SignInDependencies, query: URLSearchParams, finish: RedirectCompletion | HeadlessCompletion): Beginning => {
   const violations: Violation[] = [];
   for (const name of ["client_id", "connection"]) {
     if (query.has(name)) violations.push({ field: name, description: "names a provider of another service; this server has those of its organizations: give idp_id" });
@@ -69,8 +69,8 @@ const readBeginning = ({ authn }: SignInParts, query: URLSearchParams, finish: R
 };
 
 /** Begins with what is given. `ask`: a headless sign-in is confirmed first. */
-const begin = async (parts: SignInParts, given: URLSearchParams, entrance: Entrance, ask?: () => Shown): Promise<Shown> => {
-  let finish: RedirectFinish | HeadlessFinish;
+const begin = async (parts: SignInDependencies, given: URLSearchParams, requestSource: RequestSource, ask?: () => EndpointAnswer): Promise<EndpointAnswer> => {
+  let finish: RedirectCompletion | HeadlessCompletion;
   try {
     finish = readFinish(parts, given);
   } catch (thrown) {
@@ -80,23 +80,23 @@ const begin = async (parts: SignInParts, given: URLSearchParams, entrance: Entra
   }
   try {
     const beginning = readBeginning(parts, given, finish);
-    return finish.kind === "headless" && ask ? ask() : await beginSignIn(parts, beginning, entrance);
+    return finish.kind === "headless" && ask ? ask() : await beginSignIn(parts, beginning, requestSource);
   } catch (thrown) {
-    return refuse(parts, thrown, finish, entrance);
+    return refuse(parts, thrown, finish, requestSource);
   }
 };
 
 export const openSignIn = (settings: SignInSettings): SignIn => {
-  const parts: SignInParts = {
+  const parts: SignInDependencies = {
     ...settings,
     providers: openProviders(settings),
-    finishers: { redirect: redirectFinisher, device: deviceFinisher, headless: headlessFinisher },
+    finishers: { redirect: redirectCompleter, device: deviceCompleter, headless: headlessCompleter },
   };
   const wishless = { invite: "", identity: "", skipRegistration: false };
   const device = devicePaths(parts, (asked, { userCode, wanted }) =>
     beginSignIn(parts, { ...wishless, provider: wanted.idp, finish: { kind: "device", userCode } }, asked),
   );
-  const paths = new Map<string, SignInPath>([
+  const paths = new Map<string, Endpoint>([
     ["/oauth", { GET: (asked) => begin(parts, asked.query, asked, () => askHeadless(parts, asked)) }],
     [headlessPath, { POST: (asked) => confirmHeadless(parts, asked, (given) => begin(parts, given, asked)) }],
     [callbackPath, { GET: (asked) => endSignIn(parts, asked) }],

@@ -8,10 +8,10 @@ import { denied, Fault, unauthenticated } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { clientSecretPurpose, type Provider } from "#store";
-import { addressOf, type SignInSettings } from "./parts.ts";
+import { addressOf, type SignInSettings } from "./dependencies.ts";
 
 /** What binds an answer of the provider to the question that was asked. */
-export interface Question {
+export interface AuthorizationRequest {
   readonly state: string;
   readonly nonce: string;
   /** RFC 7636; its hash went along with the question. */
@@ -22,7 +22,7 @@ export interface Question {
 }
 
 /** Whom the provider vouches for. */
-export interface Arrival {
+export interface UpstreamUser {
   readonly upstream: Upstream;
   /** Its groups, as the provider's groups claim has them. */
   readonly groups: readonly string[];
@@ -31,9 +31,9 @@ export interface Arrival {
 
 export interface Providers {
   /** Where the browser goes to be asked. */
-  ask(provider: Provider, question: Question): Promise<string>;
+  authorizationUrl(provider: Provider, question: AuthorizationRequest): Promise<string>;
   /** What the provider says to the browser's way back, `query`. */
-  hear(provider: Provider, question: Question, query: URLSearchParams): Promise<Arrival>;
+  readCallback(provider: Provider, question: AuthorizationRequest, query: URLSearchParams): Promise<UpstreamUser>;
 }
 
 type Client = typeof import("openid-client");
@@ -174,7 +174,7 @@ export const openProviders = (settings: SignInSettings): Providers => {
   };
 
   return {
-    ask: async (provider, { state, nonce, verifier }) => {
+    authorizationUrl: async (provider, { state, nonce, verifier }) => {
       const client = await load();
       const configuration = await configure(client, provider);
       const { issuer, additionalScopes } = provider.oidc;
@@ -194,7 +194,7 @@ export const openProviders = (settings: SignInSettings): Providers => {
         throw unusable(thrown);
       }
     },
-    hear: async (provider, { state, nonce, verifier, issuer, clientId }, query) => {
+    readCallback: async (provider, { state, nonce, verifier, issuer, clientId }, query) => {
       if (issuer !== provider.oidc.issuer || clientId !== provider.oidc.clientId) throw new Fault("FAILED_PRECONDITION", "the identity provider has been changed meanwhile; begin again");
       const client = await load();
       const configuration = await configure(client, provider);
@@ -206,7 +206,7 @@ export const openProviders = (settings: SignInSettings): Providers => {
         const claims = plain(tokens.claims());
         const idToken = tokens.id_token ?? "";
         const more = await moreClaims(client, configuration, provider, tokens.access_token, claims);
-        const upstream = await authn.believe(idToken, more);
+        const upstream = await authn.verifyIdToken(idToken, more);
         if (upstream.issuer !== issuer) throw new Error("the ID token is another issuer's");
         return { upstream, groups: groupsOf({ ...more, ...claims }, provider.oidc.groupsClaim), idToken };
       } catch (thrown) {

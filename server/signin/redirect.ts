@@ -7,9 +7,9 @@
 
 import { invalid } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
-import type { Finisher, RedirectFinish } from "./finish.ts";
-import type { SignInSettings } from "./parts.ts";
-import { elsewhere, page } from "./shown.ts";
+import type { Completer, RedirectCompletion } from "./completion.ts";
+import type { SignInSettings } from "./dependencies.ts";
+import { elsewhere, page } from "./pages.ts";
 import { tokensFor } from "./tokens.ts";
 
 const loopback = new Set(["127.0.0.1", "[::1]", "localhost"]);
@@ -44,7 +44,7 @@ const telling = (place: Place, redirect: string, told: Readonly<Record<string, s
   return url.href;
 };
 
-export const redirectFinisher: Finisher<RedirectFinish> = {
+export const redirectCompleter: Completer<RedirectCompletion> = {
   async done(parts, signedIn, { redirect, wish, createRefreshToken }) {
     const { act, email, uid } = signedIn;
     if (redirect === "") return page(200, "Signed in", [`You are ${email ?? act.sub}.`, `Your identity here: ${uid}`, "Nothing waits for this sign-in; you can close this page."]);

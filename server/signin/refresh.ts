@@ -13,7 +13,7 @@ import { type Fault, unauthenticated } from "#base/fault.ts";
 import { isObject, type Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
-import type { Entrance } from "#base/origin.ts";
+import type { RequestSource } from "#base/origin.ts";
 import { timestamp } from "#base/time.ts";
 import { recordSignIn } from "#outbox";
 import type { Row, Write } from "#store";
@@ -43,7 +43,7 @@ export interface Renewal {
   readonly scopes: readonly string[];
   /** The operation or path that it came by. */
   readonly operation: string;
-  readonly entrance: Entrance;
+  readonly requestSource: RequestSource;
 }
 
 /** Either both tokens, or why not: a refusal that has written something, and must not be undone by being thrown. */
@@ -146,7 +146,7 @@ export const renew = async (
     untilMs: nowMs + limits.accessTokenLifetimeMs,
   });
   await recordSignIn(rows, publicUrl, {
-    identity: identity ?? "", act: actOf(act), operation: renewal.operation, entrance: renewal.entrance, time: timestamp(nowMs),
+    identity: identity ?? "", act: actOf(act), operation: renewal.operation, requestSource: renewal.requestSource, time: timestamp(nowMs),
   });
   return { identity: identity ?? "", access, refresh: write(id, next, Number(expireTimeMs)) };
 };

@@ -3,10 +3,10 @@
 // one. Everything happens in the caller's transaction, its event included.
 
 import type { Authn, Upstream } from "#authn";
-import { capabilityNames, lacking, loadRights } from "#authz";
+import { capabilityNames, missingCapability, loadRights } from "#authz";
 import { blocked, denied, Fault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
-import type { Entrance } from "#base/origin.ts";
+import type { RequestSource } from "#base/origin.ts";
 import { timestamp } from "#base/time.ts";
 import { ancestry, newChild, parentOf } from "#base/uid.ts";
 import { methodByName } from "#contract/catalog.ts";
@@ -17,8 +17,8 @@ import { inviteCodeHash } from "./invite-code.ts";
 export type { Upstream } from "#authn";
 
 /** Where and when somebody registers: what the event says besides the person. */
-export interface Occasion extends Entrance {
-  readonly authn: Pick<Authn, "humanUid">;
+export interface RegistrationContext extends RequestSource {
+  readonly authn: Pick<Authn, "personUid">;
   readonly publicUrl: string;
   readonly nowMs: number;
 }
@@ -51,11 +51,11 @@ const nameOf = (...texts: readonly (string | undefined)[]): string => {
 };
 
 /** Makes the person's identity unless it is there. True where it was made. */
-export const makePerson = async (rows: Write, upstream: Upstream, { authn, nowMs }: Pick<Occasion, "authn" | "nowMs">): Promise<boolean> => {
+export const makePerson = async (rows: Write, upstream: Upstream, { authn, nowMs }: Pick<RegistrationContext, "authn" | "nowMs">): Promise<boolean> => {
   const { issuer, subject, email = "", name } = upstream;
   const now = timestamp(nowMs);
   return insertRowUnlessTaken(rows, { name: "identities", columns: [] }, {
-    uid: authn.humanUid(issuer, subject), name: nameOf(name, email, subject), email, issuer, subject,
+    uid: authn.personUid(issuer, subject), name: nameOf(name, email, subject), email, issuer, subject,
     last_seen_time: now, create_time: now, update_time: now,
   });
 };
@@ -70,22 +70,22 @@ const keepProfile = async (rows: Write, uid: string, { email, name = "", givenNa
   );
 };
 
-const personOf = ({ authn }: Occasion, { issuer, subject, audience = "", email = "" }: Upstream): Person => ({
-  uid: authn.humanUid(issuer, subject),
+const personOf = ({ authn }: RegistrationContext, { issuer, subject, audience = "", email = "" }: Upstream): Person => ({
+  uid: authn.personUid(issuer, subject),
   issuer,
   email,
   act: { iss: issuer, sub: subject, aud: audience, ...(email ? { email } : {}) },
 });
 
 /** The person's identity, made where it has to be. True where it was made. */
-const settle = async (rows: Write, upstream: Upstream, occasion: Occasion): Promise<boolean> => {
+const settle = async (rows: Write, upstream: Upstream, occasion: RegistrationContext): Promise<boolean> => {
   const made = await makePerson(rows, upstream, occasion);
   await keepProfile(rows, personOf(occasion, upstream).uid, upstream, occasion.nowMs);
   return made;
 };
 
 /** Tells of it as the contract declares for Auth.Register, which has no caller yet: the person is who acts. */
-const tell = async (rows: Write, { uid, act }: Person, group: string, { publicUrl, requestId, origin, nowMs }: Occasion): Promise<void> => {
+const tell = async (rows: Write, { uid, act }: Person, group: string, { publicUrl, requestId, origin, nowMs }: RegistrationContext): Promise<void> => {
   const method = methodByName("chainguard.platform.auth.Auth/Register");
   if (!method?.event) throw new Error("the contract has no event for registrations");
   const body: JsonObject = { identity: uid, ...(group ? { group } : {}) };
@@ -101,7 +101,7 @@ const tell = async (rows: Write, { uid, act }: Person, group: string, { publicUr
     body,
     requestId,
     time: timestamp(nowMs),
-    circumstances: { operation: method.name, bindings: [], origin },
+    auditContext: { operation: method.name, bindings: [], origin },
   });
 };
 
@@ -171,7 +171,7 @@ export const mayPromise = async (rows: Write, by: string, role: string, group: s
   const row = await lockRow(rows, { name: "roles", columns: ["capabilities"] }, role, "key share");
   const rights = await loadRights(rows, by, nowMs);
   if (!row?.[0] || !rights) return false;
-  return lacking(rights, [...capabilityNames(row[0]), "role_bindings.create"], group) === undefined;
+  return missingCapability(rights, [...capabilityNames(row[0]), "role_bindings.create"], group) === undefined;
 };
 
 /** Binds the person; a binding that would end goes on. True where something changed. */
@@ -188,7 +188,7 @@ const join = async (rows: Write, identity: string, group: string, role: string, 
 /** However an address is written. In ASCII alone: other letters fold onto these too (the Kelvin sign is a k), in other hands. */
 const folded = (email: string): string => email.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
-const accept = async (rows: Write, person: Person, code: string, occasion: Occasion, settled: () => Promise<boolean>): Promise<Registered> => {
+const accept = async (rows: Write, person: Person, code: string, occasion: RegistrationContext, settled: () => Promise<boolean>): Promise<Registered> => {
   const { nowMs } = occasion;
   const invite = await holdInvite(rows, code, nowMs);
   const fits = invite.email === "" || (folded(invite.email) === folded(person.email) && (await vouches(rows, invite.group, person.issuer)));
@@ -210,15 +210,15 @@ const accept = async (rows: Write, person: Person, code: string, occasion: Occas
  * changes nothing. Throws NOT_FOUND for a code that is unknown or used up, FAILED_PRECONDITION for one that has expired
  * or whose maker may not promise it any more, PERMISSION_DENIED where it is for another e-mail address.
  */
-export const acceptInvite = (rows: Write, { upstream, code, ...occasion }: Occasion & { readonly upstream: Upstream; readonly code: string }): Promise<Registered> =>
+export const acceptInvite = (rows: Write, { upstream, code, ...occasion }: RegistrationContext & { readonly upstream: Upstream; readonly code: string }): Promise<Registered> =>
   accept(rows, personOf(occasion, upstream), code, occasion, () => settle(rows, upstream, occasion));
 
 /** The same for a person who is registered and shows a token of ours. */
-export const acceptInviteAs = (rows: Write, { person, code, ...occasion }: Occasion & { readonly person: Person; readonly code: string }): Promise<Registered> =>
+export const acceptInviteAs = (rows: Write, { person, code, ...occasion }: RegistrationContext & { readonly person: Person; readonly code: string }): Promise<Registered> =>
   accept(rows, person, code, occasion, async () => false);
 
 /** Makes the person's identity unless it is there, and nothing else: for whom others may bind. */
-export const register = async (rows: Write, { upstream, ...occasion }: Occasion & { readonly upstream: Upstream }): Promise<Registered> => {
+export const register = async (rows: Write, { upstream, ...occasion }: RegistrationContext & { readonly upstream: Upstream }): Promise<Registered> => {
   const person = personOf(occasion, upstream);
   if (await settle(rows, upstream, occasion)) await tell(rows, person, "", occasion);
   return { identity: person.uid, group: "" };
@@ -230,7 +230,7 @@ export const register = async (rows: Write, { upstream, ...occasion }: Occasion 
  */
 export const registerThroughProvider = async (
   rows: Write,
-  { upstream, provider, ...occasion }: Occasion & {
+  { upstream, provider, ...occasion }: RegistrationContext & {
     readonly upstream: Upstream;
     readonly provider: { readonly uid: string; readonly group: string; readonly defaultRole: string };
   },

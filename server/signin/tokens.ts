@@ -4,8 +4,8 @@ import { denied } from "#base/fault.ts";
 import { timestamp } from "#base/time.ts";
 import { recordSignIn } from "#outbox";
 import type { Write } from "#store";
-import type { SignedIn, Wish } from "./finish.ts";
-import type { SignInParts } from "./parts.ts";
+import type { SignedIn, RequestedToken } from "./completion.ts";
+import type { SignInDependencies } from "./dependencies.ts";
 import { callbackPath } from "./provider.ts";
 import { beginFamily } from "./refresh.ts";
 
@@ -17,11 +17,11 @@ export interface Tokens {
 }
 
 /** Issues what was wished for, in the caller's transaction. */
-export const tokensFor = async ({ authn, clock, publicUrl }: SignInParts, rows: Write, signedIn: SignedIn, wish: Wish, createRefreshToken: boolean): Promise<Tokens> => {
-  const { uid, identityProviderUid, session, mayRefresh, act, email, untilMs, entrance } = signedIn;
+export const tokensFor = async ({ authn, clock, publicUrl }: SignInDependencies, rows: Write, signedIn: SignedIn, wish: RequestedToken, createRefreshToken: boolean): Promise<Tokens> => {
+  const { uid, identityProviderUid, session, mayRefresh, act, email, untilMs, requestSource } = signedIn;
   const wanted = { identity: "", ...wish };
   const { token, expireTimeMs } = await authn.issue({ uid, act, email, session, held: { capabilities: undefined, scopes: undefined }, wanted, untilMs });
-  await recordSignIn(rows, publicUrl, { identity: uid, act, session, operation: callbackPath, entrance, time: timestamp(clock()) });
+  await recordSignIn(rows, publicUrl, { identity: uid, act, session, operation: callbackPath, requestSource, time: timestamp(clock()) });
   if (!createRefreshToken || !mayRefresh) return { token, expireTimeMs, refreshToken: undefined };
   const family = { identity: uid, identityProvider: identityProviderUid, act, email, audience: wish.audience, ...authn.narrowing(wanted) };
   const refresh = await beginFamily(rows, family, clock());

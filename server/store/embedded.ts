@@ -19,11 +19,11 @@ import type { Log } from "#base/log.ts";
 import pg from "pg";
 import type { Binaries } from "./binaries.ts";
 import { brokenConnection, sqlState } from "./faults.ts";
-import { connectTimeoutMs, type Place } from "./pool.ts";
+import { connectTimeoutMs, type DatabaseAddress } from "./pool.ts";
 import { port, type Quarters, refusal, settle } from "./quarters.ts";
 
 export interface Embedded {
-  readonly place: Place;
+  readonly place: DatabaseAddress;
   /** False when it belongs to another process, which was joined. */
   readonly owned: boolean;
   /** Stops the server; leaves one that was joined alone. */
@@ -63,7 +63,7 @@ const fadeMs = 1_000;
 /** How long each kind of stop may take before the next harder one: SIGINT, SIGQUIT, SIGKILL. */
 const stopStepMs = 10_000;
 
-const placeOf = (socketDirectory: string, name: string): Place => ({ host: socketDirectory, port, user, database: name, ssl: false });
+const placeOf = (socketDirectory: string, name: string): DatabaseAddress => ({ host: socketDirectory, port, user, database: name, ssl: false });
 
 /** Nothing of our own environment: PG* variables would change how the server behaves. */
 const environment = { PATH: process.env["PATH"] ?? "", LC_ALL: "C", TZ: "UTC" };

@@ -7,10 +7,10 @@ export type Row = readonly (string | null)[];
 /** A statement's parameter. Lists become PostgreSQL arrays; JSON is passed as text. */
 export type Param = string | number | boolean | null | readonly string[];
 
-/** What a request's first statement must prove: that the caller's rights are still of this version (witness.ts). */
+/** What a request's first statement must prove: that the caller's rights are still of this version (access-version.ts). */
 export interface Check {
   readonly root: string;
-  /** Compares what a statement read with the version that the decision was made with. Throws Stale. */
+  /** Compares what a statement read with the version that the decision was made with. Throws StaleAccess. */
   confirm(version: string | null | undefined): void;
   /** The same connections, without the check. */
   readonly bare: Read;

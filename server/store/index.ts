@@ -14,7 +14,7 @@ export type { Check, Param, Read, Row, Store, Write } from "./handle.ts";
 export { openStore, type StoreOptions } from "./open.ts";
 export { openVault, type Vault, type VaultOptions, vaultOf } from "./vault.ts";
 export { findHolders, type GivingBinding } from "./holders.ts";
-export { findBoundHumans } from "./humans.ts";
+export { findBoundPeople } from "./people.ts";
 export { clientSecretPurpose, findMappedRoles, findProvider, type Provider } from "./identity-providers.ts";
 export {
   type ArtifactRow, countArtifacts, countVersions, findArtifacts, findArtifactVersions, type LibraryAsk, type LibraryFilter, type VersionRow,
@@ -40,5 +40,5 @@ export {
 } from "./vulnerabilities.ts";
 export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
 export { findAcceptedTerms } from "./terms.ts";
-export { confirmWitness, Stale, type Witness, witnessed } from "./witness.ts";
+export { checkAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
 export { settleRecords, withdrawVanished, writeRecords } from "./write-records.ts";

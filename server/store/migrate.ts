@@ -6,7 +6,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Fault } from "#base/fault.ts";
 import pg from "pg";
-import { connectTimeoutMs, type Place } from "./pool.ts";
+import { connectTimeoutMs, type DatabaseAddress } from "./pool.ts";
 
 interface Migration {
   readonly number: number;
@@ -114,7 +114,7 @@ const applyNext = async (client: pg.Client, migrations: readonly Migration[]): P
   });
 
 /** Migrates the database at `place`. Waits for another server that is at it. */
-export const migrate = async (place: Place, progress: (line: string) => void, directory?: string): Promise<void> => {
+export const migrate = async (place: DatabaseAddress, progress: (line: string) => void, directory?: string): Promise<void> => {
   const migrations = await readMigrations(directory);
   const client = new pg.Client({ ...place, application_name: "gantry migrate", connectionTimeoutMillis: connectTimeoutMs });
   client.on("error", () => {});

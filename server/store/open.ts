@@ -8,7 +8,7 @@ import { startEmbedded } from "./embedded.ts";
 import { brokenConnection, sqlState } from "./faults.ts";
 import type { Store } from "./handle.ts";
 import { migrate } from "./migrate.ts";
-import { openConnections, type Place } from "./pool.ts";
+import { openConnections, type DatabaseAddress } from "./pool.ts";
 
 export interface StoreOptions {
   /** DATABASE_URL; without it the embedded server is started. */
@@ -21,7 +21,7 @@ export interface StoreOptions {
   readonly join?: boolean | undefined;
 }
 
-const placeOfUrl = (databaseUrl: string): Place => {
+const placeOfUrl = (databaseUrl: string): DatabaseAddress => {
   // The address may hold a password, so it is never shown.
   if (!/^postgres(ql)?:\/\//.test(databaseUrl)) {
     throw new Fault("FAILED_PRECONDITION", "DATABASE_URL must be an address of the form postgresql://user:password@host/database");
@@ -30,7 +30,7 @@ const placeOfUrl = (databaseUrl: string): Place => {
 };
 
 /** Migrates; a database that is only just starting is waited for. */
-const migrateWhenReady = async (place: Place, progress: (line: string) => void): Promise<void> => {
+const migrateWhenReady = async (place: DatabaseAddress, progress: (line: string) => void): Promise<void> => {
   const until = Date.now() + limits.statementTimeoutMs;
   let told = false;
   for (;;) {

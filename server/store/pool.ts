@@ -10,10 +10,10 @@ import pg from "pg";
 import { brokenConnection, databaseFault, lostRace, readOnly, stalePlan, unreachable } from "./faults.ts";
 import type { Param, Read, Row, Write } from "./handle.ts";
 import { beginName, Statement } from "./statement.ts";
-import { atEndOfTurn } from "./turn.ts";
+import { atEndOfTick } from "./tick.ts";
 
 /** Where a database is: the driver's own words, from an address or from an embedded server's socket. */
-export type Place = Pick<pg.ClientConfig, "connectionString" | "host" | "port" | "user" | "database" | "ssl">;
+export type DatabaseAddress = Pick<pg.ClientConfig, "connectionString" | "host" | "port" | "user" | "database" | "ssl">;
 
 /** The connections of one process to one database. */
 export interface Connections {
@@ -52,7 +52,7 @@ const asIs = (text: string): string => text;
 /** Every value as PostgreSQL's own text: parsing a timestamp to a Date and back costs more than the query. */
 const texts: pg.CustomTypesConfig = { getTypeParser: () => asIs };
 
-const settings = (place: Place): pg.ClientConfig => ({
+const settings = (place: DatabaseAddress): pg.ClientConfig => ({
   ...place,
   application_name: "gantry",
   connectionTimeoutMillis: connectTimeoutMs,
@@ -84,7 +84,7 @@ const gather = (stream: Writable): void => {
   if (gathering.has(stream)) return;
   gathering.add(stream);
   stream.cork();
-  atEndOfTurn(() => {
+  atEndOfTick(() => {
     gathering.delete(stream);
     stream.uncork();
   });
@@ -101,7 +101,7 @@ interface Lane {
   inFlight: number;
 }
 
-const openReads = (place: Place, nameOf: (text: string) => string | undefined, log: Log) => {
+const openReads = (place: DatabaseAddress, nameOf: (text: string) => string | undefined, log: Log) => {
   const lanes: Lane[] = Array.from({ length: limits.readConnections }, () => ({ client: undefined, ready: undefined, inFlight: 0 }));
   let closed = false;
 
@@ -160,7 +160,7 @@ const openReads = (place: Place, nameOf: (text: string) => string | undefined, l
     }
     const lane = leastLoaded();
     turn = { lane, reads: 1 };
-    atEndOfTurn(() => {
+    atEndOfTick(() => {
       turn = undefined;
     });
     return lane;
@@ -207,7 +207,7 @@ const openReads = (place: Place, nameOf: (text: string) => string | undefined, l
   return { read: { query } satisfies Read, close };
 };
 
-const openWrites = (place: Place, nameOf: (text: string) => string | undefined, log: Log) => {
+const openWrites = (place: DatabaseAddress, nameOf: (text: string) => string | undefined, log: Log) => {
   const pool = new pg.Pool({
     ...settings(place),
     max: limits.writeConnections,
@@ -293,7 +293,7 @@ const openWrites = (place: Place, nameOf: (text: string) => string | undefined, 
 };
 
 /** Opens the connections to `place`. Each is made when first needed: a database that is down fails calls, not this. */
-export const openConnections = (place: Place, log: Log): Connections => {
+export const openConnections = (place: DatabaseAddress, log: Log): Connections => {
   const nameOf = statementNames();
   const reads = openReads(place, nameOf, log);
   const writes = openWrites(place, nameOf, log);

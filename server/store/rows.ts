@@ -1,7 +1,7 @@
 // Rows of any table by uid: the statements that every resource shares. Names of tables and columns come from
 // resource files and the contract, checked against the database at start; values are always parameters.
 
-import { type Gather, gatherer } from "./gather.ts";
+import { type BatchLoad, batchLoader } from "./batch-load.ts";
 import type { Param, Read, Row, Write } from "./handle.ts";
 
 /** A table as the kernel knows it: the first column is `uid`. */
@@ -32,12 +32,12 @@ const getStatements = (table: Table) => {
   return statements;
 };
 
-const gathers = new WeakMap<Read, WeakMap<Table, Gather>>();
+const gathers = new WeakMap<Read, WeakMap<Table, BatchLoad>>();
 
-const gatherOf = (read: Read, table: Table): Gather => {
-  const known = gathers.get(read) ?? new WeakMap<Table, Gather>();
+const gatherOf = (read: Read, table: Table): BatchLoad => {
+  const known = gathers.get(read) ?? new WeakMap<Table, BatchLoad>();
   gathers.set(read, known);
-  const gather = known.get(table) ?? gatherer(read, table.name, table.columns, getStatements(table).checked);
+  const gather = known.get(table) ?? batchLoader(read, table.name, table.columns, getStatements(table).checked);
   known.set(table, gather);
   return gather;
 };

@@ -4,8 +4,8 @@
 import { isUtf8 } from "node:buffer";
 import { Fault, type Violation } from "#base/fault.ts";
 import { isObject, type Json } from "#base/json.ts";
-import type { Doorway } from "./door.ts";
-import { type Ask, header } from "./exchange.ts";
+import type { ServerContext } from "./server-context.ts";
+import { type HttpRequest, header } from "./http-message.ts";
 
 export type Media = "json" | "form";
 
@@ -13,7 +13,7 @@ const unsupported = (message: string, headers: Readonly<Record<string, string>>)
   new Fault("INVALID_ARGUMENT", message, { httpStatus: 415, headers });
 
 /** The body's type, or 415 (decisions: JSON). A body without a type is JSON. */
-export const mediaOf = (ask: Ask): Media => {
+export const mediaOf = (ask: HttpRequest): Media => {
   const encoding = header(ask, "content-encoding");
   if (encoding !== undefined && encoding.trim().toLowerCase() !== "identity") {
     throw unsupported(`content-encoding ${JSON.stringify(encoding)} is not read here; send the body as it is`, { "accept-encoding": "identity" });
@@ -37,8 +37,8 @@ const tooLarge = (max: number): Fault =>
 export const crowded = (): Fault => new Fault("UNAVAILABLE", "too many request bodies at once; try again");
 
 /** All bytes of the body. Throws where it is too large, too slow, or its sender went away. */
-export const readBody = (doorway: Doorway, ask: Ask): Promise<Buffer> => {
-  const { bodyBytesMax, requestTimeoutMs } = doorway.bounds;
+export const readBody = (context: ServerContext, ask: HttpRequest): Promise<Buffer> => {
+  const { bodyBytesMax, requestTimeoutMs } = context.bounds;
   if (!ask.bodied) return Promise.resolve(Buffer.alloc(0));
   if (Number(header(ask, "content-length") ?? 0) > bodyBytesMax) return Promise.reject(tooLarge(bodyBytesMax));
   return new Promise((resolve, reject) => {
@@ -48,7 +48,7 @@ export const readBody = (doorway: Doorway, ask: Ask): Promise<Buffer> => {
     const settle = (fault: Fault | undefined): void => {
       clearTimeout(timer);
       source.off("data", take).off("end", end).off("close", gone);
-      doorway.release(size);
+      context.release(size);
       if (fault) {
         // What still comes is thrown away; the door's own time limit ends a peer that never stops.
         source.resume();
@@ -56,7 +56,7 @@ export const readBody = (doorway: Doorway, ask: Ask): Promise<Buffer> => {
       } else resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size));
     };
     const take = (chunk: Buffer): void => {
-      if (!doorway.hold(chunk.length)) return settle(crowded());
+      if (!context.hold(chunk.length)) return settle(crowded());
       size += chunk.length;
       if (size > bodyBytesMax) return settle(tooLarge(bodyBytesMax));
       chunks.push(chunk);

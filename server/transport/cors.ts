@@ -1,14 +1,14 @@
 // Cross-origin requests of browsers: answered only for the origins that the operator named (decisions: JSON).
 // For all others nothing is said, and the browser refuses by itself.
 
-import type { Answer, Ask } from "./exchange.ts";
-import { header } from "./exchange.ts";
+import type { HttpAnswer, HttpRequest } from "./http-message.ts";
+import { header } from "./http-message.ts";
 
 interface CrossOrigin {
   /** The answer to a preflight of a named origin. */
-  readonly preflight: (ask: Ask) => Answer | undefined;
+  readonly preflight: (ask: HttpRequest) => HttpAnswer | undefined;
   /** Adds what a named origin's page needs to read the answer. */
-  readonly allow: (ask: Ask, answer: Answer) => void;
+  readonly allow: (ask: HttpRequest, answer: HttpAnswer) => void;
 }
 
 const none: CrossOrigin = { preflight: () => undefined, allow: () => {} };
@@ -22,7 +22,7 @@ const keptSeconds = "7200";
 export const crossOrigin = (origins: readonly string[]): CrossOrigin => {
   if (origins.length === 0) return none;
   const named = new Set(origins.map((origin) => origin.replace(/\/$/, "")));
-  const originOf = (ask: Ask): string | undefined => {
+  const originOf = (ask: HttpRequest): string | undefined => {
     const origin = header(ask, "origin");
     return origin !== undefined && named.has(origin) ? origin : undefined;
   };

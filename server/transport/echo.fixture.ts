@@ -8,9 +8,9 @@ import type { JsonObject } from "#base/json.ts";
 import { part, text } from "#base/json.ts";
 import { silent } from "#base/log.ts";
 import type { Call, Reply } from "#kernel";
-import { type Config, type Doors, type House, openDoors } from "./index.ts";
+import { type Config, type Transport, type Dependencies, openTransport } from "./index.ts";
 
-export interface Echo extends Doors {
+export interface Echo extends Transport {
   /** Every call that reached the kernel, in order. */
   readonly calls: Call[];
   readonly url: string;
@@ -33,10 +33,10 @@ const echo = async (call: Call): Promise<Reply> => {
 
 const group = (call: Call, uid: string): JsonObject => ({ ...part(call.request, "group"), uid, createTime: "2026-01-31T08:00:00.000Z" });
 
-const house: House = {
+const services: Dependencies = {
   serve: echo,
   issuer: {
-    shown: new Map(),
+    endpoints: new Map(),
     beginDevice: async () => ({ device_code: "code" }),
     discovery: () => ({ issuer: "https://issuer.test", jwks_uri: "https://issuer.test/.well-known/jwks.json" }),
     keys: async () => ({ keys: [] }),
@@ -48,13 +48,13 @@ const house: House = {
   ready: async () => true,
 };
 
-export const openEcho = async (config: Partial<Config> = {}, rooms: Partial<House> = {}): Promise<Echo> => {
+export const openEcho = async (config: Partial<Config> = {}, rooms: Partial<Dependencies> = {}): Promise<Echo> => {
   const calls: Call[] = [];
-  const serve = rooms.serve ?? house.serve;
-  const doors = await openDoors(
+  const serve = rooms.serve ?? services.serve;
+  const doors = await openTransport(
     { host: "127.0.0.1", port: 0, serviceDomain: "example.test", publicUrl: "http://127.0.0.1", corsOrigins: [], log: silent, version: "0.0.0-test", ...config },
     {
-      ...house,
+      ...services,
       ...rooms,
       serve: (call) => {
         calls.push(call);
@@ -67,7 +67,7 @@ export const openEcho = async (config: Partial<Config> = {}, rooms: Partial<Hous
 };
 
 /** A bare connection: what it is sent, and all that comes back until the server ends it. */
-export const dial = async (doors: Doors): Promise<{ socket: Socket; heard: Promise<string> }> => {
+export const dial = async (doors: Transport): Promise<{ socket: Socket; heard: Promise<string> }> => {
   const socket = connect(doors.port, "127.0.0.1");
   await once(socket, "connect");
   const heard = new Promise<string>((resolve) => {
@@ -80,7 +80,7 @@ export const dial = async (doors: Doors): Promise<{ socket: Socket; heard: Promi
 };
 
 /** One raw exchange on a connection of its own. */
-export const say = async (doors: Doors, bytes: string | Buffer): Promise<string> => {
+export const say = async (doors: Transport, bytes: string | Buffer): Promise<string> => {
   const { socket, heard } = await dial(doors);
   socket.end(bytes);
   return heard;

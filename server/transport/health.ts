@@ -7,7 +7,7 @@ import { methods } from "#contract/catalog.ts";
 import {
   HealthCheckRequestSchema, HealthCheckResponse_ServingStatus as Serving, HealthCheckResponseSchema, HealthListResponseSchema,
 } from "#contract/gen/grpc/health/v1/health_pb.js";
-import type { Doorway } from "./door.ts";
+import type { ServerContext } from "./server-context.ts";
 import { decoded, frame } from "./frames.ts";
 import type { Procedure } from "./rpc.ts";
 
@@ -21,11 +21,11 @@ const services: ReadonlySet<string> = new Set(["", ...methods.map((method) => me
 const response = (status: Serving): Uint8Array => toBinary(HealthCheckResponseSchema, create(HealthCheckResponseSchema, { status }));
 
 /** The health service's methods by path. */
-export const health = (doorway: Doorway): ReadonlyMap<string, Procedure> => {
+export const health = (context: ServerContext): ReadonlyMap<string, Procedure> => {
   const look = async (service: string): Promise<Serving> => {
     if (!services.has(service)) return Serving.SERVICE_UNKNOWN;
-    if (doorway.draining()) return Serving.NOT_SERVING;
-    return (await doorway.house.ready()) ? Serving.SERVING : Serving.NOT_SERVING;
+    if (context.draining()) return Serving.NOT_SERVING;
+    return (await context.dependencies.ready()) ? Serving.SERVING : Serving.NOT_SERVING;
   };
 
   const check: Procedure = {
@@ -72,7 +72,7 @@ export const health = (doorway: Doorway): ReadonlyMap<string, Procedure> => {
           watching = true;
           const { service } = decoded(HealthCheckRequestSchema, bytes);
           const timer = setInterval(() => void look(service).then(show).catch((thrown: unknown) => line.end(toFault(thrown))), lookMs);
-          const forget = doorway.onDrain(() => {
+          const forget = context.onDrain(() => {
             show(services.has(service) ? Serving.NOT_SERVING : Serving.SERVICE_UNKNOWN);
             line.end(new Fault("UNAVAILABLE", "the server is stopping"));
           });

@@ -1,6 +1,6 @@
 // The face of the room: opening the doors, and what they are given.
 
-export type { Config, House } from "./door.ts";
-export type { IssuerDoor } from "./issuer.ts";
-export { type Doors, openDoors } from "./listen.ts";
+export type { Config, Dependencies } from "./server-context.ts";
+export type { IssuerEndpoints } from "./issuer-endpoints.ts";
+export { type Transport, openTransport } from "./listen.ts";
 export { httpStatusOf } from "./render.ts";

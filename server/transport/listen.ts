@@ -13,17 +13,17 @@ import { createServer as createListener, type Server, type Socket } from "node:n
 import { createServer as createTlsListener, type TLSSocket } from "node:tls";
 import { Fault } from "#base/fault.ts";
 import { within } from "./deadline.ts";
-import { boundsOf, type Bounds, type Config, type Doorway, type House } from "./door.ts";
-import { askOfHttp1, askOfHttp2, headerListBytes, newRequestId, tellHttp1, tellHttp2 } from "./exchange.ts";
+import { boundsOf, type Bounds, type Config, type ServerContext, type Dependencies } from "./server-context.ts";
+import { requestOfHttp1, requestOfHttp2, headerListBytes, newRequestId, answerHttp1, answerHttp2 } from "./http-message.ts";
 import { health } from "./health.ts";
 import { originReader } from "./origin.ts";
 import { peek } from "./peek.ts";
 import { reflection } from "./reflection.ts";
 import { errorBody, httpStatusOf, nowhere } from "./render.ts";
-import { restDoor } from "./rest.ts";
-import { isGrpc, rpcDoor } from "./rpc.ts";
+import { restTransport } from "./rest.ts";
+import { isGrpc, grpcTransport } from "./rpc.ts";
 
-export interface Doors {
+export interface Transport {
   readonly address: string;
   readonly port: number;
   /** Stops gracefully; resolves when the last connection is gone. */
@@ -55,7 +55,7 @@ const unreadable = (error: Error & { code?: string }): Fault => {
 };
 
 /** An error for a peer that has no request we could answer: written by hand, and the connection ends. */
-const dismiss = (socket: Socket, fault: Fault, { bounds, config: { serviceDomain } }: Doorway): void => {
+const dismiss = (socket: Socket, fault: Fault, { bounds, config: { serviceDomain } }: ServerContext): void => {
   // node:http has let go of a socket that asked for CONNECT: without a listener a reset would end the process, and
   // without a limit a peer that never hangs up would stay.
   socket.on("error", () => {});
@@ -70,11 +70,11 @@ const dismiss = (socket: Socket, fault: Fault, { bounds, config: { serviceDomain
   );
 };
 
-const http1Server = (doorway: Doorway, rest: ReturnType<typeof restDoor>): Http1Server => {
-  const { bounds } = doorway;
+const http1Server = (context: ServerContext, rest: ReturnType<typeof restTransport>): Http1Server => {
+  const { bounds } = context;
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
-    const ask = askOfHttp1(request, newRequestId());
-    rest(ask, tellHttp1(response, doorway.draining));
+    const ask = requestOfHttp1(request, newRequestId());
+    rest(ask, answerHttp1(response, context.draining));
   };
   const server = createHttp1Server(
     {
@@ -100,7 +100,7 @@ const http1Server = (doorway: Doorway, rest: ReturnType<typeof restDoor>): Http1
   });
   server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => serve(request, response));
   server.on("connect", (_request: IncomingMessage, socket: Socket) =>
-    dismiss(socket, new Fault("UNIMPLEMENTED", "CONNECT is not offered here", { httpStatus: 405 }), doorway));
+    dismiss(socket, new Fault("UNIMPLEMENTED", "CONNECT is not offered here", { httpStatus: 405 }), context));
   server.on("clientError", (error: Error & { code?: string }, socket: Socket & { _httpMessage?: ServerResponse | null }) => {
     // The answer in flight, as node:http's own handler finds it.
     const inFlight = socket._httpMessage;
@@ -111,16 +111,16 @@ const http1Server = (doorway: Doorway, rest: ReturnType<typeof restDoor>): Http1
       inFlight.shouldKeepAlive = false;
       inFlight.once("finish", () => socket.end());
     } else if (inFlight?.headersSent) socket.destroy();
-    else dismiss(socket, unreadable(error), doorway);
+    else dismiss(socket, unreadable(error), context);
   });
   // An http.Server that never listens enforces no time limit until it believes that it does.
   server.emit("listening");
   return server;
 };
 
-const http2Server = (doorway: Doorway, rest: ReturnType<typeof restDoor>, sessions: Set<ServerHttp2Session>): Http2Server => {
-  const { bounds } = doorway;
-  const rpc = rpcDoor(doorway, new Map([...health(doorway), ...reflection(doorway)]));
+const http2Server = (context: ServerContext, rest: ReturnType<typeof restTransport>, sessions: Set<ServerHttp2Session>): Http2Server => {
+  const { bounds } = context;
+  const rpc = grpcTransport(context, new Map([...health(context), ...reflection(context)]));
   const server = createHttp2Server({
     settings: { maxConcurrentStreams: bounds.streamsMax, maxHeaderListSize: bounds.headerBytesMax, enablePush: false },
     maxHeaderListPairs: 128,
@@ -146,8 +146,8 @@ const http2Server = (doorway: Doorway, rest: ReturnType<typeof restDoor>, sessio
       stream.on("error", () => {});
       // A peer that does not take its answer.
       stream.setTimeout(bounds.idleTimeoutMs, () => stream.close(constants.NGHTTP2_CANCEL));
-      const ask = askOfHttp2(stream, headers, address, heavy ? bounds.headerBytesMax : undefined, newRequestId());
-      rest(ask, tellHttp2(stream, ask.verb));
+      const ask = requestOfHttp2(stream, headers, address, heavy ? bounds.headerBytesMax : undefined, newRequestId());
+      rest(ask, answerHttp2(stream, ask.verb));
     });
     session.setTimeout(bounds.idleTimeoutMs, () => {
       if (open === 0) {
@@ -175,11 +175,11 @@ const listenOn = (server: Server, config: Config): Promise<void> =>
   });
 
 /** Readiness as the doors ask it: one question at a time however many ask, and whoever cannot answer is not ready. */
-const readiness = (house: House, bounds: Bounds): (() => Promise<boolean>) => {
+const readiness = (services: Dependencies, bounds: Bounds): (() => Promise<boolean>) => {
   let asking: Promise<boolean> | undefined;
   const ask = async (): Promise<boolean> => {
     try {
-      return await within(bounds.outboundTimeoutMs, house.ready());
+      return await within(bounds.outboundTimeoutMs, services.ready());
     } catch {
       return false;
     }
@@ -191,7 +191,7 @@ const readiness = (house: House, bounds: Bounds): (() => Promise<boolean>) => {
 };
 
 /** Opens the port. Rejects where it cannot be had. */
-export const openDoors = async (config: Config, house: House): Promise<Doors> => {
+export const openTransport = async (config: Config, services: Dependencies): Promise<Transport> => {
   const bounds = boundsOf(config);
   const drains = new Set<() => void>();
   const sockets = new Set<Socket>();
@@ -200,8 +200,8 @@ export const openDoors = async (config: Config, house: House): Promise<Doors> =>
   const sessions = new Set<ServerHttp2Session>();
   let draining = false;
   let held = 0;
-  const doorway: Doorway = {
-    house: { ...house, ready: readiness(house, bounds) },
+  const context: ServerContext = {
+    dependencies: { ...services, ready: readiness(services, bounds) },
     config, bounds,
     originOf: originReader(config.trustedProxies, bounds.userAgentLengthMax),
     draining: () => draining,
@@ -218,9 +218,9 @@ export const openDoors = async (config: Config, house: House): Promise<Doors> =>
       held -= bytes;
     },
   };
-  const rest = restDoor(doorway);
-  const http1 = http1Server(doorway, rest);
-  const http2 = http2Server(doorway, rest, sessions);
+  const rest = restTransport(context);
+  const http1 = http1Server(context, rest);
+  const http2 = http2Server(context, rest, sessions);
   const give = (socket: Socket, protocol: "http1" | "http2"): void => void (protocol === "http2" ? http2 : http1).emit("connection", socket);
 
   const listener: Server = config.tls

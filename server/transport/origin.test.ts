@@ -7,14 +7,14 @@ import { networkInterfaces } from "node:os";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
-import type { Entrance } from "#base/origin.ts";
+import type { RequestSource } from "#base/origin.ts";
 import { create, toBinary } from "@bufbuild/protobuf";
 import type { Origin } from "#base/origin.ts";
 import { limits } from "#base/limits.ts";
 import { GetGroupRequestSchema } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
 import { type Echo, openEcho } from "./echo.fixture.ts";
 import { frame } from "./frames.ts";
-import type { IssuerDoor } from "./issuer.ts";
+import type { IssuerEndpoints } from "./issuer-endpoints.ts";
 import { localhost } from "./localhost.fixture.ts";
 import { originReader } from "./origin.ts";
 
@@ -222,17 +222,17 @@ test("a connection that is reset before anybody looks makes no nameless call", a
 });
 
 test("paths beside the contract know the origin and the request's id", async () => {
-  const told: Entrance[] = [];
-  const keep = async (from: Entrance): Promise<{ status: number; headers: Sent; body: string }> => {
+  const told: RequestSource[] = [];
+  const keep = async (from: RequestSource): Promise<{ status: number; headers: Sent; body: string }> => {
     told.push({ origin: from.origin, requestId: from.requestId });
     return { status: 200, headers: {}, body: "" };
   };
-  const issuer: IssuerDoor = {
+  const issuer: IssuerEndpoints = {
     discovery: () => ({}),
     keys: async () => ({}),
     exchangeToken: async (_form, _authorization, from) => ({ status: (await keep(from)).status }),
     beginDevice: async (_form, from) => ({ status: (await keep(from)).status }),
-    shown: new Map([["/shown", { GET: keep, POST: keep }]]),
+    endpoints: new Map([["/shown", { GET: keep, POST: keep }]]),
   };
   await using echo = await openEcho({ trustedProxies: localProxy }, { issuer });
   const ids: (string | null)[] = [];

@@ -3,10 +3,10 @@
 
 import { type BlockList, isIP, SocketAddress } from "node:net";
 import type { Origin } from "#base/origin.ts";
-import type { Ask } from "./exchange.ts";
+import type { HttpRequest } from "./http-message.ts";
 
 /** The origin of a request with these headers on a connection from this address. */
-export type OriginOf = (address: string, headers: Ask["headers"]) => Origin;
+export type OriginOf = (address: string, headers: HttpRequest["headers"]) => Origin;
 
 const familyOf = (address: string): "ipv4" | "ipv6" => (isIP(address) === 6 ? "ipv6" : "ipv4");
 

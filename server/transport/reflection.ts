@@ -12,7 +12,7 @@ import {
   type ServerReflectionResponse, ServerReflectionResponseSchema,
 } from "#contract/gen/grpc/reflection/v1/reflection_pb.js";
 import { file_grpc_reflection_v1alpha_reflection as olderFile } from "#contract/gen/grpc/reflection/v1alpha/reflection_pb.js";
-import type { Doorway } from "./door.ts";
+import type { ServerContext } from "./server-context.ts";
 import { decoded } from "./frames.ts";
 import type { Procedure } from "./rpc.ts";
 
@@ -112,13 +112,13 @@ const answer = (known: Index, request: ServerReflectionRequest): ServerReflectio
 };
 
 /** The reflection service's method under both its names. */
-export const reflection = (doorway: Doorway): ReadonlyMap<string, Procedure> => {
+export const reflection = (context: ServerContext): ReadonlyMap<string, Procedure> => {
   let known: Index | undefined;
   const procedure: Procedure = {
     unary: false,
     domain: "platform",
     open: (line) => {
-      line.onClose(doorway.onDrain(() => line.end(new Fault("UNAVAILABLE", "the server is stopping"))));
+      line.onClose(context.onDrain(() => line.end(new Fault("UNAVAILABLE", "the server is stopping"))));
       return {
         message: (bytes) => {
           // Made when first asked for: most servers never are.

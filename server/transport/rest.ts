@@ -9,9 +9,9 @@ import type { Call, Reply } from "#kernel";
 import { type Media, mediaOf, readBody, readJson } from "./body.ts";
 import { crossOrigin } from "./cors.ts";
 import { noteSlow, within } from "./deadline.ts";
-import type { Doorway } from "./door.ts";
-import { type Answer, type Ask, header, type Tell } from "./exchange.ts";
-import { besides } from "./issuer.ts";
+import type { ServerContext } from "./server-context.ts";
+import { type HttpAnswer, type HttpRequest, header, type SendAnswer } from "./http-message.ts";
+import { besides } from "./issuer-endpoints.ts";
 import { type Match, routing } from "./paths.ts";
 import { type Parameters, parameters } from "./query.ts";
 import { domainOfPath, errorBody, errorHeaders, httpStatusOf, noteFault } from "./render.ts";
@@ -50,12 +50,12 @@ interface Sent {
 }
 
 /** The request's body as the operation's rule wants it: JSON for its body field, or more parameters where it has none. */
-const readInto = async (doorway: Doorway, ask: Ask, match: Match, given: Parameters): Promise<Sent> => {
+const readInto = async (context: ServerContext, ask: HttpRequest, match: Match, given: Parameters): Promise<Sent> => {
   const media: Media = ask.bodied ? mediaOf(ask) : "json";
-  const bytes = await readBody(doorway, ask);
+  const bytes = await readBody(context, ask);
   if (match.http.body !== "") {
     // curl's -d calls everything a form (decisions: JSON).
-    const { body, problems } = readJson(bytes, doorway.bounds.jsonDepthMax);
+    const { body, problems } = readJson(bytes, context.bounds.jsonDepthMax);
     return { body: body as JsonObject | undefined, problems };
   }
   // authentication, 3: the token exchange takes its fields as a form and has no JSON mapping.
@@ -68,7 +68,7 @@ const readInto = async (doorway: Doorway, ask: Ask, match: Match, given: Paramet
   return { body: undefined, problems: form.problems };
 };
 
-const callOf = (doorway: Doorway, ask: Ask, { method, http, fields }: Match, given: Parameters, sent: Sent | undefined): Call => {
+const callOf = (context: ServerContext, ask: HttpRequest, { method, http, fields }: Match, given: Parameters, sent: Sent | undefined): Call => {
   const validateOnly = given.pairs.length > 0 && takeValidateOnly(given);
   const { request, problems, bodyPaths } = readRest(method, http, { pathFields: fields, query: given.pairs, body: sent?.body });
   return {
@@ -83,11 +83,11 @@ const callOf = (doorway: Doorway, ask: Ask, { method, http, fields }: Match, giv
     ifMatch: header(ask, "if-match"),
     ifNoneMatch: header(ask, "if-none-match"),
     requestId: ask.requestId,
-    origin: () => doorway.originOf(ask.address, ask.headers),
+    origin: () => context.originOf(ask.address, ask.headers),
   };
 };
 
-const answerOf = (ask: Ask, match: Match, reply: Reply): Answer => {
+const answerOf = (ask: HttpRequest, match: Match, reply: Reply): HttpAnswer => {
   const status = reply.httpStatus ?? 200;
   const empty = status === 304 || match.method.output.name === "google.protobuf.Empty";
   const headers = standing(ask.requestId);
@@ -122,12 +122,12 @@ const strayed = (verb: string, path: string, allow: readonly string[]): Fault =>
 };
 
 /** The door for every request that is not gRPC. Never throws; always tells exactly one answer. */
-export const restDoor = (doorway: Doorway): ((ask: Ask, tell: Tell) => void) => {
-  const { config, bounds, house } = doorway;
+export const restTransport = (context: ServerContext): ((ask: HttpRequest, tell: SendAnswer) => void) => {
+  const { config, bounds, dependencies: services } = context;
   const cors = crossOrigin(config.corsOrigins);
-  const open = besides(doorway);
+  const open = besides(context);
 
-  const refusal = (ask: Ask, path: string, domain: string, thrown: unknown): Answer => {
+  const refusal = (ask: HttpRequest, path: string, domain: string, thrown: unknown): HttpAnswer => {
     const fault = toFault(thrown);
     const scene = { domain, serviceDomain: config.serviceDomain, requestId: ask.requestId };
     noteFault(config.log, fault, scene, `${ask.verb} ${path}`);
@@ -136,7 +136,7 @@ export const restDoor = (doorway: Doorway): ((ask: Ask, tell: Tell) => void) => 
     return { status: httpStatusOf(fault), headers, body: errorBody(fault, scene) };
   };
 
-  const answer = async (ask: Ask): Promise<Answer> => {
+  const answer = async (ask: HttpRequest): Promise<HttpAnswer> => {
     const { path: sent, query } = split(ask.target);
     const path = currentPath(sent);
     let domain: string | undefined;
@@ -150,8 +150,8 @@ export const restDoor = (doorway: Doorway): ((ask: Ask, tell: Tell) => void) => 
         const given = query === "" && !ask.bodied ? noQuery : parameters(query);
         // RFC 9110, 9.3.1: content of a GET or DELETE means nothing. It is thrown away behind the answer.
         const bodiless = found.http.verb === "GET" || found.http.verb === "DELETE";
-        const call = callOf(doorway, ask, found, given, bodiless ? undefined : await readInto(doorway, ask, found, given));
-        return answerOf(ask, found, await within(bounds.callDeadlineMs, house.serve(call)));
+        const call = callOf(context, ask, found, given, bodiless ? undefined : await readInto(context, ask, found, given));
+        return answerOf(ask, found, await within(bounds.callDeadlineMs, services.serve(call)));
       }
       const beside = open(path);
       const handle = beside?.[verb];
@@ -165,7 +165,7 @@ export const restDoor = (doorway: Doorway): ((ask: Ask, tell: Tell) => void) => 
   return (ask, tell) => {
     const started = performance.now();
     const preflight = cors.preflight(ask);
-    const done = (ready: Answer): void => {
+    const done = (ready: HttpAnswer): void => {
       try {
         cors.allow(ask, ready);
         tell(ready);

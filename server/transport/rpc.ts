@@ -14,8 +14,8 @@ import { readGrpc } from "#contract/read.ts";
 import type { Call } from "#kernel";
 import { crowded } from "./body.ts";
 import { grpcTimeout, late, noteSlow } from "./deadline.ts";
-import type { Doorway } from "./door.ts";
-import { newRequestId } from "./exchange.ts";
+import type { ServerContext } from "./server-context.ts";
+import { newRequestId } from "./http-message.ts";
 import { type Frame, frame, frameReader, unpacked } from "./frames.ts";
 import { domainOfPath, errorTrailers, noteFault, type Scene } from "./render.ts";
 import { framed } from "./wire.ts";
@@ -80,7 +80,7 @@ const decode = (method: MethodFact, bytes: Buffer): { message: Message | undefin
   }
 };
 
-const callOf = (doorway: Doorway, method: MethodFact, line: Line, bytes: Buffer): Call => {
+const callOf = (context: ServerContext, method: MethodFact, line: Line, bytes: Buffer): Call => {
   const { message, problems } = decode(method, bytes);
   const reading = message ? readGrpc(method, message) : { request: {}, problems };
   const { headers, address } = line;
@@ -96,17 +96,17 @@ const callOf = (doorway: Doorway, method: MethodFact, line: Line, bytes: Buffer)
     ifMatch: one(headers["if-match"]),
     ifNoneMatch: one(headers["if-none-match"]),
     requestId: line.requestId,
-    origin: () => doorway.originOf(address, headers),
+    origin: () => context.originOf(address, headers),
   };
 };
 
 /** An operation of the contract. */
-const operation = (doorway: Doorway, method: MethodFact): Procedure => ({
+const operation = (context: ServerContext, method: MethodFact): Procedure => ({
   unary: true,
   domain: method.domain,
   open: (line) => ({
     message: async (bytes) => {
-      const reply = await doorway.house.serve(callOf(doorway, method, line, bytes));
+      const reply = await context.dependencies.serve(callOf(context, method, line, bytes));
       line.reply(framed(method.output, reply.message), reply.headers);
     },
     end: () => {},
@@ -130,8 +130,8 @@ const drained = async (stream: ServerHttp2Stream): Promise<void> => {
 };
 
 /** The door for gRPC. `beside`: the open services by path. Never throws. */
-export const rpcDoor = (doorway: Doorway, beside: ReadonlyMap<string, Procedure>): ((stream: ServerHttp2Stream, headers: IncomingHttpHeaders, address: string) => void) => {
-  const { bounds, config } = doorway;
+export const grpcTransport = (context: ServerContext, beside: ReadonlyMap<string, Procedure>): ((stream: ServerHttp2Stream, headers: IncomingHttpHeaders, address: string) => void) => {
+  const { bounds, config } = context;
   const procedures = new Map(beside);
 
   const procedureOf = (path: string): Procedure | undefined => {
@@ -140,7 +140,7 @@ export const rpcDoor = (doorway: Doorway, beside: ReadonlyMap<string, Procedure>
     const method = methodByName(path.slice(1));
     if (!method) return undefined;
     // Only what the contract names gets here, so the map stays small.
-    const made = operation(doorway, method);
+    const made = operation(context, method);
     procedures.set(path, made);
     return made;
   };
@@ -162,7 +162,7 @@ export const rpcDoor = (doorway: Doorway, beside: ReadonlyMap<string, Procedure>
       if (over) return false;
       over = true;
       clearTimeout(timer);
-      if (held > 0) doorway.release(held);
+      if (held > 0) context.release(held);
       for (const close of closers) close();
       if (procedure?.unary) noteSlow(config.log, started, path, requestId);
       return true;
@@ -234,7 +234,7 @@ export const rpcDoor = (doorway: Doorway, beside: ReadonlyMap<string, Procedure>
     stream.on("data", (chunk: Buffer) => {
       if (over) return;
       try {
-        if (!doorway.hold(chunk.length)) throw crowded();
+        if (!context.hold(chunk.length)) throw crowded();
         held += chunk.length;
         const frames = reader.push(chunk);
         if (!procedure.unary) {
@@ -247,7 +247,7 @@ export const rpcDoor = (doorway: Doorway, beside: ReadonlyMap<string, Procedure>
               await drained(stream);
             }
             if (over) return;
-            doorway.release(held - reader.pending());
+            context.release(held - reader.pending());
             held = reader.pending();
             stream.resume();
           }).catch(fail);

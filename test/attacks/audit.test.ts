@@ -351,7 +351,7 @@ test("what was kept elsewhere shows entries that somebody with the secret key to
   await writeFile(known, (await gantry(["audit", "verify", "--json"], { env: environment })).stdout + broken);
   assert.equal((await verify(world, { known })).whole, true);
 
-  const { store, seal: vault } = world.server.open.house;
+  const { store, seal: vault } = world.server.application.services;
   const headOf = async () => openHead(vault, root, (await tamper(world, "select sealed from audit_chains where root = $1", [root]))[0]?.[0] ?? "");
   /** Cuts the chain behind this entry, with the key: every seal is as if there had never been more. */
   const cut = async (sequence: number): Promise<void> => {
@@ -410,9 +410,9 @@ test("a stranger cannot write into an organization's log: calls without a valid 
   world.clock.now += 2 * limits.refusalsWindowMs;
   await seal(world);
   const before = await lastOf(world, world.organization);
-  for (const door of ["rest", "grpc"] as const) {
+  for (const protocol of ["rest", "grpc"] as const) {
     for (const token of ["nobody's", undefined]) {
-      assert.equal((await world.call("iam.GroupsService/DeleteGroup", { uid: world.organization }, { token, door })).code, codes.UNAUTHENTICATED);
+      assert.equal((await world.call("iam.GroupsService/DeleteGroup", { uid: world.organization }, { token, protocol })).code, codes.UNAUTHENTICATED);
     }
   }
   const token = await issuer.token({ sub: "stranger", aud: world.url });
@@ -522,10 +522,10 @@ for (const [title, settings, address] of [
   test(`X-Forwarded-For ${title}`, async () => {
     const world = await openWorld(settings);
     closing.push(() => world.close());
-    for (const door of ["rest", "grpc"] as const) {
+    for (const protocol of ["rest", "grpc"] as const) {
       const headers = { "x-forwarded-for": "198.51.100.1, 203.0.113.7" };
-      const { reply } = await world.call("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: `made-by-${door}` } }, { door, headers });
-      assert.equal((await world.call("iam.GroupsService/DeleteGroup", { uid: world.organization }, { door, headers, token: "nobody's" })).code, codes.UNAUTHENTICATED);
+      const { reply } = await world.call("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: `made-by-${protocol}` } }, { protocol, headers });
+      assert.equal((await world.call("iam.GroupsService/DeleteGroup", { uid: world.organization }, { protocol, headers, token: "nobody's" })).code, codes.UNAUTHENTICATED);
       const [done] = await entriesOf(world, { subjects: [text(reply, "uid")] });
       const refused = (await entriesOf(world, { codes: ["UNAUTHENTICATED"] })).at(-1);
       assert.deepEqual([done?.remoteAddress, refused?.remoteAddress], [address, address]);

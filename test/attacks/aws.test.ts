@@ -1,4 +1,4 @@
-// Attacks with signed AWS requests, through every door that takes one: whoever attacks has credentials of their own in
+// Attacks with signed AWS requests, through every protocol that takes one: whoever attacks has credentials of their own in
 // AWS, has overheard a request of somebody else, or holds a string that is none. AWS is a real server that verifies.
 
 import assert from "node:assert/strict";
@@ -11,7 +11,7 @@ import { codes } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { newChild } from "#base/uid.ts";
-import { type Answer, callThrough } from "../client.ts";
+import { type Answer, callOver } from "../client.ts";
 import { freshDatabase } from "../database.ts";
 import { awsToken, dateOf, type Principal, type Spelling, startSts, type Sts } from "../story/aws-sts.ts";
 import { bind, contents } from "../story/place.ts";
@@ -63,8 +63,8 @@ beforeEach(() => {
 const publicUrl = "http://gantry.example.test";
 const sign = (spelling: Partial<Spelling> = {}): string => awsToken({ key: victim, audience: publicUrl, identity, nowMs: world.clock.now, ...spelling });
 
-const exchange = (url: string, presented: string, as: string, door: "rest" | "grpc" = "rest"): Promise<Answer> =>
-  callThrough(door, url, "chainguard.platform.oidc.SecurityTokenService/Exchange", { identity: as }, { token: presented });
+const exchange = (url: string, presented: string, as: string, protocol: "rest" | "grpc" = "rest"): Promise<Answer> =>
+  callOver(protocol, url, "chainguard.platform.oidc.SecurityTokenService/Exchange", { identity: as }, { token: presented });
 
 /** Refused everywhere, with a 4xx, and nothing but AWS was asked, if that. */
 const assertRefused = async (presented: string, wanted: RegExp, { asks = 0, as = identity, code = codes.UNAUTHENTICATED }: { asks?: number; as?: string; code?: number } = {}): Promise<void> => {
@@ -74,8 +74,8 @@ const assertRefused = async (presented: string, wanted: RegExp, { asks = 0, as =
     assert.equal(answer.code, code, `${answer.code} ${answer.message}`);
     assert.match(answer.message, wanted);
   }
-  for (const door of ["rest", "grpc"] as const) {
-    const direct = await callThrough(door, world.url, "chainguard.platform.iam.v2.GroupsService/GetGroup", { uid: world.organization }, { token: presented, headers: { "gantry-identity": as } });
+  for (const protocol of ["rest", "grpc"] as const) {
+    const direct = await callOver(protocol, world.url, "chainguard.platform.iam.v2.GroupsService/GetGroup", { uid: world.organization }, { token: presented, headers: { "gantry-identity": as } });
     assert.equal(direct.code, codes.UNAUTHENTICATED, direct.message);
     assert.match(direct.message, wanted);
   }
@@ -180,7 +180,7 @@ test("an identity that is not there, and one that is assumed in another way, are
 });
 
 test("without the name of an identity it is nobody's token, and never a person's", async () => {
-  for (const door of ["rest", "grpc"] as const) assert.equal((await exchange(world.url, sign(), "", door)).code, codes.UNAUTHENTICATED);
+  for (const protocol of ["rest", "grpc"] as const) assert.equal((await exchange(world.url, sign(), "", protocol)).code, codes.UNAUTHENTICATED);
   assert.equal(sts.asked.length, 0);
 });
 
@@ -205,7 +205,7 @@ test("credentials of another account, another role or another user of the same n
   await assertRefused(sign({ key: { id: victim.id, secret: "guessed" } }), /AWS does not accept/, { asks: 1 });
 });
 
-test("a request counts once: of twenty at the same time on two servers and two doors one comes through", async () => {
+test("a request counts once: of twenty at the same time on two servers and two protocols one comes through", async () => {
   const presented = sign();
   const answers = await Promise.all(
     Array.from({ length: 20 }, (_, index) => exchange(index % 2 ? world.url : second.url, presented, identity, index % 4 < 2 ? "rest" : "grpc")),
@@ -262,7 +262,7 @@ test("a refused request leaves nothing behind, and neither errors nor events hol
   const good = sign();
   const taken: JsonObject = (await exchange(world.url, good, identity)).reply;
   assert.ok(taken.token);
-  const kept = JSON.stringify(await world.server.open.house.store.read.query("select digest from aws_requests"));
+  const kept = JSON.stringify(await world.server.application.services.store.read.query("select digest from aws_requests"));
   assert.ok(!kept.includes(/Signature=([0-9a-f]{64})/.exec(Buffer.from(good, "base64url").toString("latin1"))?.[1] ?? "none"));
 });
 

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { capabilityBySymbol } from "#contract/capabilities.ts";
-import { http } from "../story/doors.ts";
+import { http } from "../story/protocols.ts";
 import { openPlace, type Place } from "../story/place.ts";
 import { openWorld, type World } from "../world.ts";
 

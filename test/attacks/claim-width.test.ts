@@ -1,13 +1,13 @@
 // Attack 27: a claim match that any repository of a public CI provider fits. Whoever writes one is warned by the
-// answer's header, on both doors; what only the owner's jobs fit is answered without a word.
+// answer's header, on both protocols; what only the owner's jobs fit is answered without a word.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { JsonObject } from "#base/json.ts";
-import type { Door } from "../client.ts";
+import type { Protocol } from "../client.ts";
 import { openWorld, type World } from "../world.ts";
 
-const doors = ["rest", "grpc"] as const satisfies readonly Door[];
+const protocols = ["rest", "grpc"] as const satisfies readonly Protocol[];
 let world: World;
 before(async () => {
   world = await openWorld({ GANTRY_CORS_ORIGINS: "https://console.example.com" });
@@ -53,27 +53,27 @@ const narrow: readonly JsonObject[] = [
   { issuerPattern: "https://oidc\\.circleci\\.com/org/(aaaaaaaa|bbbbbbbb)-0000-4000-8000-000000000000", subjectPattern: ".*" },
 ];
 
-for (const door of doors) {
-  test(`over ${door} whoever lets strangers in is told whom`, async () => {
+for (const protocol of protocols) {
+  test(`over ${protocol} whoever lets strangers in is told whom`, async () => {
     for (const [who, claimMatch] of wide) {
-      const answer = await world.call("iam.IdentitiesService/CreateIdentity", identity(claimMatch), { door });
+      const answer = await world.call("iam.IdentitiesService/CreateIdentity", identity(claimMatch), { protocol });
       assert.equal(answer.code, 0, answer.message);
       assert.equal(answer.headers["gantry-warning"], `claim_match accepts tokens of ${who}; demand an issuer, a subject or a claim that only yours have`, JSON.stringify(claimMatch));
     }
   });
 
-  test(`over ${door} a match that only the owner's tokens fit is no reason for a warning`, async () => {
+  test(`over ${protocol} a match that only the owner's tokens fit is no reason for a warning`, async () => {
     for (const claimMatch of narrow) {
-      const answer = await world.call("iam.IdentitiesService/CreateIdentity", identity(claimMatch), { door });
+      const answer = await world.call("iam.IdentitiesService/CreateIdentity", identity(claimMatch), { protocol });
       assert.equal(answer.code, 0, answer.message);
       assert.equal(answer.headers["gantry-warning"], undefined, JSON.stringify(claimMatch));
     }
   });
 
-  test(`over ${door} an update warns by what comes of it, and a rehearsal warns too`, async () => {
+  test(`over ${protocol} an update warns by what comes of it, and a rehearsal warns too`, async () => {
     const { uid } = await world.ok("iam.IdentitiesService/CreateIdentity", identity({ issuer: github, subject: "repo:example/app:ref:refs/heads/main" }));
     const update = (claimMatch: JsonObject, updateMask: string, validateOnly = false) =>
-      world.call("iam.IdentitiesService/UpdateIdentity", { identity: { uid: String(uid), claimMatch }, updateMask }, { door, validateOnly });
+      world.call("iam.IdentitiesService/UpdateIdentity", { identity: { uid: String(uid), claimMatch }, updateMask }, { protocol, validateOnly });
     const rehearsed = await update({ subjectPattern: "repo:.*" }, "claim_match.subject_pattern", true);
     assert.match(rehearsed.headers["gantry-warning"] ?? "", /any repository of GitHub Actions/);
     assert.equal(rehearsed.headers["gantry-validate-only"], "true");

@@ -24,7 +24,7 @@ after(async () => {
 });
 
 const stateOf = async (userCode: string): Promise<string> => {
-  const [row] = await world.server.open.house.store.read.query("select state from device_codes where user_code = $1", [userCode.replace("-", "")]);
+  const [row] = await world.server.application.services.store.read.query("select state from device_codes where user_code = $1", [userCode.replace("-", "")]);
   return row?.[0] ?? "gone";
 };
 
@@ -38,7 +38,7 @@ test("of fifty who ask for the tokens of one code at the same moment one gets th
   const won = replies.filter(({ status }) => status === 200);
   assert.equal(won.length, 1);
   for (const { status, body } of replies) if (status !== 200) assert.deepEqual([status, body.error], [400, "invalid_grant"]);
-  const families = await world.server.open.house.store.read.query("select count(*) from refresh_tokens");
+  const families = await world.server.application.services.store.read.query("select count(*) from refresh_tokens");
   assert.deepEqual(families, [["1"]]);
 });
 
@@ -122,7 +122,7 @@ test("a confirmation that one person made is not finished by another's browser",
 test("whoever types wrong codes is stopped for everybody until the minute is over, also at a right one", async () => {
   const { page } = await beginDevice(world, { idp_id: idp });
   world.clock.now += limits.userCodeGuessesWindowMs - (world.clock.now % limits.userCodeGuessesWindowMs);
-  const { store } = world.server.open.house;
+  const { store } = world.server.application.services;
   const wrong = `${world.url}/oauth/device?user_code=BBBB-BBBB`;
   assert.equal((await openBrowser().get(wrong)).status, 404);
   assert.deepEqual(await store.read.query("select wrong from user_code_guesses"), [["1"]]);
@@ -137,7 +137,7 @@ test("whoever types wrong codes is stopped for everybody until the minute is ove
 });
 
 test("nobody fills the store with codes: beyond the limit none is made, until some have ended", async () => {
-  const { store } = world.server.open.house;
+  const { store } = world.server.application.services;
   const [now, then] = [new Date(world.clock.now).toISOString(), new Date(world.clock.now + limits.deviceCodeLifetimeMs).toISOString()];
   await store.write((rows) =>
     rows.query(
@@ -161,14 +161,14 @@ test("an approval whose provider or person is gone before the terminal asks give
   await confirmAs(world, provider, first.page, { sub: "ada" });
   await world.ok("iam.IdentityProvidersService/DeleteIdentityProvider", { uid: spare });
   await confirmAs(world, provider, second.page, { sub: "leaver" });
-  await world.ok("iam.IdentitiesService/DeleteIdentity", { uid: world.server.open.house.authn.humanUid(provider.url, "leaver") });
+  await world.ok("iam.IdentitiesService/DeleteIdentity", { uid: world.server.application.services.authn.personUid(provider.url, "leaver") });
   for (const codes of [first, second]) assert.equal((await poll(world, codes)).body.error, "access_denied");
 });
 
 test("the store holds no code that a terminal could ask with, and no token", async () => {
   const codes = await beginDevice(world, { idp_id: idp });
   await confirmAs(world, provider, codes.page, { sub: "ada" });
-  const rows = JSON.stringify(await world.server.open.house.store.read.query("select device_codes::text from device_codes"));
+  const rows = JSON.stringify(await world.server.application.services.store.read.query("select device_codes::text from device_codes"));
   assert.ok(rows.includes(createHash("sha256").update(codes.deviceCode).digest("hex")));
   assert.ok(!rows.includes(codes.deviceCode));
   assert.doesNotMatch(rows, /eyJ/);

@@ -7,7 +7,7 @@ import { codes } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
-import { allBut, doors, identityMessage, openStage, roleMessage, symbolsOf } from "../conformance/stage.ts";
+import { allBut, protocols, identityMessage, openStage, roleMessage, symbolsOf } from "../conformance/stage.ts";
 import { some, valueOf } from "../samples.ts";
 import { registerPerson } from "../../server/operator/person.ts";
 
@@ -182,9 +182,9 @@ for (const [who, granter] of Object.entries(granters))
     for (const { what, method, request } of ways) {
       const refused = await request(false);
       const before = await stage.fingerprint();
-      for (const door of doors) {
-        const { code, message } = await stage.call(door, method, refused, { token });
-        assert.equal(code, codes.PERMISSION_DENIED, `${what} over ${door}: ${message}`);
+      for (const protocol of protocols) {
+        const { code, message } = await stage.call(protocol, method, refused, { token });
+        assert.equal(code, codes.PERMISSION_DENIED, `${what} over ${protocol}: ${message}`);
       }
       assert.equal(await stage.fingerprint(), before, `${what} changed nothing`);
       const { code, message, details } = await stage.call("rest", method, await request(true), { token });
@@ -205,14 +205,14 @@ test("attack 5: who holds it for a time gives it for good on none of the ways", 
 });
 
 test("attack 5: a person cannot be made to be acted as, not even by the operator", async () => {
-  const person = await registerPerson(world.server.open.house, { issuer: "https://people.example.com", subject: "ada", email: "ada@example.com", name: "Ada" });
+  const person = await registerPerson(world.server.application.services, { issuer: "https://people.example.com", subject: "ada", email: "ada@example.com", name: "Ada" });
   await stage.bind(organization, person, roles.refused);
   for (const token of [await stage.operator(), owner.token])
     for (const name of ["claimMatch", "staticKeys", "awsIdentity"]) {
       const request = { identity: { uid: person, ...(await relationshipOf(name)) }, updateMask: name };
-      for (const door of doors) {
-        const { code } = await stage.call(door, named("IdentitiesService/UpdateIdentity"), request, { token });
-        assert.ok(code === codes.INVALID_ARGUMENT || code === codes.PERMISSION_DENIED, `${name} over ${door}: ${code}`);
+      for (const protocol of protocols) {
+        const { code } = await stage.call(protocol, named("IdentitiesService/UpdateIdentity"), request, { token });
+        assert.ok(code === codes.INVALID_ARGUMENT || code === codes.PERMISSION_DENIED, `${name} over ${protocol}: ${code}`);
       }
     }
 });

@@ -8,7 +8,7 @@ import { connect } from "node:net";
 import { after, before, test } from "node:test";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { http, items } from "../story/doors.ts";
+import { http, items } from "../story/protocols.ts";
 import { openWorld, type World } from "../world.ts";
 
 let world: World;
@@ -44,9 +44,9 @@ test("attack 13: a list gives 200 rows at most and skips a million at most, what
 
 test("attack 13: a filter names a thousand uids at most", async () => {
   const ids = (count: number): string[] => Array.from({ length: count }, (_, index) => index.toString(16).padStart(40, "0"));
-  const many = await world.call("iam.RolesService/ListRoles", { uidp: { ids: ids(1001) } }, { token, door: "grpc" });
+  const many = await world.call("iam.RolesService/ListRoles", { uidp: { ids: ids(1001) } }, { token, protocol: "grpc" });
   assert.equal(many.code, 3);
-  const fine = await world.call("iam.RolesService/ListRoles", { uidp: { ids: ids(1000) } }, { token, door: "grpc" });
+  const fine = await world.call("iam.RolesService/ListRoles", { uidp: { ids: ids(1000) } }, { token, protocol: "grpc" });
   assert.equal(fine.code, 0);
 });
 
@@ -54,17 +54,17 @@ test("attack 13: a uid of a hundred thousand levels is refused before anything i
   const deep = `${"a".repeat(40)}${`/${"b".repeat(16)}`.repeat(100_000)}`;
   const before = process.memoryUsage().rss;
   for (const field of ["ancestorsOf", "descendantsOf", "childrenOf"]) {
-    const { code } = await world.call("iam.RolesService/ListRoles", { uidp: { [field]: deep } }, { token, door: "grpc" });
+    const { code } = await world.call("iam.RolesService/ListRoles", { uidp: { [field]: deep } }, { token, protocol: "grpc" });
     assert.equal(code, 3, field);
   }
-  const listed = await world.call("iam.RolesService/ListRoles", { uidp: { ids: [deep] } }, { token, door: "grpc" });
+  const listed = await world.call("iam.RolesService/ListRoles", { uidp: { ids: [deep] } }, { token, protocol: "grpc" });
   assert.equal(listed.code, 3);
   for (const [name, request] of [
     ["registry.ReposService/GetRepo", { uid: deep }],
     ["registry.ReposService/CreateRepo", { parent: deep, repo: { name: "deep" } }],
     ["iam.GroupsService/CreateGroup", { parent: deep, group: { name: "deep" } }],
   ] as const)
-    assert.equal((await world.call(name, request, { token, door: "grpc" })).code, 3, name);
+    assert.equal((await world.call(name, request, { token, protocol: "grpc" })).code, 3, name);
   assert.ok(process.memoryUsage().rss - before < 300 * 1024 * 1024, "the memory that it takes is bounded");
 });
 
@@ -101,7 +101,7 @@ test("attack 13: a request with a hundred thousand mistakes is told a hundred of
   const { uid } = await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "mistakes" } });
   const updateMask = Array.from({ length: 300_000 }, (_, index) => `k${index}`).join(",");
   const started = performance.now();
-  const rpc = await world.call("registry.ReposService/UpdateRepo", { repo: { uid: String(uid) }, updateMask }, { token, door: "grpc" });
+  const rpc = await world.call("registry.ReposService/UpdateRepo", { repo: { uid: String(uid) }, updateMask }, { token, protocol: "grpc" });
   assert.equal(rpc.code, 3);
   assert.ok(count(rpc.details) > 0 && count(rpc.details) <= limits.violationsMax);
   // Packing them all again and again took minutes.
@@ -126,7 +126,7 @@ test("attack 13: callers who ask for lists and hang up leave a server that serve
 });
 
 test("attack 13: a gRPC caller's deadline ends a call that cannot be done in time", async () => {
-  const { code } = await world.call("iam.RolesService/ListRoles", {}, { token, door: "grpc", headers: { "grpc-timeout": "1n" } });
+  const { code } = await world.call("iam.RolesService/ListRoles", {}, { token, protocol: "grpc", headers: { "grpc-timeout": "1n" } });
   assert.equal(code, 4);
   await served();
 });

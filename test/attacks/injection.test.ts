@@ -9,7 +9,7 @@ import { fromJson, toBinary } from "@bufbuild/protobuf";
 import { isObject, type JsonObject } from "#base/json.ts";
 import { jsonLog } from "#base/log.ts";
 import { methods } from "#contract/catalog.ts";
-import { http, items } from "../story/doors.ts";
+import { http, items } from "../story/protocols.ts";
 import { contents } from "../story/place.ts";
 import { type Issuer, startIssuer } from "../story/processes.ts";
 import { openWorld, type World } from "../world.ts";
@@ -29,9 +29,9 @@ const control = ["\r\nx-injected: 1", "\n", "\u0000", "\u001b[31m", "\u007f", "\
 test("attack 28: control characters in names and descriptions are refused over both protocols, and nothing is written", async () => {
   const before = await contents(world);
   for (const evil of control.slice(0, 3))
-    for (const door of ["rest", "grpc"] as const) {
+    for (const protocol of ["rest", "grpc"] as const) {
       for (const repo of [{ name: `a${evil}` }, { name: "a", description: `a${evil}` }]) {
-        const { code } = await world.call("registry.ReposService/CreateRepo", { parent: world.organization, repo }, { token, door });
+        const { code } = await world.call("registry.ReposService/CreateRepo", { parent: world.organization, repo }, { token, protocol });
         assert.equal(code, 3, JSON.stringify(repo));
       }
     }
@@ -80,7 +80,7 @@ test("attack 28: a refusal that quotes what was sent is still one JSON text, and
   const { body } = await http(world.url, "GET", `/iam/v2/roles?order_by=${encodeURIComponent(evil)}`, { token });
   assert.equal(body.code, 3);
   assert.ok(String(body.message).includes("code"));
-  const rpc = await world.call("iam.RolesService/ListRoles", { orderBy: evil }, { token, door: "grpc" });
+  const rpc = await world.call("iam.RolesService/ListRoles", { orderBy: evil }, { token, protocol: "grpc" });
   assert.equal(rpc.code, 3);
   assert.equal(rpc.message, body.message);
   // As it goes over the wire: printable ASCII, the rest in percent signs.
@@ -116,7 +116,7 @@ test("attack 28: a log line is one line of JSON, whatever it tells", () => {
 test("attack 28: an event's type, subject, source and group hold nothing that a caller has written", async () => {
   const evil = "a\u2028b";
   await world.call("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "evented", description: evil } }, { token });
-  const rows = await world.server.open.house.store.read.query("select type, source, subject, group_uid, audience, body_type, request_id from outbox");
+  const rows = await world.server.application.services.store.read.query("select type, source, subject, group_uid, audience, body_type, request_id from outbox");
   assert.ok(rows.length > 0);
   for (const row of rows) for (const text of row) assert.match(text ?? "", /^[\w.:/-]*$/);
 });

@@ -8,7 +8,7 @@ import { registerPerson } from "../../server/operator/person.ts";
 import { contents, findRole, openPlace, type Place } from "../story/place.ts";
 import { type Issuer, startIssuer } from "../story/processes.ts";
 
-const doors = ["rest", "grpc"] as const;
+const protocols = ["rest", "grpc"] as const;
 const register = "chainguard.platform.auth.Auth/Register";
 const claimMatch = { issuer: "https://ci.example.com", subject: "s" };
 
@@ -23,7 +23,7 @@ before(async () => {
   issuer = await startIssuer();
   organization = place.world.organization;
   [viewer, owner] = await Promise.all([findRole(place.world, "viewer"), findRole(place.world, "owner")]);
-  await registerPerson(place.world.server.open.house, { issuer: issuer.url, subject: "first", email: "", name: "" });
+  await registerPerson(place.world.server.application.services, { issuer: issuer.url, subject: "first", email: "", name: "" });
 });
 after(() => Promise.all([place?.close(), issuer?.close()]));
 
@@ -39,9 +39,9 @@ const codeOf = async (body: JsonObject = {}, options = {}): Promise<string> => {
   return text(reply, "code");
 };
 
-const join = (code: string, token: string, door: "rest" | "grpc" = "rest") => place.world.call(register, { code }, { token, door });
+const join = (code: string, token: string, protocol: "rest" | "grpc" = "rest") => place.world.call(register, { code }, { token, protocol });
 
-const count = async (statement: string): Promise<number> => Number((await place.world.server.open.house.store.read.query(statement))[0]?.[0]);
+const count = async (statement: string): Promise<number> => Number((await place.world.server.application.services.store.read.query(statement))[0]?.[0]);
 
 test("of fifty people who bring a single-use code at the same moment exactly one joins", async () => {
   const code = await codeOf({ singleUse: true });
@@ -49,7 +49,7 @@ test("of fifty people who bring a single-use code at the same moment exactly one
   const bindings = await count("select count(*) from role_bindings");
   const people = await count("select count(*) from identities");
   const events = await count("select count(*) from outbox");
-  const answers = await Promise.all(tokens.map((token, index) => join(code, token, doors[index % 2])));
+  const answers = await Promise.all(tokens.map((token, index) => join(code, token, protocols[index % 2])));
   assert.deepEqual(answers.map((answer) => answer.code).sort((one, other) => one - other), [0, ...Array.from({ length: 49 }, () => codes.NOT_FOUND)]);
   assert.equal(await count("select count(*) from role_bindings"), bindings + 1);
   assert.equal(await count("select count(*) from identities"), people + 1);
@@ -87,7 +87,7 @@ test("a code is in no row, event, list, error or repeated answer, and neither is
   ];
   assert.equal(seen[0]?.headers["gantry-left-out"], "code");
   assert.deepEqual(seen.map((answer) => answer.code), [0, 0, 0, 0, codes.PERMISSION_DENIED, codes.UNAUTHENTICATED, 0, codes.NOT_FOUND]);
-  const { read } = world.server.open.house.store;
+  const { read } = world.server.application.services.store;
   const tables = await read.query("select tablename from pg_tables where schemaname = current_schema()");
   const rows = await Promise.all(tables.map(([table]) => read.query(`select t::text from ${table} as t`)));
   for (const hidden of [code, secret]) {
@@ -145,9 +145,9 @@ test("an issuer that nobody named is not contacted, whatever code is brought, an
   const stranger = await startIssuer();
   try {
     const code = await codeOf();
-    for (const door of doors) {
-      assert.equal((await join(code, await person("anyone", {}, stranger), door)).code, codes.UNAUTHENTICATED);
-      assert.equal((await join(code, await person("anyone", { aud: "https://elsewhere.example.com" }), door)).code, codes.UNAUTHENTICATED);
+    for (const protocol of protocols) {
+      assert.equal((await join(code, await person("anyone", {}, stranger), protocol)).code, codes.UNAUTHENTICATED);
+      assert.equal((await join(code, await person("anyone", { aud: "https://elsewhere.example.com" }), protocol)).code, codes.UNAUTHENTICATED);
     }
     assert.deepEqual(await stranger.asked(), []);
   } finally {
@@ -178,11 +178,11 @@ test("another organization's issuer does not get its people in under an address 
 
 test("a narrowed token, an assumable identity and the operator join nothing", async () => {
   const { world } = place;
-  const identity = await registerPerson(world.server.open.house, { issuer: issuer.url, subject: "narrow", email: "", name: "" });
+  const identity = await registerPerson(world.server.application.services, { issuer: issuer.url, subject: "narrow", email: "", name: "" });
   const robot = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "robot", claimMatch } }), "uid");
   const code = await codeOf();
   for (const token of [await world.token(identity, { capabilities: ["repo.list"] }), await world.token(identity, { scopes: [organization] }), await world.token(robot), await world.token()]) {
-    for (const door of doors) assert.equal((await join(code, token, door)).code, codes.PERMISSION_DENIED);
+    for (const protocol of protocols) assert.equal((await join(code, token, protocol)).code, codes.PERMISSION_DENIED);
   }
   assert.equal((await join(code, await world.token(identity))).code, 0);
 });
@@ -191,8 +191,8 @@ test("a code of another shape, or one with a letter more, is unknown and never a
   const code = await codeOf();
   const token = await person("shapes");
   for (const wrong of [`${code}A`, `${code}=`, code.slice(0, -1), code.toUpperCase(), "null", "{}", "\u0000", "'; drop table group_invites", "ä".repeat(2000)]) {
-    for (const door of doors) {
-      const { code: status } = await join(wrong, token, door);
+    for (const protocol of protocols) {
+      const { code: status } = await join(wrong, token, protocol);
       assert.ok([codes.NOT_FOUND, codes.INVALID_ARGUMENT].some((each) => each === status), `${JSON.stringify(wrong.slice(0, 20))}: ${status}`);
     }
   }

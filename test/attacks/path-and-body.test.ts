@@ -8,7 +8,7 @@ import { type JsonObject, text } from "#base/json.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { type Answer, callHttp, restRequest } from "../client.ts";
-import { doors, neighbour, openStage, violationsOf } from "../conformance/stage.ts";
+import { protocols, neighbour, openStage, violationsOf } from "../conformance/stage.ts";
 import { bodyField, some, valueAt, withValue } from "../samples.ts";
 
 const stage = await openStage();
@@ -60,8 +60,8 @@ for (const { method, field } of references)
     const foreign = text(await stage.make(field.refersTo, { place: theirs.organization, parent: theirs.organization }), "uid");
     const masked = method.input.byName.has("update_mask") ? { updateMask: field.name } : {};
     const before = await stage.fingerprint();
-    for (const door of doors) {
-      const answer = await stage.call(door, method, { ...withValue(request, [bodyField(method)?.json ?? "", field.json], foreign), ...masked }, { token: operator });
+    for (const protocol of protocols) {
+      const answer = await stage.call(protocol, method, { ...withValue(request, [bodyField(method)?.json ?? "", field.json], foreign), ...masked }, { token: operator });
       assert.equal(answer.code, codes.INVALID_ARGUMENT, answer.message);
       assert.deepEqual(violationsOf(answer).map((each) => each.field), [field.json]);
     }

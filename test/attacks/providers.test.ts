@@ -7,7 +7,7 @@ import { builtInRoleUid } from "#authz";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { jsonLog } from "#base/log.ts";
-import type { Answer, Door } from "../client.ts";
+import type { Answer, Protocol } from "../client.ts";
 import { contents } from "../story/place.ts";
 import { openWorld } from "../world.ts";
 
@@ -15,7 +15,7 @@ const logged: string[] = [];
 const world = await openWorld({}, jsonLog((line) => logged.push(line)));
 after(() => world.close());
 
-const doors: readonly Door[] = ["rest", "grpc"];
+const protocols: readonly Protocol[] = ["rest", "grpc"];
 const { organization } = world;
 const providers = "iam.IdentityProvidersService";
 const mappings = "iam.ExternalGroupRoleMappingsService";
@@ -41,13 +41,13 @@ const holder = async (group: string, ...symbols: string[]): Promise<string> => {
 const manage = ["CREATE", "UPDATE", "DELETE"].map((verb) => `CAP_IAM_IDENTITY_PROVIDERS_${verb}`);
 const all = [...manage, "CAP_IAM_ROLE_BINDINGS_CREATE", "CAP_IAM_SCIM_MANAGE"];
 
-/** Every call is refused on both doors, and nothing of it stays. */
+/** Every call is refused on both protocols, and nothing of it stays. */
 const assertRefused = async (token: string, calls: readonly [what: string, name: string, request: JsonObject][], code: number = codes.PERMISSION_DENIED): Promise<void> => {
   const before = await contents(world);
   for (const [what, name, request] of calls) {
-    for (const door of doors) {
-      const answer = await world.call(name, request, { token, door });
-      assert.equal(answer.code, code, `${what} over ${door}: ${answer.code} ${answer.message}`);
+    for (const protocol of protocols) {
+      const answer = await world.call(name, request, { token, protocol });
+      assert.equal(answer.code, code, `${what} over ${protocol}: ${answer.code} ${answer.message}`);
     }
   }
   assert.deepEqual(await contents(world), before);
@@ -124,38 +124,38 @@ test("client secrets and SCIM tokens are in no answer but the one that shows the
   const planted = ["planted-secret-1", "planted-secret-2", "planted-secret-3"];
   const [first = "", second = "", third = ""] = planted;
   const seen: string[] = [];
-  const call = async (name: string, request: JsonObject, options: { readonly door?: Door; readonly validateOnly?: boolean; readonly headers?: Record<string, string> } = {}): Promise<Answer> => {
+  const call = async (name: string, request: JsonObject, options: { readonly protocol?: Protocol; readonly validateOnly?: boolean; readonly headers?: Record<string, string> } = {}): Promise<Answer> => {
     const answer = await world.call(name, request, options);
     seen.push(JSON.stringify(answer));
     return answer;
   };
   const configured = (clientSecret: string): JsonObject => ({ name: "planted", defaultRole: viewer, oidc: { ...oidc, clientSecret } });
-  for (const door of doors) {
-    const made = await call(`${providers}/CreateIdentityProvider`, { parent: organization, identityProvider: configured(first) }, { door, headers: { "idempotency-key": `secret-${door}` } });
-    await call(`${providers}/CreateIdentityProvider`, { parent: organization, identityProvider: configured(first) }, { door, headers: { "idempotency-key": `secret-${door}` } });
+  for (const protocol of protocols) {
+    const made = await call(`${providers}/CreateIdentityProvider`, { parent: organization, identityProvider: configured(first) }, { protocol, headers: { "idempotency-key": `secret-${protocol}` } });
+    await call(`${providers}/CreateIdentityProvider`, { parent: organization, identityProvider: configured(first) }, { protocol, headers: { "idempotency-key": `secret-${protocol}` } });
     const uid = text(made.reply, "uid");
-    await call(...update(uid, { oidc: { clientSecret: second } }, "oidc.client_secret"), { door });
-    await call(...update(uid, configured(third), "*"), { door, validateOnly: true });
+    await call(...update(uid, { oidc: { clientSecret: second } }, "oidc.client_secret"), { protocol });
+    await call(...update(uid, configured(third), "*"), { protocol, validateOnly: true });
     // Refused: a wrong name, a wrong issuer, a secret where none belongs, a parent that is not there.
-    await call(`${providers}/CreateIdentityProvider`, { parent: organization, identityProvider: { ...configured(first), name: "WRONG" } }, { door });
-    await call(`${providers}/CreateIdentityProvider`, { parent: organization, identityProvider: { ...configured(first), oidc: { ...part(configured(first), "oidc"), issuer: "http://login.example.com:0/" } } }, { door });
-    await call(`${providers}/CreateIdentityProvider`, { parent: `${organization}/0123456789abcdef`, identityProvider: configured(first) }, { door });
-    await call(...update(uid, { oidc: { ...oidc, clientSecret: second.repeat(400) } }, "oidc"), { door });
-    await call(`${providers}/ListIdentityProviders`, { pageSize: 200 }, { door });
+    await call(`${providers}/CreateIdentityProvider`, { parent: organization, identityProvider: { ...configured(first), name: "WRONG" } }, { protocol });
+    await call(`${providers}/CreateIdentityProvider`, { parent: organization, identityProvider: { ...configured(first), oidc: { ...part(configured(first), "oidc"), issuer: "http://login.example.com:0/" } } }, { protocol });
+    await call(`${providers}/CreateIdentityProvider`, { parent: `${organization}/0123456789abcdef`, identityProvider: configured(first) }, { protocol });
+    await call(...update(uid, { oidc: { ...oidc, clientSecret: second.repeat(400) } }, "oidc"), { protocol });
+    await call(`${providers}/ListIdentityProviders`, { pageSize: 200 }, { protocol });
 
-    const key = { headers: { "idempotency-key": `token-${door}` } };
-    const generated = await world.call(`${providers}/GenerateScimToken`, { identityProviderUid: uid }, { door, ...key });
-    await call(`${providers}/GenerateScimToken`, { identityProviderUid: uid }, { door, ...key });
-    await call(`${providers}/RegenerateScimToken`, { identityProviderUid: uid, etag: text(generated.reply, "etag") }, { door, validateOnly: true });
-    const regenerated = await world.call(`${providers}/RegenerateScimToken`, { identityProviderUid: uid, etag: text(generated.reply, "etag") }, { door });
+    const key = { headers: { "idempotency-key": `token-${protocol}` } };
+    const generated = await world.call(`${providers}/GenerateScimToken`, { identityProviderUid: uid }, { protocol, ...key });
+    await call(`${providers}/GenerateScimToken`, { identityProviderUid: uid }, { protocol, ...key });
+    await call(`${providers}/RegenerateScimToken`, { identityProviderUid: uid, etag: text(generated.reply, "etag") }, { protocol, validateOnly: true });
+    const regenerated = await world.call(`${providers}/RegenerateScimToken`, { identityProviderUid: uid, etag: text(generated.reply, "etag") }, { protocol });
     planted.push(text(generated.reply, "token"), text(regenerated.reply, "token"));
-    await call(`${providers}/GetIdentityProvider`, { uid }, { door });
-    await call(`${providers}/RevokeScimToken`, { identityProviderUid: uid }, { door });
-    await call(`${providers}/DeleteIdentityProvider`, { uid: await provider(configured(third)) }, { door });
+    await call(`${providers}/GetIdentityProvider`, { uid }, { protocol });
+    await call(`${providers}/RevokeScimToken`, { identityProviderUid: uid }, { protocol });
+    await call(`${providers}/DeleteIdentityProvider`, { uid: await provider(configured(third)) }, { protocol });
   }
   assert.ok(planted.every((secret) => secret.length >= 16));
-  const tables = await world.server.open.house.store.read.query("select tablename from pg_tables where schemaname = current_schema()");
-  for (const [table] of tables) seen.push(JSON.stringify(await world.server.open.house.store.read.query(`select t::text from ${table} as t`)));
+  const tables = await world.server.application.services.store.read.query("select tablename from pg_tables where schemaname = current_schema()");
+  for (const [table] of tables) seen.push(JSON.stringify(await world.server.application.services.store.read.query(`select t::text from ${table} as t`)));
   seen.push(JSON.stringify(await world.events()), ...logged);
   assert.ok(logged.length > 0);
   const leaked = planted.filter((secret) => seen.some((each) => each.includes(secret)));

@@ -9,7 +9,7 @@ import { jsonLog } from "#base/log.ts";
 import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, callHttp } from "../client.ts";
-import { doors, isList, openStage, uidsOf } from "../conformance/stage.ts";
+import { protocols, isList, openStage, uidsOf } from "../conformance/stage.ts";
 import { type FakeProvider, openProvider, registerProvider, signIn } from "../provider.ts";
 import { some, withValue } from "../samples.ts";
 import { beginDevice, poll } from "../terminal.ts";
@@ -106,39 +106,39 @@ const recipes: Readonly<Record<string, () => Promise<{ readonly request: JsonObj
 
 for (const method of showing)
   test(`${method.name} shows its secret to its own call: not to a repetition, a rehearsal or a wrong call`, async () => {
-    for (const door of doors) {
+    for (const protocol of protocols) {
       const { request, token } = (await recipes[method.name]?.()) ?? { request: await stage.request(method), token: await stage.operator() };
       const headers = { "idempotency-key": `secret ${stage.next()}` };
-      watched(`${method.rpc}, rehearsed`, await stage.call(door, method, request, { token, validateOnly: true }));
-      const first = await stage.call(door, method, request, { token, headers });
+      watched(`${method.rpc}, rehearsed`, await stage.call(protocol, method, request, { token, validateOnly: true }));
+      const first = await stage.call(protocol, method, request, { token, headers });
       assert.equal(first.code, 0, `${method.name}: ${first.message} ${JSON.stringify(first.details)}`);
       const shown = shownIn(method.output, first.reply);
       assert.ok(shown.length > 0, "it shows one");
       for (const secret of shown) plant(`${method.rpc}'s`, secret);
       seen.push({ where: `${method.rpc}'s headers`, content: JSON.stringify(first.headers) });
-      watched(`${method.rpc}, repeated`, await stage.call(door, method, request, { token, headers }));
-      watched(`${method.rpc}, under the same key with another request`, await stage.call(door, method, { ...request, ...(await stage.request(method)) }, { token, headers }));
-      watched(`${method.rpc}, to nobody`, await stage.call(door, method, request, { token: "garbage" }));
+      watched(`${method.rpc}, repeated`, await stage.call(protocol, method, request, { token, headers }));
+      watched(`${method.rpc}, under the same key with another request`, await stage.call(protocol, method, { ...request, ...(await stage.request(method)) }, { token, headers }));
+      watched(`${method.rpc}, to nobody`, await stage.call(protocol, method, request, { token: "garbage" }));
     }
   });
 
 for (const { method, path } of taking)
   test(`${method.name} takes ${path.join(".")} and gives it back in no answer`, async () => {
-    for (const door of doors) {
+    for (const protocol of protocols) {
       const secret = `planted-${stage.next()}-${"s3cret".repeat(4)}`;
       plant(`${method.rpc}'s ${path.at(-1)}`, secret);
       const valid = withValue(await stage.request(method, { whole: true }), path, secret);
       const masked = method.input.byName.has("update_mask") ? { updateMask: "*" } : {};
       const token = await stage.operator();
       const headers = { "idempotency-key": `secret ${stage.next()}` };
-      const { code, message, details } = watched(method.rpc, await stage.call(door, method, { ...valid, ...masked }, { token, headers }));
+      const { code, message, details } = watched(method.rpc, await stage.call(protocol, method, { ...valid, ...masked }, { token, headers }));
       assert.equal(code, 0, `${message} ${JSON.stringify(details)}`);
-      watched(`${method.rpc}, repeated`, await stage.call(door, method, { ...valid, ...masked }, { token, headers }));
-      watched(`${method.rpc}, rehearsed`, await stage.call(door, method, { ...valid, ...masked }, { token, validateOnly: true }));
+      watched(`${method.rpc}, repeated`, await stage.call(protocol, method, { ...valid, ...masked }, { token, headers }));
+      watched(`${method.rpc}, rehearsed`, await stage.call(protocol, method, { ...valid, ...masked }, { token, validateOnly: true }));
       // A mistake beside the secret, and one in it.
       const [body = ""] = path;
-      watched(`${method.rpc}, wrong`, await stage.call(door, method, withValue({ ...valid, ...masked }, [body, "name"], "WRONG / NAME"), { token }));
-      watched(`${method.rpc}, too long`, await stage.call(door, method, withValue({ ...valid, ...masked }, path, secret.repeat(500)), { token }));
+      watched(`${method.rpc}, wrong`, await stage.call(protocol, method, withValue({ ...valid, ...masked }, [body, "name"], "WRONG / NAME"), { token }));
+      watched(`${method.rpc}, too long`, await stage.call(protocol, method, withValue({ ...valid, ...masked }, path, secret.repeat(500)), { token }));
     }
   });
 
@@ -147,9 +147,9 @@ test("a private key that somebody hands in by mistake is refused, and neither to
   plant("a private key", d);
   const create = methods.find(({ rpc }) => rpc === "CreateIdentity") ?? assert.fail();
   const issuerKeys = JSON.stringify({ keys: [{ kty: "OKP", crv: "Ed25519", kid: "one", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", d }] });
-  for (const door of doors) {
+  for (const protocol of protocols) {
     const request = { parent: world.organization, identity: { name: "careless", staticKeys: { issuer: "https://mine.example.com", subject: "me", issuerKeys } } };
-    assert.equal(watched("CreateIdentity", await stage.call(door, create, request, { token: await stage.operator() })).code, codes.INVALID_ARGUMENT);
+    assert.equal(watched("CreateIdentity", await stage.call(protocol, create, request, { token: await stage.operator() })).code, codes.INVALID_ARGUMENT);
   }
 });
 
@@ -160,31 +160,31 @@ test("a person's token, a terminal's code and every other secret are in no answe
   plant("a device code", terminal.deviceCode);
   seen.push({ where: "a poll", content: JSON.stringify(await poll(world, terminal)) });
   for (const [secret, what] of [...secrets])
-    for (const door of doors) {
+    for (const protocol of protocols) {
       const list = methods.find(({ rpc }) => rpc === "ListRoles") ?? assert.fail();
       const register = methods.find(({ name }) => name === "chainguard.platform.auth.Auth/Register") ?? assert.fail();
       const exchange = methods.find(({ rpc }) => rpc === "ExchangeRefreshToken") ?? assert.fail();
-      if (secret !== token) watched(`${what} as a token`, await stage.call(door, list, {}, { token: secret }));
-      watched(`${what} as a page token`, await stage.call(door, list, { pageToken: secret.slice(0, 4096) }, { token }));
-      watched(`${what} as a code of somebody else`, await stage.call(door, register, { code: secret }, { token: "garbage" }));
-      watched(`${what} as a refresh token`, await stage.call(door, exchange, {}, { token: secret }));
+      if (secret !== token) watched(`${what} as a token`, await stage.call(protocol, list, {}, { token: secret }));
+      watched(`${what} as a page token`, await stage.call(protocol, list, { pageToken: secret.slice(0, 4096) }, { token }));
+      watched(`${what} as a code of somebody else`, await stage.call(protocol, register, { code: secret }, { token: "garbage" }));
+      watched(`${what} as a refresh token`, await stage.call(protocol, exchange, {}, { token: secret }));
     }
   for (const path of ["/sts/exchange", "/oauth/token", "/nowhere", "/iam/v2/groups"]) {
     watched(path, await callHttp(world.url, "POST", path, { token, body: "{", headers: { "content-type": "application/json" } }).catch(() => callHttp(world.url, "GET", "/nowhere", { token })));
   }
 });
 
-/** Every list of the contract and everything in it, through both doors. */
+/** Every list of the contract and everything in it, through both protocols. */
 const readAll = async (): Promise<number> => {
   const token = await stage.operator();
   let read = 0;
   const getOf = (list: MethodFact): MethodFact | undefined => methods.find(({ service, rpc }) => service === list.service && rpc === `Get${list.output.fields.find(({ shape, message }) => shape === "list" && message)?.message?.short ?? ""}`);
   for (const list of methods.filter((method) => stage.answers(method) && isList(method) && method.unscoped))
-    for (const door of doors) {
-      const answer = watched(list.rpc, await stage.call(door, list, { pageSize: 200 }, { token }));
+    for (const protocol of protocols) {
+      const answer = watched(list.rpc, await stage.call(protocol, list, { pageSize: 200 }, { token }));
       const get = getOf(list);
       for (const uid of get && answer.code === 0 ? uidsOf(list, answer.reply) : []) {
-        if (get) watched(get.rpc, await stage.call(door, get, { uid }, { token }));
+        if (get) watched(get.rpc, await stage.call(protocol, get, { uid }, { token }));
         read++;
       }
     }

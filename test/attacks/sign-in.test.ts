@@ -33,7 +33,7 @@ after(async () => {
 });
 
 const people = async (): Promise<number> => {
-  const [row] = await world.server.open.house.store.read.query("select count(*) from identities where issuer = $1", [provider.url]);
+  const [row] = await world.server.application.services.store.read.query("select count(*) from identities where issuer = $1", [provider.url]);
   return Number(row?.[0]);
 };
 
@@ -370,7 +370,7 @@ test("no secret of a sign-in turns up in logs, events, rows, list answers or pag
   provider.lies = {};
   provider.instead = (request, response) => request.url === "/token" && Boolean(response.writeHead(400).end(JSON.stringify({ error: "invalid_client", error_description: provider.clientSecret })));
   await watch({ sub: "keeper" }, {});
-  const { store } = world.server.open.house;
+  const { store } = world.server.application.services;
   const rows: string[] = [];
   for (const table of ["sign_ins", "sessions", "refresh_tokens", "identities", "identity_providers", "group_invites", "outbox", "idempotency_keys"]) {
     rows.push(...(await store.read.query(`select row_to_json(t)::text from ${table} as t`)).map(([row]) => row ?? ""));

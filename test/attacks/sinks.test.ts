@@ -1,4 +1,4 @@
-// Attacks through the address that events are sent to: the server as somebody's scanner, proxy or open door.
+// Attacks through the address that events are sent to: the server as somebody's scanner, proxy or open protocol.
 //
 // The sinks are real servers on loopback, which the operator of these worlds allows, or does not.
 
@@ -142,18 +142,18 @@ const wrongSinks = [
   "https://host/a\nb", "https://host/\tb", " https://host/", "https:host/hook", "https:\\\\host/hook",
 ];
 
-test("attacks 20 and 22: every operation that takes a sink refuses what is no https address, http too where the operator allows none, on both doors", async () => {
+test("attacks 20 and 22: every operation that takes a sink refuses what is no https address, http too where the operator allows none, on both protocols", async () => {
   const writers = methods.filter((method) => method.writes && bodyField(method)?.message?.fields.some(({ name, outputOnly }) => name === "sink" && !outputOnly));
   assert.deepEqual(writers.map(({ rpc }) => rpc), ["CreateSubscription"], "a further writer gets the same table here");
   const subscriptions = async (): Promise<unknown> => (await open.ok("events.SubscriptionsService/ListSubscriptions", {})).totalCount;
   const before = await subscriptions();
-  for (const door of ["rest", "grpc"] as const) {
+  for (const protocol of ["rest", "grpc"] as const) {
     for (const address of [...wrongSinks, "http://example.com/hook", "http://127.0.0.1/hook"]) {
-      const { code, details } = await guarded.call(create, { parent: open.organization, subscription: { sink: address } }, { door });
+      const { code, details } = await guarded.call(create, { parent: open.organization, subscription: { sink: address } }, { protocol });
       assert.equal(code, codes.INVALID_ARGUMENT, JSON.stringify(address));
       assert.match(JSON.stringify(details), /"(?:subscription\.)?sink"/, JSON.stringify(address));
     }
-    for (const address of wrongSinks) assert.equal((await open.call(create, { parent: open.organization, subscription: { sink: address } }, { door })).code, codes.INVALID_ARGUMENT, JSON.stringify(address));
+    for (const address of wrongSinks) assert.equal((await open.call(create, { parent: open.organization, subscription: { sink: address } }, { protocol })).code, codes.INVALID_ARGUMENT, JSON.stringify(address));
   }
   assert.equal(await subscriptions(), before);
 });
@@ -169,7 +169,7 @@ test("attack 21: of an answer its status class is kept and nothing else, neither
   sink.answer = () => ({ status: 418, headers: { "x-secret": secret, "set-cookie": secret, "www-authenticate": secret }, body: secret });
   const delivery = await tried(open, subscription);
   assert.deepEqual([delivery.state, delivery.statusClass], ["DELIVERY_STATE_DEAD", "4xx"]);
-  const { read } = open.server.open.house.store;
+  const { read } = open.server.application.services.store;
   for (const [table] of await read.query("select tablename from pg_tables where schemaname = current_schema()")) {
     const found = await read.query(`select 1 from ${table} as t where t::text like '%${secret}%' limit 1`);
     assert.equal(found.length, 0, `${table} keeps it`);
@@ -209,7 +209,7 @@ test("attack 23: what cannot be signed is not sent", async () => {
   await open.server.delivery.finish();
   sink.got.length = 0;
   sink.answer = () => ({ status: 200 });
-  await open.server.open.house.store.write((rows) => rows.query("update subscriptions set secret_sealed = 'broken' where uid = $1", [subscription]));
+  await open.server.application.services.store.write((rows) => rows.query("update subscriptions set secret_sealed = 'broken' where uid = $1", [subscription]));
   const { state } = await tried(open, subscription);
   assert.equal(state, "DELIVERY_STATE_PENDING");
   assert.equal(sink.got.length, 0);

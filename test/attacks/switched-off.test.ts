@@ -1,4 +1,4 @@
-// Attack 6: what is switched off does not answer through another door, another spelling or another version.
+// Attack 6: what is switched off does not answer through another protocol, another spelling or another version.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -9,22 +9,22 @@ import type { MethodFact } from "#contract/facts.ts";
 import { setSuspended } from "../../server/operator/organization.ts";
 import { registerPerson } from "../../server/operator/person.ts";
 import { callHttp } from "../client.ts";
-import { doors, neighbour, openStage, rowsOf } from "../conformance/stage.ts";
+import { protocols, neighbour, openStage, rowsOf } from "../conformance/stage.ts";
 import { some, withValue } from "../samples.ts";
 
 const stage = await openStage();
 const { world } = stage;
 after(() => stage.close());
-const { house } = world.server.open;
+const { services } = world.server.application;
 const operator = await stage.operator();
 const named = (rpc: string): MethodFact => methods.find((method) => method.rpc === rpc && stage.answers(method)) ?? assert.fail(rpc);
 
-test("attack 6: unless organizations are open, nobody but the operator makes one: over both doors, both versions' names, with and without a parent", async () => {
-  const uid = await registerPerson(house, { issuer: "https://people.example.com", subject: "founder", email: "founder@example.com", name: "Founder" });
+test("attack 6: unless organizations are open, nobody but the operator makes one: over both protocols, both versions' names, with and without a parent", async () => {
+  const uid = await registerPerson(services, { issuer: "https://people.example.com", subject: "founder", email: "founder@example.com", name: "Founder" });
   const token = await world.token(uid);
   const before = await stage.fingerprint();
   for (const parent of ["", "/"]) {
-    for (const door of doors) assert.equal((await stage.call(door, named("CreateGroup"), { parent, group: { name: "mine" } }, { token })).code, codes.PERMISSION_DENIED);
+    for (const protocol of protocols) assert.equal((await stage.call(protocol, named("CreateGroup"), { parent, group: { name: "mine" } }, { token })).code, codes.PERMISSION_DENIED);
   }
   for (const path of ["/iam/v2/groups", "/iam/v2beta1/groups", "/iam/v2/groups/", "/iam/v2/groups/%2F", "/iam/v2/groups?validateOnly=true"]) {
     assert.ok([403, 400, 404].includes((await callHttp(world.url, "POST", path, { token, body: '{"name":"mine"}' })).status ?? 0), path);
@@ -33,28 +33,28 @@ test("attack 6: unless organizations are open, nobody but the operator makes one
   assert.equal(await stage.fingerprint(), before);
 });
 
-test("attack 6: a suspended organization answers its members nothing, whichever operation and door, and everything again once it is open", async () => {
+test("attack 6: a suspended organization answers its members nothing, whichever operation and protocol, and everything again once it is open", async () => {
   const closing = await neighbour(stage);
   const { token } = closing.owner;
   const scoped = some(methods.filter((method) => method.scope && stage.answers(method)), "operation with a place");
-  await setSuspended(world.server.open, closing.organization, true);
-  for (const door of doors) {
-    const answers = await Promise.all(scoped.map(async (method) => [method, await stage.call(door, method, withValue({}, method.scope ?? [], closing.organization), { token })] as const));
-    for (const [method, { code, message }] of answers) assert.equal(code, codes.PERMISSION_DENIED, `${method.name} over ${door}: ${message}`);
+  await setSuspended(world.server.application, closing.organization, true);
+  for (const protocol of protocols) {
+    const answers = await Promise.all(scoped.map(async (method) => [method, await stage.call(protocol, method, withValue({}, method.scope ?? [], closing.organization), { token })] as const));
+    for (const [method, { code, message }] of answers) assert.equal(code, codes.PERMISSION_DENIED, `${method.name} over ${protocol}: ${message}`);
     for (const method of methods.filter((each) => stage.answers(each) && each.unscoped && each.rpc.startsWith("List") && each.capabilities.length > 0)) {
-      const { code, reply } = await stage.call(door, method, { pageSize: 200 }, { token });
-      assert.ok(code === codes.PERMISSION_DENIED || !JSON.stringify(rowsOf(method, reply)).includes(closing.organization), `${method.name} over ${door}`);
+      const { code, reply } = await stage.call(protocol, method, { pageSize: 200 }, { token });
+      assert.ok(code === codes.PERMISSION_DENIED || !JSON.stringify(rowsOf(method, reply)).includes(closing.organization), `${method.name} over ${protocol}`);
     }
   }
-  await setSuspended(world.server.open, closing.organization, false);
-  for (const door of doors) assert.equal((await stage.call(door, named("GetGroup"), { uid: closing.organization }, { token })).code, 0);
+  await setSuspended(world.server.application, closing.organization, false);
+  for (const protocol of protocols) assert.equal((await stage.call(protocol, named("GetGroup"), { uid: closing.organization }, { token })).code, 0);
 });
 
-test("attack 6: what a provider's SCIM switch has turned off, and what was never built, is not there on any door", async () => {
+test("attack 6: what a provider's SCIM switch has turned off, and what was never built, is not there on any protocol", async () => {
   const provider = text(await stage.make("chainguard.platform.iam.v2.IdentityProvider"), "uid");
   const { reply } = await stage.call("rest", named("GetIdentityProvider"), { uid: provider }, { token: operator });
   assert.notEqual(part(reply, "scim").enabled, true);
   for (const path of ["/scim/v2/Users", `/scim/v2/${provider}/Users`]) assert.equal((await callHttp(world.url, "GET", path, { token: operator })).status, 404, path);
   for (const method of methods.filter((each) => !stage.answers(each)))
-    for (const door of doors) assert.equal((await stage.call(door, method, await stage.request(method), { token: operator })).code, codes.UNIMPLEMENTED, `${method.name} over ${door}`);
+    for (const protocol of protocols) assert.equal((await stage.call(protocol, method, await stage.request(method), { token: operator })).code, codes.UNIMPLEMENTED, `${method.name} over ${protocol}`);
 });

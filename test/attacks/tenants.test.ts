@@ -6,12 +6,12 @@ import { after, before, test } from "node:test";
 import type { JsonObject } from "#base/json.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { methods } from "#contract/catalog.ts";
-import { callThrough, type Door, restRequest } from "../client.ts";
-import { column, http, items } from "../story/doors.ts";
+import { callOver, type Protocol, restRequest } from "../client.ts";
+import { column, http, items } from "../story/protocols.ts";
 import { bind, contents, createIdentity, findRole } from "../story/place.ts";
 import { openWorld, type World } from "../world.ts";
 
-const doors: readonly Door[] = ["rest", "grpc"];
+const protocols: readonly Protocol[] = ["rest", "grpc"];
 const digest = `sha256:${"d".repeat(64)}`;
 
 /** Something of every kind in one organization. */
@@ -78,22 +78,22 @@ const requestAt = (method: MethodFact, uid: string): JsonObject => {
 };
 
 /** Operations that need a capability at a place, and that this server has built. */
-const scoped = (): MethodFact[] => methods.filter((method) => method.scope !== undefined && world.server.open.kernel.answers.has(method.name));
+const scoped = (): MethodFact[] => methods.filter((method) => method.scope !== undefined && world.server.application.kernel.answers.has(method.name));
 
 test("attack 1: a uid of another tenant in any operation is refused with the same bytes as one that does not exist", async () => {
   assert.ok(scoped().length >= 20);
   const before = await contents(world);
   const invented = [`${theirs.organization}/0123456789abcdef`, `${theirs.repo}/0123456789abcdef`, "0".repeat(40)];
   for (const method of scoped())
-    for (const door of doors) {
+    for (const protocol of protocols) {
       const answers = await Promise.all(
         [...uidsOf(theirs), ...invented].map(async (uid) => {
-          const { code, message, details } = await callThrough(door, world.url, method.name, requestAt(method, uid), { token: ours.owner });
+          const { code, message, details } = await callOver(protocol, world.url, method.name, requestAt(method, uid), { token: ours.owner });
           return JSON.stringify({ code, message, details }).replaceAll(uid, "UID");
         }),
       );
-      assert.deepEqual([...new Set(answers)].length, 1, `${door} ${method.name}: ${answers.join("\n")}`);
-      assert.match(answers[0] ?? "", /^\{"code":7,"message":"Permission denied",/, `${door} ${method.name}`);
+      assert.deepEqual([...new Set(answers)].length, 1, `${protocol} ${method.name}: ${answers.join("\n")}`);
+      assert.match(answers[0] ?? "", /^\{"code":7,"message":"Permission denied",/, `${protocol} ${method.name}`);
     }
   assert.deepEqual(await contents(world), before);
 });
@@ -117,11 +117,11 @@ test("attack 1: no list shows another tenant's rows, whatever it is filtered by"
   for (const method of lists.filter((each) => each.unscoped))
     for (const filter of filters) {
       if (Object.keys(filter).some((key) => !method.input.byName.has(key))) continue;
-      for (const door of doors) {
-        const { code, reply } = await callThrough(door, world.url, method.name, { ...filter, pageSize: 200 }, { token: ours.owner });
+      for (const protocol of protocols) {
+        const { code, reply } = await callOver(protocol, world.url, method.name, { ...filter, pageSize: 200 }, { token: ours.owner });
         if (code === 12) continue;
         assert.equal(code, 0, method.name);
-        assert.ok(!JSON.stringify(reply).includes(theirs.organization), `${door} ${method.name} ${JSON.stringify(filter)}`);
+        assert.ok(!JSON.stringify(reply).includes(theirs.organization), `${protocol} ${method.name} ${JSON.stringify(filter)}`);
         answered++;
       }
     }
@@ -173,7 +173,7 @@ test("attack 2: every path of every route refuses a request without a token, and
       const { verb, path, body: sent } = restRequest({ ...method, http: [binding] }, requestAt(method, ours.repo));
       const body = sent === undefined ? {} : { body: sent };
       assert.equal((await http(world.url, verb, path, body)).status, 401, `${verb} ${path}`);
-      const built = world.server.open.kernel.answers.has(method.name);
+      const built = world.server.application.kernel.answers.has(method.name);
       if (method.scope || !built) assert.equal((await http(world.url, verb, path, { ...body, token: nobody })).status, built ? 403 : 501, `${verb} ${path}`);
     }
 });
@@ -229,13 +229,13 @@ for (const [what, of] of Object.entries(batches))
       JSON.stringify({ ...request, ...shared }).replace(`{"identityUid":"${good}"}`, JSON.stringify({ identityUid: good, roleUid: role })),
     ) as JsonObject;
     const before = await contents(world);
-    for (const door of doors) {
+    for (const protocol of protocols) {
       const { code } = await world.call(
         "iam.RoleBindingsService/BatchCreateRoleBindings",
         { parent: ours.organization, ...filled },
-        { token: ours.owner, door },
+        { token: ours.owner, protocol },
       );
-      assert.ok(code === 3 || code === 7, `${door}: ${code}`);
+      assert.ok(code === 3 || code === 7, `${protocol}: ${code}`);
     }
     assert.deepEqual(await contents(world), before);
     const alone = { parent: ours.organization, roleUid: role, requests: [{ roleBinding: { identityUid: good } }] };
@@ -315,9 +315,9 @@ test("attack 5: a delegated admin hands out nothing beyond their own rights, on 
     ],
   ];
   for (const [what, name, request] of tries)
-    for (const door of doors) {
-      const { code } = await world.call(name, request, { token, door });
-      assert.equal(code, 7, `${what}, over ${door}`);
+    for (const protocol of protocols) {
+      const { code } = await world.call(name, request, { token, protocol });
+      assert.equal(code, 7, `${what}, over ${protocol}`);
     }
   assert.deepEqual(await contents(world), before);
   // What they do hold, they may hand on.
@@ -343,18 +343,18 @@ test("attack 7: within a tenant, a uid of a sibling group opens nothing", async 
   const token = await world.token(member);
   for (const method of scoped())
     for (const place of [ours.team, ours.repo, ours.tag, ours.identity, ours.binding, ours.organization]) {
-      const { code } = await callThrough("rest", world.url, method.name, requestAt(method, place), { token });
+      const { code } = await callOver("rest", world.url, method.name, requestAt(method, place), { token });
       assert.equal(code, 7, `${method.name} at ${place}`);
     }
 });
 
 test("attack 8: ids are never chosen by callers: a uid, parent or time in the body of a create is not taken", async () => {
-  for (const door of doors) {
-    const chosen = `${ours.organization}/${door === "rest" ? "1" : "2"}${"a".repeat(15)}`;
+  for (const protocol of protocols) {
+    const chosen = `${ours.organization}/${protocol === "rest" ? "1" : "2"}${"a".repeat(15)}`;
     const { code, reply } = await world.call(
       "registry.ReposService/CreateRepo",
-      { parent: ours.organization, repo: { uid: chosen, name: `chosen ${door}`, createTime: "2001-01-01T00:00:00Z", updateTime: "2001-01-01T00:00:00Z" } },
-      { token: ours.owner, door },
+      { parent: ours.organization, repo: { uid: chosen, name: `chosen ${protocol}`, createTime: "2001-01-01T00:00:00Z", updateTime: "2001-01-01T00:00:00Z" } },
+      { token: ours.owner, protocol },
     );
     assert.equal(code, 0);
     assert.notEqual(reply.uid, chosen);
@@ -408,7 +408,7 @@ test("attack 10: a tag that may not be seen by its name is not seen by its diges
 });
 
 test("attack 10: an image that a neighbour's repo holds is not answered through one's own", async () => {
-  const { store } = world.server.open.house;
+  const { store } = world.server.application.services;
   await store.write((rows) =>
     rows.query("insert into manifests (repo_uid, index_digest, digest, os, architecture, size_bytes) values ($1, $2, $2, 'linux', 'amd64', 1)", [
       theirs.repo,
@@ -424,12 +424,12 @@ test("attack 10: with its repo a tag is gone by name, digest and uid, over both 
   const own = `sha256:${"c".repeat(64)}`;
   const tag = String((await world.ok("registry.TagsService/CreateTag", { parent: repo, tag: { name: "cascade", digest: own } })).uid);
   await world.ok("registry.ReposService/DeleteRepo", { uid: repo });
-  for (const door of doors) {
+  for (const protocol of protocols) {
     for (const filter of [{ name: "cascade" }, { digest: own }, { uidp: { ids: [tag] } }]) {
-      const { reply } = await world.call("registry.TagsService/ListTags", filter, { token: operator, door });
+      const { reply } = await world.call("registry.TagsService/ListTags", filter, { token: operator, protocol });
       assert.deepEqual(items(reply, "tags"), [], JSON.stringify(filter));
     }
-    assert.equal((await world.call("registry.TagsService/GetTag", { uid: tag }, { token: operator, door })).code, 5);
+    assert.equal((await world.call("registry.TagsService/GetTag", { uid: tag }, { token: operator, protocol })).code, 5);
   }
 });
 
@@ -459,9 +459,9 @@ test("attack 25: a page token is good for its caller, its list, its filters and 
     ["another list", "iam.GroupsService/ListGroups", query, ours.owner],
   ];
   for (const [what, name, request, token] of refused)
-    for (const door of doors) {
-      const { code, details } = await world.call(name, { ...request, pageToken }, { token, door });
-      assert.equal(code, 3, `${what}, over ${door}`);
+    for (const protocol of protocols) {
+      const { code, details } = await world.call(name, { ...request, pageToken }, { token, protocol });
+      assert.equal(code, 3, `${what}, over ${protocol}`);
       assert.deepEqual(column(details[1] ?? {}, "fieldViolations", "field"), ["page_token"], what);
     }
   const good = await world.call("registry.ReposService/ListRepos", { ...query, pageToken, pageSize: 2, skip: 1 }, { token: ours.owner });

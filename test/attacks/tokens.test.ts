@@ -1,4 +1,4 @@
-// Attacks with tokens, from outside through every door that takes one: the issuer is a real one in a process of its
+// Attacks with tokens, from outside through every protocol that takes one: the issuer is a real one in a process of its
 // own, and whoever attacks has its public key, a fitting token of it, and keys of their own.
 
 import assert from "node:assert/strict";
@@ -8,7 +8,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
 import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, importJWK, type JWK, SignJWT } from "jose";
-import { column, http } from "../story/doors.ts";
+import { column, http } from "../story/protocols.ts";
 import { bind, createIdentity, openPlace, type Place } from "../story/place.ts";
 import { type Issuer, startIssuer } from "../story/processes.ts";
 
@@ -41,8 +41,8 @@ const claims = (): Record<string, unknown> => {
 
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-/** Every door that a token can come through, and what it answers. */
-const doors: Readonly<Record<string, (token: string) => Promise<number>>> = {
+/** Every protocol that a token can come through, and what it answers. */
+const protocols: Readonly<Record<string, (token: string) => Promise<number>>> = {
   "/sts/exchange": async (token) => (await http(place.world.url, "POST", `/sts/exchange?identity=${identity}`, { token })).status,
   "/oauth/token": async (token) => {
     const body = new URLSearchParams({ grant_type: "urn:ietf:params:oauth:grant-type:token-exchange", subject_token: token, identity }).toString();
@@ -51,26 +51,26 @@ const doors: Readonly<Record<string, (token: string) => Promise<number>>> = {
   "REST with Gantry-Identity": async (token) =>
     (await http(place.world.url, "GET", "/registry/v2/repos", { token, headers: { "gantry-identity": identity } })).status,
   "gRPC with Gantry-Identity": async (token) => {
-    const { code } = await place.world.call("registry.ReposService/ListRepos", {}, { token, door: "grpc", headers: { "gantry-identity": identity } });
+    const { code } = await place.world.call("registry.ReposService/ListRepos", {}, { token, protocol: "grpc", headers: { "gantry-identity": identity } });
     return code === 0 ? 200 : code === 16 || code === 7 ? 401 : code === 14 ? 503 : 500;
   },
   "the exchange over gRPC": async (token) => {
-    const { code } = await place.world.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { identity }, { token, door: "grpc" });
+    const { code } = await place.world.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { identity }, { token, protocol: "grpc" });
     return code === 0 ? 200 : code === 16 || code === 7 ? 401 : code === 14 ? 503 : 500;
   },
 };
 
 const taken = async (token: string): Promise<void> => {
-  for (const [door, answer] of Object.entries(doors)) assert.equal(await answer(token), 200, door);
+  for (const [protocol, answer] of Object.entries(protocols)) assert.equal(await answer(token), 200, protocol);
 };
 const refused = async (token: string, what: string): Promise<void> => {
-  for (const [door, answer] of Object.entries(doors)) {
+  for (const [protocol, answer] of Object.entries(protocols)) {
     const status = await answer(token);
-    assert.ok(status === 400 || status === 401 || status === 403, `${what} through ${door}: ${status}`);
+    assert.ok(status === 400 || status === 401 || status === 403, `${what} through ${protocol}: ${status}`);
   }
 };
 
-test("the right token is taken through every door", async () => {
+test("the right token is taken through every protocol", async () => {
   await taken(await issuer.token({ sub: subject, aud: place.world.url }));
 });
 
@@ -215,7 +215,7 @@ test("attack 18: made-up key names do not make us ask the issuer again and again
   const before = (await issuer.asked()).length;
   for (let turn = 0; turn < 30; turn++) {
     const token = await new SignJWT(claims()).setProtectedHeader({ alg: "ES256", kid: `made-up-${turn}` }).sign(evil);
-    assert.equal(await doors["/sts/exchange"]?.(token), 401);
+    assert.equal(await protocols["/sts/exchange"]?.(token), 401);
   }
   assert.ok((await issuer.asked()).length - before <= 2, "one renewal of two documents at most");
 });

@@ -1,4 +1,4 @@
-// Who may call what: every operation of the contract, asked by everybody, through both doors.
+// Who may call what: every operation of the contract, asked by everybody, through both protocols.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -11,7 +11,7 @@ import type { Answer } from "../client.ts";
 import { some, valueAt } from "../samples.ts";
 import { grown } from "./grown.ts";
 import {
-  allBut, doors, folder, isCatalogue, isForEverybody, isList, madeUp, masked, neighbour, openStage, rowMessage, telling, uidsOf, violationsOf,
+  allBut, protocols, folder, isCatalogue, isForEverybody, isList, madeUp, masked, neighbour, openStage, rowMessage, telling, uidsOf, violationsOf,
 } from "./stage.ts";
 
 const stage = await openStage();
@@ -70,11 +70,11 @@ const flipped = `${genuine.slice(0, -10)}${genuine.at(-10) === "A" ? "B" : "A"}$
 const unsigned = `${Buffer.from('{"alg":"none","typ":"JWT"}').toString("base64url")}.${genuine.split(".")[1]}.`;
 
 for (const method of guarded) {
-  test(`${method.name} tells who is asking: no token, a wrong one and a forged one are UNAUTHENTICATED on both doors`, async () => {
+  test(`${method.name} tells who is asking: no token, a wrong one and a forged one are UNAUTHENTICATED on both protocols`, async () => {
     const request = await stage.request(method, { place, uid: madeUp(place) });
-    for (const door of doors) {
-      for (const token of [undefined, "garbage", flipped, unsigned]) assertUnauthenticated(await stage.call(door, method, request, { token }), method);
-      assertUnauthenticated(await stage.call(door, method, request, { headers: { authorization: "Basic b3BlcmF0b3I6b3BlcmF0b3I=" } }), method);
+    for (const protocol of protocols) {
+      for (const token of [undefined, "garbage", flipped, unsigned]) assertUnauthenticated(await stage.call(protocol, method, request, { token }), method);
+      assertUnauthenticated(await stage.call(protocol, method, request, { headers: { authorization: "Basic b3BlcmF0b3I6b3BlcmF0b3I=" } }), method);
     }
   });
 }
@@ -87,11 +87,11 @@ for (const method of scoped) {
     const absentUid = madeUp(uid);
     const absent = about(real, uid, absentUid);
     assert.equal(valueAt(absent, path), absentUid);
-    for (const door of doors) {
+    for (const protocol of protocols) {
       for (const { token } of [nobody, other.owner]) {
-        const refusal = await stage.call(door, method, real, { token });
+        const refusal = await stage.call(protocol, method, real, { token });
         assert.equal(refusal.code, codes.PERMISSION_DENIED, `${method.name}: ${refusal.message}`);
-        assert.equal(telling(refusal, uid), telling(await stage.call(door, method, absent, { token }), absentUid));
+        assert.equal(telling(refusal, uid), telling(await stage.call(protocol, method, absent, { token }), absentUid));
       }
     }
   });
@@ -100,10 +100,10 @@ for (const method of scoped) {
     const request = await stage.request(method, { place, uid: other.organization });
     const absentUid = madeUp(other.organization);
     const absent = about(request, other.organization, absentUid);
-    for (const door of doors) {
-      const refusal = await stage.call(door, method, request, { token: nobody.token });
+    for (const protocol of protocols) {
+      const refusal = await stage.call(protocol, method, request, { token: nobody.token });
       assert.equal(refusal.code, codes.PERMISSION_DENIED, refusal.message);
-      assert.equal(telling(refusal, other.organization), telling(await stage.call(door, method, absent, { token: nobody.token }), absentUid));
+      assert.equal(telling(refusal, other.organization), telling(await stage.call(protocol, method, absent, { token: nobody.token }), absentUid));
     }
   });
 }
@@ -112,13 +112,13 @@ for (const method of lists) {
   test(`${method.name}: a stranger's list is empty, and a neighbour's holds nothing of ours, in rows and in its total`, async () => {
     const shown = shownBy(method);
     if (shown !== undefined) await stage.make(shown, { place });
-    for (const door of doors) {
+    for (const protocol of protocols) {
       const asked = { pageSize: 200, uidp: { descendantsOf: world.organization } };
-      const visible = await stage.call(door, method, asked, { token: await stage.operator() });
+      const visible = await stage.call(protocol, method, asked, { token: await stage.operator() });
       assert.ok(shown === undefined || visible.reply.totalCount !== "0", "there is something to be hidden");
       for (const { token } of [nobody, other.owner]) {
-        assert.deepEqual(seenIn(method, await stage.call(door, method, { pageSize: 200 }, { token })).filter((uid) => !uid.startsWith(other.organization)), []);
-        const { reply } = await stage.call(door, method, asked, { token });
+        assert.deepEqual(seenIn(method, await stage.call(protocol, method, { pageSize: 200 }, { token })).filter((uid) => !uid.startsWith(other.organization)), []);
+        const { reply } = await stage.call(protocol, method, asked, { token });
         assert.deepEqual(uidsOf(method, reply), []);
         assert.equal(reply.totalCount, "0");
       }
@@ -133,21 +133,21 @@ for (const method of answered.filter((each) => each.unscoped && each.capabilitie
     const uid = String(valueAt(real, path));
     const absentUid = madeUp(uid);
     const absent = about(real, uid, absentUid);
-    for (const door of doors) {
+    for (const protocol of protocols) {
       for (const { token } of [nobody, other.owner]) {
-        const refusal = await stage.call(door, method, real, { token });
+        const refusal = await stage.call(protocol, method, real, { token });
         assert.equal(refusal.code, method.writes ? codes.PERMISSION_DENIED : codes.NOT_FOUND, refusal.message);
-        assert.equal(telling(refusal, uid), telling(await stage.call(door, method, absent, { token }), absentUid));
+        assert.equal(telling(refusal, uid), telling(await stage.call(protocol, method, absent, { token }), absentUid));
       }
     }
   });
 }
 
 for (const method of some(guarded.filter(({ capabilities }) => capabilities.length > 0), "operation with capabilities")) {
-  test(`${method.name} is allowed to whoever holds exactly ${method.capabilities.join(" and ")} at the place, on both doors`, async () => {
+  test(`${method.name} is allowed to whoever holds exactly ${method.capabilities.join(" and ")} at the place, on both protocols`, async () => {
     const { token } = await stage.holder(method.capabilities, stage.needsAt(method, place));
-    for (const door of doors) {
-      const answer = await stage.call(door, method, await stage.request(method, { place, capabilities: method.capabilities }), { token });
+    for (const protocol of protocols) {
+      const answer = await stage.call(protocol, method, await stage.request(method, { place, capabilities: method.capabilities }), { token });
       // An image's facts come with imports; that one is told of its absence is permission enough.
       const absent = answer.code === codes.NOT_FOUND && !method.writes && method.input.byName.has("digest");
       if (!absent) assertAllowed(answer, method);
@@ -164,8 +164,8 @@ for (const method of needing) {
   for (const missing of method.capabilities) {
     test(`${method.name} is refused to whoever holds every capability but ${missing}`, async () => {
       const { token } = await stage.holder(allBut(missing), place);
-      for (const door of doors) {
-        const answer = await stage.call(door, method, await stage.request(method, { place, capabilities: ["groups.list"] }), { token });
+      for (const protocol of protocols) {
+        const answer = await stage.call(protocol, method, await stage.request(method, { place, capabilities: ["groups.list"] }), { token });
         assertRefused(answer, method);
         if (answer.code === codes.PERMISSION_DENIED && missing !== "groups.list") assert.match(answer.message, new RegExp(`\\b${missing.replaceAll(".", "\\.")}\\b`));
       }
@@ -175,21 +175,21 @@ for (const method of needing) {
 
 for (const method of some(answered.filter(isForEverybody), "operation for every caller")) {
   test(`${method.name} asks for a token and no right`, async () => {
-    for (const door of doors) {
+    for (const protocol of protocols) {
       const { token } = await stage.callerOf(method, nobody);
-      assertAllowed(await stage.call(door, method, await stage.request(method), { token }), method);
+      assertAllowed(await stage.call(protocol, method, await stage.request(method), { token }), method);
     }
   });
 }
 
 for (const method of some(methods.filter(({ open }) => open), "open operation")) {
   test(`${method.name} is open: it answers without a token and does not look at one that is there`, async () => {
-    for (const door of doors) {
+    for (const protocol of protocols) {
       const request = await stage.request(method);
       const answers: Answer[] = [];
       for (const token of [undefined, "garbage", nobody.token]) {
         await stage.putBack(method, request);
-        answers.push(await stage.call(door, method, request, { token }));
+        answers.push(await stage.call(protocol, method, request, { token }));
       }
       if ((method.service.endsWith("SecurityTokenService") || method.rpc === "Register") && stage.answers(method)) {
         // Here the Authorization header is what is to be exchanged, or whom to register.
@@ -205,14 +205,14 @@ for (const method of some(methods.filter(({ open }) => open), "open operation"))
 }
 
 for (const method of methods.filter((candidate) => !stage.answers(candidate))) {
-  test(`${method.name} is not built yet and says so to everybody: UNIMPLEMENTED with a typed body on both doors`, async () => {
+  test(`${method.name} is not built yet and says so to everybody: UNIMPLEMENTED with a typed body on both protocols`, async () => {
     const request = await stage.request(method, { place, uid: madeUp(place) });
-    for (const door of doors) {
+    for (const protocol of protocols) {
       for (const token of [await stage.operator(), nobody.token]) {
-        const answer = await stage.call(door, method, request, { token });
+        const answer = await stage.call(protocol, method, request, { token });
         assert.equal(answer.code, codes.UNIMPLEMENTED, answer.message);
         assert.equal(answer.message, `${method.name} is not implemented`);
-        if (door === "rest") assert.equal(answer.status, 501);
+        if (protocol === "rest") assert.equal(answer.status, 501);
         assert.deepEqual(answer.details, [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "UNIMPLEMENTED", domain: `${method.domain}.example.test` }]);
       }
     }
@@ -230,8 +230,8 @@ for (const method of lists) {
     const shown = shownBy(method);
     const mine = shown === undefined ? undefined : text(await stage.make(shown, { place: branchA }), "uid");
     for (const place of [branchB, world.organization, other.organization]) if (shown !== undefined) await stage.make(shown, { place });
-    for (const door of doors) {
-      const answer = await stage.call(door, method, { pageSize: 200 }, { token: inA.token });
+    for (const protocol of protocols) {
+      const answer = await stage.call(protocol, method, { pageSize: 200 }, { token: inA.token });
       const seen = seenIn(method, answer);
       assert.ok(mine === undefined || seen.includes(mine));
       assert.deepEqual(seen.filter((uid) => !uid.startsWith(branchA)), []);
@@ -244,7 +244,7 @@ for (const method of some(answered.filter(({ rpc, scope }) => scope && rpc.start
   test(`${method.name}: an identity of a subgroup is refused beside and above its branch, and what an ancestor holds it does not inherit`, async () => {
     for (const place of [branchB, world.organization]) {
       const request = await stage.request(method, { place });
-      for (const door of doors) assert.equal((await stage.call(door, method, request, { token: inA.token })).code, codes.PERMISSION_DENIED);
+      for (const protocol of protocols) assert.equal((await stage.call(protocol, method, request, { token: inA.token })).code, codes.PERMISSION_DENIED);
     }
   });
 }
@@ -254,8 +254,8 @@ test("an identity of a subgroup cannot be bound above or beside its group, not e
   assert.ok(create);
   const before = await stage.fingerprint();
   for (const group of [world.organization, branchB, other.organization]) {
-    for (const door of doors) {
-      const answer = await stage.call(door, create, { parent: group, roleBinding: { identityUid: inA.uid, roleUid: builtInRoleUids[0] ?? "" } }, { token: await stage.operator() });
+    for (const protocol of protocols) {
+      const answer = await stage.call(protocol, create, { parent: group, roleBinding: { identityUid: inA.uid, roleUid: builtInRoleUids[0] ?? "" } }, { token: await stage.operator() });
       assert.equal(answer.code, codes.INVALID_ARGUMENT);
       assert.deepEqual(violationsOf(answer).map(({ field }) => field), ["identityUid"]);
     }
@@ -270,10 +270,10 @@ test("a refusal names the group only to whoever may see groups there, and the ca
   const blind = await stage.holder(["tag.list"], place);
   const request = await stage.request(get, { place });
   const uid = text(request, "uid");
-  for (const door of doors) {
-    const told = await stage.call(door, get, request, { token: sees.token });
+  for (const protocol of protocols) {
+    const told = await stage.call(protocol, get, request, { token: sees.token });
     assert.equal(masked(told.message, uid), '"Permission denied: repo.list is needed at <uid>"');
-    assert.equal((await stage.call(door, get, request, { token: blind.token })).message, "Permission denied");
+    assert.equal((await stage.call(protocol, get, request, { token: blind.token })).message, "Permission denied");
   }
 });
 
@@ -285,12 +285,12 @@ test("a token narrowed to capabilities and scopes carries no more than these", a
   const [inPlace, beside] = await Promise.all([place, branchB].map((each) => stage.make("chainguard.platform.registry.v2.Repo", { place: each })));
   const owner = await stage.holder(allBut(""), world.organization);
   const narrow = await world.token(owner.uid, { capabilities: ["repo.list"], scopes: [place] });
-  for (const door of doors) {
-    assert.ok(seenIn(list, await stage.call(door, list, { pageSize: 200 }, { token: narrow })).every((uid) => uid.startsWith(place)));
-    assert.equal((await stage.call(door, get, { uid: text(inPlace ?? {}, "uid") }, { token: narrow })).code, 0);
-    assert.equal((await stage.call(door, get, { uid: text(beside ?? {}, "uid") }, { token: narrow })).code, codes.PERMISSION_DENIED);
-    assert.equal((await stage.call(door, remove, { uid: text(inPlace ?? {}, "uid") }, { token: narrow })).code, codes.PERMISSION_DENIED);
-    assert.equal((await stage.call(door, get, { uid: text(beside ?? {}, "uid") }, { token: owner.token })).code, 0);
+  for (const protocol of protocols) {
+    assert.ok(seenIn(list, await stage.call(protocol, list, { pageSize: 200 }, { token: narrow })).every((uid) => uid.startsWith(place)));
+    assert.equal((await stage.call(protocol, get, { uid: text(inPlace ?? {}, "uid") }, { token: narrow })).code, 0);
+    assert.equal((await stage.call(protocol, get, { uid: text(beside ?? {}, "uid") }, { token: narrow })).code, codes.PERMISSION_DENIED);
+    assert.equal((await stage.call(protocol, remove, { uid: text(inPlace ?? {}, "uid") }, { token: narrow })).code, codes.PERMISSION_DENIED);
+    assert.equal((await stage.call(protocol, get, { uid: text(beside ?? {}, "uid") }, { token: owner.token })).code, 0);
   }
 });
 

@@ -12,7 +12,7 @@ import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, callHttp, restRequest } from "../client.ts";
 import { bodyField, bodyOf, matcherOf, rivalsOf, some, valueAt, valueOf, writable } from "../samples.ts";
-import { allBut, doors, folder, groupMessage, isList, openStage, violationsOf } from "./stage.ts";
+import { allBut, protocols, folder, groupMessage, isList, openStage, violationsOf } from "./stage.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -343,11 +343,11 @@ test("a key that looks like a prototype's is data in a map: it is stored, shown 
   const keys = ["__proto__", "constructor", "toString", "a.b", "", "é", "\u2028"];
   const claims = Object.fromEntries(keys.map((key) => [key, `value of ${key}`]));
   const get = methods.find(({ rpc }) => rpc === "GetIdentity") ?? assert.fail();
-  for (const through of doors) {
+  for (const through of protocols) {
     const request = { parent: place, identity: { name: "map keys", claimMatch: { issuer: "https://issuer.example.com", subject: "s", claims } } };
     const made = await stage.call(through, create, request, { token: operator });
     assert.equal(made.code, 0, made.message);
-    const read = await Promise.all(doors.map((door) => stage.call(door, get, { uid: text(made.reply, "uid") }, { token: operator })));
+    const read = await Promise.all(protocols.map((protocol) => stage.call(protocol, get, { uid: text(made.reply, "uid") }, { token: operator })));
     for (const found of [made.reply, ...read.map(({ reply }) => reply), (await world.events()).at(-1)?.body]) {
       const held = valueAt(found ?? {}, ["claimMatch", "claims"]);
       assert.deepEqual(isObject(held) && Object.entries(held).sort(), Object.entries(claims).sort());
@@ -391,7 +391,7 @@ test("what JSON's own test suite says must not be read is refused, and nothing i
   assert.equal(await stage.fingerprint(), before);
 });
 
-test("hostile texts in every text field are refused by name or kept as they are, on both doors, and never make the server fail", { skip: !existsSync(data) && "shared/data is not here" }, async () => {
+test("hostile texts in every text field are refused by name or kept as they are, on both protocols, and never make the server fail", { skip: !existsSync(data) && "shared/data is not here" }, async () => {
   const naughty = some((JSON.parse(readFileSync(join(data, "naughty-strings/blns.json"), "utf8")) as string[]).filter((each) => each !== ""), "hostile text");
   let kept = 0;
   const tryOne = async (value: string, index: number): Promise<void> => {
@@ -414,7 +414,7 @@ test("hostile texts in every text field are refused by name or kept as they are,
     const body = request[resource.json];
     assert.ok(isObject(body));
     const sent = fill(message, body);
-    const answer = await stage.call(doors[index % 2] ?? "rest", method, { ...request, [resource.json]: sent }, { token: operator, validateOnly: true });
+    const answer = await stage.call(protocols[index % 2] ?? "rest", method, { ...request, [resource.json]: sent }, { token: operator, validateOnly: true });
     assert.ok([0, codes.INVALID_ARGUMENT].includes(answer.code), `${method.rpc} ${JSON.stringify(value)}: ${answer.code} ${answer.message}`);
     if (answer.code !== 0) return;
     kept++;

@@ -11,7 +11,7 @@ import { methods, registry } from "#contract/catalog.ts";
 import type { MessageFact, MethodFact } from "#contract/facts.ts";
 import { signedInType } from "#outbox";
 import { bodyField, bodyOf, matcherOf, some, valueAt } from "../samples.ts";
-import { allBut, doors, folder, groupMessage, type Holder, identityMessage, isForEverybody, madeUp, openStage, roleMessage } from "./stage.ts";
+import { allBut, protocols, folder, groupMessage, type Holder, identityMessage, isForEverybody, madeUp, openStage, roleMessage } from "./stage.ts";
 
 const stage = await openStage({ GANTRY_PUBLIC_URL: "http://gantry.example.test/" });
 const { world } = stage;
@@ -110,15 +110,15 @@ const assertTold = (method: MethodFact, told: Told, request: JsonObject, reply: 
 };
 
 for (const method of writes) {
-  for (const door of doors) {
-    test(`${method.rpc} over ${door} tells exactly one event: the contract's type, subject, group and actor, and a body of public fields only`, async () => {
+  for (const protocol of protocols) {
+    test(`${method.rpc} over ${protocol} tells exactly one event: the contract's type, subject, group and actor, and a body of public fields only`, async () => {
       const request = await stage.request(method, { place, whole: true });
       // What belongs to organizations alone is not asked of a folder.
       if (bodyField(method)?.message?.name === groupMessage) request.group = { ...(await bodyOf(bodyField(method)?.message ?? assert.fail(), stage.sampling(place))), uid: valueAt(request, ["group", "uid"]) ?? "" };
       const by = await stage.callerOf(method, { uid: owner.uid, token: await world.token(owner.uid) });
       const before = await lastNumber();
       world.clock.now += 1500;
-      const { code, reply, message, headers } = await stage.call(door, method, request, { token: by.token });
+      const { code, reply, message, headers } = await stage.call(protocol, method, request, { token: by.token });
       assert.equal(code, 0, message);
       const told = await toldAfter(before);
       assert.equal(told.length, 1);
@@ -137,17 +137,17 @@ for (const method of writes) {
     const wrong = named && field ? { ...request, [field.json]: { ...(request[field.json] as JsonObject), [named.json]: ["UPPER/", "\n"].find((text_) => !matcherOf(named).test(text_)) ?? "" } } : undefined;
     const by = await stage.callerOf(method, owner);
     const before = await lastNumber();
-    for (const door of doors) {
-      assert.equal((await stage.call(door, method, request)).code, codes.UNAUTHENTICATED);
-      const refused = await stage.call(door, method, request, { token: stranger.token });
+    for (const protocol of protocols) {
+      assert.equal((await stage.call(protocol, method, request)).code, codes.UNAUTHENTICATED);
+      const refused = await stage.call(protocol, method, request, { token: stranger.token });
       // Of what is about the caller, there is nothing for a stranger; of what asks for a right, the right is missing.
       if (isForEverybody(method)) assert.ok([codes.PERMISSION_DENIED, codes.NOT_FOUND].some((code) => code === refused.code), refused.message);
       else {
         assert.equal(refused.code, codes.PERMISSION_DENIED);
-        assert.equal((await stage.call(door, method, missing, { token: owner.token })).code, codes.NOT_FOUND);
+        assert.equal((await stage.call(protocol, method, missing, { token: owner.token })).code, codes.NOT_FOUND);
       }
-      if (wrong) assert.equal((await stage.call(door, method, wrong, { token: owner.token })).code, codes.INVALID_ARGUMENT);
-      const rehearsed = await stage.call(door, method, request, { token: by.token, validateOnly: true });
+      if (wrong) assert.equal((await stage.call(protocol, method, wrong, { token: owner.token })).code, codes.INVALID_ARGUMENT);
+      const rehearsed = await stage.call(protocol, method, request, { token: by.token, validateOnly: true });
       assert.equal(rehearsed.code, 0, rehearsed.message);
     }
     assert.deepEqual(await toldAfter(before), []);
@@ -162,7 +162,7 @@ test("no read tells anything, neither one that finds nor one that is refused", a
   const asked: [MethodFact, JsonObject][] = [];
   for (const method of reads) asked.push([method, await stage.request(method, { place })]);
   const before = await lastNumber();
-  for (const [method, request] of asked) for (const door of doors) for (const token of [owner.token, undefined]) await stage.call(door, method, request, { token });
+  for (const [method, request] of asked) for (const protocol of protocols) for (const token of [owner.token, undefined]) await stage.call(protocol, method, request, { token });
   assert.deepEqual(await toldAfter(before), []);
 });
 
@@ -179,7 +179,7 @@ test("a change that fails in its last step leaves neither row nor event: a taken
     ["BatchCreateRoleBindings", { parent: place, requests: [{ roleBinding: { identityUid: owner.uid, roleUid: role } }, { roleBinding: { identityUid: owner.uid, roleUid: role } }] }, codes.ALREADY_EXISTS],
   ];
   for (const [rpc, request, code] of refused) {
-    for (const door of doors) assert.equal((await stage.call(door, find(rpc), request, { token: owner.token })).code, code, rpc);
+    for (const protocol of protocols) assert.equal((await stage.call(protocol, find(rpc), request, { token: owner.token })).code, code, rpc);
   }
   assert.equal(await stage.fingerprint(), before);
 });
@@ -190,8 +190,8 @@ test("an upsert that changes nothing makes neither row nor event, one that chang
   const made = await stage.call("rest", createTag, request, { token: owner.token });
   const before = await stage.fingerprint();
   world.clock.now += 1000;
-  for (const door of doors) {
-    const again = await stage.call(door, createTag, request, { token: owner.token });
+  for (const protocol of protocols) {
+    const again = await stage.call(protocol, createTag, request, { token: owner.token });
     assert.equal(again.code, 0, again.message);
     assert.equal(again.reply.updateTime, made.reply.updateTime);
   }

@@ -10,7 +10,7 @@ import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { createOf, some } from "../samples.ts";
 import { askedFor, grown } from "./grown.ts";
-import { allBut, doors, folder, isList, isMade, neighbour, openStage, pluralOf, rowMessage, rowsOf, violationsOf } from "./stage.ts";
+import { allBut, protocols, folder, isList, isMade, neighbour, openStage, pluralOf, rowMessage, rowsOf, violationsOf } from "./stage.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -68,7 +68,7 @@ const walk = async (method: MethodFact, request: JsonObject): Promise<JsonObject
   const totals = new Set<string>();
   for (let pageToken = "", page = 0; ; page++) {
     assert.ok(page < 100, "a walk ends");
-    const { code, reply, message } = await stage.call(doors[page % 2] ?? "rest", method, { ...request, ...(pageToken ? { pageToken } : {}) }, { token: operator });
+    const { code, reply, message } = await stage.call(protocols[page % 2] ?? "rest", method, { ...request, ...(pageToken ? { pageToken } : {}) }, { token: operator });
     assert.equal(code, 0, message);
     found.push(...rowsOf(method, reply));
     totals.add(text(reply, "totalCount"));
@@ -125,8 +125,8 @@ for (const { method, scope, rows } of subjects) {
   });
 
   test(`${method.rpc} refuses a negative page_size and skip and an unknown order by name, and says which orders there are`, async () => {
-    for (const door of doors) {
-      const answer = await stage.call(door, method, { ...scope, pageSize: -1, skip: -1, orderBy: "nonsense" }, { token: operator });
+    for (const protocol of protocols) {
+      const answer = await stage.call(protocol, method, { ...scope, pageSize: -1, skip: -1, orderBy: "nonsense" }, { token: operator });
       assert.equal(answer.code, codes.INVALID_ARGUMENT);
       const violations = violationsOf(answer);
       assert.deepEqual(violations.map(({ field }) => field).sort(), ["order_by", "page_size", "skip"]);

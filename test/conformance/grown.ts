@@ -4,7 +4,7 @@
 import type { JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import type { FeedRecord } from "#store";
-import { takeUp } from "../../server/delivery/take-up.ts";
+import { enqueueDeliveries } from "../../server/delivery/enqueue.ts";
 import { advisory, fill } from "../story/records.ts";
 import type { World } from "../world.ts";
 
@@ -18,7 +18,7 @@ let made = 0;
 
 /** Events get their place and their deliveries, and nothing is sent: samples of sinks are names of nobody. */
 const takenUp = async ({ server, clock }: World): Promise<void> => {
-  while (await takeUp(server.open.house.store, timestamp(clock.now)));
+  while (await enqueueDeliveries(server.application.services.store, timestamp(clock.now)));
 };
 
 const grownDelivery = async (world: World, place: string): Promise<JsonObject> => {
@@ -36,7 +36,7 @@ const grownEvent = async (world: World, place: string): Promise<JsonObject> => {
 
 const grownEntry = async (world: World, place: string): Promise<JsonObject> => {
   const { uid } = await world.ok("registry.ReposService/CreateRepo", { parent: place, repo: { name: `grown-${++made}` } });
-  await world.server.open.house.audit.finish();
+  await world.server.application.services.audit.finish();
   return first(await world.ok("gantry.audit.v1.AuditService/ListAuditEntries", { subjects: [String(uid)] }), "auditEntries");
 };
 

@@ -9,9 +9,9 @@ import { limits } from "#base/limits.ts";
 import { parentOf } from "#base/uid.ts";
 import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
-import { type Answer, callHttp, type Door } from "../client.ts";
+import { type Answer, callHttp, type Protocol } from "../client.ts";
 import { collectionOf, createOf, matcherOf, some } from "../samples.ts";
-import { allBut, doors, folder, groupMessage, isList, isMade, neighbour, openStage, pluralOf, roleMessage, rowsOf, uidsOf, violationsOf } from "./stage.ts";
+import { allBut, protocols, folder, groupMessage, isList, isMade, neighbour, openStage, pluralOf, roleMessage, rowsOf, uidsOf, violationsOf } from "./stage.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -45,7 +45,7 @@ const stems = ["a", "a b", "a-b", "a.b", "a_b", "aa", "z", "Z", "_", "0"];
 const fill = async (list: MethodFact): Promise<Subject> => {
   const message = list.output.fields.find(({ json }) => json === pluralOf(list))?.message ?? assert.fail(`${list.rpc} lists nothing`);
   const create = createOf(message.name) ?? assert.fail(`nothing makes what ${list.rpc} lists`);
-  const table = world.server.open.kernel.resources.get(message.name)?.shape.table.name ?? assert.fail(`${message.name} has no table`);
+  const table = world.server.application.kernel.resources.get(message.name)?.shape.table.name ?? assert.fail(`${message.name} has no table`);
   const place = await folder(stage);
   const inner = await folder(stage, place);
   const above = create.input.byName.get("parent")?.refersTo ?? "";
@@ -82,13 +82,13 @@ interface Walk {
 const walk = async (
   list: MethodFact,
   request: JsonObject,
-  { token, door = "rest", between }: { readonly token: string; readonly door?: Door; readonly between?: (page: number) => Promise<void> },
+  { token, protocol = "rest", between }: { readonly token: string; readonly protocol?: Protocol; readonly between?: (page: number) => Promise<void> },
 ): Promise<Walk> => {
   const found: Walk = { uids: [], totals: [], rows: [] };
   let pageToken = "";
   for (let page = 1; ; page++) {
     assert.ok(page < 100, "a walk ends");
-    const { code, reply, message } = await stage.call(door, list, { ...request, ...(pageToken ? { pageToken } : {}) }, { token });
+    const { code, reply, message } = await stage.call(protocol, list, { ...request, ...(pageToken ? { pageToken } : {}) }, { token });
     assert.equal(code, 0, message);
     found.uids.push(...uidsOf(list, reply));
     found.rows.push(...rowsOf(list, reply));
@@ -112,9 +112,9 @@ const sorted = (rows: Iterable<JsonObject>, field: FieldFact, descending: boolea
 
 const sortable = (message: MessageFact): readonly FieldFact[] => some(message.fields.filter((field) => field.sortable), `sortable field of ${message.short}`);
 
-const orders = (message: MessageFact): { field: FieldFact; descending: boolean; orderBy: string; door: Door }[] =>
+const orders = (message: MessageFact): { field: FieldFact; descending: boolean; orderBy: string; protocol: Protocol }[] =>
   sortable(message).flatMap((field, index) =>
-    [false, true].map((descending) => ({ field, descending, orderBy: `${field.name}${descending ? " desc" : ""}`, door: doors[(index + (descending ? 1 : 0)) % 2] ?? "rest" })),
+    [false, true].map((descending) => ({ field, descending, orderBy: `${field.name}${descending ? " desc" : ""}`, protocol: protocols[(index + (descending ? 1 : 0)) % 2] ?? "rest" })),
   );
 
 const subjects: Subject[] = [];
@@ -132,8 +132,8 @@ const assertViolation = (answer: Answer, field: string): string => {
 };
 
 /** Rows and total of the whole selection in one page. */
-const all = async (list: MethodFact, request: JsonObject, token = operator, door: Door = "rest"): Promise<string[]> => {
-  const found = await walk(list, { pageSize: limits.pageSizeMax, ...request }, { token, door });
+const all = async (list: MethodFact, request: JsonObject, token = operator, protocol: Protocol = "rest"): Promise<string[]> => {
+  const found = await walk(list, { pageSize: limits.pageSizeMax, ...request }, { token, protocol });
   assert.deepEqual(new Set(found.totals), new Set([String(found.uids.length)]));
   return found.uids;
 };
@@ -143,23 +143,23 @@ for (const subject of subjects) {
   const scope = { uidp: { descendantsOf: place } };
 
   test(`${list.rpc} walks every order forward, in both directions: each row once, sorted by bytes, with an exact and constant total`, async () => {
-    for (const { field, descending, orderBy, door } of orders(message)) {
-      const found = await walk(list, { ...scope, orderBy, pageSize }, { token: operator, door });
+    for (const { field, descending, orderBy, protocol } of orders(message)) {
+      const found = await walk(list, { ...scope, orderBy, pageSize }, { token: operator, protocol });
       assert.deepEqual(found.uids, sorted(rows.values(), field, descending), orderBy);
       assert.deepEqual(new Set(found.totals), new Set([String(rows.size)]));
     }
   });
 
   // What neither column nor brief shows, a resource's own Get may say besides (SCIM state).
-  const besides = new Set((world.server.open.kernel.resources.get(message.name)?.shows ?? []).map((name) => message.byName.get(name)?.json));
+  const besides = new Set((world.server.application.kernel.resources.get(message.name)?.shows ?? []).map((name) => message.byName.get(name)?.json));
 
   test(`${list.rpc} shows each row as its Get does`, async () => {
-    for (const door of doors) {
-      const found = await walk(list, { ...scope, pageSize: 7 }, { token: operator, door });
+    for (const protocol of protocols) {
+      const found = await walk(list, { ...scope, pageSize: 7 }, { token: operator, protocol });
       const get = method(`Get${message.short}`);
       assert.ok(get);
       for (const row of found.rows.slice(0, 5)) {
-        const { reply } = await stage.call(door, get, { uid: text(row, "uid") }, { token: operator });
+        const { reply } = await stage.call(protocol, get, { uid: text(row, "uid") }, { token: operator });
         assert.deepEqual(row, Object.fromEntries(Object.entries(reply).filter(([key]) => !besides.has(key))));
       }
     }
@@ -167,11 +167,11 @@ for (const subject of subjects) {
 
   test(`${list.rpc} misses no row and shows none twice while others come and go between pages`, async () => {
     const remove = method(`Delete${message.short}`) ?? assert.fail("nothing deletes");
-    for (const { orderBy, door } of orders(message).filter(({ field }) => ["uid", "name", "create_time", "update_time"].includes(field.name))) {
+    for (const { orderBy, protocol } of orders(message).filter(({ field }) => ["uid", "name", "create_time", "update_time"].includes(field.name))) {
       const made: string[] = [text(await stage.make(message.name, { parent: subject.parent }), "uid")];
       const total = String(rows.size + 1);
       const { uids, totals } = await walk(list, { ...scope, orderBy, pageSize }, {
-        token: operator, door,
+        token: operator, protocol,
         between: async (page) => {
           world.clock.now += 1;
           made.push(text(await stage.make(message.name, { parent: subject.parent }), "uid"));
@@ -188,9 +188,9 @@ for (const subject of subjects) {
 
   test(`${list.rpc} skips from the start and from the cursor, and echoes this request's skip`, async () => {
     const uids = sorted(rows.values(), sortable(message)[0] ?? assert.fail(), false);
-    for (const door of doors) {
+    for (const protocol of protocols) {
       const ask = async (request: JsonObject): Promise<JsonObject> => {
-        const { code, reply, message: said } = await stage.call(door, list, { ...scope, orderBy: "uid", ...request }, { token: operator });
+        const { code, reply, message: said } = await stage.call(protocol, list, { ...scope, orderBy: "uid", ...request }, { token: operator });
         assert.equal(code, 0, said);
         return reply;
       };
@@ -208,7 +208,7 @@ for (const subject of subjects) {
       assert.deepEqual(uidsOf(list, third), uids.slice(14, 19));
       assert.equal(Number(third.skipped ?? 0), 0);
     }
-    for (const door of doors) assertViolation(await stage.call(door, list, { skip: -1 }, { token: operator }), "skip");
+    for (const protocol of protocols) assertViolation(await stage.call(protocol, list, { skip: -1 }, { token: operator }), "skip");
   });
 
   test(`${list.rpc} gives 50 rows unless asked, at most 200, and refuses a negative page_size`, async () => {
@@ -219,19 +219,19 @@ for (const subject of subjects) {
       external_group_id: "external_group_id || n",
     };
     const clone = `insert into ${table} (${columns.join(", ")}) select ${columns.map((name) => special[name] ?? name).join(", ")} from ${table}, generate_series(1, 210) as n where uid = $2`;
-    await world.server.open.house.store.write((write) => write.query(clone, [crowded, [...rows.keys()][1] ?? ""]));
+    await world.server.application.services.store.write((write) => write.query(clone, [crowded, [...rows.keys()][1] ?? ""]));
     const within = { uidp: { descendantsOf: crowded } };
-    for (const door of doors) {
+    for (const protocol of protocols) {
       for (const [asked, shown] of [[undefined, 50], [0, 50], [1, 1], [199, 199], [200, 200], [201, 200], [2_147_483_647, 200]] as const) {
-        const { reply } = await stage.call(door, list, { ...within, ...(asked === undefined ? {} : { pageSize: asked }) }, { token: operator });
+        const { reply } = await stage.call(protocol, list, { ...within, ...(asked === undefined ? {} : { pageSize: asked }) }, { token: operator });
         assert.equal(rowsOf(list, reply).length, shown, `page_size ${asked}`);
         assert.equal(reply.totalCount, "210");
         assert.ok(text(reply, "nextPageToken") !== "");
       }
-      for (const asked of [-1, -2_147_483_648]) assertViolation(await stage.call(door, list, { pageSize: asked }, { token: operator }), "page_size");
+      for (const asked of [-1, -2_147_483_648]) assertViolation(await stage.call(protocol, list, { pageSize: asked }, { token: operator }), "page_size");
     }
     assert.equal((await walk(list, within, { token: operator })).uids.length, 210);
-    await world.server.open.house.store.write((write) => write.query(`delete from ${table} where uid > $1 and uid < $2`, [`${crowded}/`, `${crowded}0`]));
+    await world.server.application.services.store.write((write) => write.query(`delete from ${table} where uid > $1 and uid < $2`, [`${crowded}/`, `${crowded}0`]));
   });
 
   test(`${list.rpc} takes every name of every sortable field, and says which there are when it is given another`, async () => {
@@ -242,18 +242,18 @@ for (const subject of subjects) {
       }
     }
     assert.deepEqual((await walk(list, { ...scope, pageSize: 200 }, { token: operator })).uids, (await walk(list, { ...scope, orderBy: list.defaultOrder, pageSize: 200 }, { token: operator })).uids);
-    for (const door of doors) {
+    for (const protocol of protocols) {
       for (const orderBy of ["nonsense", "description", "__proto__", "constructor", "uid; drop table groups", "uid,name", "'"]) {
-        const said = assertViolation(await stage.call(door, list, { orderBy }, { token: operator }), "order_by");
+        const said = assertViolation(await stage.call(protocol, list, { orderBy }, { token: operator }), "order_by");
         for (const field of sortable(message)) assert.match(said, new RegExp(`\\b${field.name}\\b`));
       }
-      for (const orderBy of ["uid sideways", "uid desc desc", "uid DESC", "desc uid"]) assertViolation(await stage.call(door, list, { orderBy }, { token: operator }), "order_by");
+      for (const orderBy of ["uid sideways", "uid desc desc", "uid DESC", "desc uid"]) assertViolation(await stage.call(protocol, list, { orderBy }, { token: operator }), "order_by");
     }
   });
 
   test(`${list.rpc} tells all that is wrong with a request at once`, async () => {
-    for (const door of doors) {
-      const answer = await stage.call(door, list, { pageSize: -1, skip: -1, orderBy: "nonsense", uidp: { childrenOf: "no uid" } }, { token: operator });
+    for (const protocol of protocols) {
+      const answer = await stage.call(protocol, list, { pageSize: -1, skip: -1, orderBy: "nonsense", uidp: { childrenOf: "no uid" } }, { token: operator });
       assert.equal(answer.code, codes.INVALID_ARGUMENT);
       assert.deepEqual(violationsOf(answer).map(({ field }) => field).sort(), ["order_by", "page_size", "skip", "uidp.children_of"]);
     }
@@ -286,13 +286,13 @@ for (const subject of subjects) {
     assert.ok(Object.hasOwn(short.reply, "nextPageToken"));
   });
 
-  test(`${list.rpc} takes a page token from its own caller and query only, through either door, with any page_size and skip`, async () => {
+  test(`${list.rpc} takes a page token from its own caller and query only, through either protocol, with any page_size and skip`, async () => {
     const request = { ...scope, orderBy: "uid", pageSize };
     const { reply } = await stage.call("rest", list, request, { token: operator });
     const pageToken = text(reply, "nextPageToken");
     const uids = sorted(rows.values(), sortable(message)[0] ?? assert.fail(), false);
-    for (const door of doors) {
-      const next = await stage.call(door, list, { ...request, pageToken, pageSize: 3 }, { token: operator });
+    for (const protocol of protocols) {
+      const next = await stage.call(protocol, list, { ...request, pageToken, pageSize: 3 }, { token: operator });
       assert.deepEqual(uidsOf(list, next.reply), uids.slice(pageSize, pageSize + 3), next.message);
     }
     const colleague = await stage.holder(allBut(""), world.organization);
@@ -305,7 +305,7 @@ for (const subject of subjects) {
       [{ ...request, pageToken, uidp: { childrenOf: place } }, operator],
       [{ orderBy: "uid", pageToken }, operator],
     ];
-    for (const door of doors) for (const [asked, token] of foreign) assertViolation(await stage.call(door, list, asked, { token }), "page_token");
+    for (const protocol of protocols) for (const [asked, token] of foreign) assertViolation(await stage.call(protocol, list, asked, { token }), "page_token");
     for (const elsewhere of lists.filter((each) => each !== list)) assertViolation(await stage.call("rest", elsewhere, { ...request, pageToken }, { token: operator }), "page_token");
   });
 
@@ -321,7 +321,7 @@ for (const subject of subjects) {
     forged.push(pageToken.slice(1), pageToken.slice(0, -1), `${pageToken}A`, `${pageToken}=`, `${pageToken} `, "x", "bnVsbA", "%00", `${pageToken}${pageToken}`, "é", " ");
     for (const [index, token] of forged.entries()) {
       assert.notEqual(token, pageToken);
-      assertViolation(await stage.call(doors[index % 2] ?? "rest", list, { ...scope, pageSize, pageToken: token }, { token: operator }), "page_token");
+      assertViolation(await stage.call(protocols[index % 2] ?? "rest", list, { ...scope, pageSize, pageToken: token }, { token: operator }), "page_token");
     }
     assert.equal((await stage.call("rest", list, { ...scope, pageSize, pageToken }, { token: operator })).code, 0);
   });
@@ -337,14 +337,14 @@ for (const subject of subjects) {
       assert.equal(still.headers["gantry-page-restarted"], undefined);
       assert.notDeepEqual(uidsOf(list, still.reply), uidsOf(list, reply));
       world.clock.now = madeMs + restart + 1;
-      for (const door of doors) {
-        const again = await stage.call(door, list, { ...request, pageToken }, { token: await stage.operator() });
+      for (const protocol of protocols) {
+        const again = await stage.call(protocol, list, { ...request, pageToken }, { token: await stage.operator() });
         assert.equal(again.code, 0, again.message);
         assert.equal(again.headers["gantry-page-restarted"], "true");
         assert.deepEqual(uidsOf(list, again.reply), uidsOf(list, reply));
         assert.equal(again.reply.totalCount, String(rows.size));
-        assertViolation(await stage.call(door, list, { ...request, orderBy: "uid", pageToken }, { token: await stage.operator() }), "page_token");
-        assertViolation(await stage.call(door, list, { ...request, pageToken: pageToken.slice(1) }, { token: await stage.operator() }), "page_token");
+        assertViolation(await stage.call(protocol, list, { ...request, orderBy: "uid", pageToken }, { token: await stage.operator() }), "page_token");
+        assertViolation(await stage.call(protocol, list, { ...request, pageToken: pageToken.slice(1) }, { token: await stage.operator() }), "page_token");
       }
     } finally {
       world.clock.now = madeMs;
@@ -378,18 +378,18 @@ for (const subject of subjects) {
     for (const [index, uidp] of filters.entries()) {
       const wanted = everything.filter((uid) => Object.entries(uidp).every(([key, value]) => plain[key]?.(uid, value)));
       for (const orderBy of ["uid", "create_time desc"]) {
-        const found = await all(list, { uidp, orderBy }, operator, doors[index % 2]);
+        const found = await all(list, { uidp, orderBy }, operator, protocols[index % 2]);
         assert.deepEqual([...found].sort(bytes), wanted, `${JSON.stringify(uidp)} ${orderBy}`);
       }
     }
-    for (const door of doors) {
+    for (const protocol of protocols) {
       for (const field of ["descendants_of", "children_of", "ancestors_of"]) {
         const json = field.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
         for (const value of ["x", "/", place.slice(1), `${place}/`, `${place}0`, place.toUpperCase()]) {
-          assertViolation(await stage.call(door, list, { uidp: { [json]: value } }, { token: operator }), `uidp.${field}`);
+          assertViolation(await stage.call(protocol, list, { uidp: { [json]: value } }, { token: operator }), `uidp.${field}`);
         }
       }
-      assertViolation(await stage.call(door, list, { uidp: { ids: [first, "x"] } }, { token: operator }), "uidp.ids[1]");
+      assertViolation(await stage.call(protocol, list, { uidp: { ids: [first, "x"] } }, { token: operator }), "uidp.ids[1]");
     }
   });
 
@@ -403,18 +403,18 @@ for (const subject of subjects) {
     for (const [index, field] of filters.entries()) {
       const { column = "", comparison } = field.filter ?? {};
       const expression = virtual[column] ?? column;
-      const door = doors[index % 2] ?? "rest";
+      const protocol = protocols[index % 2] ?? "rest";
       const select = (condition: string, values: string[]): Promise<string[]> =>
         stage.query(`select uid from ${table} where uid > $1 and uid < $2 and ${condition} order by uid`, [`${place}/`, `${place}0`, ...values]).then((found) => found.map(([each]) => each ?? ""));
       if (comparison === "equal") {
         const [[value] = []] = await stage.query(`select ${expression} from ${table} where uid = $1`, [uid]);
         const wanted = await select(`${expression} = $3`, [value ?? ""]);
         assert.ok(wanted.length > 0);
-        assert.deepEqual(await all(list, { ...scope, [field.json]: value ?? "", orderBy: "uid" }, operator, door), wanted, field.json);
-        assert.ok((await all(list, { [field.json]: value ?? "", orderBy: "create_time" }, operator, door)).includes(uid));
+        assert.deepEqual(await all(list, { ...scope, [field.json]: value ?? "", orderBy: "uid" }, operator, protocol), wanted, field.json);
+        assert.ok((await all(list, { [field.json]: value ?? "", orderBy: "create_time" }, operator, protocol)).includes(uid));
         if (field.kind === "enum") continue;
         const none = field.uid ? `${place}/0000000000000000` : "no-such-value";
-        assert.deepEqual(await all(list, { ...scope, [field.json]: none }, operator, door), []);
+        assert.deepEqual(await all(list, { ...scope, [field.json]: none }, operator, protocol), []);
         // proto3 `optional`: an empty text that was given is a filter; else it is none.
         const empty = await callHttp(world.url, "GET", `${collectionOf(list)}?uidp.descendants_of=${place}&${field.name}=`, { token: operator });
         assert.equal(Number(empty.reply.totalCount), field.presence ? 0 : rows.size, `${field.json} empty`);
@@ -423,13 +423,13 @@ for (const subject of subjects) {
         const middle = times[Math.floor(times.length / 2)] ?? "";
         const wanted = await select(`${expression} > $3::timestamptz`, [middle]);
         assert.ok(wanted.length > 0 && wanted.length < rows.size);
-        assert.deepEqual(await all(list, { ...scope, [field.json]: middle, orderBy: "uid" }, operator, door), wanted);
+        assert.deepEqual(await all(list, { ...scope, [field.json]: middle, orderBy: "uid" }, operator, protocol), wanted);
       } else if (comparison === "include") {
         const name = families[column] ?? assert.fail(`no name for the family ${column}`);
         const made = text(await stage.make(message.name, { parent: subject.parent, body: { name } }), "uid");
-        assert.ok(!(await all(list, scope, operator, door)).includes(made), "left out unless asked for");
-        assert.ok((await all(list, { ...scope, [field.json]: true }, operator, door)).includes(made));
-        assert.deepEqual(await all(list, { ...scope, name }, operator, door), [made], "asked for by name it is there");
+        assert.ok(!(await all(list, scope, operator, protocol)).includes(made), "left out unless asked for");
+        assert.ok((await all(list, { ...scope, [field.json]: true }, operator, protocol)).includes(made));
+        assert.deepEqual(await all(list, { ...scope, name }, operator, protocol), [made], "asked for by name it is there");
         const remove = method(`Delete${message.short}`);
         if (remove) await operatorCall(remove, { uid: made });
       } else assert.fail(`${field.json}: how a ${comparison} filter narrows has no test`);
@@ -439,8 +439,8 @@ for (const subject of subjects) {
   test(`${list.rpc} gives the operator the rows of all organizations in one order, with an exact total`, async () => {
     const wanted = (await stage.query(`select uid from ${table} order by uid`)).map(([uid]) => uid ?? "");
     assert.ok([other.organization, world.organization].every((root) => wanted.some((uid) => uid.startsWith(root))));
-    for (const { field, descending, orderBy, door } of orders(message)) {
-      const found = await walk(list, { orderBy, pageSize: 97 }, { token: operator, door });
+    for (const { field, descending, orderBy, protocol } of orders(message)) {
+      const found = await walk(list, { orderBy, pageSize: 97 }, { token: operator, protocol });
       assert.deepEqual(new Set(found.totals), new Set([String(wanted.length)]), orderBy);
       assert.deepEqual([...found.uids].sort(bytes), wanted, orderBy);
       assert.deepEqual(found.uids, sorted(found.rows, field, descending), orderBy);
@@ -462,8 +462,8 @@ for (const subject of subjects) {
     const readers = new Set(message.name === groupMessage ? [left, right] : []);
     const wanted = everything.filter((row) => readers.has(text(row, "uid")) || text(row, "uid").startsWith(`${left}/`) || text(row, "uid").startsWith(`${right}/`));
     assert.ok(wanted.length >= 8);
-    for (const { field, descending, orderBy, door } of orders(message)) {
-      const found = await walk(list, { orderBy, pageSize: 3, uidp: { descendantsOf: world.organization } }, { token, door });
+    for (const { field, descending, orderBy, protocol } of orders(message)) {
+      const found = await walk(list, { orderBy, pageSize: 3, uidp: { descendantsOf: world.organization } }, { token, protocol });
       assert.deepEqual(found.uids, sorted(wanted, field, descending), orderBy);
       assert.deepEqual(new Set(found.totals), new Set([String(wanted.length)]));
     }

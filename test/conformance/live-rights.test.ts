@@ -12,11 +12,11 @@ import { type JsonObject, text } from "#base/json.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { registerPerson } from "../../server/operator/person.ts";
-import { type Answer, callThrough } from "../client.ts";
+import { type Answer, callOver } from "../client.ts";
 import { freshDatabase } from "../database.ts";
 import { some } from "../samples.ts";
 import { openWorld } from "../world.ts";
-import { allBut, doors, folder, type Holder, isCatalogue, isList, openStage, roleMessage, rowMessage, symbolsOf, uidsOf } from "./stage.ts";
+import { allBut, protocols, folder, type Holder, isCatalogue, isList, openStage, roleMessage, rowMessage, symbolsOf, uidsOf } from "./stage.ts";
 
 const database = await freshDatabase();
 const secrets = await mkdtemp(join(tmpdir(), "gantry-secret-"));
@@ -35,10 +35,10 @@ const { world } = stage;
 const place = await folder(stage);
 const named = (rpc: string): MethodFact => some(methods.filter((method) => method.rpc === rpc), rpc)[0] ?? assert.fail(rpc);
 
-/** The same call on both servers, through both doors. */
+/** The same call on both servers, through both protocols. */
 const everywhere = async (method: MethodFact, request: JsonObject, { token }: Holder): Promise<Answer[]> => {
   const answers: Answer[] = [];
-  for (const url of [world.url, second.url]) for (const door of doors) answers.push(await callThrough(door, url, method.name, request, { token, validateOnly: method.writes }));
+  for (const url of [world.url, second.url]) for (const protocol of protocols) answers.push(await callOver(protocol, url, method.name, request, { token, validateOnly: method.writes }));
   return answers;
 };
 
@@ -73,7 +73,7 @@ for (const method of asked) {
     const group = stage.needsAt(method, place);
     const binding = await stage.bind(group, holder.uid, role);
     await assertEverywhere(method, request, holder, true, uid, "bound on the first server");
-    const revoked = await callThrough("rest", second.url, named("DeleteRoleBinding").name, { uid: binding }, { token: await second.token() });
+    const revoked = await callOver("rest", second.url, named("DeleteRoleBinding").name, { uid: binding }, { token: await second.token() });
     assert.equal(revoked.code, 0, revoked.message);
     await assertEverywhere(method, request, holder, false, uid, "revoked on the second server");
     await stage.bind(group, holder.uid, role);
@@ -99,8 +99,8 @@ test("whoever changes rights all the time keeps nobody else out: every read and 
   try {
     for (let round = 0; round < 12; round++) {
       const answers = await Promise.all([world.url, second.url].flatMap((url) => [
-        ...Array.from({ length: 4 }, () => callThrough("rest", url, list.name, { pageSize: 1 }, { token: reader.token })),
-        callThrough("grpc", url, create.name, requests[round] ?? {}, { token: reader.token, validateOnly: true }),
+        ...Array.from({ length: 4 }, () => callOver("rest", url, list.name, { pageSize: 1 }, { token: reader.token })),
+        callOver("grpc", url, create.name, requests[round] ?? {}, { token: reader.token, validateOnly: true }),
       ]));
       for (const { code, message } of answers) assert.equal(code, 0, message);
     }
@@ -121,7 +121,7 @@ test("the token of a deleted identity is UNAUTHENTICATED from the next request o
 });
 
 test("a person's rights follow the same rule, in each organization on its own", async () => {
-  const uid = await registerPerson(world.server.open.house, { issuer: "https://people.example.com", subject: "p1", email: "p1@example.com", name: "" });
+  const uid = await registerPerson(world.server.application.services, { issuer: "https://people.example.com", subject: "p1", email: "p1@example.com", name: "" });
   const person: Holder = { uid, token: await world.token(uid) };
   const role = text(await stage.make(roleMessage, { capabilities: ["repo.list", "identity.list"] }), "uid");
   const request = await stage.request(get, { place });
@@ -133,7 +133,7 @@ test("a person's rights follow the same rule, in each organization on its own", 
 });
 
 test("a person is visible to itself and to whoever may list identities where it is bound, and to nobody else", async () => {
-  const uid = await registerPerson(world.server.open.house, { issuer: "https://people.example.com", subject: "p2", email: "p2@example.com", name: "" });
+  const uid = await registerPerson(world.server.application.services, { issuer: "https://people.example.com", subject: "p2", email: "p2@example.com", name: "" });
   const getIdentity = named("GetIdentity");
   const list = named("ListIdentities");
   const self: Holder = { uid, token: await world.token(uid) };
@@ -176,14 +176,14 @@ test("nobody grants what they do not hold: binding, batch, role and the identity
     ["UpdateIdentity", { identity: { uid: strong, claimMatch: { issuer: "https://mine.example.com", subject: "me" } } }],
   ];
   for (const [rpc, request] of refused) {
-    for (const door of doors) {
-      const answer = await callThrough(door, world.url, named(rpc).name, request, { token: granter.token });
+    for (const protocol of protocols) {
+      const answer = await callOver(protocol, world.url, named(rpc).name, request, { token: granter.token });
       assert.equal(answer.code, codes.PERMISSION_DENIED, `${rpc}: ${answer.message}`);
     }
   }
   assert.equal(await stage.fingerprint(), before);
   for (const [rpc, request] of [["CreateRoleBinding", { parent: place, roleBinding: { identityUid: granter.uid, roleUid: enough } }], ["UpdateIdentity", { identity: { uid: strong, name: "renamed" } }]] as const) {
-    const answer = await callThrough("rest", world.url, named(rpc).name, request, { token: granter.token });
+    const answer = await callOver("rest", world.url, named(rpc).name, request, { token: granter.token });
     assert.equal(answer.code, 0, `${rpc}: ${answer.message}`);
   }
 });

@@ -6,9 +6,9 @@ import { codes } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
-import { type Answer, callHttp, type Door } from "../client.ts";
+import { type Answer, callHttp, type Protocol } from "../client.ts";
 import { bodyField, bodyOf, changeable, rivalsOf, shown, some, subjectOf, valueOf, writable } from "../samples.ts";
-import { doors, folder, groupMessage, madeUp, openStage, violationsOf } from "./stage.ts";
+import { protocols, folder, groupMessage, madeUp, openStage, violationsOf } from "./stage.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -49,8 +49,8 @@ const fresh = async ({ method, message, key }: Subject): Promise<string> => {
 
 const read = ({ get }: Subject, uid: string): Promise<JsonObject> => world.ok(get.name, { uid });
 
-const patch = ({ method, key }: Subject, uid: string, body: JsonObject, mask?: string, door: Door = "rest"): Promise<Answer> =>
-  stage.call(door, method, { [key]: { ...body, uid }, ...(mask === undefined ? {} : { updateMask: mask }) }, { token: operator });
+const patch = ({ method, key }: Subject, uid: string, body: JsonObject, mask?: string, protocol: Protocol = "rest"): Promise<Answer> =>
+  stage.call(protocol, method, { [key]: { ...body, uid }, ...(mask === undefined ? {} : { updateMask: mask }) }, { token: operator });
 
 /** A PATCH whose query is written out, as snake_case or what no message says. */
 const patchRaw = ({ path }: Subject, uid: string, query: string, body: JsonObject | string): Promise<Answer> =>
@@ -123,7 +123,7 @@ for (const subject of updates.map(subjectOfUpdate)) {
       const before = await read(subject, uid);
       const value = await another(field, message, before[field.json]);
       const mask = index % 2 === 0 ? field.name : field.name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
-      const answer = await patch(subject, uid, await bodyWith(field, message, value), mask, doors[index % 2]);
+      const answer = await patch(subject, uid, await bodyWith(field, message, value), mask, protocols[index % 2]);
       assert.equal(answer.code, 0, `${mask}: ${answer.message}`);
       const later = await read(subject, uid);
       assert.ok(includes(later[field.json], shown(field, value)), `${field.json} is ${JSON.stringify(later[field.json])}`);
@@ -184,17 +184,17 @@ for (const subject of updates.map(subjectOfUpdate)) {
     for (const field of fields) {
       const before = await read(subject, uid);
       const value = await another(field, message, before[field.json]);
-      for (const door of doors) {
+      for (const protocol of protocols) {
         // Over gRPC false and 0 are not there.
-        if (door === "grpc" && (value === false || value === 0)) continue;
+        if (protocol === "grpc" && (value === false || value === 0)) continue;
         const start = await read(subject, uid);
-        const next = door === "rest" ? value : await another(field, message, start[field.json]);
-        if (door === "grpc" && (next === false || next === 0)) continue;
-        const answer = await patch(subject, uid, { [field.json]: next }, undefined, door);
-        assert.equal(answer.code, 0, `${door} ${field.json}: ${answer.message}`);
+        const next = protocol === "rest" ? value : await another(field, message, start[field.json]);
+        if (protocol === "grpc" && (next === false || next === 0)) continue;
+        const answer = await patch(subject, uid, { [field.json]: next }, undefined, protocol);
+        assert.equal(answer.code, 0, `${protocol} ${field.json}: ${answer.message}`);
         const later = await read(subject, uid);
-        assert.ok(includes(later[field.json], shown(field, next)), `${door}: ${field.json} is ${JSON.stringify(later[field.json])}`);
-        assertOnly(message, start, later, [field], `${door}: the body's ${field.json}`);
+        assert.ok(includes(later[field.json], shown(field, next)), `${protocol}: ${field.json} is ${JSON.stringify(later[field.json])}`);
+        assertOnly(message, start, later, [field], `${protocol}: the body's ${field.json}`);
       }
       if (field.kind === "message" && field.shape === "one") continue;
       const held = await read(subject, uid);
@@ -218,39 +218,39 @@ for (const subject of updates.map(subjectOfUpdate)) {
     }
   });
 
-  test(`${method.rpc} with a mask clears what the body leaves out, through both doors, and refuses to clear what is needed`, async () => {
+  test(`${method.rpc} with a mask clears what the body leaves out, through both protocols, and refuses to clear what is needed`, async () => {
     const uid = await fresh(subject);
     for (const [index, field] of fields.entries()) {
-      const door = doors[index % 2] ?? "rest";
+      const protocol = protocols[index % 2] ?? "rest";
       const rivals = rivalsOf(message, field);
       const before = await read(subject, uid);
       const eventsBefore = (await world.events()).length;
-      const answer = await patch(subject, uid, {}, field.name, door);
+      const answer = await patch(subject, uid, {}, field.name, protocol);
       if (clearable(message, field) || (rivals.length > 0 && before[field.json] === undefined)) {
-        assert.equal(answer.code, 0, `${door} ${field.name}: ${answer.message}`);
+        assert.equal(answer.code, 0, `${protocol} ${field.name}: ${answer.message}`);
         const later = await read(subject, uid);
         assert.deepEqual(later[field.json], field.kind === "bool" && field.shape === "one" ? false : undefined);
         if (before[field.json] !== undefined && before[field.json] !== false) assertOnly(message, before, later, [field], `clearing ${field.json}`);
       } else {
-        assert.equal(answer.code, codes.INVALID_ARGUMENT, `${door} ${field.name}`);
+        assert.equal(answer.code, codes.INVALID_ARGUMENT, `${protocol} ${field.name}`);
         await assertUnchanged(subject, uid, before, eventsBefore, `${field.json} cannot be cleared`);
       }
     }
   });
 
   test(`${method.rpc} with "*" replaces everything that can be written`, async () => {
-    for (const door of doors) {
+    for (const protocol of protocols) {
       const uid = await fresh(subject);
       const before = await read(subject, uid);
       const least = await bodyOf(message, stage.sampling(place));
       const named = fields.filter(({ namedOnly, json }) => namedOnly && before[json] !== undefined);
       const eventsBefore = (await world.events()).length;
       if (named.length > 0) {
-        refusedOn(await patch(subject, uid, least, "*", door), named[0]?.json ?? "");
+        refusedOn(await patch(subject, uid, least, "*", protocol), named[0]?.json ?? "");
         await assertUnchanged(subject, uid, before, eventsBefore, "what must be named");
       }
       for (const { json } of named) least[json] = before[json] ?? null;
-      const answer = await patch(subject, uid, least, "*", door);
+      const answer = await patch(subject, uid, least, "*", protocol);
       assert.equal(answer.code, 0, answer.message);
       const later = await read(subject, uid);
       for (const field of fields) {
@@ -269,7 +269,7 @@ for (const subject of updates.map(subjectOfUpdate)) {
       const before = await read(subject, uid);
       const eventsBefore = (await world.events()).length;
       const body = { ...before, [field.json]: await another(field, message, before[field.json]) };
-      for (const door of doors) for (const mask of [field.name, "*"]) refusedOn(await patch(subject, uid, body, mask, door), field.json);
+      for (const protocol of protocols) for (const mask of [field.name, "*"]) refusedOn(await patch(subject, uid, body, mask, protocol), field.json);
       refusedOn(await patch(subject, uid, { [field.json]: body[field.json] ?? null }), field.json);
       await assertUnchanged(subject, uid, before, eventsBefore, "what a flag keeps");
     });
@@ -314,13 +314,13 @@ for (const subject of updates.map(subjectOfUpdate)) {
     const same = turned(before);
     assert.ok(isObject(same));
     world.clock.now += 5;
-    for (const door of doors) {
+    for (const protocol of protocols) {
       for (const mask of [undefined, "*", fields.filter((field) => before[field.json] !== undefined).map(({ name }) => name).join(",")]) {
         for (const body of [before, same]) {
-          const answer = await patch(subject, uid, body, mask, door);
+          const answer = await patch(subject, uid, body, mask, protocol);
           assert.equal(answer.code, 0, answer.message);
-          if (door === "rest") assert.deepEqual(answer.reply, before);
-          await assertUnchanged(subject, uid, before, eventsBefore, `${door}, mask ${mask}`);
+          if (protocol === "rest") assert.deepEqual(answer.reply, before);
+          await assertUnchanged(subject, uid, before, eventsBefore, `${protocol}, mask ${mask}`);
         }
       }
     }
@@ -331,8 +331,8 @@ for (const subject of updates.map(subjectOfUpdate)) {
 
   test(`${method.rpc} of a resource that does not exist is NOT_FOUND and names it`, async () => {
     const uid = madeUp(await fresh(subject));
-    for (const door of doors) {
-      const answer = await patch(subject, uid, await bodyOf(message, stage.sampling(place)), undefined, door);
+    for (const protocol of protocols) {
+      const answer = await patch(subject, uid, await bodyOf(message, stage.sampling(place)), undefined, protocol);
       assert.equal(answer.code, codes.NOT_FOUND, answer.message);
       assert.deepEqual(answer.details.find((detail) => String(detail["@type"]).endsWith("ResourceInfo"))?.resourceName, uid);
     }

@@ -7,9 +7,9 @@ import { isObject, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import type { Answer, CallOptions, Door } from "../client.ts";
+import type { Answer, CallOptions, Protocol } from "../client.ts";
 import { bodyField, some, valueAt, withValue } from "../samples.ts";
-import { allBut, doors, folder, freshKey, isForEverybody, openStage, violationsOf } from "./stage.ts";
+import { allBut, protocols, folder, freshKey, isForEverybody, openStage, violationsOf } from "./stage.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -20,8 +20,8 @@ const owner = await stage.holder(allBut(""), world.organization);
 const answered = some(methods.filter(stage.answers), "operation with an answer");
 const writes = some(answered.filter((method) => method.writes && (method.capabilities.length > 0 || isForEverybody(method))), "write");
 
-const ask = (door: Door, method: MethodFact, request: JsonObject, options: CallOptions = {}): Promise<Answer> =>
-  stage.call(door, method, request, { token: owner.token, ...options });
+const ask = (protocol: Protocol, method: MethodFact, request: JsonObject, options: CallOptions = {}): Promise<Answer> =>
+  stage.call(protocol, method, request, { token: owner.token, ...options });
 
 const eventCount = async (): Promise<number> => Number((await stage.query("select count(*) from outbox"))[0]?.[0]);
 
@@ -45,26 +45,26 @@ const onceIn = (method: MethodFact): string[] => method.output.fields.filter(({ 
 const lasting = (method: MethodFact, reply: JsonObject): JsonObject => Object.fromEntries(Object.entries(reply).filter(([key]) => !onceIn(method).includes(key)));
 
 for (const method of writes) {
-  for (const door of doors) {
-    test(`${method.rpc} over ${door} with an Idempotency-Key is done once: a repeat gets the first answer, another request is refused`, async () => {
+  for (const protocol of protocols) {
+    test(`${method.rpc} over ${protocol} with an Idempotency-Key is done once: a repeat gets the first answer, another request is refused`, async () => {
       const request = await stage.request(method, { place });
       const headers = { "idempotency-key": freshKey() };
       const { token } = await stage.callerOf(method, owner);
       const before = await eventCount();
-      const first = await ask(door, method, request, { headers, token });
+      const first = await ask(protocol, method, request, { headers, token });
       assert.equal(first.code, 0, first.message);
       assert.equal(first.headers["gantry-replayed"], undefined);
       const untouched = await stage.fingerprint();
       world.clock.now += 1000;
       for (let again = 0; again < 2; again++) {
-        const repeat = await ask(door, method, request, { headers, token });
+        const repeat = await ask(protocol, method, request, { headers, token });
         assert.equal(repeat.code, 0, repeat.message);
         assert.equal(repeat.headers["gantry-replayed"], "true");
         assert.deepEqual(repeat.reply, lasting(method, first.reply));
         assert.equal(repeat.headers["gantry-left-out"] ?? "", onceIn(method).join(", "));
       }
       for (const key of onceIn(method)) assert.notEqual(text(first.reply, key), "", `${key} is shown once`);
-      const different = await ask(door, method, other(method, request), { headers, token });
+      const different = await ask(protocol, method, other(method, request), { headers, token });
       assert.equal(different.code, codes.INVALID_ARGUMENT, different.message);
       assert.deepEqual(violationsOf(different).map(({ field }) => field), ["idempotency-key"]);
       assert.equal(await eventCount(), before + 1);
@@ -93,7 +93,7 @@ for (const method of writes) {
     const { token } = await stage.callerOf(method, owner);
     const before = await stage.fingerprint();
     const trials: Answer[] = [];
-    for (const door of doors) trials.push(await ask(door, method, request, { validateOnly: true, headers, token }));
+    for (const protocol of protocols) trials.push(await ask(protocol, method, request, { validateOnly: true, headers, token }));
     for (const trial of trials) {
       assert.equal(trial.code, 0, trial.message);
       assert.equal(trial.headers["gantry-validate-only"], "true");
@@ -138,8 +138,8 @@ test("a refused write does not use its key up, and a key of wrong length is refu
   const wrong = await ask("rest", create, withValue(request, ["repo", "name"], "UPPER"), { headers });
   assert.equal(wrong.code, codes.INVALID_ARGUMENT);
   assert.equal((await ask("rest", create, request, { headers })).code, 0);
-  for (const door of doors) {
-    const long = await ask(door, create, await stage.request(create, { place }), { headers: { "idempotency-key": "k".repeat(limits.idempotencyKeyLengthMax + 1) } });
+  for (const protocol of protocols) {
+    const long = await ask(protocol, create, await stage.request(create, { place }), { headers: { "idempotency-key": "k".repeat(limits.idempotencyKeyLengthMax + 1) } });
     assert.deepEqual(violationsOf(long).map(({ field }) => field), ["idempotency-key"]);
   }
 });
@@ -195,10 +195,10 @@ for (const method of gets) {
       const body = fresh[key];
       const next = { ...fresh, [key]: { ...(isObject(body) ? body : {}), uid } };
       const untouched = await stage.fingerprint();
-      for (const door of doors) {
-        const refused = await ask(door, update, next, { headers: { "if-match": before } });
+      for (const protocol of protocols) {
+        const refused = await ask(protocol, update, next, { headers: { "if-match": before } });
         assert.equal(refused.code, codes.ABORTED, refused.message);
-        if (door === "rest") assert.equal(refused.status, 412);
+        if (protocol === "rest") assert.equal(refused.status, 412);
         assert.equal(refused.headers.etag, after_, "the refusal tells the ETag of now");
       }
       assert.equal(await stage.fingerprint(), untouched);
@@ -226,17 +226,17 @@ for (const method of gets) {
       const request = await stage.request(remove, { place });
       const { etag = "" } = (await ask("rest", method, request)).headers;
       const untouched = await stage.fingerprint();
-      for (const door of doors) {
-        const refused = await ask(door, remove, request, { headers: { "if-match": '"old"' } });
+      for (const protocol of protocols) {
+        const refused = await ask(protocol, remove, request, { headers: { "if-match": '"old"' } });
         assert.equal(refused.code, codes.ABORTED, refused.message);
-        if (door === "rest") assert.equal(refused.status, 412);
+        if (protocol === "rest") assert.equal(refused.status, 412);
       }
       assert.equal(await stage.fingerprint(), untouched);
       const done = await ask("rest", remove, request, { headers: { "if-match": etag } });
       assert.equal(done.code, 0, done.message);
       assert.equal(done.raw, "");
       assert.equal((await ask("rest", method, request)).code, codes.NOT_FOUND);
-      for (const door of doors) assert.equal((await ask(door, remove, request, { headers: { "if-match": etag } })).code, codes.NOT_FOUND);
+      for (const protocol of protocols) assert.equal((await ask(protocol, remove, request, { headers: { "if-match": etag } })).code, codes.NOT_FOUND);
     });
   }
 }

@@ -9,7 +9,7 @@ import { newChild, newRoot, rootOf } from "#base/uid.ts";
 import { capabilityByName } from "#contract/capabilities.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MessageFact, MethodFact } from "#contract/facts.ts";
-import { type Answer, type CallOptions, callThrough, type Door } from "../client.ts";
+import { type Answer, type CallOptions, callOver, type Protocol } from "../client.ts";
 import { bodyField, bodyOf, createOf, type Sampling, some, subjectOf, valueAt, valueOf, withValue } from "../samples.ts";
 import { builtInRoles } from "../../server/authz/roles.ts";
 import { registerPerson } from "../../server/operator/person.ts";
@@ -18,7 +18,7 @@ import { beginFamily } from "../../server/signin/refresh.ts";
 import { openWorld, type World } from "../world.ts";
 import { grown } from "./grown.ts";
 
-export const doors = ["rest", "grpc"] as const satisfies readonly Door[];
+export const protocols = ["rest", "grpc"] as const satisfies readonly Protocol[];
 
 const deleteOneself = "chainguard.platform.auth.Auth/Delete";
 const getHeadlessSession = "chainguard.platform.auth.Auth/GetHeadlessSession";
@@ -49,8 +49,8 @@ export interface Stage {
   readonly world: World;
   /** True where the server has an answer; every other operation is UNIMPLEMENTED. */
   readonly answers: (method: MethodFact) => boolean;
-  /** Any operation through any door; without `token` as nobody. */
-  readonly call: (door: Door, method: MethodFact, request: JsonObject, options?: CallOptions) => Promise<Answer>;
+  /** Any operation through any protocol; without `token` as nobody. */
+  readonly call: (protocol: Protocol, method: MethodFact, request: JsonObject, options?: CallOptions) => Promise<Answer>;
   /** The operator's token. */
   readonly operator: () => Promise<string>;
   /** A number that was not given before. */
@@ -143,7 +143,7 @@ export const violationsOf = (answer: Answer): { field: string; description: stri
 
 export const openStage = async (environment: Readonly<Record<string, string>> = {}, log?: Log): Promise<Stage> => {
   const world = await openWorld(environment, log);
-  const { kernel, house } = world.server.open;
+  const { kernel, services } = world.server.application;
   let given = 0;
   const next = (): number => ++given;
   const operatorCall = async (method: MethodFact, request: JsonObject): Promise<JsonObject> => world.ok(method.name, request);
@@ -240,7 +240,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
   const headlessCodes = new Set<string>();
   const putBack: Stage["putBack"] = async ({ name }, { code }) => {
     if (name !== getHeadlessSession || typeof code !== "string" || !headlessCodes.has(code)) return;
-    await house.store.write((rows) => keepHeadlessSession(rows, code, { publicKey: code, encrypted: Buffer.from("a sealed token") }, world.clock.now));
+    await services.store.write((rows) => keepHeadlessSession(rows, code, { publicKey: code, encrypted: Buffer.from("a sealed token") }, world.clock.now));
   };
 
   const bind: Stage["bind"] = async (group, identity, role) => {
@@ -271,8 +271,8 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     await (verified ??= world.ok("iam.GroupsService/UpdateGroup", { group, updateMask: "name,verified,kind" }));
     const subject = `colleague ${next()}`;
     const email = `${subject.replace(" ", "-")}@${ownDomain}`;
-    const uid = await registerPerson(house, { issuer: "https://people.example.com", subject, email, name: "" });
-    return { uid, token: await house.authn.mint({ uid, audience: [house.publicUrl], email }) };
+    const uid = await registerPerson(services, { issuer: "https://people.example.com", subject, email, name: "" });
+    return { uid, token: await services.authn.mint({ uid, audience: [services.publicUrl], email }) };
   };
 
   /** Whom the last request to delete oneself is about. */
@@ -283,7 +283,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     const { uid } = await colleague();
     const identityProvider = text(await make("chainguard.platform.iam.v2.IdentityProvider"), "uid");
     const family = { identity: uid, identityProvider, act: {}, email: undefined, audience: [], capabilities: undefined, scopes: undefined };
-    const made = await house.store.write((rows) => beginFamily(rows, family, world.clock.now));
+    const made = await services.store.write((rows) => beginFamily(rows, family, world.clock.now));
     return made?.token ?? "";
   };
 
@@ -301,20 +301,20 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     },
     answers: (method) => kernel.answers.has(method.name),
     operator: () => world.token(),
-    call: (door, method, asked, options = {}) => callThrough(door, world.url, method.name, asked, options),
+    call: (protocol, method, asked, options = {}) => callOver(protocol, world.url, method.name, asked, options),
     async holder(names, place) {
       const root = rootOf(place);
       const [holder, role] = await Promise.all([stranger(root), roleOf(names, root)]);
       await bind(place, holder.uid, role);
       return holder;
     },
-    query: (statement, values) => house.store.read.query(statement, values),
+    query: (statement, values) => services.store.read.query(statement, values),
     async fingerprint() {
-      const tables = await house.store.read.query(
+      const tables = await services.store.read.query(
         "select table_name from information_schema.tables where table_schema = current_schema() and table_type = 'BASE TABLE' and table_name <> 'idempotency_keys' order by 1",
       );
       const sums = await Promise.all(
-        tables.map(async ([table]) => [table, ...(await house.store.read.query(`select count(*), md5(string_agg(t::text, '|' order by t::text)) from ${table} as t`))[0] ?? []].join(" ")),
+        tables.map(async ([table]) => [table, ...(await services.store.read.query(`select count(*), md5(string_agg(t::text, '|' order by t::text)) from ${table} as t`))[0] ?? []].join(" ")),
       );
       return sums.join("\n");
     },

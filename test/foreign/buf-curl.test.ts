@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { fromBinary, toJson } from "@bufbuild/protobuf";
 import type { JsonObject } from "#base/json.ts";
 import { methods, registry } from "#contract/catalog.ts";
-import { items } from "../story/doors.ts";
+import { items } from "../story/protocols.ts";
 import { openWorld, type World } from "../world.ts";
 
 const root = join(import.meta.dirname, "..", "..");

@@ -10,7 +10,7 @@ import * as grpc from "@grpc/grpc-js";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { registry } from "#contract/catalog.ts";
 import { ServerReflectionRequestSchema, ServerReflectionResponseSchema } from "#contract/gen/grpc/reflection/v1/reflection_pb.js";
-import { column } from "../story/doors.ts";
+import { column } from "../story/protocols.ts";
 import { openWorld, type World } from "../world.ts";
 
 let world: World;

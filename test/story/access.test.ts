@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { decodeJwt } from "jose";
 import type { JsonObject } from "#base/json.ts";
-import { ask, column, http, items, type Seen } from "./doors.ts";
+import { ask, column, http, items, type Seen } from "./protocols.ts";
 import { bind, createIdentity, findRole, openPlace, type Place } from "./place.ts";
 import { type Issuer, startIssuer } from "./processes.ts";
 
@@ -46,7 +46,7 @@ const exchanges: Readonly<Record<string, (identity: string, token: string) => Pr
     const { code, reply, message, details } = await place.world.call(
       "chainguard.platform.oidc.SecurityTokenService/Exchange",
       { identity, aud: [place.world.url] },
-      { token, door: "grpc" },
+      { token, protocol: "grpc" },
     );
     return {
       status: code === 0 ? 200 : code === 7 ? 403 : 401,
@@ -170,7 +170,7 @@ test("the foreign token itself is taken with Gantry-Identity, over REST and gRPC
   const direct = await http(world.url, "GET", "/registry/v2/repos?order_by=name", { token, headers: { "gantry-identity": identity } });
   assert.equal(direct.status, 200);
   assert.deepEqual(column(direct.body, "repos", "name"), ["nginx", "redis"]);
-  const rpc = await world.call("registry.ReposService/ListRepos", { orderBy: "name" }, { token, door: "grpc", headers: { "gantry-identity": identity } });
+  const rpc = await world.call("registry.ReposService/ListRepos", { orderBy: "name" }, { token, protocol: "grpc", headers: { "gantry-identity": identity } });
   assert.deepEqual(column(rpc.reply, "repos", "name"), ["nginx", "redis"]);
   const guess = await ask(world, token, ["GET", "/registry/v2/repos"], ["registry.ReposService/ListRepos", {}]);
   assert.equal(guess.status, 401);

@@ -6,7 +6,7 @@ import { codes } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { openWorld, type World } from "../world.ts";
 
-const doors = ["rest", "grpc"] as const;
+const protocols = ["rest", "grpc"] as const;
 const service = "iam.AccountAssociationsService";
 
 let world: World;
@@ -27,27 +27,27 @@ const whole: JsonObject = {
   github: { appInstallations: { "42": { installations: [{ installationId: "9007199254740993", name: "example" }] } } },
 };
 
-for (const door of doors) {
-  test(`over ${door} an association has its group's uid, there is one, and every part of it stands for itself`, async () => {
+for (const protocol of protocols) {
+  test(`over ${protocol} an association has its group's uid, there is one, and every part of it stands for itself`, async () => {
     const group = await newGroup();
-    const made = await world.ok(`${service}/CreateAccountAssociation`, { parent: group, accountAssociation: whole }, { door });
+    const made = await world.ok(`${service}/CreateAccountAssociation`, { parent: group, accountAssociation: whole }, { protocol });
     const { createTime, updateTime, ...rest } = made;
     assert.equal(createTime, updateTime);
     assert.deepEqual(rest, { uid: group, ...whole });
-    assert.equal((await world.call(`${service}/CreateAccountAssociation`, { parent: group, accountAssociation: { name: "again" } }, { door })).code, codes.ALREADY_EXISTS);
-    assert.deepEqual(await world.ok(`${service}/GetAccountAssociation`, { uid: group }, { door }), made);
+    assert.equal((await world.call(`${service}/CreateAccountAssociation`, { parent: group, accountAssociation: { name: "again" } }, { protocol })).code, codes.ALREADY_EXISTS);
+    assert.deepEqual(await world.ok(`${service}/GetAccountAssociation`, { uid: group }, { protocol }), made);
     world.clock.now += 1000;
-    const changed = await world.ok(`${service}/UpdateAccountAssociation`, { accountAssociation: { uid: group }, updateMask: "google" }, { door });
+    const changed = await world.ok(`${service}/UpdateAccountAssociation`, { accountAssociation: { uid: group }, updateMask: "google" }, { protocol });
     assert.equal(changed.google, undefined);
     assert.deepEqual(changed.amazon, whole.amazon);
-    await world.ok(`${service}/DeleteAccountAssociation`, { uid: group }, { door });
-    assert.equal((await world.call(`${service}/GetAccountAssociation`, { uid: group }, { door })).code, codes.NOT_FOUND);
-    await world.ok(`${service}/CreateAccountAssociation`, { parent: group, accountAssociation: { name: "anew" } }, { door });
+    await world.ok(`${service}/DeleteAccountAssociation`, { uid: group }, { protocol });
+    assert.equal((await world.call(`${service}/GetAccountAssociation`, { uid: group }, { protocol })).code, codes.NOT_FOUND);
+    await world.ok(`${service}/CreateAccountAssociation`, { parent: group, accountAssociation: { name: "anew" } }, { protocol });
   });
 
-  test(`over ${door} a check tells what is not configured from what this server cannot try`, async () => {
+  test(`over ${protocol} a check tells what is not configured from what this server cannot try`, async () => {
     const group = await newGroup();
-    const check = (providerType: string) => world.call(`${service}/CheckAccountAssociation`, { uid: group, providerType }, { door });
+    const check = (providerType: string) => world.call(`${service}/CheckAccountAssociation`, { uid: group, providerType }, { protocol });
     assert.equal((await check("ACCOUNT_PROVIDER_TYPE_AMAZON")).code, codes.NOT_FOUND);
     await world.ok(`${service}/CreateAccountAssociation`, { parent: group, accountAssociation: { name: "amazon only", amazon: { account: "123456789012" } } });
     const tried = await check("ACCOUNT_PROVIDER_TYPE_AMAZON");

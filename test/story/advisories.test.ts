@@ -9,7 +9,7 @@ import { type AdvisoryRecord, recordKey, withdrawVanished } from "#store";
 import { openWorld, type World } from "../world.ts";
 import { advisory, at, everyKind, fill } from "./records.ts";
 
-const doors = ["rest", "grpc"] as const;
+const protocols = ["rest", "grpc"] as const;
 const list = "vulnerabilities.AdvisoriesService/ListAdvisories";
 const get = "vulnerabilities.AdvisoriesService/GetAdvisory";
 
@@ -53,11 +53,11 @@ after(() => world?.close());
 const rowsOf = (reply: JsonObject): JsonObject[] => (Array.isArray(reply.advisories) ? reply.advisories.filter(isObject) : []);
 
 /** Every page of a list. */
-const listAll = async (request: JsonObject, door: (typeof doors)[number] = "rest", pageSize = 200, token?: string): Promise<JsonObject[]> => {
+const listAll = async (request: JsonObject, protocol: (typeof protocols)[number] = "rest", pageSize = 200, token?: string): Promise<JsonObject[]> => {
   const found: JsonObject[] = [];
   let pageToken = "";
   do {
-    const reply = await world.ok(list, { ...request, pageSize, ...(pageToken ? { pageToken } : {}) }, { door, ...(token ? { token } : {}) });
+    const reply = await world.ok(list, { ...request, pageSize, ...(pageToken ? { pageToken } : {}) }, { protocol, ...(token ? { token } : {}) });
     found.push(...rowsOf(reply));
     pageToken = text(reply, "nextPageToken");
     if (!pageToken) assert.equal(Number(reply.totalCount), found.length, `total of ${JSON.stringify(request)}`);
@@ -154,15 +154,15 @@ test("every kind of event comes back as its own message, in the order of time an
   const record = advisory("CGA-every-kind", { events: everyKind.map((data, index) => at(times[index % 3] ?? "", data, { issue: `issue ${index}` })) });
   await fill(world, [record]);
   const sorted = [...record.events].sort((one, other) => Date.parse(one.time) - Date.parse(other.time));
-  for (const door of doors) {
-    const [listed] = await listAll({ advisoryIds: ["CGA-every-kind"] }, door);
-    const got = await world.ok(get, { uid: text(listed ?? {}, "uid") }, { door });
+  for (const protocol of protocols) {
+    const [listed] = await listAll({ advisoryIds: ["CGA-every-kind"] }, protocol);
+    const got = await world.ok(get, { uid: text(listed ?? {}, "uid") }, { protocol });
     assert.deepEqual(got, listed);
     const events = Array.isArray(got.events) ? got.events.filter(isObject) : [];
     // Over gRPC a time is seconds and nanoseconds, and its JSON the test client's.
     assert.deepEqual(events.map(({ uid: _uid, ...event }) => ({ ...event, createTime: new Date(text(event, "createTime")).toISOString() })), sorted.map(({ time, data, issue }) => ({
       createTime: new Date(time).toISOString(), author: "Wolfi", reviewState: "REVIEW_STATE_APPROVED", issue, ...data,
-    })), door);
+    })), protocol);
     assert.equal(new Set(events.map((event) => text(event, "uid"))).size, everyKind.length);
   }
 });
@@ -211,7 +211,7 @@ test("what vanishes upstream is withdrawn: out of lists, there for its number, a
   await fill(world, [kept, gone], target);
   world.clock.now += 60_000;
   const seen = new Set([recordKey(kept)]);
-  const withdraw = (): Promise<number> => world.server.open.house.store.write((rows) => withdrawVanished(rows, { ...target, nowMs: world.clock.now }, "advisory", (key) => seen.has(key)));
+  const withdraw = (): Promise<number> => world.server.application.services.store.write((rows) => withdrawVanished(rows, { ...target, nowMs: world.clock.now }, "advisory", (key) => seen.has(key)));
   assert.equal(await withdraw(), 1);
   assert.equal(await withdraw(), 0);
   assert.deepEqual(ids(await listAll({ artifactNames: ["vanishing"] })), ["CGA-kept"]);
@@ -226,10 +226,10 @@ test("what vanishes upstream is withdrawn: out of lists, there for its number, a
   assert.deepEqual(ids(await listAll({ artifactNames: ["vanishing"] })), ["CGA-kept"]);
 });
 
-test("what changed since a time is listed by it, over both doors", async () => {
+test("what changed since a time is listed by it, over both protocols", async () => {
   const wanted = many.slice(100).map(({ advisoryId }) => advisoryId);
-  for (const door of doors) {
-    const found = new Set(ids(await listAll({ updatedSince: half, orderBy: "update_time" }, door)));
+  for (const protocol of protocols) {
+    const found = new Set(ids(await listAll({ updatedSince: half, orderBy: "update_time" }, protocol)));
     assert.deepEqual(wanted.filter((id) => !found.has(id)), []);
     for (const record of many.slice(0, 100)) assert(!found.has(record.advisoryId));
   }
@@ -242,6 +242,6 @@ test("a group's advisories and records go along with it", async () => {
   assert.equal((await listAll({ advisoryIds: ["CGA-goes-along"] })).length, 1);
   await world.ok("iam.GroupsService/DeleteGroup", { uid: group });
   assert.equal((await listAll({ advisoryIds: ["CGA-goes-along"] })).length, 0);
-  const left = await world.server.open.house.store.read.query("select id from vulnerabilities where owner = $1", [group]);
+  const left = await world.server.application.services.store.read.query("select id from vulnerabilities where owner = $1", [group]);
   assert.deepEqual(left, []);
 });

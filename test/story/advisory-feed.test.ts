@@ -9,7 +9,7 @@ import { callHttp } from "../client.ts";
 import { openWorld, type World } from "../world.ts";
 import { advisory, at, everyKind, fill } from "./records.ts";
 
-const doors = ["rest", "grpc"] as const;
+const protocols = ["rest", "grpc"] as const;
 const documents = "advisory.SecurityAdvisoryService/ListDocuments";
 const metadata = "advisory.SecurityAdvisoryService/ListVulnerabilityMetadata";
 const resolved = "advisory.SecurityAdvisoryService/ListResolvedVulnsReports";
@@ -64,7 +64,7 @@ const everyPage = async (name: string, request: JsonObject, key: string, pageSiz
 };
 
 test("documents are open, one for each origin package, and hold what was published and nothing else", async () => {
-  const everything = await world.ok(documents, {}, { ...nobody, door: "grpc" });
+  const everything = await world.ok(documents, {}, { ...nobody, protocol: "grpc" });
   const ids = list(everything, "documents").map((each) => text(each, "id"));
   assert.equal(ids.length, 59);
   assert.deepEqual(ids, [...ids].sort());
@@ -78,8 +78,8 @@ test("documents are open, one for each origin package, and hold what was publish
 });
 
 test("a document has every kind of event that the feed knows, in the feed's own names", async () => {
-  for (const door of doors) {
-    const [document] = list(await world.ok(documents, { id: "everything" }, { ...nobody, door }), "documents");
+  for (const protocol of protocols) {
+    const [document] = list(await world.ok(documents, { id: "everything" }, { ...nobody, protocol }), "documents");
     const [whole, pending] = list(document ?? {}, "advisories");
     assert.deepEqual(list(whole ?? {}, "events").map(({ timestamp: _timestamp, ...data }) => data), [
       { detection: { nvdapi: { cpeSearched: "cpe:2.3:a:nginx:*", cpeFound: "cpe:2.3:a:nginx:nginx:1.0" } } },
@@ -99,7 +99,7 @@ test("a document has every kind of event that the feed knows, in the feed's own 
       { fixNotPlanned: { note: "end of life" } },
       { pendingUpstreamFix: { note: "awaited" } },
       { truePositiveDetermination: { note: "it applies" } },
-    ], door);
+    ], protocol);
     assert.deepEqual(pending, { id: "CGA-pending" }, "what is not approved is not told");
   }
   const about = await world.ok(documents, { cves: ["CVE-1-3", "CVE-1-58", "nothing"] }, nobody);
@@ -111,8 +111,8 @@ test("vulnerability records are open: rejected and withdrawn ones only by their 
   const all = (await everyPage(metadata, {}, "vulnerabilityMetadata", 25)).map((each) => text(each, "id"));
   assert.equal(all.length, 61);
   assert.deepEqual(all, [...all].sort());
-  for (const door of doors) {
-    const named = await world.ok(metadata, { id: "CVE-o1", ids: ["CVE-rejected", "CVE-withdrawn", "CVE-private", "CVE-o1", "nothing"] }, { ...nobody, door });
+  for (const protocol of protocols) {
+    const named = await world.ok(metadata, { id: "CVE-o1", ids: ["CVE-rejected", "CVE-withdrawn", "CVE-private", "CVE-o1", "nothing"] }, { ...nobody, protocol });
     assert.deepEqual(list(named, "vulnerabilityMetadata").map((each) => text(each, "id")), ["CVE-o1", "CVE-rejected", "CVE-withdrawn"]);
     assert.deepEqual(list(named, "vulnerabilityMetadata")[0], {
       id: "CVE-o1", summary: "about CVE-o1", details: "long",
@@ -121,8 +121,8 @@ test("vulnerability records are open: rejected and withdrawn ones only by their 
     });
   }
   const ids = Array.from({ length: 1000 }, (_, n) => `CVE-${n}`);
-  assert.equal((await world.call(metadata, { id: "CVE-o1", ids }, { ...nobody, door: "grpc" })).code, 3);
-  assert.equal((await world.call(metadata, { id: "CVE-1", ids }, { ...nobody, door: "grpc" })).code, 0);
+  assert.equal((await world.call(metadata, { id: "CVE-o1", ids }, { ...nobody, protocol: "grpc" })).code, 3);
+  assert.equal((await world.call(metadata, { id: "CVE-1", ids }, { ...nobody, protocol: "grpc" })).code, 0);
 });
 
 test("of two sources' records of one number the later modified stays, whoever comes last", async () => {
@@ -141,12 +141,12 @@ const reportsOf = (reply: JsonObject): Record<string, string[]> =>
 const days = { startTime: "2024-03-01T12:00:00Z", endTime: "2024-03-03T01:00:00Z" };
 
 test("a report of each day names what the image's packages have the fix of, by apk's order of versions", async () => {
-  for (const door of doors) {
-    const latest = await world.ok(resolved, { imageRefs: [{ repo: "nginx" }], ...days }, { door });
-    assert.deepEqual(reportsOf(latest), { "2024-03-01": ["CVE-o1"], "2024-03-02": ["CVE-o3"], "2024-03-03": [] }, door);
+  for (const protocol of protocols) {
+    const latest = await world.ok(resolved, { imageRefs: [{ repo: "nginx" }], ...days }, { protocol });
+    assert.deepEqual(reportsOf(latest), { "2024-03-01": ["CVE-o1"], "2024-03-02": ["CVE-o3"], "2024-03-03": [] }, protocol);
     const [first] = list(latest, "resolvedVulnsReports");
     assert.deepEqual(list(first ?? {}, "resolvedVulns"), [{ id: "CVE-o1", aliases: ["CGA-o1", "CGA-z1", "GHSA-o1"], cvssSeverities: [{ type: "TYPE_CVSS_V3", score: "CVSS:3.1/X" }] }]);
-    const old = await world.ok(resolved, { imageRefs: [{ repo: "public/nginx", tags: ["old", "none"] }], ...days }, { door });
+    const old = await world.ok(resolved, { imageRefs: [{ repo: "public/nginx", tags: ["old", "none"] }], ...days }, { protocol });
     assert.deepEqual(reportsOf(old), { "2024-03-01": ["CVE-o1"], "2024-03-02": [], "2024-03-03": [] });
   }
 });
@@ -167,7 +167,7 @@ test("images are named in a query as repo, repo:tag,tag or JSON, and days come i
   const second = await world.ok(resolved, { ...year, pageSize: 61, pageToken: text(first, "nextPageToken") });
   assert.equal(first.totalCount, "366");
   assert.deepEqual(reportsOf(second)["2024-03-02"], ["CVE-o3"]);
-  assert.equal(list(await world.ok(resolved, year, { door: "grpc" }), "resolvedVulnsReports").length, 366);
+  assert.equal(list(await world.ok(resolved, year, { protocol: "grpc" }), "resolvedVulnsReports").length, 366);
   for (const wrong of [{ endTime: "2023-01-01T00:00:00Z" }, { startTime: "1900-01-01T00:00:00Z" }]) assert.equal((await world.call(resolved, { ...year, ...wrong })).code, 3);
 });
 

@@ -6,12 +6,12 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, test } from "node:test";
-import { forget, takeUp } from "#delivery";
+import { deleteExpired, enqueueDeliveries } from "#delivery";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { sealNext } from "../../server/audit/seal.ts";
-import { keepUp } from "../../server/operator/upkeep.ts";
+import { runMaintenance } from "../../server/operator/maintenance.ts";
 import { entriesOf, seal, tamper, verify } from "../audit.ts";
 import { freshDatabase } from "../database.ts";
 import { freePort, openWorld, type World } from "../world.ts";
@@ -83,9 +83,9 @@ test("months beyond the setting are dropped whole, nothing else is, and the log 
   const world = await open();
   const other = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "silent since" } }), "uid");
   const made = await changesAt(world, ["2031-01-10T00:00:00Z", "2031-01-31T23:59:59.990Z", "2031-02-01T00:00:00Z", "2031-02-28T00:00:00Z", "2031-04-01T00:00:00Z"]);
-  const { house } = world.server.open;
+  const { services } = world.server.application;
   const kept = async (months: number): Promise<string[]> => {
-    await keepUp(house, months);
+    await runMaintenance(services, months);
     await whole(world);
     return (await partsOf(world)).map((name) => name.replace("audit_entries_", ""));
   };
@@ -116,10 +116,10 @@ test("a server that was away for months drops all that is over at once, and what
   await changesAt(world, ["2031-01-10T00:00:00Z"]);
   const late = await change(world);
   world.clock.now = Date.parse("2033-06-01T00:00:00Z");
-  await keepUp(world.server.open.house, 2);
+  await runMaintenance(world.server.application.services, 2);
   const [entry] = await entriesOf(world, { subjects: [late] });
   assert.deepEqual([entry?.createTime, String(entry?.sealTime).slice(0, 10)], ["2031-01-10T00:00:00.000Z", "2033-06-01"]);
-  await keepUp(world.server.open.house, 2);
+  await runMaintenance(world.server.application.services, 2);
   await whole(world);
   assert.equal((await entriesOf(world, { subjects: [late] })).length, 1);
 });
@@ -134,7 +134,7 @@ test("by an entry that somebody wrote into an old month, no more goes with that 
   await tamper(world, `insert into audit_entries (uid, sequence, seal_time, ${columns}) select uid, sequence, '2031-01-31T12:00:00Z', ${columns} from audit_entries where left(uid, 40) = $1 and sequence = $2`, [root, before]);
   await tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence < $2 and seal_time >= '2031-02-01'", [root, last]);
   world.clock.now = Date.parse("2031-02-20T00:00:00Z");
-  await keepUp(world.server.open.house, 1);
+  await runMaintenance(world.server.application.services, 1);
   const { whole: found, lines } = await verify(world);
   assert.equal(found, false);
   assert.ok(lines.some((line) => line.startsWith(root) && line.includes(`entry ${before} is missing`)), lines.join("\n"));
@@ -198,10 +198,10 @@ test("of many writers at two servers that seal at once, every committed change i
 
 test("more events than are sealed in one step are sealed in several, in their order", async () => {
   const world = await open();
-  const { store, clock } = world.server.open.house;
+  const { store, clock } = world.server.application.services;
   await tamper(world, `insert into outbox (event_id, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time)
     select gen_random_uuid(), 'many', '', $1, $1, 'internal', '{}', '', '{}', number::text, $2 from generate_series(1, ${2 * limits.sealedMax + 7}) as number`, [world.organization, timestamp(clock())]);
-  while (await takeUp(store, timestamp(clock())));
+  while (await enqueueDeliveries(store, timestamp(clock())));
   await seal(world);
   await eachOnce(world);
   const told = await tamper(world, "select request_id from audit_entries where type = 'many' order by sequence");
@@ -262,17 +262,17 @@ test("servers that are killed while they seal lose and double nothing, and what 
 
 test("an event is forgotten only after it was sealed, however old it is", async () => {
   const world = await open();
-  const { store } = world.server.open.house;
+  const { store } = world.server.application.services;
   const made = [await change(world), await change(world), await change(world)];
-  while (await takeUp(store, timestamp(world.clock.now)));
+  while (await enqueueDeliveries(store, timestamp(world.clock.now)));
   const events = async (): Promise<number> => (await tamper(world, "select 1 from outbox")).length;
   const before = await events();
   world.clock.now += 2 * limits.eventRetentionMs;
-  await forget(store, world.clock.now);
-  await keepUp(world.server.open.house);
+  await deleteExpired(store, world.clock.now);
+  await runMaintenance(world.server.application.services);
   assert.equal(await events(), before);
-  while (await sealNext(store, world.server.open.house.seal, timestamp(world.clock.now)));
-  await forget(store, world.clock.now);
+  while (await sealNext(store, world.server.application.services.seal, timestamp(world.clock.now)));
+  await deleteExpired(store, world.clock.now);
   // The last one stays for the next position.
   assert.equal(await events(), 1);
   const told: JsonObject[] = await entriesOf(world, { subjects: made });

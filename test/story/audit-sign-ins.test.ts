@@ -61,8 +61,8 @@ const formOf = (subject: string, identity?: string): Record<string, string> => (
   grant_type: "urn:ietf:params:oauth:grant-type:token-exchange", subject_token: subject, ...(identity === undefined ? {} : { identity }),
 });
 
-/** Every door that gives a token for another issuer's: its token and what the log calls it. */
-const doors: Readonly<Record<string, { readonly operation: string; readonly ask: (token: string, identity?: string) => Promise<{ readonly given: string; readonly requestId: string }> }>> = {
+/** Every protocol that gives a token for another issuer's: its token and what the log calls it. */
+const protocols: Readonly<Record<string, { readonly operation: string; readonly ask: (token: string, identity?: string) => Promise<{ readonly given: string; readonly requestId: string }> }>> = {
   "/sts/exchange over REST": { operation: exchangeName, ask: (token, identity) => ask("rest", token, identity) },
   "/sts/exchange over gRPC": { operation: exchangeName, ask: (token, identity) => ask("grpc", token, identity) },
   "/oauth/token": {
@@ -74,18 +74,18 @@ const doors: Readonly<Record<string, { readonly operation: string; readonly ask:
   },
 };
 
-const ask = async (door: "rest" | "grpc", token: string, identity?: string): Promise<{ readonly given: string; readonly requestId: string }> => {
-  const { reply, headers } = await world.call(exchangeName, identity === undefined ? {} : { identity }, { token, door });
+const ask = async (protocol: "rest" | "grpc", token: string, identity?: string): Promise<{ readonly given: string; readonly requestId: string }> => {
+  const { reply, headers } = await world.call(exchangeName, identity === undefined ? {} : { identity }, { token, protocol });
   return { given: text(reply, "token"), requestId: headers["x-request-id"] ?? "" };
 };
 
 let people = 0;
 const newPerson = async (): Promise<{ readonly uid: string; readonly subject: string }> => {
   const subject = `person ${++people}`;
-  return { subject, uid: await registerPerson(world.server.open.house, { issuer: issuer.url, subject, email: `p${people}@example.com`, name: "" }) };
+  return { subject, uid: await registerPerson(world.server.application.services, { issuer: issuer.url, subject, email: `p${people}@example.com`, name: "" }) };
 };
 
-for (const [title, { operation, ask: exchange }] of Object.entries(doors)) {
+for (const [title, { operation, ask: exchange }] of Object.entries(protocols)) {
   test(`an assumable identity that comes in by ${title} is told in its own group, with its bindings and what its token said`, async () => {
     const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "of the job" } }), "uid");
     const subject = `job by ${title}`;
@@ -147,11 +147,11 @@ test("of a binding whose time is over a sign-in says nothing", async () => {
 
 // ---- browsers, terminals, refresh tokens ------------------------------------------------------------------------
 
-const humanUid = (sub: string): string => world.server.open.house.authn.humanUid(provider.url, sub);
+const personUid = (sub: string): string => world.server.application.services.authn.personUid(provider.url, sub);
 
 test("a sign-in in a browser is told in the organization whose provider vouched, with what the provider said", async () => {
   const { token } = await signIn(world, provider, idp, { sub: "ada", email: "ada@example.com", email_verified: true });
-  const uid = humanUid("ada");
+  const uid = personUid("ada");
   assert.equal(claimsOf(token).sub, uid);
   const [entry, ...more] = await signIns(uid);
   assert.ok(entry);
@@ -171,7 +171,7 @@ test("a sign-in whose rights come from a provider's groups names the mappings th
   );
   await world.ok("iam.IdentityProvidersService/UpdateIdentityProvider", { identityProvider: { uid: idp, oidc: { groupsClaim: "groups" } }, updateMask: "oidc.groups_claim" });
   await signIn(world, provider, idp, { sub: "charles", groups: ["engines"] });
-  const [entry] = await signIns(humanUid("charles"));
+  const [entry] = await signIns(personUid("charles"));
   assert.ok((entry?.bindingUids as string[] | undefined)?.includes(mapping), JSON.stringify(entry));
   await world.ok("iam.ExternalGroupRoleMappingsService/DeleteExternalGroupRoleMapping", { uid: mapping });
 });
@@ -180,7 +180,7 @@ test("a terminal that signs in with a code is told once, when it has its tokens 
   const device = await beginDevice(world, { idp_id: idp });
   await confirmAs(world, provider, device.page, { sub: "grace" });
   assert.equal((await poll(world, device)).status, 200);
-  const told = await signIns(humanUid("grace"));
+  const told = await signIns(personUid("grace"));
   assert.deepEqual(told.map((entry) => [placeOf(entry), entry.operation]), [[world.organization, "/oauth/callback"]]);
 });
 
@@ -191,20 +191,20 @@ const headlessAddress = (): string => {
 
 test("a sign-in for a client elsewhere is told once", async () => {
   assert.match((await confirmAs(world, provider, headlessAddress(), { sub: "hedy" })).text, /is signed in/);
-  assert.deepEqual((await signIns(humanUid("hedy"))).map((entry) => [placeOf(entry), entry.operation]), [[world.organization, "/oauth/callback"]]);
+  assert.deepEqual((await signIns(personUid("hedy"))).map((entry) => [placeOf(entry), entry.operation]), [[world.organization, "/oauth/callback"]]);
 });
 
 const arrive = async (sub: string): Promise<string> => (await signIn(world, provider, idp, { sub }, { create_refresh_token: "true" })).refreshToken;
 
-/** Both doors of refresh tokens: what they gave, and the next one. */
+/** Both protocols of refresh tokens: what they gave, and the next one. */
 const renewals: Readonly<Record<string, { readonly operation: string; readonly renew: (token: string) => Promise<{ readonly given: string; readonly next: string }> }>> = {
   ...Object.fromEntries(
-    (["rest", "grpc"] as const).map((door) => [
-      `ExchangeRefreshToken over ${door}`,
+    (["rest", "grpc"] as const).map((protocol) => [
+      `ExchangeRefreshToken over ${protocol}`,
       {
         operation: refreshName,
         async renew(token: string) {
-          const { reply }: Answer = await world.call(refreshName, {}, { token, door });
+          const { reply }: Answer = await world.call(refreshName, {}, { token, protocol });
           return { given: text(part(reply, "token"), "token"), next: text(part(reply, "refreshToken"), "token") };
         },
       },
@@ -224,9 +224,9 @@ for (const [title, { operation, renew }] of Object.entries(renewals)) {
     const sub = `staying by ${title}`;
     const first = await arrive(sub);
     const { given, next } = await renew(first);
-    assert.equal(claimsOf(given).sub, humanUid(sub));
+    assert.equal(claimsOf(given).sub, personUid(sub));
     assert.notEqual((await renew(next)).given, "");
-    const told = await signIns(humanUid(sub));
+    const told = await signIns(personUid(sub));
     assert.deepEqual(told.map((entry) => [placeOf(entry), entry.operation]), [[world.organization, "/oauth/callback"], [world.organization, operation], [world.organization, operation]]);
     assert.deepEqual(told[1]?.act, { iss: provider.url, sub, aud: "gantry-client" });
     const refusals = async (): Promise<JsonObject[]> => (await entriesOf(world, { operations: [operation], uidp: { childrenOf: operatorUid } })).filter(({ code }) => code !== "OK");
@@ -243,7 +243,7 @@ test("a sign-in that fails on its way back from the provider is told to the oper
   assert.deepEqual([token, error], ["", "the identity provider's answer to this sign-in is not valid"]);
   const told = (await entriesOf(world, { operations: ["/oauth"] })).at(-1);
   assert.deepEqual([told && placeOf(told), told?.code, told?.callerUid], [operatorUid, "UNAUTHENTICATED", undefined]);
-  assert.deepEqual(await signIns(humanUid("liar")), []);
+  assert.deepEqual(await signIns(personUid("liar")), []);
 });
 
 // ---- commands ---------------------------------------------------------------------------------------------------
@@ -269,7 +269,7 @@ test("gantry register, suspend and resume have an entry each, in the operator's 
     assert.equal(code, 0, stderr);
   };
   await run("register", "--issuer", issuer.url, "--subject", "registered by command", "--email", "r@example.com");
-  const uid = world.server.open.house.authn.humanUid(issuer.url, "registered by command");
+  const uid = world.server.application.services.authn.personUid(issuer.url, "registered by command");
   assert.deepEqual((await entriesOf(world, { subjects: [uid] })).map((entry) => [placeOf(entry), entry.callerUid, entry.operation, entry.type]), [[uid, operatorUid, "gantry register", "dev.gantry.person.registered.v1"]]);
   const suspended = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "to be suspended" } }), "uid");
   await run("suspend", suspended);
@@ -289,7 +289,7 @@ afterEach(async () => {
   await tamper(world, "drop trigger if exists refuse on outbox");
 });
 
-for (const [title, { ask: exchange }] of Object.entries(doors)) {
+for (const [title, { ask: exchange }] of Object.entries(protocols)) {
   test(`no token by ${title} without its line`, async () => {
     const { subject } = await newPerson();
     const token = await issuer.token({ sub: subject, aud: world.url });
@@ -316,16 +316,16 @@ test("no token by a browser, a terminal, a client elsewhere or a command without
   const { status, body } = await poll(world, device);
   assert.deepEqual([status === 200, body.access_token], [false, undefined]);
   assert.doesNotMatch((await confirmAs(world, provider, headlessAddress(), { sub: "ada" })).text, /is signed in/);
-  await assert.rejects(mintToken(world.server.open.house));
+  await assert.rejects(mintToken(world.server.application.services));
 });
 
 test("an organization is not suspended and nobody registered without the line of it", async () => {
   const kept = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "to be kept" } }), "uid");
   await tamper(world, "create or replace function refuse() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$");
   await tamper(world, "create trigger refuse before insert on outbox for each row execute function refuse()");
-  await assert.rejects(setSuspended(world.server.open, kept, true));
-  await assert.rejects(registerPerson(world.server.open.house, { issuer: issuer.url, subject: "unheard", email: "", name: "" }));
-  const uid = world.server.open.house.authn.humanUid(issuer.url, "unheard");
+  await assert.rejects(setSuspended(world.server.application, kept, true));
+  await assert.rejects(registerPerson(world.server.application.services, { issuer: issuer.url, subject: "unheard", email: "", name: "" }));
+  const uid = world.server.application.services.authn.personUid(issuer.url, "unheard");
   assert.deepEqual(await tamper(world, "select 1 from identities where uid = $1", [uid]), []);
   assert.equal((await world.call("iam.GroupsService/GetGroup", { uid: kept })).code, 0);
   assert.deepEqual(await tamper(world, "select 1 from groups where uid = $1 and status = 'ORG_STATUS_SUSPENDED'", [kept]), []);

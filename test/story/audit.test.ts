@@ -28,10 +28,10 @@ before(async () => {
 });
 after(() => world.close());
 
-for (const door of ["rest", "grpc"] as const) {
-  test(`a change is told with who, what, where from and by which binding, through ${door}`, async () => {
+for (const protocol of ["rest", "grpc"] as const) {
+  test(`a change is told with who, what, where from and by which binding, through ${protocol}`, async () => {
     const token = await world.token(editor);
-    const { reply, headers } = await world.call("registry.ReposService/CreateRepo", { parent: group, repo: { name: `made-by-${door}` } }, { door, token });
+    const { reply, headers } = await world.call("registry.ReposService/CreateRepo", { parent: group, repo: { name: `made-by-${protocol}` } }, { protocol, token });
     const [entry, ...more] = await entries({ subjects: [String(reply.uid)] });
     assert.equal(more.length, 0);
     assert.ok(entry);
@@ -46,7 +46,7 @@ for (const door of ["rest", "grpc"] as const) {
     assert.match(String(entry.uid), new RegExp(`^${group}/[0-9a-f]{16}$`));
     const { data } = (((await world.ok("gantry.events.v1.EventsService/ListEvents", { uidp: { childrenOf: group }, orderBy: "position desc", pageSize: 1 })).events ?? []) as JsonObject[])[0] ?? {};
     assert.match(String(data), new RegExp(String(reply.uid)));
-    assert.deepEqual(await world.ok("gantry.audit.v1.AuditService/GetAuditEntry", { uid: String(entry.uid) }, { door }), entry);
+    assert.deepEqual(await world.ok("gantry.audit.v1.AuditService/GetAuditEntry", { uid: String(entry.uid) }, { protocol }), entry);
   });
 }
 

@@ -7,7 +7,7 @@ import { codes } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { callHttp } from "../client.ts";
 import { openWorld, type World } from "../world.ts";
-import { keepUp } from "../../server/operator/upkeep.ts";
+import { runMaintenance } from "../../server/operator/maintenance.ts";
 import { awsToken, type Principal, signatureOf, type Spelling, startSts, type Sts } from "./aws-sts.ts";
 import { bind } from "./place.ts";
 
@@ -46,8 +46,8 @@ const token = (spelling: Partial<Spelling> = {}): string => {
   return awsToken({ key: builder, audience: world.url, identity: builds, nowMs: world.clock.now, ...spelling });
 };
 
-const exchange = (presented: string, identity: string, door: "rest" | "grpc" = "rest") =>
-  world.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { identity, aud: [world.url] }, { token: presented, door });
+const exchange = (presented: string, identity: string, protocol: "rest" | "grpc" = "rest") =>
+  world.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { identity, aud: [world.url] }, { token: presented, protocol });
 
 const claimsOf = (jwt: string): JsonObject => JSON.parse(Buffer.from(jwt.split(".")[1] ?? "", "base64url").toString()) as JsonObject;
 
@@ -62,26 +62,26 @@ test("the signature that this story computes is the one of AWS's own published e
   );
 });
 
-for (const door of ["rest", "grpc"] as const) {
-  test(`a user's signed request is exchanged over ${door} for a token of the identity, whose act says who in AWS it was`, async () => {
-    const answer = await exchange(token(), builds, door);
+for (const protocol of ["rest", "grpc"] as const) {
+  test(`a user's signed request is exchanged over ${protocol} for a token of the identity, whose act says who in AWS it was`, async () => {
+    const answer = await exchange(token(), builds, protocol);
     assert.equal(answer.code, 0, answer.message);
     const { sub, act, email } = claimsOf(String(answer.reply.token));
     assert.equal(sub, builds);
     assert.equal(email, undefined);
     assert.deepEqual(act, { iss: "https://sts.amazonaws.com", sub: builder.userId, aud: world.url, "aws-acct": builder.account, "aws-arn": builder.arn });
-    const read = await world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token: String(answer.reply.token), door });
+    const read = await world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token: String(answer.reply.token), protocol });
     assert.equal(read.code, 0, read.message);
   });
 
-  test(`a role's session is accepted directly over ${door} with Gantry-Identity, by patterns, once for each signature`, async () => {
+  test(`a role's session is accepted directly over ${protocol} with Gantry-Identity, by patterns, once for each signature`, async () => {
     const presented = token({ key: deployer, identity: deploys });
-    const ask = () => world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token: presented, headers: { "gantry-identity": deploys }, door });
+    const ask = () => world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token: presented, headers: { "gantry-identity": deploys }, protocol });
     assert.equal((await ask()).code, 0);
     const again = await ask();
     assert.equal(again.code, codes.UNAUTHENTICATED);
     assert.match(again.message, /used before/);
-    assert.equal((await world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token: token({ key: deployer, identity: deploys }), door })).code, codes.UNAUTHENTICATED, "no identity is named");
+    assert.equal((await world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token: token({ key: deployer, identity: deploys }), protocol })).code, codes.UNAUTHENTICATED, "no identity is named");
   });
 }
 
@@ -115,7 +115,7 @@ test("who did something through AWS stands in the event: account and ARN", async
   await bind(world, world.organization, builds, "owner");
   const made = await world.call("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "made in aws" } }, { token: token(), headers: { "gantry-identity": builds } });
   assert.equal(made.code, 0, made.message);
-  const [row] = await world.server.open.house.store.read.query("select data::jsonb -> 'actor' from outbox where subject = $1", [String(made.reply.uid)]);
+  const [row] = await world.server.application.services.store.read.query("select data::jsonb -> 'actor' from outbox where subject = $1", [String(made.reply.uid)]);
   const actor = JSON.parse(row?.[0] ?? "{}") as JsonObject;
   assert.equal(actor.subject, builds);
   assert.deepEqual(actor.act, { iss: "https://sts.amazonaws.com", sub: builder.userId, aud: world.url, "aws-acct": builder.account, "aws-arn": builder.arn });
@@ -134,15 +134,15 @@ test("an AWS service that is down is UNAVAILABLE and uses nothing up: the same r
 });
 
 test("a request is good for 15 minutes, and what is remembered of it is forgotten after that", async () => {
-  const { house } = world.server.open;
+  const { services } = world.server.application;
   const presented = token();
   world.clock.now += limits.awsRequestAgeMs - 1000;
   assert.equal((await exchange(presented, builds)).code, 0);
-  const remembered = async (): Promise<string | null | undefined> => (await house.store.read.query("select count(*) from aws_requests"))[0]?.[0];
-  await keepUp(house);
+  const remembered = async (): Promise<string | null | undefined> => (await services.store.read.query("select count(*) from aws_requests"))[0]?.[0];
+  await runMaintenance(services);
   assert.notEqual(await remembered(), "0");
   world.clock.now += limits.clockSkewMs + 2000;
-  await keepUp(house);
+  await runMaintenance(services);
   assert.equal(await remembered(), "0");
   const late = await exchange(presented, builds);
   assert.equal(late.code, codes.UNAUTHENTICATED);

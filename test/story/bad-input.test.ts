@@ -13,7 +13,7 @@ import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { restRequest } from "../client.ts";
 import { full, openWorld, type World } from "../world.ts";
-import { items } from "./doors.ts";
+import { items } from "./protocols.ts";
 import { contents } from "./place.ts";
 import { type Got, many, type Sending } from "./pipeline.ts";
 
@@ -437,7 +437,7 @@ const readBack = async (list: string, uids: readonly string[]): Promise<Map<stri
   const found = new Map<string, JsonObject>();
   for (let from = 0; from < uids.length; from += 200) {
     const include = list.endsWith("ListTags") ? { includeReferrers: true, includeDates: true, includeEpochs: true } : {};
-    const { reply } = await world.call(list, { uidp: { ids: uids.slice(from, from + 200) }, pageSize: 200, ...include }, { token, door: "grpc" });
+    const { reply } = await world.call(list, { uidp: { ids: uids.slice(from, from + 200) }, pageSize: 200, ...include }, { token, protocol: "grpc" });
     for (const list of Object.values(reply)) if (Array.isArray(list)) for (const each of list) if (isObject(each)) found.set(String(each.uid), each);
   }
   return found;
@@ -445,7 +445,7 @@ const readBack = async (list: string, uids: readonly string[]): Promise<Map<stri
 
 const rowsAndEvents = async (): Promise<number[]> => {
   const tables = ["groups", "identities", "roles", "role_bindings", "repos", "tags", "outbox"];
-  const [row] = await world.server.open.house.store.read.query(`select ${tables.map((table) => `(select count(*) from ${table})`).join(", ")}`);
+  const [row] = await world.server.application.services.store.read.query(`select ${tables.map((table) => `(select count(*) from ${table})`).join(", ")}`);
   return (row ?? []).map(Number);
 };
 
@@ -519,11 +519,11 @@ test("hostile texts come through gRPC as they come through REST", async () => {
   // An empty text cannot be told from none over gRPC.
   for (const [index, text] of some.filter((each) => each.isWellFormed() && each !== "").entries()) {
     const [rest, rpc] = await Promise.all(
-      (["rest", "grpc"] as const).map((door) =>
+      (["rest", "grpc"] as const).map((protocol) =>
         world.call(
           "registry.ReposService/CreateRepo",
-          { parent: group, repo: { name: `rpc ${door} ${index}`, customOverlay: { environment: { [text]: text }, accounts: { runAs: text } } } },
-          { token, door },
+          { parent: group, repo: { name: `rpc ${protocol} ${index}`, customOverlay: { environment: { [text]: text }, accounts: { runAs: text } } } },
+          { token, protocol },
         ),
       ),
     );
@@ -575,7 +575,7 @@ test("every hostile text in every query parameter of every operation is answered
   const before = await contents(world);
   const uid = `${organization}/0123456789abcdef`;
   const all: Sending[] = [];
-  for (const method of methods.filter(({ name }) => world.server.open.kernel.answers.has(name))) {
+  for (const method of methods.filter(({ name }) => world.server.application.kernel.answers.has(name))) {
     const { verb, path } = restRequest(method, { uid, parent: uid, repoUid: uid, digest });
     if (verb !== "GET") continue;
     const [bare = ""] = path.replace(/\/$/, `/${uid}`).split("?");

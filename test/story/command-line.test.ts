@@ -15,7 +15,7 @@ import { decodeJwt } from "jose";
 import { commands, help, readSettings } from "#operator";
 import { freshDatabase } from "../database.ts";
 import { freePort } from "../world.ts";
-import { column, http, items } from "./doors.ts";
+import { column, http, items } from "./protocols.ts";
 import { gantry, gantryFile, type Program, start, stopAll } from "./processes.ts";
 
 const packageFile = JSON.parse(readFileSync(join(import.meta.dirname, "..", "..", "package.json"), "utf8")) as { version: string };

@@ -110,20 +110,20 @@ test(`of ${changes} changes, made while servers are killed and sinks fail, each 
   well = true;
   for (;;) {
     const { totalCount } = await world.ok("gantry.events.v1.DeliveriesService/ListDeliveries", { states: ["DELIVERY_STATE_PENDING", "DELIVERY_STATE_WAITING"], pageSize: 1 });
-    const [[untaken] = []] = await world.server.open.house.store.read.query("select count(*) from outbox where position is null");
+    const [[untaken] = []] = await world.server.application.services.store.read.query("select count(*) from outbox where position is null");
     if (totalCount === "0" && untaken === "0") break;
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
   const lost = uids.filter((uid) => !arrived.has(uid));
   assert.deepEqual(lost, [], `${lost.length} of ${uids.length} changes never arrived`);
   assert.deepEqual(ghosts.filter((uid) => arrived.has(uid)), [], "told of what was never done");
-  const known = new Set((await world.server.open.house.store.read.query("select distinct subject from outbox")).map(([subject]) => subject));
+  const known = new Set((await world.server.application.services.store.read.query("select distinct subject from outbox")).map(([subject]) => subject));
   assert.deepEqual([...arrived.keys()].filter((subject) => !known.has(subject)), [], "told of what was rolled back");
   assert.equal((await world.ok("gantry.events.v1.DeliveriesService/ListDeliveries", { states: ["DELIVERY_STATE_DEAD", "DELIVERY_STATE_DROPPED"] })).totalCount, "0");
 
   // The audit log was sealed by whichever server was alive.
   await seal(world);
-  const { read } = world.server.open.house.store;
+  const { read } = world.server.application.services.store;
   assert.deepEqual(await read.query("select event_id::text from outbox where event_id::text not in (select event_id from audit_entries)"), [], "an event without its entry");
   assert.deepEqual(await read.query("select event_id from audit_entries group by 1 having count(*) > 1"), [], "an event with two entries");
   assert.deepEqual((await verify(world)).whole, true);

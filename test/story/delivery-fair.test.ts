@@ -50,10 +50,10 @@ const folder = async (name: string): Promise<string> => text(await world.ok("iam
 const makeRepo = async (parent: string, name: string): Promise<string> => text(await world.ok("registry.ReposService/CreateRepo", { parent, repo: { name } }), "uid");
 const subscribe = async (parent: string, address: string): Promise<string> => text(await world.ok("events.SubscriptionsService/CreateSubscription", { parent, subscription: { sink: address } }), "uid");
 const descriptionOf = ({ body }: Got): string => text((JSON.parse(body) as { body: JsonObject }).body, "description");
-const query = (statement: string, values: readonly string[] = []): Promise<readonly (readonly (string | null)[])[]> => world.server.open.house.store.read.query(statement, values);
+const query = (statement: string, values: readonly string[] = []): Promise<readonly (readonly (string | null)[])[]> => world.server.application.services.store.read.query(statement, values);
 
 const switchOff = (address: string): Promise<unknown> =>
-  world.server.open.house.store.write((rows) => rows.query("update subscriptions set enabled = false where sink = $1", [address]));
+  world.server.application.services.store.write((rows) => rows.query("update subscriptions set enabled = false where sink = $1", [address]));
 
 /** Until the sink has something of this subject, which it takes. */
 const hears = (subject: string): Promise<void> =>
@@ -85,7 +85,7 @@ const openAbyss = async (): Promise<{ readonly url: string; readonly waiting: ()
 
 /** Events of subjects of their own for a subscription, as many as wanted, older than everything else. */
 const backlog = async (group: string, subscription: string, many: number): Promise<void> => {
-  await world.server.open.house.store.write((rows) =>
+  await world.server.application.services.store.write((rows) =>
     rows.query(
       `with made as (
          insert into outbox (event_id, position, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time)

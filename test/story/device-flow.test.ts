@@ -5,7 +5,7 @@ import { after, before, test } from "node:test";
 import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { claimsOf } from "../../server/authn/testing.ts";
-import { escaped } from "../../server/signin/shown.ts";
+import { escaped } from "../../server/signin/pages.ts";
 import { type FakeProvider, openBrowser, openProvider, registerProvider, wayBack } from "../provider.ts";
 import { beginDevice, confirmAs, hiddenIn, onwardFrom, poll, postForm, pressed, type Reply } from "../terminal.ts";
 import { openWorld, type World } from "../world.ts";
@@ -151,7 +151,7 @@ test("a terminal that asks too soon is told to slow down, each time by five seco
 });
 
 test("what a terminal cannot ask for is refused in OAuth's words, and stores nothing", async () => {
-  const count = async (): Promise<string> => JSON.stringify(await world.server.open.house.store.read.query("select count(*) from device_codes"));
+  const count = async (): Promise<string> => JSON.stringify(await world.server.application.services.store.read.query("select count(*) from device_codes"));
   const before = await count();
   const wrong: readonly [form: string, description: RegExp][] = [
     ["client_id=a&client_id=b", /client_id: must be given once/],

@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { openWorld, type World } from "../world.ts";
-import { ask, column, http, items, type Seen } from "./doors.ts";
+import { ask, column, http, items, type Seen } from "./protocols.ts";
 import { contents } from "./place.ts";
 
 let world: World;
@@ -227,7 +227,7 @@ test("a page token of more than three days restarts the query at its first page,
     assert.equal(restarted.status, 200);
     assert.deepEqual(column(restarted.body, "repos", "name"), ["a", "b"]);
     assert.equal(restarted.headers.get("gantry-page-restarted"), "true");
-    const rpc = await world.call("registry.ReposService/ListRepos", { ...request, pageToken }, { token: await world.token(), door: "grpc" });
+    const rpc = await world.call("registry.ReposService/ListRepos", { ...request, pageToken }, { token: await world.token(), protocol: "grpc" });
     assert.equal(rpc.headers["gantry-page-restarted"], "true");
   } finally {
     world.clock.now = started;
@@ -287,7 +287,7 @@ test("the same over gRPC: a mask, none, and *", async () => {
     const reply = await world.ok(
       "registry.ReposService/UpdateRepo",
       { repo: { uid: String(uid), ...repo }, ...(updateMask === undefined ? {} : { updateMask }) },
-      { door: "grpc" },
+      { protocol: "grpc" },
     );
     return { name: reply.name ?? null, description: reply.description ?? null };
   };
@@ -337,7 +337,7 @@ test("DELETE answers 200 with an empty body and no type, and gRPC an Empty", asy
   const { uid: other } = await create(`/registry/v2/repos/${organization}`, { name: "shorter" });
   const seen = await http(world.url, "DELETE", `/registry/v2/repos/${String(uid)}`, { token });
   assert.deepEqual({ status: seen.status, text: seen.text, type: seen.headers.get("content-type") }, { status: 200, text: "", type: null });
-  assert.deepEqual(await world.ok("registry.ReposService/DeleteRepo", { uid: String(other) }, { door: "grpc" }), {});
+  assert.deepEqual(await world.ok("registry.ReposService/DeleteRepo", { uid: String(other) }, { protocol: "grpc" }), {});
 });
 
 test("the list envelope: the plural and totalCount and skipped always, nextPageToken only where there is a next page", async () => {

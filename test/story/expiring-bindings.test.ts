@@ -4,12 +4,12 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
-import type { Door } from "../client.ts";
+import type { Protocol } from "../client.ts";
 import { openWorld } from "../world.ts";
-import { ask, column, items } from "./doors.ts";
+import { ask, column, items } from "./protocols.ts";
 import { createIdentity, openPlace, type Place } from "./place.ts";
 
-const doors: readonly Door[] = ["rest", "grpc"];
+const protocols: readonly Protocol[] = ["rest", "grpc"];
 const claimMatch = { issuer: "https://issuer.example.com", subject: "for a time" };
 const viewer = builtInRoleUid("viewer");
 const minute = 60_000;
@@ -21,11 +21,11 @@ before(async () => {
 after(() => home?.close());
 
 const inMs = (lifetimeMs: number): string => new Date(home.world.clock.now + lifetimeMs).toISOString();
-const bindFor = async (identityUid: string, roleUid: string, expireTime: string | undefined, more: { readonly token?: string; readonly door?: Door } = {}) =>
+const bindFor = async (identityUid: string, roleUid: string, expireTime: string | undefined, more: { readonly token?: string; readonly protocol?: Protocol } = {}) =>
   home.world.call("iam.RoleBindingsService/CreateRoleBinding", { parent: home.world.organization, roleBinding: { identityUid, roleUid, ...(expireTime === undefined ? {} : { expireTime }) } }, more);
 const someone = (name: string): Promise<string> => createIdentity(home.world, home.world.organization, name, claimMatch);
 /** 0 where the token sees the organization, 7 where it may not. */
-const sees = async (token: string, door: Door = "rest"): Promise<number> => (await home.world.call("iam.GroupsService/GetGroup", { uid: home.world.organization }, { token, door })).code;
+const sees = async (token: string, protocol: Protocol = "rest"): Promise<number> => (await home.world.call("iam.GroupsService/GetGroup", { uid: home.world.organization }, { token, protocol })).code;
 const violated = (details: readonly JsonObject[]): string[] => column(details[1] ?? {}, "fieldViolations", "field");
 
 test("a binding says when it ends, in every answer, and not in its event, whose body is the public one", async () => {
@@ -45,7 +45,7 @@ test("a binding says when it ends, in every answer, and not in its event, whose 
   assert.ok(!("expireTime" in (event?.body ?? {})));
 });
 
-test("it gives its right until the moment of its end and not from then on, on every server and both doors, though nobody writes anything", async () => {
+test("it gives its right until the moment of its end and not from then on, on every server and both protocols, though nobody writes anything", async () => {
   const { world } = home;
   const second = await openWorld(home.environment.DATABASE_URL ? { DATABASE_URL: home.environment.DATABASE_URL, GANTRY_SECRET_KEY_FILE: home.environment.GANTRY_SECRET_KEY_FILE ?? "", GANTRY_PUBLIC_URL: world.url } : {});
   try {
@@ -55,7 +55,7 @@ test("it gives its right until the moment of its end and not from then on, on ev
     assert.equal((await bindFor(who, viewer, new Date(end).toISOString())).code, 0);
     const token = await world.token(who);
     const codes = async (): Promise<number[]> =>
-      Promise.all([world, second].flatMap((each) => doors.map(async (door) => (await each.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token, door })).code)));
+      Promise.all([world, second].flatMap((each) => protocols.map(async (protocol) => (await each.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token, protocol })).code)));
     assert.deepEqual(await codes(), [0, 0, 0, 0]);
     world.clock.now = end - 1;
     second.clock.now = end - 1;
@@ -96,11 +96,11 @@ test("an end that is past, or no time at all, is refused by name on create, upda
   const { world } = home;
   const who = await someone("refused");
   const token = await world.token();
-  for (const door of doors) {
+  for (const protocol of protocols) {
     for (const expireTime of [inMs(-1), inMs(0)]) {
-      const refused = await bindFor(who, viewer, expireTime, { door });
+      const refused = await bindFor(who, viewer, expireTime, { protocol });
       assert.deepEqual([refused.code, violated(refused.details)], [3, ["expireTime"]]);
-      const batch = await world.call("iam.RoleBindingsService/BatchCreateRoleBindings", { parent: world.organization, roleUid: viewer, requests: [{ roleBinding: { identityUid: who } }, { roleBinding: { identityUid: who, expireTime } }] }, { token, door });
+      const batch = await world.call("iam.RoleBindingsService/BatchCreateRoleBindings", { parent: world.organization, roleUid: viewer, requests: [{ roleBinding: { identityUid: who } }, { roleBinding: { identityUid: who, expireTime } }] }, { token, protocol });
       assert.deepEqual([batch.code, violated(batch.details)], [3, ["requests[1].roleBinding.expireTime"]]);
     }
   }
@@ -138,10 +138,10 @@ test("who holds a right for a time gives it for no longer than that: not to them
     ["a role that others may have", "iam.RolesService/UpdateRole", { role: { uid: custom, capabilities: ["CAP_TAG_LIST", "CAP_REPO_DELETE"] }, updateMask: "capabilities" }],
     ["an identity that has its rights for good", "iam.IdentitiesService/UpdateIdentity", { identity: { uid: lasting, claimMatch: { issuer: "https://mine.example.com", subject: "me" } }, updateMask: "claimMatch" }],
   ];
-  for (const door of doors)
+  for (const protocol of protocols)
     for (const [what, name, request] of refused) {
-      const { code, message } = await world.call(name, request, { token, door });
-      assert.equal(code, 7, `${door} ${what}`);
+      const { code, message } = await world.call(name, request, { token, protocol });
+      assert.equal(code, 7, `${protocol} ${what}`);
       assert.match(message, /yours for a time/, what);
     }
   assert.equal((await bindFor(friend, viewer, inMs(30 * minute), { token })).code, 0, "as long as they hold it themselves, they may");

@@ -8,11 +8,11 @@ import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { newRoot } from "#base/uid.ts";
 import { registerPerson } from "../../server/operator/person.ts";
-import type { Answer, Door } from "../client.ts";
+import type { Answer, Protocol } from "../client.ts";
 import { openWorld, type World } from "../world.ts";
 import { contents } from "./place.ts";
 
-const doors = ["rest", "grpc"] as const satisfies readonly Door[];
+const protocols = ["rest", "grpc"] as const satisfies readonly Protocol[];
 const domain = "acme.example";
 let world: World;
 let acme: string;
@@ -29,18 +29,18 @@ after(() => world.close());
 let people = 0;
 /** Somebody new, and a token that says this address is theirs. */
 const person = async (email: string | undefined): Promise<{ readonly uid: string; readonly token: string }> => {
-  const { house } = world.server.open;
-  const uid = await registerPerson(house, { issuer: "https://people.example.com", subject: `p${people++}`, email: email ?? "", name: "" });
-  return { uid, token: await house.authn.mint({ uid, audience: [world.url], ...(email === undefined ? {} : { email }) }) };
+  const { services } = world.server.application;
+  const uid = await registerPerson(services, { issuer: "https://people.example.com", subject: `p${people++}`, email: email ?? "", name: "" });
+  return { uid, token: await services.authn.mint({ uid, audience: [world.url], ...(email === undefined ? {} : { email }) }) };
 };
 
-const lookup = (token: string, door: Door): Promise<Answer> => world.call("iam.GroupsService/LookupGroup", {}, { token, door });
-const request = (token: string, groupUid: string, door: Door = "rest"): Promise<Answer> => world.call("iam.GroupsService/RequestGroupAccess", { groupUid }, { token, door });
-const eligible = async (token: string, door: Door): Promise<boolean> => (await world.ok("iam.GroupsService/CheckEligibility", {}, { token, door })).eligible === true;
+const lookup = (token: string, protocol: Protocol): Promise<Answer> => world.call("iam.GroupsService/LookupGroup", {}, { token, protocol });
+const request = (token: string, groupUid: string, protocol: Protocol = "rest"): Promise<Answer> => world.call("iam.GroupsService/RequestGroupAccess", { groupUid }, { token, protocol });
+const eligible = async (token: string, protocol: Protocol): Promise<boolean> => (await world.ok("iam.GroupsService/CheckEligibility", {}, { token, protocol })).eligible === true;
 
 test("a person finds the verified organization of their own domain, and is shown its card and no more", async () => {
-  for (const [address, door] of [["ada@acme.example", "rest"], ["Ada@ACME.Example", "grpc"]] as const) {
-    const found = await lookup((await person(address)).token, door);
+  for (const [address, protocol] of [["ada@acme.example", "rest"], ["Ada@ACME.Example", "grpc"]] as const) {
+    const found = await lookup((await person(address)).token, protocol);
     assert.equal(found.code, 0, found.message);
     assert.deepEqual(found.reply, { group: { uid: acme, name: domain, verified: true } });
   }
@@ -50,7 +50,7 @@ test("every reason to find nothing has the same answer: no address, another doma
   await world.ok("iam.GroupsService/CreateGroup", { group: { name: "unverified.example" } });
   await world.ok("iam.GroupsService/CreateGroup", { parent: acme, group: { name: "folder.example" } });
   const closed = await verified("closed.example");
-  await world.server.open.house.store.write((rows) => rows.query("update groups set status = 'ORG_STATUS_SUSPENDED' where uid = $1", [closed]));
+  await world.server.application.services.store.write((rows) => rows.query("update groups set status = 'ORG_STATUS_SUSPENDED' where uid = $1", [closed]));
   await verified("gmail.com");
   await verified("freemail.example");
   const program = String((await world.ok("iam.IdentitiesService/CreateIdentity", { parent: acme, identity: { name: "ci", claimMatch: { issuer: "https://ci.example.com", subject: "s" } } })).uid);
@@ -62,13 +62,13 @@ test("every reason to find nothing has the same answer: no address, another doma
   for (const address of addresses) tokens.push((await person(address)).token);
   const texts = new Set<string>();
   for (const token of tokens) {
-    for (const door of doors) {
-      const answer = await lookup(token, door);
+    for (const protocol of protocols) {
+      const answer = await lookup(token, protocol);
       assert.equal(answer.code, codes.NOT_FOUND, answer.message);
-      texts.add(JSON.stringify([door, answer.message, answer.details]));
+      texts.add(JSON.stringify([protocol, answer.message, answer.details]));
     }
   }
-  assert.equal(texts.size, doors.length);
+  assert.equal(texts.size, protocols.length);
 });
 
 test("whoever belongs to the domain may ask to be let in: the owners are told, with who it is, and nothing else is changed", async () => {
@@ -86,14 +86,14 @@ test("whoever belongs to the domain may ask to be let in: the owners are told, w
   assert.equal((await world.call("iam.GroupsService/GetGroup", { uid: acme }, { token: ada.token })).code, codes.PERMISSION_DENIED, "asking lets nobody in");
 });
 
-test("asking again too soon is RESOURCE_EXHAUSTED with Retry-After, on both doors, and tells nobody; a day later it counts again", async () => {
+test("asking again too soon is RESOURCE_EXHAUSTED with Retry-After, on both protocols, and tells nobody; a day later it counts again", async () => {
   const grace = await person("grace@acme.example");
   assert.equal((await request(grace.token, acme)).code, 0);
   const eventsBefore = (await world.events()).length;
   world.clock.now += 3_600_000;
-  const renewed = await world.server.open.house.authn.mint({ uid: grace.uid, audience: [world.url], email: "grace@acme.example" });
-  for (const door of doors) {
-    const again = await request(renewed, acme, door);
+  const renewed = await world.server.application.services.authn.mint({ uid: grace.uid, audience: [world.url], email: "grace@acme.example" });
+  for (const protocol of protocols) {
+    const again = await request(renewed, acme, protocol);
     assert.equal(again.code, codes.RESOURCE_EXHAUSTED);
     if (again.status !== undefined) assert.equal(again.status, 429);
     assert.equal(again.headers["retry-after"], String((limits.accessRequestMs - 3_600_000) / 1000));
@@ -101,14 +101,14 @@ test("asking again too soon is RESOURCE_EXHAUSTED with Retry-After, on both door
   assert.equal((await world.events()).length, eventsBefore);
   assert.equal((await request((await person("other@acme.example")).token, acme)).code, 0, "everybody has their own turn");
   world.clock.now += limits.accessRequestMs;
-  const later = await world.server.open.house.authn.mint({ uid: grace.uid, audience: [world.url], email: "grace@acme.example" });
+  const later = await world.server.application.services.authn.mint({ uid: grace.uid, audience: [world.url], email: "grace@acme.example" });
   assert.equal((await request(later, acme, "grpc")).code, 0);
 });
 
 test("of many requests of one person at the same time one is told", async () => {
   const { token } = await person("many@acme.example");
   const eventsBefore = (await world.events()).length;
-  const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => request(token, acme, doors[index % 2])));
+  const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => request(token, acme, protocols[index % 2])));
   assert.equal(answers.filter(({ code }) => code === 0).length, 1);
   assert.equal((await world.events()).length, eventsBefore + 1);
 });
@@ -116,10 +116,10 @@ test("of many requests of one person at the same time one is told", async () => 
 test("a group that one may not ask for is not found, whether it exists or not; no group is INVALID_ARGUMENT", async () => {
   const { token } = await person("ida@acme.example");
   const folder = String((await world.ok("iam.GroupsService/CreateGroup", { parent: acme, group: { name: "inside" } })).uid);
-  for (const door of doors) {
+  for (const protocol of protocols) {
     const texts = new Set<string>();
     for (const uid of [world.organization, folder, newRoot(), `${newRoot()}/0123456789abcdef`]) {
-      const answer = await request(token, uid, door);
+      const answer = await request(token, uid, protocol);
       assert.equal(answer.code, codes.NOT_FOUND);
       texts.add(JSON.stringify([answer.message, answer.details]).replaceAll(uid, "<uid>"));
     }
@@ -136,7 +136,7 @@ test("there may be an organization for a verified address of a company, not for 
   ];
   for (const [address, answer] of wanted) {
     const { token } = await person(address);
-    for (const door of doors) assert.equal(await eligible(token, door), answer, address ?? "none");
+    for (const protocol of protocols) assert.equal(await eligible(token, protocol), answer, address ?? "none");
   }
 });
 
@@ -154,7 +154,7 @@ test("requests go along with the organization, and with the person", async () =>
   const { uid, token } = await person("x@gone.example");
   assert.equal((await request(token, gone)).code, 0);
   const count = async (column: string, value: string): Promise<JsonObject[]> =>
-    (await world.server.open.house.store.read.query(`select 1 from group_access_requests where ${column} = $1`, [value])).map(() => ({}));
+    (await world.server.application.services.store.read.query(`select 1 from group_access_requests where ${column} = $1`, [value])).map(() => ({}));
   assert.equal((await count("identity_uid", uid)).length, 1);
   await world.ok("iam.GroupsService/DeleteGroup", { uid: gone });
   assert.equal((await count("group_uid", gone)).length, 0);

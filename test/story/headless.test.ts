@@ -8,7 +8,7 @@ import { limits } from "#base/limits.ts";
 import { claimsOf } from "../../server/authn/testing.ts";
 import { encryptFor, isHeadlessCode } from "../../server/signin/headless.ts";
 import { openSession } from "../../server/operator/login/headless.ts";
-import type { Door } from "../client.ts";
+import type { Protocol } from "../client.ts";
 import { type FakeProvider, openBrowser, openProvider, registerProvider } from "../provider.ts";
 import { confirmAs, hiddenIn, pressed } from "../terminal.ts";
 import { openWorld, type World } from "../world.ts";
@@ -41,7 +41,7 @@ const newClient = (): Client => {
 
 const addressOf = (code: string, more: Readonly<Record<string, string>> = {}): string => `${world.url}/oauth?${new URLSearchParams({ headless_code: code, idp_id: idp, ...more })}`;
 
-const fetchSession = (code: string, door: Door = "rest") => world.call(getSession, { code }, { door, token: undefined });
+const fetchSession = (code: string, protocol: Protocol = "rest") => world.call(getSession, { code }, { protocol, token: undefined });
 
 /** Reads a session with somebody else's cryptography: the key agreement and cipher of WebCrypto. */
 const readWithWebCrypto = async (session: JsonObject, privateKey: KeyObject): Promise<string> => {
@@ -56,20 +56,20 @@ const readWithWebCrypto = async (session: JsonObject, privateKey: KeyObject): Pr
   return Buffer.from(await subtle.decrypt({ name: "AES-GCM", iv: bytes.subarray(0, 12) }, key, bytes.subarray(12))).toString("utf8");
 };
 
-for (const door of ["rest", "grpc"] as const) {
-  test(`over ${door}, a client fetches the token of a sign-in in a browser elsewhere, once, and it alone can read it`, async () => {
+for (const protocol of ["rest", "grpc"] as const) {
+  test(`over ${protocol}, a client fetches the token of a sign-in in a browser elsewhere, once, and it alone can read it`, async () => {
     const client = newClient();
-    assert.equal((await fetchSession(client.code, door)).code, 5);
+    assert.equal((await fetchSession(client.code, protocol)).code, 5);
     const last = await confirmAs(world, provider, addressOf(client.code), { sub: "ada", email: "ada@example.test", email_verified: true });
     assert.match(last.text, /Your terminal is signed in.*As ada@example\.test/);
-    const { code, reply } = await fetchSession(client.code, door);
+    const { code, reply } = await fetchSession(client.code, protocol);
     assert.equal(code, 0);
     const token = await readWithWebCrypto(reply, client.privateKey);
     assert.equal(token, openSession(reply, client.privateKey));
     assert.equal(claimsOf(token).aud, world.url);
-    assert.equal((await world.call("chainguard.platform.auth.Auth/Validate", {}, { token, door })).reply.email, "ada@example.test");
+    assert.equal((await world.call("chainguard.platform.auth.Auth/Validate", {}, { token, protocol })).reply.email, "ada@example.test");
     assert.throws(() => openSession(reply, newClient().privateKey), /cannot be decrypted/);
-    assert.equal((await fetchSession(client.code, door)).code, 5);
+    assert.equal((await fetchSession(client.code, protocol)).code, 5);
   });
 }
 
@@ -118,7 +118,7 @@ test("of two sign-ins with one address the first counts", async () => {
   const second = await confirmAs(world, provider, addressOf(client.code), { sub: "mallory" });
   assert.deepEqual([second.status, /<h1>Too late<\/h1>/.test(second.text)], [409, true]);
   const token = openSession((await fetchSession(client.code)).reply, client.privateKey);
-  assert.equal(claimsOf(token).sub, world.server.open.house.authn.humanUid(provider.url, "ada"));
+  assert.equal(claimsOf(token).sub, world.server.application.services.authn.personUid(provider.url, "ada"));
 });
 
 test("what is no X25519 key is no code: other lengths and letters, a second spelling, and points of small order", async () => {

@@ -6,12 +6,12 @@ import { exportJWK, generateKeyPair } from "jose";
 import { codes } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { registerPerson } from "../../server/operator/person.ts";
-import type { Answer, Door } from "../client.ts";
+import type { Answer, Protocol } from "../client.ts";
 import { openWorld, type World } from "../world.ts";
-import { items } from "./doors.ts";
+import { items } from "./protocols.ts";
 import { bind } from "./place.ts";
 
-const doors = ["rest", "grpc"] as const satisfies readonly Door[];
+const protocols = ["rest", "grpc"] as const satisfies readonly Protocol[];
 let world: World;
 before(async () => {
   world = await openWorld();
@@ -20,12 +20,12 @@ after(() => world?.close());
 
 let people = 0;
 const person = async (): Promise<{ uid: string; token: string }> => {
-  const uid = await registerPerson(world.server.open.house, { issuer: "https://people.example.com", subject: `p${people++}`, email: "ada@example.com", name: "ada" });
+  const uid = await registerPerson(world.server.application.services, { issuer: "https://people.example.com", subject: `p${people++}`, email: "ada@example.com", name: "ada" });
   return { uid, token: await world.token(uid) };
 };
 
-const say = (token: string, identityMetadata: JsonObject, updateMask?: string, door: Door = "rest"): Promise<Answer> =>
-  world.call("iam.IdentitiesService/UpdateIdentityMetadata", { identityMetadata, ...(updateMask === undefined ? {} : { updateMask }) }, { token, door });
+const say = (token: string, identityMetadata: JsonObject, updateMask?: string, protocol: Protocol = "rest"): Promise<Answer> =>
+  world.call("iam.IdentitiesService/UpdateIdentityMetadata", { identityMetadata, ...(updateMask === undefined ? {} : { updateMask }) }, { token, protocol });
 
 /** Without what proto3 cannot tell from absence. */
 const said = ({ code, reply, message }: Answer): JsonObject => {
@@ -34,21 +34,21 @@ const said = ({ code, reply, message }: Answer): JsonObject => {
 };
 
 test("a person says something about themselves, bit by bit, and about nobody else", async () => {
-  for (const door of doors) {
+  for (const protocol of protocols) {
     const [ada, grace] = [await person(), await person()];
-    assert.deepEqual(said(await say(ada.token, { company: "Example", jobTitle: "engineer" }, undefined, door)), { uid: ada.uid, name: "ada", company: "Example", jobTitle: "engineer" });
-    assert.deepEqual(said(await say(ada.token, { product: "images", updatesOptIn: true }, undefined, door)), { uid: ada.uid, name: "ada", company: "Example", updatesOptIn: true, product: "images", jobTitle: "engineer" });
-    assert.deepEqual(said(await say(ada.token, { company: "", jobTitle: "ignored" }, "company", door)), { uid: ada.uid, name: "ada", updatesOptIn: true, product: "images", jobTitle: "engineer" });
-    assert.deepEqual(said(await say(ada.token, { jobTitle: "lead" }, "*", door)), { uid: ada.uid, name: "ada", jobTitle: "lead" });
+    assert.deepEqual(said(await say(ada.token, { company: "Example", jobTitle: "engineer" }, undefined, protocol)), { uid: ada.uid, name: "ada", company: "Example", jobTitle: "engineer" });
+    assert.deepEqual(said(await say(ada.token, { product: "images", updatesOptIn: true }, undefined, protocol)), { uid: ada.uid, name: "ada", company: "Example", updatesOptIn: true, product: "images", jobTitle: "engineer" });
+    assert.deepEqual(said(await say(ada.token, { company: "", jobTitle: "ignored" }, "company", protocol)), { uid: ada.uid, name: "ada", updatesOptIn: true, product: "images", jobTitle: "engineer" });
+    assert.deepEqual(said(await say(ada.token, { jobTitle: "lead" }, "*", protocol)), { uid: ada.uid, name: "ada", jobTitle: "lead" });
     // The uid in the body is the server's to say: it is no way to somebody else's.
-    assert.equal(said(await say(grace.token, { uid: ada.uid, name: "Mallory", company: "Evil" }, undefined, door)).uid, grace.uid);
-    assert.deepEqual(said(await say(ada.token, { product: "ignored" }, "job_title,updates_opt_in", door)), { uid: ada.uid, name: "ada" });
+    assert.equal(said(await say(grace.token, { uid: ada.uid, name: "Mallory", company: "Evil" }, undefined, protocol)).uid, grace.uid);
+    assert.deepEqual(said(await say(ada.token, { product: "ignored" }, "job_title,updates_opt_in", protocol)), { uid: ada.uid, name: "ada" });
   }
 });
 
 test("the answer shows what the person's issuer says beside it", async () => {
   const ada = await person();
-  await world.server.open.house.store.write((rows) =>
+  await world.server.application.services.store.write((rows) =>
     rows.query(
       `insert into profiles (identity_uid, name, given_name, family_name) values ($1, 'Ada Lovelace', 'Ada', 'Lovelace')
        on conflict (identity_uid) do update set name = excluded.name, given_name = excluded.given_name, family_name = excluded.family_name`,
@@ -67,7 +67,7 @@ test("each change is told once, inside the platform only; what changes nothing i
   assert.deepEqual(told.map(({ type, subject, group, actor }) => ({ type, subject, group, actor })), [
     { type: "dev.chainguard.api.iam.identity.metadata.updated.v1", subject: ada.uid, group: "", actor: ada.uid },
   ]);
-  const [row] = await world.server.open.house.store.read.query("select audience from outbox where subject = $1", [ada.uid]);
+  const [row] = await world.server.application.services.store.read.query("select audience from outbox where subject = $1", [ada.uid]);
   assert.deepEqual(row, ["internal"]);
 });
 
@@ -75,17 +75,17 @@ test("a program has nothing to say, a wrong field is named, and nothing of it is
   const program = String((await world.ok("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity: { name: "ci", claimMatch: { issuer: "https://ci.example.com", subject: "s" } } })).uid);
   await bind(world, world.organization, program, "owner");
   const ada = await person();
-  for (const door of doors) {
-    assert.equal((await say(await world.token(program), { company: "Example" }, undefined, door)).code, codes.PERMISSION_DENIED);
+  for (const protocol of protocols) {
+    assert.equal((await say(await world.token(program), { company: "Example" }, undefined, protocol)).code, codes.PERMISSION_DENIED);
     for (const [mask, field] of [["nonsense", "update_mask"], ["uid", "update_mask"], ["given_name", "update_mask"], ["*,company", "update_mask"]] as const) {
-      const refused = await say(ada.token, { company: "Example" }, mask, door);
+      const refused = await say(ada.token, { company: "Example" }, mask, protocol);
       assert.equal(refused.code, codes.INVALID_ARGUMENT);
       assert.deepEqual(refused.details.flatMap((detail) => items(detail, "fieldViolations").map((each) => each.field)), [field]);
     }
-    const long = await say(ada.token, { company: "a".repeat(256) }, undefined, door);
+    const long = await say(ada.token, { company: "a".repeat(256) }, undefined, protocol);
     assert.deepEqual(long.details.flatMap((detail) => items(detail, "fieldViolations").map((each) => each.field)), ["identityMetadata.company"]);
   }
-  assert.deepEqual(await world.server.open.house.store.read.query("select 1 from identity_metadata where uid = any($1)", [[program, ada.uid]]), []);
+  assert.deepEqual(await world.server.application.services.store.read.query("select 1 from identity_metadata where uid = any($1)", [[program, ada.uid]]), []);
 });
 
 test("what a person said goes along with the person", async () => {
@@ -94,10 +94,10 @@ test("what a person said goes along with the person", async () => {
   await bind(world, world.organization, ada.uid, "viewer");
   const removed = await world.call("iam.IdentitiesService/DeleteIdentity", { uid: ada.uid });
   assert.equal(removed.code, 0, removed.message);
-  assert.deepEqual(await world.server.open.house.store.read.query("select 1 from identity_metadata where uid = $1", [ada.uid]), []);
+  assert.deepEqual(await world.server.application.services.store.read.query("select 1 from identity_metadata where uid = $1", [ada.uid]), []);
 });
 
-test("the relationship filter finds each kind of identity and no other, with its total, in every order and on every page, through both doors", async () => {
+test("the relationship filter finds each kind of identity and no other, with its total, in every order and on every page, through both protocols", async () => {
   const group = String((await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "kinds" } })).uid);
   const issuerKeys = JSON.stringify({ keys: [await exportJWK((await generateKeyPair("ES256")).publicKey)] });
   const kinds: Readonly<Record<string, JsonObject>> = {
@@ -115,18 +115,18 @@ test("the relationship filter finds each kind of identity and no other, with its
     }
   }
   const all = Object.values(wanted).flat().sort();
-  const list = (more: JsonObject, door: Door): Promise<JsonObject> => world.ok("iam.IdentitiesService/ListIdentities", { uidp: { descendantsOf: group }, pageSize: 200, ...more }, { door });
+  const list = (more: JsonObject, protocol: Protocol): Promise<JsonObject> => world.ok("iam.IdentitiesService/ListIdentities", { uidp: { descendantsOf: group }, pageSize: 200, ...more }, { protocol });
   const uids = (body: JsonObject): string[] => items(body, "identities").map(({ uid }) => String(uid));
-  for (const door of doors) {
+  for (const protocol of protocols) {
     for (const [kind, made] of Object.entries(wanted)) {
-      const found = await list({ relationshipType: kind }, door);
+      const found = await list({ relationshipType: kind }, protocol);
       assert.deepEqual(uids(found), [...made].sort());
       assert.equal(found.totalCount, "3");
-      assert.deepEqual(items(await list({ relationshipType: kind, orderBy: "name desc" }, door), "identities").map(({ name }) => name), ["c", "b", "a"]);
-      assert.deepEqual(uids(await list({ relationshipType: kind, name: "a" }, door)), [made[1]]);
+      assert.deepEqual(items(await list({ relationshipType: kind, orderBy: "name desc" }, protocol), "identities").map(({ name }) => name), ["c", "b", "a"]);
+      assert.deepEqual(uids(await list({ relationshipType: kind, name: "a" }, protocol)), [made[1]]);
       const seen: string[] = [];
       for (let pageToken = "", pages = 0; pages < 5; pages++) {
-        const page = await list({ relationshipType: kind, pageSize: 2, ...(pageToken ? { pageToken } : {}) }, door);
+        const page = await list({ relationshipType: kind, pageSize: 2, ...(pageToken ? { pageToken } : {}) }, protocol);
         seen.push(...uids(page));
         assert.equal(page.totalCount, "3");
         pageToken = String(page.nextPageToken ?? "");
@@ -134,7 +134,7 @@ test("the relationship filter finds each kind of identity and no other, with its
       }
       assert.deepEqual(seen, [...made].sort());
     }
-    assert.deepEqual(uids(await list({ relationshipType: "RELATIONSHIP_TYPE_UNSPECIFIED" }, door)), all, "0 is no filter");
+    assert.deepEqual(uids(await list({ relationshipType: "RELATIONSHIP_TYPE_UNSPECIFIED" }, protocol)), all, "0 is no filter");
   }
   // What an identity is assumed by may change, and the filter follows.
   const [moved = ""] = wanted.RELATIONSHIP_TYPE_AWS_IDENTITY ?? [];

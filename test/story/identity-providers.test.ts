@@ -6,20 +6,20 @@ import { builtInRoleUid } from "#authz";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { findProvider } from "#store";
-import type { Answer, Door } from "../client.ts";
+import type { Answer, Protocol } from "../client.ts";
 import { openWorld } from "../world.ts";
 
 const world = await openWorld({ GANTRY_EGRESS_ALLOW: "" });
 after(() => world.close());
 
-const doors: readonly Door[] = ["rest", "grpc"];
+const protocols: readonly Protocol[] = ["rest", "grpc"];
 const { organization } = world;
 const service = "iam.IdentityProvidersService";
 const oidc = { issuer: "https://login.example.com", clientId: "gantry", clientSecret: "the first secret" };
 const valid = { name: "corporate", defaultRole: builtInRoleUid("viewer"), oidc };
 
-const create = (body: JsonObject = {}, door: Door = "rest"): Promise<Answer> =>
-  world.call(`${service}/CreateIdentityProvider`, { parent: organization, identityProvider: { ...valid, ...body } }, { door });
+const create = (body: JsonObject = {}, protocol: Protocol = "rest"): Promise<Answer> =>
+  world.call(`${service}/CreateIdentityProvider`, { parent: organization, identityProvider: { ...valid, ...body } }, { protocol });
 
 const made = async (body: JsonObject = {}): Promise<string> => {
   const { code, reply, message } = await create(body);
@@ -27,14 +27,14 @@ const made = async (body: JsonObject = {}): Promise<string> => {
   return text(reply, "uid");
 };
 
-const update = (uid: string, body: JsonObject, updateMask?: string, door: Door = "rest"): Promise<Answer> =>
-  world.call(`${service}/UpdateIdentityProvider`, { identityProvider: { ...body, uid }, ...(updateMask === undefined ? {} : { updateMask }) }, { door });
+const update = (uid: string, body: JsonObject, updateMask?: string, protocol: Protocol = "rest"): Promise<Answer> =>
+  world.call(`${service}/UpdateIdentityProvider`, { identityProvider: { ...body, uid }, ...(updateMask === undefined ? {} : { updateMask }) }, { protocol });
 
 const read = (uid: string): Promise<JsonObject> => world.ok(`${service}/GetIdentityProvider`, { uid });
 
 /** The client secret as signing in will use it. */
 const storedSecret = async (uid: string): Promise<string | undefined> => {
-  const { store, seal } = world.server.open.house;
+  const { store, seal } = world.server.application.services;
   const sealed = (await findProvider(store.read, uid))?.clientSecretSealed;
   return sealed === undefined ? undefined : seal.open("client secret", sealed);
 };
@@ -47,31 +47,31 @@ const refused = (answer: Answer, field: string, what: string): void => {
   assert.deepEqual(fieldsOf(answer), [field], what);
 };
 
-for (const door of doors) {
-  test(`over ${door} a provider is made, read, listed, changed and deleted, and says how it is configured but for its secret`, async () => {
-    const { code, reply, message } = await create({ description: "for everybody", oidc: { ...oidc, additionalScopes: ["email", "groups"], groupsClaim: "groups", pkceEnabled: true } }, door);
+for (const protocol of protocols) {
+  test(`over ${protocol} a provider is made, read, listed, changed and deleted, and says how it is configured but for its secret`, async () => {
+    const { code, reply, message } = await create({ description: "for everybody", oidc: { ...oidc, additionalScopes: ["email", "groups"], groupsClaim: "groups", pkceEnabled: true } }, protocol);
     assert.equal(code, 0, message);
     const uid = text(reply, "uid");
     assert.match(uid, new RegExp(`^${organization}/[0-9a-f]{16}$`));
     const shown = { issuer: oidc.issuer, clientId: oidc.clientId, additionalScopes: ["email", "groups"], groupsClaim: "groups", pkceEnabled: true };
     assert.deepEqual(reply.oidc, shown);
-    const got = await world.ok(`${service}/GetIdentityProvider`, { uid }, { door });
+    const got = await world.ok(`${service}/GetIdentityProvider`, { uid }, { protocol });
     assert.deepEqual(got, reply);
     assert.equal(text(part(got, "scim"), "credentialState"), "CREDENTIAL_STATE_NOT_ISSUED");
     assert.equal(text(part(got, "scim"), "endpointUrl"), `${world.url}/scim/v2/${uid}`);
-    const { identityProviders } = await world.ok(`${service}/ListIdentityProviders`, { name: "corporate", uidp: { childrenOf: organization } }, { door });
+    const { identityProviders } = await world.ok(`${service}/ListIdentityProviders`, { name: "corporate", uidp: { childrenOf: organization } }, { protocol });
     const { scim: _scim, ...listed } = reply;
     assert.deepEqual(identityProviders, [listed]);
     world.clock.now += 1000;
-    const changed = await update(uid, { description: "", name: "people" }, "name,description", door);
+    const changed = await update(uid, { description: "", name: "people" }, "name,description", protocol);
     assert.equal(changed.code, 0, changed.message);
     assert.deepEqual([changed.reply.name, changed.reply.description, changed.reply.oidc], ["people", undefined, shown]);
-    assert.deepEqual(await world.ok(`${service}/GetIdentityProvider`, { uid }, { door }), changed.reply);
-    assert.equal((await world.call(`${service}/DeleteIdentityProvider`, { uid }, { door })).code, 0);
-    assert.equal((await world.call(`${service}/GetIdentityProvider`, { uid }, { door })).code, codes.NOT_FOUND);
+    assert.deepEqual(await world.ok(`${service}/GetIdentityProvider`, { uid }, { protocol }), changed.reply);
+    assert.equal((await world.call(`${service}/DeleteIdentityProvider`, { uid }, { protocol })).code, 0);
+    assert.equal((await world.call(`${service}/GetIdentityProvider`, { uid }, { protocol })).code, codes.NOT_FOUND);
   });
 
-  test(`over ${door} a provider without a way to prove itself, with a wrong issuer, or with a role from elsewhere is refused by field`, async () => {
+  test(`over ${protocol} a provider without a way to prove itself, with a wrong issuer, or with a role from elsewhere is refused by field`, async () => {
     const elsewhere = await world.ok("iam.GroupsService/CreateGroup", { group: { name: "elsewhere" } });
     const foreign = await world.ok("iam.RolesService/CreateRole", { parent: text(elsewhere, "uid"), role: { name: "r", capabilities: ["CAP_REPO_LIST"] } });
     const wrong: readonly [string, JsonObject][] = [
@@ -88,7 +88,7 @@ for (const door of doors) {
     const before = (await world.events()).length;
     for (const [field, body] of wrong) {
       // Over gRPC an empty configuration is one without issuer and client.
-      const answer = await create(body, door);
+      const answer = await create(body, protocol);
       if (field === "oidc") assert.equal(answer.code, codes.INVALID_ARGUMENT);
       else refused(answer, field, JSON.stringify(body));
     }
@@ -99,7 +99,7 @@ for (const door of doors) {
 test("a client secret is kept sealed; an update keeps it unless it brings another, or its mask names the very field", async () => {
   const pkce = { ...oidc, pkceEnabled: true };
   const plain = { issuer: oidc.issuer, clientId: oidc.clientId, pkceEnabled: true };
-  const ways: readonly [what: string, body: JsonObject, mask: string | undefined, door: Door, wanted: string | undefined][] = [
+  const ways: readonly [what: string, body: JsonObject, mask: string | undefined, protocol: Protocol, wanted: string | undefined][] = [
     ["a mask of the configuration without a secret", { oidc: plain }, "oidc", "rest", oidc.clientSecret],
     ["an empty secret under a mask of the configuration", { oidc: { ...plain, clientSecret: "" } }, "oidc", "rest", oidc.clientSecret],
     ["a full replacement without a secret", { ...valid, oidc: plain }, "*", "grpc", oidc.clientSecret],
@@ -112,10 +112,10 @@ test("a client secret is kept sealed; an update keeps it unless it brings anothe
     ["an empty secret under its own mask", {}, "oidc.client_secret", "grpc", undefined],
     ["an empty secret as the body's key", { oidc: { clientSecret: "" } }, undefined, "rest", undefined],
   ];
-  for (const [what, body, mask, door, wanted] of ways) {
+  for (const [what, body, mask, protocol, wanted] of ways) {
     const uid = await made({ oidc: pkce });
     assert.equal(await storedSecret(uid), oidc.clientSecret);
-    const { code, message, reply } = await update(uid, body, mask, door);
+    const { code, message, reply } = await update(uid, body, mask, protocol);
     assert.equal(code, 0, `${what}: ${message}`);
     assert.equal(await storedSecret(uid), wanted, what);
     assert.equal(part(reply, "oidc").clientSecret, undefined);
@@ -142,15 +142,15 @@ test("a new secret alone is a change with a time and an event; the same secret a
 test("the correlation rule is set once: repeated, left out or unspecified it stays, another one is refused", async () => {
   const [rule, other] = ["CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID", "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID"];
   const uid = await made({ oidc: { ...oidc, correlationRule: rule } });
-  for (const door of doors) {
+  for (const protocol of protocols) {
     for (const correlationRule of [rule, "CORRELATION_RULE_UNSPECIFIED", undefined]) {
       for (const mask of ["oidc", "oidc.correlation_rule", "*"]) {
-        const { code, reply, message } = await update(uid, { ...valid, oidc: { ...oidc, ...(correlationRule === undefined ? {} : { correlationRule }) } }, mask, door);
+        const { code, reply, message } = await update(uid, { ...valid, oidc: { ...oidc, ...(correlationRule === undefined ? {} : { correlationRule }) } }, mask, protocol);
         assert.equal(code, 0, message);
         assert.equal(part(reply, "oidc").correlationRule, rule);
       }
     }
-    refused(await update(uid, { oidc: { ...oidc, correlationRule: other } }, "oidc", door), "oidc.correlationRule", "another rule");
+    refused(await update(uid, { oidc: { ...oidc, correlationRule: other } }, "oidc", protocol), "oidc.correlationRule", "another rule");
   }
   const open = await made();
   assert.equal(part((await update(open, { oidc: { correlationRule: other } })).reply, "oidc").correlationRule, other);
@@ -163,11 +163,11 @@ test("a group that holds a provider, and a role that one gives, stay; a provider
   const mapping = await world.ok("iam.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping", {
     parent: String(uid), externalGroupRoleMapping: { externalGroupId: "admins", roleUid: role, scope: organization },
   });
-  for (const door of doors) {
-    const group = await world.call("iam.GroupsService/DeleteGroup", { uid: team }, { door });
+  for (const protocol of protocols) {
+    const group = await world.call("iam.GroupsService/DeleteGroup", { uid: team }, { protocol });
     assert.equal(group.code, codes.FAILED_PRECONDITION);
     assert.match(group.message, /identity providers/);
-    const held = await world.call("iam.RolesService/DeleteRole", { uid: role }, { door });
+    const held = await world.call("iam.RolesService/DeleteRole", { uid: role }, { protocol });
     assert.equal(held.code, codes.FAILED_PRECONDITION);
     assert.match(held.message, /default of an identity provider/);
   }

@@ -351,12 +351,12 @@ test("an import that is killed leaves whole documents behind, and goes on when i
   const numbers = (part: number): string[] => Array.from({ length: 8 }, (_, index) => `bbbb-${String(part).padStart(4, "0")}-${String(index).padStart(4, "0")}`);
   const parts = 600;
   const path = await folder(Object.fromEntries(Array.from({ length: parts }, (_, part) => [`${part}.yaml`, wolfi(`killed-${part}`, numbers(part))])));
-  const count = async (): Promise<number> => Number((await world.server.open.house.store.read.query("select count(*) from advisories where artifact_name like 'killed-%'"))[0]?.[0]);
+  const count = async (): Promise<number> => Number((await world.server.application.services.store.read.query("select count(*) from advisories where artifact_name like 'killed-%'"))[0]?.[0]);
   const running = start(gantryFile, ["import", "advisories", path], { env });
   while ((await count()) === 0 && running.child.exitCode === null) await new Promise((next) => setImmediate(next));
   running.signal("SIGKILL");
   await running.ended;
-  const left = await world.server.open.house.store.read.query("select artifact_name, count(*) from advisories where artifact_name like 'killed-%' group by 1");
+  const left = await world.server.application.services.store.read.query("select artifact_name, count(*) from advisories where artifact_name like 'killed-%' group by 1");
   assert.ok(left.length > 0);
   assert.ok(left.every(([, rows]) => rows === "8"));
   const again = await runImport(world, "advisories", [path]);

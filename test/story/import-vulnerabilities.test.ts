@@ -26,10 +26,10 @@ const byIds = async (ids: readonly string[]): Promise<Map<string, JsonObject>> =
   const found = new Map<string, JsonObject>();
   for (let from = 0; from < ids.length; from += 200) {
     const asked = ids.slice(from, from + 200);
-    for (const door of ["rest", "grpc"] as const) {
+    for (const protocol of ["rest", "grpc"] as const) {
       // A REST question is a line of at most 8 KiB.
-      if (door === "rest" && from > 0) continue;
-      const { vulnerabilityMetadata } = await world.ok("advisory.SecurityAdvisoryService/ListVulnerabilityMetadata", { ids: asked, pageSize: 200 }, { door });
+      if (protocol === "rest" && from > 0) continue;
+      const { vulnerabilityMetadata } = await world.ok("advisory.SecurityAdvisoryService/ListVulnerabilityMetadata", { ids: asked, pageSize: 200 }, { protocol });
       for (const record of objects(vulnerabilityMetadata)) found.set(text(record, "id"), record);
     }
   }

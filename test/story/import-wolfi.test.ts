@@ -101,9 +101,9 @@ test("every Wolfi document imports whole and without a refusal", withRealData, (
   assert.deepEqual(summary.passedOver, ["LICENSE: is no feed"]);
 });
 
-for (const door of ["rest", "grpc"] as const) {
-  test(`every advisory and every event of the documents comes back equal over ${door}`, withRealData, async () => {
-    const advisories = await readAll(world, "vulnerabilities.AdvisoriesService/ListAdvisories", "advisories", {}, door);
+for (const protocol of ["rest", "grpc"] as const) {
+  test(`every advisory and every event of the documents comes back equal over ${protocol}`, withRealData, async () => {
+    const advisories = await readAll(world, "vulnerabilities.AdvisoriesService/ListAdvisories", "advisories", {}, protocol);
     assert.equal(advisories.length, 14_179);
     assert.equal(compare(source, advisories), 22_338);
   });
@@ -145,7 +145,7 @@ test("one CVE that hundreds of advisories name finds all of them by its alias", 
 });
 
 test("a second run of the same folder reads no file again and writes nothing", withRealData, async () => {
-  const rows = (): Promise<unknown> => world.server.open.house.store.read.query("select xmin::text, uid from advisories order by uid");
+  const rows = (): Promise<unknown> => world.server.application.services.store.read.query("select xmin::text, uid from advisories order by uid");
   const earlier = await rows();
   const again = await runImport(world, "advisories", [folder], { public: true });
   assert.deepEqual(counts(again), { new: 0, changed: 0, withdrawn: 0, unchanged: 14_179, refused: 0 });

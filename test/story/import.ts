@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { importFeed, type FeedImport, type FeedSummary } from "#feeds";
 import { isObject, type JsonObject } from "#base/json.ts";
-import type { Door } from "../client.ts";
+import type { Protocol } from "../client.ts";
 import type { World } from "../world.ts";
 
 /** The real data, where it is. */
@@ -15,7 +15,7 @@ export const withRealData = { skip: !existsSync(realData) && "shared/data is not
 export const fixtures = join(import.meta.dirname, "../fixtures/feeds");
 
 export const runImport = (world: World, kind: FeedImport["kind"], sources: readonly string[], options: Partial<FeedImport> = {}): Promise<FeedSummary> =>
-  importFeed(world.server.open.house, { kind, sources, group: world.organization, public: false, progress: () => {}, ...options });
+  importFeed(world.server.application.services, { kind, sources, group: world.organization, public: false, progress: () => {}, ...options });
 
 /** How many records were what. */
 export const counts = ({ new: made, changed, withdrawn, unchanged, refused }: FeedSummary): Readonly<Record<string, number>> => ({
@@ -23,11 +23,11 @@ export const counts = ({ new: made, changed, withdrawn, unchanged, refused }: Fe
 });
 
 /** Every entry of a list, page by page. */
-export const readAll = async (world: World, method: string, plural: string, request: JsonObject, door: Door = "rest"): Promise<JsonObject[]> => {
+export const readAll = async (world: World, method: string, plural: string, request: JsonObject, protocol: Protocol = "rest"): Promise<JsonObject[]> => {
   const all: JsonObject[] = [];
   let token = "";
   do {
-    const reply = await world.ok(method, { ...request, pageSize: 200, ...(token === "" ? {} : { pageToken: token }) }, { door });
+    const reply = await world.ok(method, { ...request, pageSize: 200, ...(token === "" ? {} : { pageToken: token }) }, { protocol });
     const page = reply[plural];
     if (Array.isArray(page)) all.push(...page.filter(isObject));
     token = typeof reply.nextPageToken === "string" ? reply.nextPageToken : "";

@@ -9,9 +9,9 @@ import { limits } from "#base/limits.ts";
 import { contents, findRole, openPlace, type Place } from "./place.ts";
 import { type Issuer, startIssuer } from "./processes.ts";
 import { registerPerson } from "../../server/operator/person.ts";
-import { keepUp } from "../../server/operator/upkeep.ts";
+import { runMaintenance } from "../../server/operator/maintenance.ts";
 
-const doors = ["rest", "grpc"] as const;
+const protocols = ["rest", "grpc"] as const;
 const register = "chainguard.platform.auth.Auth/Register";
 const validate = "chainguard.platform.auth.Auth/Validate";
 
@@ -26,7 +26,7 @@ before(async () => {
   organization = place.world.organization;
   viewer = await findRole(place.world, "viewer");
   // Whoever owns the machine names the issuer, by naming one of its people.
-  await registerPerson(place.world.server.open.house, { issuer: issuer.url, subject: "first", email: "first@example.com", name: "" });
+  await registerPerson(place.world.server.application.services, { issuer: issuer.url, subject: "first", email: "first@example.com", name: "" });
 });
 after(() => Promise.all([place?.close(), issuer?.close()]));
 
@@ -36,17 +36,17 @@ const person = (subject: string, claims: JsonObject = {}): Promise<string> =>
 const invite = (body: JsonObject = {}, parent = organization): Promise<JsonObject> =>
   place.world.ok("iam.GroupInvitesService/CreateGroupInvite", { parent, groupInvite: { roleUid: viewer, ttl: "3600s", ...body } });
 
-const join = (code: string, token: string, door: "rest" | "grpc" = "rest") => place.world.call(register, { code }, { token, door });
+const join = (code: string, token: string, protocol: "rest" | "grpc" = "rest") => place.world.call(register, { code }, { token, protocol });
 
 const bindingsOf = async (identity: string, group = organization): Promise<JsonObject[]> => {
   const { roleBindings = [] } = await place.world.ok("iam.RoleBindingsService/ListRoleBindings", { identity, group });
   return roleBindings as JsonObject[];
 };
 
-for (const door of doors) {
-  test(`over ${door} an invite shows its code once, with the role and when it ends, and never again`, async () => {
+for (const protocol of protocols) {
+  test(`over ${protocol} an invite shows its code once, with the role and when it ends, and never again`, async () => {
     const { world } = place;
-    const made = await world.ok("iam.GroupInvitesService/CreateGroupInvite", { parent: organization, groupInvite: { roleUid: viewer, ttl: "604800s", email: "ada@example.com", singleUse: true } }, { door });
+    const made = await world.ok("iam.GroupInvitesService/CreateGroupInvite", { parent: organization, groupInvite: { roleUid: viewer, ttl: "604800s", email: "ada@example.com", singleUse: true } }, { protocol });
     const code = text(made, "code");
     const inside = JSON.parse(Buffer.from(code, "base64url").toString()) as JsonObject;
     assert.deepEqual(Object.keys(inside), ["grp", "kid", "sec"]);
@@ -57,19 +57,19 @@ for (const door of doors) {
     assert.equal(text(part(made, "role"), "name"), "viewer");
     assert.ok(Array.isArray(part(made, "role").capabilities));
     const { code: _code, ...shown } = made;
-    const got = await world.ok("iam.GroupInvitesService/GetGroupInvite", { uid: made.uid ?? "" }, { door });
+    const got = await world.ok("iam.GroupInvitesService/GetGroupInvite", { uid: made.uid ?? "" }, { protocol });
     assert.deepEqual(got, shown);
-    const { groupInvites } = await world.ok("iam.GroupInvitesService/ListGroupInvites", { keyId: made.keyId ?? "" }, { door });
+    const { groupInvites } = await world.ok("iam.GroupInvitesService/ListGroupInvites", { keyId: made.keyId ?? "" }, { protocol });
     assert.deepEqual(groupInvites, [shown]);
   });
 
-  test(`over ${door} somebody unknown joins with a code: identity, role binding and event in one step`, async () => {
+  test(`over ${protocol} somebody unknown joins with a code: identity, role binding and event in one step`, async () => {
     const { world } = place;
     const { code, uid } = await invite();
-    const token = await person(`newcomer-${door}`, { name: "Zoë O'Hara", given_name: "Zoë", family_name: "O'Hara", picture: "https://example.com/zoe.png" });
-    const { code: status, reply, message } = await join(String(code), token, door);
+    const token = await person(`newcomer-${protocol}`, { name: "Zoë O'Hara", given_name: "Zoë", family_name: "O'Hara", picture: "https://example.com/zoe.png" });
+    const { code: status, reply, message } = await join(String(code), token, protocol);
     assert.equal(status, 0, message);
-    const identity = world.server.open.house.authn.humanUid(issuer.url, `newcomer-${door}`);
+    const identity = world.server.application.services.authn.personUid(issuer.url, `newcomer-${protocol}`);
     assert.deepEqual(reply, { identity, group: organization });
     assert.deepEqual((await bindingsOf(identity)).map(({ roleUid }) => roleUid), [viewer]);
     const told = (await world.events()).at(-1);
@@ -80,29 +80,29 @@ for (const door of doors) {
     assert.deepEqual(told?.body, { identity, group: organization });
     const known = await world.ok("iam.IdentitiesService/GetIdentity", { uid: identity });
     assert.equal(known.name, "zoe o-hara");
-    assert.equal(known.email, `newcomer-${door}@example.com`);
+    assert.equal(known.email, `newcomer-${protocol}@example.com`);
     // The same token now says who that is.
-    const who = await world.ok(validate, {}, { token, door });
+    const who = await world.ok(validate, {}, { token, protocol });
     assert.equal(who.subject, identity);
     assert.deepEqual(who.profile, { name: "Zoë O'Hara", picture: "https://example.com/zoe.png", givenName: "Zoë", familyName: "O'Hara" });
     // Whoever comes again with it is in already: nothing changes, and nothing is told.
     const before = await contents(world, ["role_bindings", "outbox"]);
-    assert.deepEqual((await join(String(code), token, door)).reply, reply);
+    assert.deepEqual((await join(String(code), token, protocol)).reply, reply);
     assert.deepEqual(await contents(world, ["role_bindings", "outbox"]), before);
     // An invite for many is still there for others.
     await world.ok("iam.GroupInvitesService/GetGroupInvite", { uid: String(uid) });
   });
 
-  test(`over ${door} a code that nobody gave out is NOT_FOUND, one whose time is over FAILED_PRECONDITION, and neither makes anybody`, async () => {
+  test(`over ${protocol} a code that nobody gave out is NOT_FOUND, one whose time is over FAILED_PRECONDITION, and neither makes anybody`, async () => {
     const { world } = place;
-    const unknown = await join(Buffer.from('{"grp":"none"}').toString("base64url"), await person("nobody"), door);
+    const unknown = await join(Buffer.from('{"grp":"none"}').toString("base64url"), await person("nobody"), protocol);
     assert.equal(unknown.code, codes.NOT_FOUND);
     const { code } = await invite({ ttl: "60s" });
     world.clock.now += 60_000;
-    const expired = await join(String(code), await person("nobody"), door);
+    const expired = await join(String(code), await person("nobody"), protocol);
     assert.equal(expired.code, codes.FAILED_PRECONDITION);
     assert.match(JSON.stringify(expired.details), /INVITE_EXPIRED/);
-    assert.equal((await world.call("iam.IdentitiesService/GetIdentity", { uid: world.server.open.house.authn.humanUid(issuer.url, "nobody") })).code, codes.NOT_FOUND);
+    assert.equal((await world.call("iam.IdentitiesService/GetIdentity", { uid: world.server.application.services.authn.personUid(issuer.url, "nobody") })).code, codes.NOT_FOUND);
     world.clock.now -= 60_000;
   });
 }
@@ -131,20 +131,20 @@ test("an invite for an address is taken by whoever the issuer verified that addr
 
 test("whoever is registered joins with a token of this server, too, and identity_id must be their own", async () => {
   const { world } = place;
-  const identity = await registerPerson(world.server.open.house, { issuer: issuer.url, subject: "registered", email: "registered@example.com", name: "" });
+  const identity = await registerPerson(world.server.application.services, { issuer: issuer.url, subject: "registered", email: "registered@example.com", name: "" });
   const token = await world.token(identity);
   const { code } = await invite({ email: "registered@example.com" });
-  assert.equal((await world.call(register, { code: String(code), identityId: world.server.open.house.authn.humanUid(issuer.url, "first") }, { token })).code, codes.PERMISSION_DENIED);
+  assert.equal((await world.call(register, { code: String(code), identityId: world.server.application.services.authn.personUid(issuer.url, "first") }, { token })).code, codes.PERMISSION_DENIED);
   assert.deepEqual((await world.call(register, { code: String(code), identityId: identity }, { token })).reply, { identity, group: organization });
   // By the provider's token it names a person who must be known.
-  const stranger = world.server.open.house.authn.humanUid(issuer.url, "stranger");
+  const stranger = world.server.application.services.authn.personUid(issuer.url, "stranger");
   assert.equal((await world.call(register, { code: String(code), identityId: stranger }, { token: await person("stranger") })).code, codes.NOT_FOUND);
   assert.equal((await world.call(register, { code: String(code), identityId: identity }, { token: await person("stranger") })).code, codes.PERMISSION_DENIED);
 });
 
 test("a binding that was about to end goes on for whoever takes up an invite to it", async () => {
   const { world } = place;
-  const identity = await registerPerson(world.server.open.house, { issuer: issuer.url, subject: "guest", email: "", name: "" });
+  const identity = await registerPerson(world.server.application.services, { issuer: issuer.url, subject: "guest", email: "", name: "" });
   await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: organization, roleBinding: { identityUid: identity, roleUid: viewer, expireTime: new Date(world.clock.now + 1000).toISOString() } });
   const { code } = await invite();
   assert.equal((await join(String(code), await person("guest"))).code, 0);
@@ -160,9 +160,9 @@ test("what an invite needs is checked: a role that can be given here, a time to 
     [{ roleUid: "0".repeat(40) }, "roleUid"], [{ email: "no address" }, "email"],
   ];
   const before = await contents(world, ["group_invites", "outbox"]);
-  for (const door of doors) {
+  for (const protocol of protocols) {
     for (const [body, field] of wrong) {
-      const { code, details } = await world.call("iam.GroupInvitesService/CreateGroupInvite", { parent: organization, groupInvite: { roleUid: viewer, ttl: "60s", ...body } }, { door });
+      const { code, details } = await world.call("iam.GroupInvitesService/CreateGroupInvite", { parent: organization, groupInvite: { roleUid: viewer, ttl: "60s", ...body } }, { protocol });
       assert.equal(code, codes.INVALID_ARGUMENT, JSON.stringify(body));
       assert.match(JSON.stringify(details), new RegExp(`"field":"${field}"`));
     }
@@ -192,7 +192,7 @@ test("an invite that has expired is kept for as long as it can have lived, and t
   const startMs = world.clock.now;
   for (const [laterMs, code] of [[limits.inviteLifetimeMs, 0], [limits.inviteLifetimeMs + 61_000, codes.NOT_FOUND]] as const) {
     world.clock.now = startMs + laterMs;
-    await keepUp(world.server.open.house);
+    await runMaintenance(world.server.application.services);
     assert.equal((await world.call("iam.GroupInvitesService/GetGroupInvite", { uid: String(uid) })).code, code);
   }
   world.clock.now = startMs;

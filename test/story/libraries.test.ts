@@ -9,7 +9,7 @@ import { type LibraryArtifactRecord, recordKey, withdrawVanished } from "#store"
 import { openWorld, type World } from "../world.ts";
 import { fill } from "./records.ts";
 
-const doors = ["rest", "grpc"] as const;
+const protocols = ["rest", "grpc"] as const;
 const listArtifacts = "libraries.ArtifactsService/ListArtifacts";
 const listVersions = "libraries.ArtifactsService/ListArtifactVersions";
 const count = "libraries.ArtifactsService/GetArtifactCount";
@@ -38,10 +38,10 @@ after(() => world?.close());
 
 const rowsOf = (reply: JsonObject, key: string): JsonObject[] => (Array.isArray(reply[key]) ? reply[key].filter(isObject) : []);
 
-const everyPage = async (name: string, request: JsonObject, key: string, pageSize: number, door: (typeof doors)[number] = "rest"): Promise<JsonObject[]> => {
+const everyPage = async (name: string, request: JsonObject, key: string, pageSize: number, protocol: (typeof protocols)[number] = "rest"): Promise<JsonObject[]> => {
   const found: JsonObject[] = [];
   for (let pageToken = ""; ; ) {
-    const reply = await world.ok(name, { ...request, pageSize, ...(pageToken ? { pageToken } : {}) }, { door });
+    const reply = await world.ok(name, { ...request, pageSize, ...(pageToken ? { pageToken } : {}) }, { protocol });
     found.push(...rowsOf(reply, key));
     pageToken = text(reply, "nextPageToken");
     if (!pageToken) {
@@ -68,11 +68,11 @@ test("artifacts are listed by ecosystem and part of a name in any case, in every
       assert.deepEqual(counts, [...counts].sort((one, other) => (direction ? other - one : one - other)));
     }
   }
-  for (const door of doors) {
-    assert.deepEqual(names(rowsOf(await world.ok(listArtifacts, { ...python, query: "PACKAGE-0" }, { door }), "artifacts")), Array.from({ length: 10 }, (_, n) => `package-0${n}`));
-    assert.deepEqual(names(rowsOf(await world.ok(listArtifacts, { ecosystems: ["ECOSYSTEM_JAVA"] }, { door }), "artifacts")), ["org.example:java"]);
+  for (const protocol of protocols) {
+    assert.deepEqual(names(rowsOf(await world.ok(listArtifacts, { ...python, query: "PACKAGE-0" }, { protocol }), "artifacts")), Array.from({ length: 10 }, (_, n) => `package-0${n}`));
+    assert.deepEqual(names(rowsOf(await world.ok(listArtifacts, { ecosystems: ["ECOSYSTEM_JAVA"] }, { protocol }), "artifacts")), ["org.example:java"]);
     for (const filter of [{ query: "t%" }, { remediated: true }, { cudaVersion: "12.1" }]) {
-      const [found, ...others] = rowsOf(await world.ok(listArtifacts, { ...python, ...filter }, { door }), "artifacts");
+      const [found, ...others] = rowsOf(await world.ok(listArtifacts, { ...python, ...filter }, { protocol }), "artifacts");
       assert.equal(others.length, 0);
       assert.equal(text(found ?? {}, "name"), "Django_REST%");
     }
@@ -85,8 +85,8 @@ test("artifacts are listed by ecosystem and part of a name in any case, in every
 test("versions come newest first as Maven and PEP 440 order them, and the newest is the artifact's own", async () => {
   for (const [name, order] of [["org.example:java", mavenOrder], ["python", pythonOrder]] as const) {
     const uid = await uidOf(name);
-    for (const door of doors) {
-      const rows = await everyPage(listVersions, { artifactId: uid }, "artifactVersions", 3, door);
+    for (const protocol of protocols) {
+      const rows = await everyPage(listVersions, { artifactId: uid }, "artifactVersions", 3, protocol);
       assert.deepEqual(rows.map((row) => text(row, "version")), [...order].reverse());
       assert.deepEqual(new Set(names(rows)), new Set([name]));
     }
@@ -115,7 +115,7 @@ test("sources add up: sizes and times come from whoever knows them, and a versio
   assert.equal(text((await versions())[1] ?? {}, "createTime"), "2020-01-01T00:00:00.000Z");
   const target = { group: world.organization, public: true, feed: "gone", nowMs: world.clock.now };
   await fill(world, [library("lonely", ["1"])], target);
-  const gone = (): Promise<number> => world.server.open.house.store.write((rows) => withdrawVanished(rows, target, "library", (key) => key === recordKey(sized)));
+  const gone = (): Promise<number> => world.server.application.services.store.write((rows) => withdrawVanished(rows, target, "library", (key) => key === recordKey(sized)));
   assert.equal(await gone(), 1);
   assert.equal(await gone(), 0);
   assert.equal(await uidOf("lonely"), "");
@@ -124,11 +124,11 @@ test("sources add up: sizes and times come from whoever knows them, and a versio
 });
 
 test("counts come for each ecosystem that was asked for, and an unspecified one is refused", async () => {
-  for (const door of doors) {
-    const { counts } = await world.ok(count, { ecosystems: ["ECOSYSTEM_JAVA", "ECOSYSTEM_PYTHON", "ECOSYSTEM_JAVA"] }, { door });
+  for (const protocol of protocols) {
+    const { counts } = await world.ok(count, { ecosystems: ["ECOSYSTEM_JAVA", "ECOSYSTEM_PYTHON", "ECOSYSTEM_JAVA"] }, { protocol });
     assert.deepEqual((Array.isArray(counts) ? counts.filter(isObject) : []).map((each) => each.ecosystem), ["ECOSYSTEM_JAVA", "ECOSYSTEM_PYTHON"]);
     for (const name of [count, listArtifacts]) {
-      for (const ecosystems of [[], ["ECOSYSTEM_UNSPECIFIED"]]) assert.equal((await world.call(name, { ecosystems }, { door })).code, 3, `${name} ${ecosystems}`);
+      for (const ecosystems of [[], ["ECOSYSTEM_UNSPECIFIED"]]) assert.equal((await world.call(name, { ecosystems }, { protocol })).code, 3, `${name} ${ecosystems}`);
     }
   }
 });
@@ -142,11 +142,11 @@ test("the catalogue is for whoever may list it somewhere, and for nobody else", 
   await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: team, roleBinding: { identityUid: reader, roleUid: role } });
   const [allowed, stranger] = [await world.token(reader), await world.token(await identity("stranger"))];
   const artifactId = await uidOf("python");
-  for (const door of doors) {
+  for (const protocol of protocols) {
     for (const [name, request] of [[listArtifacts, python], [listVersions, { artifactId }], [count, python]] as const) {
-      assert.equal((await world.call(name, { ...request, ...(name === count ? { ecosystems: [...python.ecosystems] } : {}) } as JsonObject, { door, token: allowed })).code, 0, name);
-      assert.equal((await world.call(name, request as JsonObject, { door, token: stranger })).code, 7, name);
-      assert.equal((await world.call(name, request as JsonObject, { door, token: undefined })).code, 16, name);
+      assert.equal((await world.call(name, { ...request, ...(name === count ? { ecosystems: [...python.ecosystems] } : {}) } as JsonObject, { protocol, token: allowed })).code, 0, name);
+      assert.equal((await world.call(name, request as JsonObject, { protocol, token: stranger })).code, 7, name);
+      assert.equal((await world.call(name, request as JsonObject, { protocol, token: undefined })).code, 16, name);
     }
   }
   assert.equal(timestamp(world.clock.now).length, 24);

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { isObject, type JsonObject } from "#base/json.ts";
-import { ask, column, http, items } from "./doors.ts";
+import { ask, column, http, items } from "./protocols.ts";
 import { bind, contents, createIdentity, openPlace, type Place } from "./place.ts";
 import { gantry, type Issuer, startIssuer } from "./processes.ts";
 
@@ -202,14 +202,14 @@ test("repos in pages of three by name: the cursor leads to the end, each repo on
   assert.equal(pages, Math.ceil(sources.length / 3));
 });
 
-test("the same walk over gRPC visits the same repos, and either door goes on where the other stopped", async () => {
+test("the same walk over gRPC visits the same repos, and either protocol goes on where the other stopped", async () => {
   const { world } = place;
   const request = { uidp: { childrenOf: world.organization }, pageSize: 3, orderBy: "name" };
   const seen: string[] = [];
   let pageToken = "";
   for (let page = 0; page === 0 || pageToken !== ""; page++) {
-    const door = page % 2 === 0 ? "grpc" : "rest";
-    const { reply } = await world.call("registry.ReposService/ListRepos", { ...request, pageToken }, { token, door });
+    const protocol = page % 2 === 0 ? "grpc" : "rest";
+    const { reply } = await world.call("registry.ReposService/ListRepos", { ...request, pageToken }, { token, protocol });
     seen.push(...column(reply, "repos", "name"));
     pageToken = String(reply.nextPageToken ?? "");
   }

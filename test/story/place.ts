@@ -10,7 +10,7 @@ import type { Log } from "#base/log.ts";
 import { signedInType } from "#outbox";
 import { freshDatabase } from "../database.ts";
 import { openWorld, type World } from "../world.ts";
-import { column, http } from "./doors.ts";
+import { column, http } from "./protocols.ts";
 
 export interface Place {
   readonly world: World;
@@ -63,7 +63,7 @@ export const bind = async (world: World, group: string, identityUid: string, rol
  * audit log's line of a sign-in aside.
  */
 export const contents = async ({ server }: World, tables?: readonly string[]): Promise<Record<string, string>> => {
-  const { read } = server.open.house.store;
+  const { read } = server.application.services.store;
   const names = tables ?? (await read.query("select tablename from pg_tables where schemaname = current_schema() order by 1")).map(([name]) => name ?? "");
   const found = await Promise.all(
     names.map(async (name) => {

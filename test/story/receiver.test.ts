@@ -35,7 +35,7 @@ const told = some(methods.filter((method) => stage.answers(method) && method.eve
 // Somebody new joins by an invite, with a token of an issuer that is known here.
 const issuer = await startIssuer();
 after(() => issuer.close());
-await registerPerson(world.server.open.house, { issuer: issuer.url, subject: "known", email: "known@example.com", name: "" });
+await registerPerson(world.server.application.services, { issuer: issuer.url, subject: "known", email: "known@example.com", name: "" });
 const newcomer = async (): Promise<{ request: JsonObject; token: string }> => {
   const invite = await world.ok("iam.GroupInvitesService/CreateGroupInvite", { parent: world.organization, groupInvite: { roleUid: builtInRoleUid("viewer"), ttl: "3600s" } });
   return { request: { code: text(invite, "code") }, token: await issuer.token({ sub: `newcomer-${stage.next()}`, aud: world.url }) };
@@ -163,8 +163,8 @@ test("the event of a sink that was switched off, which no operation makes, is re
 test("the receiver refuses what is not for it: no event, no token, other bytes, another group's", async () => {
   const url = receiver.url;
   const headers = { "ce-specversion": "1.0", "ce-id": "1", "ce-type": "t", "ce-source": "/s", "content-type": "application/json" };
-  const token = await world.server.open.house.authn.deliveryToken(world.organization, "sha256:00");
-  const others = await world.server.open.house.authn.deliveryToken(place, "sha256:00");
+  const token = await world.server.application.services.authn.deliveryToken(world.organization, "sha256:00");
+  const others = await world.server.application.services.authn.deliveryToken(place, "sha256:00");
   const status = async (more: Record<string, string>): Promise<number> => (await fetch(url, { method: "POST", headers: { ...headers, ...more }, body: "{}" })).status;
   assert.equal((await fetch(url, { method: "POST", body: "{}" })).status, 400);
   assert.equal(await status({}), 401);

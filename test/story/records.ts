@@ -6,7 +6,7 @@ import type { World } from "../world.ts";
 
 /** Writes records as an import does. Public, into the world's organization, unless said otherwise. */
 export const fill = async (world: World, records: readonly FeedRecord[], target: Partial<RecordTarget> = {}): Promise<Written> => {
-  const { store } = world.server.open.house;
+  const { store } = world.server.application.services;
   const whole = { group: world.organization, public: true, feed: "test", nowMs: world.clock.now, ...target };
   const written = await store.write((rows) => writeRecords(rows, whole, records));
   await store.write((rows) => settleRecords(rows));

@@ -31,7 +31,7 @@ const arrive = async (sub: string, parameters: Readonly<Record<string, string>> 
   return refreshToken;
 };
 
-const refresh = (token: string, request: JsonObject = {}, door: "rest" | "grpc" = "rest"): Promise<Answer> => world.call(refreshName, request, { token, door });
+const refresh = (token: string, request: JsonObject = {}, protocol: "rest" | "grpc" = "rest"): Promise<Answer> => world.call(refreshName, request, { token, protocol });
 
 const next = ({ reply }: Answer): string => text(part(reply, "refreshToken"), "token");
 const access = ({ reply }: Answer): string => text(part(reply, "token"), "token");
@@ -45,14 +45,14 @@ const payloadOf = (token: string): JsonObject => {
   return value as JsonObject;
 };
 
-for (const door of ["rest", "grpc"] as const) {
-  test(`over ${door}, a refresh token gives an access token that the API takes and the next refresh token`, async () => {
-    const first = await arrive(`rotating ${door}`);
-    const answer = await refresh(first, {}, door);
+for (const protocol of ["rest", "grpc"] as const) {
+  test(`over ${protocol}, a refresh token gives an access token that the API takes and the next refresh token`, async () => {
+    const first = await arrive(`rotating ${protocol}`);
+    const answer = await refresh(first, {}, protocol);
     assert.equal(answer.code, 0, answer.message);
     assert.notEqual(next(answer), first);
-    assert.equal((await world.call("iam.GroupsService/ListGroups", {}, { token: access(answer), door })).code, 0);
-    assert.equal((await refresh(next(answer), {}, door)).code, 0);
+    assert.equal((await world.call("iam.GroupsService/ListGroups", {}, { token: access(answer), protocol })).code, 0);
+    assert.equal((await refresh(next(answer), {}, protocol)).code, 0);
   });
 }
 
@@ -65,7 +65,7 @@ test("a refresh token is base64 in the standard alphabet of JSON with its end, a
 
 test("only the hash of a refresh token is stored", async () => {
   const token = await arrive("stored");
-  const rows = await world.server.open.house.store.read.query("select refresh_tokens::text from refresh_tokens");
+  const rows = await world.server.application.services.store.read.query("select refresh_tokens::text from refresh_tokens");
   assert.ok(rows.length > 0);
   assert.ok(!JSON.stringify(rows).includes(text(payloadOf(token), "secret")));
 });
@@ -145,7 +145,7 @@ test("a rehearsed refresh shows no token and uses nothing up", async () => {
 
 test("the refresh token of a deleted identity is refused, also when the same person has come again", async () => {
   const token = await arrive("deleted");
-  const [binding] = await world.server.open.house.store.read.query("select uid from identities where subject = 'deleted'");
+  const [binding] = await world.server.application.services.store.read.query("select uid from identities where subject = 'deleted'");
   await world.ok("iam.IdentitiesService/DeleteIdentity", { uid: binding?.[0] ?? "" });
   assert.deepEqual(refused(await refresh(token)), ended);
   await arrive("deleted");

@@ -11,7 +11,7 @@ import { registerPerson } from "../../server/operator/person.ts";
 import { contents, findRole, openPlace, type Place } from "./place.ts";
 import { type Issuer, startIssuer } from "./processes.ts";
 
-const doors = ["rest", "grpc"] as const;
+const protocols = ["rest", "grpc"] as const;
 const register = "chainguard.platform.auth.Auth/Register";
 const validate = "chainguard.platform.auth.Auth/Validate";
 const remove = "chainguard.platform.auth.Auth/Delete";
@@ -24,34 +24,34 @@ before(async () => {
   place = await openPlace();
   issuer = await startIssuer();
   organization = place.world.organization;
-  await registerPerson(place.world.server.open.house, { issuer: issuer.url, subject: "first", email: "first@example.com", name: "" });
+  await registerPerson(place.world.server.application.services, { issuer: issuer.url, subject: "first", email: "first@example.com", name: "" });
 });
 after(() => Promise.all([place?.close(), issuer?.close()]));
 
-const uidOf = (subject: string): string => place.world.server.open.house.authn.humanUid(issuer.url, subject);
+const uidOf = (subject: string): string => place.world.server.application.services.authn.personUid(issuer.url, subject);
 const tokenOf = (subject: string, claims: JsonObject = {}): Promise<string> => issuer.token({ sub: subject, aud: place.world.url, ...claims });
 const bind = (identity: string, role: string, group = organization): Promise<JsonObject> =>
   place.world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: group, roleBinding: { identityUid: identity, roleUid: role } });
 
-for (const door of doors) {
-  test(`over ${door} a person of a known issuer registers without an invite, is nobody's member, and is told of once`, async () => {
+for (const protocol of protocols) {
+  test(`over ${protocol} a person of a known issuer registers without an invite, is nobody's member, and is told of once`, async () => {
     const { world } = place;
-    const subject = `alone-${door}`;
+    const subject = `alone-${protocol}`;
     const token = await tokenOf(subject);
-    assert.equal((await world.call(validate, {}, { token, door })).code, codes.UNAUTHENTICATED);
+    assert.equal((await world.call(validate, {}, { token, protocol })).code, codes.UNAUTHENTICATED);
     const before = (await world.events()).length;
-    for (let times = 0; times < 2; times++) assert.deepEqual(await world.ok(register, {}, { token, door }), { identity: uidOf(subject) });
+    for (let times = 0; times < 2; times++) assert.deepEqual(await world.ok(register, {}, { token, protocol }), { identity: uidOf(subject) });
     const told = (await world.events()).slice(before);
     assert.deepEqual(told.map(({ type, subject: about, group, actor }) => [type, about, group, actor]), [["dev.chainguard.api.auth.registered.v1", uidOf(subject), "", uidOf(subject)]]);
-    const who = await world.ok(validate, {}, { token, door });
+    const who = await world.ok(validate, {}, { token, protocol });
     assert.equal(who.subject, uidOf(subject));
     assert.deepEqual(who.capabilities ?? [], []);
   });
 
-  test(`over ${door} a token says who it is: issuer, subject, audience, times, and the role or the capabilities of each group`, async () => {
+  test(`over ${protocol} a token says who it is: issuer, subject, audience, times, and the role or the capabilities of each group`, async () => {
     const { world } = place;
-    const subject = `validated-${door}`;
-    const uid = await registerPerson(world.server.open.house, { issuer: issuer.url, subject, email: "v@example.com", name: "V" });
+    const subject = `validated-${protocol}`;
+    const uid = await registerPerson(world.server.application.services, { issuer: issuer.url, subject, email: "v@example.com", name: "V" });
     const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "below", description: "a folder" } }), "uid");
     const [viewer, editor] = await Promise.all([findRole(world, "viewer"), findRole(world, "registry.pull")]);
     const lists = text(await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "lister", capabilities: ["CAP_REPO_LIST"] } }), "uid");
@@ -59,7 +59,7 @@ for (const door of doors) {
     await bind(uid, editor, group);
     await bind(uid, lists, group);
     const token = await world.token(uid);
-    const who = await world.ok(validate, {}, { token, door });
+    const who = await world.ok(validate, {}, { token, protocol });
     const nowSeconds = Math.floor(world.clock.now / 1000) * 1000;
     assert.equal(who.issuer, world.url);
     assert.equal(who.subject, uid);
@@ -75,18 +75,18 @@ for (const door of doors) {
     // registry.pull has repo.list already: the set is that role's.
     assert.equal(text(part(below ?? {}, "role"), "id"), editor);
 
-    const narrowed = await world.ok(validate, {}, { token: await world.token(uid, { capabilities: ["repo.list", "tag.list"], scopes: [group] }), door });
+    const narrowed = await world.ok(validate, {}, { token: await world.token(uid, { capabilities: ["repo.list", "tag.list"], scopes: [group] }), protocol });
     const [only, ...others] = narrowed.capabilities as JsonObject[];
     assert.deepEqual(others, []);
     assert.equal(text(part(only ?? {}, "group"), "id"), group);
     assert.deepEqual(only?.capabilities, ["repo.list", "tag.list"]);
-    const less = await world.ok(validate, {}, { token: await world.token(uid, { capabilities: ["repo.list"], scopes: [group] }), door });
+    const less = await world.ok(validate, {}, { token: await world.token(uid, { capabilities: ["repo.list"], scopes: [group] }), protocol });
     assert.equal(text(part((less.capabilities as JsonObject[])[0] ?? {}, "role"), "id"), lists);
   });
 
-  test(`over ${door} whoever leaves takes their bindings and profile along, and nobody else can be made to leave`, async () => {
+  test(`over ${protocol} whoever leaves takes their bindings and profile along, and nobody else can be made to leave`, async () => {
     const { world } = place;
-    const subject = `leaver-${door}`;
+    const subject = `leaver-${protocol}`;
     const token = await tokenOf(subject, { name: "Leaver" });
     await world.ok(register, {}, { token });
     const uid = uidOf(subject);
@@ -95,18 +95,18 @@ for (const door of doors) {
     const before = await contents(world);
     const refused: readonly (readonly [string, string])[] = [
       // Over REST the path has room for people alone.
-      ...(door === "grpc" ? [[robot, await world.token(robot)] as const] : []),
+      ...(protocol === "grpc" ? [[robot, await world.token(robot)] as const] : []),
       [uidOf("first"), token], [operatorUid, await world.token()], [uid, await world.token()],
       [uid, await world.token(uid, { capabilities: ["repo.list"] })], ["0".repeat(40), token],
     ];
-    for (const [id, by] of refused) assert.equal((await world.call(remove, { id }, { token: by, door })).code, codes.PERMISSION_DENIED);
+    for (const [id, by] of refused) assert.equal((await world.call(remove, { id }, { token: by, protocol })).code, codes.PERMISSION_DENIED);
     assert.deepEqual(await contents(world), before);
-    await world.ok(remove, { id: uid }, { token, door });
+    await world.ok(remove, { id: uid }, { token, protocol });
     assert.equal((await world.call("iam.IdentitiesService/GetIdentity", { uid })).code, codes.NOT_FOUND);
     const { roleBindings = [] } = await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: uid });
     assert.deepEqual(roleBindings, []);
-    assert.equal((await world.server.open.house.store.read.query("select 1 from profiles where identity_uid = $1", [uid])).length, 0);
-    assert.equal((await world.call(remove, { id: uid }, { token, door })).code, codes.UNAUTHENTICATED);
+    assert.equal((await world.server.application.services.store.read.query("select 1 from profiles where identity_uid = $1", [uid])).length, 0);
+    assert.equal((await world.call(remove, { id: uid }, { token, protocol })).code, codes.UNAUTHENTICATED);
     const told = (await world.events()).at(-1);
     assert.deepEqual([told?.type, told?.subject, told?.actor], ["dev.chainguard.api.auth.deleted.v1", uid, uid]);
   });
@@ -154,7 +154,7 @@ test("what an issuer says of a person is taken as far as it fits: a name is spel
 
 test("an identity provider's default role is given on the first sign-in through it and never again, not even to whoever deletes themselves", async () => {
   const { world } = place;
-  const { authn, store, publicUrl } = world.server.open.house;
+  const { authn, store, publicUrl } = world.server.application.services;
   const upstream: Upstream = { issuer: issuer.url, subject: "by provider", email: "p@example.com", name: "By Provider" };
   const viewer = builtInRoleUid("viewer");
   const provider = { uid: `${organization}/${"a".repeat(16)}`, group: organization, defaultRole: viewer };
@@ -179,7 +179,7 @@ test("an identity provider's default role is given on the first sign-in through 
 
 test("five first sign-ins at once make one person, one binding and one event", async () => {
   const { world } = place;
-  const { authn, store, publicUrl } = world.server.open.house;
+  const { authn, store, publicUrl } = world.server.application.services;
   const upstream: Upstream = { issuer: issuer.url, subject: "in a hurry" };
   const provider = { uid: `${organization}/${"c".repeat(16)}`, group: organization, defaultRole: builtInRoleUid("viewer") };
   const before = (await world.events()).length;

@@ -68,7 +68,7 @@ const arrive = async (claims: Claims, parameters: Readonly<Record<string, string
 /** The code that listing the organization's roles ends with, on either server. */
 const seen = async (token: string): Promise<readonly number[]> => {
   const request = { uid: world.organization };
-  const [here, there] = await Promise.all([world.call("iam.GroupsService/GetGroup", request, { token }), other.call("iam.GroupsService/GetGroup", request, { token, door: "grpc" })]);
+  const [here, there] = await Promise.all([world.call("iam.GroupsService/GetGroup", request, { token }), other.call("iam.GroupsService/GetGroup", request, { token, protocol: "grpc" })]);
   return [here.code, there.code];
 };
 

@@ -7,13 +7,13 @@ import { builtInRoleUid } from "#authz";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
-import type { Answer, Door } from "../client.ts";
+import type { Answer, Protocol } from "../client.ts";
 import { openWorld } from "../world.ts";
 
 const world = await openWorld();
 after(() => world.close());
 
-const doors: readonly Door[] = ["rest", "grpc"];
+const protocols: readonly Protocol[] = ["rest", "grpc"];
 const { organization } = world;
 const service = "iam.IdentityProvidersService";
 const hour = 3_600_000;
@@ -24,11 +24,11 @@ const provider = async (parent = organization): Promise<string> =>
     parent, identityProvider: { name: "corporate", defaultRole: builtInRoleUid("viewer"), oidc: { issuer: "https://login.example.com", clientId: "gantry", pkceEnabled: true } },
   }), "uid");
 
-const call = (rpc: string, identityProviderUid: string, request: JsonObject = {}, door: Door = "rest"): Promise<Answer> =>
-  world.call(`${service}/${rpc}`, { identityProviderUid, ...request }, { door });
+const call = (rpc: string, identityProviderUid: string, request: JsonObject = {}, protocol: Protocol = "rest"): Promise<Answer> =>
+  world.call(`${service}/${rpc}`, { identityProviderUid, ...request }, { protocol });
 
-const done = async (rpc: string, uid: string, request: JsonObject = {}, door: Door = "rest"): Promise<JsonObject> => {
-  const { code, reply, message } = await call(rpc, uid, request, door);
+const done = async (rpc: string, uid: string, request: JsonObject = {}, protocol: Protocol = "rest"): Promise<JsonObject> => {
+  const { code, reply, message } = await call(rpc, uid, request, protocol);
   assert.equal(code, 0, `${rpc}: ${message}`);
   return reply;
 };
@@ -38,30 +38,30 @@ const etagOf = async (uid: string): Promise<string> => text(await scimOf(uid), "
 const stateOf = async (uid: string): Promise<string> => text(await scimOf(uid), "credentialState").replace("CREDENTIAL_STATE_", "");
 const at = (laterMs: number): string => timestamp(world.clock.now + laterMs);
 
-for (const door of doors) {
-  test(`over ${door} a token is made, replaced, ended and switched, and every call gives the next etag`, async () => {
+for (const protocol of protocols) {
+  test(`over ${protocol} a token is made, replaced, ended and switched, and every call gives the next etag`, async () => {
     const uid = await provider();
     const etags = [await etagOf(uid)];
     assert.equal(await stateOf(uid), "NOT_ISSUED");
-    const first = await done("GenerateScimToken", uid, {}, door);
+    const first = await done("GenerateScimToken", uid, {}, protocol);
     assert.match(text(first, "token"), /^cgscim_[0-9a-f]{64}$/);
     assert.equal(first.identityProviderUid, uid);
     assert.equal(first.endpointUrl, `${world.url}/scim/v2/${uid}`);
     assert.equal(first.expireTime, at(365 * day));
     etags.push(text(first, "etag"));
     assert.deepEqual(await scimOf(uid), { enabled: false, endpointUrl: first.endpointUrl, tokenExpireTime: first.expireTime, credentialState: "CREDENTIAL_STATE_LIVE", etag: first.etag });
-    const second = await done("RegenerateScimToken", uid, { etag: text(first, "etag"), neverExpires: true }, door);
+    const second = await done("RegenerateScimToken", uid, { etag: text(first, "etag"), neverExpires: true }, protocol);
     assert.notEqual(second.token, first.token);
     assert.deepEqual([second.expireTime, second.previousTokenExpireTime, second.requestedOverlap], [undefined, at(hour), "3600s"]);
     etags.push(text(second, "etag"));
     assert.equal(await stateOf(uid), "ROTATING");
-    const off = await done("SetScimEnabled", uid, { enabled: false, etag: text(second, "etag") }, door);
+    const off = await done("SetScimEnabled", uid, { enabled: false, etag: text(second, "etag") }, protocol);
     etags.push(text(off, "etag"));
-    const ended = await done("RevokeScimToken", uid, {}, door);
+    const ended = await done("RevokeScimToken", uid, {}, protocol);
     assert.deepEqual([ended.identityProviderUid, ended.enabled ?? false, ended.revokeTime], [uid, false, at(0)]);
     etags.push(text(ended, "etag"));
     assert.deepEqual(await scimOf(uid), { enabled: false, endpointUrl: first.endpointUrl, credentialState: "CREDENTIAL_STATE_REVOKED", etag: ended.etag });
-    const third = await done("RegenerateScimToken", uid, { etag: text(ended, "etag"), overlap: "600s" }, door);
+    const third = await done("RegenerateScimToken", uid, { etag: text(ended, "etag"), overlap: "600s" }, protocol);
     assert.equal(third.previousTokenExpireTime, undefined, "a dead token stays dead");
     etags.push(text(third, "etag"));
     assert.equal(new Set(etags).size, etags.length);
@@ -70,22 +70,22 @@ for (const door of doors) {
     assert.deepEqual(told, ["scim_token.generated.v1", "scim_token.regenerated.v1", "scim_enabled.updated.v1", "scim_token.revoked.v1", "scim_token.regenerated.v1"].map((type) => [type, organization, false]));
   });
 
-  test(`over ${door} a first token is made once, another one only after it, and with the etag that holds`, async () => {
+  test(`over ${protocol} a first token is made once, another one only after it, and with the etag that holds`, async () => {
     const uid = await provider();
-    assert.equal((await call("RegenerateScimToken", uid, { etag: await etagOf(uid) }, door)).code, codes.NOT_FOUND);
-    await done("GenerateScimToken", uid, {}, door);
-    assert.equal((await call("GenerateScimToken", uid, {}, door)).code, codes.FAILED_PRECONDITION);
+    assert.equal((await call("RegenerateScimToken", uid, { etag: await etagOf(uid) }, protocol)).code, codes.NOT_FOUND);
+    await done("GenerateScimToken", uid, {}, protocol);
+    assert.equal((await call("GenerateScimToken", uid, {}, protocol)).code, codes.FAILED_PRECONDITION);
     for (const [rpc, request] of [["RegenerateScimToken", {}], ["SetScimEnabled", { enabled: false }]] as const) {
       const before = await scimOf(uid);
-      assert.equal((await call(rpc, uid, { ...request, etag: "0" }, door)).code, codes.ABORTED);
-      assert.equal((await call(rpc, uid, request, door)).code, codes.INVALID_ARGUMENT);
+      assert.equal((await call(rpc, uid, { ...request, etag: "0" }, protocol)).code, codes.ABORTED);
+      assert.equal((await call(rpc, uid, request, protocol)).code, codes.INVALID_ARGUMENT);
       assert.deepEqual(await scimOf(uid), before);
     }
-    await done("RevokeScimToken", uid, {}, door);
-    assert.equal((await call("GenerateScimToken", uid, {}, door)).code, codes.FAILED_PRECONDITION, "a revoked token was one");
+    await done("RevokeScimToken", uid, {}, protocol);
+    assert.equal((await call("GenerateScimToken", uid, {}, protocol)).code, codes.FAILED_PRECONDITION, "a revoked token was one");
     const absent = `${organization}/0123456789abcdef`;
     const calls: readonly [string, JsonObject][] = [["GenerateScimToken", {}], ["RegenerateScimToken", { etag: "1" }], ["RevokeScimToken", {}], ["SetScimEnabled", { etag: "1", enabled: true }]];
-    for (const [rpc, request] of calls) assert.equal((await call(rpc, absent, request, door)).code, codes.NOT_FOUND, rpc);
+    for (const [rpc, request] of calls) assert.equal((await call(rpc, absent, request, protocol)).code, codes.NOT_FOUND, rpc);
   });
 }
 
@@ -125,9 +125,9 @@ test("the old token works on for the overlap, a day at most, and never beyond it
     const { etag } = await done("GenerateScimToken", uid, first);
     const startMs = world.clock.now;
     if (what.includes("already")) world.clock.now += 10;
-    for (const door of ["grpc", "rest"] as const) {
+    for (const protocol of ["grpc", "rest"] as const) {
       // The first only tries.
-      const answer = await world.call(`${service}/RegenerateScimToken`, { identityProviderUid: uid, etag: etag ?? "", ...request }, { door, validateOnly: door === "grpc" });
+      const answer = await world.call(`${service}/RegenerateScimToken`, { identityProviderUid: uid, etag: etag ?? "", ...request }, { protocol, validateOnly: protocol === "grpc" });
       assert.equal(answer.code, 0, `${what}: ${answer.message}`);
       assert.equal(answer.reply.previousTokenExpireTime, endsInMs === undefined ? undefined : at(endsInMs), what);
       assert.equal(answer.reply.requestedOverlap, request.overlap ?? "3600s");
@@ -143,17 +143,17 @@ test("the old token works on for the overlap, a day at most, and never beyond it
   }
   const uid = await provider();
   const { etag } = await done("GenerateScimToken", uid);
-  for (const door of doors) assert.equal((await call("RegenerateScimToken", uid, { etag: etag ?? "", overlap: "-1s" }, door)).code, codes.INVALID_ARGUMENT);
+  for (const protocol of protocols) assert.equal((await call("RegenerateScimToken", uid, { etag: etag ?? "", overlap: "-1s" }, protocol)).code, codes.INVALID_ARGUMENT);
   assert.equal((await call("RegenerateScimToken", uid, { etag: etag ?? "", overlap: "999999999999s" }, "rest")).code, codes.INVALID_ARGUMENT);
 });
 
 test("of many who replace the token at once with one etag exactly one wins", async () => {
   const uid = await provider();
   const { etag } = await done("GenerateScimToken", uid);
-  const answers = await Promise.all(Array.from({ length: 10 }, (_, index) => call("RegenerateScimToken", uid, { etag: etag ?? "" }, doors[index % 2])));
+  const answers = await Promise.all(Array.from({ length: 10 }, (_, index) => call("RegenerateScimToken", uid, { etag: etag ?? "" }, protocols[index % 2])));
   assert.deepEqual(answers.map(({ code }) => code).sort((one, other) => one - other), [0, ...Array.from({ length: 9 }, () => codes.ABORTED)]);
   const fresh = await provider();
-  const generated = await Promise.all(Array.from({ length: 10 }, (_, index) => call("GenerateScimToken", fresh, {}, doors[index % 2])));
+  const generated = await Promise.all(Array.from({ length: 10 }, (_, index) => call("GenerateScimToken", fresh, {}, protocols[index % 2])));
   assert.deepEqual(generated.map(({ code }) => code).sort((one, other) => one - other), [0, ...Array.from({ length: 9 }, () => codes.FAILED_PRECONDITION)]);
 });
 
@@ -161,7 +161,7 @@ test("of a token only the hash is kept, and nothing but the call that made it sh
   const uid = await provider();
   const { token, etag } = await done("GenerateScimToken", uid);
   const next = await done("RegenerateScimToken", uid, { etag: etag ?? "" });
-  const rows = await world.server.open.house.store.read.query("select scim_token_hash, scim_previous_token_hash from identity_providers where uid = $1", [uid]);
+  const rows = await world.server.application.services.store.read.query("select scim_token_hash, scim_previous_token_hash from identity_providers where uid = $1", [uid]);
   assert.deepEqual(rows, [[next.token, token].map((each) => createHash("sha256").update(String(each)).digest("hex"))]);
   const listed = await world.ok(`${service}/ListIdentityProviders`, { uidp: { ids: [uid] } });
   assert.equal((listed.identityProviders as JsonObject[])[0]?.scim, undefined, "a list says nothing of SCIM");
@@ -177,7 +177,7 @@ test("turning SCIM on needs two identities bound as owners of the organization a
     text(await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent, roleBinding: { identityUid, roleUid, ...more } }), "uid");
   const owner = builtInRoleUid("owner");
   const [first, second, third] = [await identity("a"), await identity("b"), await identity("c")];
-  const turn = async (enabled: boolean, door: Door = "rest"): Promise<number> => (await call("SetScimEnabled", uid, { enabled, etag: await etagOf(uid) }, door)).code;
+  const turn = async (enabled: boolean, protocol: Protocol = "rest"): Promise<number> => (await call("SetScimEnabled", uid, { enabled, etag: await etagOf(uid) }, protocol)).code;
   await bind(root, first, owner);
   await bind(root, second, builtInRoleUid("editor"));
   await bind(team, second, owner);
@@ -186,10 +186,10 @@ test("turning SCIM on needs two identities bound as owners of the organization a
   const { capabilities } = await world.ok("iam.RolesService/GetRole", { uid: owner });
   const same = text(await world.ok("iam.RolesService/CreateRole", { parent: root, role: { name: "as much", capabilities: capabilities ?? [] } }), "uid");
   await bind(root, first, same);
-  for (const door of doors) assert.equal(await turn(true, door), 0, "two owners, one for an hour");
+  for (const protocol of protocols) assert.equal(await turn(true, protocol), 0, "two owners, one for an hour");
   assert.equal((await scimOf(uid)).enabled, true);
   world.clock.now += hour;
-  for (const door of doors) assert.equal(await turn(true, door), codes.FAILED_PRECONDITION, "one whose time has come, and one owner twice");
+  for (const protocol of protocols) assert.equal(await turn(true, protocol), codes.FAILED_PRECONDITION, "one whose time has come, and one owner twice");
   assert.equal(await turn(false), 0);
   await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: ending });
   await bind(root, third, same);

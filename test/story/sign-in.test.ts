@@ -103,7 +103,7 @@ test("a person whom nobody knew signs in with a browser, gets the provider's def
   assert.equal(identity.email, "ada@example.com");
   const bindings = await bindingsOf(ada);
   assert.deepEqual(bindings.map(({ uid, role }) => [String(uid).slice(0, -17), text(part({ role: role ?? {} }, "role"), "uid")]), [[world.organization, builtInRoleUid("viewer")]]);
-  for (const door of ["rest", "grpc"] as const) assert.equal((await world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token, door })).code, 0);
+  for (const protocol of ["rest", "grpc"] as const) assert.equal((await world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token, protocol })).code, 0);
   const [arrival, ...more] = await arrivals();
   assert.deepEqual([arrival?.subject, arrival?.group, arrival?.actor, more.length], [ada, world.organization, ada, 0]);
 });

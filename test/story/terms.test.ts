@@ -11,10 +11,10 @@ import { termsOf } from "#kernel";
 import { readSettings } from "#operator";
 import { openWorld, type World } from "../world.ts";
 
-const doors = ["rest", "grpc"] as const;
+const protocols = ["rest", "grpc"] as const;
 const accept = "iam.TermsService/AcceptTerms";
 const list = "iam.TermsService/ListTermsAcceptances";
-const rules = { id: "house-rules.v1", label: "House rules", url: "https://example.com/rules" };
+const rules = { id: "services-rules.v1", label: "Services rules", url: "https://example.com/rules" };
 const privacy = { id: "privacy.v2", label: "Privacy", url: "https://example.com/privacy" };
 
 let folder: string;
@@ -48,15 +48,15 @@ const accepted = async (group: string, request: JsonObject = {}): Promise<JsonOb
   return termsAcceptances as JsonObject[];
 };
 
-for (const door of doors) {
-  test(`over ${door} accepting is told once and can be repeated: who accepted what and when stays as it was`, async () => {
+for (const protocol of protocols) {
+  test(`over ${protocol} accepting is told once and can be repeated: who accepted what and when stays as it was`, async () => {
     const group = await newGroup();
     const request = { group, documentIds: [rules.id, "other.v1"] };
     const before = (await world.events()).length;
-    assert.deepEqual(await world.ok(accept, request, { door }), request);
+    assert.deepEqual(await world.ok(accept, request, { protocol }), request);
     const first = await accepted(group);
     world.clock.now += 1000;
-    assert.deepEqual(await world.ok(accept, request, { door }), request);
+    assert.deepEqual(await world.ok(accept, request, { protocol }), request);
     assert.deepEqual(await accepted(group), first);
     const told = (await world.events()).slice(before);
     assert.deepEqual(told.map(({ type, subject, group: place, body }) => [type, subject, place, body]), [["dev.chainguard.api.iam.terms.accepted.v1", group, group, request]]);
@@ -64,25 +64,25 @@ for (const door of doors) {
     assert.deepEqual(first.map(({ docId, acceptedBy, orgUid }) => [docId, acceptedBy, orgUid]).sort(), [[rules.id, operator, group], ["other.v1", operator, group]].sort());
     for (const { createTime } of first) assert.equal(createTime, new Date(world.clock.now - 1000).toISOString());
     // Something new beside something old is a change.
-    await world.ok(accept, { group, documentIds: [rules.id, privacy.id] }, { door });
+    await world.ok(accept, { group, documentIds: [rules.id, privacy.id] }, { protocol });
     assert.equal((await accepted(group)).length, 3);
   });
 
-  test(`over ${door} a document that is not there is refused by its place in the request, and a group that is not there is NOT_FOUND`, async () => {
+  test(`over ${protocol} a document that is not there is refused by its place in the request, and a group that is not there is NOT_FOUND`, async () => {
     const group = await newGroup();
-    const { code, details } = await world.call(accept, { group, documentIds: [rules.id, "unknown.v1"] }, { door });
+    const { code, details } = await world.call(accept, { group, documentIds: [rules.id, "unknown.v1"] }, { protocol });
     assert.equal(code, codes.INVALID_ARGUMENT);
     assert.match(JSON.stringify(details), /documentIds\[1\]/);
     assert.deepEqual(await accepted(group), []);
     const absent = `${organization}/${"0".repeat(16)}`;
-    assert.equal((await world.call(accept, { group: absent, documentIds: [rules.id] }, { door })).code, codes.NOT_FOUND);
-    assert.equal((await world.call(list, { group: absent }, { door })).code, codes.NOT_FOUND);
+    assert.equal((await world.call(accept, { group: absent, documentIds: [rules.id] }, { protocol })).code, codes.NOT_FOUND);
+    assert.equal((await world.call(list, { group: absent }, { protocol })).code, codes.NOT_FOUND);
   });
 
-  test(`over ${door} an operation that needs documents names those that are missing, until the group or one above it has accepted them`, async () => {
+  test(`over ${protocol} an operation that needs documents names those that are missing, until the group or one above it has accepted them`, async () => {
     const above = await newGroup();
     const group = await newGroup(above);
-    const create = () => world.call("registry.ReposService/CreateRepo", { parent: group, repo: { name: `repo-${door}` } }, { door });
+    const create = () => world.call("registry.ReposService/CreateRepo", { parent: group, repo: { name: `repo-${protocol}` } }, { protocol });
     const missing = async (): Promise<unknown> => {
       const { code, message, details, status } = await create();
       assert.equal(code, codes.FAILED_PRECONDITION);
@@ -93,14 +93,14 @@ for (const door of doors) {
       return details[1]?.missing;
     };
     assert.deepEqual(await missing(), [rules, privacy]);
-    await world.ok(accept, { group: above, documentIds: [privacy.id] }, { door });
+    await world.ok(accept, { group: above, documentIds: [privacy.id] }, { protocol });
     assert.deepEqual(await missing(), [rules]);
-    await world.ok(accept, { group, documentIds: [rules.id] }, { door });
+    await world.ok(accept, { group, documentIds: [rules.id] }, { protocol });
     const made = await create();
     assert.equal(made.code, 0, made.message);
     // By its earlier name in the file it is the same operation, and a beside group's word counts nothing.
-    assert.equal((await world.call("registry.ReposService/GetRepo", { uid: text(made.reply, "uid") }, { door })).code, 0);
-    assert.equal((await world.call("registry.ReposService/GetRepo", { uid: `${await newGroup()}/${"0".repeat(16)}` }, { door })).code, codes.FAILED_PRECONDITION);
+    assert.equal((await world.call("registry.ReposService/GetRepo", { uid: text(made.reply, "uid") }, { protocol })).code, 0);
+    assert.equal((await world.call("registry.ReposService/GetRepo", { uid: `${await newGroup()}/${"0".repeat(16)}` }, { protocol })).code, codes.FAILED_PRECONDITION);
   });
 }
 
@@ -141,7 +141,7 @@ test("a group takes what it accepted along", async () => {
   const group = await newGroup();
   await world.ok(accept, { group, documentIds: [rules.id] });
   await world.ok("iam.GroupsService/DeleteGroup", { uid: group });
-  assert.deepEqual(await world.server.open.house.store.read.query("select 1 from terms_acceptances where org_uid = $1", [group]), []);
+  assert.deepEqual(await world.server.application.services.store.read.query("select 1 from terms_acceptances where org_uid = $1", [group]), []);
 });
 
 test("five who accept at once leave one acceptance and one event", async () => {

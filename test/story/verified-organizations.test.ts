@@ -11,14 +11,14 @@ import { codes } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { newChild, newRoot } from "#base/uid.ts";
 import { registerPerson } from "../../server/operator/person.ts";
-import type { Answer, Door } from "../client.ts";
+import type { Answer, Protocol } from "../client.ts";
 import { freshDatabase } from "../database.ts";
 import { openWorld, type World } from "../world.ts";
-import { items } from "./doors.ts";
+import { items } from "./protocols.ts";
 import { bind, createIdentity } from "./place.ts";
 import { gantry } from "./processes.ts";
 
-const doors = ["rest", "grpc"] as const satisfies readonly Door[];
+const protocols = ["rest", "grpc"] as const satisfies readonly Protocol[];
 let folder: string;
 let environment: Record<string, string>;
 let drop: (() => Promise<void>) | undefined;
@@ -41,11 +41,11 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
-const create = (group: JsonObject, options: { parent?: string; token?: string; door?: Door } = {}): Promise<Answer> => {
+const create = (group: JsonObject, options: { parent?: string; token?: string; protocol?: Protocol } = {}): Promise<Answer> => {
   const { parent, ...rest } = options;
   return world.call("iam.GroupsService/CreateGroup", { ...(parent === undefined ? {} : { parent }), group }, rest);
 };
-const update = (uid: string, group: JsonObject, updateMask?: string, options: { token?: string; door?: Door } = {}): Promise<Answer> =>
+const update = (uid: string, group: JsonObject, updateMask?: string, options: { token?: string; protocol?: Protocol } = {}): Promise<Answer> =>
   world.call("iam.GroupsService/UpdateGroup", { group: { uid, ...group }, ...(updateMask === undefined ? {} : { updateMask }) }, options);
 const get = (uid: string): Promise<JsonObject> => world.ok("iam.GroupsService/GetGroup", { uid });
 
@@ -57,7 +57,7 @@ const organization = async (more: JsonObject = {}): Promise<string> => {
 };
 
 const person = async (): Promise<{ uid: string; token: string }> => {
-  const uid = await registerPerson(world.server.open.house, { issuer: "https://people.example.com", subject: `p${made++}`, email: "", name: "" });
+  const uid = await registerPerson(world.server.application.services, { issuer: "https://people.example.com", subject: `p${made++}`, email: "", name: "" });
   return { uid, token: await world.token(uid) };
 };
 
@@ -67,8 +67,8 @@ const violated = ({ code, details }: Answer): string[] => {
 };
 
 test("the operator makes a verified organization with its kind, and it is ready at once", async () => {
-  for (const door of doors) {
-    const answer = await create({ name: `made-${door}.example`, verified: true, kind: "ORG_KIND_STARTER" }, { door });
+  for (const protocol of protocols) {
+    const answer = await create({ name: `made-${protocol}.example`, verified: true, kind: "ORG_KIND_STARTER" }, { protocol });
     assert.equal(answer.code, 0, answer.message);
     const { verified, kind, status } = await get(String(answer.reply.uid));
     assert.deepEqual({ verified, kind, status }, { verified: true, kind: "ORG_KIND_STARTER", status: "ORG_STATUS_READY" });
@@ -88,7 +88,7 @@ test("a verified organization has a domain for a name, and a kind; only it has o
 
 test("one domain has one verified organization, whoever comes second and however many come at once", async () => {
   const body = { name: "unique.example", verified: true, kind: "ORG_KIND_CUSTOMER" };
-  const answers = await Promise.all(Array.from({ length: 8 }, (_, index) => create(body, { door: doors[index % 2] ?? "rest" })));
+  const answers = await Promise.all(Array.from({ length: 8 }, (_, index) => create(body, { protocol: protocols[index % 2] ?? "rest" })));
   assert.equal(answers.filter(({ code }) => code === 0).length, 1);
   assert.ok(answers.every(({ code }) => code === 0 || code === codes.ALREADY_EXISTS));
   const other = String((await create({ name: "unique.example" })).reply.uid);
@@ -116,7 +116,7 @@ test("kind is changed by naming it; a full replacement that would change it is r
   assert.equal((await update(uid, { kind: "ORG_KIND_INFRA" }, "kind")).code, 0);
   assert.equal((await get(uid)).kind, "ORG_KIND_INFRA");
   for (const kind of [undefined, "ORG_KIND_DEV"]) {
-    for (const door of doors) assert.deepEqual(violated(await update(uid, { name: String(name), verified: true, ...(kind ? { kind } : {}) }, "*", { door })), ["kind"]);
+    for (const protocol of protocols) assert.deepEqual(violated(await update(uid, { name: String(name), verified: true, ...(kind ? { kind } : {}) }, "*", { protocol })), ["kind"]);
   }
   assert.equal((await update(uid, { name: String(name), verified: true, kind: "ORG_KIND_INFRA", description: "new" }, "*")).code, 0);
   assert.equal((await get(uid)).description, "new");
@@ -130,7 +130,7 @@ test("nobody but the operator verifies or gives a kind: not an owner, not a pers
   await bind(world, uid, owner.uid, "owner");
   const was = await get(uid);
   for (const [body, mask] of [[{ verified: false }, "verified"], [{ kind: "ORG_KIND_DEV" }, "kind"], [{ kind: "ORG_KIND_UNSPECIFIED" }, "kind"]] as const) {
-    for (const door of doors) assert.equal((await update(uid, { ...body }, mask, { token: owner.token, door })).code, codes.PERMISSION_DENIED, mask);
+    for (const protocol of protocols) assert.equal((await update(uid, { ...body }, mask, { token: owner.token, protocol })).code, codes.PERMISSION_DENIED, mask);
   }
   assert.equal((await update(uid, { name: String(was.name), verified: true, description: "by its owner" }, "name,description,verified", { token: owner.token })).code, 0, "what stays as it is may be said");
   assert.deepEqual({ ...(await get(uid)), description: "", updateTime: "" }, { ...was, description: "", updateTime: "" });
@@ -160,7 +160,7 @@ test("folders are of their organization's kind and status, show it, and cannot h
 /** The command line beside the servers. */
 const command = async (...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> => gantry(args, { env: { ...environment, GANTRY_DATA: folder } });
 
-test("a suspended organization is closed to its members at once, on every server and both doors, but not to the operator; resumed it is as before", async () => {
+test("a suspended organization is closed to its members at once, on every server and both protocols, but not to the operator; resumed it is as before", async () => {
   const uid = await organization();
   const elsewhere = await organization();
   const member = await person();
@@ -171,10 +171,10 @@ test("a suspended organization is closed to its members at once, on every server
   const programToken = await world.token(program);
   const repo = String((await world.ok("registry.ReposService/CreateRepo", { parent: uid, repo: { name: "app" } })).uid);
 
-  /** Each call on each server through each door. */
+  /** Each call on each server through each protocol. */
   const everywhere = async (name: string, request: JsonObject, token: string): Promise<Answer[]> => {
     const answers: Answer[] = [];
-    for (const each of [world, second]) for (const door of doors) answers.push(await each.call(name, request, { token, door, validateOnly: name.includes("Create") }));
+    for (const each of [world, second]) for (const protocol of protocols) answers.push(await each.call(name, request, { token, protocol, validateOnly: name.includes("Create") }));
     return answers;
   };
   const codesOf = async (name: string, request: JsonObject, token: string): Promise<number[]> => (await everywhere(name, request, token)).map(({ code }) => code);
@@ -199,8 +199,8 @@ test("a suspended organization is closed to its members at once, on every server
   // The rest of a person's world stays.
   assert.deepEqual(await codesOf("iam.GroupsService/GetGroup", { uid: elsewhere }, member.token), open);
   for (const answer of await everywhere("iam.GroupsService/ListGroups", {}, member.token)) assert.deepEqual(items(answer.reply, "groups").map((group) => group.uid), [elsewhere]);
-  for (const door of doors) {
-    const exchanged = await world.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { identity: program }, { token: programToken, door });
+  for (const protocol of protocols) {
+    const exchanged = await world.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { identity: program }, { token: programToken, protocol });
     assert.equal(exchanged.code, codes.PERMISSION_DENIED);
     assert.match(exchanged.message, /suspended/);
   }
@@ -232,13 +232,13 @@ test("a parent given by its name is found among the caller's own groups, however
   await bind(world, mine, owner.uid, "owner");
   const wanted = String((await create({ name: "team" }, { parent: mine })).reply.uid);
   const now = new Date().toISOString();
-  await world.server.open.house.store.write(async (rows) => {
+  await world.server.application.services.store.write(async (rows) => {
     for (let count = 0; count < 300; count++) await rows.query("insert into groups (uid, name, create_time, update_time) values ($1, 'team', $2, $2)", [newChild(theirs), now]);
   });
-  for (const door of doors) {
-    const answer = await create({ name: `below ${door}` }, { parent: "team", token: owner.token, door });
+  for (const protocol of protocols) {
+    const answer = await create({ name: `below ${protocol}` }, { parent: "team", token: owner.token, protocol });
     assert.equal(answer.code, 0, answer.message);
     assert.ok(String(answer.reply.uid).startsWith(`${wanted}/`));
-    assert.equal((await create({ name: "suffix" }, { parent: wanted.slice(-16), token: owner.token, door })).code, 0);
+    assert.equal((await create({ name: "suffix" }, { parent: wanted.slice(-16), token: owner.token, protocol })).code, 0);
   }
 });

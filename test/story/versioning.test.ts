@@ -8,7 +8,7 @@ import type { JsonObject } from "#base/json.ts";
 import { domains, methods } from "#contract/catalog.ts";
 import { restRequest } from "../client.ts";
 import { openWorld, type World } from "../world.ts";
-import { http, items } from "./doors.ts";
+import { http, items } from "./protocols.ts";
 
 let world: World;
 let token: string;
@@ -162,7 +162,7 @@ test("HEAD is answered as GET without the body", async () => {
 });
 
 test("every operation of the contract has an answer", () => {
-  assert.deepEqual(methods.filter(({ name }) => !world.server.open.kernel.answers.has(name)).map(({ name }) => name), []);
+  assert.deepEqual(methods.filter(({ name }) => !world.server.application.kernel.answers.has(name)).map(({ name }) => name), []);
 });
 
 test("v2 announces no end: neither deprecation nor sunset headers are sent, under any name", async () => {

@@ -1,4 +1,4 @@
-// Why allowed, why denied, and who can: the questions that people ask of a system of rights, over both doors
+// Why allowed, why denied, and who can: the questions that people ask of a system of rights, over both protocols
 // (docs/decisions/0010).
 
 import assert from "node:assert/strict";
@@ -12,7 +12,7 @@ import { setSuspended } from "../../server/operator/organization.ts";
 import { whoCanLines } from "../../server/operator/reasons.ts";
 import { registerPerson } from "../../server/operator/person.ts";
 import type { World } from "../world.ts";
-import { ask, column, items } from "./doors.ts";
+import { ask, column, items } from "./protocols.ts";
 import { bind, createIdentity, openPlace, type Place } from "./place.ts";
 import { gantry, stopAll } from "./processes.ts";
 
@@ -47,7 +47,7 @@ after(async () => {
   await home?.close();
 });
 
-/** Asks through both doors, which must say the same. */
+/** Asks through both protocols, which must say the same. */
 const explain = async (place: string, action: string, identityUid: string | undefined, token = operator) => {
   const query = new URLSearchParams({ place, action, ...(identityUid === undefined ? {} : { identity_uid: identityUid }) }).toString();
   return ask(world, token, ["GET", `/gantry/v1/access:explain?${query}`], ["gantry.access.v1.AccessService/Explain", { place, action, ...(identityUid === undefined ? {} : { identityUid }) }]);
@@ -103,7 +103,7 @@ test("without an identity, the caller asks about itself", async () => {
   assert.deepEqual(column(items(body, "capabilities")[0] ?? {}, "grants", "roleName"), ["operator"], "the operator needs no binding");
 });
 
-test("what nobody knows, and what asks for nothing, is refused by name on both doors", async () => {
+test("what nobody knows, and what asks for nothing, is refused by name on both protocols", async () => {
   for (const action of ["repo.frobnicate", "chainguard.platform.iam.v2.GroupsService/Frobnicate", "chainguard.platform.ping.v2.PingService/Ping", "Repo List", ""]) {
     const { status, body } = await explain(team, action, bot);
     assert.equal(status, 400, action);
@@ -159,8 +159,8 @@ test("an identity that exists and one that does not are explained alike to who s
 test("who can: people, identities and the operator, once each, with every binding that lets them", async () => {
   const place = await group(world.organization, "crowd");
   const inner = await group(place, "inner");
-  const { house } = world.server.open;
-  const ada = await registerPerson(house, { issuer: "https://people.example.com", subject: "ada", email: "ada@example.com", name: "Ada" });
+  const { services } = world.server.application;
+  const ada = await registerPerson(services, { issuer: "https://people.example.com", subject: "ada", email: "ada@example.com", name: "Ada" });
   const [first, second] = [await bindTo(place, ada, builtInRoleUid("owner")), await bindTo(inner, ada, builtInRoleUid("editor"))];
   const local = await createIdentity(world, place, "local", claimMatch);
   await bindTo(place, local, builtInRoleUid("viewer"));
@@ -213,7 +213,7 @@ test("who can pages like any list: order, cursor, skip, exact total, and tokens 
 test("a binding above the identity's own group, which no call can make, gives nothing and is told as that", async () => {
   const insider = await createIdentity(world, team, "insider", claimMatch);
   const uid = await bindTo(team, insider, builtInRoleUid("owner"));
-  await world.server.open.house.store.write((rows) => rows.query("update role_bindings set uid = $2 where uid = $1", [uid, `${world.organization}/00000000000000aa`]));
+  await world.server.application.services.store.write((rows) => rows.query("update role_bindings set uid = $2 where uid = $1", [uid, `${world.organization}/00000000000000aa`]));
   const { body } = await explain(project, "repo.delete", insider);
   assert.equal(body.allowed, false);
   assert.deepEqual(column(items(body, "capabilities")[0] ?? {}, "grants", "effect"), ["EFFECT_OUTSIDE_IDENTITY_GROUP"]);
@@ -224,7 +224,7 @@ test("in a suspended organization nobody may anything but the operator, and the 
   const closing = await group("", "closing");
   const member = await createIdentity(world, closing, "member", claimMatch);
   await bindTo(closing, member, builtInRoleUid("owner"));
-  await setSuspended(world.server.open, closing, true);
+  await setSuspended(world.server.application, closing, true);
   const { body } = await explain(closing, "repo.list", member);
   assert.equal(body.allowed, false);
   assert.deepEqual(column(items(body, "capabilities")[0] ?? {}, "grants", "effect"), ["EFFECT_SUSPENDED"]);
@@ -275,7 +275,7 @@ test("explain says what a real call then finds, and who can is all whom explain 
     fc.asyncProperty(plan, async ({ parents, homes, roles, bindings }) => {
       const groups = [await group(world.organization, `tree ${number++}`)];
       for (const parent of parents) groups.push(await group(groups[parent] ?? "", "branch"));
-      const people = ["one", "two"].map((subject) => registerPerson(world.server.open.house, { issuer: "https://people.example.com", subject: `${subject} ${number}`, email: "", name: subject }));
+      const people = ["one", "two"].map((subject) => registerPerson(world.server.application.services, { issuer: "https://people.example.com", subject: `${subject} ${number}`, email: "", name: subject }));
       const identities = [...(await Promise.all(homes.map((home) => createIdentity(world, groups[home] ?? "", "someone", claimMatch)))), ...(await Promise.all(people))];
       const made = await Promise.all(roles.map(({ at, holds }, each) => role(groups[at] ?? "", `role ${each}`, holds.map((name) => symbols[name]))));
       const roleUids = [...made, builtInRoleUid("viewer"), builtInRoleUid("registry.push")];

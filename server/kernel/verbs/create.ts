@@ -5,14 +5,14 @@ import { type JsonObject, part, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { newChild } from "#base/uid.ts";
 import { insertRow, lockRow } from "#store";
-import { resourceField } from "../behaviour.ts";
+import { resourceField } from "../field-behavior.ts";
 import type { Outcome, WriteContext } from "../context.ts";
 import { hydrate } from "../hydrate.ts";
-import type { Bound } from "../resource.ts";
+import type { BoundResource } from "../resource.ts";
 import { arranged } from "../shape.ts";
 
 /** Keeps the parent from being deleted until the transaction ends. Throws NOT_FOUND where there is none. */
-export const holdParent = async ({ rows }: WriteContext, resource: Bound, parent: string): Promise<void> => {
+export const holdParent = async ({ rows }: WriteContext, resource: BoundResource, parent: string): Promise<void> => {
   const above = resource.parent;
   if (!above?.table) return;
   const row = await lockRow(rows, { name: above.table, columns: ["uid"] }, parent, "key share");
@@ -20,7 +20,7 @@ export const holdParent = async ({ rows }: WriteContext, resource: Bound, parent
 };
 
 /** Writes a new row below `parent`: rules, common fields, insert. Returns the resource as it is answered. */
-export const insert = async (context: WriteContext, resource: Bound, parent: string, body: JsonObject, uid = newChild(parent)): Promise<JsonObject> => {
+export const insert = async (context: WriteContext, resource: BoundResource, parent: string, body: JsonObject, uid = newChild(parent)): Promise<JsonObject> => {
   const now = timestamp(context.nowMs);
   const draft: JsonObject = { ...body, uid, createTime: now, updateTime: now };
   const violations = (await resource.rules?.(draft, { ...context, parent, before: undefined })) ?? [];
@@ -36,7 +36,7 @@ export const insert = async (context: WriteContext, resource: Bound, parent: str
 };
 
 /** A draft as a read would show it: the same fields, the same ones left out. */
-export const presented = (resource: Bound, draft: JsonObject): JsonObject => {
+export const presented = (resource: BoundResource, draft: JsonObject): JsonObject => {
   const out: JsonObject = {};
   const values = arranged(resource.fact, draft);
   for (const field of resource.shape.fields) {
@@ -49,7 +49,7 @@ export const presented = (resource: Bound, draft: JsonObject): JsonObject => {
   return out;
 };
 
-export const create = (resource: Bound) => async (context: WriteContext): Promise<Outcome> => {
+export const create = (resource: BoundResource) => async (context: WriteContext): Promise<Outcome> => {
   const field = resourceField(context.method);
   const parent = text(context.request, "parent");
   await holdParent(context, resource, parent);

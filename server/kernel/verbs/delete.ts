@@ -4,12 +4,12 @@ import { blocked, missing } from "#base/fault.ts";
 import { text } from "#base/json.ts";
 import { deleteBelow, deleteRow, holdsBelow, lockRow } from "#store";
 import type { Outcome, WriteContext } from "../context.ts";
-import type { Bound } from "../resource.ts";
+import type { BoundResource } from "../resource.ts";
 
 /** "RoleBinding" as "role binding". */
 const words = (name: string): string => name.replace(/(?<=.)[A-Z]/g, " $&").toLowerCase();
 
-export const remove = (resource: Bound) => async ({ request, rows }: WriteContext): Promise<Outcome> => {
+export const remove = (resource: BoundResource) => async ({ request, rows }: WriteContext): Promise<Outcome> => {
   const uid = text(request, "uid");
   const { table } = resource.shape;
   const row = await lockRow(rows, table, uid);

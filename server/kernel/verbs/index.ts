@@ -2,7 +2,7 @@
 
 import type { MethodFact } from "#contract/facts.ts";
 import type { Answer } from "../context.ts";
-import type { Bound } from "../resource.ts";
+import type { BoundResource } from "../resource.ts";
 import { create } from "./create.ts";
 import { remove } from "./delete.ts";
 import { get } from "./get.ts";
@@ -10,7 +10,7 @@ import { list } from "./list.ts";
 import { update } from "./update.ts";
 
 /** The standard answer to an operation of this resource; undefined where it is not one of the five verbs. */
-export const verbFor = (resource: Bound, { rpc, input }: MethodFact): Answer | undefined => {
+export const verbFor = (resource: BoundResource, { rpc, input }: MethodFact): Answer | undefined => {
   const name = resource.fact.short;
   if (rpc === `Get${name}`) return { reads: get(resource) };
   if (rpc === `Create${name}`) return { writes: create(resource) };

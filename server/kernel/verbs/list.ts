@@ -2,10 +2,10 @@
 
 import { hash } from "node:crypto";
 import { countRows, isLarge, listRows, needsSize, type Row, type Selection } from "#store";
-import { askedPage } from "../asked-page.ts";
+import { readPageRequest } from "../page-request.ts";
 import type { Outcome, ReadContext } from "../context.ts";
 import { hydrate } from "../hydrate.ts";
-import type { Bound } from "../resource.ts";
+import type { BoundResource } from "../resource.ts";
 import { filtersOf, scopeOf } from "../select.ts";
 import { timestampOf } from "../shape.ts";
 
@@ -22,17 +22,17 @@ const remember = (key: string, total: number): void => {
   sizes.set(key, total);
 };
 
-const cursorValue = (resource: Bound, row: Row, offset: number, column: string): string => {
+const cursorValue = (resource: BoundResource, row: Row, offset: number, column: string): string => {
   const index = resource.shape.table.columns.indexOf(column);
   const value = row[offset + index] ?? "";
   return resource.shape.fields[index]?.kind === "timestamp" ? timestampOf(value) : value;
 };
 
-export const list = (resource: Bound) => async (context: ReadContext): Promise<Outcome> => {
+export const list = (resource: BoundResource) => async (context: ReadContext): Promise<Outcome> => {
   const { request, method, rows } = context;
-  const { order, limit, skip, after, answer } = askedPage(context, resource.fact);
+  const { order, limit, skip, after, answer } = readPageRequest(context, resource.fact);
   const alsoVisible = (await resource.alsoVisible?.({ ...context, only: undefined })) ?? [];
-  const scope = scopeOf(resource, context.reach, alsoVisible, request, order.column === "name");
+  const scope = scopeOf(resource, context.visiblePaths, alsoVisible, request, order.column === "name");
   const own = (await resource.conditions?.(context)) ?? [];
   const asked: Selection = {
     branches: scope.branches,

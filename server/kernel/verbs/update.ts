@@ -5,18 +5,18 @@ import { type JsonObject, part, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { parentOf } from "#base/uid.ts";
 import { lockRow, updateRow } from "#store";
-import { checkMessage, resourceField } from "../behaviour.ts";
+import { checkMessage, resourceField } from "../field-behavior.ts";
 import type { Outcome, WriteContext } from "../context.ts";
 import { hydrate } from "../hydrate.ts";
 import { applyMask, immutableChanges, keptChanges, readMask, touched, withImmutables } from "../mask.ts";
-import type { Bound } from "../resource.ts";
+import type { BoundResource } from "../resource.ts";
 import { arranged } from "../shape.ts";
 import { presented } from "./create.ts";
 
 /** Strictly later than before: two updates in one millisecond still have different times, so different ETags. */
 const laterThan = (before: string, nowMs: number): string => timestamp(Math.max(nowMs, Date.parse(before || timestamp(0)) + 1));
 
-export const update = (resource: Bound) => async (context: WriteContext): Promise<Outcome> => {
+export const update = (resource: BoundResource) => async (context: WriteContext): Promise<Outcome> => {
   const { request, rows, method, call } = context;
   const key = resourceField(method)?.json ?? "";
   const body = part(request, key);

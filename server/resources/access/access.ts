@@ -2,14 +2,14 @@
 // who may see them.
 
 import { AccessService, ExplainResponseSchema, HolderSchema } from "#contract/gen/gantry/access/v1/access_pb.js";
-import { type Bond, lacking, loadBonds, operatorGrant, operatorUid, rightsFrom } from "#authz";
+import { type HeldBinding, missingCapability, loadBindings, operatorGrant, operatorUid, rightsFrom } from "#authz";
 import { invalid, missing } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { ancestry, covers, EVERYWHERE } from "#base/uid.ts";
 import { capabilityByName } from "#contract/capabilities.ts";
 import { methodByName } from "#contract/catalog.ts";
 import { messageFact } from "#contract/facts.ts";
-import { askedPage, type Outcome, type ReadContext, resource } from "#kernel";
+import { readPageRequest, type Outcome, type ReadContext, resource } from "#kernel";
 import { findHolders, findRow, findRows, type Read } from "#store";
 import { type Effect, seesBindings, shownGrants, type Source } from "./shown/grant.ts";
 
@@ -31,7 +31,7 @@ const capabilitiesOf = (action: string): readonly string[] => {
 };
 
 /** What this binding does for a capability at a place; undefined: nothing that is worth a word. */
-const effectOf = ({ place: group, capabilities, standing }: Bond, capability: string, place: string, exists: boolean): Effect | undefined => {
+const effectOf = ({ path: group, capabilities, standing }: HeldBinding, capability: string, place: string, exists: boolean): Effect | undefined => {
   const has = capabilities.has(capability);
   if (!covers(group, place)) return has && standing === "counts" ? "ELSEWHERE" : undefined;
   if (standing === "outside") return has ? "OUTSIDE_IDENTITY_GROUP" : undefined;
@@ -56,17 +56,17 @@ const explain = async (context: ReadContext): Promise<Outcome> => {
   const place = await placeOf(context);
   const who = text(request, "identityUid") || (caller?.uid ?? "");
   const wanted = capabilitiesOf(text(request, "action"));
-  const held = await loadBonds(rows, who, nowMs);
+  const held = await loadBindings(rows, who, nowMs);
   // Decided as every request is, and only then told why.
   const theirs = rightsFrom(who, held);
-  const bonds = held.bonds.filter(({ place: group }) => covers(group, place) || seesBindings(rights, group));
-  const [roles, groups] = await Promise.all([namesOf(rows, "roles", bonds.map(({ role }) => role)), namesOf(rows, "groups", bonds.map((bond) => bond.place))]);
+  const bonds = held.bindings.filter(({ path: group }) => covers(group, place) || seesBindings(rights, group));
+  const [roles, groups] = await Promise.all([namesOf(rows, "roles", bonds.map(({ role }) => role)), namesOf(rows, "groups", bonds.map((bond) => bond.path))]);
   const capabilities = wanted.map((capability): JsonObject => {
-    const holds = theirs !== undefined && !theirs.closed && lacking(theirs, [capability], place) === undefined;
+    const holds = theirs !== undefined && !theirs.closed && missingCapability(theirs, [capability], place) === undefined;
     const sources = bonds.flatMap((bond): Source[] => {
       const effect = effectOf(bond, capability, place, held.exists);
       if (!effect || holds !== (effect === "GIVES")) return [];
-      const { uid: binding, role, place: group, endMs } = bond;
+      const { uid: binding, role, path: group, endMs } = bond;
       return [{ effect, binding, role, roleName: roles.get(role) ?? "", group, groupName: groups.get(group) ?? "", endMs: Number.isFinite(endMs) ? endMs : undefined }];
     });
     if (who === operatorUid && operatorGrant.capabilities.has(capability)) sources.push(operatorSource);
@@ -81,7 +81,7 @@ const whoCan = async (context: ReadContext): Promise<Outcome> => {
   const name = text(request, "capability");
   const capability = capabilityByName(name);
   if (!capability) throw invalid([{ field: "capability", description: `no capability is called ${JSON.stringify(name)}` }]);
-  const { order, limit, skip, after, answer } = askedPage(context, holderFact);
+  const { order, limit, skip, after, answer } = readPageRequest(context, holderFact);
   const { holders, total } = await findHolders(rows, {
     line: ancestry(place), capability: capability.symbol, besides: operatorGrant.capabilities.has(name) ? operatorUid : undefined, nowMs,
     // One more than shown tells whether there is a next page.
@@ -92,7 +92,7 @@ const whoCan = async (context: ReadContext): Promise<Outcome> => {
     const sources = bindings.map(({ uid: binding, role, roleName, group, groupName, endMs }): Source => ({ effect: "GIVES", binding, role, roleName, group, groupName, endMs }));
     if (uid === operatorUid) sources.push(operatorSource);
     // decisions: Access. A person is visible where it is bound, any other identity where it lives.
-    const known = uid === caller?.uid || [uid, ...bindings.map(({ group }) => group)].some((at) => lacking(rights, ["identity.list"], at) === undefined);
+    const known = uid === caller?.uid || [uid, ...bindings.map(({ group }) => group)].some((at) => missingCapability(rights, ["identity.list"], at) === undefined);
     return { identityUid: uid, ...(known && called !== "" ? { name: called } : {}), ...(known && email !== "" ? { email } : {}), grants: shownGrants(rights, place, sources) };
   });
   const last = holders.length > limit ? shown.at(-1)?.uid : undefined;

@@ -94,7 +94,7 @@ const daysOf = (request: JsonObject): string[] => {
 };
 
 /** resources: Advisory. Without tags it is `latest`. */
-const imagesOf = async ({ request, rows, reach }: ReadContext): Promise<Readonly<Record<string, string>>[]> => {
+const imagesOf = async ({ request, rows, visiblePaths: reach }: ReadContext): Promise<Readonly<Record<string, string>>[]> => {
   const refs = Array.isArray(request.imageRefs) ? request.imageRefs.filter(isObject) : [];
   const found = await Promise.all(
     refs.map((ref) => {
@@ -106,7 +106,7 @@ const imagesOf = async ({ request, rows, reach }: ReadContext): Promise<Readonly
 };
 
 const reportsOf = async (context: ReadContext, days: readonly string[]): Promise<Map<string, JsonObject[]>> => {
-  const { rows, reach } = context;
+  const { rows, visiblePaths: reach } = context;
   const images = await imagesOf(context);
   const origins = await findOrigins(rows, [...new Set(images.flatMap((packages) => Object.keys(packages)))]);
   const versions = versionsByName(images, origins);

@@ -9,7 +9,7 @@ import { type JsonObject, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { EVERYWHERE, isRoot } from "#base/uid.ts";
 import { capabilityBySymbol } from "#contract/capabilities.ts";
-import { boundOf, type Context, entranceOf, type Outcome, type ReadContext, remove, resource, type WriteContext } from "#kernel";
+import { boundOf, type Context, requestSourceOf, type Outcome, type ReadContext, remove, resource, type WriteContext } from "#kernel";
 import { acceptInvite, acceptInviteAs, inviteGroup, providerAudiences, register, type Registered, takeHeadlessSession, type Upstream } from "#signin";
 import { findKnownRoles, findProfile, findRows, lockRow, type Read } from "#store";
 
@@ -18,7 +18,7 @@ const anonymous = (): Fault => unauthenticated("the request carries no token: se
 /** What is held at each place: several bindings there count together. */
 const heldAt = (grants: readonly Grant[]): ReadonlyMap<string, ReadonlySet<string>> => {
   const held = new Map<string, Set<string>>();
-  for (const { place, capabilities } of grants) {
+  for (const { path: place, capabilities } of grants) {
     const names = held.get(place) ?? new Set();
     for (const name of capabilities) names.add(name);
     held.set(place, names);
@@ -78,14 +78,14 @@ const registered = ({ identity, group }: Registered): Outcome => ({
   unchanged: true,
 });
 
-const occasionOf = ({ house, call, nowMs }: WriteContext) => ({ authn: house.authn, publicUrl: house.publicUrl, ...entranceOf(call), nowMs });
+const occasionOf = ({ services, call, nowMs }: WriteContext) => ({ authn: services.authn, publicUrl: services.publicUrl, ...requestSourceOf(call), nowMs });
 
 /** By another issuer's token. `identity_id` says that one is known already, and is checked. */
 const enter = async (context: WriteContext, upstream: Upstream): Promise<Outcome> => {
-  const { house, request, rows } = context;
+  const { services, request, rows } = context;
   const [claimed, code] = [text(request, "identityId"), text(request, "code")];
   if (claimed !== "") {
-    if (claimed !== house.authn.humanUid(upstream.issuer, upstream.subject)) throw denied("Permission denied: identity_id is not the identity of this token");
+    if (claimed !== services.authn.personUid(upstream.issuer, upstream.subject)) throw denied("Permission denied: identity_id is not the identity of this token");
     const known = await lockRow(rows, { name: "identities", columns: ["uid"] }, claimed, "key share");
     if (!known) throw new Fault("NOT_FOUND", "account not found, registration required");
   }
@@ -104,14 +104,14 @@ const joinAs = async (context: WriteContext, caller: NonNullable<Context<Read>["
   return registered(await acceptInviteAs(rows, { ...occasionOf(context), person, code }));
 };
 
-const registration = async ({ house, call, request, rows }: ReadContext): Promise<{ writes: (context: WriteContext) => Promise<Outcome> }> => {
+const registration = async ({ services, call, request, rows }: ReadContext): Promise<{ writes: (context: WriteContext) => Promise<Outcome> }> => {
   const code = text(request, "code");
-  const upstream = await house.authn.upstream(call.authorization, async (issuer) => {
+  const upstream = await services.authn.upstream(call.authorization, async (issuer) => {
     const group = code === "" ? undefined : await inviteGroup(rows, code);
     return group === undefined ? undefined : providerAudiences(rows, group, issuer);
   });
   if (upstream) return { writes: (context) => enter(context, upstream) };
-  const caller = personally({ caller: await house.authn.authenticate(call.authorization, undefined) }, "join by an invite");
+  const caller = personally({ caller: await services.authn.authenticate(call.authorization, undefined) }, "join by an invite");
   return { writes: (context) => joinAs(context, caller) };
 };
 
@@ -123,8 +123,8 @@ const deleteOwn = async (context: WriteContext): Promise<Outcome> => {
 };
 
 /** Once: what has been fetched is gone. Only who holds the key of the code can read it (server/signin/headless.ts). */
-const headlessSession = async ({ house, request, nowMs }: ReadContext): Promise<Outcome> => {
-  const session = await takeHeadlessSession(house.store, text(request, "code"), nowMs);
+const headlessSession = async ({ services, request, nowMs }: ReadContext): Promise<Outcome> => {
+  const session = await takeHeadlessSession(services.store, text(request, "code"), nowMs);
   // It says nothing of the code: whoever waits asks again and again.
   if (!session) throw new Fault("NOT_FOUND", "nobody has finished a sign-in with this code yet");
   return { reply: { ecdhPublicKey: btoa(session.publicKey), encryptedIdtoken: session.encrypted.toString("base64") } };

@@ -43,7 +43,7 @@ const testSubscription = async (context: WriteContext): Promise<Outcome> => {
 };
 
 const rotateSecret = async (context: WriteContext): Promise<Outcome> => {
-  const { request, rows, nowMs, house } = context;
+  const { request, rows, nowMs, services } = context;
   const overlap = text(request, "overlap");
   const overlapMs = overlap === "" ? limits.secretOverlapMs : durationMs(overlap);
   if (overlapMs < 0 || overlapMs > limits.secretOverlapMaxMs) throw invalid([{ field: "overlap", description: "must be between 0s and 604800s (7 days)" }]);
@@ -51,7 +51,7 @@ const rotateSecret = async (context: WriteContext): Promise<Outcome> => {
   const secret = newSecret();
   const previousSecretExpireTime = timestamp(nowMs + overlapMs);
   await updateRow(rows, subscriptions, uid, {
-    secret_sealed: house.seal.seal(secretPurpose, secret), previous_secret_sealed: secretSealed,
+    secret_sealed: services.seal.seal(secretPurpose, secret), previous_secret_sealed: secretSealed,
     previous_secret_expire_time: previousSecretExpireTime, update_time: timestamp(nowMs),
   });
   return { reply: { secret, previousSecretExpireTime, subscriptionUid: uid } };

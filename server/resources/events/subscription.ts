@@ -20,20 +20,20 @@ const sinkProblem = (sink: string, plain: boolean): string | undefined => {
   return undefined;
 };
 
-const rules = (draft: { readonly sink?: unknown }, { house }: RuleContext): Violation[] => {
-  const description = sinkProblem(String(draft.sink), house.plainIssuers);
+const rules = (draft: { readonly sink?: unknown }, { services }: RuleContext): Violation[] => {
+  const description = sinkProblem(String(draft.sink), services.plainIssuers);
   return description ? [{ field: "sink", description }] : [];
 };
 
 /** Its secret is made with it, and shown this once. */
 const create = async (context: WriteContext): Promise<Outcome> => {
-  const { request, rows, caller, house } = context;
+  const { request, rows, caller, services } = context;
   const found = boundOf(context, SubscriptionSchema);
   const parent = text(request, "parent");
   await holdParent(context, found, parent);
   const secret = newSecret();
   const made = await insert(context, found, parent, { ...part(request, "subscription"), enabled: true });
-  await updateRow(rows, found.shape.table, text(made, "uid"), { creator: caller?.uid ?? "", secret_sealed: house.seal.seal(secretPurpose, secret) });
+  await updateRow(rows, found.shape.table, text(made, "uid"), { creator: caller?.uid ?? "", secret_sealed: services.seal.seal(secretPurpose, secret) });
   return { reply: { ...made, secret } };
 };
 

@@ -7,12 +7,12 @@ import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { EVERYWHERE, isRoot, isUid, newChild, newRoot, rootOf } from "#base/uid.ts";
-import { type Bound, boundOf, holdParent, insert, type Outcome, type ReadContext, resource, type RuleContext, type WriteContext } from "#kernel";
+import { type BoundResource, boundOf, holdParent, insert, type Outcome, type ReadContext, resource, type RuleContext, type WriteContext } from "#kernel";
 import { vouches } from "#signin";
 import { findNamed, findVerified, insertRow, lockRow, noteAccessRequest } from "#store";
 import { companyDomain, isDomain } from "./rules/mail.ts";
 
-const isOperator = ({ rights }: WriteContext): boolean => rights.grants.some(({ place }) => place === EVERYWHERE);
+const isOperator = ({ rights }: WriteContext): boolean => rights.grants.some(({ path: place }) => place === EVERYWHERE);
 
 const kindless = "ORG_KIND_UNSPECIFIED";
 const kindOf = (group: JsonObject | undefined): string => text(group ?? {}, "kind") || kindless;
@@ -58,7 +58,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
 };
 
 /** A parent given by its name, or by the end of its uid, among the groups where the caller may create. */
-const findParent = async ({ rows, reach }: WriteContext, given: string): Promise<string> => {
+const findParent = async ({ rows, visiblePaths: reach }: WriteContext, given: string): Promise<string> => {
   if (isUid(given)) return given;
   const found = await findNamed(rows, "groups", given, reach);
   const [only, ...others] = found;
@@ -67,10 +67,10 @@ const findParent = async ({ rows, reach }: WriteContext, given: string): Promise
   return only;
 };
 
-const createOrganization = async (context: WriteContext, group: Bound, body: JsonObject): Promise<JsonObject> => {
-  const { caller, house } = context;
+const createOrganization = async (context: WriteContext, group: BoundResource, body: JsonObject): Promise<JsonObject> => {
+  const { caller, services } = context;
   const human = caller !== undefined && isRoot(caller.uid);
-  if (!isOperator(context) && !(house.openOrganizations && human)) {
+  if (!isOperator(context) && !(services.openOrganizations && human)) {
     throw denied("Permission denied: only the operator makes organizations here (GANTRY_OPEN_ORGANIZATIONS opens it to people)");
   }
   const uid = newRoot();
@@ -99,8 +99,8 @@ const createGroup = async (context: WriteContext): Promise<Outcome> => {
 const cardFields = ["uid", "name", "verified"] as const;
 
 /** The verified organization of the caller's own domain, locked; undefined whenever there is none to show. */
-const ownOrganization = async ({ caller, house, rows, resources }: Pick<ReadContext, "caller" | "house" | "rows" | "resources">): Promise<JsonObject | undefined> => {
-  const domain = companyDomain(caller?.email, house.freeMailDomains);
+const ownOrganization = async ({ caller, services, rows, resources }: Pick<ReadContext, "caller" | "services" | "rows" | "resources">): Promise<JsonObject | undefined> => {
+  const domain = companyDomain(caller?.email, services.freeMailDomains);
   const found = resources.get(GroupSchema.typeName);
   if (domain === undefined || !found) return undefined;
   const row = await findVerified(rows, found.shape.table, domain);
@@ -131,8 +131,8 @@ const requestAccess = async (context: WriteContext): Promise<Outcome> => {
   throw new Fault("RESOURCE_EXHAUSTED", "access to this organization was asked for already; its owners know", { headers: { "retry-after": String(waitSeconds) } });
 };
 
-const checkEligibility = async ({ caller, house }: ReadContext): Promise<Outcome> => ({
-  reply: { eligible: companyDomain(caller?.email, house.freeMailDomains) !== undefined },
+const checkEligibility = async ({ caller, services }: ReadContext): Promise<Outcome> => ({
+  reply: { eligible: companyDomain(caller?.email, services.freeMailDomains) !== undefined },
 });
 
 export const group = resource({

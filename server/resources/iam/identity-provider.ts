@@ -4,7 +4,7 @@ import { IdentityProviderSchema, IdentityProvidersService } from "#contract/gen/
 import { invalid, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
-import { type Bound, boundOf, get, holdParent, insert, type Outcome, type ReadContext, readMask, resource, type RuleContext, update, type WriteContext } from "#kernel";
+import { type BoundResource, boundOf, get, holdParent, insert, type Outcome, type ReadContext, readMask, resource, type RuleContext, update, type WriteContext } from "#kernel";
 import { clientSecretPurpose, findMappedRoles, findScim, lockRow, updateRow } from "#store";
 import { grantProblem } from "./rules/grant.ts";
 import { issuerProblem } from "./rules/issuer.ts";
@@ -18,9 +18,9 @@ const shownOidc = (given: JsonObject): JsonObject => {
 };
 
 const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
-  const { before, parent, house, rows } = context;
+  const { before, parent, services, rows } = context;
   draft.oidc = shownOidc(part(draft, "oidc"));
-  const unfit = issuerProblem(text(draft.oidc, "issuer"), house);
+  const unfit = issuerProblem(text(draft.oidc, "issuer"), services);
   if (unfit !== undefined) return [{ field: "oidc.issuer", description: unfit }];
   const reconfigured = JSON.stringify(draft.oidc) !== JSON.stringify(before?.oidc);
   if (!reconfigured && text(draft, "defaultRole") === text(before ?? {}, "defaultRole")) return [];
@@ -46,7 +46,7 @@ const needProof = (oidc: JsonObject, hasSecret: boolean): void => {
 };
 
 const createProvider = async (context: WriteContext): Promise<Outcome> => {
-  const { request, rows, house } = context;
+  const { request, rows, services } = context;
   const provider = boundOf(context, IdentityProviderSchema);
   const parent = text(request, "parent");
   const body = part(request, "identityProvider");
@@ -54,7 +54,7 @@ const createProvider = async (context: WriteContext): Promise<Outcome> => {
   const made = await insert(context, provider, parent, body);
   const secret = text(part(body, "oidc"), "clientSecret");
   needProof(part(made, "oidc"), secret !== "");
-  if (secret !== "") await updateRow(rows, provider.shape.table, text(made, "uid"), { client_secret_sealed: house.seal.seal(clientSecretPurpose, secret) });
+  if (secret !== "") await updateRow(rows, provider.shape.table, text(made, "uid"), { client_secret_sealed: services.seal.seal(clientSecretPurpose, secret) });
   return { reply: await withScim(context, made) };
 };
 
@@ -62,14 +62,14 @@ const createProvider = async (context: WriteContext): Promise<Outcome> => {
  * What becomes of the sealed secret; null: there is none. An empty one keeps what is there unless the mask names the
  * field itself: nobody who sends back what they have read can send the secret.
  */
-const nextSecret = ({ request, call, house }: WriteContext, provider: Bound, held: string | null): string | null => {
+const nextSecret = ({ request, call, services }: WriteContext, provider: BoundResource, held: string | null): string | null => {
   const body = part(request, "identityProvider");
   const paths = readMask(provider.fact, text(request, "updateMask"), call.bodyPaths, body).mask.paths.map((path) => path.join("."));
   const given = text(part(body, "oidc"), "clientSecret");
   const named = paths.includes("oidc.clientSecret");
   if (given === "") return named ? null : held;
   if (!named && !paths.includes("oidc")) return held;
-  return held !== null && house.seal.open(clientSecretPurpose, held) === given ? held : house.seal.seal(clientSecretPurpose, given);
+  return held !== null && services.seal.open(clientSecretPurpose, held) === given ? held : services.seal.seal(clientSecretPurpose, given);
 };
 
 const updateProvider = async (context: WriteContext): Promise<Outcome> => {

@@ -7,8 +7,8 @@ import { isObject, type JsonObject, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { compilePattern } from "#base/pattern.ts";
 import { timestamp } from "#base/time.ts";
-import { boundOf, create, type House, type Look, type Outcome, type ReadContext, resource, type RuleContext, update } from "#kernel";
-import { findBoundHumans } from "#store";
+import { boundOf, create, type Services, type VisibilityQuery, type Outcome, type ReadContext, resource, type RuleContext, update } from "#kernel";
+import { findBoundPeople } from "#store";
 import { issuerProblem } from "./rules/issuer.ts";
 import { updateMetadata } from "./rules/metadata.ts";
 import { widthWarning } from "./rules/width.ts";
@@ -18,12 +18,12 @@ const relationships = ["claimMatch", "staticKeys", "awsIdentity", "servicePrinci
 const patternViolation = (field: string, pattern: string): Violation[] =>
   pattern === "" || compilePattern(pattern) ? [] : [{ field, description: "is not a valid RE2 pattern" }];
 
-const claimMatchViolations = (match: JsonObject, house: House): Violation[] => {
+const claimMatchViolations = (match: JsonObject, services: Services): Violation[] => {
   const out: Violation[] = [];
   for (const [name, pattern] of [["issuer", "issuerPattern"], ["subject", "subjectPattern"]] as const) {
     if (!text(match, name) && !text(match, pattern)) out.push({ field: `claimMatch.${name}`, description: `${name} or ${pattern} is required` });
   }
-  const unfit = text(match, "issuer") ? issuerProblem(text(match, "issuer"), house) : undefined;
+  const unfit = text(match, "issuer") ? issuerProblem(text(match, "issuer"), services) : undefined;
   if (unfit !== undefined) out.push({ field: "claimMatch.issuer", description: unfit });
   for (const name of ["issuerPattern", "subjectPattern", "audiencePattern"]) out.push(...patternViolation(`claimMatch.${name}`, text(match, name)));
   for (const [claim, pattern] of Object.entries(part(match, "claimPatterns"))) {
@@ -76,7 +76,7 @@ const relationshipViolations = (draft: JsonObject, context: RuleContext): Violat
   const [kind] = given;
   const value = kind === undefined ? undefined : draft[kind];
   if (!isObject(value)) return [];
-  if (kind === "claimMatch") return claimMatchViolations(value, context.house);
+  if (kind === "claimMatch") return claimMatchViolations(value, context.services);
   if (kind === "staticKeys") return staticKeysViolations(value, context.nowMs);
   return awsViolations(value);
 };
@@ -91,15 +91,15 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   const changed = relationships.some((name) => JSON.stringify(draft[name]) !== JSON.stringify(before[name]));
   // decisions: Access. Whoever decides who may act as this identity hands out all that it may do.
   const rights = changed ? await loadRights(rows, text(draft, "uid"), nowMs) : undefined;
-  for (const grant of rights?.grants ?? []) context.require(grant.capabilities, grant.place, grant.endMs ?? Number.POSITIVE_INFINITY);
+  for (const grant of rights?.grants ?? []) context.require(grant.capabilities, grant.path, grant.endMs ?? Number.POSITIVE_INFINITY);
   return [];
 };
 
 /** decisions: Access. A person is visible to itself, and to whoever may list identities where it is bound. */
-const alsoVisible = ({ rights, rows, reach, only }: Look): Promise<string[]> => findBoundHumans(rows, reach, rights.uid, only);
+const alsoVisible = ({ rights, rows, visiblePaths: reach, only }: VisibilityQuery): Promise<string[]> => findBoundPeople(rows, reach, rights.uid, only);
 
-const lookupIdentity = async ({ house, request }: ReadContext): Promise<Outcome> => ({
-  reply: { uid: house.authn.humanUid(text(request, "issuer"), text(request, "subject")) },
+const lookupIdentity = async ({ services, request }: ReadContext): Promise<Outcome> => ({
+  reply: { uid: services.authn.personUid(text(request, "issuer"), text(request, "subject")) },
 });
 
 /** The same outcome; where strangers could act as the identity, with a word about it (attack 27). */

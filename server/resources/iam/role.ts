@@ -6,7 +6,7 @@ import { blocked, type Violation } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { isRoot } from "#base/uid.ts";
 import { capabilityBySymbol, inOrder } from "#contract/capabilities.ts";
-import { boundOf, type Look, type Outcome, remove, resource, type RuleContext, type WriteContext } from "#kernel";
+import { boundOf, type VisibilityQuery, type Outcome, remove, resource, type RuleContext, type WriteContext } from "#kernel";
 import { dropLapsedInvites } from "#signin";
 import { isReferenced, lockRow } from "#store";
 
@@ -32,7 +32,7 @@ const rules = (draft: JsonObject, { before, parent, require }: RuleContext): Vio
   return [];
 };
 
-const alsoVisible = async ({ only }: Look): Promise<readonly string[]> => (only === undefined ? builtInRoleUids : builtInRoleUids.filter((uid) => uid === only));
+const alsoVisible = async ({ only }: VisibilityQuery): Promise<readonly string[]> => (only === undefined ? builtInRoleUids : builtInRoleUids.filter((uid) => uid === only));
 
 /** Whoever promises a role holds its row while doing so (rules/grant.ts). */
 const uses = [

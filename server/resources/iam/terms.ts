@@ -7,20 +7,20 @@ import { invalid, missing } from "#base/fault.ts";
 import { text, texts } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { newChild, rootOf } from "#base/uid.ts";
-import { type Bound, type Context, list, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
+import { type BoundResource, type Context, list, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
 import { findRow, insertRowUnlessTaken, lockRow, type Read } from "#store";
 
-const boundOf = ({ resources }: Context<Read>, message: string): Bound => {
+const boundOf = ({ resources }: Context<Read>, message: string): BoundResource => {
   const found = resources.get(message);
   if (!found) throw new Error(`${message} has no table`);
   return found;
 };
 
 const accept = async (context: WriteContext): Promise<Outcome> => {
-  const { house, request, rows, caller, nowMs } = context;
+  const { services, request, rows, caller, nowMs } = context;
   const group = text(request, "group");
   const ids = texts(request, "documentIds");
-  const unknown = ids.flatMap((id, index) => (house.terms.documents.has(id) ? [] : [{ field: `documentIds[${index}]`, description: "is none of the documents that can be accepted here" }]));
+  const unknown = ids.flatMap((id, index) => (services.terms.documents.has(id) ? [] : [{ field: `documentIds[${index}]`, description: "is none of the documents that can be accepted here" }]));
   if (unknown.length > 0) throw invalid(unknown);
   if (!(await lockRow(rows, boundOf(context, GroupSchema.typeName).shape.table, group, "key share"))) throw missing("iam", "Group", group);
   const now = timestamp(nowMs);
@@ -38,7 +38,7 @@ const listAcceptances = async (context: ReadContext): Promise<Outcome> => {
   if (!(await findRow(context.rows, boundOf(context, GroupSchema.typeName).shape.table, group))) throw missing("iam", "Group", group);
   // What is accepted above counts here, also for who may not look there; the rest of the organization stays out.
   const request = { ...context.request, uidp: { ancestorsOf: group } };
-  return list(boundOf(context, TermsAcceptanceSchema.typeName))({ ...context, request, reach: [rootOf(group)] });
+  return list(boundOf(context, TermsAcceptanceSchema.typeName))({ ...context, request, visiblePaths: [rootOf(group)] });
 };
 
 export const terms = resource({

@@ -4,7 +4,7 @@
 import { RawTokenSchema, SecurityTokenService } from "#contract/gen/chainguard/platform/oidc/oidc_pb.js";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
-import { entranceOf, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
+import { requestSourceOf, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
 import { recordExchange, renew } from "#signin";
 
 /** What the new token shall be good for. */
@@ -18,20 +18,20 @@ const wishOf = (request: JsonObject): { audience: string[]; capabilities: string
   };
 };
 
-const exchange = async ({ house, request, call, method }: ReadContext): Promise<Outcome> => {
-  const exchanged = await house.authn.exchange({
+const exchange = async ({ services, request, call, method }: ReadContext): Promise<Outcome> => {
+  const exchanged = await services.authn.exchange({
     authorization: call.authorization,
     ...wishOf(request),
     identity: text(request, "identity"),
     identityProvider: text(request, "identityProvider"),
   });
-  await recordExchange(house, exchanged, method.name, entranceOf(call));
+  await recordExchange(services, exchanged, method.name, requestSourceOf(call));
   return { reply: { token: exchanged.token, expiry: timestamp(exchanged.expireTimeMs) } };
 };
 
 /** authentication.md: 3.2. The refresh token is the header's. */
-const refresh = async ({ house, request, call, rows, method, nowMs }: WriteContext): Promise<Outcome> => {
-  const renewed = await renew(rows, house, { authorization: call.authorization, ...wishOf(request), operation: method.name, entrance: entranceOf(call) }, nowMs);
+const refresh = async ({ services, request, call, rows, method, nowMs }: WriteContext): Promise<Outcome> => {
+  const renewed = await renew(rows, services, { authorization: call.authorization, ...wishOf(request), operation: method.name, requestSource: requestSourceOf(call) }, nowMs);
   if ("refusal" in renewed) return { reply: {}, unchanged: true, refusal: renewed.refusal };
   const { identity, access, refresh: next } = renewed;
   return {

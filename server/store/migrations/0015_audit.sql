@@ -1,9 +1,9 @@
 -- The audit log: every change, refusal and sign-in, chained and sealed behind the writers (server/audit).
 
 -- By whom, by which call and right, and from where: {actor, operation, bindings, address, userAgent, code, count}.
-alter table outbox add column circumstances jsonb not null default '{}';
+alter table outbox add column audit_context jsonb not null default '{}';
 -- Of what happened before there was a log it is known who did it, and nothing more.
-update outbox set circumstances = jsonb_build_object('actor', data::jsonb -> 'actor') where data like '{"actor":%' and position('\u0000' in data) = 0;
+update outbox set audit_context = jsonb_build_object('actor', data::jsonb -> 'actor') where data like '{"actor":%' and position('\u0000' in data) = 0;
 
 -- What the log keeps of an event. In months, so that a month can be dropped at once; of the time of sealing, which
 -- follows the chains' own order, so that what is dropped is the beginning of each.

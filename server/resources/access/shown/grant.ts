@@ -1,7 +1,7 @@
 // How a role binding is shown as the source of a right: with all its names where the caller may see role bindings,
 // and elsewhere as nothing but "something above gives it" (docs/decisions/0010).
 
-import { lacking, type Rights } from "#authz";
+import { missingCapability, type Rights } from "#authz";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -39,7 +39,7 @@ const open = (source: Source, place: string): JsonObject => ({
 });
 
 /** Whether this caller may see the role bindings of `group`. */
-export const seesBindings = (rights: Rights, group: string): boolean => lacking(rights, ["role_bindings.list"], group) === undefined;
+export const seesBindings = (rights: Rights, group: string): boolean => missingCapability(rights, ["role_bindings.list"], group) === undefined;
 
 /** The sources as this caller may see them. What gives nothing and is not the caller's to see is not told at all. */
 export const shownGrants = (rights: Rights, place: string, sources: readonly Source[]): JsonObject[] => {

@@ -1,12 +1,12 @@
 // Which issuers may be named: by an identity's claim match, by an identity provider.
 
-import type { House } from "#kernel";
+import type { Services } from "#kernel";
 
 /**
  * What is wrong with an issuer's URL, as a violation's description; undefined where nothing is. It is reached over
  * https; over http only where the operator lets private addresses be reached, or if it is this server.
  */
-export const issuerProblem = (issuer: string, { plainIssuers, publicUrl }: House): string | undefined => {
+export const issuerProblem = (issuer: string, { plainIssuers, publicUrl }: Services): string | undefined => {
   if (issuer === "accounts.google.com") return undefined;
   const url = URL.parse(issuer);
   const scheme = url?.protocol === "https:" || (plainIssuers && url?.protocol === "http:") || issuer === publicUrl;

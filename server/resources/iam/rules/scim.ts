@@ -36,11 +36,11 @@ const timesOf = ({ expireTimeMs, previousExpireTimeMs = 0 }: ScimState, nowMs: n
 });
 
 /** The state as a provider's `scim` shows it. */
-export const shownScim = (state: ScimState, uid: string, { house, nowMs }: Pick<WriteContext, "house" | "nowMs">): JsonObject => {
+export const shownScim = (state: ScimState, uid: string, { services, nowMs }: Pick<WriteContext, "services" | "nowMs">): JsonObject => {
   const { expires, previous } = timesOf(state, nowMs);
   return {
     enabled: state.enabled,
-    endpointUrl: endpointOf(house.publicUrl, uid),
+    endpointUrl: endpointOf(services.publicUrl, uid),
     ...(expires === undefined ? {} : { tokenExpireTime: expires }),
     ...(previous === undefined ? {} : { previousTokenExpireTime: previous }),
     credentialState: credentialState(state, nowMs),
@@ -79,7 +79,7 @@ const readExpireTime = ({ request, nowMs }: WriteContext): { expireTime: string 
 
 /** A new token in the row, and what its call answers. */
 const issue = async (context: WriteContext, expireTime: string | null, previousExpireTime: string | null): Promise<JsonObject> => {
-  const { rows, nowMs, house } = context;
+  const { rows, nowMs, services } = context;
   const uid = providerOf(context);
   const { token, hash } = await newToken();
   const state = await replaceScimToken(rows, uid, { hash, createTime: timestamp(nowMs), expireTime, previousExpireTime });
@@ -87,7 +87,7 @@ const issue = async (context: WriteContext, expireTime: string | null, previousE
   const { expires } = timesOf(state, nowMs);
   return {
     token,
-    endpointUrl: endpointOf(house.publicUrl, uid),
+    endpointUrl: endpointOf(services.publicUrl, uid),
     ...(expires === undefined ? {} : { expireTime: expires }),
     identityProviderUid: uid,
     etag: state.etag,

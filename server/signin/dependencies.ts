@@ -6,7 +6,7 @@ import type { Fault } from "#base/fault.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import type { Store, Vault } from "#store";
-import type { Finishers } from "./finish.ts";
+import type { Completers } from "./completion.ts";
 import type { Providers } from "./provider.ts";
 
 export interface SignInSettings {
@@ -24,9 +24,9 @@ export interface SignInSettings {
   readonly statusOf: (fault: Fault) => number;
 }
 
-export interface SignInParts extends SignInSettings {
+export interface SignInDependencies extends SignInSettings {
   readonly providers: Providers;
-  readonly finishers: Finishers;
+  readonly finishers: Completers;
 }
 
 /** The address of one of this room's paths, as browsers know it. */

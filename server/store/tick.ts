@@ -9,6 +9,6 @@ const run = (): void => {
 };
 
 /** Runs `work`, which must not throw, when the event loop's turn ends. */
-export const atEndOfTurn = (work: () => void): void => {
+export const atEndOfTick = (work: () => void): void => {
   if (due.push(work) === 1) setImmediate(run);
 };

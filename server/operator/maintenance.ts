@@ -4,11 +4,11 @@
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { dropMonths } from "#audit";
-import { forget } from "#delivery";
-import type { House } from "#kernel";
+import { deleteExpired } from "#delivery";
+import type { Services } from "#kernel";
 
 /** Forgets answers, AWS requests, sign-ins and invites whose time is over, and replaces a signing key that has signed long enough. */
-export const keepUp = async ({ store, authn, clock, seal }: House, auditMonths: number = limits.auditMonths): Promise<void> => {
+export const runMaintenance = async ({ store, authn, clock, seal }: Services, auditMonths: number = limits.auditMonths): Promise<void> => {
   const nowMs = clock();
   await store.write((rows) =>
     rows.query("delete from idempotency_keys where create_time < $1", [timestamp(nowMs - limits.idempotencyLifetimeMs)]),
@@ -19,17 +19,17 @@ export const keepUp = async ({ store, authn, clock, seal }: House, auditMonths: 
   }
   // An invite that has expired says so for as long again as it can have lived.
   await store.write((rows) => rows.query("delete from group_invites where expiration_time < $1", [timestamp(nowMs - limits.inviteLifetimeMs)]));
-  await forget(store, nowMs);
+  await deleteExpired(store, nowMs);
   const due = await store.read.query("select 1 from signing_keys having max(create_time) < $1", [timestamp(nowMs - limits.signingKeyLifetimeMs)]);
   if (due.length > 0) await authn.rotate();
   await dropMonths(store, seal, timestamp(nowMs), auditMonths);
 };
 
 /** Keeps up now and then until stopped. A failure is logged and tried again at the next turn. */
-export const startUpkeep = (house: House, auditMonths: number): { stop: () => void } => {
+export const startMaintenance = (services: Services, auditMonths: number): { stop: () => void } => {
   const timer = setInterval(() => {
-    keepUp(house, auditMonths).catch((cause: unknown) => house.log("upkeep.failed", { cause }));
-  }, limits.upkeepMs);
+    runMaintenance(services, auditMonths).catch((cause: unknown) => services.log("maintenance.failed", { cause }));
+  }, limits.maintenanceMs);
   timer.unref();
   return { stop: () => clearInterval(timer) };
 };

@@ -8,7 +8,7 @@ import { type Order, readOrder } from "./order.ts";
 import { type Position, queryOf, readPageToken, writePageToken } from "./page.ts";
 import { pageSizeOf, pluralOf, skipOf } from "./paging.ts";
 
-export interface AskedPage {
+export interface PageRequest {
   readonly order: Order;
   readonly limit: number;
   readonly skip: number;
@@ -19,23 +19,23 @@ export interface AskedPage {
 }
 
 /**
- * Reads it from a request that has been found in order (ask.ts).
+ * Reads it from a request that has been found in order (validate.ts).
  * @param message what the list shows
  */
-export const askedPage = ({ request, method, house, caller, nowMs }: ReadContext, message: MessageFact): AskedPage => {
+export const readPageRequest = ({ request, method, services, caller, nowMs }: ReadContext, message: MessageFact): PageRequest => {
   const skip = skipOf(request);
   const token = text(request, "pageToken");
   // A token that is narrowed to fewer rights is another caller: the first page's total was not counted for it.
   const who = JSON.stringify([caller?.uid, caller?.capabilities, caller?.scopes]);
   const query = queryOf(who, method.name, request);
-  const position = token ? readPageToken(house.seal, query, token, nowMs) : undefined;
+  const position = token ? readPageToken(services.seal, query, token, nowMs) : undefined;
   return {
     order: readOrder(message, text(request, "orderBy"), method.defaultOrder),
     limit: pageSizeOf(request),
     skip,
     after: position === "expired" ? undefined : position,
     answer(records, total, last) {
-      const next = last && writePageToken(house.seal, query, { ...last, total }, nowMs);
+      const next = last && writePageToken(services.seal, query, { ...last, total }, nowMs);
       const reply = { [pluralOf(method)?.json ?? ""]: [...records], ...(next === undefined ? {} : { nextPageToken: next }), totalCount: String(total), skipped: skip };
       return position === "expired" ? { reply, headers: { "gantry-page-restarted": "true" } } : { reply };
     },

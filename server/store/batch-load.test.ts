@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { silent } from "#base/log.ts";
-import { findRow, openStore, Stale, type Store, type Table, witnessed } from "#store";
+import { findRow, openStore, StaleAccess, type Store, type Table, withAccessVersionCheck } from "#store";
 import { freshDatabase } from "../../test/database.ts";
 
 const root = (digit: string): string => digit.repeat(40);
@@ -30,7 +30,7 @@ after(async () => {
 });
 
 const find = async (digit: string, version: string, index: number): Promise<string | null | undefined> => {
-  const found = await findRow(witnessed(store.read, { root: root(digit), version }), table, berth(digit, index));
+  const found = await findRow(withAccessVersionCheck(store.read, { root: root(digit), version }), table, berth(digit, index));
   return found?.row[found.offset + 1];
 };
 
@@ -44,7 +44,7 @@ test("among rows that are asked for together, each is proved by the version of i
   const answers = await Promise.allSettled(Array.from({ length: 60 }, (_, index) => find(index % 2 ? "a" : "b", "7", 1)));
   for (const [index, answer] of answers.entries()) {
     if (index % 2) assert.deepEqual(answer, { status: "fulfilled", value: "berth 1" });
-    else assert.ok(answer.status === "rejected" && answer.reason instanceof Stale, `${index}: a version that was not the root's own was believed`);
+    else assert.ok(answer.status === "rejected" && answer.reason instanceof StaleAccess, `${index}: a version that was not the root's own was believed`);
   }
 });
 
@@ -55,7 +55,7 @@ test("a root that has no version proves nothing", async () => {
 
 test("a statement that fails fails for all who asked, and the next ones are asked for again", async () => {
   const gone: Table = { name: "nothing_of_the_kind", columns: ["uid", "name"] };
-  const rows = () => witnessed(store.read, { root: root("a"), version: "7" });
+  const rows = () => withAccessVersionCheck(store.read, { root: root("a"), version: "7" });
   const answers = await Promise.allSettled(Array.from({ length: 20 }, (_, index) => findRow(rows(), gone, berth("a", index))));
   assert.ok(answers.every(({ status }) => status === "rejected"));
   await store.write((write) => write.query("create table nothing_of_the_kind (uid text primary key, name text)"));

@@ -6,12 +6,12 @@ import { limits } from "#base/limits.ts";
 import { covers, isUid } from "#base/uid.ts";
 import { isClean, shown } from "./token.ts";
 
-export interface Narrowing {
+export interface Downscoping {
   readonly capabilities: readonly string[] | undefined;
   readonly scopes: readonly string[] | undefined;
 }
 
-export const unnarrowed: Narrowing = { capabilities: undefined, scopes: undefined };
+export const notDownscoped: Downscoping = { capabilities: undefined, scopes: undefined };
 
 /** What a request asks for; an empty list asks for no narrowing. */
 export interface Wanted {
@@ -24,7 +24,7 @@ export interface Wanted {
 const lengthOf = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + text.length, 0);
 
 /** Reads what a request asks for. Throws INVALID_ARGUMENT with the first violation of each field. */
-export const readNarrowing = (request: Wanted, known: ReadonlySet<string>): Narrowing => {
+export const readDownscoping = (request: Wanted, known: ReadonlySet<string>): Downscoping => {
   const { identity, audience, capabilities, scopes } = request;
   const violations: Violation[] = [];
   const wrong = (field: string, description: string): void => void violations.push({ field, description });
@@ -61,7 +61,7 @@ const both = (
 };
 
 /** What both allow. Throws where that is nothing: a token without a use is a mistake that should be told. */
-export const narrow = (held: Narrowing, wanted: Narrowing): Narrowing => {
+export const downscope = (held: Downscoping, wanted: Downscoping): Downscoping => {
   const met = {
     capabilities: both(held.capabilities, wanted.capabilities, (one, other) => (one === other ? one : undefined)),
     // Of two places on one line the lower one is in both.

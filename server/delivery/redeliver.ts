@@ -2,22 +2,22 @@
 
 import { limits } from "#base/limits.ts";
 import type { Write } from "#store";
-import { lockTakingUp } from "./lock.ts";
-import { letNextGo } from "./settle.ts";
+import { lockNumbering } from "./lock.ts";
+import { releaseNext } from "./complete.ts";
 
 const afresh = "state = 'DELIVERY_STATE_WAITING', attempts = 0, status_class = null, latency_ms = null, lease_time = null";
 
 /** Sends one delivery again, whatever became of it; false where there is none, or its event is kept no longer. */
 export const redeliver = async (rows: Write, uid: string, now: string): Promise<boolean> => {
-  await lockTakingUp(rows);
+  await lockNumbering(rows);
   const [row] = await rows.query(`update deliveries set ${afresh}, next_attempt_time = $2, update_time = $2 where uid = $1 and exists (select from outbox as event where event.event_id = deliveries.event_id) returning subscription_uid, subject`, [uid, now]);
   if (!row) return false;
-  await letNextGo(rows, [{ subscription: row[0] ?? "", subject: row[1] ?? "" }], now);
+  await releaseNext(rows, [{ subscription: row[0] ?? "", subject: row[1] ?? "" }], now);
   return true;
 };
 
 // Below the subscription's group, by the index of a root's events in time.
-const again = `
+const enqueueAgain = `
   insert into deliveries (uid, subscription_uid, event_id, type, subject, state, next_attempt_time, create_time, update_time)
   select subscription.uid || '/' || right(event.uid, 16), subscription.uid, event.event_id, event.type, event.subject, 'DELIVERY_STATE_WAITING', $3, $3, $3
   from subscriptions as subscription
@@ -31,8 +31,8 @@ const again = `
 
 /** Sends a subscription what happened since `since` again, limits.replayMax events at most; returns how many. */
 export const replay = async (rows: Write, subscription: string, since: string, now: string): Promise<number> => {
-  await lockTakingUp(rows);
-  const subjects = (await rows.query(again, [subscription, since, now, limits.replayMax])).map(([subject]) => subject ?? "");
-  if (subjects.length > 0) await letNextGo(rows, subjects.map((subject) => ({ subscription, subject })), now);
+  await lockNumbering(rows);
+  const subjects = (await rows.query(enqueueAgain, [subscription, since, now, limits.replayMax])).map(([subject]) => subject ?? "");
+  if (subjects.length > 0) await releaseNext(rows, subjects.map((subject) => ({ subscription, subject })), now);
   return subjects.length;
 };

@@ -9,7 +9,7 @@ import type { Readable } from "node:stream";
 import { Fault } from "#base/fault.ts";
 
 /** A request as a door hands it on. */
-export interface Ask {
+export interface HttpRequest {
   readonly verb: string;
   /** Path and query as they were sent. */
   readonly target: string;
@@ -26,14 +26,14 @@ export interface Ask {
 }
 
 /** An answer: names and values in turn, lower case. No length header: the door adds it. */
-export interface Answer {
+export interface HttpAnswer {
   readonly status: number;
   readonly headers: string[];
   readonly body: string;
 }
 
 /** Sends the answer; a second one, or one to a peer that has gone, is dropped. */
-export type Tell = (answer: Answer) => void;
+export type SendAnswer = (answer: HttpAnswer) => void;
 
 const noError = 0;
 
@@ -44,7 +44,7 @@ const bodiless = (status: number): boolean => status === 304 || status === 204;
 const encodingOf = (body: string, length: number): "latin1" | "utf8" => (length === body.length ? "latin1" : "utf8");
 
 /** The one value of a header. Node joins repeated ones, except for names that must not repeat: there the first counts. */
-export const header = (ask: Ask, name: string): string | undefined => {
+export const header = (ask: HttpRequest, name: string): string | undefined => {
   const value = ask.headers[name];
   return typeof value === "string" ? value : value?.[0];
 };
@@ -66,7 +66,7 @@ export const newRequestId = (): string => {
 
 const hostless = (): Fault => new Fault("INVALID_ARGUMENT", "the request has no Host header (RFC 9112, 3.2)");
 
-export const askOfHttp1 = (request: IncomingMessage, requestId: string): Ask => {
+export const requestOfHttp1 = (request: IncomingMessage, requestId: string): HttpRequest => {
   const { headers } = request;
   const length = headers["content-length"];
   return {
@@ -83,7 +83,7 @@ export const askOfHttp1 = (request: IncomingMessage, requestId: string): Ask => 
 };
 
 /** `last`: the connection ends with this answer, because the server is stopping or the peer cannot be trusted on. */
-export const tellHttp1 = (response: ServerResponse, last: () => boolean): Tell => (answer) => {
+export const answerHttp1 = (response: ServerResponse, last: () => boolean): SendAnswer => (answer) => {
   if (response.headersSent || response.destroyed) return;
   const { status, headers, body } = answer;
   // 408: what is left of the request may never come, so there is no next one (RFC 9110, 15.5.9).
@@ -99,7 +99,7 @@ export const tellHttp1 = (response: ServerResponse, last: () => boolean): Tell =
 
 const overweight = (max: number): Fault => new Fault("INVALID_ARGUMENT", `the request's headers are larger than ${max} bytes`, { httpStatus: 431 });
 
-export const askOfHttp2 = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, address: string, heavier: number | undefined, requestId: string): Ask => ({
+export const requestOfHttp2 = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, address: string, heavier: number | undefined, requestId: string): HttpRequest => ({
   verb: headers[":method"] ?? "GET",
   target: headers[":path"] ?? "/",
   headers,
@@ -124,7 +124,7 @@ const headerObject = (status: number, flat: readonly string[]): OutgoingHttpHead
   return headers;
 };
 
-export const tellHttp2 = (stream: ServerHttp2Stream, verb: string): Tell => (answer) => {
+export const answerHttp2 = (stream: ServerHttp2Stream, verb: string): SendAnswer => (answer) => {
   if (stream.headersSent || stream.destroyed || stream.closed) return;
   const { status, headers, body } = answer;
   const length = Buffer.byteLength(body);

@@ -7,7 +7,7 @@
 import { limits } from "#base/limits.ts";
 import { eventOrder } from "#outbox";
 import type { Store } from "#store";
-import { lockTakingUp } from "./lock.ts";
+import { lockNumbering } from "./lock.ts";
 
 const uidOf = (position: string): string => `lpad(to_hex(${position}), 16, '0')`;
 
@@ -52,15 +52,15 @@ const deliver = `
   from (${heard}) as heard`;
 
 /** Takes up what is new; true where there may be more. */
-export const takeUp = async (store: Store, now: string): Promise<boolean> => {
+export const enqueueDeliveries = async (store: Store, now: string): Promise<boolean> => {
   // Asked outside first: most looks find nothing, and need no transaction.
   const [waiting] = await store.read.query("select 1 from outbox where position is null limit 1");
   if (!waiting) return false;
   return store.write(async (rows) => {
-    await lockTakingUp(rows);
-    const positions = (await rows.query(number, [limits.takenUpMax])).map(([position]) => Number(position));
+    await lockNumbering(rows);
+    const positions = (await rows.query(number, [limits.enqueuedMax])).map(([position]) => Number(position));
     if (positions.length === 0) return false;
     await rows.query(deliver, [Math.min(...positions), Math.max(...positions), now]);
-    return positions.length === limits.takenUpMax;
+    return positions.length === limits.enqueuedMax;
   });
 };

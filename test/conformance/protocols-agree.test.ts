@@ -8,7 +8,7 @@ import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { methods, registry } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { insertManifests } from "#store";
-import { type Answer, callHttp, callThrough, restRequest } from "../client.ts";
+import { type Answer, callHttp, callOver, restRequest } from "../client.ts";
 import { bodyField, matcherOf, some, valueAt, withValue, writable } from "../samples.ts";
 import { folder, groupMessage, isList, isMade, madeUp, openStage } from "./stage.ts";
 
@@ -44,7 +44,7 @@ const said = (method: MethodFact, { code, message, details, reply, headers }: An
   headers: Object.fromEntries(telling.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]]))),
 });
 
-/** Asks the same through both doors; a write only tries, so that both find the same. */
+/** Asks the same through both protocols; a write only tries, so that both find the same. */
 const agree = async (method: MethodFact, request: JsonObject, token: string | undefined, what: string): Promise<Answer> => {
   const options = { token, validateOnly: method.writes };
   await stage.putBack(method, request);
@@ -65,12 +65,12 @@ const valid = async (method: MethodFact, whole = true): Promise<JsonObject> => {
   if (!method.input.byName.has("digest") || isList(method)) return request;
   const repo = String(valueAt(request, method.scope ?? []));
   const fact = { repo, indexDigest: digest, os: "linux", variant: "", sizeBytes: 4_503_599_627_370_496, createTime: "" };
-  await world.server.open.house.store.write((rows) => insertManifests(rows, ["amd64", "arm64"].map((architecture) => ({ ...fact, architecture, digest: `${digest}-${architecture}` }))));
+  await world.server.application.services.store.write((rows) => insertManifests(rows, ["amd64", "arm64"].map((architecture) => ({ ...fact, architecture, digest: `${digest}-${architecture}` }))));
   return { ...request, digest };
 };
 
 for (const method of answered) {
-  test(`${method.rpc} answers a valid request alike through both doors`, async () => {
+  test(`${method.rpc} answers a valid request alike through both protocols`, async () => {
     for (const whole of [false, true]) {
       const request = await valid(method, whole);
       const { token } = await stage.callerOf(method, { uid: "", token: operator });
@@ -79,7 +79,7 @@ for (const method of answered) {
     }
   });
 
-  test(`${method.rpc} refuses alike through both doors: nobody, a stranger, what does not exist, what is no uid, wrong fields`, async () => {
+  test(`${method.rpc} refuses alike through both protocols: nobody, a stranger, what does not exist, what is no uid, wrong fields`, async () => {
     const request = await valid(method);
     await agree(method, request, undefined, "nobody");
     await agree(method, request, "garbage", "a wrong token");
@@ -111,9 +111,9 @@ for (const method of answered) {
   });
 }
 
-// Lists of what no operation makes are walked through both doors in grown-lists.test.ts.
+// Lists of what no operation makes are walked through both protocols in grown-lists.test.ts.
 for (const method of some(answered.filter((each) => isList(each) && isMade(each)), "list")) {
-  test(`${method.rpc} pages alike through both doors, and refuses wrong parameters alike`, async () => {
+  test(`${method.rpc} pages alike through both protocols, and refuses wrong parameters alike`, async () => {
     const create = methods.find(({ service, rpc }) => service === method.service && rpc.startsWith("Create"));
     for (let made = 0; create && made < 4; made++) await stage.make(create.output.name, { place });
     const uidp = { descendantsOf: place };
@@ -137,7 +137,7 @@ for (const method of some(answered.filter((each) => isList(each) && isMade(each)
   });
 }
 
-test("both doors answer under the earlier package and path segment too, with the same reply", async () => {
+test("both protocols answer under the earlier package and path segment too, with the same reply", async () => {
   for (const method of some(answered.filter(({ version, writes }) => version === "v2" && !writes), "v2 read")) {
     const { token } = await stage.callerOf(method, { uid: "", token: operator });
     const request = await valid(method);
@@ -148,7 +148,7 @@ test("both doors answer under the earlier package and path segment too, with the
     const rest = await callHttp(world.url, verb, path, { token, body });
     assert.equal(settled(rest.reply, request, true), settled(now.reply, request, true), method.rpc);
     assert.equal(rest.code, 0, method.rpc);
-    const grpc = await callThrough("grpc", world.url, method.name.replace(".v2.", ".v2beta1."), request, { token });
+    const grpc = await callOver("grpc", world.url, method.name.replace(".v2.", ".v2beta1."), request, { token });
     assert.equal(settled(canonical(method, grpc.reply), request, true), settled(canonical(method, now.reply), request, true));
   }
 });

@@ -24,7 +24,7 @@ export const matches = (header: string, etag: string): boolean =>
   header.trim() === "*" || header.split(",").some((each) => each.trim().replace(/^W\//, "") === etag);
 
 /** Carries an outcome out of a transaction that must not commit. */
-class Rehearsed extends Error {
+class ValidatedOnly extends Error {
   readonly outcome: Outcome;
   constructor(outcome: Outcome) {
     super("rehearsed");
@@ -97,14 +97,14 @@ export const writeSafely = async (
         }
       }
       const outcome = await work(rows);
-      if (call.validateOnly) throw new Rehearsed(outcome);
+      if (call.validateOnly) throw new ValidatedOnly(outcome);
       if (key !== undefined && given.caller !== undefined) {
         await rows.query("update idempotency_keys set reply = $3 where caller = $1 and key = $2", [given.caller, key, JSON.stringify(withoutSecrets(call.method.output, outcome.reply) satisfies Json)]);
       }
       return outcome;
     });
   } catch (thrown) {
-    if (thrown instanceof Rehearsed) return { reply: withoutSecrets(call.method.output, thrown.outcome.reply), headers: { ...thrown.outcome.headers, "gantry-validate-only": "true" } };
+    if (thrown instanceof ValidatedOnly) return { reply: withoutSecrets(call.method.output, thrown.outcome.reply), headers: { ...thrown.outcome.headers, "gantry-validate-only": "true" } };
     throw thrown;
   }
 };

@@ -9,13 +9,13 @@ import { type Clock, systemClock, timestamp } from "#base/time.ts";
 import { capabilities } from "#contract/capabilities.ts";
 import { methodByName } from "#contract/catalog.ts";
 import type { JsonObject } from "#base/json.ts";
-import { type House, type Kernel, makeServe, openKernel, type Serve, termsOf } from "#kernel";
+import { type Services, type Kernel, makeServe, openKernel, type Serve, termsOf } from "#kernel";
 import { resources } from "#resources";
 import { openStore, openVault } from "#store";
 import type { Settings } from "./config.ts";
 
-export interface OpenHouse {
-  readonly house: House;
+export interface Application {
+  readonly services: Services;
   readonly kernel: Kernel;
   readonly serve: Serve;
   /** Makes a call as the operator, the same way as any other call. */
@@ -23,7 +23,7 @@ export interface OpenHouse {
   close(): Promise<void>;
 }
 
-export interface HouseOptions {
+export interface ApplicationOptions {
   readonly settings: Settings;
   readonly log: Log;
   readonly clock?: Clock;
@@ -34,7 +34,7 @@ export interface HouseOptions {
 
 const commandTokenMs = 10 * 60 * 1000;
 
-export const openHouse = async ({ settings, log, clock = systemClock, progress, join = false }: HouseOptions): Promise<OpenHouse> => {
+export const openApplication = async ({ settings, log, clock = systemClock, progress, join = false }: ApplicationOptions): Promise<Application> => {
   const store = await openStore({ databaseUrl: settings.databaseUrl, dataDirectory: settings.dataDirectory, log, progress, join });
   try {
     const vault = await openVault({ file: settings.secretKeyFile, dataDirectory: settings.dataDirectory, required: settings.databaseUrl !== undefined });
@@ -48,7 +48,7 @@ export const openHouse = async ({ settings, log, clock = systemClock, progress, 
       knownCapabilities: new Set(capabilities.map(({ name }) => name)),
     });
     const audit = openAudit({ store, vault, clock, log, publicUrl: settings.publicUrl });
-    const house: House = {
+    const services: Services = {
       store, authn, audit, clock, log,
       seal: vault,
       publicUrl: settings.publicUrl,
@@ -57,7 +57,7 @@ export const openHouse = async ({ settings, log, clock = systemClock, progress, 
       plainIssuers: settings.egressAllow !== "",
       terms: termsOf(settings.terms),
     };
-    const kernel = await openKernel(house, resources);
+    const kernel = await openKernel(services, resources);
     const serve = makeServe(kernel);
     let token = { text: "", untilMs: 0 };
     const authorization = async (): Promise<string> => {
@@ -68,7 +68,7 @@ export const openHouse = async ({ settings, log, clock = systemClock, progress, 
       return `Bearer ${token.text}`;
     };
     return {
-      house,
+      services,
       kernel,
       serve,
       async call(name, request, options = {}) {

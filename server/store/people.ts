@@ -6,7 +6,7 @@ import type { Read } from "./handle.ts";
  * The people bound in or below one of these places, and `self` where it is one.
  * @param only look for this uid alone
  */
-export const findBoundHumans = async (rows: Read, places: readonly string[], self: string, only: string | undefined): Promise<string[]> => {
+export const findBoundPeople = async (rows: Read, places: readonly string[], self: string, only: string | undefined): Promise<string[]> => {
   const found = await rows.query(
     `select uid from identities where length(uid) = 40 and ($4::text is null or uid = $4) and (uid = $3 or uid in (
        select identity_uid from role_bindings join unnest($1::text[], $2::text[]) as place(low, high)

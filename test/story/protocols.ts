@@ -1,11 +1,11 @@
-// One question asked through both doors: over REST as the requirement writes it, over gRPC as the same message. The
+// One question asked through both protocols: over REST as the requirement writes it, over gRPC as the same message. The
 // answers must say the same, or the test fails.
 
 import assert from "node:assert/strict";
 import { fromJson, toJson } from "@bufbuild/protobuf";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { methodByName, registry } from "#contract/catalog.ts";
-import { callThrough } from "../client.ts";
+import { callOver } from "../client.ts";
 import { full, type World } from "../world.ts";
 
 /** An answer over REST: what a person with curl sees. */
@@ -38,7 +38,7 @@ export const http = async (
   return { status: response.status, headers: response.headers, text, body: isObject(parsed) ? parsed : {} };
 };
 
-/** A reply as every client of the contract would read it, whichever door it came through. */
+/** A reply as every client of the contract would read it, whichever protocol it came through. */
 const read = (name: string, reply: JsonObject): JsonObject => {
   const method = methodByName(full(name));
   if (!method) throw new Error(`no operation ${name}`);
@@ -61,7 +61,7 @@ export const ask = async (
   const [verb, path, body] = rest;
   const [name, request] = rpc;
   const seen = await http(world.url, verb, path, { token, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
-  const answer = await callThrough("grpc", world.url, full(name), request, { token });
+  const answer = await callOver("grpc", world.url, full(name), request, { token });
   if (seen.status < 300) {
     assert.equal(answer.code, 0, `${path}: gRPC refuses what REST answers: ${answer.message}`);
     assert.deepEqual(read(name, answer.reply), read(name, seen.body), path);

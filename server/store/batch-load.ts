@@ -6,10 +6,10 @@
 
 import { limits } from "#base/limits.ts";
 import type { Read, Row } from "./handle.ts";
-import { atEndOfTurn } from "./turn.ts";
+import { atEndOfTick } from "./tick.ts";
 
 /** What the reader of a row gets. */
-export interface Gathered {
+export interface BatchLoaded {
   /** Of the root's access data, as the same statement read it. */
   readonly version: string | null | undefined;
   /** Its columns begin at `offset`. */
@@ -18,12 +18,12 @@ export interface Gathered {
 }
 
 /** Reads one row by uid, with the version of `root`. */
-export type Gather = (uid: string, root: string) => Promise<Gathered>;
+export type BatchLoad = (uid: string, root: string) => Promise<BatchLoaded>;
 
 interface Waiting {
   readonly uid: string;
   readonly root: string;
-  readonly resolve: (found: Gathered) => void;
+  readonly resolve: (found: BatchLoaded) => void;
   readonly reject: (reason: unknown) => void;
 }
 
@@ -31,7 +31,7 @@ interface Waiting {
  * @param columns of the table; the first is uid
  * @param single the statement for one ($1 the uid, $2 the root): the version, then the row's columns or nulls
  */
-export const gatherer = (read: Read, table: string, columns: readonly string[], single: string): Gather => {
+export const batchLoader = (read: Read, table: string, columns: readonly string[], single: string): BatchLoad => {
   const together =
     `select root, version, ${columns.map(() => "null").join(", ")} from access_versions where root = any($2) ` +
     `union all select null, null, ${columns.join(", ")} from ${table} where uid = any($1)`;
@@ -56,8 +56,8 @@ export const gatherer = (read: Read, table: string, columns: readonly string[], 
   };
 
   const send = (): void => {
-    const asked = waiting.slice(0, limits.gatheredRowsMax);
-    waiting = waiting.slice(limits.gatheredRowsMax);
+    const asked = waiting.slice(0, limits.batchLoadRowsMax);
+    waiting = waiting.slice(limits.batchLoadRowsMax);
     const [first, ...others] = asked;
     if (!first) {
       asking = false;
@@ -67,7 +67,7 @@ export const gatherer = (read: Read, table: string, columns: readonly string[], 
       .catch((reason: unknown) => {
         for (const { reject } of asked) reject(reason);
       })
-      .finally(() => atEndOfTurn(send));
+      .finally(() => atEndOfTick(send));
   };
 
   return (uid, root) =>
@@ -75,6 +75,6 @@ export const gatherer = (read: Read, table: string, columns: readonly string[], 
       waiting.push({ uid, root, resolve, reject });
       if (asking) return;
       asking = true;
-      atEndOfTurn(send);
+      atEndOfTick(send);
     });
 };

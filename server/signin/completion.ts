@@ -2,40 +2,40 @@
 // row carries that to the provider and back, and the finisher of that kind does it. A new kind is a member of
 // `Finish` with a finisher in `Finishers`, given to openSignIn (index.ts); the compiler names what is missing.
 
-import type { Entrance } from "#base/origin.ts";
-import type { SignInParts } from "./parts.ts";
-import type { Shown } from "./shown.ts";
+import type { RequestSource } from "#base/origin.ts";
+import type { SignInDependencies } from "./dependencies.ts";
+import type { EndpointAnswer } from "./pages.ts";
 
 /** What the tokens shall be good for, as the beginning asked. Empty lists ask for nothing in particular. */
-export interface Wish {
+export interface RequestedToken {
   readonly audience: readonly string[];
   readonly scopes: readonly string[];
   readonly capabilities: readonly string[];
 }
 
 /** Back to the address that began, with the tokens in its query (authentication.md: 7). "": a page says who you are. */
-export interface RedirectFinish {
+export interface RedirectCompletion {
   readonly kind: "redirect";
   readonly redirect: string;
-  readonly wish: Wish;
+  readonly wish: RequestedToken;
   readonly createRefreshToken: boolean;
 }
 
 /** A terminal elsewhere waits, and its person typed this code here. */
-export interface DeviceFinish {
+export interface DeviceCompletion {
   readonly kind: "device";
   readonly userCode: string;
 }
 
 /** A client elsewhere waits for a token that only its key can read; the code is that public key. */
-export interface HeadlessFinish {
+export interface HeadlessCompletion {
   readonly kind: "headless";
   readonly code: string;
-  readonly wish: Wish;
+  readonly wish: RequestedToken;
 }
 
 /** Kept in the sign-in's row as JSON: plain values only. */
-export type Finish = RedirectFinish | DeviceFinish | HeadlessFinish;
+export type Completion = RedirectCompletion | DeviceCompletion | HeadlessCompletion;
 
 /** Who has signed in. Plain values: a finisher may keep it until its client comes for the tokens (tokens.ts). */
 export interface SignedIn {
@@ -52,7 +52,7 @@ export interface SignedIn {
   /** Milliseconds since 1970: no token of this sign-in lives longer. */
   readonly untilMs: number;
   /** The request that brought the person back. */
-  readonly entrance: Entrance;
+  readonly requestSource: RequestSource;
 }
 
 /** Why a sign-in came to nothing; `status` is the HTTP status of that (404: account not found). */
@@ -61,15 +61,15 @@ export interface Refusal {
   readonly message: string;
 }
 
-export interface Finisher<Kind extends Finish> {
+export interface Completer<Kind extends Completion> {
   /** The sign-in succeeded. What it throws is shown as a refusal. */
-  done(parts: SignInParts, signedIn: SignedIn, finish: Kind): Promise<Shown>;
+  done(parts: SignInDependencies, signedIn: SignedIn, finish: Kind): Promise<EndpointAnswer>;
   /** It did not. */
-  refused(parts: SignInParts, refusal: Refusal, finish: Kind): Promise<Shown>;
+  refused(parts: SignInDependencies, refusal: Refusal, finish: Kind): Promise<EndpointAnswer>;
 }
 
-export interface Finishers {
-  readonly redirect: Finisher<RedirectFinish>;
-  readonly device: Finisher<DeviceFinish>;
-  readonly headless: Finisher<HeadlessFinish>;
+export interface Completers {
+  readonly redirect: Completer<RedirectCompletion>;
+  readonly device: Completer<DeviceCompletion>;
+  readonly headless: Completer<HeadlessCompletion>;
 }

@@ -4,8 +4,8 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { eventOrder } from "#outbox";
 import type { Store } from "#store";
-import { lockTakingUp } from "./lock.ts";
-import { letNextGo } from "./settle.ts";
+import { lockNumbering } from "./lock.ts";
+import { releaseNext } from "./complete.ts";
 
 // What can never be sent any more: its event is forgotten (the subscription was off for so long), or its subscription
 // was deleted while the event was being taken up. It must not stand before what comes after it.
@@ -17,7 +17,7 @@ const stranded = `
   returning subscription_uid, subject`;
 
 /** Forgets what is older than it is kept (limits). */
-export const forget = async (store: Store, nowMs: number): Promise<void> => {
+export const deleteExpired = async (store: Store, nowMs: number): Promise<void> => {
   const before = (keptMs: number): string => timestamp(nowMs - keptMs);
   // What the audit log has not taken up yet stays. The last one stays, however old: the next position follows from it,
   // and one that was given before would be passed over by whoever has read so far.
@@ -28,8 +28,8 @@ export const forget = async (store: Store, nowMs: number): Promise<void> => {
   // A dead one can be sent again for as long as its event is there.
   await store.write((rows) => rows.query("delete from deliveries where update_time < $1 and state = 'DELIVERY_STATE_DEAD'", [before(limits.eventRetentionMs)]));
   await store.write(async (rows) => {
-    await lockTakingUp(rows);
+    await lockNumbering(rows);
     const gone = await rows.query(stranded, []);
-    if (gone.length > 0) await letNextGo(rows, gone.map(([subscription, subject]) => ({ subscription: subscription ?? "", subject: subject ?? "" })), timestamp(nowMs));
+    if (gone.length > 0) await releaseNext(rows, gone.map(([subscription, subject]) => ({ subscription: subscription ?? "", subject: subject ?? "" })), timestamp(nowMs));
   });
 };

@@ -4,7 +4,7 @@ import type { BlockList } from "node:net";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Serve } from "#kernel";
-import type { IssuerDoor, ShownPath } from "./issuer.ts";
+import type { IssuerEndpoints, Endpoint } from "./issuer-endpoints.ts";
 import type { OriginOf } from "./origin.ts";
 
 /** base/limits.ts as numbers; tests shorten the times. */
@@ -28,18 +28,18 @@ export interface Config {
 }
 
 /** What the doors need of the rooms behind them. */
-export interface House {
+export interface Dependencies {
   readonly serve: Serve;
-  readonly issuer: IssuerDoor;
+  readonly issuer: IssuerEndpoints;
   /** Documents at addresses of their own, below paths of the API; open. Undefined for a path of something else. */
-  readonly documents?: (path: string) => ShownPath | undefined;
+  readonly documents?: (path: string) => Endpoint | undefined;
   /** False while the server cannot do its work (the store is away). */
   readonly ready: () => Promise<boolean>;
 }
 
 /** One process' doors: the house, the settings, and whether the server is stopping. */
-export interface Doorway {
-  readonly house: House;
+export interface ServerContext {
+  readonly dependencies: Dependencies;
   readonly config: Config;
   readonly bounds: Bounds;
   readonly originOf: OriginOf;

@@ -6,9 +6,9 @@ import { timestamp } from "#base/time.ts";
 import { parentOf } from "#base/uid.ts";
 import { record } from "#outbox";
 import type { Store, Write } from "#store";
-import { lockEnding } from "./lock.ts";
+import { lockCompletion } from "./lock.ts";
 
-export interface Ended {
+export interface CompletedAttempt {
   readonly uid: string;
   readonly subscription: string;
   readonly subject: string;
@@ -48,7 +48,7 @@ const next = `
 const go = "update deliveries set state = 'DELIVERY_STATE_PENDING', next_attempt_time = $2 where uid = any($1) and state || '' = 'DELIVERY_STATE_WAITING'";
 
 /** Lets the first event of each of these subjects go that waits behind none. */
-export const letNextGo = async (rows: Write, subjects: readonly { readonly subscription: string; readonly subject: string }[], now: string): Promise<void> => {
+export const releaseNext = async (rows: Write, subjects: readonly { readonly subscription: string; readonly subject: string }[], now: string): Promise<void> => {
   const found = await rows.query(next, [subjects.map(({ subscription }) => subscription), subjects.map(({ subject }) => subject)]);
   const going = found.map(([uid]) => uid).filter((uid) => uid != null);
   // Most subjects have nothing that waits.
@@ -58,7 +58,7 @@ export const letNextGo = async (rows: Write, subjects: readonly { readonly subsc
 export const disabledType = "dev.gantry.events.subscription.disabled.v1";
 
 /** A sink that has failed for so long is switched off, and its group is told. */
-const switchOff = async (rows: Write, source: string, subscriptions: readonly string[], nowMs: number): Promise<void> => {
+const disableSubscriptions = async (rows: Write, source: string, subscriptions: readonly string[], nowMs: number): Promise<void> => {
   const off = await rows.query(
     "update subscriptions set enabled = false, update_time = $3 where uid = any($1) and enabled and failing_since < $2 returning uid, sink",
     [subscriptions, timestamp(nowMs - limits.sinkFailureMs), timestamp(nowMs)],
@@ -69,30 +69,30 @@ const switchOff = async (rows: Write, source: string, subscriptions: readonly st
     await record(rows, {
       type: disabledType, source: `${source}/events/v2/subscriptions`, subject: uid, group, audience: "customer", extensions: { group }, actor: undefined,
       bodyType: "chainguard.platform.events.v2.Subscription", body: { uid, sink }, requestId: "", time: timestamp(nowMs),
-      circumstances: { operation: "", bindings: [], origin: ownOrigin },
+      auditContext: { operation: "", bindings: [], origin: ownOrigin },
     });
   }
 };
 
 /** Writes what became of these attempts, in one transaction. `source`: the server's public URL. */
-export const settle = async (store: Store, source: string, attempts: readonly Ended[], nowMs: number): Promise<void> => {
+export const completeAttempts = async (store: Store, source: string, attempts: readonly CompletedAttempt[], nowMs: number): Promise<void> => {
   const now = timestamp(nowMs);
   const ended = attempts.filter(({ became }) => became !== "lost");
   if (ended.length === 0) return;
   const well = [...new Set(ended.filter(({ became }) => became === "delivered").map(({ subscription }) => subscription))];
   const ill = [...new Set(ended.filter(({ became }) => became === "pending" || became === "dead").map(({ subscription }) => subscription))].filter((each) => !well.includes(each));
   await store.write(async (rows) => {
-    await lockEnding(rows);
+    await lockCompletion(rows);
     await rows.query(write, [
       ended.map(({ uid }) => uid), ended.map(({ became }) => became), ended.map(({ statusClass }) => statusClass ?? ""),
       ended.map(({ latencyMs }) => (latencyMs === undefined ? "" : String(latencyMs))), ended.map(({ nextTime }) => nextTime), ended.map((each) => String(each.attempts)), now,
     ]);
     const over = ended.filter(({ became }) => became !== "pending");
-    if (over.length > 0) await letNextGo(rows, over, now);
+    if (over.length > 0) await releaseNext(rows, over, now);
     if (well.length > 0) await rows.query("update subscriptions set failing_since = null where uid = any($1) and failing_since is not null", [well]);
     if (ill.length > 0) {
       await rows.query("update subscriptions set failing_since = $2 where uid = any($1) and failing_since is null", [ill, now]);
-      await switchOff(rows, source, ill, nowMs);
+      await disableSubscriptions(rows, source, ill, nowMs);
     }
   });
 };

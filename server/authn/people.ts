@@ -20,7 +20,7 @@ export const spellingsOf = (issuer: string): string[] => {
  * because without it ("https://a", "bc") and ("https://ab", "c") would be one person: whoever runs one issuer could
  * then sign in as somebody of another.
  */
-export const humanUid = (issuer: string, subject: string): string => {
+export const personUid = (issuer: string, subject: string): string => {
   const hash = createHash("sha256");
   for (const part of [normalIssuer(issuer), subject]) {
     const bytes = Buffer.from(part, "utf8");

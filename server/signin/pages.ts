@@ -5,14 +5,14 @@ import { createHash } from "node:crypto";
 import type { Origin } from "#base/origin.ts";
 
 /** An answer to a browser or a program beside the contract. */
-export interface Shown {
+export interface EndpointAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
 /** A request to one of the room's paths, free of its protocol. */
-export interface Asked {
+export interface EndpointRequest {
   readonly query: URLSearchParams;
   /** The body's form; empty for GET. */
   readonly form: URLSearchParams;
@@ -22,7 +22,7 @@ export interface Asked {
 }
 
 /** One path's answers by verb. What they throw is answered with the error body that every path has. */
-export type SignInPath = Readonly<Partial<Record<"GET" | "POST", (asked: Asked) => Promise<Shown>>>>;
+export type Endpoint = Readonly<Partial<Record<"GET" | "POST", (asked: EndpointRequest) => Promise<EndpointAnswer>>>>;
 
 const escapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 
@@ -47,7 +47,7 @@ const pageHeaders = {
 };
 
 /** A page. Paragraphs are plain text; `html` is markup of ours below them, such as a form. */
-export const page = (status: number, title: string, paragraphs: readonly string[], html = ""): Shown => ({
+export const page = (status: number, title: string, paragraphs: readonly string[], html = ""): EndpointAnswer => ({
   status,
   headers: pageHeaders,
   body:
@@ -57,13 +57,13 @@ export const page = (status: number, title: string, paragraphs: readonly string[
 });
 
 /** Somewhere else, with GET: the address is used once and kept by nobody. */
-export const elsewhere = (address: string, headers: Readonly<Record<string, string>> = {}): Shown => ({
+export const elsewhere = (address: string, headers: Readonly<Record<string, string>> = {}): EndpointAnswer => ({
   status: 303,
   headers: { ...noStore, ...headers, location: address },
   body: "",
 });
 
-export const json = (status: number, value: unknown): Shown => ({
+export const json = (status: number, value: unknown): EndpointAnswer => ({
   status,
   headers: { ...noStore, "content-type": "application/json" },
   body: JSON.stringify(value),

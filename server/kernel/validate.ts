@@ -3,7 +3,7 @@
 import { invalid, type Violation } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
 import { isUid } from "#base/uid.ts";
-import { checkMessage, checkRequest, resourceField, withoutOutputOnly } from "./behaviour.ts";
+import { checkMessage, checkRequest, resourceField, withoutOutputOnly } from "./field-behavior.ts";
 import type { Call } from "./call.ts";
 import { readMask, touched } from "./mask.ts";
 import { pagingViolations } from "./paging.ts";
@@ -15,7 +15,7 @@ const heldAt = ({ method, request }: Call): Json | undefined => {
 };
 
 /** The same where nobody asks whether it is one; "" for none. */
-export const namedPlace = (call: Call): string => {
+export const namedResourcePath = (call: Call): string => {
   const held = heldAt(call);
   return typeof held === "string" && isUid(held) ? held : "";
 };
@@ -25,12 +25,12 @@ export const namedPlace = (call: Call): string => {
  * tell nothing of what exists. Undefined for unscoped and open operations.
  * Throws INVALID_ARGUMENT where it is no uid: that is form, not existence.
  */
-export const placeOf = (call: Call): string | undefined => {
+export const resourcePathOf = (call: Call): string | undefined => {
   const { method } = call;
   if (!method.scope) return undefined;
   const held = heldAt(call);
   const [first = "", ...inner] = method.scope;
-  // Beside a body fields have their proto names (behaviour.ts).
+  // Beside a body fields have their proto names (field-behavior.ts).
   const field = inner.at(-1) ?? (method.http[0]?.body === "*" ? first : (method.input.byName.get(first)?.name ?? first));
   if (typeof held !== "string" || held === "") throw invalid([{ field, description: `${field} is required` }]);
   if (!isUid(held)) throw invalid([{ field, description: `${field} must be a uid: 40 hex characters, then "/" and 16 more for each level` }]);
@@ -42,7 +42,7 @@ export const placeOf = (call: Call): string | undefined => {
  * mask, field behaviour, patterns, paging. An update is looked at as far as its mask goes; its verb looks once more at
  * what comes of it.
  */
-export const behave = (call: Call): JsonObject => {
+export const validate = (call: Call): JsonObject => {
   const { method, request } = call;
   const violations = [...call.problems];
   // Of a body that could not be read at all, its fields say nothing more.
