@@ -82,9 +82,7 @@ export const missing = (domain: string, resource: string, name: string): Fault =
 /** FAILED_PRECONDITION with PreconditionFailure; `type` is the machine-readable kind (RESOURCE_NOT_EMPTY). */
 export const blocked = (type: string, subject: string, descriptions: readonly string[]): Fault =>
   new Fault("FAILED_PRECONDITION", `Precondition failed: ${descriptions[0] ?? type}`, {
-    details: [
-      { kind: "precondition", violations: descriptions.map((description) => ({ type, subject, description })) },
-    ],
+    details: [{ kind: "precondition", violations: descriptions.map((description) => ({ type, subject, description })) }],
   });
 
 /** ALREADY_EXISTS with ResourceInfo. */

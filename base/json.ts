@@ -7,8 +7,7 @@ export interface JsonObject {
 }
 
 /** True for a JSON object: neither null nor a list. */
-export const isObject = (value: Json | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+export const isObject = (value: Json | undefined): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The text at `key`, or "" where there is none: proto3's own reading of an absent string. */
 export const text = (object: JsonObject, key: string): string => {

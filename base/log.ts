@@ -3,9 +3,7 @@
 export type Log = (event: string, facts?: Readonly<Record<string, unknown>>) => void;
 
 const plain = (value: unknown): unknown =>
-  value instanceof Error
-    ? { message: value.message, stack: value.stack, ...(value.cause === undefined ? {} : { cause: plain(value.cause) }) }
-    : value;
+  value instanceof Error ? { message: value.message, stack: value.stack, ...(value.cause === undefined ? {} : { cause: plain(value.cause) }) } : value;
 
 /** A log that writes one JSON line per event through `write`. */
 export const jsonLog =

@@ -18,21 +18,7 @@ test("a pattern matches the whole text, with or without anchors of its own", () 
 });
 
 test("what is no RE2 syntax is refused: look-arounds, back-references, loose brackets", () => {
-  for (const text of [
-    "(?=a)",
-    "(?!a)",
-    "(?<=a)b",
-    "(?<!a)b",
-    "(a)\\1",
-    "(?P<x>a)\\k<x>",
-    "(",
-    ")",
-    "a)|(b",
-    "[",
-    "*",
-    "a{1001}",
-    "\\C",
-  ])
+  for (const text of ["(?=a)", "(?!a)", "(?<=a)b", "(?<!a)b", "(a)\\1", "(?P<x>a)\\k<x>", "(", ")", "a)|(b", "[", "*", "a{1001}", "\\C"])
     assert.equal(compilePattern(text), undefined, text);
 });
 

@@ -16,13 +16,20 @@ const agent = new Agent({ keepAlive: true, maxSockets: clients });
 const call = (method: string, url: string, authorization: string, body: JsonObject = {}): Promise<JsonObject> =>
   new Promise((resolve, reject) => {
     const content = JSON.stringify(body);
-    const asked = send(url, { method, agent, headers: { authorization, "content-type": "application/json", "content-length": Buffer.byteLength(content) } }, (response) => {
-      let said = "";
-      response.setEncoding("utf8").on("data", (chunk: string) => (said += chunk)).on("end", () => {
-        if (response.statusCode === 200) resolve(JSON.parse(said) as JsonObject);
-        else reject(new Error(`${method} ${url}: ${response.statusCode} ${said}`));
-      });
-    });
+    const asked = send(
+      url,
+      { method, agent, headers: { authorization, "content-type": "application/json", "content-length": Buffer.byteLength(content) } },
+      (response) => {
+        let said = "";
+        response
+          .setEncoding("utf8")
+          .on("data", (chunk: string) => (said += chunk))
+          .on("end", () => {
+            if (response.statusCode === 200) resolve(JSON.parse(said) as JsonObject);
+            else reject(new Error(`${method} ${url}: ${response.statusCode} ${said}`));
+          });
+      },
+    );
     asked.on("error", reject).end(content);
   });
 
@@ -86,7 +93,9 @@ let described = 0;
 /** Writes a new description: no two of a run are the same, so each is a change. */
 const change = async ({ process }: Stand, { authorization }: Organization, repos: readonly string[]): Promise<void> => {
   const number = ++described;
-  await call("PATCH", `${process.url}/registry/v2/repos/${repos[number % repos.length] ?? ""}?update_mask=description`, authorization, { description: `change ${number}` });
+  await call("PATCH", `${process.url}/registry/v2/repos/${repos[number % repos.length] ?? ""}?update_mask=description`, authorization, {
+    description: `change ${number}`,
+  });
 };
 
 /** Makes repos; their uids. */
@@ -171,7 +180,10 @@ const replaySide: Side = {
     const { uid, authorization } = organization;
     const repos = await addRepos(stand, uid, replayed);
     const since = new Date().toISOString();
-    await atMoments(repos.map(() => 0), () => change(stand, organization, repos));
+    await atMoments(
+      repos.map(() => 0),
+      () => change(stand, organization, repos),
+    );
     const subscription = await subscribe(stand, uid, authorization, sink.url);
     await sink.calm();
     const replay = async (): Promise<number> => {

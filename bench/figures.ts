@@ -16,16 +16,28 @@ export interface Figure {
 
 /** How many times as fast `one` is as `other`. */
 const faster = (name: string, one: string, other: string, least: number): Figure => ({
-  name, unit: "ratio", bound: { words: "at least", value: least }, sides: [one, other], value: (of) => of(one) / of(other),
+  name,
+  unit: "ratio",
+  bound: { words: "at least", value: least },
+  sides: [one, other],
+  value: (of) => of(one) / of(other),
 });
 
 /** How many times as long `one` takes as `other`. */
 const slower = (name: string, one: string, other: string, most: number): Figure => ({
-  name, unit: "ratio", bound: { words: "at most", value: most }, sides: [one, other], value: (of) => of(other) / of(one),
+  name,
+  unit: "ratio",
+  bound: { words: "at most", value: most },
+  sides: [one, other],
+  value: (of) => of(other) / of(one),
 });
 
 const below = (name: string, side: string, unit: "s" | "MB", value: number): Figure => ({
-  name, unit, bound: { words: "below", value }, sides: [side], value: (of) => of(side),
+  name,
+  unit,
+  bound: { words: "below", value },
+  sides: [side],
+  value: (of) => of(side),
 });
 
 /** How many times as long the second page with this filter takes as the one without; the worst of its asks. */
@@ -33,7 +45,10 @@ const filtered = ({ name, asks }: Filter): Figure => {
   const plain = sidesOf(unfiltered).second;
   const sides = asks.map((ask) => sidesOf(ask).second);
   return {
-    name: `filter-${name}`, unit: "ratio", bound: { words: "at most", value: name === "query" ? 10 : 3 }, sides: [plain, ...sides],
+    name: `filter-${name}`,
+    unit: "ratio",
+    bound: { words: "at most", value: name === "query" ? 10 : 3 },
+    sides: [plain, ...sides],
     value: (of) => Math.max(...sides.map((side) => of(plain) / of(side))),
   };
 };
@@ -56,13 +71,21 @@ const brief = { rounds: 5, seconds: 0.3 };
 
 /** Beside one measurement of the list without a filter are so many of lists with one. */
 const besideOne = 6;
-const filterGroups = Array.from({ length: Math.ceil(filters.length / besideOne) }, (_, index): Group => ({
-  running: true, most: brief, figures: filters.slice(index * besideOne, (index + 1) * besideOne).map(filtered),
-}));
+const filterGroups = Array.from(
+  { length: Math.ceil(filters.length / besideOne) },
+  (_, index): Group => ({
+    running: true,
+    most: brief,
+    figures: filters.slice(index * besideOne, (index + 1) * besideOne).map(filtered),
+  }),
+);
 
 export const groups: readonly Group[] = [
   { running: false, figures: [below("idle-memory", "memory", "MB", 150), below("start", "start", "s", 2)] },
-  { running: true, figures: [{ ...faster("rest-list-50", "list", "listPgbench", 0.6), beside: ["listTuned"] }, faster("rest-list-naive", "list", "listNaive", 1.5)] },
+  {
+    running: true,
+    figures: [{ ...faster("rest-list-50", "list", "listPgbench", 0.6), beside: ["listTuned"] }, faster("rest-list-naive", "list", "listNaive", 1.5)],
+  },
   { running: true, figures: [faster("rest-get", "get", "getPgbench", 0.5), faster("rest-get-http", "get", "getHttp", 0.3)] },
   { running: true, figures: [faster("grpc-get", "grpc", "grpcJs", 1)] },
   { running: true, figures: [slower("page-depth", "page1000", "page2", 1.5)] },
@@ -73,7 +96,13 @@ export const groups: readonly Group[] = [
     most: { rounds: 5, seconds: 1 },
     figures: [
       faster("import-wolfi", "imported", "copied", 0.1),
-      { name: "import-memory", unit: "MB", bound: { words: "below", value: 150 }, sides: ["importing", "importIdle"], value: (of) => of("importing") - of("importIdle") },
+      {
+        name: "import-memory",
+        unit: "MB",
+        bound: { words: "below", value: 150 },
+        sides: ["importing", "importIdle"],
+        value: (of) => of("importing") - of("importIdle"),
+      },
     ],
   },
   { running: false, figures: [{ ...below("delivery-delay", "delay", "s", 1), beside: ["changes"] }] },
@@ -84,10 +113,19 @@ export const groups: readonly Group[] = [
   {
     running: false,
     most: { rounds: 5, seconds: 8 },
-    figures: [{ name: "write-subscribed", unit: "ratio", bound: { words: "at most", value: 1.3 }, sides: ["heard", "unheard"], value: (of) => of("heard") / of("unheard") }],
+    figures: [
+      {
+        name: "write-subscribed",
+        unit: "ratio",
+        bound: { words: "at most", value: 1.3 },
+        sides: ["heard", "unheard"],
+        value: (of) => of("heard") / of("unheard"),
+      },
+    ],
   },
   { running: true, figures: [slower("audit-page", "auditMany", "auditFew", 1.5)] },
   ...filterGroups,
   ...[{ name: "unfiltered", asks: [unfiltered] }, ...filters].flatMap(({ name, asks }) =>
-    asks.slice(0, 1).map((ask): Group => ({ running: true, most: brief, figures: [firstOf(name, ask)] }))),
+    asks.slice(0, 1).map((ask): Group => ({ running: true, most: brief, figures: [firstOf(name, ask)] })),
+  ),
 ];

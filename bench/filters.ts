@@ -27,13 +27,18 @@ const shown = (condition: string): string => `delete_time is null and ${conditio
 const ofFacets = (condition: string): string => shown(`facet = any(array(select id::text from advisory_facets where ${condition}))`);
 
 /** As many as have a second page. */
-const found = (expression: string, where = "true"): Values => ({ found: `select ${expression} as value from advisories where delete_time is null and ${where} order by uid offset 5000 limit 101` });
+const found = (expression: string, where = "true"): Values => ({
+  found: `select ${expression} as value from advisories where delete_time is null and ${where} order by uid offset 5000 limit 101`,
+});
 const rareAliases = Array.from({ length: 20 }, (_, index) => `CVE-2025-${60_000 + index}`);
 
 const asked: Readonly<Record<string, { readonly condition: string; readonly values: Readonly<Record<string, Values>> }>> = {
   advisory_ids: { condition: "advisory_id = any($3)", values: { several: found("advisory_id") } },
   legacy_advisory_ids: { condition: "legacy_advisory_id = any($3)", values: { several: found("legacy_advisory_id", "legacy_advisory_id <> ''") } },
-  artifact_names: { condition: shown("artifact_name = any($3)"), values: { frequent: ["package-0"], rare: ["package-2900", "package-2901"], several: Array.from({ length: 30 }, (_, index) => `package-${index * 90}`) } },
+  artifact_names: {
+    condition: shown("artifact_name = any($3)"),
+    values: { frequent: ["package-0"], rare: ["package-2900", "package-2901"], several: Array.from({ length: 30 }, (_, index) => `package-${index * 90}`) },
+  },
   artifact_types: { condition: ofFacets("artifact_type = any($3)"), values: { frequent: ["apk"], rare: ["image"] } },
   artifact_architectures: { condition: ofFacets("artifact_architecture = any($3)"), values: { frequent: ["x86_64"] } },
   component_names: { condition: shown("component_name = any($3)"), values: { frequent: ["openssl-component-0"] } },
@@ -46,9 +51,15 @@ const asked: Readonly<Record<string, { readonly condition: string; readonly valu
   exclude_event_authors: { condition: ofFacets("not event_authors && $3"), values: { frequent: ["analyst@example.com"] } },
   event_reviewers: { condition: ofFacets("event_reviewers && $3"), values: { frequent: ["lead@example.com"] } },
   event_types: { condition: ofFacets("event_types && $3"), values: { frequent: ["EVENT_TYPE_FILTER_DETECTION"], rare: ["EVENT_TYPE_FILTER_FIX_NOT_PLANNED"] } },
-  latest_event_type: { condition: ofFacets("latest_event_type = $3"), values: { frequent: ["EVENT_TYPE_FILTER_FIXED"], rare: ["EVENT_TYPE_FILTER_FIX_NOT_PLANNED"] } },
+  latest_event_type: {
+    condition: ofFacets("latest_event_type = $3"),
+    values: { frequent: ["EVENT_TYPE_FILTER_FIXED"], rare: ["EVENT_TYPE_FILTER_FIX_NOT_PLANNED"] },
+  },
   query: { condition: shown("search like '%' || lower($3) || '%'"), values: { frequent: ["golang"], rare: ["CVE-2025-1234"] } },
-  updated_since: { condition: "update_time > $3", values: { frequent: ["2026-06-01T00:00:00.000Z"], some: ["2027-01-25T00:00:00.000Z"], rare: ["2027-02-10T00:00:00.000Z"] } },
+  updated_since: {
+    condition: "update_time > $3",
+    values: { frequent: ["2026-06-01T00:00:00.000Z"], some: ["2027-01-25T00:00:00.000Z"], rare: ["2027-02-10T00:00:00.000Z"] },
+  },
 };
 
 export interface Filter {
@@ -64,7 +75,12 @@ export const filters: readonly Filter[] = (methodByName(listAdvisories)?.input.f
   const name = field.name.replaceAll("_", "-");
   const known = asked[field.name];
   if (!known) throw new Error(`the bench knows no values for the filter ${field.name}`);
-  return [{ name, asks: Object.entries(known.values).map(([kind, values]): Ask => ({ label: `${name}, ${kind}`, field: field.name, values, condition: known.condition })) }];
+  return [
+    {
+      name,
+      asks: Object.entries(known.values).map(([kind, values]): Ask => ({ label: `${name}, ${kind}`, field: field.name, values, condition: known.condition })),
+    },
+  ];
 });
 
 /** Whether the ask is for any of several values. */

@@ -156,7 +156,11 @@ export const serve = async (site: Site, { profile, settings = {} }: Serving = {}
 
 /** Another command of `gantry`, beside the server of `site`. Rejects where it fails. */
 export const runGantry = (site: Site, args: readonly string[]): { readonly pid: number; readonly ended: Promise<void> } => {
-  const child = spawn(process.execPath, ["bin/gantry.js", ...args], { cwd: root, env: { PATH: process.env.PATH ?? "", ...environmentOf(site) }, stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn(process.execPath, ["bin/gantry.js", ...args], {
+    cwd: root,
+    env: { PATH: process.env.PATH ?? "", ...environmentOf(site) },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
   running.add(child);
   let said = "";
   child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
@@ -174,9 +178,10 @@ export const startPeer = async (name: string, site: Site, environment: Readonly<
   const port = await freePort();
   let up = false;
   const started = await startProcess([`bench/peers/${name}.ts`], { ...environmentOf(site), PEER_PORT: String(port), ...environment }, async (child) => {
-    if (child.listenerCount("message") === 0) child.once("message", () => {
-      up = true;
-    });
+    if (child.listenerCount("message") === 0)
+      child.once("message", () => {
+        up = true;
+      });
     return up;
   });
   return { ...started, url: `http://127.0.0.1:${port}` };

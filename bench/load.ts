@@ -34,11 +34,22 @@ export const findTools = async (names: readonly string[]): Promise<string[]> => 
   for (const name of names) {
     try {
       const { stdout } = await run(name, [...(versions[name] ?? [])]);
-      found.push(stdout.split("\n")[0]?.replace(/ Copyright.*/, "").trim() ?? name);
+      found.push(
+        stdout
+          .split("\n")[0]
+          ?.replace(/ Copyright.*/, "")
+          .trim() ?? name,
+      );
     } catch (error) {
       // wrk tells its version and exits with 1.
       const said = (error as { stdout?: string }).stdout ?? "";
-      if (said.startsWith(name)) found.push(said.split("\n")[0]?.replace(/ Copyright.*/, "").trim() ?? name);
+      if (said.startsWith(name))
+        found.push(
+          said
+            .split("\n")[0]
+            ?.replace(/ Copyright.*/, "")
+            .trim() ?? name,
+        );
       else missing.push(name);
     }
   }
@@ -93,9 +104,24 @@ const pgbenchFor = async (place: Place, { file, variables, settings }: Script, a
   const { stdout } = await run(
     "pgbench",
     [
-      "-n", "-M", "prepared", "-c", String(at), "-j", String(Math.min(2, availableParallelism())), ...until, "-f", file,
+      "-n",
+      "-M",
+      "prepared",
+      "-c",
+      String(at),
+      "-j",
+      String(Math.min(2, availableParallelism())),
+      ...until,
+      "-f",
+      file,
       ...Object.entries(variables).flatMap(([name, value]) => ["-D", `${name}=${value}`]),
-      "-h", place.host, "-p", String(place.port), "-U", place.user, place.database,
+      "-h",
+      place.host,
+      "-p",
+      String(place.port),
+      "-U",
+      place.user,
+      place.database,
     ],
     { env: { PATH: process.env.PATH, PGOPTIONS: settings.map(option).join(" ") } },
   );
@@ -107,7 +133,8 @@ const pgbenchFor = async (place: Place, { file, variables, settings }: Script, a
 export const pgbench = (place: Place, script: Script, seconds: number): Promise<number> => pgbenchFor(place, script, clients, ["-T", String(seconds)]);
 
 /** The same, of so many runs in all. */
-export const pgbenchRuns = (place: Place, script: Script, count: number, at: number): Promise<number> => pgbenchFor(place, script, at, ["-t", String(Math.ceil(count / at))]);
+export const pgbenchRuns = (place: Place, script: Script, count: number, at: number): Promise<number> =>
+  pgbenchFor(place, script, at, ["-t", String(Math.ceil(count / at))]);
 
 /** One request, to know what is measured. Throws for anything but success. */
 export const fetchJson = async (url: string, authorization: string): Promise<{ reply: JsonObject; response: Response; body: string }> => {

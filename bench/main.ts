@@ -91,10 +91,24 @@ const measure = async (ground: Ground, { running, figures, most }: Group, asked:
     }
     seen.push(values);
   }
-  const of = (values: ReadonlyMap<string, number>) => (name: string): number => values.get(name) ?? Number.NaN;
+  const of =
+    (values: ReadonlyMap<string, number>) =>
+    (name: string): number =>
+      values.get(name) ?? Number.NaN;
   return {
-    lines: names.map((name) => sideLine(sideOf(name).label, sideOf(name).unit, seen.map((values) => of(values)(name)))),
-    results: figures.map((figure) => resultOf(figure, seen.map((values) => figure.value(of(values))))),
+    lines: names.map((name) =>
+      sideLine(
+        sideOf(name).label,
+        sideOf(name).unit,
+        seen.map((values) => of(values)(name)),
+      ),
+    ),
+    results: figures.map((figure) =>
+      resultOf(
+        figure,
+        seen.map((values) => figure.value(of(values))),
+      ),
+    ),
   };
 };
 

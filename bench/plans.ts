@@ -19,7 +19,20 @@ import type pg from "pg";
 import { filters, listAdvisories, requestOf } from "./filters.ts";
 import { authorizationOf, type Folder, makeGroup, makeMember, makeOrganization, placeOf, type Site, withFolder } from "./ground.ts";
 import { arrayText, callOf, sessionSettings, type Statement, statementsOf } from "./replay.ts";
-import { fillAdvisories, fillAudit, fillBindings, fillDeliveries, fillEvents, fillGroups, fillIdentities, fillRepos, fillTags, settleRows, withClient, withoutIndexes } from "./seed.ts";
+import {
+  fillAdvisories,
+  fillAudit,
+  fillBindings,
+  fillDeliveries,
+  fillEvents,
+  fillGroups,
+  fillIdentities,
+  fillRepos,
+  fillTags,
+  settleRows,
+  withClient,
+  withoutIndexes,
+} from "./seed.ts";
 
 const service = (name: string): string => `chainguard.platform.${name}`;
 const repos = service("registry.v2.ReposService/ListRepos");
@@ -59,7 +72,8 @@ interface Finding {
 /** A page may pass over rows that it does not show, but not over many more than a branch that may be sorted has. */
 const passedMax = limits.sortRowsMax * 4;
 
-const times = (plan: Plan, key: "Actual Rows" | "Rows Removed by Filter" | "Rows Removed by Index Recheck"): number => (plan[key] ?? 0) * (plan["Actual Loops"] ?? 1);
+const times = (plan: Plan, key: "Actual Rows" | "Rows Removed by Filter" | "Rows Removed by Index Recheck"): number =>
+  (plan[key] ?? 0) * (plan["Actual Loops"] ?? 1);
 
 const judge = (plan: Plan, ms: number, readMax: number): Finding => {
   const ways = new Set<string>();
@@ -101,7 +115,9 @@ const explain = async (client: pg.Client, { text, values }: Statement, readMax: 
   await client.query(`prepare asked as ${text}`);
   try {
     const given = values.length > 0 ? `(${values.map(literal).join(", ")})` : "";
-    const { rows } = await client.query<{ "QUERY PLAN": { Plan: Plan; "Execution Time": number }[] }>(`explain (analyze, timing off, format json) execute asked${given}`);
+    const { rows } = await client.query<{ "QUERY PLAN": { Plan: Plan; "Execution Time": number }[] }>(
+      `explain (analyze, timing off, format json) execute asked${given}`,
+    );
     const [found] = rows[0]?.["QUERY PLAN"] ?? [];
     if (!found) throw new Error("no plan");
     return judge(found.Plan, found["Execution Time"], readMax);
@@ -154,7 +170,10 @@ const fill = async (open: Application, client: pg.Client, count: number, wanted:
   const [third, thousandth] = [Math.floor(count / 3), Math.floor(count / 1000)];
   const callers: [string, string][] = [["operator", await authorizationOf(open, operatorUid)]];
   const viewers: [string, string[]][] = [
-    ["whole organization", [organization]], ["large branch", [branch]], ["small branch", [narrow]], ["two branches", [branch, narrow]],
+    ["whole organization", [organization]],
+    ["large branch", [branch]],
+    ["small branch", [narrow]],
+    ["two branches", [branch, narrow]],
   ];
   for (const [name, places] of viewers) callers.push([name, await authorizationOf(open, await makeMember(open, organization, places, "viewer"))]);
   callers.push(["other organization", await authorizationOf(open, await makeMember(open, other, [other], "viewer"))]);
@@ -162,7 +181,12 @@ const fill = async (open: Application, client: pg.Client, count: number, wanted:
   await client.query("set session_replication_role = replica");
   if (wanted(repos, tags, groups)) {
     await fillTable("repos", async () => {
-      for (const [parent, rows] of [[branch, third], [narrow, thousandth], [organization, count - third - thousandth], [other, 100]] as const) {
+      for (const [parent, rows] of [
+        [branch, third],
+        [narrow, thousandth],
+        [organization, count - third - thousandth],
+        [other, 100],
+      ] as const) {
         await fillRepos(client, parent, rows);
       }
     });
@@ -209,7 +233,8 @@ const fill = async (open: Application, client: pg.Client, count: number, wanted:
   }
   const heard = { busy: `${branch}/00000000000000b1`, seldom: `${narrow}/00000000000000b2` };
   if (wanted(subscriptions, deliveries)) {
-    for (const uid of Object.values(heard)) await client.query("insert into subscriptions (uid, sink, create_time, update_time) values ($1, 'https://sink.example.com', now(), now())", [uid]);
+    for (const uid of Object.values(heard))
+      await client.query("insert into subscriptions (uid, sink, create_time, update_time) values ($1, 'https://sink.example.com', now(), now())", [uid]);
     await fillTable("deliveries", async () => {
       await fillDeliveries(client, heard.busy, count - thousandth);
       await fillDeliveries(client, heard.seldom, thousandth);
@@ -220,14 +245,22 @@ const fill = async (open: Application, client: pg.Client, count: number, wanted:
   await client.query("insert into identities (uid, name, create_time, update_time) values ($1, 'person', now(), now())", [person]);
   await client.query("insert into access_versions (root) values ($1) on conflict do nothing", [person]);
   for (const place of [organization, other]) {
-    await client.query("insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time) values ($1 || '/00000000000000aa', $2, $3, now(), now())", [place, person, builtInRoleUid("viewer")]);
+    await client.query(
+      "insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time) values ($1 || '/00000000000000aa', $2, $3, now(), now())",
+      [place, person, builtInRoleUid("viewer")],
+    );
   }
   await client.query("set session_replication_role = origin");
   callers.push(["person in two organizations", await authorizationOf(open, person)]);
   tell("vacuum");
   await settleRows(client, ...filled);
   return {
-    open, callers, branch, repo, someRepo, heard,
+    open,
+    callers,
+    branch,
+    repo,
+    someRepo,
+    heard,
     large: organization,
     small: narrow,
     someName: await one(client, "select name as value from repos where left(uid, -17) = $1 order by uid offset 7 limit 1", [organization]),
@@ -241,7 +274,19 @@ const fill = async (open: Application, client: pg.Client, count: number, wanted:
 /** No index knows both a branch within a root and a time: few rows of a branch since then are looked for in all of it. */
 const readsBranch = ({ updatedSince }: JsonObject): boolean => updatedSince !== undefined;
 
-const asks = ({ large, small, branch, repo, someRepo, someName, somebody, heard, busy, seldom, subject }: Ground): readonly (readonly [string, JsonObject])[] => {
+const asks = ({
+  large,
+  small,
+  branch,
+  repo,
+  someRepo,
+  someName,
+  somebody,
+  heard,
+  busy,
+  seldom,
+  subject,
+}: Ground): readonly (readonly [string, JsonObject])[] => {
   const each = (method: string, request: JsonObject, orders = ["", "name", "name desc", "create_time desc"]): (readonly [string, JsonObject])[] =>
     orders.map((orderBy) => [method, { ...request, ...(orderBy ? { orderBy } : {}) }] as const);
   const eachEntry = (request: JsonObject): (readonly [string, JsonObject])[] => each(audit, request, ["", "sequence", "uid"]);
@@ -319,7 +364,10 @@ const shownLength = 40;
 
 const short = (method: string, request: JsonObject): string => {
   const { uidp, pageToken, ...others } = request;
-  const words = [...(uidp ? [JSON.stringify(uidp).replaceAll(/[0-9a-f]{40}(?:\/[0-9a-f]{16})*/g, "…")] : []), ...Object.entries(others).map(([key, value]) => `${key}=${String(value).slice(0, shownLength)}`)];
+  const words = [
+    ...(uidp ? [JSON.stringify(uidp).replaceAll(/[0-9a-f]{40}(?:\/[0-9a-f]{16})*/g, "…")] : []),
+    ...Object.entries(others).map(([key, value]) => `${key}=${String(value).slice(0, shownLength)}`),
+  ];
   return `${/([A-Za-z]+)$/.exec(method)?.[1] ?? method} ${words.join(" ")}${pageToken ? " page 2" : ""}`;
 };
 
@@ -331,7 +379,13 @@ const show = (caller: string, asked: string, { ways, read, ms, faults }: Finding
 };
 
 /** Makes one list, page by page, and shows how each of its statements finds its rows. Returns how many are wrong. */
-const examine = async (client: pg.Client, open: Application, [caller, authorization]: readonly [string, string], method: string, first: JsonObject): Promise<number> => {
+const examine = async (
+  client: pg.Client,
+  open: Application,
+  [caller, authorization]: readonly [string, string],
+  method: string,
+  first: JsonObject,
+): Promise<number> => {
   let bad = 0;
   let request: JsonObject | undefined = first;
   for (let page = 1; page <= 2 && request; page++) {

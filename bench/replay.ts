@@ -20,9 +20,18 @@ export const callOf = (name: string, request: JsonObject, authorization: string)
   const method = methodByName(name);
   if (!method) throw new Error(`no operation ${name}`);
   return {
-    method, request, authorization,
-    problems: [], bodyPaths: undefined, identity: undefined, idempotencyKey: undefined, validateOnly: false,
-    ifMatch: undefined, ifNoneMatch: undefined, requestId: "bench", origin: () => ownOrigin,
+    method,
+    request,
+    authorization,
+    problems: [],
+    bodyPaths: undefined,
+    identity: undefined,
+    idempotencyKey: undefined,
+    validateOnly: false,
+    ifMatch: undefined,
+    ifNoneMatch: undefined,
+    requestId: "bench",
+    origin: () => ownOrigin,
   };
 };
 
@@ -46,7 +55,9 @@ export const statementsOf = async (open: Application, call: Call): Promise<State
 
 /** How the server has set its reading connections, as "name=value". */
 export const sessionSettings = async ({ services }: Application): Promise<string[]> => {
-  const rows = await services.store.read.query("select name || '=' || setting from pg_settings where source = 'session' and name not in ('application_name', 'client_encoding')");
+  const rows = await services.store.read.query(
+    "select name || '=' || setting from pg_settings where source = 'session' and name not in ('application_name', 'client_encoding')",
+  );
   return rows.flatMap(([setting]) => setting ?? []);
 };
 

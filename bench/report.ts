@@ -44,7 +44,8 @@ export const resultLine = ({ figure, value, spread, passed }: Result): string =>
 
 const commit = (): string => {
   try {
-    const git = (...args: string[]): string => execFileSync("git", args, { encoding: "utf8", cwd: import.meta.dirname, stdio: ["ignore", "pipe", "ignore"] }).trim();
+    const git = (...args: string[]): string =>
+      execFileSync("git", args, { encoding: "utf8", cwd: import.meta.dirname, stdio: ["ignore", "pipe", "ignore"] }).trim();
     return `${git("rev-parse", "--short", "HEAD")}${git("status", "--porcelain", "--", "..") === "" ? "" : " with changes"}`;
   } catch {
     return "unknown";
@@ -63,5 +64,7 @@ export const machine = (tools: readonly string[], database: string): string[] =>
 /** Others at work on the machine make every figure worse, and the ratios uncertain. */
 export const busyLine = (): string | undefined => {
   const [load = 0] = loadavg();
-  return load > availableParallelism() / 4 ? `NOTE       the machine was busy when this began (load ${load.toFixed(1)}): compare ratios only, and run again` : undefined;
+  return load > availableParallelism() / 4
+    ? `NOTE       the machine was busy when this began (load ${load.toFixed(1)}): compare ratios only, and run again`
+    : undefined;
 };

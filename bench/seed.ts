@@ -5,13 +5,84 @@ import pg from "pg";
 import type { Place } from "./load.ts";
 
 const images = [
-  "adminer", "alpine", "apisix", "argocd", "aspnet-runtime", "aws-cli", "bash", "bazel", "busybox", "caddy", "calico-node", "cassandra",
-  "cert-manager-controller", "cilium-agent", "clickhouse", "cluster-autoscaler", "consul", "coredns", "crane", "curl", "dex", "dotnet-sdk",
-  "elasticsearch", "envoy", "etcd", "external-dns", "fluent-bit", "flux-source-controller", "gitlab-runner", "go", "grafana", "haproxy",
-  "helm", "influxdb", "istio-proxy", "jdk", "jenkins", "jre", "k3s", "kafka", "keycloak", "kube-state-metrics", "kubectl", "kyverno", "loki",
-  "mariadb", "memcached", "metrics-server", "minio", "mongodb", "mysql", "nats", "nginx", "node", "opensearch", "opentelemetry-collector",
-  "php", "postgres", "prometheus", "python", "rabbitmq", "redis", "ruby", "rust", "spire-server", "squid-proxy", "tekton-pipelines", "tempo",
-  "terraform", "thanos", "tomcat", "traefik", "trivy", "valkey", "vault", "velero", "wolfi-base", "zot",
+  "adminer",
+  "alpine",
+  "apisix",
+  "argocd",
+  "aspnet-runtime",
+  "aws-cli",
+  "bash",
+  "bazel",
+  "busybox",
+  "caddy",
+  "calico-node",
+  "cassandra",
+  "cert-manager-controller",
+  "cilium-agent",
+  "clickhouse",
+  "cluster-autoscaler",
+  "consul",
+  "coredns",
+  "crane",
+  "curl",
+  "dex",
+  "dotnet-sdk",
+  "elasticsearch",
+  "envoy",
+  "etcd",
+  "external-dns",
+  "fluent-bit",
+  "flux-source-controller",
+  "gitlab-runner",
+  "go",
+  "grafana",
+  "haproxy",
+  "helm",
+  "influxdb",
+  "istio-proxy",
+  "jdk",
+  "jenkins",
+  "jre",
+  "k3s",
+  "kafka",
+  "keycloak",
+  "kube-state-metrics",
+  "kubectl",
+  "kyverno",
+  "loki",
+  "mariadb",
+  "memcached",
+  "metrics-server",
+  "minio",
+  "mongodb",
+  "mysql",
+  "nats",
+  "nginx",
+  "node",
+  "opensearch",
+  "opentelemetry-collector",
+  "php",
+  "postgres",
+  "prometheus",
+  "python",
+  "rabbitmq",
+  "redis",
+  "ruby",
+  "rust",
+  "spire-server",
+  "squid-proxy",
+  "tekton-pipelines",
+  "tempo",
+  "terraform",
+  "thanos",
+  "tomcat",
+  "traefik",
+  "trivy",
+  "valkey",
+  "vault",
+  "velero",
+  "wolfi-base",
+  "zot",
 ];
 
 /** A connection whose statements may take as long as they take; the server's own may not. */
@@ -141,7 +212,9 @@ const fillFacets = (client: pg.Client): Promise<unknown> =>
 /** Advisories of 3,000 packages, eight of them built from each origin, about 60,000 vulnerabilities; half of these are known. */
 export const fillAdvisories = async (client: pg.Client, parent: string, count: number): Promise<void> => {
   await fillFacets(client);
-  await client.query("insert into package_origins (name, origin, feed) select 'package-' || n, 'package-' || n / 8 * 8, 'bench' from generate_series(0, 2999) as n");
+  await client.query(
+    "insert into package_origins (name, origin, feed) select 'package-' || n, 'package-' || n / 8 * 8, 'bench' from generate_series(0, 2999) as n",
+  );
   await client.query(
     `insert into vulnerabilities (owner, id, state, summary, details, links, severities, aliases, hidden, feed, digest, create_time, update_time)
      select '', 'CVE-2025-' || 10000 + n, 'PUBLISHED', 'a vulnerability', '', '[]', '[{"type":"TYPE_CVSS_V3","score":"CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:N/I:N/A:H"}]',
@@ -181,15 +254,21 @@ const auditMonths = 13;
  * thousandth at `narrow` where these are given, the others at the organization; 500 callers, some far busier than
  * others; one in a hundred was refused.
  */
-export const fillAudit = async (client: pg.Client, organization: string, count: number, { branch = organization, narrow = organization } = {}): Promise<void> => {
+export const fillAudit = async (
+  client: pg.Client,
+  organization: string,
+  count: number,
+  { branch = organization, narrow = organization } = {},
+): Promise<void> => {
   for (let month = 0; month < auditMonths; month++) {
     const [from, to] = [month, month + 1].map((step) => new Date(Date.UTC(2025, 10 + step, 1)).toISOString());
     const name = `audit_entries_${from?.slice(0, 7).replace("-", "_")}`;
     await client.query(`create table if not exists ${name} partition of audit_entries for values from ('${from}') to ('${to}')`);
   }
   await withoutIndexes(client, "audit_entries", () =>
-    client.query(
-      `insert into audit_entries (uid, sequence, create_time, seal_time, caller_uid, act, operation, subject, type, code, count, binding_uids, remote_address, user_agent, request_id, event_id, hash)
+    client
+      .query(
+        `insert into audit_entries (uid, sequence, create_time, seal_time, caller_uid, act, operation, subject, type, code, count, binding_uids, remote_address, user_agent, request_id, event_id, hash)
        select place || '/' || lpad(to_hex(n), 16, '0'), n, time, time, $1::text || '/' || substr(md5('caller' || ${skewed(7919, 500)}), 1, 16), '{"iss":"https://issuer.example.com","sub":"workload"}',
          'chainguard.platform.' || (array['registry.v2.TagsService/CreateTag', 'registry.v2.ReposService/CreateRepo', 'registry.v2.ReposService/UpdateRepo', 'iam.v2.RoleBindingsService/CreateRoleBinding'])[1 + n % 4],
          place || '/' || ${segment("subject")}, 'dev.chainguard.api.platform.registry.tag.created.v1', case when n % 100 = 7 then 'PERMISSION_DENIED' else 'OK' end, 1,
@@ -198,8 +277,9 @@ export const fillAudit = async (client: pg.Client, organization: string, count: 
          select n, timestamptz '2025-11-01 00:00:00Z' + n * interval '1 millisecond' * (${auditMonths} * 30::bigint * 86400000 / $2::int) as time,
            case when n % 3 = 0 then $3::text when n % 1000 = 1 then $4::text else $1::text end as place
          from generate_series(1, $2::int) as n) as made`,
-      [organization, count, branch, narrow],
-    ).then(() => {}),
+        [organization, count, branch, narrow],
+      )
+      .then(() => {}),
   );
 };
 
@@ -207,10 +287,16 @@ export const fillAudit = async (client: pg.Client, organization: string, count: 
  * Events that were taken up, in the order of their times over three months (a server keeps them for less): a third at
  * `branch`, a thousandth at `narrow`, the others at the organization; and one in ten that nobody is told of.
  */
-export const fillEvents = async (client: pg.Client, organization: string, count: number, { branch = organization, narrow = organization } = {}): Promise<void> => {
+export const fillEvents = async (
+  client: pg.Client,
+  organization: string,
+  count: number,
+  { branch = organization, narrow = organization } = {},
+): Promise<void> => {
   await withoutIndexes(client, "outbox", () =>
-    client.query(
-      `insert into outbox (event_id, uid, position, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time)
+    client
+      .query(
+        `insert into outbox (event_id, uid, position, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time)
        select gen_random_uuid(), case when n % 10 <> 9 then place || '/' || lpad(to_hex(n), 16, '0') end, n,
          'dev.chainguard.api.platform.registry.' || (array['tag.created', 'tag.created', 'tag.deleted', 'repo.updated'])[1 + ${skewed(7919, 4)}::int] || '.v1',
          'https://gantry.example.com/registry/v2/tags', place || '/' || ${segment("subject")}, place, case when n % 10 <> 9 then 'customer' else 'internal' end,
@@ -219,8 +305,9 @@ export const fillEvents = async (client: pg.Client, organization: string, count:
          select n, timestamptz '2026-08-01 00:00:00Z' + n * interval '1 millisecond' * (90 * 86400000::bigint / $2::int) as time,
            case when n % 3 = 0 then $3::text when n % 1000 = 1 then $4::text else $1::text end as place
          from generate_series(1, $2::int) as n) as made`,
-      [organization, count, branch, narrow],
-    ).then(() => {}),
+        [organization, count, branch, narrow],
+      )
+      .then(() => {}),
   );
 };
 

@@ -212,13 +212,15 @@ const grpcSide = (label: string, urlOf: (ground: Ground) => Promise<string>): Si
 const startSide: Side = {
   label: "gantry serve, to the first 200 of /readyz",
   unit: "s",
-  prepare: async ({ prepared: { site } }) => async () => {
-    const before = performance.now();
-    const process = await serve(site);
-    const seconds = (performance.now() - before) / 1000;
-    await process.stop();
-    return seconds;
-  },
+  prepare:
+    async ({ prepared: { site } }) =>
+    async () => {
+      const before = performance.now();
+      const process = await serve(site);
+      const seconds = (performance.now() - before) / 1000;
+      await process.stop();
+      return seconds;
+    },
 };
 
 /** Resident memory in megabytes of a million bytes. */
@@ -236,21 +238,26 @@ const idleSeconds = 2;
 const memorySide: Side = {
   label: "gantry serve, resident after a handful of requests",
   unit: "MB",
-  prepare: async ({ prepared }) => async () => {
-    const process = await serve(prepared.site);
-    const { authorization } = prepared.of(100);
-    for (const query of ["", byName, "?page_size=3&order_by=created_at desc"]) await fetchJson(reposUrl(process.url, query), authorization);
-    await sleep(idleSeconds * 1000);
-    const mb = await residentMb(process.pid);
-    await process.stop();
-    return mb;
-  },
+  prepare:
+    async ({ prepared }) =>
+    async () => {
+      const process = await serve(prepared.site);
+      const { authorization } = prepared.of(100);
+      for (const query of ["", byName, "?page_size=3&order_by=created_at desc"]) await fetchJson(reposUrl(process.url, query), authorization);
+      await sleep(idleSeconds * 1000);
+      const mb = await residentMb(process.pid);
+      await process.stop();
+      return mb;
+    },
 };
 
 /** Resident memory of a process that ends, at its highest: looked at until then. */
 const highestMb = async (pid: number, ended: Promise<unknown>): Promise<number> => {
   let running = true;
-  void ended.then(() => (running = false), () => (running = false));
+  void ended.then(
+    () => (running = false),
+    () => (running = false),
+  );
   let highest = 0;
   while (running) {
     // It may have ended since.
@@ -329,7 +336,9 @@ const copySide: Side = {
     const stand = await blank();
     return () =>
       withClient(stand.place, async (client) => {
-        const { rows: [place] } = await client.query<{ data_directory: string }>("show data_directory");
+        const {
+          rows: [place],
+        } = await client.query<{ data_directory: string }>("show data_directory");
         const fileOf = (table: string): string => `'${join(place?.data_directory ?? "", `bench-${table}`)}'`;
         const rows = await countImported(stand);
         for (const table of importedTables) await client.query(`copy ${table} to ${fileOf(table)}`);
@@ -389,7 +398,14 @@ const askOf = async (stand: Stand, ask: Ask): Promise<Asked> => {
   const second = `${stand.process.url}/vulnerabilities/v2/advisories?${query}`;
   const next = await fetchJson(second, organization.authorization);
   if ((next.reply.advisories as JsonObject[]).length < 50) throw new Error(`${ask.label}: ${String(reply.totalCount)} advisories have no whole second page`);
-  return { organization, values, total: Number(reply.totalCount), first, second, request: { ...requestOf(ask, values), pageToken: String(reply.nextPageToken) } };
+  return {
+    organization,
+    values,
+    total: Number(reply.totalCount),
+    first,
+    second,
+    request: { ...requestOf(ask, values), pageToken: String(reply.nextPageToken) },
+  };
 };
 
 const secondPage = (ask: Ask): Side => ({
@@ -426,7 +442,9 @@ const countedPlainly = (ask: Ask): Side => ({
       values: [uid, `${uid}0`, isList(ask) || ask.field === "" ? arrayText(values) : (values[0] ?? "")],
     };
     await withClient(stand.place, async (client) => {
-      const { rows: [row] } = await client.query<{ count: string }>(count.text, [...count.values]);
+      const {
+        rows: [row],
+      } = await client.query<{ count: string }>(count.text, [...count.values]);
       if (row?.count !== String(total)) throw new Error(`${ask.label}: ${total} advisories, counted plainly ${String(row?.count)}`);
     });
     const page = await statementsOf(stand.open, callOf(listAdvisories, request, authorization));
@@ -440,13 +458,19 @@ const everyAsk: readonly Ask[] = [unfiltered, ...filters.flatMap(({ asks }) => a
 
 /** Names of the sides that an ask has. */
 export const sidesOf = ({ label }: Ask): { readonly second: string; readonly first: string; readonly plain: string } => ({
-  second: `second: ${label}`, first: `first: ${label}`, plain: `plain: ${label}`,
+  second: `second: ${label}`,
+  first: `first: ${label}`,
+  plain: `plain: ${label}`,
 });
 
 const askedSides: Readonly<Record<string, Side>> = Object.fromEntries(
   everyAsk.flatMap((ask) => {
     const { second, first, plain } = sidesOf(ask);
-    return [[second, secondPage(ask)], [first, firstPage(ask)], [plain, countedPlainly(ask)]];
+    return [
+      [second, secondPage(ask)],
+      [first, firstPage(ask)],
+      [plain, countedPlainly(ask)],
+    ];
   }),
 );
 
@@ -464,7 +488,8 @@ const sides: Readonly<Record<string, Side>> = {
   listNaive: naiveList,
   get: restGet,
   getPgbench: pgbenchSide("pgbench, the get's statements", async (stand) =>
-    statementsOf(stand.open, callOf(getRepo, { uid: await someRepo(stand) }, stand.of(100).authorization))),
+    statementsOf(stand.open, callOf(getRepo, { uid: await someRepo(stand) }, stand.of(100).authorization)),
+  ),
   getHttp: sameBytes,
   grpc: grpcSide("gantry, gRPC get", async ({ stand }) => stand().process.url),
   grpcJs: grpcSide("grpc-js, the same call of the kernel", async ({ stand, keep }) => keep(await startPeer("grpc", stand().site)).url),
@@ -485,4 +510,3 @@ export const sideOf = (name: string): Side => {
   if (!side) throw new Error(`there is no side ${name}`);
   return side;
 };
-

@@ -22,9 +22,7 @@ export const findNode = () => {
     const manifest = createRequire(import.meta.url).resolve(`${name}/package.json`);
     return join(dirname(manifest), "bin", "node");
   } catch {
-    throw new Error(
-      `Gantry needs Node ${wanted} and this is ${process.version}. Install Node ${wanted}, or run npm ci without --omit=optional.`,
-    );
+    throw new Error(`Gantry needs Node ${wanted} and this is ${process.version}. Install Node ${wanted}, or run npm ci without --omit=optional.`);
   }
 };
 

@@ -13,14 +13,10 @@ export const files: readonly DescFile[] = platformFiles;
 export const registry: Registry = createRegistry(...files, file_google_rpc_status, file_google_rpc_error_details);
 
 /** Every operation of the contract. */
-export const methods: readonly MethodFact[] = files.flatMap((file) =>
-  file.services.flatMap((service) => service.methods.map(methodFact)),
-);
+export const methods: readonly MethodFact[] = files.flatMap((file) => file.services.flatMap((service) => service.methods.map(methodFact)));
 
 const byName = new Map(methods.map((method) => [method.name, method]));
-const messagesByName = new Map<string, MessageFact>(
-  files.flatMap((file) => file.messages.map((message) => [message.typeName, messageFact(message)] as const)),
-);
+const messagesByName = new Map<string, MessageFact>(files.flatMap((file) => file.messages.map((message) => [message.typeName, messageFact(message)] as const)));
 
 /** The domains whose paths carry a version segment: "iam", "registry", … */
 export const domains: ReadonlySet<string> = new Set(methods.filter((method) => method.version).map((method) => method.domain));

@@ -6,9 +6,7 @@ import * as options from "./gen/gantry/annotations/v1/annotations_pb.js";
 import { field_behavior as fieldBehavior, FieldBehavior } from "./gen/google/api/field_behavior_pb.js";
 import { http as httpOption } from "./gen/google/api/annotations_pb.js";
 
-export type Kind =
-  | "string" | "bool" | "int32" | "int64" | "double" | "bytes" | "enum" | "message"
-  | "timestamp" | "duration" | "mask" | "any";
+export type Kind = "string" | "bool" | "int32" | "int64" | "double" | "bytes" | "enum" | "message" | "timestamp" | "duration" | "mask" | "any";
 
 /** How many values a field holds. */
 export type Shape = "one" | "list" | "map";
@@ -142,17 +140,23 @@ const wellKnown: Readonly<Record<string, Kind>> = {
 
 const scalarKind = (scalar: ScalarType): Kind => {
   switch (scalar) {
-    case ScalarType.STRING: return "string";
-    case ScalarType.BOOL: return "bool";
-    case ScalarType.BYTES: return "bytes";
+    case ScalarType.STRING:
+      return "string";
+    case ScalarType.BOOL:
+      return "bool";
+    case ScalarType.BYTES:
+      return "bytes";
     case ScalarType.DOUBLE:
-    case ScalarType.FLOAT: return "double";
+    case ScalarType.FLOAT:
+      return "double";
     case ScalarType.INT32:
     case ScalarType.SINT32:
     case ScalarType.SFIXED32:
     case ScalarType.UINT32:
-    case ScalarType.FIXED32: return "int32";
-    default: return "int64";
+    case ScalarType.FIXED32:
+      return "int32";
+    default:
+      return "int64";
   }
 };
 
@@ -174,9 +178,12 @@ const enumFact = (descriptor: DescEnum): EnumFact => {
 const valueOf = (field: DescField): { shape: Shape; kind: Kind; keyKind?: Kind; message?: DescMessage; enum?: DescEnum } => {
   const messageKind = (message: DescMessage): Kind => wellKnown[message.typeName] ?? "message";
   switch (field.fieldKind) {
-    case "scalar": return { shape: "one", kind: scalarKind(field.scalar) };
-    case "enum": return { shape: "one", kind: "enum", enum: field.enum };
-    case "message": return { shape: "one", kind: messageKind(field.message), message: field.message };
+    case "scalar":
+      return { shape: "one", kind: scalarKind(field.scalar) };
+    case "enum":
+      return { shape: "one", kind: "enum", enum: field.enum };
+    case "message":
+      return { shape: "one", kind: messageKind(field.message), message: field.message };
     case "list":
       if (field.listKind === "scalar") return { shape: "list", kind: scalarKind(field.scalar) };
       if (field.listKind === "enum") return { shape: "list", kind: "enum", enum: field.enum };
@@ -270,12 +277,18 @@ const httpFacts = (descriptor: DescMethod, input: MessageFact): HttpFact[] => {
   return [rule, ...rule.additionalBindings].flatMap(({ pattern, body }): HttpFact[] => {
     const bodyField = body === "*" || body === "" ? body : (input.byName.get(body)?.json ?? body);
     switch (pattern.case) {
-      case "get": return [{ verb: "GET", template: pattern.value, body: bodyField }];
-      case "post": return [{ verb: "POST", template: pattern.value, body: bodyField }];
-      case "patch": return [{ verb: "PATCH", template: pattern.value, body: bodyField }];
-      case "put": return [{ verb: "PUT", template: pattern.value, body: bodyField }];
-      case "delete": return [{ verb: "DELETE", template: pattern.value, body: bodyField }];
-      default: return [];
+      case "get":
+        return [{ verb: "GET", template: pattern.value, body: bodyField }];
+      case "post":
+        return [{ verb: "POST", template: pattern.value, body: bodyField }];
+      case "patch":
+        return [{ verb: "PATCH", template: pattern.value, body: bodyField }];
+      case "put":
+        return [{ verb: "PUT", template: pattern.value, body: bodyField }];
+      case "delete":
+        return [{ verb: "DELETE", template: pattern.value, body: bodyField }];
+      default:
+        return [];
     }
   });
 };

@@ -7,58 +7,89 @@ import { methods, registry } from "./catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "./facts.ts";
 import { readGrpc, readRest, type Reading } from "./read.ts";
 
-const rest = (method: MethodFact, input: { readonly body?: Json; readonly query?: readonly (readonly [string, string])[]; readonly path?: readonly (readonly [string, string])[] }): Reading =>
-  readRest(method, method.http[0] ?? assert.fail(), { pathFields: input.path ?? [], query: input.query ?? [], body: input.body });
+const rest = (
+  method: MethodFact,
+  input: { readonly body?: Json; readonly query?: readonly (readonly [string, string])[]; readonly path?: readonly (readonly [string, string])[] },
+): Reading => readRest(method, method.http[0] ?? assert.fail(), { pathFields: input.path ?? [], query: input.query ?? [], body: input.body });
 
 const bodied = methods.filter(({ http }) => (http[0]?.body ?? "") !== "");
 const named = (rpc: string): MethodFact => methods.find((method) => method.rpc === rpc) ?? assert.fail(rpc);
 
 const oneOf = (field: FieldFact, depth: number): fc.Arbitrary<Json> => {
   switch (field.kind) {
-    case "bool": return fc.constant(true);
-    case "int32": return fc.integer({ min: 1, max: 2 ** 31 - 1 });
-    case "int64": return fc.bigInt({ min: 1n, max: 2n ** 63n - 1n }).map(String);
-    case "double": return fc.constantFrom(1, 0.5);
-    case "bytes": return fc.uint8Array({ minLength: 1, maxLength: 4 }).map((bytes) => btoa(String.fromCharCode(...bytes)));
-    case "enum": return fc.constantFrom(...[...(field.enum?.numbers ?? [])].filter(([, number]) => number !== 0).map(([name]) => name));
-    case "timestamp": return fc.integer({ min: -62_135_596_800_000, max: 253_402_300_799_999 }).map((ms) => new Date(ms).toISOString());
-    case "duration": return fc.integer({ min: 1, max: 10_000 }).map((seconds) => `${seconds}s`);
-    case "message": return field.message ? bodyOf(field.message, depth + 1) : fc.constant({});
-    case "any": return fc.constant({});
-    case "mask": return fc.constantFrom("name", "name,description");
-    default: return fc.string({ minLength: 1 }).filter((text) => text.isWellFormed() && !text.includes("\0"));
+    case "bool":
+      return fc.constant(true);
+    case "int32":
+      return fc.integer({ min: 1, max: 2 ** 31 - 1 });
+    case "int64":
+      return fc.bigInt({ min: 1n, max: 2n ** 63n - 1n }).map(String);
+    case "double":
+      return fc.constantFrom(1, 0.5);
+    case "bytes":
+      return fc.uint8Array({ minLength: 1, maxLength: 4 }).map((bytes) => btoa(String.fromCharCode(...bytes)));
+    case "enum":
+      return fc.constantFrom(...[...(field.enum?.numbers ?? [])].filter(([, number]) => number !== 0).map(([name]) => name));
+    case "timestamp":
+      return fc.integer({ min: -62_135_596_800_000, max: 253_402_300_799_999 }).map((ms) => new Date(ms).toISOString());
+    case "duration":
+      return fc.integer({ min: 1, max: 10_000 }).map((seconds) => `${seconds}s`);
+    case "message":
+      return field.message ? bodyOf(field.message, depth + 1) : fc.constant({});
+    case "any":
+      return fc.constant({});
+    case "mask":
+      return fc.constantFrom("name", "name,description");
+    default:
+      return fc.string({ minLength: 1 }).filter((text) => text.isWellFormed() && !text.includes("\0"));
   }
 };
 
 /** A message as JSON says it, without proto3's defaults, which gRPC cannot send. */
 const bodyOf = (message: MessageFact, depth = 0): fc.Arbitrary<JsonObject> =>
-  fc.tuple(...message.fields.map((field): fc.Arbitrary<Json | undefined> => {
-    if (field.kind === "any" || (depth > 2 && field.kind === "message")) return fc.constant(undefined);
-    const one = oneOf(field, depth);
-    const key = field.keyKind === "string" ? fc.oneof(fc.string({ maxLength: 5 }).filter((text) => text.isWellFormed() && !text.includes("\0")), fc.constantFrom("__proto__", "constructor")) : fc.integer().map(String);
-    const value = field.shape === "list" ? fc.array(one, { minLength: 1, maxLength: 2 }) : field.shape === "map" ? fc.dictionary(key, one, { minKeys: 1, maxKeys: 2, noNullPrototype: true }) : one;
-    return fc.option(value as fc.Arbitrary<Json>, { nil: undefined });
-  })).map((values) => {
-    const body: JsonObject = {};
-    const taken = new Set<string>();
-    message.fields.forEach((field, index) => {
-      const value = values[index];
-      if (value === undefined || (field.oneof !== undefined && !field.presence && taken.has(field.oneof))) return;
-      if (field.oneof !== undefined) taken.add(field.oneof);
-      body[field.json] = value;
+  fc
+    .tuple(
+      ...message.fields.map((field): fc.Arbitrary<Json | undefined> => {
+        if (field.kind === "any" || (depth > 2 && field.kind === "message")) return fc.constant(undefined);
+        const one = oneOf(field, depth);
+        const key =
+          field.keyKind === "string"
+            ? fc.oneof(
+                fc.string({ maxLength: 5 }).filter((text) => text.isWellFormed() && !text.includes("\0")),
+                fc.constantFrom("__proto__", "constructor"),
+              )
+            : fc.integer().map(String);
+        const value =
+          field.shape === "list"
+            ? fc.array(one, { minLength: 1, maxLength: 2 })
+            : field.shape === "map"
+              ? fc.dictionary(key, one, { minKeys: 1, maxKeys: 2, noNullPrototype: true })
+              : one;
+        return fc.option(value as fc.Arbitrary<Json>, { nil: undefined });
+      }),
+    )
+    .map((values) => {
+      const body: JsonObject = {};
+      const taken = new Set<string>();
+      message.fields.forEach((field, index) => {
+        const value = values[index];
+        if (value === undefined || (field.oneof !== undefined && !field.presence && taken.has(field.oneof))) return;
+        if (field.oneof !== undefined) taken.add(field.oneof);
+        body[field.json] = value;
+      });
+      return body;
     });
-    return body;
-  });
 
 /** The same with proto names for keys. */
 const snake = (message: MessageFact, value: JsonObject): JsonObject =>
-  Object.fromEntries(Object.entries(value).map(([key, held]) => {
-    const field = message.byName.get(key) ?? assert.fail(key);
-    const inner = field.message;
-    const each = (entry: Json): Json => (inner && isObject(entry) ? snake(inner, entry) : entry);
-    if (field.shape === "map" && isObject(held)) return [field.name, Object.fromEntries(Object.entries(held).map(([name, entry]) => [name, each(entry)]))];
-    return [field.name, Array.isArray(held) ? held.map(each) : each(held)];
-  }));
+  Object.fromEntries(
+    Object.entries(value).map(([key, held]) => {
+      const field = message.byName.get(key) ?? assert.fail(key);
+      const inner = field.message;
+      const each = (entry: Json): Json => (inner && isObject(entry) ? snake(inner, entry) : entry);
+      if (field.shape === "map" && isObject(held)) return [field.name, Object.fromEntries(Object.entries(held).map(([name, entry]) => [name, each(entry)]))];
+      return [field.name, Array.isArray(held) ? held.map(each) : each(held)];
+    }),
+  );
 
 const natural = Object.getOwnPropertyNames(Object.prototype).join();
 
@@ -67,51 +98,82 @@ for (const method of bodied) {
   const message = http.body === "*" ? method.input : (method.input.byName.get(http.body)?.message ?? assert.fail());
 
   test(`${method.rpc} reads every body that its message can say, in either spelling, as it was sent and as gRPC sends it`, () => {
-    fc.assert(fc.property(bodyOf(message), (body) => {
-      const camel = rest(method, { body });
-      assert.deepEqual(camel.problems, []);
-      const read = http.body === "*" ? camel.request : (camel.request[http.body] ?? {});
-      assert.deepEqual(read, body);
-      assert.deepEqual(rest(method, { body: snake(message, body) }).request, camel.request);
-      const overGrpc = readGrpc(method, fromJson(method.input.descriptor, (http.body === "*" ? body : { [http.body]: body }) as JsonValue, { registry }));
-      assert.deepEqual(overGrpc.problems, []);
-      assert.deepEqual(overGrpc.request, http.body === "*" ? body : { [http.body]: body });
-    }), { numRuns: 40 });
+    fc.assert(
+      fc.property(bodyOf(message), (body) => {
+        const camel = rest(method, { body });
+        assert.deepEqual(camel.problems, []);
+        const read = http.body === "*" ? camel.request : (camel.request[http.body] ?? {});
+        assert.deepEqual(read, body);
+        assert.deepEqual(rest(method, { body: snake(message, body) }).request, camel.request);
+        const overGrpc = readGrpc(method, fromJson(method.input.descriptor, (http.body === "*" ? body : { [http.body]: body }) as JsonValue, { registry }));
+        assert.deepEqual(overGrpc.problems, []);
+        assert.deepEqual(overGrpc.request, http.body === "*" ? body : { [http.body]: body });
+      }),
+      { numRuns: 40 },
+    );
   });
 
   test(`${method.rpc} takes any JSON for a body without throwing: what it cannot read is a problem that names a field, and nothing touches a prototype`, () => {
-    const keys = fc.oneof(fc.constantFrom("__proto__", "constructor", "prototype", "toString", ...message.fields.flatMap(({ json, name }) => [json, name])), fc.string());
+    const keys = fc.oneof(
+      fc.constantFrom("__proto__", "constructor", "prototype", "toString", ...message.fields.flatMap(({ json, name }) => [json, name])),
+      fc.string(),
+    );
     const { value } = fc.letrec<{ value: Json }>((tie) => ({
-      value: fc.oneof({ maxDepth: 4 }, fc.oneof(fc.string({ unit: "binary" }), fc.double(), fc.integer(), fc.boolean(), fc.constant(null)), fc.array(tie("value"), { maxLength: 3 }),
-        fc.array(fc.tuple(keys, tie("value")), { maxLength: 5 }).map((entries) => Object.fromEntries(entries))) as fc.Arbitrary<Json>,
+      value: fc.oneof(
+        { maxDepth: 4 },
+        fc.oneof(fc.string({ unit: "binary" }), fc.double(), fc.integer(), fc.boolean(), fc.constant(null)),
+        fc.array(tie("value"), { maxLength: 3 }),
+        fc.array(fc.tuple(keys, tie("value")), { maxLength: 5 }).map((entries) => Object.fromEntries(entries)),
+      ) as fc.Arbitrary<Json>,
     }));
-    fc.assert(fc.property(value, (body) => {
-      const { request, problems } = rest(method, { body });
-      for (const { field, description } of problems) assert.ok(typeof field === "string" && description.length > 0);
-      const known = (within: MessageFact, value: JsonObject): void => {
-        assert.equal(Object.getPrototypeOf(value), Object.prototype);
-        for (const [key, held] of Object.entries(value)) {
-          const field = within.fields.find(({ json }) => json === key) ?? assert.fail(`${key} got through`);
-          if (field.message && field.shape === "one" && isObject(held)) known(field.message, held);
-        }
-      };
-      const read = http.body === "*" ? request : request[http.body];
-      if (isObject(read)) known(message, read);
-      assert.equal(Object.getOwnPropertyNames(Object.prototype).join(), natural);
-    }), { numRuns: 60 });
+    fc.assert(
+      fc.property(value, (body) => {
+        const { request, problems } = rest(method, { body });
+        for (const { field, description } of problems) assert.ok(typeof field === "string" && description.length > 0);
+        const known = (within: MessageFact, value: JsonObject): void => {
+          assert.equal(Object.getPrototypeOf(value), Object.prototype);
+          for (const [key, held] of Object.entries(value)) {
+            const field = within.fields.find(({ json }) => json === key) ?? assert.fail(`${key} got through`);
+            if (field.message && field.shape === "one" && isObject(held)) known(field.message, held);
+          }
+        };
+        const read = http.body === "*" ? request : request[http.body];
+        if (isObject(read)) known(message, read);
+        assert.equal(Object.getOwnPropertyNames(Object.prototype).join(), natural);
+      }),
+      { numRuns: 60 },
+    );
   });
 }
 
 test("any query is read without throwing, and every unknown name is told", () => {
   const list = named("ListTags");
-  const names = fc.oneof(fc.constantFrom("uidp.children_of", "uidp.childrenOf", "page_size", "uidp.ids", "include_dates", "updatedSince", "__proto__", "uidp.__proto__", "constructor.name", "uidp", "page_size.x"), fc.string());
-  fc.assert(fc.property(fc.array(fc.tuple(names, fc.string({ unit: "binary" })), { maxLength: 6 }), (query) => {
-    const { request, problems } = rest(list, { query });
-    const told = new Set(problems.map(({ field }) => field));
-    for (const [name] of query) if (["__proto__", "uidp.__proto__", "constructor.name", "uidp", "page_size.x"].includes(name)) assert.ok(told.has(name), name);
-    for (const key of Object.keys(request)) assert.ok(list.input.fields.some(({ json }) => json === key));
-    assert.equal(Object.getOwnPropertyNames(Object.prototype).join(), natural);
-  }));
+  const names = fc.oneof(
+    fc.constantFrom(
+      "uidp.children_of",
+      "uidp.childrenOf",
+      "page_size",
+      "uidp.ids",
+      "include_dates",
+      "updatedSince",
+      "__proto__",
+      "uidp.__proto__",
+      "constructor.name",
+      "uidp",
+      "page_size.x",
+    ),
+    fc.string(),
+  );
+  fc.assert(
+    fc.property(fc.array(fc.tuple(names, fc.string({ unit: "binary" })), { maxLength: 6 }), (query) => {
+      const { request, problems } = rest(list, { query });
+      const told = new Set(problems.map(({ field }) => field));
+      for (const [name] of query)
+        if (["__proto__", "uidp.__proto__", "constructor.name", "uidp", "page_size.x"].includes(name)) assert.ok(told.has(name), name);
+      for (const key of Object.keys(request)) assert.ok(list.input.fields.some(({ json }) => json === key));
+      assert.equal(Object.getOwnPropertyNames(Object.prototype).join(), natural);
+    }),
+  );
 });
 
 test("a time is read in every spelling of RFC 3339 and kept in ours; what is no time is a problem", () => {
@@ -121,22 +183,48 @@ test("a time is read in every spelling of RFC 3339 and kept in ours; what is no 
     return request.updatedSince;
   };
   for (const [text, wanted] of [
-    ["2026-01-31T08:00:00Z", "2026-01-31T08:00:00.000Z"], ["2026-01-31t08:00:00z", "2026-01-31T08:00:00.000Z"], ["2026-01-31T08:00:00.1Z", "2026-01-31T08:00:00.100Z"],
-    ["2026-01-31T08:00:00.123456789Z", "2026-01-31T08:00:00.123Z"], ["2026-01-31T08:00:00.999999Z", "2026-01-31T08:00:00.999Z"], ["2026-01-31T08:00:00+02:00", "2026-01-31T06:00:00.000Z"],
-    ["2024-02-29T00:00:00Z", "2024-02-29T00:00:00.000Z"], ["0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000Z"], ["9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"],
-  ] as const) assert.equal(read(text), wanted, text);
-  for (const text of ["2026-02-29T00:00:00Z", "2026-13-01T00:00:00Z", "2026-01-01T24:00:01Z", "2026-01-01T00:60:00Z", "2026-01-01", "2026-01-01T00:00:00", "1767225600", "", "now", "2026-01-01 00:00:00Z", "+02026-01-01T00:00:00Z", "0000-12-31T23:59:59-01:00", "9999-12-31T23:59:59-01:00"]) {
+    ["2026-01-31T08:00:00Z", "2026-01-31T08:00:00.000Z"],
+    ["2026-01-31t08:00:00z", "2026-01-31T08:00:00.000Z"],
+    ["2026-01-31T08:00:00.1Z", "2026-01-31T08:00:00.100Z"],
+    ["2026-01-31T08:00:00.123456789Z", "2026-01-31T08:00:00.123Z"],
+    ["2026-01-31T08:00:00.999999Z", "2026-01-31T08:00:00.999Z"],
+    ["2026-01-31T08:00:00+02:00", "2026-01-31T06:00:00.000Z"],
+    ["2024-02-29T00:00:00Z", "2024-02-29T00:00:00.000Z"],
+    ["0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000Z"],
+    ["9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"],
+  ] as const)
+    assert.equal(read(text), wanted, text);
+  for (const text of [
+    "2026-02-29T00:00:00Z",
+    "2026-13-01T00:00:00Z",
+    "2026-01-01T24:00:01Z",
+    "2026-01-01T00:60:00Z",
+    "2026-01-01",
+    "2026-01-01T00:00:00",
+    "1767225600",
+    "",
+    "now",
+    "2026-01-01 00:00:00Z",
+    "+02026-01-01T00:00:00Z",
+    "0000-12-31T23:59:59-01:00",
+    "9999-12-31T23:59:59-01:00",
+  ]) {
     if (text === "0000-12-31T23:59:59-01:00") continue;
     assert.equal(read(text), undefined, text);
   }
 });
 
 test("whole numbers are read as numbers and texts, and never rounded", () => {
-  const read = (value: Json): Reading => rest(named("CreateRepo"), { body: { name: "a", customOverlay: { accounts: { users: [{ username: "u", uid: value }] } } } });
+  const read = (value: Json): Reading =>
+    rest(named("CreateRepo"), { body: { name: "a", customOverlay: { accounts: { users: [{ username: "u", uid: value }] } } } });
   for (const value of [0, 7, "7", 2 ** 31 - 1, "-5"]) assert.deepEqual(read(value).problems, [], String(value));
   for (const value of [2 ** 31, "2147483648", 1.5, "1.5", "1e3", "", " 7", "07", "0x7", null, true, [7], {}]) {
     const { problems } = read(value);
-    assert.deepEqual(problems.map(({ field }) => field), value === null ? [] : ["customOverlay.accounts.users[0].uid"], JSON.stringify(value));
+    assert.deepEqual(
+      problems.map(({ field }) => field),
+      value === null ? [] : ["customOverlay.accounts.users[0].uid"],
+      JSON.stringify(value),
+    );
   }
 });
 
@@ -159,7 +247,9 @@ test("the path's fields win over nothing: a body that differs from the path is a
 });
 
 test("the body's keys are the implied mask, nested and in JSON names, empty ones too", () => {
-  const { bodyPaths } = rest(named("UpdateRepo"), { body: { description: "", sync_config: { google: "x" }, custom_overlay: { accounts: { run_as: "" } }, bundles: [], nonsense: 1 } });
+  const { bodyPaths } = rest(named("UpdateRepo"), {
+    body: { description: "", sync_config: { google: "x" }, custom_overlay: { accounts: { run_as: "" } }, bundles: [], nonsense: 1 },
+  });
   assert.deepEqual(bodyPaths, ["description", "sync_config.google", "customOverlay.accounts.runAs", "bundles"]);
   assert.deepEqual(rest(named("UpdateRepo"), { body: { customOverlay: {} } }).bodyPaths, ["customOverlay"]);
 });

@@ -121,7 +121,9 @@ const readOne = (reader: Reader, field: FieldFact, value: Json, at: string): Jso
     case "timestamp":
       return (typeof value === "string" ? readTimestamp(value) : undefined) ?? refuse();
     case "duration":
-      return typeof value === "string" && /^-?\d{1,12}(?:\.\d{1,9})?s$/.test(value) && Math.abs(Number.parseFloat(value)) <= durationSecondsMax ? value : refuse();
+      return typeof value === "string" && /^-?\d{1,12}(?:\.\d{1,9})?s$/.test(value) && Math.abs(Number.parseFloat(value)) <= durationSecondsMax
+        ? value
+        : refuse();
     case "message":
       if (!isObject(value) || !field.message) return refuse();
       return readObject(reader, field.message, value, at);
@@ -191,13 +193,18 @@ const pathsOf = (message: MessageFact, json: JsonObject, prefix = ""): string[] 
   });
 
 /** Finds a dotted name ("uidp.descendants_of") in the message, and the object that holds its last part. */
-const place = (message: MessageFact, object: JsonObject, dotted: string): { message: MessageFact; object: JsonObject; field: FieldFact; prefix: string } | undefined => {
+const place = (
+  message: MessageFact,
+  object: JsonObject,
+  dotted: string,
+): { message: MessageFact; object: JsonObject; field: FieldFact; prefix: string } | undefined => {
   let prefix = "";
   const names = dotted.split(".");
   for (const [index, name] of names.entries()) {
     const field = message.byName.get(name);
     if (!field) return undefined;
-    if (index === names.length - 1) return (field.kind === "message" && field.shape !== "list") || field.shape === "map" ? undefined : { message, object, field, prefix };
+    if (index === names.length - 1)
+      return (field.kind === "message" && field.shape !== "list") || field.shape === "map" ? undefined : { message, object, field, prefix };
     if (field.shape !== "one" || !field.message) return undefined;
     const inner = object[field.json];
     const next = isObject(inner) ? inner : {};
@@ -223,7 +230,13 @@ const writtenEntry = (field: FieldFact, value: string): Json | undefined => {
   // A colon before a slash is a port's.
   const colon = value.lastIndexOf(":");
   if (colon <= value.lastIndexOf("/")) return { [first]: value };
-  return { [first]: value.slice(0, colon), [second]: value.slice(colon + 1).split(",").filter((entry) => entry !== "") };
+  return {
+    [first]: value.slice(0, colon),
+    [second]: value
+      .slice(colon + 1)
+      .split(",")
+      .filter((entry) => entry !== ""),
+  };
 };
 
 /** One value of a list in a query. */
@@ -327,9 +340,12 @@ const isDefault = (value: unknown): boolean =>
 
 const plainOne = (field: FieldFact, value: unknown): Json => {
   switch (field.kind) {
-    case "enum": return field.enum?.names.get(Number(value)) ?? Number(value);
-    case "int64": return String(value);
-    case "bytes": return value instanceof Uint8Array ? btoa(String.fromCharCode(...value)) : "";
+    case "enum":
+      return field.enum?.names.get(Number(value)) ?? Number(value);
+    case "int64":
+      return String(value);
+    case "bytes":
+      return value instanceof Uint8Array ? btoa(String.fromCharCode(...value)) : "";
     case "timestamp": {
       const { seconds, nanos } = value as { seconds: bigint; nanos: number };
       const milliseconds = Number(seconds) * 1000 + Math.floor(nanos / 1e6);
@@ -341,9 +357,12 @@ const plainOne = (field: FieldFact, value: unknown): Json => {
       const fraction = nanos === 0 ? "" : `.${String(Math.abs(nanos)).padStart(9, "0")}`;
       return `${seconds === 0n && nanos < 0 ? "-" : ""}${seconds}${fraction}s`;
     }
-    case "mask": return (value as { paths: string[] }).paths.join(",");
-    case "message": return field.message ? plain(field.message, value as Readonly<Record<string, unknown>>) : {};
-    case "any": return {};
+    case "mask":
+      return (value as { paths: string[] }).paths.join(",");
+    case "message":
+      return field.message ? plain(field.message, value as Readonly<Record<string, unknown>>) : {};
+    case "any":
+      return {};
     default:
       return typeof value === "string" || typeof value === "number" || typeof value === "boolean" ? value : "";
   }

@@ -18,7 +18,12 @@ const run = async (args: readonly string[]): Promise<number> => {
   }
   const command = commands[name];
   if (!command) throw new Fault("INVALID_ARGUMENT", `there is no command ${JSON.stringify(name)}; gantry --help lists them`);
-  const { values, positionals } = parseArgs({ args: rest, options: { ...command.options, help: { type: "boolean", short: "h" } }, allowPositionals: true, strict: true });
+  const { values, positionals } = parseArgs({
+    args: rest,
+    options: { ...command.options, help: { type: "boolean", short: "h" } },
+    allowPositionals: true,
+    strict: true,
+  });
   if (values.help) {
     process.stdout.write(help(name));
     return 0;

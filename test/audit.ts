@@ -10,7 +10,11 @@ export const seal = ({ server }: World): Promise<void> => server.application.ser
 /** Entries in the order of their numbers, as the operator sees them unless there is a token. */
 export const entriesOf = async (world: World, request: JsonObject = {}, token?: string): Promise<JsonObject[]> => {
   await seal(world);
-  const reply = await world.ok("gantry.audit.v1.AuditService/ListAuditEntries", { orderBy: "sequence", pageSize: 200, ...request }, token === undefined ? {} : { token });
+  const reply = await world.ok(
+    "gantry.audit.v1.AuditService/ListAuditEntries",
+    { orderBy: "sequence", pageSize: 200, ...request },
+    token === undefined ? {} : { token },
+  );
   return (reply.auditEntries ?? []) as JsonObject[];
 };
 
@@ -22,7 +26,14 @@ export interface Verified {
 /** Checks every log, or what is asked for. */
 export const verify = async ({ server }: World, asked: Partial<Pick<Verification, "group" | "known" | "json">> = {}): Promise<Verified> => {
   const lines: string[] = [];
-  const whole = await verifyAudit(server.application, { group: undefined, known: undefined, json: false, ...asked, write: (line) => void lines.push(line), progress: () => {} });
+  const whole = await verifyAudit(server.application, {
+    group: undefined,
+    known: undefined,
+    json: false,
+    ...asked,
+    write: (line) => void lines.push(line),
+    progress: () => {},
+  });
   return { whole, lines };
 };
 

@@ -77,7 +77,12 @@ export const restRequest = (method: MethodFact, request: JsonObject): { verb: st
 };
 
 /** Any HTTP request at all: what no message of the contract can say. `body` is sent as it is. */
-export const callHttp = async (url: string, verb: string, path: string, { token, headers = {}, body }: CallOptions & { readonly body?: string | undefined } = {}): Promise<Answer> => {
+export const callHttp = async (
+  url: string,
+  verb: string,
+  path: string,
+  { token, headers = {}, body }: CallOptions & { readonly body?: string | undefined } = {},
+): Promise<Answer> => {
   const response = await fetch(`${url}${path}`, {
     method: verb,
     headers: {
@@ -130,7 +135,9 @@ const messageOf = (method: MethodFact, request: JsonObject): Message => {
   const rest = Object.fromEntries(Object.entries(request).filter(([key]) => !masks.some(({ json }) => json === key)));
   const message = fromJson(method.input.descriptor, rest, { registry });
   for (const { json, local } of masks) {
-    const paths = String(request[json]).split(",").filter((path) => path !== "");
+    const paths = String(request[json])
+      .split(",")
+      .filter((path) => path !== "");
     Reflect.set(message, local[0], create(FieldMaskSchema, { paths }));
   }
   return message;
@@ -153,7 +160,15 @@ const overGrpc = (url: string, method: MethodFact, request: JsonObject, { token,
       (error, reply) => {
         if (!error) {
           const json = toJson(method.output.descriptor, reply ?? create(method.output.descriptor), { registry });
-          resolve({ code: 0, reply: isObject(json as Json) ? (json as JsonObject) : {}, message: "", details: [], status: undefined, headers: initial, raw: "" });
+          resolve({
+            code: 0,
+            reply: isObject(json as Json) ? (json as JsonObject) : {},
+            message: "",
+            details: [],
+            status: undefined,
+            headers: initial,
+            raw: "",
+          });
           return;
         }
         const [packed] = error.metadata?.get("grpc-status-details-bin") ?? [];

@@ -46,8 +46,7 @@ export const makeTemplate = async (url: string): Promise<TestServer> => {
   return { url, template };
 };
 
-export const dropDatabase = (url: string, database: string): Promise<void> =>
-  command(url, `drop database if exists ${database} with (force)`);
+export const dropDatabase = (url: string, database: string): Promise<void> => command(url, `drop database if exists ${database} with (force)`);
 
 /** An embedded server for tests in a directory of its own: quick to start, nothing kept. */
 export const startTestServer = async (): Promise<{ url: string; directory: string; embedded: Embedded }> => {

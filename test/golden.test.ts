@@ -35,7 +35,14 @@ const assertGolden = (name: string, content: string): void => {
 
 /** Columns of fixed width, so that a longer name moves its own line only. */
 const columns = (widths: readonly number[], rows: readonly (readonly string[])[]): string =>
-  rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd()).join("\n");
+  rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
 
 const short = (method: MethodFact): string => method.name.replace(/^chainguard\.platform\./, "");
 
@@ -47,7 +54,13 @@ const asks = (method: MethodFact): string => {
 
 test("the routes are those of test/golden/routes.txt: path, operation, who may, what is told", () => {
   const rows = some(methods, "operation").flatMap((method) =>
-    method.http.map(({ verb, template }) => [verb, template, short(method), asks(method), stage.answers(method) ? (method.event?.type ?? "-") : "UNIMPLEMENTED"]),
+    method.http.map(({ verb, template }) => [
+      verb,
+      template,
+      short(method),
+      asks(method),
+      stage.answers(method) ? (method.event?.type ?? "-") : "UNIMPLEMENTED",
+    ]),
   );
   rows.sort(([verbA = "", pathA = ""], [verbB = "", pathB = ""]) => (pathA < pathB || (pathA === pathB && verbA < verbB) ? -1 : 1));
   assertGolden("routes.txt", `${columns([6, 58, 64, 62], [["VERB", "PATH", "OPERATION", "ASKS FOR", "TELLS"], ...rows])}\n`);
@@ -56,7 +69,12 @@ test("the routes are those of test/golden/routes.txt: path, operation, who may, 
 /** Whether a role with these capabilities allows the operation, decided as for every request. */
 const allows = (names: readonly string[], method: MethodFact): boolean => {
   const place = world.organization;
-  const rights = { uid: "", grants: [{ path: place, capabilities: new Set(names) }], accessVersion: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY };
+  const rights = {
+    uid: "",
+    grants: [{ path: place, capabilities: new Set(names) }],
+    accessVersion: { root: "", version: "" },
+    untilMs: Number.POSITIVE_INFINITY,
+  };
   return method.open || missingCapability(rights, method.capabilities, place) === undefined;
 };
 
@@ -65,31 +83,53 @@ const roles = some(Object.entries(builtInRoles), "built-in role");
 test("what each built-in role allows is the matrix of test/golden/roles.txt: every role, every operation", () => {
   const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
   assert.ok(roles.length <= letters.length);
-  const legend = roles.map(([name, held], index) => [`${letters[index]}`, name.padEnd(40), `${held.length} ${held.length === 1 ? "capability" : "capabilities"}`]);
+  const legend = roles.map(([name, held], index) => [
+    `${letters[index]}`,
+    name.padEnd(40),
+    `${held.length} ${held.length === 1 ? "capability" : "capabilities"}`,
+  ]);
   const needs = (method: MethodFact): string => (method.capabilities.length > 0 ? method.capabilities.join(" + ") : asks(method));
   const services = [...new Set(methods.map(({ service }) => service))].map((service) => {
     const of = methods.filter((method) => method.service === service);
     const head = [service.replace(/^chainguard\.platform\./, ""), letters.slice(0, roles.length), ""];
-    return columns([44, roles.length, 1], [head, ...of.map((method) => [`  ${method.rpc}`, roles.map(([, held], index) => (allows(held, method) ? letters[index] : "·")).join(""), needs(method)])]);
+    return columns(
+      [44, roles.length, 1],
+      [head, ...of.map((method) => [`  ${method.rpc}`, roles.map(([, held], index) => (allows(held, method) ? letters[index] : "·")).join(""), needs(method)])],
+    );
   });
-  assertGolden("roles.txt", [
-    "Which built-in role allows which operation, at the group where it is bound and below. A letter: allowed. A dot: refused.",
-    columns([1, 40], legend), ...services,
-  ].join("\n\n").concat("\n"));
+  assertGolden(
+    "roles.txt",
+    [
+      "Which built-in role allows which operation, at the group where it is bound and below. A letter: allowed. A dot: refused.",
+      columns([1, 40], legend),
+      ...services,
+    ]
+      .join("\n\n")
+      .concat("\n"),
+  );
 });
 
 test("the matrix is no theory: each operation with a place, asked by whoever is bound to a role, is refused where it has a dot and only there", async () => {
-  const scoped = some(methods.filter((method) => method.scope && stage.answers(method)), "operation with a place");
+  const scoped = some(
+    methods.filter((method) => method.scope && stage.answers(method)),
+    "operation with a place",
+  );
   const place = await folder(stage);
   const told = ["owner", "editor", "viewer", "limited_owner", "registry.push", "apk.pull"];
-  for (const [name, held] of some(roles.filter(([each]) => told.includes(each)), "role")) {
+  for (const [name, held] of some(
+    roles.filter(([each]) => told.includes(each)),
+    "role",
+  )) {
     const { uid, token } = await stage.stranger(world.organization);
     await stage.bind(place, uid, builtInRoleUid(name));
     const answers = await Promise.all(
       // Nothing but the place: what is allowed is then found to be wrong or missing, and changes nothing.
-      scoped.map(async (method) => [method, await stage.call("grpc", method, withValue({}, method.scope ?? [], `${place}/0123456789abcdef`), { token })] as const),
+      scoped.map(
+        async (method) => [method, await stage.call("grpc", method, withValue({}, method.scope ?? [], `${place}/0123456789abcdef`), { token })] as const,
+      ),
     );
-    for (const [method, { code, message }] of answers) assert.equal(code !== codes.PERMISSION_DENIED, allows(held, method), `${name} ${method.name}: ${message}`);
+    for (const [method, { code, message }] of answers)
+      assert.equal(code !== codes.PERMISSION_DENIED, allows(held, method), `${name} ${method.name}: ${message}`);
   }
 });
 
@@ -131,14 +171,20 @@ test("errors come out word for word as in test/golden/errors.json, on REST", asy
     ["a body that is too large", "POST", `/registry/v2/repos/${group}`, { body: " ".repeat(limits.bodyBytesMax + 1) }],
   ];
   const named: readonly (readonly [string, string])[] = [
-    [absent, "<absent>"], [text(repo, "uid"), "<repo>"], [role, "<role>"], [group, "<group>"], [world.organization, "<organization>"],
+    [absent, "<absent>"],
+    [text(repo, "uid"), "<repo>"],
+    [role, "<role>"],
+    [group, "<group>"],
+    [world.organization, "<organization>"],
   ];
   const plain = (value: string): string => named.reduce((out, [uid, name]) => out.replaceAll(uid, name), value);
   const shown: Record<string, Json> = {};
   for (const [title, verb, path, { token = operator, body, headers }] of cases) {
     const answer = await callHttp(world.url, verb, path, { token, body, ...(headers ? { headers } : {}) });
     assert.ok((answer.status ?? 0) >= 400, `${title}: ${answer.status}`);
-    const kept = Object.fromEntries(["allow", "www-authenticate"].flatMap((name) => (answer.headers[name] === undefined ? [] : [[name, answer.headers[name]]])));
+    const kept = Object.fromEntries(
+      ["allow", "www-authenticate"].flatMap((name) => (answer.headers[name] === undefined ? [] : [[name, answer.headers[name]]])),
+    );
     shown[title] = {
       request: plain(`${verb} ${path}${body === undefined ? "" : ` ${body.length > 100 ? `(${body.length} bytes)` : body}`}`),
       status: answer.status ?? 0,
@@ -173,10 +219,16 @@ test("the SQL of a get and of every way to a page is that of test/golden/queries
     ["the children of a place by name", { branches: [below(inFolder)], order: name ?? assert.fail(), conditions: [parent] }],
     ["few children of a place by creation", { branches: [below(inFolder)], order: created ?? assert.fail(), conditions: [parent], size: few }],
     ["many children of a place by creation", { branches: [below(inFolder)], order: created ?? assert.fail(), conditions: [parent], size: many }],
-    ["a name in an organization", { branches: [tree(root)], order: uid ?? assert.fail(), conditions: [{ column: "name", comparison: "equal", value: "nginx", indexed: true }] }],
+    [
+      "a name in an organization",
+      { branches: [tree(root)], order: uid ?? assert.fail(), conditions: [{ column: "name", comparison: "equal", value: "nginx", indexed: true }] },
+    ],
     ["several branches by uid", { branches: [tree(inFolder), tree(`${root}/${"2".repeat(16)}`)], order: uid ?? assert.fail() }],
     ["several small branches by name", { branches: [tree(inFolder), tree(`${root}/${"2".repeat(16)}`)], order: name ?? assert.fail(), size: few }],
-    ["several large branches by name, next page", { branches: [tree(inFolder), tree(`${root}/${"2".repeat(16)}`)], order: name ?? assert.fail(), size: many, after: last, count: false }],
+    [
+      "several large branches by name, next page",
+      { branches: [tree(inFolder), tree(`${root}/${"2".repeat(16)}`)], order: name ?? assert.fail(), size: many, after: last, count: false },
+    ],
     ["several organizations by name", { branches: [tree(root), tree("b".repeat(40))], order: name ?? assert.fail() }],
     ["everything by uid", { branches: [wholeTable], order: uid ?? assert.fail() }],
     ["everything by name", { branches: [wholeTable], order: name ?? assert.fail() }],
@@ -191,11 +243,24 @@ test("the SQL of a get and of every way to a page is that of test/golden/queries
   await findRow(withAccessVersionCheck(listening, { root, version: "1" }), table, inFolder).catch(() => {});
   const statements: [string, string][] = [["a get, with the version of the caller's rights", asked[0] ?? assert.fail()]];
   for (const [title, way] of ways) {
-    const whole: Selection = { branches: [], conditions: [], order: { column: "uid", descending: false }, after: undefined, skip: 0, limit: 51, count: true, size: undefined, ...way };
+    const whole: Selection = {
+      branches: [],
+      conditions: [],
+      order: { column: "uid", descending: false },
+      after: undefined,
+      skip: 0,
+      limit: 51,
+      count: true,
+      size: undefined,
+      ...way,
+    };
     statements.push([title, pageStatement(table, whole, root).text]);
   }
   const brief = (sql: string): string => sql.replaceAll(table.columns.join(", "), "…");
-  assertGolden("queries.sql", `-- What a read asks the database, on the table ${table.name}; "…" stands for its columns:\n-- ${table.columns.join(", ")}\n\n${statements.map(([title, sql]) => `-- ${title}\n${pretty(brief(sql))};\n`).join("\n")}`);
+  assertGolden(
+    "queries.sql",
+    `-- What a read asks the database, on the table ${table.name}; "…" stands for its columns:\n-- ${table.columns.join(", ")}\n\n${statements.map(([title, sql]) => `-- ${title}\n${pretty(brief(sql))};\n`).join("\n")}`,
+  );
 });
 
 test("a golden file that differs fails and names the command that accepts the change", () => {

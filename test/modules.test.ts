@@ -41,7 +41,12 @@ const picturePath = join(root, "test", "golden", "modules.mmd");
 const readSources = (): Sources => {
   const folders = [...Object.keys(plan.modules), ...Object.keys(plan.outside)].map((name) => name.split("/")[0]);
   const paths = globSync(`{${[...new Set(folders)].join(",")}}/**/*.{ts,js,mts,mjs,cts,cjs}`, { cwd: root });
-  return Object.fromEntries(paths.filter((path) => !path.endsWith(".d.ts")).sort().map((path) => [path, readFileSync(join(root, path), "utf8")]));
+  return Object.fromEntries(
+    paths
+      .filter((path) => !path.endsWith(".d.ts"))
+      .sort()
+      .map((path) => [path, readFileSync(join(root, path), "utf8")]),
+  );
 };
 
 // ---- who is where ---------------------------------------------------------------------------------------------
@@ -53,7 +58,11 @@ const outsideOf = (path: string): string | undefined => Object.keys(plan.outside
 const isTest = (path: string): boolean => plan.tests.files.some((form) => matchesGlob(path, form));
 
 /** "@scope/name/inner" and "name/inner" to the package's name. */
-const packageOf = (specifier: string): string => specifier.split("/").slice(0, specifier.startsWith("@") ? 2 : 1).join("/");
+const packageOf = (specifier: string): string =>
+  specifier
+    .split("/")
+    .slice(0, specifier.startsWith("@") ? 2 : 1)
+    .join("/");
 
 /** The module behind a entry, written exactly as modules.json has it. */
 const roomBehind = (specifier: string): string | undefined =>
@@ -95,13 +104,16 @@ const foreign = (path: string, { specifier = "", typesOnly }: Import): Verdict =
     const name = specifier.replace(/^node:/, "");
     if (!specifier.startsWith("node:")) return { wrong: `is Node's own: write node:${name}` };
     if (module === undefined || isTest(path)) return {};
-    return module.node?.includes(name) ? { brings: specifier } : { wrong: `is not for ${from}, which may use ${module.node?.map((each) => `node:${each}`).join(", ") || "nothing of Node's"}` };
+    return module.node?.includes(name)
+      ? { brings: specifier }
+      : { wrong: `is not for ${from}, which may use ${module.node?.map((each) => `node:${each}`).join(", ") || "nothing of Node's"}` };
   }
   const name = packageOf(specifier);
   const extra = isTest(path) ? plan.tests.packages : (plan.outside[outsideOf(path) ?? ""]?.packages ?? []);
   if (extra.includes(name)) return {};
   if (module?.packages?.includes(name)) return { brings: name };
-  if (module?.packageTypes?.includes(name)) return typesOnly ? { brings: name } : { wrong: `is more than a type: ${from} uses only the types of ${name} (import type)` };
+  if (module?.packageTypes?.includes(name))
+    return typesOnly ? { brings: name } : { wrong: `is more than a type: ${from} uses only the types of ${name} (import type)` };
   return { wrong: `is not for ${from ?? outsideOf(path)}, which may use ${module?.packages?.join(", ") || extra.join(", ") || "no package"}` };
 };
 
@@ -142,7 +154,8 @@ const survey = (sources: Sources): Survey => {
     if (!isTest(path) || module === undefined) counts.set(place, (counts.get(place) ?? 0) + 1);
     for (const each of importsOf(source)) {
       const { arrow, brings, wrong } = judge(path, each);
-      if (wrong !== undefined) wrongs.push(`${path}:${each.line} imports ${each.specifier === undefined ? "something" : JSON.stringify(each.specifier)}, which ${wrong}.`);
+      if (wrong !== undefined)
+        wrongs.push(`${path}:${each.line} imports ${each.specifier === undefined ? "something" : JSON.stringify(each.specifier)}, which ${wrong}.`);
       if (module === undefined || isTest(path)) continue;
       if (brings !== undefined) brought.add(`${module} + ${brings}`);
       if (arrow === undefined) continue;
@@ -181,7 +194,9 @@ const findCycle = (arrows: Iterable<string>): string[] | undefined => {
 /** What modules.json allows and nobody does. An arrow that is not walked is an invitation. */
 const unused = ({ arrows, brought }: Survey): string[] =>
   Object.entries(plan.modules).flatMap(([module, { sees = [], seesTypesOf = [], packages = [], packageTypes = [], node = [] }]) => [
-    ...[...sees, ...seesTypesOf].filter((to) => !arrows.has(`${module} > ${to}`)).map((to) => `modules.json lets ${module} see ${to}, and it does not: take the arrow out.`),
+    ...[...sees, ...seesTypesOf]
+      .filter((to) => !arrows.has(`${module} > ${to}`))
+      .map((to) => `modules.json lets ${module} see ${to}, and it does not: take the arrow out.`),
     ...[...packages, ...packageTypes, ...node.map((name) => `node:${name}`)]
       .filter((name) => !brought.has(`${module} + ${name}`))
       .map((name) => `modules.json lets ${module} use ${name}, and it does not: take it out.`),
@@ -217,7 +232,8 @@ test("modules.json allows nothing that nobody does", () => {
 });
 
 test("every module holds modules, and each import that stands on a line of its own is seen", () => {
-  for (const module of Object.keys(plan.modules)) assert.ok((found.counts.get(module) ?? 0) > 0, `No module of ${module} was seen; the walls around it guard nothing.`);
+  for (const module of Object.keys(plan.modules))
+    assert.ok((found.counts.get(module) ?? 0) > 0, `No module of ${module} was seen; the walls around it guard nothing.`);
   assert.ok((found.counts.get("test") ?? 0) > 0, "No module of test was seen.");
   // A second, simpler reader: as this project formats its imports, each ends a line.
   let lines = 0;
@@ -247,12 +263,22 @@ const planted: readonly (readonly [rule: string, path: string, source: string, r
   ["a value beside a type", "server/transport/planted.ts", 'import { makeServe, type Call } from "#kernel";', /sees only the types/],
   ["through the wall", "server/kernel/planted.ts", 'import { listRows } from "../store/list.ts";', /goes through a wall.*#store/],
   ["through the wall by a type", "server/kernel/verbs/planted.ts", 'import type { Row } from "../../store/handle.ts";', /goes through a wall/],
-  ["through the wall over several lines", "server/kernel/planted.ts", 'import {\n  type Row,\n  listRows,\n} from "../store/list.ts";', /planted\.ts:1 .*goes through a wall/],
+  [
+    "through the wall over several lines",
+    "server/kernel/planted.ts",
+    'import {\n  type Row,\n  listRows,\n} from "../store/list.ts";',
+    /planted\.ts:1 .*goes through a wall/,
+  ],
   ["through the wall by an export", "server/kernel/planted.ts", 'export * from "../store/list.ts";', /goes through a wall/],
   ["through the wall by an export of names", "server/kernel/planted.ts", 'export { listRows } from "../store/list.ts";', /goes through a wall/],
   ["through the wall at run time", "server/kernel/planted.ts", 'const store = await import("../store/list.ts");', /goes through a wall/],
   ["through the wall for its effect", "server/kernel/planted.ts", 'import "../store/list.ts";', /goes through a wall/],
-  ["behind a comment and a text", "server/kernel/planted.ts", '/* from "#base/x" */ const a = `${"`"}`; import { listRows } from "../store/list.ts";', /goes through a wall/],
+  [
+    "behind a comment and a text",
+    "server/kernel/planted.ts",
+    '/* from "#base/x" */ const a = `${"`"}`; import { listRows } from "../store/list.ts";',
+    /goes through a wall/,
+  ],
   ["out of the project", "test/planted.ts", 'import { other } from "../../other/index.ts";', /leads out of the project/],
   ["out of the services", "server/kernel/planted.ts", 'import { openWorld } from "../../test/world.ts";', /nobody in it looks out/],
   ["a test under what runs", "server/authn/planted.ts", 'import { serve } from "./testing.ts";', /does not lean on tests/],

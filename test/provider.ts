@@ -62,7 +62,8 @@ export const openProvider = async (nowMs: () => number): Promise<FakeProvider> =
     if (id !== clientId || secret !== provider.clientSecret) return refuse(401, "invalid_client");
     const question = questions.get(form.get("code") ?? "");
     questions.delete(form.get("code") ?? "");
-    if (!question || question.challenge !== hashOf(form.get("code_verifier") ?? "") || question.redirectUri !== form.get("redirect_uri")) return refuse(400, "invalid_grant");
+    if (!question || question.challenge !== hashOf(form.get("code_verifier") ?? "") || question.redirectUri !== form.get("redirect_uri"))
+      return refuse(400, "invalid_grant");
     const issued = Math.floor(nowMs() / 1000);
     const claims = { iss: provider.url, aud: clientId, iat: issued, exp: issued + 600, nonce: question.nonce, ...question.claims, ...provider.lies };
     const kept = Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== undefined));
@@ -78,12 +79,19 @@ export const openProvider = async (nowMs: () => number): Promise<FakeProvider> =
     if (provider.instead?.(request, response)) return;
     response.setHeader("content-type", "application/json");
     if (path === "/.well-known/openid-configuration") {
-      response.end(JSON.stringify({
-        issuer: provider.url, authorization_endpoint: `${provider.url}/authorize`, token_endpoint: `${provider.url}/token`, jwks_uri: `${provider.url}/keys`,
-        response_types_supported: ["code"], subject_types_supported: ["public"], id_token_signing_alg_values_supported: ["ES256"],
-        authorization_response_iss_parameter_supported: true,
-        ...(provider.told ? { userinfo_endpoint: `${provider.url}/userinfo` } : {}),
-      }));
+      response.end(
+        JSON.stringify({
+          issuer: provider.url,
+          authorization_endpoint: `${provider.url}/authorize`,
+          token_endpoint: `${provider.url}/token`,
+          jwks_uri: `${provider.url}/keys`,
+          response_types_supported: ["code"],
+          subject_types_supported: ["public"],
+          id_token_signing_alg_values_supported: ["ES256"],
+          authorization_response_iss_parameter_supported: true,
+          ...(provider.told ? { userinfo_endpoint: `${provider.url}/userinfo` } : {}),
+        }),
+      );
     } else if (path === "/keys") response.end(JSON.stringify(keys));
     else if (path === "/token") void token(request, response);
     else if (path === "/userinfo") response.end(JSON.stringify({ sub: byToken.get(request.headers.authorization ?? "")?.sub, ...provider.told }));
@@ -95,11 +103,18 @@ export const openProvider = async (nowMs: () => number): Promise<FakeProvider> =
   const provider: FakeProvider = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     clientSecret: `client-secret-${randomBytes(12).toString("hex")}`,
-    lies: {}, sign: undefined, instead: undefined, told: undefined, asked: [],
+    lies: {},
+    sign: undefined,
+    instead: undefined,
+    told: undefined,
+    asked: [],
     vouch({ searchParams }, claims) {
       const code = `code-${randomBytes(12).toString("hex")}`;
       questions.set(code, {
-        nonce: searchParams.get("nonce") ?? "", challenge: searchParams.get("code_challenge") ?? "", redirectUri: searchParams.get("redirect_uri") ?? "", claims,
+        nonce: searchParams.get("nonce") ?? "",
+        challenge: searchParams.get("code_challenge") ?? "",
+        redirectUri: searchParams.get("redirect_uri") ?? "",
+        claims,
       });
       return code;
     },
@@ -112,7 +127,11 @@ export const openProvider = async (nowMs: () => number): Promise<FakeProvider> =
 };
 
 /** Registers it with the organization, as its owner does. Gives the identity provider's uid. */
-export const registerProvider = async (world: World, provider: FakeProvider, more: { readonly parent?: string; readonly role?: string; readonly oidc?: JsonObject } = {}): Promise<string> => {
+export const registerProvider = async (
+  world: World,
+  provider: FakeProvider,
+  more: { readonly parent?: string; readonly role?: string; readonly oidc?: JsonObject } = {},
+): Promise<string> => {
   const oidc = { issuer: provider.url, clientId, clientSecret: provider.clientSecret, ...more.oidc };
   const made = await world.ok("iam.IdentityProvidersService/CreateIdentityProvider", {
     parent: more.parent ?? world.organization,
@@ -160,7 +179,12 @@ export const wayBack = (provider: FakeProvider, question: URL, code: string): UR
 
 /** A whole sign-in of this person. Gives what the client's address is told. */
 export const signIn = async (
-  world: World, provider: FakeProvider, idp: string, claims: Claims, parameters: Readonly<Record<string, string>> = {}, browser = openBrowser(),
+  world: World,
+  provider: FakeProvider,
+  idp: string,
+  claims: Claims,
+  parameters: Readonly<Record<string, string>> = {},
+  browser = openBrowser(),
 ): Promise<{ readonly token: string; readonly refreshToken: string; readonly error: string; readonly status: string }> => {
   const begun = await browser.get(beginning(world, { idp_id: idp, ...parameters }));
   const question = URL.parse(begun.location);
@@ -168,5 +192,10 @@ export const signIn = async (
   const ended = question.origin === new URL(clientAddress).origin ? begun : await browser.get(wayBack(provider, question, provider.vouch(question, claims)));
   const told = URL.parse(ended.location)?.searchParams;
   if (!told) throw new Error(`the sign-in did not end: ${ended.status} ${ended.text}`);
-  return { token: told.get("token") ?? "", refreshToken: told.get("refresh_token") ?? "", error: told.get("error") ?? "", status: told.get("status_code") ?? "" };
+  return {
+    token: told.get("token") ?? "",
+    refreshToken: told.get("refresh_token") ?? "",
+    error: told.get("error") ?? "",
+    status: told.get("status_code") ?? "",
+  };
 };

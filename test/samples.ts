@@ -70,17 +70,27 @@ const oneOf = async (field: FieldFact, owner: MessageFact, sampling: Sampling, w
     case "string":
       if (refersTo) return sampling.refer(refersTo);
       return field.uid ? String(variant).padStart(40, "0") : textOf(field, configured.has(`${owner.name}.${field.name}`) ? 0 : variant);
-    case "bool": return variant % 2 === 1;
-    case "int32": return variant + 1;
-    case "int64": return String(variant + 1);
-    case "double": return variant + 0.5;
-    case "bytes": return btoa(`bytes ${variant}`);
-    case "enum": return enumOf(field, variant);
-    case "timestamp": return new Date(nowMs + (variant + 1) * 3_600_000).toISOString();
-    case "duration": return `${variant + 60}s`;
-    case "message": return field.message ? bodyOf(field.message, sampling, whole) : {};
+    case "bool":
+      return variant % 2 === 1;
+    case "int32":
+      return variant + 1;
+    case "int64":
+      return String(variant + 1);
+    case "double":
+      return variant + 0.5;
+    case "bytes":
+      return btoa(`bytes ${variant}`);
+    case "enum":
+      return enumOf(field, variant);
+    case "timestamp":
+      return new Date(nowMs + (variant + 1) * 3_600_000).toISOString();
+    case "duration":
+      return `${variant + 60}s`;
+    case "message":
+      return field.message ? bodyOf(field.message, sampling, whole) : {};
     case "mask":
-    case "any": return "";
+    case "any":
+      return "";
   }
 };
 
@@ -111,7 +121,9 @@ export const writable = (message: MessageFact): FieldFact[] => message.fields.fi
  * and whatever the contract gives an example of.
  */
 const isNeeded = (message: MessageFact, field: FieldFact): boolean =>
-  field.required || field.minItems > 0 || isFirst(message, field) ||
+  field.required ||
+  field.minItems > 0 ||
+  isFirst(message, field) ||
   (rivalsOf(message, field).length === 0 && field.shape === "one" && (field.refersTo !== "" || field.example !== ""));
 
 /** A valid body of the message. `whole`: every field that can be written, one member of each oneof. */

@@ -60,7 +60,9 @@ export const tokensOf = (source: string): Token[] => {
     add("template", found[1] ?? "", found[0].length);
   };
   const beginsPattern = (): boolean =>
-    before === undefined || (before.kind === "mark" && marksBeforePattern.has(before.value)) || (before.kind === "word" && wordsBeforePattern.has(before.value));
+    before === undefined ||
+    (before.kind === "mark" && marksBeforePattern.has(before.value)) ||
+    (before.kind === "word" && wordsBeforePattern.has(before.value));
 
   while (at < source.length) {
     const blank = match(expression.blank) ?? (at === 0 ? match(expression.shebang) : undefined);
@@ -107,7 +109,8 @@ export interface Import {
   readonly line: number;
 }
 
-const is = (token: Token | undefined, value: string): boolean => token !== undefined && token.kind !== "text" && token.kind !== "template" && token.value === value;
+const is = (token: Token | undefined, value: string): boolean =>
+  token !== undefined && token.kind !== "text" && token.kind !== "template" && token.value === value;
 
 /** Everything that a source imports, in every way that there is. */
 export const importsOf = (source: string): Import[] => {

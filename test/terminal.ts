@@ -39,14 +39,21 @@ export const beginDevice = async (world: World, form: Readonly<Record<string, st
 export const poll = (world: World, { deviceCode }: Pick<Codes, "deviceCode">, form: Readonly<Record<string, string>> = {}): Promise<Reply> =>
   postForm(`${world.url}/oauth/token`, { grant_type: "urn:ietf:params:oauth:grant-type:device_code", device_code: deviceCode, client_id: "terminal", ...form });
 
-const unescaped = (text: string): string => text.replaceAll("&quot;", '"').replaceAll("&#39;", "'").replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+const unescaped = (text: string): string =>
+  text.replaceAll("&quot;", '"').replaceAll("&#39;", "'").replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 
 /** What the page's form holds by itself. */
 export const hiddenIn = (html: string): Record<string, string> =>
   Object.fromEntries([...html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g)].map(([, name = "", value = ""]) => [name, unescaped(value)]));
 
 /** Sends the form of a page, with what the person typed and the button that was pressed. */
-export const pressed = async (world: World, browser: FakeBrowser, path: string, form: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = {}): Promise<Page> => {
+export const pressed = async (
+  world: World,
+  browser: FakeBrowser,
+  path: string,
+  form: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Page> => {
   const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
   const response = await fetch(`${world.url}${path}`, {
     method: "POST",
@@ -66,7 +73,12 @@ export const onwardFrom = ({ headers }: Page): URL | undefined => URL.parse(/^0;
 
 /** Opens the page, presses the button that confirms, signs in as this person, and gives the last page. */
 export const confirmAs = async (
-  world: World, provider: FakeProvider, page: string, claims: Claims, typed: Readonly<Record<string, string>> = {}, browser = openBrowser(),
+  world: World,
+  provider: FakeProvider,
+  page: string,
+  claims: Claims,
+  typed: Readonly<Record<string, string>> = {},
+  browser = openBrowser(),
 ): Promise<Page> => {
   const shown = await browser.get(page);
   const path = /<form method="post" action="([^"]+)">/.exec(shown.text)?.[1] ?? "";

@@ -25,14 +25,21 @@ interface Manner {
 
 // ---- which files ----------------------------------------------------------------------------------------------
 
-const ignored = readFileSync(join(root, ".gitignore"), "utf8").split("\n").filter((line) => line !== "");
-const isIgnored = (name: string): boolean => name === ".git" || ignored.some((line) => (line.startsWith("*") ? name.endsWith(line.slice(1)) : line.replace(/\/$/, "") === name));
+const ignored = readFileSync(join(root, ".gitignore"), "utf8")
+  .split("\n")
+  .filter((line) => line !== "");
+const isIgnored = (name: string): boolean =>
+  name === ".git" || ignored.some((line) => (line.startsWith("*") ? name.endsWith(line.slice(1)) : line.replace(/\/$/, "") === name));
 
 // Not asked of git: whoever has unpacked an archive has none.
 const files: ReadonlyMap<string, string> = new Map(
   globSync("{*,.*,.*/**/*,*/**/*}", { cwd: root, withFileTypes: true, exclude: (entry) => isIgnored(entry.name) })
     .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1).replaceAll("\\", "/"))
+    .map((entry) =>
+      join(entry.parentPath, entry.name)
+        .slice(root.length + 1)
+        .replaceAll("\\", "/"),
+    )
     .sort()
     .map((path) => [path, readFileSync(join(root, path), "utf8")] as const)
     .filter(([, content]) => !content.includes("\0")),
@@ -48,15 +55,21 @@ const isKernel = (path: string): boolean => path.startsWith("server/kernel/") &&
 const at = (path: string, line: number): string => `${path}:${line}`;
 
 /** A reproach for each token of the code that `wrong` names one for. */
-const eachToken = (wrong: (token: Token, before: Token | undefined, after: Token | undefined) => string | undefined): Rule => (path, content) =>
-  codeOf(content).flatMap((token, index, all) => {
-    const why = wrong(token, all[index - 1], all[index + 1]);
-    return why === undefined ? [] : [`${at(path, token.line)} ${why}`];
-  });
+const eachToken =
+  (wrong: (token: Token, before: Token | undefined, after: Token | undefined) => string | undefined): Rule =>
+  (path, content) =>
+    codeOf(content).flatMap((token, index, all) => {
+      const why = wrong(token, all[index - 1], all[index + 1]);
+      return why === undefined ? [] : [`${at(path, token.line)} ${why}`];
+    });
 
 /** A reproach for each line that one of the expressions fits. */
-const eachLine = (forms: readonly RegExp[], why: string): Rule => (path, content) =>
-  content.split("\n").flatMap((line, index) => (forms.some((form) => form.test(line)) ? [`${at(path, index + 1)} ${why}: ${line.trim().slice(0, 100)}`] : []));
+const eachLine =
+  (forms: readonly RegExp[], why: string): Rule =>
+  (path, content) =>
+    content
+      .split("\n")
+      .flatMap((line, index) => (forms.some((form) => form.test(line)) ? [`${at(path, index + 1)} ${why}: ${line.trim().slice(0, 100)}`] : []));
 
 // ---- the rules ------------------------------------------------------------------------------------------------
 
@@ -70,10 +83,12 @@ const noAny = eachToken((token, before, after) => {
 });
 
 const noDefaultExport = eachToken((token, before) =>
-  word(token, "default") && (word(before, "export") || word(before, "as")) ? "exports a default: a thing has one name, wherever it is imported" : undefined);
+  word(token, "default") && (word(before, "export") || word(before, "as")) ? "exports a default: a thing has one name, wherever it is imported" : undefined,
+);
 
 const noEnum = eachToken((token, before, after) =>
-  word(token, "enum") && !mark(before, ".") && after?.kind === "word" ? "declares an enum: a union of texts needs no code, and no build" : undefined);
+  word(token, "enum") && !mark(before, ".") && after?.kind === "word" ? "declares an enum: a union of texts needs no code, and no build" : undefined,
+);
 
 const opensWithComment: Rule = (path, content) => {
   const first = path.endsWith(".proto") || path.endsWith(".sql") || path.startsWith(".ci/") ? content.replace(/^#!.*\n/, "") : undefined;
@@ -102,8 +117,13 @@ const noDeadCode: Rule = (path, content) =>
     // A comment of documentation may show an example.
     if (kind !== "comment" || value.startsWith("/**")) return [];
     return value.split("\n").flatMap((text, index) => {
-      const plain = text.replace(/^\s*(?:\/\/|\/\*|\*\/|\*)?/, "").replace(/\*\/\s*$/, "").trim();
-      return codeForms.some((form) => form.test(plain)) ? [`${at(path, line + index)} keeps code in a comment; the history of the project keeps it better: ${plain}`] : [];
+      const plain = text
+        .replace(/^\s*(?:\/\/|\/\*|\*\/|\*)?/, "")
+        .replace(/\*\/\s*$/, "")
+        .trim();
+      return codeForms.some((form) => form.test(plain))
+        ? [`${at(path, line + index)} keeps code in a comment; the history of the project keeps it better: ${plain}`]
+        : [];
     });
   });
 
@@ -112,13 +132,16 @@ const openEnds: Rule = (path, content) =>
     if (kind !== "comment") return [];
     if (/\bFIXME\b/.test(value)) return [`${at(path, line)} says FIXME: fix it, or say whose it is with TODO(name or number)`];
     if (/\bTODO\b(?!\([\w#-]+\))/.test(value)) return [`${at(path, line)} has a TODO that is nobody's: TODO(name or number)`];
-    if (/@ts-ignore|@ts-nocheck|eslint-disable/.test(value)) return [`${at(path, line)} silences a check for good: @ts-expect-error or biome-ignore, with the reason`];
-    if (/@ts-expect-error\s*$|biome-ignore[^:]*$|biome-ignore[^:]*:\s*$/.test(value.split("\n")[0] ?? "")) return [`${at(path, line)} silences a check without saying why`];
+    if (/@ts-ignore|@ts-nocheck|eslint-disable/.test(value))
+      return [`${at(path, line)} silences a check for good: @ts-expect-error or biome-ignore, with the reason`];
+    if (/@ts-expect-error\s*$|biome-ignore[^:]*$|biome-ignore[^:]*:\s*$/.test(value.split("\n")[0] ?? ""))
+      return [`${at(path, line)} silences a check without saying why`];
     return [];
   });
 
 const everyTestRuns = eachToken((token, before, after) => {
-  if (token.kind === "word" && ["only", "skip", "todo"].includes(token.value) && mark(before, ".") && mark(after, "(")) return `leaves tests out (.${token.value}): a test runs, or it is not there`;
+  if (token.kind === "word" && ["only", "skip", "todo"].includes(token.value) && mark(before, ".") && mark(after, "("))
+    return `leaves tests out (.${token.value}): a test runs, or it is not there`;
   return undefined;
 });
 
@@ -126,20 +149,25 @@ const titlesGuarantee: Rule = (path, content) =>
   codeOf(content).flatMap((token, index, all) => {
     const called = mark(all[index - 1], "(") && (word(all[index - 2], "test") || word(all[index - 2], "it"));
     const title = called && (token.kind === "text" || token.kind === "template") ? token.value : "";
-    return /^should\b|\bshould (?:not |never |always )?(?:be|have|work|return|throw|do|fail|accept|reject|refuse|allow|give|get)\b/.test(title) ? [`${at(path, token.line)} hopes ("should"): a title states what is guaranteed`] : [];
+    return /^should\b|\bshould (?:not |never |always )?(?:be|have|work|return|throw|do|fail|accept|reject|refuse|allow|give|get)\b/.test(title)
+      ? [`${at(path, token.line)} hopes ("should"): a title states what is guaranteed`]
+      : [];
   });
 
 const noConsole = eachToken((token, before) => (word(token, "console") && !mark(before, ".") ? "writes to the console: the log is handed in" : undefined));
 
 // Joined from pieces: this file is read too.
-const machinePaths = [
-  new RegExp(`(?<![\\w.])/(?:${["home", "Users"].join("|")})/[a-z]`),
-  new RegExp(`(?<![\\w.])/${"wo"}rk/`),
-  /\b[A-Z]:\\\\[A-Za-z]/,
-];
+const machinePaths = [new RegExp(`(?<![\\w.])/(?:${["home", "Users"].join("|")})/[a-z]`), new RegExp(`(?<![\\w.])/${"wo"}rk/`), /\b[A-Z]:\\\\[A-Za-z]/];
 const noMachinePath = eachLine(machinePaths, "names a path of one machine");
 
-const registryHosts = [["registry", "npmjs", "org"], ["registry", "yarnpkg", "com"], ["npm", "pkg", "github", "com"], ["pkgs", "dev", "azure", "com"], ["jfrog", "io"], ["npmmirror", "com"]];
+const registryHosts = [
+  ["registry", "npmjs", "org"],
+  ["registry", "yarnpkg", "com"],
+  ["npm", "pkg", "github", "com"],
+  ["pkgs", "dev", "azure", "com"],
+  ["jfrog", "io"],
+  ["npmmirror", "com"],
+];
 const noRegistryHost = eachLine(
   [...registryHosts.map((host) => new RegExp(`\\b${host.join("\\.")}\\b`)), new RegExp(`_auth${"Token"}|^\\s*regis${"try"}\\s*=`)],
   "names a package registry; which one is used is the machine's affair",
@@ -158,18 +186,24 @@ const portableLock: Rule = (path, content) => {
   const { packages } = JSON.parse(content) as { packages: Readonly<Record<string, LockEntry>> };
   const named = new Set(Object.keys(packages).map((name) => name.replace(/^.*node_modules\//, "")));
   return Object.entries(packages).flatMap(([name, { resolved, integrity, link, dev, optional, optionalDependencies = {} }]) => [
-    ...(resolved === undefined ? [] : [`${path}: ${name} is bound to ${resolved.replace(/^(\w+:\/\/[^/]+).*$/, "$1")}: npm install --omit-lockfile-registry-resolved`]),
+    ...(resolved === undefined
+      ? []
+      : [`${path}: ${name} is bound to ${resolved.replace(/^(\w+:\/\/[^/]+).*$/, "$1")}: npm install --omit-lockfile-registry-resolved`]),
     // What a registry does not carry was never seen (tools/lock.ts).
     ...(integrity !== undefined || name === "" || link || (dev && optional) ? [] : [`${path}: ${name} has no integrity: nobody would notice another content`]),
-    ...Object.keys(optionalDependencies).filter((each) => !named.has(each)).map((each) => `${path}: ${each} of ${name || "the project"} is not named, and npm ci refuses that: npm run lock`),
+    ...Object.keys(optionalDependencies)
+      .filter((each) => !named.has(each))
+      .map((each) => `${path}: ${each} of ${name || "the project"} is not named, and npm ci refuses that: npm run lock`),
   ]);
 };
 
 // Every resource's table and message, as the resource files declare them.
-const declared = [...files].filter(([path]) => path.startsWith("server/resources/")).flatMap(([, content]) => [
-  ...[...content.matchAll(/^ {2}table: "(\w+)"/gm)].map(([, name = ""]) => name),
-  ...[...content.matchAll(/^ {2}message: (\w+)Schema/gm)].map(([, name = ""]) => name),
-]);
+const declared = [...files]
+  .filter(([path]) => path.startsWith("server/resources/"))
+  .flatMap(([, content]) => [
+    ...[...content.matchAll(/^ {2}table: "(\w+)"/gm)].map(([, name = ""]) => name),
+    ...[...content.matchAll(/^ {2}message: (\w+)Schema/gm)].map(([, name = ""]) => name),
+  ]);
 const resourceNames = new Set(declared);
 
 /** What the kernel still says of single resources. This list only shrinks. */
@@ -181,12 +215,16 @@ const knownInKernel = new Set([
 ]);
 
 const namesInKernel = (path: string, content: string): { line: number; name: string }[] =>
-  codeOf(content).flatMap((token, index, all) => {
-    if (word(all[index - 1], "from") || !["word", "text", "template"].includes(token.kind)) return [];
-    return (token.value.match(/[A-Za-z_]+/g) ?? []).filter((name) => resourceNames.has(name)).map((name) => ({ line: token.line, name }));
-  }).filter(({ name }) => !knownInKernel.has(`${path} ${name}`));
+  codeOf(content)
+    .flatMap((token, index, all) => {
+      if (word(all[index - 1], "from") || !["word", "text", "template"].includes(token.kind)) return [];
+      return (token.value.match(/[A-Za-z_]+/g) ?? []).filter((name) => resourceNames.has(name)).map((name) => ({ line: token.line, name }));
+    })
+    .filter(({ name }) => !knownInKernel.has(`${path} ${name}`));
 const kernelKnowsNone: Rule = (path, content) =>
-  namesInKernel(path, content).map(({ line, name }) => `${at(path, line)} knows ${name}: the kernel serves every resource alike; what is particular stands in server/resources`);
+  namesInKernel(path, content).map(
+    ({ line, name }) => `${at(path, line)} knows ${name}: the kernel serves every resource alike; what is particular stands in server/resources`,
+  );
 
 const linkForm = /\]\(([^)\s]+)\)/g;
 const linksLead: Rule = (path, content) =>
@@ -196,7 +234,12 @@ const linksLead: Rule = (path, content) =>
     const reached = file === "" ? path : join(path, "..", file);
     const known = files.has(reached) || [...files.keys()].some((each) => each.startsWith(`${reached.replace(/\/$/, "")}/`));
     if (!known) return [`${path} links to ${target}, which is not there`];
-    const headings = [...(files.get(reached) ?? "").matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) => heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, "").replaceAll(" ", "-"));
+    const headings = [...(files.get(reached) ?? "").matchAll(/^#+ (.+)$/gm)].map(([, heading = ""]) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N} _-]/gu, "")
+        .replaceAll(" ", "-"),
+    );
     return anchor === undefined || headings.includes(anchor) ? [] : [`${path} links to ${target}, which has no such heading`];
   });
 
@@ -207,35 +250,55 @@ const manners: readonly Manner[] = [
     title: "nothing has the type any",
     about: isCode,
     rule: noAny,
-    planted: [["base/x.ts", "const read = (value: any) => value;", /base\/x\.ts:1 says any/], ["base/x.ts", "\nlet list: Array<any>;", /x\.ts:2/], ["base/x.ts", "const y = x as any;", /any/]],
+    planted: [
+      ["base/x.ts", "const read = (value: any) => value;", /base\/x\.ts:1 says any/],
+      ["base/x.ts", "\nlet list: Array<any>;", /x\.ts:2/],
+      ["base/x.ts", "const y = x as any;", /any/],
+    ],
     fine: [["base/x.ts", 'const kinds = { any: "any value" }; // any\nawait Promise.any([]);\nconst any = (x: number) => x; any(1);']],
   },
   {
     title: "nothing is a default export",
     about: isCode,
     rule: noDefaultExport,
-    planted: [["base/x.ts", "export default 1;", /exports a default/], ["base/x.ts", "export { x as default };", /exports a default/]],
+    planted: [
+      ["base/x.ts", "export default 1;", /exports a default/],
+      ["base/x.ts", "export { x as default };", /exports a default/],
+    ],
     fine: [["base/x.ts", 'import pg from "pg"; switch (a) { default: break; }']],
   },
   {
     title: "nothing is an enum",
     about: isCode,
     rule: noEnum,
-    planted: [["base/x.ts", "enum Colour { Red }", /declares an enum/], ["base/x.ts", "export const enum Colour { Red }", /declares an enum/]],
+    planted: [
+      ["base/x.ts", "enum Colour { Red }", /declares an enum/],
+      ["base/x.ts", "export const enum Colour { Red }", /declares an enum/],
+    ],
     fine: [["base/x.ts", "const x = { enum: field.enum?.names };"]],
   },
   {
     title: "every file opens by saying what it is for",
     about: (path) => isOurs(path) && !isTest(path) && /\.(?:ts|js|sql)$|^\.ci\/|^contract\/proto\/gantry\/.*\.proto$/.test(path),
     rule: opensWithComment,
-    planted: [["base/x.ts", "export const x = 1;", /does not say what it is for/], ["server/store/migrations/0001_x.sql", "create table x ();", /does not say/]],
-    fine: [["bin/x.js", "#!/usr/bin/env node\n// Runs.\n"], [".ci/x", "#!/bin/bash\n# Runs.\n"]],
+    planted: [
+      ["base/x.ts", "export const x = 1;", /does not say what it is for/],
+      ["server/store/migrations/0001_x.sql", "create table x ();", /does not say/],
+    ],
+    fine: [
+      ["bin/x.js", "#!/usr/bin/env node\n// Runs.\n"],
+      [".ci/x", "#!/bin/bash\n# Runs.\n"],
+    ],
   },
   {
     title: "no file has a name that says nothing",
     about: (path) => isOurs(path) && !path.startsWith("contract/proto/"),
     rule: tellingName,
-    planted: [["base/utils.ts", "", /could hold anything/], ["server/kernel/types.ts", "", /could hold anything/], ["test/helpers.test.ts", "", /could hold anything/]],
+    planted: [
+      ["base/utils.ts", "", /could hold anything/],
+      ["server/kernel/types.ts", "", /could hold anything/],
+      ["test/helpers.test.ts", "", /could hold anything/],
+    ],
     fine: [["base/uid.ts", ""]],
   },
   {
@@ -264,9 +327,12 @@ const manners: readonly Manner[] = [
   },
   {
     title: "every test runs",
-    about: (path) => isCode(path) && !path.startsWith("server/") || isTest(path),
+    about: (path) => (isCode(path) && !path.startsWith("server/")) || isTest(path),
     rule: everyTestRuns,
-    planted: [["test/x.test.ts", 'test.only("x", () => {});', /leaves tests out/], ["test/x.test.ts", 't.skip("x");', /leaves tests out/]],
+    planted: [
+      ["test/x.test.ts", 'test.only("x", () => {});', /leaves tests out/],
+      ["test/x.test.ts", 't.skip("x");', /leaves tests out/],
+    ],
     fine: [["test/x.test.ts", "const { skip } = request; page.skip + 1;"]],
   },
   {
@@ -287,14 +353,20 @@ const manners: readonly Manner[] = [
     title: "nothing names a path of one machine",
     about: isOurs,
     rule: noMachinePath,
-    planted: [["docs/x.md", `cd /${"ho"}me/ann/gantry`, /path of one machine/], ["docs/x.md", `see /${"wo"}rk/main`, /docs\/x\.md:1/]],
+    planted: [
+      ["docs/x.md", `cd /${"ho"}me/ann/gantry`, /path of one machine/],
+      ["docs/x.md", `see /${"wo"}rk/main`, /docs\/x\.md:1/],
+    ],
     fine: [["docs/x.md", "https://example.com/home/ann and ./work/main and /srv/gantry"]],
   },
   {
     title: "nothing names a package registry",
     about: isOurs,
     rule: noRegistryHost,
-    planted: [["docs/x.md", `https://${["registry", "npmjs", "org"].join(".")}/pg`, /package registry/], [".npmrc", `regis${"try"} = https://example.com`, /package registry/]],
+    planted: [
+      ["docs/x.md", `https://${["registry", "npmjs", "org"].join(".")}/pg`, /package registry/],
+      [".npmrc", `regis${"try"} = https://example.com`, /package registry/],
+    ],
     fine: [["docs/x.md", "https://registry.example.com/v2/"]],
   },
   {
@@ -302,9 +374,17 @@ const manners: readonly Manner[] = [
     about: (path) => path === "package-lock.json",
     rule: portableLock,
     planted: [
-      ["package-lock.json", '{"packages":{"node_modules/x":{"resolved":"https://packages.example/x.tgz","integrity":"sha512-x"}}}', /is bound to https:\/\/packages\.example:/],
+      [
+        "package-lock.json",
+        '{"packages":{"node_modules/x":{"resolved":"https://packages.example/x.tgz","integrity":"sha512-x"}}}',
+        /is bound to https:\/\/packages\.example:/,
+      ],
       ["package-lock.json", '{"packages":{"node_modules/x":{}}}', /has no integrity/],
-      ["package-lock.json", '{"packages":{"node_modules/x":{"integrity":"sha512-x","optionalDependencies":{"x-linux":"1.0.0"}}}}', /x-linux of node_modules\/x is not named/],
+      [
+        "package-lock.json",
+        '{"packages":{"node_modules/x":{"integrity":"sha512-x","optionalDependencies":{"x-linux":"1.0.0"}}}}',
+        /x-linux of node_modules\/x is not named/,
+      ],
     ],
     fine: [["package-lock.json", '{"packages":{"":{},"node_modules/x":{"integrity":"sha512-x"}}}']],
   },
@@ -323,7 +403,10 @@ const manners: readonly Manner[] = [
     title: "every link of the documents leads somewhere",
     about: (path) => path.endsWith(".md") && isOurs(path),
     rule: linksLead,
-    planted: [["docs/x.md", "[x](nowhere.md)", /which is not there/], ["docs/x.md", "[x](../README.md#no-such-heading)", /no such heading/]],
+    planted: [
+      ["docs/x.md", "[x](nowhere.md)", /which is not there/],
+      ["docs/x.md", "[x](../README.md#no-such-heading)", /no such heading/],
+    ],
     fine: [["docs/x.md", "[x](../README.md) [y](https://example.com) [z](../server/kernel)"]],
   },
 ];
@@ -347,8 +430,9 @@ for (const { title, about, rule, planted, fine } of manners) {
 }
 
 test("what the kernel is excused for is still there", () => {
-  const used = [...files].filter(([path]) => isKernel(path)).flatMap(([path, content]) =>
-    codeOf(content).flatMap(({ value }) => (value.match(/[A-Za-z_]+/g) ?? []).map((name) => `${path} ${name}`)));
+  const used = [...files]
+    .filter(([path]) => isKernel(path))
+    .flatMap(([path, content]) => codeOf(content).flatMap(({ value }) => (value.match(/[A-Za-z_]+/g) ?? []).map((name) => `${path} ${name}`)));
   for (const excuse of knownInKernel) assert.ok(used.includes(excuse), `${excuse} is gone: take it from the list, which only shrinks.`);
   assert.ok(resourceNames.has("repos") && resourceNames.has("Group"), "the names of resources were not found");
 });
@@ -357,7 +441,8 @@ test("every setting is in the README and in the guide for operators, and they ha
   const settingsIn = (path: string): string[] => [...new Set((files.get(path) ?? "").match(/\b(?:GANTRY_[A-Z_]*[A-Z]|DATABASE_URL)\b/g))].sort();
   const read = settingsIn("server/operator/config.ts");
   assert.ok(read.length > 5, "the settings were not found");
-  for (const path of ["README.md", "docs/operations.md"]) assert.deepEqual(settingsIn(path), read, `${path} and server/operator/config.ts do not have the same settings`);
+  for (const path of ["README.md", "docs/operations.md"])
+    assert.deepEqual(settingsIn(path), read, `${path} and server/operator/config.ts do not have the same settings`);
 });
 
 test("what a comment cites stands in the documents", () => {
@@ -365,16 +450,20 @@ test("what a comment cites stands in the documents", () => {
   const decisions = headings("docs/decisions/README.md");
   const attacks = new Set([...(files.get("docs/attacks.md") ?? "").matchAll(/^\| (\d+) \|/gm)].map(([, number = ""]) => number));
   let cited = 0;
-  const lost = [...files].filter(([path]) => (isCode(path) || path.endsWith(".sql")) && path !== "test/tidy.test.ts").flatMap(([path, content]) => [
-    ...[...content.matchAll(/\bdecisions: ([A-Z][a-z]*[ A-Za-z]*)/g)].flatMap(([, rest = ""]) => {
-      cited++;
-      return decisions.some((heading) => rest.startsWith(heading)) ? [] : [`${path} cites "decisions: ${rest}", and docs/decisions/README.md has no such heading`];
-    }),
-    ...[...content.matchAll(/\battack (\d+)/gi)].flatMap(([, number = ""]) => {
-      cited++;
-      return attacks.has(number) ? [] : [`${path} cites attack ${number}, and docs/attacks.md does not have it`];
-    }),
-  ]);
+  const lost = [...files]
+    .filter(([path]) => (isCode(path) || path.endsWith(".sql")) && path !== "test/tidy.test.ts")
+    .flatMap(([path, content]) => [
+      ...[...content.matchAll(/\bdecisions: ([A-Z][a-z]*[ A-Za-z]*)/g)].flatMap(([, rest = ""]) => {
+        cited++;
+        return decisions.some((heading) => rest.startsWith(heading))
+          ? []
+          : [`${path} cites "decisions: ${rest}", and docs/decisions/README.md has no such heading`];
+      }),
+      ...[...content.matchAll(/\battack (\d+)/gi)].flatMap(([, number = ""]) => {
+        cited++;
+        return attacks.has(number) ? [] : [`${path} cites attack ${number}, and docs/attacks.md does not have it`];
+      }),
+    ]);
   assert.ok(cited > 20, `only ${cited} citations were found`);
   assert.equal(lost.length, 0, `\n${[...new Set(lost)].join("\n")}`);
 });

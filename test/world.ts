@@ -14,8 +14,7 @@ import { type Answer, type CallOptions, callOver, disconnect, type Protocol } fr
 import { freshDatabase } from "./database.ts";
 
 /** Short names of the contract's packages: "iam.GroupsService/GetGroup". A full name stays as it is. */
-export const full = (name: string): string =>
-  /^(?:chainguard|gantry)\./.test(name) ? name : `chainguard.platform.${name.replace(/^([a-z]+)\./, "$1.v2.")}`;
+export const full = (name: string): string => (/^(?:chainguard|gantry)\./.test(name) ? name : `chainguard.platform.${name.replace(/^([a-z]+)\./, "$1.v2.")}`);
 
 export interface World {
   readonly url: string;
@@ -75,7 +74,11 @@ export const openWorld = async (environment: Readonly<Record<string, string>> = 
   const { groups } = (await call("iam.GroupsService/ListGroups", { uidp: { inRoot: true } })).reply;
   const organization = Array.isArray(groups) ? String((groups[0] as JsonObject).uid) : "";
   return {
-    url, server, organization, clock, call,
+    url,
+    server,
+    organization,
+    clock,
+    call,
     token: (identity, narrowing = {}) => authn.mint({ uid: identity ?? operatorUid, audience: [settings.publicUrl], ...narrowing }),
     async ok(name, request, options) {
       const answer = await call(name, request, options);
@@ -83,9 +86,16 @@ export const openWorld = async (environment: Readonly<Record<string, string>> = 
       return answer.reply;
     },
     async events() {
-      const rows = await store.read.query("select type, subject, group_uid, data::jsonb #>> '{actor,subject}', data::jsonb -> 'body' from outbox where type <> $1 order by id", [signedInType]);
+      const rows = await store.read.query(
+        "select type, subject, group_uid, data::jsonb #>> '{actor,subject}', data::jsonb -> 'body' from outbox where type <> $1 order by id",
+        [signedInType],
+      );
       return rows.map(([type, subject, group, actor, body]) => ({
-        type: type ?? "", subject: subject ?? "", group: group ?? "", actor: actor ?? null, body: JSON.parse(body ?? "{}") as JsonObject,
+        type: type ?? "",
+        subject: subject ?? "",
+        group: group ?? "",
+        actor: actor ?? null,
+        body: JSON.parse(body ?? "{}") as JsonObject,
       }));
     },
     async close() {

@@ -19,6 +19,7 @@ const steps: Readonly<Record<string, Step>> = {
   gen: { command: ["node", "tools/current.ts"] },
   types: { command: ["tsc", "--noEmit", "-p", "."] },
   lint: { command: ["biome", "lint", "--error-on-warnings", "--max-diagnostics=200", "."], hint: "npx biome lint --write . mends what is safe to mend" },
+  format: { command: ["biome", "format", "."], hint: "npx biome format --write . writes it as it must be" },
   proto: { command: ["buf", "lint"] },
   "proto-format": { command: ["buf", "format", "-d", "--exit-code", "contract/proto"], hint: "npx buf format -w contract/proto writes it as it must be" },
   "proto-breaking": { command: ["node", "tools/breaking.ts"] },

@@ -27,7 +27,8 @@ try {
   const [now, then] = [generated(process.cwd()), generated(made)];
   if (then.size === 0) throw new Error("nothing was generated");
   const stale = [...new Set([...now.keys(), ...then.keys()])].filter((path) => now.get(path) !== then.get(path)).sort();
-  for (const path of stale) console.error(`${path} ${now.has(path) ? (then.has(path) ? "is not what its source says" : "has no source any more") : "is missing"}`);
+  for (const path of stale)
+    console.error(`${path} ${now.has(path) ? (then.has(path) ? "is not what its source says" : "has no source any more") : "is missing"}`);
   if (stale.length > 0) {
     console.error("This makes it anew:  npm run gen");
     process.exitCode = 1;

@@ -16,7 +16,9 @@ const write = (path: string, content: string): void => {
 };
 
 // Our own options are about the contract, not of it.
-const contract = globSync("{chainguard,gantry}/**/*_pb.js", { cwd: join(into, "contract/gen") }).filter((path) => !path.startsWith("gantry/annotations/")).sort();
+const contract = globSync("{chainguard,gantry}/**/*_pb.js", { cwd: join(into, "contract/gen") })
+  .filter((path) => !path.startsWith("gantry/annotations/"))
+  .sort();
 const fileName = (path: string) => `file_${path.replace(/_pb\.js$/, "").replaceAll("/", "_")}`;
 write(
   "contract/gen/index.ts",
@@ -28,8 +30,14 @@ ${contract.map((path) => `  ${fileName(path)},`).join("\n")}
 `,
 );
 
-const resources = globSync("*/*.ts", { cwd: "server/resources" }).filter((path) => !path.endsWith(".test.ts")).sort();
-const constant = (path: string) => path.replace(/^.*\//, "").replace(/\.ts$/, "").replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+const resources = globSync("*/*.ts", { cwd: "server/resources" })
+  .filter((path) => !path.endsWith(".test.ts"))
+  .sort();
+const constant = (path: string) =>
+  path
+    .replace(/^.*\//, "")
+    .replace(/\.ts$/, "")
+    .replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 write(
   "server/resources/index.ts",
   `${head}${resources.map((path) => `import { ${constant(path)} } from "./${path}";`).join("\n")}

@@ -18,8 +18,17 @@ interface Entry {
 // Such packages say in their names what they are for: @biomejs/cli-linux-arm64-musl.
 const systems = new Set(["aix", "android", "darwin", "freebsd", "linux", "netbsd", "openbsd", "openharmony", "sunos", "win32"]);
 const processors: Readonly<Record<string, string>> = {
-  aarch64: "arm64", arm: "arm", arm64: "arm64", armv7: "arm", ia32: "ia32", loong64: "loong64", mips64el: "mips64el",
-  ppc64: "ppc64", riscv64: "riscv64", s390x: "s390x", x64: "x64",
+  aarch64: "arm64",
+  arm: "arm",
+  arm64: "arm64",
+  armv7: "arm",
+  ia32: "ia32",
+  loong64: "loong64",
+  mips64el: "mips64el",
+  ppc64: "ppc64",
+  riscv64: "riscv64",
+  s390x: "s390x",
+  x64: "x64",
 };
 
 const entryOf = (name: string, version: string, dev: boolean): Entry => {

@@ -44,11 +44,15 @@ const compareNumbers = (one: string, other: string): number => {
 
 const compareTokens = ({ kind, text: one }: Token, { text: other }: Token): number => {
   switch (kind) {
-    case "number": return one.startsWith("0") || other.startsWith("0") ? compareTexts(one, other) : compareNumbers(one, other);
-    case "suffix": return suffixes.indexOf(one) - suffixes.indexOf(other);
+    case "number":
+      return one.startsWith("0") || other.startsWith("0") ? compareTexts(one, other) : compareNumbers(one, other);
+    case "suffix":
+      return suffixes.indexOf(one) - suffixes.indexOf(other);
     case "letter":
-    case "hash": return compareTexts(one, other);
-    default: return compareNumbers(one, other);
+    case "hash":
+      return compareTexts(one, other);
+    default:
+      return compareNumbers(one, other);
   }
 };
 

@@ -13,38 +13,178 @@ type Compare = (one: string, other: string) => number | undefined;
 
 /** Each line in rising order. */
 const rising: readonly (readonly [string, Compare, readonly string[]])[] = [
-  ["Maven: qualifiers", compareMaven, [
-    "1-alpha2snapshot", "1-alpha2", "1-alpha-123", "1-beta-2", "1-beta123", "1-m2", "1-m11", "1-rc", "1-cr2", "1-rc123", "1-SNAPSHOT", "1", "1-sp", "1-sp2", "1-sp123",
-    "1-abc", "1-def", "1-pom-1", "1-1-snapshot", "1-1", "1-2", "1-123",
-  ]],
-  ["Maven: numbers", compareMaven, [
-    "2.0", "2.0.a", "2-1", "2.0.2", "2.0.123", "2.1.0", "2.1-a", "2.1b", "2.1-c", "2.1-1", "2.1.0.1", "2.2", "2.123", "11.a2", "11.a11", "11.b2", "11.b11", "11.m2", "11.m11",
-    "11", "11.a", "11b", "11c", "11m",
-  ]],
-  ["Maven: as they are", compareMaven, ["1.0-alpha", "1.0.0.RC1", "1.0", "1.0.1", "1.0.2-jre", "1.2", "9.9.9", "10.0", "20230101", "2024010101", "99999999999999999999", "100000000000000000000"]],
-  ["PEP 440", comparePep440, [
-    "2004d", "not a version", "0.0.dev1", "1.dev0", "1.0.dev456", "1.0a1", "1.0a2.dev456", "1.0a12.dev456", "1.0a12", "1.0b1.dev456", "1.0b2", "1.0b2.post345.dev456", "1.0b2.post345",
-    "1.0rc1.dev456", "1.0rc1", "1.0", "1.0+abc.5", "1.0+abc.7", "1.0+5", "1.0.post456.dev34", "1.0.post456", "1.0.15", "1.1.dev1", "1.1", "1.10", "2024.1", "1!0.1",
-  ]],
-  ["apk", compareApk, [
-    "0.1", "1.0_alpha", "1.0_alpha2", "1.0_beta", "1.0_pre", "1.0_rc1", "1.0_rc1-r1", "1.0_rc1_p1", "1.0_rc2", "1.0", "1.0-r1", "1.0-r2", "1.0-r10", "1.0_cvs1", "1.0_git20230101", "1.0_hg1",
-    "1.0_p1", "1.0_p1-r1", "1.0a", "1.0b", "1.0.1", "1.05", "1.1", "1.1.0", "1.2", "1.10", "2", "10", "20230101", "99999999999999999999",
-  ]],
+  [
+    "Maven: qualifiers",
+    compareMaven,
+    [
+      "1-alpha2snapshot",
+      "1-alpha2",
+      "1-alpha-123",
+      "1-beta-2",
+      "1-beta123",
+      "1-m2",
+      "1-m11",
+      "1-rc",
+      "1-cr2",
+      "1-rc123",
+      "1-SNAPSHOT",
+      "1",
+      "1-sp",
+      "1-sp2",
+      "1-sp123",
+      "1-abc",
+      "1-def",
+      "1-pom-1",
+      "1-1-snapshot",
+      "1-1",
+      "1-2",
+      "1-123",
+    ],
+  ],
+  [
+    "Maven: numbers",
+    compareMaven,
+    [
+      "2.0",
+      "2.0.a",
+      "2-1",
+      "2.0.2",
+      "2.0.123",
+      "2.1.0",
+      "2.1-a",
+      "2.1b",
+      "2.1-c",
+      "2.1-1",
+      "2.1.0.1",
+      "2.2",
+      "2.123",
+      "11.a2",
+      "11.a11",
+      "11.b2",
+      "11.b11",
+      "11.m2",
+      "11.m11",
+      "11",
+      "11.a",
+      "11b",
+      "11c",
+      "11m",
+    ],
+  ],
+  [
+    "Maven: as they are",
+    compareMaven,
+    ["1.0-alpha", "1.0.0.RC1", "1.0", "1.0.1", "1.0.2-jre", "1.2", "9.9.9", "10.0", "20230101", "2024010101", "99999999999999999999", "100000000000000000000"],
+  ],
+  [
+    "PEP 440",
+    comparePep440,
+    [
+      "2004d",
+      "not a version",
+      "0.0.dev1",
+      "1.dev0",
+      "1.0.dev456",
+      "1.0a1",
+      "1.0a2.dev456",
+      "1.0a12.dev456",
+      "1.0a12",
+      "1.0b1.dev456",
+      "1.0b2",
+      "1.0b2.post345.dev456",
+      "1.0b2.post345",
+      "1.0rc1.dev456",
+      "1.0rc1",
+      "1.0",
+      "1.0+abc.5",
+      "1.0+abc.7",
+      "1.0+5",
+      "1.0.post456.dev34",
+      "1.0.post456",
+      "1.0.15",
+      "1.1.dev1",
+      "1.1",
+      "1.10",
+      "2024.1",
+      "1!0.1",
+    ],
+  ],
+  [
+    "apk",
+    compareApk,
+    [
+      "0.1",
+      "1.0_alpha",
+      "1.0_alpha2",
+      "1.0_beta",
+      "1.0_pre",
+      "1.0_rc1",
+      "1.0_rc1-r1",
+      "1.0_rc1_p1",
+      "1.0_rc2",
+      "1.0",
+      "1.0-r1",
+      "1.0-r2",
+      "1.0-r10",
+      "1.0_cvs1",
+      "1.0_git20230101",
+      "1.0_hg1",
+      "1.0_p1",
+      "1.0_p1-r1",
+      "1.0a",
+      "1.0b",
+      "1.0.1",
+      "1.05",
+      "1.1",
+      "1.1.0",
+      "1.2",
+      "1.10",
+      "2",
+      "10",
+      "20230101",
+      "99999999999999999999",
+    ],
+  ],
 ];
 
 for (const [name, compare, versions] of rising) {
   test(`${name}: each of a rising line is less than all behind it and equal to itself`, () => {
     for (const [index, one] of versions.entries()) {
-      for (const [other, version] of versions.entries()) assert.equal(Math.sign(compare(one, version) ?? Number.NaN), Math.sign(index - other), `${one} and ${version}`);
+      for (const [other, version] of versions.entries())
+        assert.equal(Math.sign(compare(one, version) ?? Number.NaN), Math.sign(index - other), `${one} and ${version}`);
     }
   });
 }
 
 const equals: readonly (readonly [Compare, string, string])[] = [
-  ...([["1", "1.0"], ["1", "1-0"], ["1", "1.0-0"], ["1.0", "1-0"], ["1", "1-ga"], ["1.final", "1"], ["1x", "1-x"], ["1.0.0-rc1", "1-cr1"], ["1a1", "1-alpha-1"], ["1.0.0-alpha", "1-ALPHA"], ["1.Release", "1"]] as const)
-    .map(([one, other]) => [compareMaven, one, other] as const),
-  ...([["1", "1.0.0"], ["1.0a", "1.0alpha0"], ["v1.0", "1.0"], ["1.0-1", "1.0.post1"], ["1.0.rc1", "1.0c1"], ["1.0r", "1.0.post0"], [" 1.0 ", "1"], ["1.0+a-1", "1.0+a.1"], ["1.0-preview_2", "1rc2"]] as const)
-    .map(([one, other]) => [comparePep440, one, other] as const),
+  ...(
+    [
+      ["1", "1.0"],
+      ["1", "1-0"],
+      ["1", "1.0-0"],
+      ["1.0", "1-0"],
+      ["1", "1-ga"],
+      ["1.final", "1"],
+      ["1x", "1-x"],
+      ["1.0.0-rc1", "1-cr1"],
+      ["1a1", "1-alpha-1"],
+      ["1.0.0-alpha", "1-ALPHA"],
+      ["1.Release", "1"],
+    ] as const
+  ).map(([one, other]) => [compareMaven, one, other] as const),
+  ...(
+    [
+      ["1", "1.0.0"],
+      ["1.0a", "1.0alpha0"],
+      ["v1.0", "1.0"],
+      ["1.0-1", "1.0.post1"],
+      ["1.0.rc1", "1.0c1"],
+      ["1.0r", "1.0.post0"],
+      [" 1.0 ", "1"],
+      ["1.0+a-1", "1.0+a.1"],
+      ["1.0-preview_2", "1rc2"],
+    ] as const
+  ).map(([one, other]) => [comparePep440, one, other] as const),
 ];
 
 test("versions that mean the same are equal, whatever way they are written", () => {
@@ -63,13 +203,29 @@ const number = fc.oneof(fc.nat({ max: 20 }).map(String), fc.constantFrom("0", "0
 const word = fc.constantFrom("alpha", "beta", "a", "b", "m", "rc", "sp", "snapshot", "final", "ga", "jre", "x", "dev", "post", "é", "~", "");
 const mavenLike = fc.array(fc.tuple(fc.constantFrom(".", "-", ""), fc.oneof(number, word)), { maxLength: 6 }).map((parts) => parts.flat().join(""));
 const pythonLike = fc
-  .tuple(fc.constantFrom("", "1!", "v"), fc.array(number, { minLength: 1, maxLength: 4 }), fc.constantFrom("", "a1", "b", ".rc2", "-preview3"), fc.constantFrom("", ".post1", "-2", "r3"), fc.constantFrom("", ".dev0", "dev4"), fc.constantFrom("", "+abc", "+1.a", "+2"))
+  .tuple(
+    fc.constantFrom("", "1!", "v"),
+    fc.array(number, { minLength: 1, maxLength: 4 }),
+    fc.constantFrom("", "a1", "b", ".rc2", "-preview3"),
+    fc.constantFrom("", ".post1", "-2", "r3"),
+    fc.constantFrom("", ".dev0", "dev4"),
+    fc.constantFrom("", "+abc", "+1.a", "+2"),
+  )
   .map(([epoch, release, ...rest]) => epoch + release.join(".") + rest.join(""));
 const apkLike = fc
-  .tuple(fc.array(number, { minLength: 1, maxLength: 4 }), fc.constantFrom("", "a", "b"), fc.constantFrom("", "_alpha", "_rc1", "_p2", "_git3_p1"), fc.constantFrom("", "-r0", "-r12"))
+  .tuple(
+    fc.array(number, { minLength: 1, maxLength: 4 }),
+    fc.constantFrom("", "a", "b"),
+    fc.constantFrom("", "_alpha", "_rc1", "_p2", "_git3_p1"),
+    fc.constantFrom("", "-r0", "-r12"),
+  )
   .map(([numbers, ...rest]) => numbers.join(".") + rest.join(""));
 
-for (const [name, compare, versions] of [["Maven", compareMaven, fc.oneof(mavenLike, fc.string())], ["PEP 440", comparePep440, fc.oneof(pythonLike, fc.string())], ["apk", compareApk, apkLike]] as const) {
+for (const [name, compare, versions] of [
+  ["Maven", compareMaven, fc.oneof(mavenLike, fc.string())],
+  ["PEP 440", comparePep440, fc.oneof(pythonLike, fc.string())],
+  ["apk", compareApk, apkLike],
+] as const) {
   test(`${name}: the order of any three versions is one order`, () => {
     fc.assert(
       fc.property(versions, versions, versions, (a, b, c) => {
@@ -87,9 +243,13 @@ for (const [name, compare, versions] of [["Maven", compareMaven, fc.oneof(mavenL
 test("a key is in the order of the bytes of UTF-8, which is the database's", () => {
   const bytes = (text: string): Buffer => Buffer.from(text, "utf8");
   fc.assert(
-    fc.property(fc.string({ unit: "binary" }).filter((text) => text.isWellFormed()), fc.string({ unit: "binary" }).filter((text) => text.isWellFormed()), (one, other) => {
-      assert.equal(Math.sign(compareBytes(one, other)), Math.sign(Buffer.compare(bytes(one), bytes(other))));
-    }),
+    fc.property(
+      fc.string({ unit: "binary" }).filter((text) => text.isWellFormed()),
+      fc.string({ unit: "binary" }).filter((text) => text.isWellFormed()),
+      (one, other) => {
+        assert.equal(Math.sign(compareBytes(one, other)), Math.sign(Buffer.compare(bytes(one), bytes(other))));
+      },
+    ),
   );
   fc.assert(
     fc.property(fc.bigInt({ min: 0n, max: 10n ** 60n }), fc.bigInt({ min: 0n, max: 10n ** 60n }), (one, other) => {
@@ -101,10 +261,17 @@ test("a key is in the order of the bytes of UTF-8, which is the database's", () 
 
 // shared data: 541 artifacts of Maven and 24,802 version strings of Python, where they are present.
 const lines = (file: string): { latestVersion?: string; versions: unknown[] }[] =>
-  existsSync(file) ? readFileSync(file, "utf8").trim().split("\n").map((line) => JSON.parse(line) as { latestVersion?: string; versions: unknown[] }) : [];
+  existsSync(file)
+    ? readFileSync(file, "utf8")
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line) as { latestVersion?: string; versions: unknown[] })
+    : [];
 
 test("nearly all of Python's real versions are versions", () => {
-  const all = lines(new URL("../../../shared/data/libraries/pypi-versions-from-pypa/versions.jsonl", import.meta.url).pathname).flatMap(({ versions }) => versions.map(String));
+  const all = lines(new URL("../../../shared/data/libraries/pypi-versions-from-pypa/versions.jsonl", import.meta.url).pathname).flatMap(({ versions }) =>
+    versions.map(String),
+  );
   const legacy = all.filter((version) => pep440Key(version).startsWith("A"));
   assert(legacy.length <= all.length / 50, `${legacy.length} of ${all.length}: ${legacy.slice(0, 20).join(" ")}`);
 });

@@ -33,7 +33,9 @@ const service: ServiceDefinition = {
 const getRepo: handleUnaryCall<Reading, JsonObject> = ({ request: { request, problems }, metadata }, reply) => {
   const one = (name: string): string | undefined => metadata.get(name)[0]?.toString();
   serve({
-    method, request, problems,
+    method,
+    request,
+    problems,
     bodyPaths: undefined,
     authorization: one("authorization"),
     identity: one("gantry-identity"),
@@ -43,7 +45,10 @@ const getRepo: handleUnaryCall<Reading, JsonObject> = ({ request: { request, pro
     ifNoneMatch: one("if-none-match"),
     requestId: "bench",
     origin: () => ownOrigin,
-  }).then(({ message }) => reply(null, message), (error: Error) => reply(error));
+  }).then(
+    ({ message }) => reply(null, message),
+    (error: Error) => reply(error),
+  );
 };
 
 const server = new Server();

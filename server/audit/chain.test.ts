@@ -3,16 +3,42 @@ import { test } from "node:test";
 import { type Entry, hashOf } from "./chain.ts";
 
 const entry: Entry = {
-  uid: "a", sequence: 7, createTime: "2026-11-20T00:00:00.000Z", sealTime: "2026-11-20T00:00:01.000Z", callerUid: "b", act: { iss: "c", sub: "d" },
-  operation: "e", subject: "f", type: "g", code: "OK", count: 1, bindingUids: ["h", "i"], remoteAddress: "192.0.2.1", userAgent: "j", requestId: "k", eventId: "l",
+  uid: "a",
+  sequence: 7,
+  createTime: "2026-11-20T00:00:00.000Z",
+  sealTime: "2026-11-20T00:00:01.000Z",
+  callerUid: "b",
+  act: { iss: "c", sub: "d" },
+  operation: "e",
+  subject: "f",
+  type: "g",
+  code: "OK",
+  count: 1,
+  bindingUids: ["h", "i"],
+  remoteAddress: "192.0.2.1",
+  userAgent: "j",
+  requestId: "k",
+  eventId: "l",
 };
 const hash = hashOf("before", entry);
 
 const others: { readonly [Name in keyof Entry]: readonly Entry[Name][] } = {
-  uid: ["", "A"], sequence: [8, -7], createTime: ["2026-11-20T00:00:00.001Z"], sealTime: ["2026-11-20T00:00:01.001Z"], callerUid: [""],
-  act: [{}, { iss: "c" }, { iss: "d", sub: "c" }, { iss: "c", sub: "d", aud: "" }, { "iss\",\"c": "", sub: "d" }],
-  operation: [""], subject: [""], type: [""], code: ["PERMISSION_DENIED"], count: [2],
-  bindingUids: [[], ["h"], ["i", "h"], ["hi"], ["h,i"], ["h", "i", ""]], remoteAddress: ["192.0.2.2"], userAgent: [""], requestId: [""], eventId: [""],
+  uid: ["", "A"],
+  sequence: [8, -7],
+  createTime: ["2026-11-20T00:00:00.001Z"],
+  sealTime: ["2026-11-20T00:00:01.001Z"],
+  callerUid: [""],
+  act: [{}, { iss: "c" }, { iss: "d", sub: "c" }, { iss: "c", sub: "d", aud: "" }, { 'iss","c': "", sub: "d" }],
+  operation: [""],
+  subject: [""],
+  type: [""],
+  code: ["PERMISSION_DENIED"],
+  count: [2],
+  bindingUids: [[], ["h"], ["i", "h"], ["hi"], ["h,i"], ["h", "i", ""]],
+  remoteAddress: ["192.0.2.2"],
+  userAgent: [""],
+  requestId: [""],
+  eventId: [""],
 };
 
 for (const name of Object.keys(others) as (keyof Entry)[]) {

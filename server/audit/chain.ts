@@ -36,11 +36,26 @@ export const beginning: Link = Object.freeze({ sequence: 0, hash: "" });
 /** The entry as one text. A list, whose order nothing can change; the columns' types (jsonb) keep no order of keys. */
 const textOf = (entry: Entry): string =>
   JSON.stringify([
-    entry.uid, entry.sequence, entry.createTime, entry.sealTime, entry.callerUid,
+    entry.uid,
+    entry.sequence,
+    entry.createTime,
+    entry.sealTime,
+    entry.callerUid,
     Object.entries(entry.act).sort(([one], [other]) => (one < other ? -1 : 1)),
-    entry.operation, entry.subject, entry.type, entry.code, entry.count, entry.bindingUids,
-    entry.remoteAddress, entry.userAgent, entry.requestId, entry.eventId,
+    entry.operation,
+    entry.subject,
+    entry.type,
+    entry.code,
+    entry.count,
+    entry.bindingUids,
+    entry.remoteAddress,
+    entry.userAgent,
+    entry.requestId,
+    entry.eventId,
   ]);
 
 /** SHA-256, in hex, of the hash before and the entry. */
-export const hashOf = (previous: string, entry: Entry): string => createHash("sha256").update(`${previous}\n${textOf(entry)}`).digest("hex");
+export const hashOf = (previous: string, entry: Entry): string =>
+  createHash("sha256")
+    .update(`${previous}\n${textOf(entry)}`)
+    .digest("hex");

@@ -67,7 +67,8 @@ export const openHead = (vault: Opener, root: string, sealed: string): Head | un
 /** Keeps it. */
 export const keepHead = async (rows: Write, vault: Pick<Vault, "seal">, root: string, head: Head): Promise<void> => {
   await rows.query("insert into audit_chains (root, sealed) values ($1, $2) on conflict (root) do update set sealed = excluded.sealed", [
-    root, vault.seal(purpose, JSON.stringify({ root, ...head })),
+    root,
+    vault.seal(purpose, JSON.stringify({ root, ...head })),
   ]);
 };
 
@@ -76,7 +77,10 @@ const countedMax = 2 ** 52;
 
 /** The last entry that is there, whatever a seal says. */
 const lastEntry = async (rows: Read, root: string): Promise<Link> => {
-  const [row] = await rows.query("select sequence, hash from audit_entries where left(uid, 40) = $1 and sequence < $2 order by sequence desc, uid desc limit 1", [root, countedMax]);
+  const [row] = await rows.query(
+    "select sequence, hash from audit_entries where left(uid, 40) = $1 and sequence < $2 order by sequence desc, uid desc limit 1",
+    [root, countedMax],
+  );
   return row ? { sequence: Math.max(Number(row[0]), 0), hash: row[1] ?? "" } : beginning;
 };
 

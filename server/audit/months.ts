@@ -42,7 +42,8 @@ export const rootsIn = (table: string): string => `
   select root from each where root is not null`;
 
 /** The head as it is written on in this month. */
-export const inMonth = (head: Head, month: string): Head => (head.month === month || head.last.sequence === 0 ? { ...head, month } : { ...head, month, ends: [...head.ends, { month: head.month, last: head.last }] });
+export const inMonth = (head: Head, month: string): Head =>
+  head.month === month || head.last.sequence === 0 ? { ...head, month } : { ...head, month, ends: [...head.ends, { month: head.month, last: head.last }] };
 
 /** The head after everything before this month was dropped. By what is sealed alone: entries that somebody wrote into an old month must not say that all before them went with it. */
 const droppedBefore = (head: Head, month: string): Head => {
@@ -63,7 +64,11 @@ export const dropMonths = async (store: Store, vault: Pick<Vault, "seal" | "open
       await lockAlone(rows, "sealing");
       if (!(await parts(rows)).includes(name)) return;
       const roots = await rows.query(rootsIn(name));
-      const heads = await readHeads(rows, vault, roots.map(([root]) => root ?? ""));
+      const heads = await readHeads(
+        rows,
+        vault,
+        roots.map(([root]) => root ?? ""),
+      );
       for (const [root, head] of heads) {
         const after = droppedBefore(head, next);
         if (after !== head) await keepHead(rows, vault, root, after);

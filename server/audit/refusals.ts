@@ -71,7 +71,17 @@ export const openRefusals = ({ store, clock, log, publicUrl }: RefusalParts): Re
     }
     const whose = known ? caller : "";
     const key = `${whose} ${code}`;
-    const before = counted.get(key) ?? { ...shared, home: homeOf(whose), caller: whose, operation: "", subject: "", count: 0, address: "", userAgent: "", requestId: "" };
+    const before = counted.get(key) ?? {
+      ...shared,
+      home: homeOf(whose),
+      caller: whose,
+      operation: "",
+      subject: "",
+      count: 0,
+      address: "",
+      userAgent: "",
+      requestId: "",
+    };
     counted.set(key, { ...before, count: before.count + 1 });
   };
 
@@ -82,10 +92,12 @@ export const openRefusals = ({ store, clock, log, publicUrl }: RefusalParts): Re
       const writing = noted;
       noted = [];
       if (writing.length === 0) return;
-      await store.write((rows) => recordRefusals(rows, publicUrl, writing)).catch((cause: unknown) => {
-        // They cannot wait in memory for a store that is away: there is no end to them.
-        log("audit.refusals.lost", { refusals: writing.length, cause });
-      });
+      await store
+        .write((rows) => recordRefusals(rows, publicUrl, writing))
+        .catch((cause: unknown) => {
+          // They cannot wait in memory for a store that is away: there is no end to them.
+          log("audit.refusals.lost", { refusals: writing.length, cause });
+        });
     },
   };
 };

@@ -49,11 +49,22 @@ const entryOf = ([, eventId, type, subject, , requestId, createTime, auditContex
   const kept = auditContextOf(auditContext ?? "{}");
   const actor = part(kept, "actor");
   return {
-    uid: uidAt(place, sequence), sequence, createTime: createTime ?? "", sealTime,
-    callerUid: text(actor, "subject"), act: Object.fromEntries(Object.entries(part(actor, "act")).map(([name, value]) => [name, String(value)])),
-    operation: text(kept, "operation"), subject: subject ?? "", type: type ?? "",
-    code: text(kept, "code") || "OK", count: Number.isSafeInteger(kept.count) ? Number(kept.count) : 1, bindingUids: texts(kept, "bindings"),
-    remoteAddress: text(kept, "address"), userAgent: text(kept, "userAgent"), requestId: requestId ?? "", eventId: eventId ?? "",
+    uid: uidAt(place, sequence),
+    sequence,
+    createTime: createTime ?? "",
+    sealTime,
+    callerUid: text(actor, "subject"),
+    act: Object.fromEntries(Object.entries(part(actor, "act")).map(([name, value]) => [name, String(value)])),
+    operation: text(kept, "operation"),
+    subject: subject ?? "",
+    type: type ?? "",
+    code: text(kept, "code") || "OK",
+    count: Number.isSafeInteger(kept.count) ? Number(kept.count) : 1,
+    bindingUids: texts(kept, "bindings"),
+    remoteAddress: text(kept, "address"),
+    userAgent: text(kept, "userAgent"),
+    requestId: requestId ?? "",
+    eventId: eventId ?? "",
   };
 };
 

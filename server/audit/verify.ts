@@ -38,10 +38,22 @@ const entryOf = (row: Row): Entry | undefined => {
   const [act, bindings] = [JSON.parse(text(row[5])) as Json, JSON.parse(text(row[11])) as Json];
   if (!isObject(act) || !Array.isArray(bindings)) return undefined;
   return {
-    uid: text(row[0]), sequence: Number(row[1]), createTime: text(row[2]), sealTime: text(row[3]), callerUid: text(row[4]),
-    act: act as Record<string, string>, operation: text(row[6]), subject: text(row[7]), type: text(row[8]), code: text(row[9]),
-    count: Number(row[10]), bindingUids: bindings as string[], remoteAddress: text(row[12]), userAgent: text(row[13]),
-    requestId: text(row[14]), eventId: text(row[15]),
+    uid: text(row[0]),
+    sequence: Number(row[1]),
+    createTime: text(row[2]),
+    sealTime: text(row[3]),
+    callerUid: text(row[4]),
+    act: act as Record<string, string>,
+    operation: text(row[6]),
+    subject: text(row[7]),
+    type: text(row[8]),
+    code: text(row[9]),
+    count: Number(row[10]),
+    bindingUids: bindings as string[],
+    remoteAddress: text(row[12]),
+    userAgent: text(row[13]),
+    requestId: text(row[14]),
+    eventId: text(row[15]),
   };
 };
 
@@ -90,14 +102,17 @@ export const verifyChain = async (read: Read, vault: Pick<Vault, "open">, root: 
   const { head, first, last } = await endsOf(read, vault, root);
   if (!head) return { root, last: undefined, entries: 0, problems: ["the chain's seal is missing, or cannot be opened with this server's secret key"] };
   const problems: string[] = [];
-  if (head.brokenAt !== undefined) problems.push(`a seal could not be opened when entry ${head.brokenAt + 1} was written: entries up to ${head.brokenAt} are not proven`);
-  if (known && known.sequence > head.last.sequence) problems.push(`the chain ends at entry ${head.last.sequence}, and entry ${known.sequence} was known before`);
+  if (head.brokenAt !== undefined)
+    problems.push(`a seal could not be opened when entry ${head.brokenAt + 1} was written: entries up to ${head.brokenAt} are not proven`);
+  if (known && known.sequence > head.last.sequence)
+    problems.push(`the chain ends at entry ${head.last.sequence}, and entry ${known.sequence} was known before`);
   const { entries, problem } = await walk(read, root, head, known);
   // A month went while we were on the way.
   const now = problem === undefined ? undefined : await endsOf(read, vault, root);
   if (now?.head && now.head.dropped.sequence > head.dropped.sequence) return verifyChain(read, vault, root, known);
   if (problem !== undefined) problems.push(problem);
-  if (first !== undefined && first <= head.dropped.sequence && head.brokenAt === undefined) problems.push(`entry ${first} is there, and the first one kept is ${head.dropped.sequence + 1}`);
+  if (first !== undefined && first <= head.dropped.sequence && head.brokenAt === undefined)
+    problems.push(`entry ${first} is there, and the first one kept is ${head.dropped.sequence + 1}`);
   if (last !== undefined && last > head.last.sequence) problems.push(`entry ${head.last.sequence + 1} and those after it were never sealed`);
   return { root, last: head.last, entries, problems };
 };
@@ -119,7 +134,9 @@ export const verifySum = async (read: Read, vault: Pick<Vault, "open">): Promise
   if (plain !== progress.position) problems.push(`events up to ${plain} are marked as sealed, and it is those up to ${progress.position} that are`);
   if (progress.broken) return [...problems, "the seal over all chains could not be opened at some time, or events were taken away before they were sealed"];
   if (entries < progress.entries) problems.push(`${progress.entries - entries} entries that were sealed are in no chain`);
-  else if (entries > progress.entries) problems.push(`${entries - progress.entries} entries more are in the chains than the seal over all of them knows: it is an older one`);
-  else if (BigInt(`0x0${marks}`) !== BigInt(`0x0${progress.marks}`)) problems.push("the chains' seals and the seal over all of them are not of the same time: some of them are older ones");
+  else if (entries > progress.entries)
+    problems.push(`${entries - progress.entries} entries more are in the chains than the seal over all of them knows: it is an older one`);
+  else if (BigInt(`0x0${marks}`) !== BigInt(`0x0${progress.marks}`))
+    problems.push("the chains' seals and the seal over all of them are not of the same time: some of them are older ones");
   return problems;
 };

@@ -32,18 +32,12 @@ export interface Assume {
 
 // The same words for an identity that is unknown and for one that takes no tokens of this issuer: only who was
 // told its uid and holds a fitting token learns that it exists.
-const unfit = (claim: string): Fault =>
-  denied(`the token may not act as this identity: invalid ${JSON.stringify(claim)}`);
+const unfit = (claim: string): Fault => denied(`the token may not act as this identity: invalid ${JSON.stringify(claim)}`);
 
 /** Which keys vouched: the issuer's own, or a set that some identity brought along, by its text. */
 const published = "published";
 
-export const openAssume = (parts: {
-  readonly store: Store;
-  readonly issuers: Issuers;
-  readonly expected: Audiences;
-  readonly clock: Clock;
-}): Assume => {
+export const openAssume = (parts: { readonly store: Store; readonly issuers: Issuers; readonly expected: Audiences; readonly clock: Clock }): Assume => {
   const { store, issuers, expected, clock } = parts;
 
   // A signature is remembered together with the keys that it was checked against: any tenant may register an
@@ -79,8 +73,7 @@ export const openAssume = (parts: {
     if (wrong !== undefined) throw unfit(wrong);
     const expires = text(keys, "expirationTime");
     // A time that cannot be read is one that has passed.
-    if (expires !== "" && !(Date.parse(expires) > clock()))
-      throw denied(`the identity's keys have expired at ${expires}`);
+    if (expires !== "" && !(Date.parse(expires) > clock())) throw denied(`the identity's keys have expired at ${expires}`);
   };
 
   const withClaims = async (match: JsonObject, token: Token, vouched: boolean): Promise<void> => {
@@ -103,9 +96,7 @@ export const openAssume = (parts: {
   };
 
   const isHuman = (found: Identity, token: Token): boolean =>
-    found.relationship === "RELATIONSHIP_TYPE_UNSPECIFIED" &&
-    normalIssuer(found.issuer) === normalIssuer(token.issuer) &&
-    found.subject === token.subject;
+    found.relationship === "RELATIONSHIP_TYPE_UNSPECIFIED" && normalIssuer(found.issuer) === normalIssuer(token.issuer) && found.subject === token.subject;
 
   return {
     identity: async (uid, token, vouched) => {
@@ -128,9 +119,7 @@ export const openAssume = (parts: {
       const found = await findIdentity(store.read, uid);
       const registered = found !== undefined && isHuman(found, token);
       if (!registered && !(await isTrusted(token.issuer)))
-        throw unauthenticated(
-          `the token's issuer ${shown(token.issuer)} is not known here; name the identity to act as, or register`,
-        );
+        throw unauthenticated(`the token's issuer ${shown(token.issuer)} is not known here; name the identity to act as, or register`);
       await verifyOnce(token, published, () => issuers.verify(token));
       // A token that its issuer made for another service is no sign-in here, whoever it names.
       expected.check(token.audience);

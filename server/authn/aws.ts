@@ -63,7 +63,15 @@ const genuineHost = /^sts(?:\.(?!cn-|us-gov-|us-iso)[a-z]{2}-[a-z]+(?:-[a-z]+)?-
 const bound = ["host", "x-amz-date", "chainguard-audience", "chainguard-identity"];
 // Nothing else is sent on: a header that we do not know could mean something to AWS, or to a proxy before it.
 const known: ReadonlySet<string> = new Set([
-  ...bound, "authorization", "x-amz-security-token", "x-amz-content-sha256", "accept", "accept-encoding", "content-length", "content-type", "user-agent",
+  ...bound,
+  "authorization",
+  "x-amz-security-token",
+  "x-amz-content-sha256",
+  "accept",
+  "accept-encoding",
+  "content-length",
+  "content-type",
+  "user-agent",
 ]);
 const emptyDigest = createHash("sha256").digest("hex");
 
@@ -201,7 +209,11 @@ export const openAws = (parts: {
     asking++;
     try {
       const base = (endpoint ?? `https://${host}`).replace(/\/+$/, "");
-      return await outbound.fetch("issuer", `${base}/?Action=GetCallerIdentity&Version=2011-06-15`, { method: "POST", headers, bytesMax: limits.awsAnswerBytesMax });
+      return await outbound.fetch("issuer", `${base}/?Action=GetCallerIdentity&Version=2011-06-15`, {
+        method: "POST",
+        headers,
+        bytesMax: limits.awsAnswerBytesMax,
+      });
     } catch (cause) {
       log("authn.aws.failed", { cause });
       throw unreachable(cause);
@@ -230,7 +242,8 @@ export const openAws = (parts: {
   const spend = async (proof: AwsProof): Promise<void> => {
     const made = await store.write((rows) =>
       rows.query("insert into aws_requests (digest, expire_time) values ($1, $2) on conflict do nothing returning 1", [
-        digestOf(proof), timestamp(proof.expireTimeMs + limits.clockSkewMs),
+        digestOf(proof),
+        timestamp(proof.expireTimeMs + limits.clockSkewMs),
       ]),
     );
     if (made.length === 0) throw spent();
@@ -256,4 +269,3 @@ export const openAws = (parts: {
     },
   };
 };
-

@@ -1,8 +1,7 @@
 // A map that cannot grow beyond its bound: the entry that was not used for longest makes room.
 
 /** An entry's weight where its texts may be long: one for each begun KiB, about a token's size. */
-export const weightOf = (...texts: readonly string[]): number =>
-  Math.ceil(texts.reduce((sum, text) => sum + text.length, 0) / 1024);
+export const weightOf = (...texts: readonly string[]): number => Math.ceil(texts.reduce((sum, text) => sum + text.length, 0) / 1024);
 
 export interface Bounded<V> {
   /** The value at `key`, without counting as a use: for the hot path, where reordering would cost more. */

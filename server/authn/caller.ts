@@ -25,8 +25,7 @@ export interface Caller {
 
 /** The caller, frozen with its lists. */
 export const freeze = (caller: Caller): Caller => {
-  for (const part of [caller.audience, caller.act, caller.capabilities, caller.scopes])
-    if (part !== undefined) Object.freeze(part);
+  for (const part of [caller.audience, caller.act, caller.capabilities, caller.scopes]) if (part !== undefined) Object.freeze(part);
   return Object.freeze(caller);
 };
 

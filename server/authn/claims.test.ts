@@ -29,48 +29,23 @@ const table: readonly [string, JsonObject, JsonObject, string | undefined][] = [
   ["http is another issuer", base, { ...good, iss: "http://ci.example" }, "iss"],
   ["attack 17: a prefix is another issuer", base, { ...good, iss: "https://ci.example@evil.example" }, "iss"],
   ["attack 17: a longer host is another issuer", base, { ...good, iss: "https://ci.example.evil.example" }, "iss"],
-  [
-    "Google has two spellings",
-    { ...base, issuer: "accounts.google.com" },
-    { ...good, iss: "https://accounts.google.com" },
-    undefined,
-  ],
-  [
-    "Google has two spellings, the other way",
-    { ...base, issuer: "https://accounts.google.com" },
-    { ...good, iss: "accounts.google.com" },
-    undefined,
-  ],
-  [
-    "Google with a path is somebody else",
-    { ...base, issuer: "accounts.google.com" },
-    { ...good, iss: "https://accounts.google.com/x" },
-    "iss",
-  ],
+  ["Google has two spellings", { ...base, issuer: "accounts.google.com" }, { ...good, iss: "https://accounts.google.com" }, undefined],
+  ["Google has two spellings, the other way", { ...base, issuer: "https://accounts.google.com" }, { ...good, iss: "accounts.google.com" }, undefined],
+  ["Google with a path is somebody else", { ...base, issuer: "accounts.google.com" }, { ...good, iss: "https://accounts.google.com/x" }, "iss"],
   ["an identity without an issuer fits nobody", { subject: "s" }, good, "iss"],
   ["an identity without a subject fits nobody", { issuer: base.issuer }, good, "sub"],
   ["nothing at all fits nobody", {}, good, "iss"],
   ["a literal is no pattern", { ...base, subject: "." }, good, "sub"],
   ["a pattern matches the whole subject", { issuer: base.issuer, subjectPattern: "s" }, { ...good, sub: "ss" }, "sub"],
   ["alternatives are anchored together", { issuer: base.issuer, subjectPattern: "a|s" }, { ...good, sub: "sb" }, "sub"],
-  [
-    "a pattern with its own anchors",
-    { issuer: base.issuer, subjectPattern: "^s.*$" },
-    { ...good, sub: "stu" },
-    undefined,
-  ],
+  ["a pattern with its own anchors", { issuer: base.issuer, subjectPattern: "^s.*$" }, { ...good, sub: "stu" }, undefined],
   [
     "attack 17: an issuer pattern covers all of it",
     { ...base, issuer: "", issuerPattern: "https://ci\\.example" },
     { ...good, iss: "https://ci.example.evil" },
     "iss",
   ],
-  [
-    "a line break does not end a pattern",
-    { issuer: base.issuer, subjectPattern: "(?m)^s$" },
-    { ...good, sub: "s\nt" },
-    "sub",
-  ],
+  ["a line break does not end a pattern", { issuer: base.issuer, subjectPattern: "(?m)^s$" }, { ...good, sub: "s\nt" }, "sub"],
   ["a pattern that is none fits nobody", { issuer: base.issuer, subjectPattern: "(" }, { ...good, sub: "(" }, "sub"],
   ["literal and pattern, which the contract forbids, must both hold", { ...base, subjectPattern: "t" }, good, "sub"],
   ["no audience demanded: ours", base, { ...good, aud: ["x", "https://gantry.example"] }, undefined],
@@ -89,23 +64,12 @@ const table: readonly [string, JsonObject, JsonObject, string | undefined][] = [
   ["a list is not its text", { ...base, claims: { n: "a,b" } }, { ...good, n: ["a", "b"] }, "n"],
   ["an empty demand is met by an empty claim only", { ...base, claims: { n: "" } }, { ...good, n: "" }, undefined],
   ["an empty demand is not met by a missing claim", { ...base, claims: { n: "" } }, good, "n"],
-  [
-    "both on one claim must hold",
-    { ...base, claims: { n: "ab" }, claimPatterns: { n: "b.*" } },
-    { ...good, n: "ab" },
-    "n",
-  ],
-  [
-    "both on one claim may be met by different entries",
-    { ...base, claims: { n: "a" }, claimPatterns: { n: "b" } },
-    { ...good, n: ["a", "b"] },
-    undefined,
-  ],
+  ["both on one claim must hold", { ...base, claims: { n: "ab" }, claimPatterns: { n: "b.*" } }, { ...good, n: "ab" }, "n"],
+  ["both on one claim may be met by different entries", { ...base, claims: { n: "a" }, claimPatterns: { n: "b" } }, { ...good, n: ["a", "b"] }, undefined],
   ["attack 30: what a prototype has is no claim", { ...base, claimPatterns: { toString: ".*" } }, good, "toString"],
   ["a demand that is no text holds for nobody", { ...base, claimPatterns: { n: 1 } }, { ...good, n: "1" }, "n"],
 ];
-for (const [title, match, claims, wrong] of table)
-  test(title, () => assert.equal(mismatch(match, tokenOf(claims), accepted), wrong));
+for (const [title, match, claims, wrong] of table) test(title, () => assert.equal(mismatch(match, tokenOf(claims), accepted), wrong));
 
 const keys = { issuer: "https://ci.example", subject: "s", audiences: [] as string[] };
 test("static keys: issuer and subject exactly, one audience or ours", () => {
@@ -129,10 +93,8 @@ const slow = (match: JsonObject, claims: JsonObject): string | undefined => {
   if (!held(match.subject, match.subjectPattern, values(claims.sub))) return "sub";
   const free = !match.audience && !match.audiencePattern;
   const audience = values(claims.aud);
-  if (free ? !audience.some((one) => accepted.has(one)) : !held(match.audience, match.audiencePattern, audience))
-    return "aud";
-  for (const [name, literal] of Object.entries((match.claims ?? {}) as JsonObject))
-    if (!values(claims[name]).includes(String(literal))) return name;
+  if (free ? !audience.some((one) => accepted.has(one)) : !held(match.audience, match.audiencePattern, audience)) return "aud";
+  for (const [name, literal] of Object.entries((match.claims ?? {}) as JsonObject)) if (!values(claims[name]).includes(String(literal))) return name;
   for (const [name, pattern] of Object.entries((match.claimPatterns ?? {}) as JsonObject))
     if (!values(claims[name]).some((value) => whole(String(pattern), value))) return name;
   return undefined;

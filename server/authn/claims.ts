@@ -40,14 +40,10 @@ export const mismatch = (match: JsonObject, token: Token, accepted: ReadonlySet<
   const audience = text(match, "audience");
   const audiencePattern = text(match, "audiencePattern");
   const meant =
-    audience === "" && audiencePattern === ""
-      ? token.audience.some((entry) => accepted.has(entry))
-      : meets(audience, audiencePattern, token.audience);
+    audience === "" && audiencePattern === "" ? token.audience.some((entry) => accepted.has(entry)) : meets(audience, audiencePattern, token.audience);
   if (!meant) return "aud";
-  for (const [name, literal] of demands(match, "claims"))
-    if (!textsOf(claimOf(token.claims, name)).includes(literal)) return name;
-  for (const [name, pattern] of demands(match, "claimPatterns"))
-    if (!meets("", pattern, textsOf(claimOf(token.claims, name)))) return name;
+  for (const [name, literal] of demands(match, "claims")) if (!textsOf(claimOf(token.claims, name)).includes(literal)) return name;
+  for (const [name, pattern] of demands(match, "claimPatterns")) if (!meets("", pattern, textsOf(claimOf(token.claims, name)))) return name;
   return undefined;
 };
 

@@ -15,7 +15,14 @@ export const openDeliveryTokens = (keys: Keys, clock: Clock, issuer: string): ((
   const sign = async (group: string, digest: string): Promise<string> => {
     const { kid, key } = await keys.signing();
     const nowSeconds = Math.floor(clock() / 1000);
-    return new SignJWT({ iss: issuer, sub: `webhook:${group}`, aud: audience, iat: nowSeconds, exp: nowSeconds + limits.deliveryTokenLifetimeMs / 1000, webhook: { digest } })
+    return new SignJWT({
+      iss: issuer,
+      sub: `webhook:${group}`,
+      aud: audience,
+      iat: nowSeconds,
+      exp: nowSeconds + limits.deliveryTokenLifetimeMs / 1000,
+      webhook: { digest },
+    })
       .setProtectedHeader({ alg: "RS256", typ: "JWT", kid })
       .sign(key);
   };

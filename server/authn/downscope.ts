@@ -65,12 +65,9 @@ export const downscope = (held: Downscoping, wanted: Downscoping): Downscoping =
   const met = {
     capabilities: both(held.capabilities, wanted.capabilities, (one, other) => (one === other ? one : undefined)),
     // Of two places on one line the lower one is in both.
-    scopes: both(held.scopes, wanted.scopes, (one, other) =>
-      covers(one, other) ? other : covers(other, one) ? one : undefined,
-    ),
+    scopes: both(held.scopes, wanted.scopes, (one, other) => (covers(one, other) ? other : covers(other, one) ? one : undefined)),
   };
-  if (met.capabilities?.length === 0)
-    throw denied("the presented token is narrowed to other capabilities than cap names");
+  if (met.capabilities?.length === 0) throw denied("the presented token is narrowed to other capabilities than cap names");
   if (met.scopes?.length === 0) throw denied("the presented token is narrowed to other groups than scopes names");
   return met;
 };

@@ -67,24 +67,14 @@ test("every range that is not public is refused, in IPv4, IPv6 and IPv4 inside I
 });
 
 test("public addresses are reached over https, and over nothing else", () => {
-  for (const address of [
-    "1.1.1.1",
-    "8.8.8.8",
-    "172.32.0.1",
-    "100.128.0.1",
-    "2606:4700:4700::1111",
-    "2a00:1450:4001::1",
-    "::ffff:8.8.8.8",
-  ]) {
+  for (const address of ["1.1.1.1", "8.8.8.8", "172.32.0.1", "100.128.0.1", "2606:4700:4700::1111", "2a00:1450:4001::1", "::ffff:8.8.8.8"]) {
     assert.equal(refusal(nothing, "sink", "https:", address, 8443), undefined, address);
     assert.match(refusal(nothing, "sink", "http:", address, 80) ?? "", /over https only/, address);
   }
 });
 
 test("an entry allows its range, for its purpose and port, also over http", () => {
-  const egress = readEgress(
-    " 10.1.0.0/16 , issuer=192.168.0.7, sink=10.9.9.9/32:8080,[fd00::/8]:443,feed=fc00:1::1, 8.8.8.8:80 ",
-  );
+  const egress = readEgress(" 10.1.0.0/16 , issuer=192.168.0.7, sink=10.9.9.9/32:8080,[fd00::/8]:443,feed=fc00:1::1, 8.8.8.8:80 ");
   const table: readonly [Purpose, string, number, boolean][] = [
     ["issuer", "10.1.2.3", 80, true],
     ["sink", "10.1.2.3", 9, true],
@@ -103,11 +93,7 @@ test("an entry allows its range, for its purpose and port, also over http", () =
     ["feed", "8.8.8.8", 80, true],
   ];
   for (const [purpose, address, port, allowed] of table)
-    assert.equal(
-      refusal(egress, purpose, "http:", address, port) === undefined,
-      allowed,
-      `${purpose} ${address} ${port}`,
-    );
+    assert.equal(refusal(egress, purpose, "http:", address, port) === undefined, allowed, `${purpose} ${address} ${port}`);
 });
 
 test("a list that cannot be read stops the start with one line that names the entry", () => {
@@ -135,8 +121,7 @@ test("a list that cannot be read stops the start with one line that names the en
   ])
     assert.throws(
       () => readEgress(`10.0.0.0/8,${entry}`),
-      (error: Error) =>
-        error.message.startsWith(`GANTRY_EGRESS_ALLOW: ${JSON.stringify(entry)} `) && !error.message.includes("\n"),
+      (error: Error) => error.message.startsWith(`GANTRY_EGRESS_ALLOW: ${JSON.stringify(entry)} `) && !error.message.includes("\n"),
       entry,
     );
   assert.equal(readEgress(" , ,").length, 0);

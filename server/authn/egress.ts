@@ -25,8 +25,7 @@ interface Entry {
 
 export type Egress = readonly Entry[];
 
-const entryForm =
-  /^(?:([a-z]+)=)?(?:\[([0-9a-fA-F:.]+(?:\/\d{1,3})?)\]|([0-9.]+(?:\/\d{1,2})?)|([0-9a-fA-F:.]+(?:\/\d{1,3})?))(?::(\d{1,5}))?$/;
+const entryForm = /^(?:([a-z]+)=)?(?:\[([0-9a-fA-F:.]+(?:\/\d{1,3})?)\]|([0-9.]+(?:\/\d{1,2})?)|([0-9a-fA-F:.]+(?:\/\d{1,3})?))(?::(\d{1,5}))?$/;
 
 const isPurpose = (name: string): name is Purpose => (purposes as readonly string[]).includes(name);
 
@@ -35,8 +34,7 @@ const fourParts = /^\d{1,3}(?:\.\d{1,3}){3}$/;
 
 const networkOf = (range: string): { network: Address; bits: number } | undefined => {
   const [address = "", bits] = range.split("/");
-  if (!(address.includes(":") ? ipaddr.IPv6.isValid(address) : fourParts.test(address) && ipaddr.IPv4.isValid(address)))
-    return undefined;
+  if (!(address.includes(":") ? ipaddr.IPv6.isValid(address) : fourParts.test(address) && ipaddr.IPv4.isValid(address))) return undefined;
   const network = ipaddr.parse(address);
   const bitsMax = network.kind() === "ipv4" ? 32 : 128;
   const length = bits === undefined ? bitsMax : Number(bits);
@@ -78,8 +76,7 @@ const plain = (address: string): Address | undefined => {
 // special ranges out of it (6to4, Teredo, documentation, …) as it does out of IPv4 (private, CGNAT, metadata, …).
 // NAT64 (64:ff9b::/96) and ULA lie outside.
 const handedOut = ipaddr.parseCIDR("2000::/3");
-const isPublic = (address: Address): boolean =>
-  address.range() === "unicast" && (address.kind() === "ipv4" || address.match(handedOut));
+const isPublic = (address: Address): boolean => address.range() === "unicast" && (address.kind() === "ipv4" || address.match(handedOut));
 
 /** Whether the operator lists the address for this purpose and port. */
 const isListed = (egress: Egress, purpose: Purpose, address: Address, port: number): boolean =>
@@ -92,17 +89,10 @@ const isListed = (egress: Egress, purpose: Purpose, address: Address, port: numb
   );
 
 /** Why a connection to `address` is refused; undefined where it is allowed. */
-export const refusal = (
-  egress: Egress,
-  purpose: Purpose,
-  protocol: string,
-  address: string,
-  port: number,
-): string | undefined => {
+export const refusal = (egress: Egress, purpose: Purpose, protocol: string, address: string, port: number): string | undefined => {
   const parsed = plain(address);
   if (parsed === undefined) return `${address} is not an address`;
   if (isListed(egress, purpose, parsed, port)) return undefined;
-  if (!isPublic(parsed))
-    return `${address} is not a public address (${parsed.range()}); GANTRY_EGRESS_ALLOW can allow it`;
+  if (!isPublic(parsed)) return `${address} is not a public address (${parsed.range()}); GANTRY_EGRESS_ALLOW can allow it`;
   return protocol === "https:" ? undefined : `${address} is reached over https only`;
 };

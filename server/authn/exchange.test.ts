@@ -40,10 +40,7 @@ test("a token of the issuer that an identity names is exchanged for one of ours 
   assert.equal(caller.act?.sub, "repo:acme/app");
   assert.equal(caller.capabilities, undefined);
   assert.equal(caller.email, undefined, "an assumed identity has no e-mail address of its own");
-  const [seen] = await services.store.read.query(
-    "select extract(epoch from last_seen_time)::bigint from identities where uid = $1",
-    [uid],
-  );
+  const [seen] = await services.store.read.query("select extract(epoch from last_seen_time)::bigint from identities where uid = $1", [uid]);
   assert.deepEqual(seen, [String(services.time.nowMs / 1000)]);
 });
 
@@ -56,10 +53,7 @@ test("a verified token is answered at once, with the same frozen caller, until i
   assert.equal(services.authn.authenticate(header, ""), caller);
   assert.equal(services.authn.authenticate(header, caller.uid), caller);
   services.time.nowMs += 3_600_000 + 60_000;
-  assert.equal(
-    await refusal(() => services.authn.authenticate(header, undefined)),
-    "UNAUTHENTICATED: the token has expired",
-  );
+  assert.equal(await refusal(() => services.authn.authenticate(header, undefined)), "UNAUTHENTICATED: the token has expired");
 });
 
 test("each claim that does not fit is refused by its name, and an unknown identity like one of another issuer", async (t) => {
@@ -77,17 +71,12 @@ test("each claim that does not fit is refused by its name, and an unknown identi
     subject: "robot",
     audiencePattern: "sts\\..*",
   });
-  const text = (claim: string): string =>
-    `PERMISSION_DENIED: the token may not act as this identity: invalid "${claim}"`;
+  const text = (claim: string): string => `PERMISSION_DENIED: the token may not act as this identity: invalid "${claim}"`;
   const refused = async (claims: Record<string, unknown>, identity = uid): Promise<string> =>
     refusal(async () => services.exchange(await issuer.token({ ...good, ...claims }), { identity }));
 
   assert.equal(claimsOf(await services.exchange(await issuer.token(good), { identity: uid })).sub, uid);
-  assert.equal(
-    claimsOf(await services.exchange(await issuer.token({ ...good, aud: ["x", "sts.example"] }), { identity: patterned }))
-      .sub,
-    patterned,
-  );
+  assert.equal(claimsOf(await services.exchange(await issuer.token({ ...good, aud: ["x", "sts.example"] }), { identity: patterned })).sub, patterned);
   assert.equal(await refused({ sub: "robot-2" }), text("sub"));
   assert.equal(await refused({ aud: "https://elsewhere.example" }), text("aud"));
   assert.equal(await refused({ aud: undefined }), text("aud"));
@@ -137,10 +126,7 @@ test("what an owner changes holds for the next exchange", async (t) => {
   const token = await issuer.token({ sub: "robot", aud: publicUrl });
   await services.exchange(token, { identity: uid });
   await services.store.write((rows) =>
-    rows.query("update identities set claim_match = $2 where uid = $1", [
-      uid,
-      JSON.stringify({ issuer: issuer.url, subject: "other" }),
-    ]),
+    rows.query("update identities set claim_match = $2 where uid = $1", [uid, JSON.stringify({ issuer: issuer.url, subject: "other" })]),
   );
   assert.match(await refusal(() => services.exchange(token, { identity: uid })), /invalid "sub"/);
   await services.store.write((rows) => rows.query("delete from identities where uid = $1", [uid]));
@@ -162,11 +148,7 @@ test("static keys vouch for their own identity only, until they expire, and nobo
         ...more,
       },
     });
-  const [one, other, named] = [
-    await withKeys(mine),
-    await withKeys(theirs),
-    await withKeys(mine, { audiences: ["pulls"] }),
-  ];
+  const [one, other, named] = [await withKeys(mine), await withKeys(theirs), await withKeys(mine, { audiences: ["pulls"] })];
   const token = (claims = {}) =>
     new SignJWT({
       iss: "https://vault.internal",
@@ -179,25 +161,13 @@ test("static keys vouch for their own identity only, until they expire, and nobo
       .sign(mine.private);
 
   assert.equal(claimsOf(await services.exchange(await token(), { identity: one })).sub, one);
-  assert.equal(
-    await refusal(async () => services.exchange(await token(), { identity: other })),
-    "UNAUTHENTICATED: the token's signature is wrong",
-  );
+  assert.equal(await refusal(async () => services.exchange(await token(), { identity: other })), "UNAUTHENTICATED: the token's signature is wrong");
   assert.match(await refusal(async () => services.exchange(await token(), { identity: named })), /invalid "aud"/);
   await services.exchange(await token({ aud: ["pulls"] }), { identity: named });
-  assert.match(
-    await refusal(async () => services.exchange(await token({ sub: "x" }), { identity: one })),
-    /invalid "sub"/,
-  );
-  assert.match(
-    await refusal(async () => services.exchange(await token({ iss: "https://vault.internal/" }), { identity: one })),
-    /invalid "iss"/,
-  );
+  assert.match(await refusal(async () => services.exchange(await token({ sub: "x" }), { identity: one })), /invalid "sub"/);
+  assert.match(await refusal(async () => services.exchange(await token({ iss: "https://vault.internal/" }), { identity: one })), /invalid "iss"/);
   services.time.nowMs += 600_000;
-  assert.match(
-    await refusal(async () => services.exchange(await token(), { identity: one })),
-    /^PERMISSION_DENIED: the identity's keys have expired/,
-  );
+  assert.match(await refusal(async () => services.exchange(await token(), { identity: one })), /^PERMISSION_DENIED: the identity's keys have expired/);
 });
 
 test("attack 11, cache key: what one tenant's own keys vouch for counts for nobody else, verified or not", async (t) => {
@@ -247,10 +217,7 @@ test("a registered human signs in by issuer and subject; a stranger of that issu
     await refusal(async () => services.exchange(await issuer.token({ ...claims, aud: "other-app" }))),
     /^UNAUTHENTICATED: the token has the wrong audience/,
   );
-  assert.match(
-    await refusal(async () => services.exchange(await other.token(claims))),
-    /^UNAUTHENTICATED: the token's issuer .* is not known here/,
-  );
+  assert.match(await refusal(async () => services.exchange(await other.token(claims))), /^UNAUTHENTICATED: the token's issuer .* is not known here/);
   assert.deepEqual(other.asked, [], "an issuer that nobody named is not contacted");
 });
 
@@ -270,10 +237,7 @@ test("a token is narrowed by capabilities and groups, and one made from it can o
   assert.deepEqual([second.gantry_cap, second.gantry_scopes], [["repo.list"], [team]]);
   const same = claimsOf(await services.exchange(first));
   assert.deepEqual([same.gantry_cap, same.gantry_scopes], [["repo.list", "group.list"], [root]]);
-  assert.match(
-    await refusal(() => services.exchange(first, { capabilities: ["repo.create"] })),
-    /^PERMISSION_DENIED: .* cap /,
-  );
+  assert.match(await refusal(() => services.exchange(first, { capabilities: ["repo.create"] })), /^PERMISSION_DENIED: .* cap /);
   assert.match(await refusal(() => services.exchange(first, { scopes: [newRoot()] })), /^PERMISSION_DENIED: .* scopes /);
   assert.equal(
     await refusal(() => services.exchange(own, { capabilities: ["repo.destroy"], scopes: ["x"], identity: "y" })),
@@ -296,10 +260,7 @@ test("all wrong parameters of an exchange are told at once, in texts that can be
       assert.ok(thrown instanceof Fault);
       const [detail] = thrown.details;
       assert.ok(detail?.kind === "fields");
-      assert.deepEqual(
-        new Set(detail.violations.map((one) => one.field)),
-        new Set(["aud", "cap", "scopes", "identity"]),
-      );
+      assert.deepEqual(new Set(detail.violations.map((one) => one.field)), new Set(["aud", "cap", "scopes", "identity"]));
       assert.ok(JSON.stringify(detail.violations).length < 4_000);
       return true;
     },
@@ -362,10 +323,7 @@ test("a foreign token is also taken directly: as its human, or as the identity t
   const own = await services.authn.mint({ uid: newRoot(), audience: [publicUrl] });
   // Before and after it is cached.
   for (let n = 0; n < 2; n++) {
-    assert.match(
-      await refusal(() => services.authn.authenticate(`Bearer ${own}`, uid)),
-      /^UNAUTHENTICATED: a token of this server acts as its own subject/,
-    );
+    assert.match(await refusal(() => services.authn.authenticate(`Bearer ${own}`, uid)), /^UNAUTHENTICATED: a token of this server acts as its own subject/);
     await services.authn.authenticate(`Bearer ${own}`, undefined);
   }
 });
@@ -402,13 +360,9 @@ test("RFC 8693: a form is answered with a bearer token, and each wrong parameter
     token_type: "Bearer",
     expires_in: 3600,
   });
-  assert.deepEqual(
-    [claimsOf(String(token)).aud, claimsOf(String(token)).gantry_scopes],
-    ["https://registry.example", [root]],
-  );
+  assert.deepEqual([claimsOf(String(token)).aud, claimsOf(String(token)).gantry_scopes], ["https://registry.example", [root]]);
 
-  const refused = (more: Record<string, string>) =>
-    refusal(() => services.authn.exchangeForm(new URLSearchParams({ ...form, ...more }), undefined));
+  const refused = (more: Record<string, string>) => refusal(() => services.authn.exchangeForm(new URLSearchParams({ ...form, ...more }), undefined));
   assert.match(await refused({ grant_type: "password" }), /^INVALID_ARGUMENT: Invalid argument: grant_type: /);
   assert.match(await refused({ requested_token_type: `${urn}token-type:refresh_token` }), /requested_token_type/);
   assert.match(await refused({ subject_token_type: `${urn}token-type:saml2` }), /subject_token_type/);
@@ -426,10 +380,7 @@ test("a human's uid depends on where the issuer ends and the subject begins, and
   assert.notEqual(authn.personUid("https://a", "bc"), authn.personUid("https://ab", "c"));
   assert.notEqual(authn.personUid("https://a", "1:b"), authn.personUid("https://a1:", "b"));
   assert.equal(authn.personUid("accounts.google.com", "1"), authn.personUid("https://accounts.google.com", "1"));
-  assert.notEqual(
-    authn.personUid("https://accounts.google.com/", "1"),
-    authn.personUid("https://accounts.google.com", "1"),
-  );
+  assert.notEqual(authn.personUid("https://accounts.google.com/", "1"), authn.personUid("https://accounts.google.com", "1"));
   // Uids are kept in databases: the function never changes.
   assert.equal(authn.personUid("https://issuer.example", "subject"), "1ad048511999223c6a8f355dd2202cdd3d5a1a20");
 });

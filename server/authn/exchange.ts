@@ -99,8 +99,7 @@ export const openExchange = (parts: ExchangeParts): ((request: Exchange) => Prom
   const ownOf = async (token: Token): Promise<Caller | undefined> => {
     if (token.issuer !== issuer) return undefined;
     const caller = await readOwn(keys, token);
-    if ((await findIdentity(store.read, caller.uid)) === undefined)
-      throw unauthenticated("the identity that the token acts as does not exist any more");
+    if ((await findIdentity(store.read, caller.uid)) === undefined) throw unauthenticated("the identity that the token acts as does not exist any more");
     return caller;
   };
 
@@ -129,8 +128,7 @@ export const openExchange = (parts: ExchangeParts): ((request: Exchange) => Prom
     const token = looksLikeAws(presented) ? undefined : readToken(presented, clock());
     // Before the issuer is contacted: what cannot be asked for is no reason to.
     readDownscoping(request, knownCapabilities);
-    if (request.identityProvider !== undefined && request.identityProvider !== "")
-      throw unimplemented("identity_provider in an exchange");
+    if (request.identityProvider !== undefined && request.identityProvider !== "") throw unimplemented("identity_provider in an exchange");
 
     const own = token && (await ownOf(token));
     const grant = token ? await grantOf(token, own, request.identity) : await grantOfAws(presented, request.identity);

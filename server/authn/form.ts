@@ -13,15 +13,7 @@ const jwt = "urn:ietf:params:oauth:token-type:jwt";
 // What we read and write is a signed JWT; a client may call it by any of its three names.
 const tokenTypes = [accessToken, idToken, jwt];
 
-const once = [
-  "grant_type",
-  "subject_token",
-  "subject_token_type",
-  "requested_token_type",
-  "identity",
-  "actor_token",
-  "actor_token_type",
-];
+const once = ["grant_type", "subject_token", "subject_token_type", "requested_token_type", "identity", "actor_token", "actor_token_type"];
 
 /** Answers the form, and tells whose the token is. `exchange` does the work and is given the subject token as if it were the header's. */
 export const exchangeForm = async (

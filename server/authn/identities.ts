@@ -20,10 +20,7 @@ export interface Identity {
 
 /** The identity of that uid, if there is one. */
 export const findIdentity = async (rows: Read, uid: string): Promise<Identity | undefined> => {
-  const [row] = await rows.query(
-    "select relationship_type, claim_match, static_keys, aws_identity, issuer, subject from identities where uid = $1",
-    [uid],
-  );
+  const [row] = await rows.query("select relationship_type, claim_match, static_keys, aws_identity, issuer, subject from identities where uid = $1", [uid]);
   if (row === undefined) return undefined;
   const [relationship, claimMatch, staticKeys, awsIdentity, issuer, subject] = row;
   return {

@@ -189,8 +189,7 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
       // An empty header, as some clients send it, names nobody.
       const named = identity === "" ? undefined : identity;
       const known = own.peek(header);
-      if (known !== undefined && known.endMs > clock() && (named === undefined || named === known.caller.uid))
-        return known.caller;
+      if (known !== undefined && known.endMs > clock() && (named === undefined || named === known.caller.uid)) return known.caller;
       return authenticateAnew(header, named);
     },
     upstream: async (authorization, named) => {

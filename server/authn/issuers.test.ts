@@ -70,10 +70,8 @@ test("attack 18, an issuer that nobody named is never asked", async (t) => {
   const { services, uid } = await scene(t);
   const stranger = await startIssuer(t, () => services.time.nowMs);
   const token = await stranger.token({ sub: "robot", aud: publicUrl });
-  for (const identity of [uid, ""])
-    assert.match(await refusal(() => services.exchange(token, { identity })), /^(PERMISSION_DENIED|UNAUTHENTICATED): /);
-  for (const identity of [uid, undefined])
-    assert.match(await refusal(() => services.authn.authenticate(`Bearer ${token}`, identity)), /^UNAUTHENTICATED: /);
+  for (const identity of [uid, ""]) assert.match(await refusal(() => services.exchange(token, { identity })), /^(PERMISSION_DENIED|UNAUTHENTICATED): /);
+  for (const identity of [uid, undefined]) assert.match(await refusal(() => services.authn.authenticate(`Bearer ${token}`, identity)), /^UNAUTHENTICATED: /);
   assert.deepEqual(stranger.asked, []);
 });
 
@@ -102,11 +100,7 @@ test("attack 17, an issuer pattern never leads to a URL that two readers read di
     " ",
   ]) {
     const token = await issuer.token({ iss, sub: "robot", aud: publicUrl });
-    assert.match(
-      await refusal(() => services.exchange(token, { identity: uid })),
-      /^UNAUTHENTICATED: the token's issuer .* is not the URL of an issuer/,
-      iss,
-    );
+    assert.match(await refusal(() => services.exchange(token, { identity: uid })), /^UNAUTHENTICATED: the token's issuer .* is not the URL of an issuer/, iss);
   }
   assert.deepEqual(issuer.asked, []);
 });

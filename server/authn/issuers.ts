@@ -79,8 +79,7 @@ export const openIssuers = (outbound: Outbound, clock: Clock, log: Log): Issuers
 
   const mayTry = (known: Known): boolean => clock() - known.triedMs >= limits.issuerRetryMs;
 
-  const unreachable = (issuer: string, cause?: unknown): Fault =>
-    new Fault("UNAVAILABLE", `the keys of issuer ${shown(issuer)} cannot be read`, { cause });
+  const unreachable = (issuer: string, cause?: unknown): Fault => new Fault("UNAVAILABLE", `the keys of issuer ${shown(issuer)} cannot be read`, { cause });
 
   const renew = (issuer: string, known: Known): Promise<void> => {
     known.triedMs = clock();

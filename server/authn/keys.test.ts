@@ -14,8 +14,7 @@ const overlapMs = limits.issuerRetryMs + limits.clockSkewMs;
 const published = async (authn: Authn): Promise<JsonObject[]> => (await authn.keys()).keys as JsonObject[];
 const kids = async (authn: Authn): Promise<unknown[]> => (await published(authn)).map((key) => key.kid);
 const mint = (authn: Authn): Promise<string> => authn.mint({ uid: newRoot(), audience: [publicUrl] });
-const takes = async (authn: Authn, token: string): Promise<boolean> =>
-  (await authn.authenticate(`Bearer ${token}`, undefined)).uid === claimsOf(token).sub;
+const takes = async (authn: Authn, token: string): Promise<boolean> => (await authn.authenticate(`Bearer ${token}`, undefined)).uid === claimsOf(token).sub;
 
 test("servers that start at once on one empty store share one key, and a restart keeps it", async (t) => {
   const services = await openApplication(t);
@@ -61,8 +60,7 @@ test("a rotation refuses nobody: both keys are published, every replica takes to
   const late = await mint(other);
   const after = await mint(services.authn);
   assert.equal(headerOf(after).kid, newKid);
-  for (const authn of [services.authn, other])
-    for (const token of [before, late, after]) assert.ok(await takes(authn, token));
+  for (const authn of [services.authn, other]) for (const token of [before, late, after]) assert.ok(await takes(authn, token));
   assert.deepEqual(new Set(await kids(other)), new Set([oldKid, newKid]));
 
   services.time.nowMs += limits.accessTokenLifetimeMs + limits.clockSkewMs;
@@ -84,15 +82,9 @@ test("a replica that is shown made-up keys without end still knows a new key whe
     },
   };
   const other = await services.replica({ store });
-  const forged = (await mint(services.authn)).replace(
-    /^[^.]+/,
-    Buffer.from('{"alg":"RS256","kid":"made-up"}').toString("base64url"),
-  );
+  const forged = (await mint(services.authn)).replace(/^[^.]+/, Buffer.from('{"alg":"RS256","kid":"made-up"}').toString("base64url"));
   const storm = async (): Promise<void> => {
-    assert.equal(
-      await refusal(() => other.authenticate(`Bearer ${forged}`, undefined)),
-      "UNAUTHENTICATED: the token's key is not among this server's keys",
-    );
+    assert.equal(await refusal(() => other.authenticate(`Bearer ${forged}`, undefined)), "UNAUTHENTICATED: the token's key is not among this server's keys");
   };
   services.time.nowMs += limits.issuerRetryMs;
   looks = 0;
@@ -137,10 +129,7 @@ test("another secret key stops the start with one line", async (t) => {
   await assert.rejects(services.replica({ vault: vaultOf(new Uint8Array(32)) }), (error: Error) =>
     /^the signing keys cannot be opened: GANTRY_SECRET_KEY_FILE .*$/.test(error.message),
   );
-  await assert.rejects(
-    services.replica({ egressAllow: "nowhere" }),
-    /^Fault: GANTRY_EGRESS_ALLOW: "nowhere" is not an address range/,
-  );
+  await assert.rejects(services.replica({ egressAllow: "nowhere" }), /^Fault: GANTRY_EGRESS_ALLOW: "nowhere" is not an address range/);
 });
 
 test("a library that only knows our issuer verifies our tokens through discovery", async (t) => {
@@ -173,8 +162,5 @@ test("a token lives an hour at most, acts as a uid, and is narrowed to nothing b
   const caller = await authn.authenticate(`Bearer ${nothing}`, undefined);
   assert.deepEqual([caller.capabilities, caller.scopes], [[], []], "an empty list is nothing, not everything");
   const scopes = Array.from({ length: 500 }, newRoot);
-  assert.match(
-    await refusal(() => authn.mint({ uid: newRoot(), audience: [publicUrl], scopes })),
-    /^INVALID_ARGUMENT: .* too many/,
-  );
+  assert.match(await refusal(() => authn.mint({ uid: newRoot(), audience: [publicUrl], scopes })), /^INVALID_ARGUMENT: .* too many/);
 });

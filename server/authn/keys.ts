@@ -116,8 +116,7 @@ export const openKeys = async (store: Store, vault: Vault, clock: Clock, log: Lo
   // The one that retires first: its successor waits until then.
   const signingKey = (): Key | undefined => {
     let next: Key | undefined;
-    for (const key of keys.values())
-      if (key.retireMs > clock() && (next === undefined || key.retireMs < next.retireMs)) next = key;
+    for (const key of keys.values()) if (key.retireMs > clock() && (next === undefined || key.retireMs < next.retireMs)) next = key;
     return next;
   };
 
@@ -135,10 +134,12 @@ export const openKeys = async (store: Store, vault: Vault, clock: Clock, log: Lo
         await rows.query("update signing_keys set retire_time = $1 where retire_time is null", [timestamp(retireMs)]);
         await rows.query("delete from signing_keys where retire_time <= $1", [timestamp(clock() - afterlifeMs)]);
       }
-      await rows.query(
-        "insert into signing_keys (kid, public_jwk, private_jwk_sealed, create_time) values ($1, $2, $3, $4)",
-        [made.kid, JSON.stringify(made.published), sealed, timestamp(clock())],
-      );
+      await rows.query("insert into signing_keys (kid, public_jwk, private_jwk_sealed, create_time) values ($1, $2, $3, $4)", [
+        made.kid,
+        JSON.stringify(made.published),
+        sealed,
+        timestamp(clock()),
+      ]);
       return true;
     });
     if (added) log("authn.key.made", { kid: made.kid });

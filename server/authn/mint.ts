@@ -33,12 +33,7 @@ const narrowing = { capabilities: "gantry_cap", scopes: "gantry_scopes" } as con
 const sessionClaim = "gantry_session";
 
 /** Writes and signs a token. */
-export const mint = async (
-  keys: Keys,
-  clock: Clock,
-  issuer: string,
-  request: Mint,
-): Promise<{ token: string; expireTimeMs: number }> => {
+export const mint = async (keys: Keys, clock: Clock, issuer: string, request: Mint): Promise<{ token: string; expireTimeMs: number }> => {
   const issued = Math.floor(clock() / 1000);
   const lifetimeMs = Math.min(request.lifetimeMs ?? limits.accessTokenLifetimeMs, limits.accessTokenLifetimeMs);
   const expires = Math.floor((clock() + lifetimeMs) / 1000);
@@ -59,8 +54,7 @@ export const mint = async (
   const { kid, key } = await keys.signing();
   const token = await new SignJWT(claims).setProtectedHeader({ alg: "RS256", typ: "JWT", kid }).sign(key);
   // A token that we would refuse to read helps nobody; the lists are what made it long.
-  if (token.length > limits.tokenBytesMax)
-    throw invalid([{ field: "scopes", description: "too many scopes, capabilities or audiences for one token" }]);
+  if (token.length > limits.tokenBytesMax) throw invalid([{ field: "scopes", description: "too many scopes, capabilities or audiences for one token" }]);
   return { token, expireTimeMs: expires * 1000 };
 };
 
@@ -86,8 +80,7 @@ const sessionOf = ({ claims }: Token): { readonly session?: string } => {
 
 /** The caller of a token that says it is ours. Its audience is not looked at: see audiences.ts. */
 export const readOwn = async (keys: Keys, token: Token): Promise<Caller> => {
-  if (!ownAlgorithms.includes(token.algorithm))
-    throw unauthenticated(`the token's algorithm is not accepted; expected ${ownAlgorithms.join(", ")}`);
+  if (!ownAlgorithms.includes(token.algorithm)) throw unauthenticated(`the token's algorithm is not accepted; expected ${ownAlgorithms.join(", ")}`);
   const key = await keys.verifying(token.kid);
   await checkSignature(token, () => key, ownAlgorithms);
   if (!isUid(token.subject)) throw unauthenticated('the token is malformed: its claim "sub" is not a uid');

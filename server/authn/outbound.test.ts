@@ -59,12 +59,7 @@ test("attack 19, local addresses: none is reached without the operator's word, h
     "127.0.0.1.",
     "LOCALHOST",
   ])
-    for (const scheme of ["http", "https"])
-      assert.match(
-        await why(outbound, `${scheme}://${host}:${port}/`),
-        /is not a public address/,
-        `${scheme}://${host}`,
-      );
+    for (const scheme of ["http", "https"]) assert.match(await why(outbound, `${scheme}://${host}:${port}/`), /is not a public address/, `${scheme}://${host}`);
   assert.equal(
     await why(outbound, "http://169.254.169.254/latest/meta-data/"),
     "169.254.169.254 is not a public address (linkLocal); GANTRY_EGRESS_ALLOW can allow it",

@@ -104,9 +104,7 @@ const readUrl = (text: string): URL => {
 export const openOutbound = ({ allow }: { readonly allow: string }): Outbound => {
   const egress = readEgress(allow);
   // Connections are kept per purpose: one that was allowed for a sink must not serve an issuer.
-  const agents = new Map(
-    purposes.map((purpose) => [purpose, new Agent({ connect: guarded(purpose, egress), pipelining: 1 })]),
-  );
+  const agents = new Map(purposes.map((purpose) => [purpose, new Agent({ connect: guarded(purpose, egress), pipelining: 1 })]));
   return {
     fetch: async (purpose, address, request = {}) => {
       try {

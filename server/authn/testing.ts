@@ -68,10 +68,8 @@ export const startIssuer = async (t: TestContext, nowMs: () => number): Promise<
     issuer.asked.push(request.url ?? "");
     if (issuer.instead?.(request, response)) return;
     response.setHeader("content-type", "application/json");
-    if (request.url === "/.well-known/openid-configuration")
-      return void response.end(JSON.stringify({ issuer: issuer.url, jwks_uri: `${issuer.url}/keys` }));
-    if (request.url === "/keys")
-      return void response.end(JSON.stringify({ keys: issuer.keys.map((key) => key.public) }));
+    if (request.url === "/.well-known/openid-configuration") return void response.end(JSON.stringify({ issuer: issuer.url, jwks_uri: `${issuer.url}/keys` }));
+    if (request.url === "/keys") return void response.end(JSON.stringify({ keys: issuer.keys.map((key) => key.public) }));
     response.writeHead(404).end("{}");
   });
   return issuer;
@@ -96,8 +94,7 @@ export interface TestServices {
   exchange(token: string, request?: Partial<Exchange>): Promise<string>;
 }
 
-const base64Json = (part: string | undefined): JsonObject =>
-  JSON.parse(Buffer.from(part ?? "", "base64url").toString()) as JsonObject;
+const base64Json = (part: string | undefined): JsonObject => JSON.parse(Buffer.from(part ?? "", "base64url").toString()) as JsonObject;
 
 /** What a token says, unverified. */
 export const claimsOf = (token: string): JsonObject => base64Json(token.split(".")[1]);
@@ -135,17 +132,8 @@ export const openApplication = async (t: TestContext, options: Partial<AuthnOpti
   const authn = await replica();
   const identity: TestServices["identity"] = async (columns, uid = newChild(newRoot())) => {
     const now = new Date(time.nowMs).toISOString();
-    const row: [string, string][] = Object.entries(columns).map(([name, value]) => [
-      name,
-      typeof value === "string" ? value : JSON.stringify(value),
-    ]);
-    const all: [string, string][] = [
-      ["uid", uid],
-      ["name", "tester"],
-      ["create_time", now],
-      ["update_time", now],
-      ...row,
-    ];
+    const row: [string, string][] = Object.entries(columns).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]);
+    const all: [string, string][] = [["uid", uid], ["name", "tester"], ["create_time", now], ["update_time", now], ...row];
     await store.write((rows) =>
       rows.query(
         `insert into identities (${all.map(([name]) => name).join(", ")}) values (${all.map((_, at) => `$${at + 1}`).join(", ")})`,

@@ -7,29 +7,17 @@ import { exportSPKI, importJWK, SignJWT, type CryptoKey, type JWK } from "jose";
 import type { JsonObject } from "#base/json.ts";
 import { newRoot } from "#base/uid.ts";
 import { bearer, readToken } from "./token.ts";
-import {
-  claimsOf,
-  headerOf,
-  hour,
-  makeKey,
-  openApplication,
-  publicUrl,
-  refusal,
-  startIssuer,
-  type TestServices,
-} from "./testing.ts";
+import { claimsOf, headerOf, hour, makeKey, openApplication, publicUrl, refusal, startIssuer, type TestServices } from "./testing.ts";
 
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
-const assemble = (header: unknown, claims: unknown, signature: string): string =>
-  `${part(header)}.${part(claims)}.${signature}`;
+const assemble = (header: unknown, claims: unknown, signature: string): string => `${part(header)}.${part(claims)}.${signature}`;
 const hmac = (header: unknown, claims: unknown, secret: string | Buffer): string => {
   const signed = `${part(header)}.${part(claims)}`;
   return `${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`;
 };
 const refusedBy = (services: TestServices, token: string, identity?: string): Promise<string> =>
   refusal(() => services.authn.authenticate(`Bearer ${token}`, identity));
-const publishedKey = async (services: TestServices): Promise<JWK> =>
-  (((await services.authn.keys()).keys ?? []) as JsonObject[])[0] as JWK;
+const publishedKey = async (services: TestServices): Promise<JWK> => (((await services.authn.keys()).keys ?? []) as JsonObject[])[0] as JWK;
 
 test("attack 14, algorithm confusion: a public key is no shared secret, and none is no algorithm", async (t) => {
   const services = await openApplication(t);
@@ -40,30 +28,10 @@ test("attack 14, algorithm confusion: a public key is no shared secret, and none
   const pem = await exportSPKI((await importJWK(jwk, "RS256", { extractable: true })) as CryptoKey);
   for (const secret of [pem, pem.trim(), JSON.stringify(jwk), Buffer.from(jwk.n ?? "", "base64url"), ""])
     for (const alg of ["HS256", "hs256", "HS256 ", "\tHS256"])
-      assert.match(
-        await refusedBy(services, hmac({ alg, kid }, claims, secret)),
-        /^UNAUTHENTICATED: the token's algorithm is not accepted/,
-      );
-  for (const alg of [
-    "none",
-    "None",
-    "NONE",
-    "nOnE",
-    "",
-    " ",
-    null,
-    0,
-    ["RS256"],
-    undefined,
-    "RS256\u0000",
-    "__proto__",
-    "toString",
-  ]) {
+      assert.match(await refusedBy(services, hmac({ alg, kid }, claims, secret)), /^UNAUTHENTICATED: the token's algorithm is not accepted/);
+  for (const alg of ["none", "None", "NONE", "nOnE", "", " ", null, 0, ["RS256"], undefined, "RS256\u0000", "__proto__", "toString"]) {
     assert.match(await refusedBy(services, assemble({ alg, kid }, claims, "")), /^UNAUTHENTICATED: /);
-    assert.match(
-      await refusedBy(services, assemble({ alg, kid }, claims, "AA")),
-      /^UNAUTHENTICATED: the token's algorithm is not accepted/,
-    );
+    assert.match(await refusedBy(services, assemble({ alg, kid }, claims, "AA")), /^UNAUTHENTICATED: the token's algorithm is not accepted/);
   }
   const [, payload = "", signature = ""] = own.split(".");
   for (const alg of ["PS256", "RS512", "ES256", "EdDSA"])
@@ -81,32 +49,20 @@ test("attack 14, a foreign key serves only the algorithm that it is for", async 
   issuer.keys = [rsa, await makeKey("ec", "ES384"), await makeKey("ed", "EdDSA")];
   const claims = { iss: issuer.url, sub: "robot", aud: publicUrl, ...hour(services.time.nowMs) };
   for (const key of issuer.keys) {
-    const token = await new SignJWT(claims)
-      .setProtectedHeader({ alg: key.alg, kid: key.kid, typ: "at+jwt" })
-      .sign(key.private);
+    const token = await new SignJWT(claims).setProtectedHeader({ alg: key.alg, kid: key.kid, typ: "at+jwt" }).sign(key.private);
     assert.equal((await services.authn.authenticate(`Bearer ${token}`, uid)).uid, uid);
   }
   const bare = { n: rsa.public.n, e: rsa.public.e, kty: "RSA", kid: "rsa" } as JWK;
   issuer.keys = [{ ...rsa, public: bare }];
   services.time.nowMs += 600_000;
   for (const secret of [JSON.stringify(bare), rsa.public.n ?? ""])
-    assert.match(
-      await refusedBy(services, hmac({ alg: "HS256", kid: "rsa" }, claims, secret), uid),
-      /algorithm is not accepted/,
-    );
+    assert.match(await refusedBy(services, hmac({ alg: "HS256", kid: "rsa" }, claims, secret), uid), /algorithm is not accepted/);
   const ec = await makeKey("rsa", "ES256");
-  const crossed = await new SignJWT({ ...claims, ...hour(services.time.nowMs) })
-    .setProtectedHeader({ alg: "ES256", kid: "rsa" })
-    .sign(ec.private);
-  assert.match(
-    await refusedBy(services, crossed, uid),
-    /^UNAUTHENTICATED: the token's key is not among its issuer's keys/,
-  );
+  const crossed = await new SignJWT({ ...claims, ...hour(services.time.nowMs) }).setProtectedHeader({ alg: "ES256", kid: "rsa" }).sign(ec.private);
+  assert.match(await refusedBy(services, crossed, uid), /^UNAUTHENTICATED: the token's key is not among its issuer's keys/);
   // Too short for RS256: the library refuses the key, and that is the token's fault too, never a 500.
   const short = generateKeyPairSync("rsa", { modulusLength: 1024 });
-  issuer.keys = [
-    { ...rsa, kid: "short", public: { ...(short.publicKey.export({ format: "jwk" }) as JWK), kid: "short" } },
-  ];
+  issuer.keys = [{ ...rsa, kid: "short", public: { ...(short.publicKey.export({ format: "jwk" }) as JWK), kid: "short" } }];
   services.time.nowMs += 600_000;
   const weak = assemble({ alg: "RS256", kid: "short" }, { ...claims, ...hour(services.time.nowMs) }, "AAAA");
   assert.match(await refusedBy(services, weak, uid), /^UNAUTHENTICATED: /);
@@ -118,13 +74,7 @@ test("attack 15, embedded key: a header that brings or points to its own key is 
   const { kid } = headerOf(await services.authn.mint({ uid: newRoot(), audience: [publicUrl] }));
   const mine = await makeKey(String(kid), "RS256");
   const claims = { iss: publicUrl, sub: newRoot(), aud: publicUrl, ...hour(services.time.nowMs) };
-  for (const header of [
-    { jwk: mine.public },
-    { jku: `${issuer.url}/keys` },
-    { x5c: ["MIIB"] },
-    { x5u: issuer.url },
-    { jwk: null },
-  ]) {
+  for (const header of [{ jwk: mine.public }, { jku: `${issuer.url}/keys` }, { x5c: ["MIIB"] }, { x5u: issuer.url }, { jwk: null }]) {
     const token = await new SignJWT(claims).setProtectedHeader({ alg: "RS256", kid: mine.kid }).sign(mine.private);
     const [, payload = "", signature = ""] = token.split(".");
     assert.match(
@@ -133,11 +83,7 @@ test("attack 15, embedded key: a header that brings or points to its own key is 
     );
   }
   const same = await new SignJWT(claims).setProtectedHeader({ alg: "RS256", kid: mine.kid }).sign(mine.private);
-  assert.equal(
-    await refusedBy(services, same),
-    "UNAUTHENTICATED: the token's signature is wrong",
-    "the name of a key is not the key",
-  );
+  assert.equal(await refusedBy(services, same), "UNAUTHENTICATED: the token's signature is wrong", "the name of a key is not the key");
   assert.deepEqual(issuer.asked, []);
 });
 
@@ -183,24 +129,9 @@ test("a token has one spelling: whitespace, padding, more or fewer parts and oth
     `x${own}`,
     `${own}${"A".repeat(16 * 1024)}`,
   ];
-  for (const token of spellings)
-    assert.match(await refusedBy(services, token), /^UNAUTHENTICATED: /, JSON.stringify(token.slice(0, 60)));
-  for (const header of [
-    undefined,
-    "",
-    own,
-    `Basic ${own}`,
-    `Bearer${own}`,
-    `Token ${own}`,
-    `Bearer\t${own}`,
-    "Bearer",
-    "Bearer ",
-  ])
-    assert.match(
-      await refusal(() => services.authn.authenticate(header, undefined)),
-      /^UNAUTHENTICATED: /,
-      JSON.stringify(header?.slice(0, 20)),
-    );
+  for (const token of spellings) assert.match(await refusedBy(services, token), /^UNAUTHENTICATED: /, JSON.stringify(token.slice(0, 60)));
+  for (const header of [undefined, "", own, `Basic ${own}`, `Bearer${own}`, `Token ${own}`, `Bearer\t${own}`, "Bearer", "Bearer "])
+    assert.match(await refusal(() => services.authn.authenticate(header, undefined)), /^UNAUTHENTICATED: /, JSON.stringify(header?.slice(0, 20)));
   for (const scheme of ["Bearer", "bearer", "BEARER"]) assert.equal(bearer(`${scheme} ${own}`), own);
 });
 
@@ -220,18 +151,12 @@ test("expired, not yet valid, and times that are no times are refused by what is
     assert.match(await refused({ nbf: wrong }), /its claim "nbf" is not a number/);
   }
   assert.match(
-    await refusedBy(
-      services,
-      `${part({ alg: "ES256" })}.${Buffer.from('{"iss":"x","sub":"y","exp":1e999}').toString("base64url")}.AA`,
-    ),
+    await refusedBy(services, `${part({ alg: "ES256" })}.${Buffer.from('{"iss":"x","sub":"y","exp":1e999}').toString("base64url")}.AA`),
     /"exp" is not a number/,
   );
   const within = { sub: "robot", aud: publicUrl, exp: now - 59, nbf: now + 60 };
   assert.equal((await services.authn.authenticate(`Bearer ${await issuer.token(within)}`, uid)).uid, uid);
-  const forEver = await services.authn.authenticate(
-    `Bearer ${await issuer.token({ sub: "robot", aud: publicUrl, exp: 1e300 })}`,
-    uid,
-  );
+  const forEver = await services.authn.authenticate(`Bearer ${await issuer.token({ sub: "robot", aud: publicUrl, exp: 1e300 })}`, uid);
   assert.ok(new Date(forEver.expireTimeMs).toISOString(), "the last instant that can be written");
 });
 
@@ -241,17 +166,7 @@ test("attack 17, issuer and audience of other types: lists, numbers and objects 
   const uid = await services.claimMatch({ issuerPattern: ".*", subject: "robot" });
   const refused = async (claims: Record<string, unknown>): Promise<string> =>
     refusedBy(services, await issuer.token({ sub: "robot", aud: publicUrl, ...claims }), uid);
-  for (const iss of [
-    [issuer.url],
-    [issuer.url, publicUrl],
-    { toString: issuer.url },
-    1,
-    null,
-    "",
-    undefined,
-    "a\nb",
-    "a\u0000",
-  ])
+  for (const iss of [[issuer.url], [issuer.url, publicUrl], { toString: issuer.url }, 1, null, "", undefined, "a\nb", "a\u0000"])
     assert.match(await refused({ iss }), /^UNAUTHENTICATED: the token is malformed: its claim "iss"/);
   for (const sub of [["robot"], 1, null, "", undefined, "robot\u0000", "\ud800"])
     assert.match(await refused({ sub }), /^UNAUTHENTICATED: the token is malformed: its claim "sub"/);
@@ -283,15 +198,7 @@ test("every accepted spelling of this server's audience is taken, and none that 
     assert.ok(await tried([one]), one);
     assert.ok(await tried(["https://other.example", one]), one);
   }
-  for (const one of [
-    "https://gantry.example",
-    "GANTRY.EXAMPLE",
-    `${publicUrl}//`,
-    `${publicUrl}.evil.example`,
-    "gantry.example.evil",
-    "",
-    "*",
-  ])
+  for (const one of ["https://gantry.example", "GANTRY.EXAMPLE", `${publicUrl}//`, `${publicUrl}.evil.example`, "gantry.example.evil", "", "*"])
     assert.ok(!(await tried([one])), one);
   assert.ok(!(await tried([])));
 });

@@ -21,19 +21,7 @@ export interface Token {
 export const ownAlgorithms: readonly string[] = ["RS256"];
 
 // Asymmetric only. A list that held HS256 would let a public key serve as a shared secret (attack 14).
-export const foreignAlgorithms: readonly string[] = [
-  "RS256",
-  "RS384",
-  "RS512",
-  "PS256",
-  "PS384",
-  "PS512",
-  "ES256",
-  "ES384",
-  "ES512",
-  "EdDSA",
-  "Ed25519",
-];
+export const foreignAlgorithms: readonly string[] = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"];
 
 // Headers that bring or point to a key of the sender's choice (attack 15), or change what is signed (attack 16):
 // `crit` names extensions, of which we understand none, and `b64` is one.
@@ -48,8 +36,7 @@ const endOfTimeMs = 8.64e15;
 
 /** The token of an Authorization header. */
 export const bearer = (authorization: string | undefined): string => {
-  if (authorization === undefined || authorization === "")
-    throw unauthenticated("the request carries no token: send Authorization: Bearer <token>");
+  if (authorization === undefined || authorization === "") throw unauthenticated("the request carries no token: send Authorization: Bearer <token>");
   const start = scheme.exec(authorization)?.[0].length;
   if (start === undefined) throw unauthenticated("the Authorization header is not of the form Bearer <token>");
   return authorization.slice(start);
@@ -67,8 +54,7 @@ const decode = (part: string, what: string): JsonObject => {
 };
 
 /** The claim of that name, if the token has it: never what a prototype has. */
-export const claimOf = (claims: JsonObject, name: string): Json | undefined =>
-  Object.hasOwn(claims, name) ? claims[name] : undefined;
+export const claimOf = (claims: JsonObject, name: string): Json | undefined => (Object.hasOwn(claims, name) ? claims[name] : undefined);
 
 /**
  * True for a text without control characters and lone surrogates. What a token says of its bearer goes into rows,
@@ -101,8 +87,7 @@ const audienceClaim = (claims: JsonObject): string[] => {
 
 /** Reads a token's text and its times at `nowMs`. Nothing in it is true before `checkSignature`. */
 export const readToken = (text: string, nowMs: number): Token => {
-  if (text.length > limits.tokenBytesMax)
-    throw unauthenticated(`the token is longer than ${limits.tokenBytesMax} bytes`);
+  if (text.length > limits.tokenBytesMax) throw unauthenticated(`the token is longer than ${limits.tokenBytesMax} bytes`);
   if (!form.test(text)) throw unauthenticated("the token is malformed: it is not a signed JWT of three parts");
   const [first = "", second = ""] = text.split(".", 2);
   const header = decode(first, "header");
@@ -110,12 +95,9 @@ export const readToken = (text: string, nowMs: number): Token => {
   const algorithm = claimOf(header, "alg");
   if (typeof algorithm !== "string" || !foreignAlgorithms.includes(algorithm))
     throw unauthenticated(`the token's algorithm is not accepted; expected one of ${foreignAlgorithms.join(", ")}`);
-  for (const name of refusedHeaders)
-    if (Object.hasOwn(header, name))
-      throw unauthenticated(`the token's header ${JSON.stringify(name)} is not accepted`);
+  for (const name of refusedHeaders) if (Object.hasOwn(header, name)) throw unauthenticated(`the token's header ${JSON.stringify(name)} is not accepted`);
   const kid = claimOf(header, "kid");
-  if (kid !== undefined && typeof kid !== "string")
-    throw unauthenticated('the token is malformed: its header "kid" is not a text');
+  if (kid !== undefined && typeof kid !== "string") throw unauthenticated('the token is malformed: its header "kid" is not a text');
 
   const expireMs = timeClaim(claims, "exp");
   if (expireMs === undefined) throw unauthenticated('the token is malformed: it has no claim "exp"');
@@ -139,22 +121,15 @@ export const readToken = (text: string, nowMs: number): Token => {
 export const endMs = (token: Token): number => token.expireTimeMs + limits.clockSkewMs;
 
 /** Whether one of `keys` signed the token. Throws the Fault that says why not. */
-export const checkSignature = async (
-  token: Token,
-  keys: CompactVerifyGetKey,
-  algorithms: readonly string[],
-): Promise<void> => {
+export const checkSignature = async (token: Token, keys: CompactVerifyGetKey, algorithms: readonly string[]): Promise<void> => {
   try {
     await compactVerify(token.text, keys, { algorithms: [...algorithms] });
   } catch (cause) {
     // What looking for the key ran into: an issuer that is down, a key that we do not have.
     if (cause instanceof Fault) throw cause;
-    if (cause instanceof errors.JWKSNoMatchingKey)
-      throw unauthenticated("the token's key is not among its issuer's keys", cause);
-    if (cause instanceof errors.JWKSMultipleMatchingKeys)
-      throw unauthenticated('the token names none of its issuer\'s keys: it has no header "kid"', cause);
-    if (cause instanceof errors.JWSSignatureVerificationFailed)
-      throw unauthenticated("the token's signature is wrong", cause);
+    if (cause instanceof errors.JWKSNoMatchingKey) throw unauthenticated("the token's key is not among its issuer's keys", cause);
+    if (cause instanceof errors.JWKSMultipleMatchingKeys) throw unauthenticated('the token names none of its issuer\'s keys: it has no header "kid"', cause);
+    if (cause instanceof errors.JWSSignatureVerificationFailed) throw unauthenticated("the token's signature is wrong", cause);
     if (cause instanceof errors.JOSEAlgNotAllowed)
       throw unauthenticated(`the token's algorithm is not accepted; expected one of ${algorithms.join(", ")}`, cause);
     // Anything else that jose throws is about this token or this key (a key that is too short, a key of another

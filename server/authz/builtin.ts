@@ -9,8 +9,7 @@ import { builtInRoles } from "./roles.ts";
 const derived = (kind: string, name: string): string => createHash("sha256").update(`gantry ${kind} ${name}`).digest("hex").slice(0, 40);
 
 /** The uid of a built-in role. `viewer` keeps the one that the public platform's tutorial shows. */
-export const builtInRoleUid = (name: string): string =>
-  name === "viewer" ? "63921b2c44617e3f2603851537be0123af4a57d7" : derived("role", name);
+export const builtInRoleUid = (name: string): string => (name === "viewer" ? "63921b2c44617e3f2603851537be0123af4a57d7" : derived("role", name));
 
 /** The identity of whoever owns the machine. The same in every installation; its token is what counts. */
 export const operatorUid: string = derived("identity", "operator");

@@ -17,9 +17,12 @@ for (const root of ["a", "b"]) grow(root.repeat(40), 3);
 
 const place = fc.constantFrom(...universe);
 const capabilities = fc.uniqueArray(fc.constantFrom(...names), { maxLength: names.length });
-const grant: fc.Arbitrary<Grant> = fc.tuple(fc.oneof({ weight: 9, arbitrary: place }, { weight: 1, arbitrary: fc.constant(EVERYWHERE) }), capabilities)
+const grant: fc.Arbitrary<Grant> = fc
+  .tuple(fc.oneof({ weight: 9, arbitrary: place }, { weight: 1, arbitrary: fc.constant(EVERYWHERE) }), capabilities)
   .map(([at, held]) => ({ path: at, capabilities: new Set(held) }));
-const rights: fc.Arbitrary<Rights> = fc.array(grant, { maxLength: 6 }).map((grants) => ({ uid: "u", grants, accessVersion: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY }));
+const rights: fc.Arbitrary<Rights> = fc
+  .array(grant, { maxLength: 6 })
+  .map((grants) => ({ uid: "u", grants, accessVersion: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY }));
 
 /** The slow reference: walks up from the place and asks each level for each grant. */
 const holds = ({ grants }: Rights, name: string, at: string): boolean => {
@@ -28,22 +31,34 @@ const holds = ({ grants }: Rights, name: string, at: string): boolean => {
 };
 
 test("a capability is lacking exactly where neither the place nor anything above it grants it", () => {
-  fc.assert(fc.property(rights, capabilities, fc.oneof(place, fc.constant(EVERYWHERE)), (held, needed, at) => {
-    const missing = needed.filter((name) => !(at === EVERYWHERE ? held.grants.some((each) => each.path === EVERYWHERE && each.capabilities.has(name)) : holds(held, name, at)));
-    const answer = missingCapability(held, needed, at);
-    assert.equal(answer, missing[0]);
-  }), { numRuns: 500 });
+  fc.assert(
+    fc.property(rights, capabilities, fc.oneof(place, fc.constant(EVERYWHERE)), (held, needed, at) => {
+      const missing = needed.filter(
+        (name) => !(at === EVERYWHERE ? held.grants.some((each) => each.path === EVERYWHERE && each.capabilities.has(name)) : holds(held, name, at)),
+      );
+      const answer = missingCapability(held, needed, at);
+      assert.equal(answer, missing[0]);
+    }),
+    { numRuns: 500 },
+  );
 });
 
 test("a place is within reach exactly where every capability is held, and no branch of the reach lies in another", () => {
-  fc.assert(fc.property(rights, capabilities.filter((needed) => needed.length > 0), (held, needed) => {
-    const branches = visiblePaths(held, needed);
-    for (const at of universe) {
-      const within = branches.filter((branch) => branch === EVERYWHERE || ancestry(at).includes(branch));
-      assert.equal(within.length, needed.every((name) => holds(held, name, at)) ? 1 : 0, at);
-    }
-    assert.deepEqual(branches, [...branches].sort());
-  }), { numRuns: 500 });
+  fc.assert(
+    fc.property(
+      rights,
+      capabilities.filter((needed) => needed.length > 0),
+      (held, needed) => {
+        const branches = visiblePaths(held, needed);
+        for (const at of universe) {
+          const within = branches.filter((branch) => branch === EVERYWHERE || ancestry(at).includes(branch));
+          assert.equal(within.length, needed.every((name) => holds(held, name, at)) ? 1 : 0, at);
+        }
+        assert.deepEqual(branches, [...branches].sort());
+      },
+    ),
+    { numRuns: 500 },
+  );
 });
 
 test("nothing is held without grants, and an empty need is no need", () => {
@@ -53,27 +68,36 @@ test("nothing is held without grants, and an empty need is no need", () => {
   assert.equal(missingCapability(none, [], universe[0] ?? ""), undefined);
 });
 
-const narrowing = fc.record({
-  capabilities: fc.option(capabilities, { nil: undefined }),
-  scopes: fc.option(fc.uniqueArray(place, { minLength: 1, maxLength: 3 }), { nil: undefined }),
-}).map((each) => ({ uid: "u", ...each }));
+const narrowing = fc
+  .record({
+    capabilities: fc.option(capabilities, { nil: undefined }),
+    scopes: fc.option(fc.uniqueArray(place, { minLength: 1, maxLength: 3 }), { nil: undefined }),
+  })
+  .map((each) => ({ uid: "u", ...each }));
 
 test("a narrowed token holds exactly what its identity holds, among its capabilities, in and below its scopes", () => {
-  fc.assert(fc.property(rights, narrowing, (held, token) => {
-    const less = downscope(held, token);
-    for (const at of universe) {
-      for (const name of names) {
-        const allowed = (token.capabilities?.includes(name) ?? true) && (token.scopes?.some((scope) => ancestry(at).includes(scope)) ?? true);
-        assert.equal(missingCapability(less, [name], at) === undefined, allowed && holds(held, name, at), `${name} at ${at}`);
+  fc.assert(
+    fc.property(rights, narrowing, (held, token) => {
+      const less = downscope(held, token);
+      for (const at of universe) {
+        for (const name of names) {
+          const allowed = (token.capabilities?.includes(name) ?? true) && (token.scopes?.some((scope) => ancestry(at).includes(scope)) ?? true);
+          assert.equal(missingCapability(less, [name], at) === undefined, allowed && holds(held, name, at), `${name} at ${at}`);
+        }
       }
-    }
-    assert.equal(less.accessVersion, held.accessVersion, "it is proved by the same version");
-  }), { numRuns: 500 });
+      assert.equal(less.accessVersion, held.accessVersion, "it is proved by the same version");
+    }),
+    { numRuns: 500 },
+  );
 });
 
 test("narrowing twice never widens", () => {
-  fc.assert(fc.property(rights, narrowing, narrowing, (held, one, other) => {
-    const [once, twice] = [downscope(held, one), downscope(downscope(held, one), other)];
-    for (const at of universe) for (const name of names) if (missingCapability(twice, [name], at) === undefined) assert.equal(missingCapability(once, [name], at), undefined);
-  }), { numRuns: 200 });
+  fc.assert(
+    fc.property(rights, narrowing, narrowing, (held, one, other) => {
+      const [once, twice] = [downscope(held, one), downscope(downscope(held, one), other)];
+      for (const at of universe)
+        for (const name of names) if (missingCapability(twice, [name], at) === undefined) assert.equal(missingCapability(once, [name], at), undefined);
+    }),
+    { numRuns: 200 },
+  );
 });

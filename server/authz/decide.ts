@@ -22,7 +22,10 @@ export const bindingsGiving = (rights: Rights, capabilities: readonly string[], 
 };
 
 /** What of these rights lasts until then: nothing that is handed on may outlive what it comes from. */
-export const rightsLasting = (rights: Rights, untilMs: number): Rights => ({ ...rights, grants: rights.grants.filter(({ endMs }) => endMs === undefined || endMs >= untilMs) });
+export const rightsLasting = (rights: Rights, untilMs: number): Rights => ({
+  ...rights,
+  grants: rights.grants.filter(({ endMs }) => endMs === undefined || endMs >= untilMs),
+});
 
 /** The topmost places where every one of these capabilities is held, none below another. */
 export const visiblePaths = (rights: Rights, capabilities: readonly string[]): string[] => {

@@ -2,4 +2,16 @@
 
 export { builtInRoleUid, builtInRoleUids, operatorUid, writeBuiltIns } from "./builtin.ts";
 export { bindingsGiving, missingCapability, rightsLasting, visiblePaths } from "./decide.ts";
-export { type HeldBinding, type HeldBindings, capabilityNames, type Grant, loadBindings, loadRights, openRightsCache, operatorGrant, type Rights, type RightsCache, rightsFrom } from "./rights.ts";
+export {
+  type HeldBinding,
+  type HeldBindings,
+  capabilityNames,
+  type Grant,
+  loadBindings,
+  loadRights,
+  openRightsCache,
+  operatorGrant,
+  type Rights,
+  type RightsCache,
+  rightsFrom,
+} from "./rights.ts";

@@ -38,7 +38,8 @@ const asServed = async (cache: RightsCache, caller: Downscoping): Promise<Rights
   }
 };
 
-const shown = (rights: Rights | undefined): string[] | undefined => rights?.grants.map(({ path: place, capabilities }) => `${place} ${[...capabilities].sort().join()}`).sort();
+const shown = (rights: Rights | undefined): string[] | undefined =>
+  rights?.grants.map(({ path: place, capabilities }) => `${place} ${[...capabilities].sort().join()}`).sort();
 
 type Step =
   | { readonly kind: "bind" | "unbind"; readonly identity: number; readonly place: number; readonly role: number }
@@ -49,7 +50,10 @@ const index = fc.nat({ max: 2 });
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant("bind" as const), identity: index, place: index, role: index }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("unbind" as const), identity: index, place: index, role: index }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("role" as const), role: index, capabilities: fc.uniqueArray(fc.constantFrom(...symbols), { minLength: 1 }) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant("role" as const), role: index, capabilities: fc.uniqueArray(fc.constantFrom(...symbols), { minLength: 1 }) }),
+  },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("delete" as const), identity: index }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("restore" as const), identity: index }) },
 );
@@ -67,7 +71,8 @@ test("a remembered decision is the store's own after any history, for every toke
       await store.write(async (rows) => {
         await rows.query("insert into groups (uid, name, create_time, update_time) values ($1, 'g', $2, $2)", [root, now]);
         for (const uid of identities) await rows.query(identityRow, [uid, now]);
-        for (const uid of roles) await rows.query(`insert into roles (uid, name, capabilities, create_time, update_time) values ($1, 'r', '["CAP_REPO_LIST"]', $2, $2)`, [uid, now]);
+        for (const uid of roles)
+          await rows.query(`insert into roles (uid, name, capabilities, create_time, update_time) values ($1, 'r', '["CAP_REPO_LIST"]', $2, $2)`, [uid, now]);
       });
       const tokens: Downscoping[] = identities.flatMap((uid) => [
         { uid, capabilities: undefined, scopes: undefined },
@@ -76,18 +81,32 @@ test("a remembered decision is the store's own after any history, for every toke
       ]);
       const caches = [openRightsCache(store.read), openRightsCache(store.read)];
       const check = async (cache: RightsCache): Promise<void> => {
-        await Promise.all(tokens.map(async (token) => {
-          const fresh = await loadRights(store.read, token.uid, Date.now());
-          assert.deepEqual(shown(await asServed(cache, token)), shown(fresh && downscope(fresh, token)));
-        }));
+        await Promise.all(
+          tokens.map(async (token) => {
+            const fresh = await loadRights(store.read, token.uid, Date.now());
+            assert.deepEqual(shown(await asServed(cache, token)), shown(fresh && downscope(fresh, token)));
+          }),
+        );
       };
       for (const cache of caches) await check(cache);
       for (const [number, each] of history.entries()) {
         await store.write(async (rows) => {
-          const binding = "role" in each && "place" in each ? [`${places[each.place]}/${(each.identity * 16 + each.role).toString(16).padStart(16, "f")}`, identities[each.identity] ?? "", roles[each.role] ?? ""] : [];
-          if (each.kind === "bind") await rows.query("insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time) values ($1, $2, $3, $4, $4) on conflict do nothing", [...binding, now]);
+          const binding =
+            "role" in each && "place" in each
+              ? [
+                  `${places[each.place]}/${(each.identity * 16 + each.role).toString(16).padStart(16, "f")}`,
+                  identities[each.identity] ?? "",
+                  roles[each.role] ?? "",
+                ]
+              : [];
+          if (each.kind === "bind")
+            await rows.query(
+              "insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time) values ($1, $2, $3, $4, $4) on conflict do nothing",
+              [...binding, now],
+            );
           else if (each.kind === "unbind") await rows.query("delete from role_bindings where uid = $1", binding.slice(0, 1));
-          else if (each.kind === "role") await rows.query("update roles set capabilities = $2::jsonb where uid = $1", [roles[each.role] ?? "", JSON.stringify(each.capabilities)]);
+          else if (each.kind === "role")
+            await rows.query("update roles set capabilities = $2::jsonb where uid = $1", [roles[each.role] ?? "", JSON.stringify(each.capabilities)]);
           else if (each.kind === "restore") await rows.query(identityRow, [identities[each.identity] ?? "", now]);
           else {
             await rows.query("delete from role_bindings where identity_uid = $1", [identities[each.identity] ?? ""]);
@@ -111,9 +130,17 @@ test("an identity of a group holds nothing above or beside it, whatever bindings
   await store.write(async (rows) => {
     await rows.query("insert into groups (uid, name, create_time, update_time) values ($1, 'g', $2, $2)", [root, now]);
     await rows.query("insert into identities (uid, name, create_time, update_time) values ($1, 'i', $2, $2)", [uid, now]);
-    await rows.query(`insert into roles (uid, name, capabilities, create_time, update_time) values ($1, 'r', '["CAP_REPO_LIST"]', $2, $2)`, [child(root, 4), now]);
+    await rows.query(`insert into roles (uid, name, capabilities, create_time, update_time) values ($1, 'r', '["CAP_REPO_LIST"]', $2, $2)`, [
+      child(root, 4),
+      now,
+    ]);
     for (const [number, place] of [root, beside, folder, child(folder, 9)].entries()) {
-      await rows.query("insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time) values ($1, $2, $3, $4, $4)", [child(place, 50 + number), uid, child(root, 4), now]);
+      await rows.query("insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time) values ($1, $2, $3, $4, $4)", [
+        child(place, 50 + number),
+        uid,
+        child(root, 4),
+        now,
+      ]);
     }
   });
   assert.deepEqual(shown(await loadRights(store.read, uid, Date.now())), [`${folder} repo.list`, `${child(folder, 9)} repo.list`]);

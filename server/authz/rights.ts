@@ -123,7 +123,10 @@ export const rightsFrom = (uid: string, { version, exists, closed, bindings }: H
     uid,
     closed,
     suspended: [...new Set(bindings.flatMap(({ standing, path }) => (standing === "suspended" ? [rootOf(path)] : [])))],
-    grants: [...(uid === operatorUid ? [operatorGrant] : []), ...counting.map(({ uid, path, capabilities, endMs }) => ({ path, capabilities, binding: uid, ...(Number.isFinite(endMs) ? { endMs } : {}) }))],
+    grants: [
+      ...(uid === operatorUid ? [operatorGrant] : []),
+      ...counting.map(({ uid, path, capabilities, endMs }) => ({ path, capabilities, binding: uid, ...(Number.isFinite(endMs) ? { endMs } : {}) })),
+    ],
     accessVersion: { root: rootOf(uid), version },
     untilMs: counting.reduce((earliest, { endMs }) => Math.min(earliest, endMs), Number.POSITIVE_INFINITY),
   };

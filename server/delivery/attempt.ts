@@ -103,7 +103,14 @@ export const attempt = async (sender: Sender, together: Shared, claimed: Claimed
   const { clock, log, delaysSeconds } = sender;
   const { uid, subscription, subject, attempts } = claimed;
   const ended = (became: CompletedAttempt["became"], answer?: Answer, retryMs = 0): CompletedAttempt => ({
-    uid, subscription, subject, attempts, became, statusClass: answer?.statusClass, latencyMs: answer?.latencyMs, nextTime: timestamp(clock() + retryMs),
+    uid,
+    subscription,
+    subject,
+    attempts,
+    became,
+    statusClass: answer?.statusClass,
+    latencyMs: answer?.latencyMs,
+    nextTime: timestamp(clock() + retryMs),
   });
   try {
     if (!(await mayHear(together, claimed))) return ended("dropped");

@@ -83,16 +83,35 @@ export interface Capacity {
 export const claim = async (store: Store, nowMs: number, room: Capacity, known: readonly Known[]): Promise<Claimed[]> => {
   const now = timestamp(nowMs);
   const found = await store.read.query(due, [
-    now, known.map(({ uid }) => uid), known.map(({ sent }) => String(sent)), known.map(({ allowed }) => String(allowed)), known.map(({ quick }) => String(quick)),
-    limits.claimedPerUnprovenMax, room.unproven, room.all,
+    now,
+    known.map(({ uid }) => uid),
+    known.map(({ sent }) => String(sent)),
+    known.map(({ allowed }) => String(allowed)),
+    known.map(({ quick }) => String(quick)),
+    limits.claimedPerUnprovenMax,
+    room.unproven,
+    room.all,
   ]);
   if (found.length === 0) return [];
   const rows = await store.write((write) => write.query(claimText, [found.map(([uid]) => uid ?? ""), now, timestamp(nowMs + limits.deliveryLeaseMs)]));
-  return rows.map(([uid, subscription, attempts, sink, creator, secret, previous, eventId, type, source, subject, extensions, bodyType, audience, data, time]) => ({
-    uid: uid ?? "", subscription: subscription ?? "", attempts: Number(attempts), sink: sink ?? "", creator: creator ?? "",
-    secretSealed: secret ?? "", previousSecretSealed: previous ?? undefined,
-    eventId: eventId ?? "", type: type ?? "", source: source ?? "", subject: subject ?? "",
-    extensions: JSON.parse(extensions ?? "{}") as Record<string, string>,
-    bodyType: bodyType ?? "", audience: audience ?? "", data: data ?? "", time: time ?? "",
-  }));
+  return rows.map(
+    ([uid, subscription, attempts, sink, creator, secret, previous, eventId, type, source, subject, extensions, bodyType, audience, data, time]) => ({
+      uid: uid ?? "",
+      subscription: subscription ?? "",
+      attempts: Number(attempts),
+      sink: sink ?? "",
+      creator: creator ?? "",
+      secretSealed: secret ?? "",
+      previousSecretSealed: previous ?? undefined,
+      eventId: eventId ?? "",
+      type: type ?? "",
+      source: source ?? "",
+      subject: subject ?? "",
+      extensions: JSON.parse(extensions ?? "{}") as Record<string, string>,
+      bodyType: bodyType ?? "",
+      audience: audience ?? "",
+      data: data ?? "",
+      time: time ?? "",
+    }),
+  );
 };

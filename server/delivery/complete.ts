@@ -48,7 +48,11 @@ const next = `
 const go = "update deliveries set state = 'DELIVERY_STATE_PENDING', next_attempt_time = $2 where uid = any($1) and state || '' = 'DELIVERY_STATE_WAITING'";
 
 /** Lets the first event of each of these subjects go that waits behind none. */
-export const releaseNext = async (rows: Write, subjects: readonly { readonly subscription: string; readonly subject: string }[], now: string): Promise<void> => {
+export const releaseNext = async (
+  rows: Write,
+  subjects: readonly { readonly subscription: string; readonly subject: string }[],
+  now: string,
+): Promise<void> => {
   const found = await rows.query(next, [subjects.map(({ subscription }) => subscription), subjects.map(({ subject }) => subject)]);
   const going = found.map(([uid]) => uid).filter((uid) => uid != null);
   // Most subjects have nothing that waits.
@@ -67,8 +71,17 @@ const disableSubscriptions = async (rows: Write, source: string, subscriptions: 
     if (!uid || !sink) continue;
     const group = parentOf(uid);
     await record(rows, {
-      type: disabledType, source: `${source}/events/v2/subscriptions`, subject: uid, group, audience: "customer", extensions: { group }, actor: undefined,
-      bodyType: "chainguard.platform.events.v2.Subscription", body: { uid, sink }, requestId: "", time: timestamp(nowMs),
+      type: disabledType,
+      source: `${source}/events/v2/subscriptions`,
+      subject: uid,
+      group,
+      audience: "customer",
+      extensions: { group },
+      actor: undefined,
+      bodyType: "chainguard.platform.events.v2.Subscription",
+      body: { uid, sink },
+      requestId: "",
+      time: timestamp(nowMs),
       auditContext: { operation: "", bindings: [], origin: ownOrigin },
     });
   }
@@ -80,12 +93,19 @@ export const completeAttempts = async (store: Store, source: string, attempts: r
   const ended = attempts.filter(({ became }) => became !== "lost");
   if (ended.length === 0) return;
   const well = [...new Set(ended.filter(({ became }) => became === "delivered").map(({ subscription }) => subscription))];
-  const ill = [...new Set(ended.filter(({ became }) => became === "pending" || became === "dead").map(({ subscription }) => subscription))].filter((each) => !well.includes(each));
+  const ill = [...new Set(ended.filter(({ became }) => became === "pending" || became === "dead").map(({ subscription }) => subscription))].filter(
+    (each) => !well.includes(each),
+  );
   await store.write(async (rows) => {
     await lockCompletion(rows);
     await rows.query(write, [
-      ended.map(({ uid }) => uid), ended.map(({ became }) => became), ended.map(({ statusClass }) => statusClass ?? ""),
-      ended.map(({ latencyMs }) => (latencyMs === undefined ? "" : String(latencyMs))), ended.map(({ nextTime }) => nextTime), ended.map((each) => String(each.attempts)), now,
+      ended.map(({ uid }) => uid),
+      ended.map(({ became }) => became),
+      ended.map(({ statusClass }) => statusClass ?? ""),
+      ended.map(({ latencyMs }) => (latencyMs === undefined ? "" : String(latencyMs))),
+      ended.map(({ nextTime }) => nextTime),
+      ended.map((each) => String(each.attempts)),
+      now,
     ]);
     const over = ended.filter(({ became }) => became !== "pending");
     if (over.length > 0) await releaseNext(rows, over, now);

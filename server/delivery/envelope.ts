@@ -20,7 +20,11 @@ export interface EventEnvelope {
 
 /** CloudEvents, HTTP binding 3.1.3.2: what is not printable ASCII, spaces, quotes and percent signs are percent-encoded (attack 28). */
 export const headerValue = (value: string): string =>
-  value.toWellFormed().replace(/[^\x21\x23\x24\x26-\x7e]/gu, (character) => [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join(""));
+  value
+    .toWellFormed()
+    .replace(/[^\x21\x23\x24\x26-\x7e]/gu, (character) =>
+      [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join(""),
+    );
 
 /** The attributes as headers. */
 export const attributes = (told: EventEnvelope): Record<string, string> => {

@@ -10,7 +10,10 @@ const afresh = "state = 'DELIVERY_STATE_WAITING', attempts = 0, status_class = n
 /** Sends one delivery again, whatever became of it; false where there is none, or its event is kept no longer. */
 export const redeliver = async (rows: Write, uid: string, now: string): Promise<boolean> => {
   await lockNumbering(rows);
-  const [row] = await rows.query(`update deliveries set ${afresh}, next_attempt_time = $2, update_time = $2 where uid = $1 and exists (select from outbox as event where event.event_id = deliveries.event_id) returning subscription_uid, subject`, [uid, now]);
+  const [row] = await rows.query(
+    `update deliveries set ${afresh}, next_attempt_time = $2, update_time = $2 where uid = $1 and exists (select from outbox as event where event.event_id = deliveries.event_id) returning subscription_uid, subject`,
+    [uid, now],
+  );
   if (!row) return false;
   await releaseNext(rows, [{ subscription: row[0] ?? "", subject: row[1] ?? "" }], now);
   return true;
@@ -33,6 +36,11 @@ const enqueueAgain = `
 export const replay = async (rows: Write, subscription: string, since: string, now: string): Promise<number> => {
   await lockNumbering(rows);
   const subjects = (await rows.query(enqueueAgain, [subscription, since, now, limits.replayMax])).map(([subject]) => subject ?? "");
-  if (subjects.length > 0) await releaseNext(rows, subjects.map((subject) => ({ subscription, subject })), now);
+  if (subjects.length > 0)
+    await releaseNext(
+      rows,
+      subjects.map((subject) => ({ subscription, subject })),
+      now,
+    );
   return subjects.length;
 };

@@ -21,15 +21,27 @@ export const deleteExpired = async (store: Store, nowMs: number): Promise<void> 
   const before = (keptMs: number): string => timestamp(nowMs - keptMs);
   // What the audit log has not taken up yet stays. The last one stays, however old: the next position follows from it,
   // and one that was given before would be passed over by whoever has read so far.
-  await store.write((rows) => rows.query(`delete from outbox where create_time < $1 and position < (select max(${eventOrder}) from outbox) and position <= (select position from audit_progress)`, [before(limits.eventRetentionMs)]));
   await store.write((rows) =>
-    rows.query("delete from deliveries where update_time < $1 and state in ('DELIVERY_STATE_DELIVERED', 'DELIVERY_STATE_DROPPED')", [before(limits.deliveryRetentionMs)]),
+    rows.query(
+      `delete from outbox where create_time < $1 and position < (select max(${eventOrder}) from outbox) and position <= (select position from audit_progress)`,
+      [before(limits.eventRetentionMs)],
+    ),
+  );
+  await store.write((rows) =>
+    rows.query("delete from deliveries where update_time < $1 and state in ('DELIVERY_STATE_DELIVERED', 'DELIVERY_STATE_DROPPED')", [
+      before(limits.deliveryRetentionMs),
+    ]),
   );
   // A dead one can be sent again for as long as its event is there.
   await store.write((rows) => rows.query("delete from deliveries where update_time < $1 and state = 'DELIVERY_STATE_DEAD'", [before(limits.eventRetentionMs)]));
   await store.write(async (rows) => {
     await lockNumbering(rows);
     const gone = await rows.query(stranded, []);
-    if (gone.length > 0) await releaseNext(rows, gone.map(([subscription, subject]) => ({ subscription: subscription ?? "", subject: subject ?? "" })), timestamp(nowMs));
+    if (gone.length > 0)
+      await releaseNext(
+        rows,
+        gone.map(([subscription, subject]) => ({ subscription: subscription ?? "", subject: subject ?? "" })),
+        timestamp(nowMs),
+      );
   });
 };

@@ -29,86 +29,184 @@ const advisory = (given: object): object => ({ kind: "advisory", ...given });
 
 test("a Wolfi document is kept whole: every kind of event, in the document's order, versions as the texts that they are", async () => {
   const [first, second] = await read(file("harbour.yaml"), "advisories");
-  assert.deepEqual(first, advisory({
-    key: "CGA-2222-3333-4444", advisoryId: "CGA-2222-3333-4444", author: "Wolfi", artifactName: "harbour", artifactType: "apk",
-    componentName: "example.com/lantern", componentLocation: "/usr/bin/harbour", componentType: "go-module",
-    aliases: ["CVE-2025-1001", "GHSA-aaaa-bbbb-cccc"],
-    events: [
-      { time: "2025-03-02T10:00:00.000Z", data: { fixed: { fixedVersion: "1.10-r0" } } },
-      { time: "2025-03-01T10:00:00.000Z", data: { detection: { scanv1: {
-        scanner: "grype", subpackage: "harbour-cli", componentId: "0011223344556677", component: "example.com/lantern",
-        componentVersion: "1.10", componentType: "go-module", componentLocation: "/usr/bin/harbour" } } } },
-      { time: "2025-03-02T10:00:00.000Z", data: { truePositiveDetermination: { note: "The lantern is reached by every command.\nIt must be replaced.\n" } } },
-    ],
-  }));
+  assert.deepEqual(
+    first,
+    advisory({
+      key: "CGA-2222-3333-4444",
+      advisoryId: "CGA-2222-3333-4444",
+      author: "Wolfi",
+      artifactName: "harbour",
+      artifactType: "apk",
+      componentName: "example.com/lantern",
+      componentLocation: "/usr/bin/harbour",
+      componentType: "go-module",
+      aliases: ["CVE-2025-1001", "GHSA-aaaa-bbbb-cccc"],
+      events: [
+        { time: "2025-03-02T10:00:00.000Z", data: { fixed: { fixedVersion: "1.10-r0" } } },
+        {
+          time: "2025-03-01T10:00:00.000Z",
+          data: {
+            detection: {
+              scanv1: {
+                scanner: "grype",
+                subpackage: "harbour-cli",
+                componentId: "0011223344556677",
+                component: "example.com/lantern",
+                componentVersion: "1.10",
+                componentType: "go-module",
+                componentLocation: "/usr/bin/harbour",
+              },
+            },
+          },
+        },
+        { time: "2025-03-02T10:00:00.000Z", data: { truePositiveDetermination: { note: "The lantern is reached by every command.\nIt must be replaced.\n" } } },
+      ],
+    }),
+  );
   assert.ok(second?.kind === "advisory");
-  assert.deepEqual(second.events.map(({ data }) => data), [
-    { detection: { manual: {} } },
-    { detection: { nvdapi: { cpeSearched: "cpe:2.3:a:*:harbour:*:*:*:*:*:*:*:*", cpeFound: "cpe:2.3:a:quay:harbour:*:*:*:*:*:*:*:*" } } },
-    { analysisNotPlanned: { note: "No time: the quay is closed" } },
-    { fixNotPlanned: { note: "It's at its end" } },
-    { pendingUpstreamFix: { note: "waiting for the yard" } },
-    { falsePositiveDetermination: { type: "TYPE_INLINE_MITIGATIONS_EXIST" } },
-    { truePositiveDetermination: {} },
-  ]);
+  assert.deepEqual(
+    second.events.map(({ data }) => data),
+    [
+      { detection: { manual: {} } },
+      { detection: { nvdapi: { cpeSearched: "cpe:2.3:a:*:harbour:*:*:*:*:*:*:*:*", cpeFound: "cpe:2.3:a:quay:harbour:*:*:*:*:*:*:*:*" } } },
+      { analysisNotPlanned: { note: "No time: the quay is closed" } },
+      { fixNotPlanned: { note: "It's at its end" } },
+      { pendingUpstreamFix: { note: "waiting for the yard" } },
+      { falsePositiveDetermination: { type: "TYPE_INLINE_MITIGATIONS_EXIST" } },
+      { truePositiveDetermination: {} },
+    ],
+  );
 });
 
 test("an OSV record tells a vulnerability, or an advisory of each package that it affects", async () => {
-  assert.deepEqual(await read(file("osv.json"), "vulnerabilities"), [{
-    kind: "vulnerability", id: "GO-2025-0001", aliases: ["CVE-2025-1001"], state: "PUBLISHED", summary: "Lanterns go out", details: "All of them.\n\nAt once.",
-    severities: [
-      { type: "TYPE_CVSS_V4", score: "CVSS:4.0/AV:N/AC:L/AT:N/PR:N/UI:N/VC:H/VI:H/VA:H/SC:N/SI:N/SA:N" },
-      { type: "TYPE_CVSS_V3", score: "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H" },
-    ],
-    references: [{ type: "TYPE_FIX", url: "https://example.com/fix" }, { type: "TYPE_WEB", url: "https://example.com" }],
-    modifyTime: "2025-02-01T00:00:00.000Z",
-  }]);
+  assert.deepEqual(await read(file("osv.json"), "vulnerabilities"), [
+    {
+      kind: "vulnerability",
+      id: "GO-2025-0001",
+      aliases: ["CVE-2025-1001"],
+      state: "PUBLISHED",
+      summary: "Lanterns go out",
+      details: "All of them.\n\nAt once.",
+      severities: [
+        { type: "TYPE_CVSS_V4", score: "CVSS:4.0/AV:N/AC:L/AT:N/PR:N/UI:N/VC:H/VI:H/VA:H/SC:N/SI:N/SA:N" },
+        { type: "TYPE_CVSS_V3", score: "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H" },
+      ],
+      references: [
+        { type: "TYPE_FIX", url: "https://example.com/fix" },
+        { type: "TYPE_WEB", url: "https://example.com" },
+      ],
+      modifyTime: "2025-02-01T00:00:00.000Z",
+    },
+  ]);
   const common = { advisoryId: "GO-2025-0001", author: "Go", artifactType: "golang", aliases: ["CVE-2025-1001"] };
   assert.deepEqual(await read(file("osv.json"), "advisories"), [
-    advisory({ key: "GO-2025-0001 Go example.com/lantern", artifactName: "example.com/lantern", ...common, events: [{ time: "2025-02-01T00:00:00.000Z", data: { patched: { patchedVersions: ["1.2.0", "2.0.1"] } } }] }),
-    advisory({ key: "GO-2025-0001 Go example.com/wick", artifactName: "example.com/wick", ...common, events: [{ time: "2025-02-01T00:00:00.000Z", data: { truePositiveDetermination: {} } }] }),
+    advisory({
+      key: "GO-2025-0001 Go example.com/lantern",
+      artifactName: "example.com/lantern",
+      ...common,
+      events: [{ time: "2025-02-01T00:00:00.000Z", data: { patched: { patchedVersions: ["1.2.0", "2.0.1"] } } }],
+    }),
+    advisory({
+      key: "GO-2025-0001 Go example.com/wick",
+      artifactName: "example.com/wick",
+      ...common,
+      events: [{ time: "2025-02-01T00:00:00.000Z", data: { truePositiveDetermination: {} } }],
+    }),
   ]);
-  assert.deepEqual(await read(file("osv.yaml"), "vulnerabilities"), [{
-    kind: "vulnerability", id: "PYSEC-2025-1", aliases: ["CVE-2025-1003"], state: "PUBLISHED", summary: "", details: "Sails tear in the wind.\n", severities: [],
-    references: [{ type: "TYPE_ADVISORY", url: "https://example.com/sail" }],
-    publishTime: "2025-02-01T00:00:00.000Z", modifyTime: "2025-02-02T00:00:00.123Z", withdrawnTime: "2025-02-03T00:00:00.000Z",
-  }]);
+  assert.deepEqual(await read(file("osv.yaml"), "vulnerabilities"), [
+    {
+      kind: "vulnerability",
+      id: "PYSEC-2025-1",
+      aliases: ["CVE-2025-1003"],
+      state: "PUBLISHED",
+      summary: "",
+      details: "Sails tear in the wind.\n",
+      severities: [],
+      references: [{ type: "TYPE_ADVISORY", url: "https://example.com/sail" }],
+      publishTime: "2025-02-01T00:00:00.000Z",
+      modifyTime: "2025-02-02T00:00:00.123Z",
+      withdrawnTime: "2025-02-03T00:00:00.000Z",
+    },
+  ]);
   const [sail] = await read(file("osv.yaml"), "advisories");
   assert.ok(sail?.kind === "advisory");
   assert.deepEqual([sail.key, sail.events[0]?.data, sail.withdrawnTime], ["PYSEC-2025-1", { fixed: { fixedVersion: "1.10" } }, "2025-02-03T00:00:00.000Z"]);
 });
 
 test("a CVE record of JSON 5 tells what its authority and those who added to it say, each reference and severity once", async () => {
-  assert.deepEqual(await read(file("cve5.json"), "vulnerabilities"), [{
-    kind: "vulnerability", id: "CVE-2025-1001", aliases: [], state: "PUBLISHED", summary: "Lanterns", details: "They go out",
-    severities: [{ type: "TYPE_CVSS_V3", score: "CVSS:3.1/AV:L/AC:L/PR:L/UI:N/S:U/C:H/I:N/A:N" }, { type: "TYPE_CVSS_V2", score: "AV:N/AC:L/Au:S/C:N/I:P/A:N" }],
-    references: [{ type: "TYPE_FIX", url: "https://example.com/a" }, { type: "TYPE_WEB", url: "https://example.com/b" }],
-    publishTime: "2025-01-01T00:00:00.000Z", modifyTime: "2025-01-02T00:00:00.123Z",
-  }]);
+  assert.deepEqual(await read(file("cve5.json"), "vulnerabilities"), [
+    {
+      kind: "vulnerability",
+      id: "CVE-2025-1001",
+      aliases: [],
+      state: "PUBLISHED",
+      summary: "Lanterns",
+      details: "They go out",
+      severities: [
+        { type: "TYPE_CVSS_V3", score: "CVSS:3.1/AV:L/AC:L/PR:L/UI:N/S:U/C:H/I:N/A:N" },
+        { type: "TYPE_CVSS_V2", score: "AV:N/AC:L/Au:S/C:N/I:P/A:N" },
+      ],
+      references: [
+        { type: "TYPE_FIX", url: "https://example.com/a" },
+        { type: "TYPE_WEB", url: "https://example.com/b" },
+      ],
+      publishTime: "2025-01-01T00:00:00.000Z",
+      modifyTime: "2025-01-02T00:00:00.123Z",
+    },
+  ]);
 });
 
 test("distilled CVE records are read line by line, rejected ones too", async () => {
   assert.deepEqual(await read(file("distilled.jsonl"), "vulnerabilities"), [
     {
-      kind: "vulnerability", id: "CVE-2025-2001", aliases: [], state: "PUBLISHED", summary: "", details: "Ropes slip",
+      kind: "vulnerability",
+      id: "CVE-2025-2001",
+      aliases: [],
+      state: "PUBLISHED",
+      summary: "",
+      details: "Ropes slip",
       severities: [{ type: "TYPE_CVSS_V3", score: "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:L/I:L/A:L" }],
       references: [{ type: "TYPE_DISCUSSION", url: "https://example.com/rope" }],
-      publishTime: "2025-01-01T00:00:00.000Z", modifyTime: "2025-01-02T00:00:00.123Z",
+      publishTime: "2025-01-01T00:00:00.000Z",
+      modifyTime: "2025-01-02T00:00:00.123Z",
     },
-    { kind: "vulnerability", id: "CVE-2025-2002", aliases: [], state: "REJECTED", summary: "", details: "", severities: [], references: [], modifyTime: "2025-01-02T00:00:00.123Z" },
+    {
+      kind: "vulnerability",
+      id: "CVE-2025-2002",
+      aliases: [],
+      state: "REJECTED",
+      summary: "",
+      details: "",
+      severities: [],
+      references: [],
+      modifyTime: "2025-01-02T00:00:00.123Z",
+    },
   ]);
 });
 
 test("a RustSec record has its title from the first heading, and its patched versions as an event", async () => {
-  assert.deepEqual(await read(file("rustsec.md"), "vulnerabilities"), [{
-    kind: "vulnerability", id: "RUSTSEC-2025-9001", aliases: ["CVE-2025-3001"], state: "PUBLISHED", summary: "Masts break in a gale", details: "Only the long ones.",
-    severities: [{ type: "TYPE_CVSS_V3", score: "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:N/I:N/A:H" }],
-    references: [{ type: "TYPE_WEB", url: "https://example.com/mast" }, { type: "TYPE_WEB", url: "https://example.com/more" }],
-    publishTime: "2025-03-04T00:00:00.000Z",
-  }]);
+  assert.deepEqual(await read(file("rustsec.md"), "vulnerabilities"), [
+    {
+      kind: "vulnerability",
+      id: "RUSTSEC-2025-9001",
+      aliases: ["CVE-2025-3001"],
+      state: "PUBLISHED",
+      summary: "Masts break in a gale",
+      details: "Only the long ones.",
+      severities: [{ type: "TYPE_CVSS_V3", score: "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:N/I:N/A:H" }],
+      references: [
+        { type: "TYPE_WEB", url: "https://example.com/mast" },
+        { type: "TYPE_WEB", url: "https://example.com/more" },
+      ],
+      publishTime: "2025-03-04T00:00:00.000Z",
+    },
+  ]);
   const [mast] = await read(file("rustsec.md"), "advisories");
   assert.ok(mast?.kind === "advisory");
-  assert.deepEqual([mast.artifactName, mast.artifactType, mast.events[0]?.data], ["mast", "cargo", { patched: { patchedVersions: [">= 0.4.2, < 0.5.0", ">= 0.5.3"] } }]);
+  assert.deepEqual(
+    [mast.artifactName, mast.artifactType, mast.events[0]?.data],
+    ["mast", "cargo", { patched: { patchedVersions: [">= 0.4.2, < 0.5.0", ">= 0.5.3"] } }],
+  );
 });
 
 test("Alpine's secdb tells which versions fixed what, and by version 0 what a package never had", async () => {
@@ -118,7 +216,11 @@ test("Alpine's secdb tells which versions fixed what, and by version 0 what a pa
     [
       // JSON puts keys that are whole numbers first.
       ["v9.1/main anchor CVE-2025-4003", ["CVE-2025-4003"], [{ falsePositiveDetermination: { type: "TYPE_UNSPECIFIED" } }]],
-      ["v9.1/main anchor CVE-2025-4001", ["CVE-2025-4001", "GHSA-dddd-eeee-ffff"], [{ fixed: { fixedVersion: "1.2.3-r0" } }, { fixed: { fixedVersion: "1.2.4-r0" } }]],
+      [
+        "v9.1/main anchor CVE-2025-4001",
+        ["CVE-2025-4001", "GHSA-dddd-eeee-ffff"],
+        [{ fixed: { fixedVersion: "1.2.3-r0" } }, { fixed: { fixedVersion: "1.2.4-r0" } }],
+      ],
       ["v9.1/main anchor CVE-2025-4002", ["CVE-2025-4002"], [{ fixed: { fixedVersion: "1.2.3-r0" } }]],
     ],
   );
@@ -126,12 +228,21 @@ test("Alpine's secdb tells which versions fixed what, and by version 0 what a pa
 
 test("OpenVEX of both versions becomes an advisory of each product, and several statements its events", async () => {
   const old = await read(file("openvex-0.0.1.json"), "advisories");
-  assert.deepEqual(old.map((record) => record.kind === "advisory" && [record.artifactName, record.artifactArchitecture, record.author, record.events]), ["armv7", "x86_64"].map((architecture) => [
-    "rudder", architecture, "The Yard", [{ time: "2025-01-09T00:02:03.647Z", data: { fixed: { fixedVersion: "2.0-r1" } } }],
-  ]));
+  assert.deepEqual(
+    old.map((record) => record.kind === "advisory" && [record.artifactName, record.artifactArchitecture, record.author, record.events]),
+    ["armv7", "x86_64"].map((architecture) => [
+      "rudder",
+      architecture,
+      "The Yard",
+      [{ time: "2025-01-09T00:02:03.647Z", data: { fixed: { fixedVersion: "2.0-r1" } } }],
+    ]),
+  );
   const [hull, oar] = await read(file("openvex-0.2.0.json"), "advisories");
   assert.ok(hull?.kind === "advisory" && oar?.kind === "advisory");
-  assert.deepEqual([hull.advisoryId, hull.artifactName, hull.artifactType, hull.componentName, hull.aliases], ["CVE-2025-5002", "hull", "oci", "tar", ["CVE-2025-5002", "GHSA-gggg-hhhh-jjjj"]]);
+  assert.deepEqual(
+    [hull.advisoryId, hull.artifactName, hull.artifactType, hull.componentName, hull.aliases],
+    ["CVE-2025-5002", "hull", "oci", "tar", ["CVE-2025-5002", "GHSA-gggg-hhhh-jjjj"]],
+  );
   assert.deepEqual(hull.events, [
     { time: "2025-01-07T00:00:00.000Z", data: { detection: { manual: {} } } },
     { time: "2025-01-08T00:00:00.000Z", data: { falsePositiveDetermination: { type: "TYPE_VULNERABLE_CODE_NOT_IN_EXECUTION_PATH", note: "Never called" } } },
@@ -142,7 +253,16 @@ test("OpenVEX of both versions becomes an advisory of each product, and several 
 test("CSAF becomes an advisory of each vulnerability and package, whatever its streams are called", async () => {
   const records = await read(file("csaf.json"), "advisories");
   assert.deepEqual(
-    records.map((record) => record.kind === "advisory" && [record.advisoryId, record.aliases[0], record.artifactName, record.artifactArchitecture ?? "", record.events.map(({ data }) => data)]),
+    records.map(
+      (record) =>
+        record.kind === "advisory" && [
+          record.advisoryId,
+          record.aliases[0],
+          record.artifactName,
+          record.artifactArchitecture ?? "",
+          record.events.map(({ data }) => data),
+        ],
+    ),
     [
       ["YARD-2025:1", "CVE-2025-6001", "deck", "x86_64", [{ falsePositiveDetermination: { type: "TYPE_COMPONENT_VULNERABILITY_MISMATCH" } }]],
       ["YARD-2025:1", "CVE-2025-6001", "keel", "x86_64", [{ fixed: { fixedVersion: "1.0-1" } }, { fixed: { fixedVersion: "2.0-1" } }]],
@@ -155,11 +275,28 @@ test("CSAF becomes an advisory of each vulnerability and package, whatever its s
 
 test("libraries come from lists of artifacts, Python's simple API and Maven's metadata", async () => {
   assert.deepEqual(await read(file("artifacts.jsonl"), "libraries"), [
-    { kind: "library", ecosystem: "ECOSYSTEM_JAVA", name: "org.example:bell", description: "Rings", versions: [{ version: "1.0", sizeBytes: 10, publishTime: "2025-01-01T00:00:00.000Z" }, { version: "1.1" }] },
-    { kind: "library", ecosystem: "ECOSYSTEM_PYTHON", name: "whistle", remediated: true, versions: [{ version: "2.0", sizeBytes: 7, publishTime: "2025-01-01T00:00:00.000Z", description: "Blows" }] },
+    {
+      kind: "library",
+      ecosystem: "ECOSYSTEM_JAVA",
+      name: "org.example:bell",
+      description: "Rings",
+      versions: [{ version: "1.0", sizeBytes: 10, publishTime: "2025-01-01T00:00:00.000Z" }, { version: "1.1" }],
+    },
+    {
+      kind: "library",
+      ecosystem: "ECOSYSTEM_PYTHON",
+      name: "whistle",
+      remediated: true,
+      versions: [{ version: "2.0", sizeBytes: 7, publishTime: "2025-01-01T00:00:00.000Z", description: "Blows" }],
+    },
   ]);
   assert.deepEqual(await read(file("pypi.json"), "libraries"), [
-    { kind: "library", ecosystem: "ECOSYSTEM_PYTHON", name: "fog-horn", versions: [{ version: "1.0", sizeBytes: 11, publishTime: "2025-01-01T00:00:00.500Z" }, { version: "1.1" }] },
+    {
+      kind: "library",
+      ecosystem: "ECOSYSTEM_PYTHON",
+      name: "fog-horn",
+      versions: [{ version: "1.0", sizeBytes: 11, publishTime: "2025-01-01T00:00:00.500Z" }, { version: "1.1" }],
+    },
   ]);
   assert.deepEqual(await read(file("maven.xml"), "libraries"), [
     { kind: "library", ecosystem: "ECOSYSTEM_JAVA", name: "org.example:bell", versions: [{ version: "1.9" }, { version: "1.10" }] },
@@ -168,16 +305,25 @@ test("libraries come from lists of artifacts, Python's simple API and Maven's me
 
 test("images come with the packages of each architecture and tag, and packages with what they are built from", async () => {
   const images = await read(file("images.jsonl"), "images");
-  assert.deepEqual(images.map((record) => record.kind === "image" && [record.repo, record.tag, record.architecture, record.packages.length]), [
-    ["public/ferry", "latest", "amd64", 2], ["public/ferry", "1", "amd64", 2], ["public/ferry", "latest", "arm64", 1], ["public/ferry", "1", "arm64", 1],
-  ]);
-  assert.deepEqual(await read(file("packages.jsonl"), "images"), ["harbour", "harbour-cli", "harbour-doc", "anchor"].map((name) => ({ kind: "origin", name, origin: name === "anchor" ? "anchor" : "harbour" })));
+  assert.deepEqual(
+    images.map((record) => record.kind === "image" && [record.repo, record.tag, record.architecture, record.packages.length]),
+    [
+      ["public/ferry", "latest", "amd64", 2],
+      ["public/ferry", "1", "amd64", 2],
+      ["public/ferry", "latest", "arm64", 1],
+      ["public/ferry", "1", "arm64", 1],
+    ],
+  );
+  assert.deepEqual(
+    await read(file("packages.jsonl"), "images"),
+    ["harbour", "harbour-cli", "harbour-doc", "anchor"].map((name) => ({ kind: "origin", name, origin: name === "anchor" ? "anchor" : "harbour" })),
+  );
 });
 
 test("a file of another kind, or of another format than was asked for, is refused by what it is", async () => {
   await assert.rejects(read(file("cve5.json"), "advisories"), { message: "is a CVE record of JSON 5, which import vulnerabilities takes" });
   await assert.rejects(read(file("osv.json"), "advisories", "wolfi"), { message: "is an OSV record, not of the format wolfi" });
-  await assert.rejects(read("{\"hello\": 1}", "advisories"), { message: "is of no format that import advisories knows" });
+  await assert.rejects(read('{"hello": 1}', "advisories"), { message: "is of no format that import advisories knows" });
   await assert.rejects(read("[1]", "advisories"), { message: "must be one document, not a list" });
 });
 
@@ -204,27 +350,57 @@ const hostile: readonly (readonly [string, FeedKind, string, number, RegExp])[] 
   ["the 30th of February", "advisories", wolfi.replace("2025-03-02T10", "2025-02-30T10"), 12, /timestamp must be a time/],
   ["a time of the year 300000", "advisories", wolfi.replace("2025-03-02T10:00:00Z", "+300000-01-01T00:00:00Z"), 12, /timestamp must be a time/],
   ["an event without a version", "advisories", wolfi.replace("fixed-version: 1.10-r0", "fixed-version:"), 15, /fixed-version must be a text that is not empty/],
-  ["an escape sequence in a version", "advisories", wolfi.replace("fixed-version: 1.10-r0", "fixed-version: \"1\\e[2J\""), 15, /must not hold control characters/],
-  ["a bell in a note", "advisories", wolfi.replace("\"No time: the quay is closed\"", "\"\\a\""), 53, /must not hold control characters/],
+  [
+    "an escape sequence in a version",
+    "advisories",
+    wolfi.replace("fixed-version: 1.10-r0", 'fixed-version: "1\\e[2J"'),
+    15,
+    /must not hold control characters/,
+  ],
+  ["a bell in a note", "advisories", wolfi.replace('"No time: the quay is closed"', '"\\a"'), 53, /must not hold control characters/],
   ["NUL in JSON", "vulnerabilities", withCna({ title: "a\u0000b" }), 12, /title must not hold control characters/],
-  ["half of a surrogate pair", "vulnerabilities", withCna({ title: "a" }).replace("\"a\"", "\"\\ud800\""), 12, /title must not hold half of a surrogate pair/],
+  ["half of a surrogate pair", "vulnerabilities", withCna({ title: "a" }).replace('"a"', '"\\ud800"'), 12, /title must not hold half of a surrogate pair/],
   ["a state that is none", "vulnerabilities", json({ ...cve, cveMetadata: { ...cve.cveMetadata, state: "MAYBE" } }), 6, /state must be PUBLISHED or REJECTED/],
   ["a number that is none", "vulnerabilities", json({ ...cve, cveMetadata: { ...cve.cveMetadata, cveId: "CVE-1" } }), 5, /cveId must be a number/],
   ["a text where an object is wanted", "vulnerabilities", json({ ...cve, containers: "all" }), 10, /^containers must be an object/],
   ["an identifier as long as a book", "vulnerabilities", json({ id: `X-${"1".repeat(600)}`, modified: "2025-01-01T00:00:00Z" }), 2, /^id must be at most 512/],
-  ["a text larger than a library", "vulnerabilities", json({ id: "X-1", modified: "2025-01-01T00:00:00Z", details: "x".repeat(300_000) }), 4, /^details must be at most/],
+  [
+    "a text larger than a library",
+    "vulnerabilities",
+    json({ id: "X-1", modified: "2025-01-01T00:00:00Z", details: "x".repeat(300_000) }),
+    4,
+    /^details must be at most/,
+  ],
   ["a prototype for a document", "advisories", `{"__proto__": {"id": "X-1"}, "modified": "2025-01-01T00:00:00Z"}`, 1, /no format/],
-  ["TOML that is none", "vulnerabilities", file("rustsec.md").replace("package = \"mast\"", "package = mast mast"), 4, /not valid TOML/],
+  ["TOML that is none", "vulnerabilities", file("rustsec.md").replace('package = "mast"', "package = mast mast"), 4, /not valid TOML/],
   ["TOML without an end", "vulnerabilities", file("rustsec.md").replace("\n```\n", "\n"), 16, /fence/],
   ["a RustSec record without a date", "vulnerabilities", file("rustsec.md").replace("date = 2025-03-04\n", ""), 2, /advisory.date must be a time/],
-  ["an external entity", "libraries", file("maven.xml").replace("<metadata>", "<!DOCTYPE metadata [<!ENTITY x SYSTEM \"file:///etc/passwd\">]>\n<metadata>"), 2, /must not have a document type/],
+  [
+    "an external entity",
+    "libraries",
+    file("maven.xml").replace("<metadata>", '<!DOCTYPE metadata [<!ENTITY x SYSTEM "file:///etc/passwd">]>\n<metadata>'),
+    2,
+    /must not have a document type/,
+  ],
   ["XML that ends too early", "libraries", file("maven.xml").slice(0, 200), 8, /not valid XML: it ends within/],
   ["elements without end", "libraries", `<metadata>${"<a>".repeat(20_000)}${"</a>".repeat(20_000)}</metadata>`, 1, /not valid XML/],
-  ["a negative size", "libraries", "{\"name\": \"a\", \"ecosystem\": \"JAVA\", \"versions\": [{\"version\": \"1\", \"sizeBytes\": -1}]}", 1, /sizeBytes must be a whole number/],
-  ["a size beyond all numbers", "libraries", "{\"name\": \"a\", \"ecosystem\": \"JAVA\", \"versions\": [{\"version\": \"1\", \"sizeBytes\": 1e400}]}", 1, /sizeBytes must be a whole number/],
-  ["an ecosystem of no contract", "libraries", "{\"name\": \"a\", \"ecosystem\": \"COBOL\", \"versions\": []}", 1, /ecosystem must be JAVA or PYTHON/],
+  [
+    "a negative size",
+    "libraries",
+    '{"name": "a", "ecosystem": "JAVA", "versions": [{"version": "1", "sizeBytes": -1}]}',
+    1,
+    /sizeBytes must be a whole number/,
+  ],
+  [
+    "a size beyond all numbers",
+    "libraries",
+    '{"name": "a", "ecosystem": "JAVA", "versions": [{"version": "1", "sizeBytes": 1e400}]}',
+    1,
+    /sizeBytes must be a whole number/,
+  ],
+  ["an ecosystem of no contract", "libraries", '{"name": "a", "ecosystem": "COBOL", "versions": []}', 1, /ecosystem must be JAVA or PYTHON/],
   ["a package without a version", "images", file("images.jsonl").replace("harbour=1.9-r0", "harbour"), 1, /must be a package and its version/],
-  ["a key with a line end", "advisories", file("secdb.json").replace("\"1.2.3-r0\"", "\"1\\n2\""), 5, /must not hold control characters/],
+  ["a key with a line end", "advisories", file("secdb.json").replace('"1.2.3-r0"', '"1\\n2"'), 5, /must not hold control characters/],
 ];
 
 for (const [title, kind, text, line, reason] of hostile) {

@@ -18,14 +18,13 @@ import { wolfi } from "./formats/wolfi.ts";
 import { Refused } from "./refused.ts";
 
 /** The more particular before the more general. */
-export const formats: readonly Format[] = [
-  cve5, csaf, openvex, secdb, wolfi, rustsec, maven, pypi, imagePackages, osPackages, artifactLines, distilled, osv,
-];
+export const formats: readonly Format[] = [cve5, csaf, openvex, secdb, wolfi, rustsec, maven, pypi, imagePackages, osPackages, artifactLines, distilled, osv];
 
 export type Notation = "json" | "yaml" | "xml" | "toml" | "prose";
 
 // A key at the margin that one of our formats begins with; prose has none of them.
-const yamlMark = /^(?:schema-version|schema_version|advisories|package|affected|modified|published|aliases|details|statements|id|"?@context"?|format) *:(?:\s|$)/m;
+const yamlMark =
+  /^(?:schema-version|schema_version|advisories|package|affected|modified|published|aliases|details|statements|id|"?@context"?|format) *:(?:\s|$)/m;
 
 // Nobody writes prose with anchors and aliases; a bomb need not look like one of our formats.
 const yamlAnchor = /^\S+: *&\w+ [\s\S]*\*\w/m;
@@ -41,7 +40,10 @@ export const notationOf = (head: string): Notation => {
 
 /** JSON Lines: the first line is a whole object and not the only one, or the second begins another. */
 export const hasLines = (head: string, isWhole: boolean): boolean => {
-  const [first = "", second = "", ...more] = head.replace(/^\uFEFF/, "").split("\n", 32).filter((line) => line.trim() !== "");
+  const [first = "", second = "", ...more] = head
+    .replace(/^\uFEFF/, "")
+    .split("\n", 32)
+    .filter((line) => line.trim() !== "");
   if (!first.startsWith("{")) return false;
   if (second === "" && isWhole) return false;
   if (second.startsWith("{")) return true;

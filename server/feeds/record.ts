@@ -6,7 +6,23 @@
 //   settleRecords(rows)                            behind an import: indexes take in what they have put off
 
 export {
-  type AdvisoryEventData, type AdvisoryEventRecord, type AdvisoryRecord, type FalsePositiveType, type FeedRecord, type ImagePackagesRecord,
-  type LibraryArtifactRecord, type LibraryVersionRecord, type PackageOriginRecord, recordKey, type RecordTarget, type ReferenceRecord,
-  type ScanDetection, settleRecords, type SeverityRecord, type VulnerabilityRecord, withdrawVanished, writeRecords, type Written,
+  type AdvisoryEventData,
+  type AdvisoryEventRecord,
+  type AdvisoryRecord,
+  type FalsePositiveType,
+  type FeedRecord,
+  type ImagePackagesRecord,
+  type LibraryArtifactRecord,
+  type LibraryVersionRecord,
+  type PackageOriginRecord,
+  recordKey,
+  type RecordTarget,
+  type ReferenceRecord,
+  type ScanDetection,
+  settleRecords,
+  type SeverityRecord,
+  type VulnerabilityRecord,
+  withdrawVanished,
+  writeRecords,
+  type Written,
 } from "#store";

@@ -26,8 +26,7 @@ export class Broken extends Error {
 }
 
 /** "advisories[0].events[2].timestamp" */
-export const shown = (path: Path): string =>
-  path.map((step, index) => (typeof step === "number" ? `[${step}]` : index === 0 ? step : `.${step}`)).join("");
+export const shown = (path: Path): string => path.map((step, index) => (typeof step === "number" ? `[${step}]` : index === 0 ? step : `.${step}`)).join("");
 
 // Logs, terminals and headers read these as orders (attack 28). Line ends and tabs are part of prose; PostgreSQL keeps
 // no NUL.

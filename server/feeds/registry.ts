@@ -42,7 +42,10 @@ const filesOf = async (source: string): Promise<string[]> => {
   if (!found) throw new Fault("INVALID_ARGUMENT", `there is no file or folder ${source}`);
   if (!found.isDirectory()) return [source];
   const names = await readdir(source);
-  return names.filter((name) => name.endsWith(".json")).sort().map((name) => join(source, name));
+  return names
+    .filter((name) => name.endsWith(".json"))
+    .sort()
+    .map((name) => join(source, name));
 };
 
 const need = (object: JsonObject, key: string, path: readonly (string | number)[]): string => {
@@ -91,7 +94,11 @@ const manifestOf = (manifest: JsonObject, repo: string, indexDigest: string, pat
   if (typeof size !== "number" || !Number.isSafeInteger(size) || size < 0) throw new Refused([...path, "sizeBytes"], "must be a whole number of bytes");
   const created = timeOf(manifest, "created", path);
   return {
-    repo, indexDigest, digest, sizeBytes: size, createTime: created === undefined ? "" : timestamp(created),
+    repo,
+    indexDigest,
+    digest,
+    sizeBytes: size,
+    createTime: created === undefined ? "" : timestamp(created),
     os: platform(manifest, "os", path),
     architecture: platform(manifest, "architecture", path),
     variant: manifest.variant === null || manifest.variant === undefined || manifest.variant === "" ? "" : platform(manifest, "variant", path),
@@ -177,8 +184,7 @@ const importFile = async (kernel: Kernel, group: string, path: string): Promise<
   const name = basename(path);
   const content = await contentOf(name, path);
   const document = parse(name, content);
-  const once = (): Promise<FileTally> =>
-    importing(kernel, `import ${name}`, (call, rows) => importRepo(call, rows, group, document, kernel.services.clock()));
+  const once = (): Promise<FileTally> => importing(kernel, `import ${name}`, (call, rows) => importRepo(call, rows, group, document, kernel.services.clock()));
   try {
     // Another import made the repo at the same moment: it is there now.
     return await once().catch((thrown: unknown) => {
@@ -187,7 +193,8 @@ const importFile = async (kernel: Kernel, group: string, path: string): Promise<
     });
   } catch (thrown) {
     if (thrown instanceof Refused) throw new Fault("INVALID_ARGUMENT", `${name}:${lineOf(content, thrown.path)}: ${shown(thrown.path)} ${thrown.message}`);
-    if (thrown instanceof Fault && thrown.code !== "INTERNAL" && thrown.code !== "UNAVAILABLE") throw new Fault("INVALID_ARGUMENT", `${name}:1: ${thrown.message}`);
+    if (thrown instanceof Fault && thrown.code !== "INTERNAL" && thrown.code !== "UNAVAILABLE")
+      throw new Fault("INVALID_ARGUMENT", `${name}:1: ${thrown.message}`);
     throw thrown;
   }
 };

@@ -48,7 +48,12 @@ export interface FeedSummary extends Written {
 /** Raised whenever formats read something differently, so that files are read again. */
 const readerVersion = "1";
 
-const recordKinds: Readonly<Record<FeedKind, FeedRecord["kind"]>> = { advisories: "advisory", vulnerabilities: "vulnerability", libraries: "library", images: "image" };
+const recordKinds: Readonly<Record<FeedKind, FeedRecord["kind"]>> = {
+  advisories: "advisory",
+  vulnerabilities: "vulnerability",
+  libraries: "library",
+  images: "image",
+};
 
 /** A file, or a part of one, that was read: what stands in it, and what is noted of it. */
 interface Unit {
@@ -60,7 +65,14 @@ interface Unit {
   readonly sizeBytes: number;
 }
 
-type Tally = { -readonly [Key in keyof Written]: Written[Key] } & { files: number; filesUnchanged: number; refusals: number; refused: string[]; passedOver: string[]; failed: string[] };
+type Tally = { -readonly [Key in keyof Written]: Written[Key] } & {
+  files: number;
+  filesUnchanged: number;
+  refusals: number;
+  refused: string[];
+  passedOver: string[];
+  failed: string[];
+};
 
 const digestOf = (chunks: readonly Uint8Array[]): string => {
   const hash = createHash("sha256");
@@ -107,8 +119,16 @@ class Run {
     try {
       const written = await this.services.store.write(async (rows) => {
         // First, so that two imports of one source take turns.
-        await writeFeedParts(rows, this.feed, units.map(({ part }) => part));
-        return writeRecords(rows, this.target, units.flatMap(({ records }) => records));
+        await writeFeedParts(
+          rows,
+          this.feed,
+          units.map(({ part }) => part),
+        );
+        return writeRecords(
+          rows,
+          this.target,
+          units.flatMap(({ records }) => records),
+        );
       });
       this.wrote = true;
       for (const key of ["new", "changed", "withdrawn", "unchanged"] as const) this.tally[key] += written[key];
@@ -198,7 +218,13 @@ class Run {
     const keys = new Set(records.map(recordKey));
     // What a refused line told before is not gone; and the part is read again the next time.
     if (refused && isKnown) for (const key of await findFeedRecords(this.services.store.read, this.feed, file.name, part)) keys.add(key);
-    await this.add({ part: { name: file.name, part, digest: refused ? "" : digest, records: [...keys] }, records, label: file.label, line: firstLine, sizeBytes: lines.reduce((sum, line) => sum + line.length, 0) });
+    await this.add({
+      part: { name: file.name, part, digest: refused ? "" : digest, records: [...keys] },
+      records,
+      label: file.label,
+      line: firstLine,
+      sizeBytes: lines.reduce((sum, line) => sum + line.length, 0),
+    });
   }
 
   private async readWhole(file: FeedFile, reader: Reader, known: Known): Promise<void> {
@@ -221,7 +247,13 @@ class Run {
     if (notation === "prose") throw new Broken(1, text.trim() === "" ? "is empty" : `is of no format that import ${this.asked.kind} knows`);
     const records = await readDocument(text, notation, this.asked);
     if (records.length === 0 && !/"?advisories"?\s*:/.test(text)) this.tally.passedOver.push(`${file.label}: tells of no ${this.asked.kind}`);
-    await this.add({ part: { name: file.name, part: 0, digest, records: [...new Set(records.map(recordKey))] }, records, label: file.label, line: 1, sizeBytes: bytes.length });
+    await this.add({
+      part: { name: file.name, part: 0, digest, records: [...new Set(records.map(recordKey))] },
+      records,
+      label: file.label,
+      line: 1,
+      sizeBytes: bytes.length,
+    });
   }
 
   private async readFile(file: FeedFile, known: Known): Promise<void> {
@@ -247,7 +279,11 @@ class Run {
   }
 
   async readFiles(files: readonly FeedFile[], progress: (file: FeedFile) => void): Promise<void> {
-    const known = await findFeedParts(this.services.store.read, this.feed, files.map(({ name }) => name));
+    const known = await findFeedParts(
+      this.services.store.read,
+      this.feed,
+      files.map(({ name }) => name),
+    );
     for (const file of files) {
       progress(file);
       await this.readFile(file, known);
@@ -286,11 +322,13 @@ const importSource = async (services: Services, options: FeedImport, source: Sou
   });
   const total = await source.count();
   let done = 0;
-  for await (const files of chunksOf(source.files())) await run.readFiles(files, ({ label }) => progress({ done: done++, total: Math.max(total, done), what: label }));
+  for await (const files of chunksOf(source.files()))
+    await run.readFiles(files, ({ label }) => progress({ done: done++, total: Math.max(total, done), what: label }));
   await run.finish();
   progress({ done, total: done, what: "" });
   // A folder that is empty all of a sudden is a disk that is not mounted.
-  if (run.seen.size === 0 && (await countFeedFiles(services.store.read, feed)) > 0) throw new Fault("FAILED_PRECONDITION", "holds no files any more; nothing was withdrawn");
+  if (run.seen.size === 0 && (await countFeedFiles(services.store.read, feed)) > 0)
+    throw new Fault("FAILED_PRECONDITION", "holds no files any more; nothing was withdrawn");
   const withdrawn = run.isUnread ? 0 : await sweep(services, feed, target, kind, run.seen);
   tally.withdrawn += withdrawn;
   return run.wrote || withdrawn > 0;
@@ -302,7 +340,12 @@ export const importFeed = async (services: Services, options: FeedImport): Promi
     throw new Fault("INVALID_ARGUMENT", `there is no format ${JSON.stringify(options.format)}; possible are: ${formats.map(({ name }) => name).join(", ")}`);
   }
   const tally: Tally = { new: 0, changed: 0, withdrawn: 0, unchanged: 0, files: 0, filesUnchanged: 0, refusals: 0, refused: [], passedOver: [], failed: [] };
-  const fetch: Fetch = (address) => services.authn.outbound.fetch("feed", address, { bytesMax: limits.feedFileBytesMax, timeoutMs: limits.feedFetchMs, ...(options.signal ? { signal: options.signal } : {}) });
+  const fetch: Fetch = (address) =>
+    services.authn.outbound.fetch("feed", address, {
+      bytesMax: limits.feedFileBytesMax,
+      timeoutMs: limits.feedFetchMs,
+      ...(options.signal ? { signal: options.signal } : {}),
+    });
   // A source that is misspelt stops all before anything is written.
   const sources: Source[] = [];
   for (const given of options.sources) sources.push(await openSource(given, fetch));

@@ -34,7 +34,11 @@ export interface ScheduledFeed {
   readonly everyMs: number;
 }
 
-const units: ReadonlyMap<string, number> = new Map([["m", 60_000], ["h", 60 * 60_000], ["d", 24 * 60 * 60_000]]);
+const units: ReadonlyMap<string, number> = new Map([
+  ["m", 60_000],
+  ["h", 60 * 60_000],
+  ["d", 24 * 60 * 60_000],
+]);
 
 const interval = (given: At): number => {
   const [, count, unit = ""] = /^(\d{1,4})([mhd])$/.exec(given.required()) ?? [];
@@ -56,11 +60,14 @@ const feedOf = (given: At): ScheduledFeed => {
   const kind = feedKinds.find((each) => each === given.at("kind").required());
   if (!kind) return given.at("kind").refuse(`must be one of ${feedKinds.join(", ")}`);
   const format = given.at("format").name() || undefined;
-  if (format !== undefined && !formats.some(({ name }) => name === format)) return given.at("format").refuse(`must be one of ${formats.map(({ name }) => name).join(", ")}`);
+  if (format !== undefined && !formats.some(({ name }) => name === format))
+    return given.at("format").refuse(`must be one of ${formats.map(({ name }) => name).join(", ")}`);
   const group = given.at("group").name() || undefined;
   if (group !== undefined && !isUid(group)) return given.at("group").refuse("must be a uid");
   return {
-    kind, format, group,
+    kind,
+    format,
+    group,
     source: given.at("source").url(),
     author: given.at("author").name() || undefined,
     public: flag(given.at("public")),
@@ -74,7 +81,12 @@ export const readFeeds = async (text: string): Promise<ScheduledFeed[]> => {
     const document = new At((await readYaml(text)) as Json).object();
     return document.at("feeds").entries().map(feedOf);
   } catch (thrown) {
-    const reason = thrown instanceof Refused ? `${shown(thrown.path)} ${thrown.message}`.trim() : thrown instanceof Broken ? `line ${thrown.line}: ${thrown.message}` : undefined;
+    const reason =
+      thrown instanceof Refused
+        ? `${shown(thrown.path)} ${thrown.message}`.trim()
+        : thrown instanceof Broken
+          ? `line ${thrown.line}: ${thrown.message}`
+          : undefined;
     if (reason === undefined) throw thrown;
     throw new Fault("FAILED_PRECONDITION", `GANTRY_FEEDS: ${reason}`);
   }
@@ -106,7 +118,8 @@ export interface ScheduleOptions {
 }
 
 /** Each failure in a row doubles the wait, up to the feed's own interval. */
-const nextWaitMs = (everyMs: number, failures: number): number => (failures === 0 ? everyMs : Math.min(everyMs, limits.feedRetryMs * 2 ** Math.min(failures - 1, 20)));
+const nextWaitMs = (everyMs: number, failures: number): number =>
+  failures === 0 ? everyMs : Math.min(everyMs, limits.feedRetryMs * 2 ** Math.min(failures - 1, 20));
 
 const nameOf = ({ kind, group, source }: ScheduledFeed): string => [kind, group ?? "", source].join(" ");
 
@@ -117,7 +130,12 @@ const shownSource = (source: string): string => {
 };
 
 const told = ({ new: made, changed, withdrawn, unchanged, refusals, refused }: FeedSummary): Record<string, unknown> => ({
-  new: made, changed, withdrawn, unchanged, refused: refusals, firstRefused: refused.slice(0, 10),
+  new: made,
+  changed,
+  withdrawn,
+  unchanged,
+  refused: refusals,
+  firstRefused: refused.slice(0, 10),
 });
 
 /** Repeats the feeds until stopped. */
@@ -130,7 +148,11 @@ export const startSchedule = ({ services, feeds, destination }: ScheduleOptions)
   const importOnce = async (feed: ScheduledFeed, name: string): Promise<FeedSummary> => {
     let renewedMs = clock();
     return importFeed(services, {
-      kind: feed.kind, public: feed.public, format: feed.format, author: feed.author, sources: [feed.source],
+      kind: feed.kind,
+      public: feed.public,
+      format: feed.format,
+      author: feed.author,
+      sources: [feed.source],
       group: await destination(feed.group),
       progress: () => {},
       signal: stopping.signal,

@@ -9,7 +9,9 @@ import { Broken } from "./refused.ts";
 import { decode, type FeedFile, Reader } from "./source.ts";
 
 const fileOf = (chunks: readonly Uint8Array[]): FeedFile => ({
-  name: "", label: "file", isOfMany: false,
+  name: "",
+  label: "file",
+  isOfMany: false,
   async *bytes() {
     yield* chunks;
   },
@@ -65,19 +67,30 @@ test("what is left after a look at the beginning is the whole file", async () =>
 test("a line or a document beyond its limit is refused before it is held whole", async () => {
   let given = 0;
   const endless: FeedFile = {
-    name: "", label: "endless", isOfMany: false,
+    name: "",
+    label: "endless",
+    isOfMany: false,
     async *bytes() {
-      for (;; given++) yield Buffer.alloc(1024 * 1024, "x");
+      for (; ; given++) yield Buffer.alloc(1024 * 1024, "x");
     },
   };
-  await assert.rejects(Reader.open(endless).then((reader) => reader.line()), Broken);
+  await assert.rejects(
+    Reader.open(endless).then((reader) => reader.line()),
+    Broken,
+  );
   assert.ok(given * 1024 * 1024 <= limits.feedLineBytesMax + 3 * 1024 * 1024);
   given = 0;
-  await assert.rejects(Reader.open(endless).then((reader) => reader.rest()), Broken);
+  await assert.rejects(
+    Reader.open(endless).then((reader) => reader.rest()),
+    Broken,
+  );
   assert.ok(given * 1024 * 1024 <= limits.feedDocumentBytesMax + 3 * 1024 * 1024);
 });
 
 test("text that is not UTF-8 is refused at its line, and a byte order mark is no part of a text", () => {
-  assert.throws(() => decode(Buffer.from([0x61, 0x0a, 0x62, 0x0a, 0xff])), (thrown: unknown) => thrown instanceof Broken && thrown.line === 3);
+  assert.throws(
+    () => decode(Buffer.from([0x61, 0x0a, 0x62, 0x0a, 0xff])),
+    (thrown: unknown) => thrown instanceof Broken && thrown.line === 3,
+  );
   assert.equal(decode(Buffer.from("\ufeff{}")), "{}");
 });

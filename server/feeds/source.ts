@@ -48,7 +48,10 @@ async function* bytesOf(path: string, sizeBytes: number): AsyncGenerator<Uint8Ar
 }
 
 const fileOf = (path: string, name: string, sizeBytes: number): FeedFile => ({
-  name, label: name === "" ? basename(path) : name, isOfMany: name !== "", bytes: () => bytesOf(path, sizeBytes),
+  name,
+  label: name === "" ? basename(path) : name,
+  isOfMany: name !== "",
+  bytes: () => bytesOf(path, sizeBytes),
 });
 
 /** One file, or those of a zip archive. */
@@ -79,7 +82,9 @@ function* filesIn(label: string, bytes: Uint8Array): Generator<FeedFile> {
   for (const { name, read } of entries) {
     if (name.split("/").some((step) => step.startsWith("."))) continue;
     yield {
-      name, label: name, isOfMany: true,
+      name,
+      label: name,
+      isOfMany: true,
       async *bytes() {
         yield await read();
       },
@@ -130,7 +135,11 @@ const addressSource = (url: URL, fetch: Fetch): Source => ({
   count: async () => 1,
   async *files() {
     const { status, body } = await fetch(url.href);
-    if (status !== 200) throw new Fault("UNAVAILABLE", `${addressLabel(url)} answers with status ${status}${status >= 300 && status < 400 ? "; redirects are not followed: name the address that they lead to" : ""}`);
+    if (status !== 200)
+      throw new Fault(
+        "UNAVAILABLE",
+        `${addressLabel(url)} answers with status ${status}${status >= 300 && status < 400 ? "; redirects are not followed: name the address that they lead to" : ""}`,
+      );
     yield* filesIn(addressLabel(url), body);
   },
 });

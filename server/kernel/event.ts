@@ -69,6 +69,10 @@ export const eventOf = (
     body: publicPart(message, whole),
     requestId: call.requestId,
     time: timestamp(services.clock()),
-    auditContext: { operation: method.name, bindings: [...new Set(permitted.flatMap(({ capabilities, path: place }) => bindingsGiving(rights, capabilities, place)))], origin: call.origin() },
+    auditContext: {
+      operation: method.name,
+      bindings: [...new Set(permitted.flatMap(({ capabilities, path: place }) => bindingsGiving(rights, capabilities, place)))],
+      origin: call.origin(),
+    },
   };
 };

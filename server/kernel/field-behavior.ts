@@ -22,8 +22,7 @@ const fullMatch = (pattern: string): RegExp => {
 
 /** proto3 reads an absent field and its default alike; REQUIRED asks for more. */
 const isEmpty = (value: Json | undefined): boolean =>
-  value === undefined || value === "" || value === null || (Array.isArray(value) && value.length === 0) ||
-  (isObject(value) && Object.keys(value).length === 0);
+  value === undefined || value === "" || value === null || (Array.isArray(value) && value.length === 0) || (isObject(value) && Object.keys(value).length === 0);
 
 const isUnspecified = (field: FieldFact, value: Json | undefined): boolean =>
   isEmpty(value) || (field.kind === "enum" && field.shape === "one" && field.enum?.numbers.get(String(value)) === 0);
@@ -69,7 +68,9 @@ const checkField = (field: FieldFact, value: Json | undefined, at: string, namin
   }
   const entries: readonly (readonly [string, Json])[] = Array.isArray(value)
     ? value.map((entry, index) => [String(index), entry] as const)
-    : isObject(value) ? Object.entries(value).map(([key, entry]) => [JSON.stringify(key), entry] as const) : [];
+    : isObject(value)
+      ? Object.entries(value).map(([key, entry]) => [JSON.stringify(key), entry] as const)
+      : [];
   const most = field.maxLength > 0 ? field.maxLength : entriesMax;
   if (entries.length > most) out.push({ field: at, description: `${name} must have at most ${most} entries` });
   if (entries.length < field.minItems && entries.length > 0) out.push({ field: at, description: `${name} must have at least ${field.minItems} entries` });
@@ -83,14 +84,7 @@ const entriesMax = 1_000;
  * Violations of one message.
  * @param only for an update: the top fields that change; the others are not looked at
  */
-export const checkMessage = (
-  message: MessageFact,
-  value: JsonObject,
-  prefix: string,
-  naming: Naming,
-  out: Violation[],
-  only?: ReadonlySet<string>,
-): void => {
+export const checkMessage = (message: MessageFact, value: JsonObject, prefix: string, naming: Naming, out: Violation[], only?: ReadonlySet<string>): void => {
   for (const field of message.fields) {
     if (field.outputOnly || (only && !only.has(field.json))) continue;
     const name = field[naming];

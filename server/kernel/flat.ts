@@ -50,5 +50,9 @@ export const flatList = async (context: ReadContext, read: (ask: FlatAsk) => Pro
   const { records, total } = await read({ order, after: key, skip, limit: limit + 1, total: after?.total });
   const shown = records.slice(0, limit);
   const last = records.length > limit ? shown.at(-1) : undefined;
-  return answer(shown.map(({ record }) => record), total, last && { value: JSON.stringify(last.key), uid: "" });
+  return answer(
+    shown.map(({ record }) => record),
+    total,
+    last && { value: JSON.stringify(last.key), uid: "" },
+  );
 };

@@ -21,8 +21,15 @@ import { perform } from "./serve.ts";
 export type ImportCall = (method: string, request: JsonObject, asOfMs: number) => Promise<Outcome>;
 
 const operator: Caller = Object.freeze({
-  uid: operatorUid, expireTimeMs: Number.MAX_SAFE_INTEGER, issueTimeMs: 0, issuer: "", subject: operatorUid, audience: [],
-  act: undefined, capabilities: undefined, scopes: undefined,
+  uid: operatorUid,
+  expireTimeMs: Number.MAX_SAFE_INTEGER,
+  issueTimeMs: 0,
+  issuer: "",
+  subject: operatorUid,
+  audience: [],
+  act: undefined,
+  capabilities: undefined,
+  scopes: undefined,
 });
 
 const everything = {
@@ -41,12 +48,31 @@ export const importing = <T>(kernel: Kernel, requestId: string, work: (call: Imp
       if (!method || !answer) throw unimplemented(name);
       if (!("writes" in answer)) throw internal(`${name} does not write`);
       const call: Call = {
-        method, request, requestId, problems: [], bodyPaths: undefined, authorization: undefined, identity: undefined,
-        idempotencyKey: undefined, validateOnly: false, ifMatch: undefined, ifNoneMatch: undefined, origin: () => ownOrigin,
+        method,
+        request,
+        requestId,
+        problems: [],
+        bodyPaths: undefined,
+        authorization: undefined,
+        identity: undefined,
+        idempotencyKey: undefined,
+        validateOnly: false,
+        ifMatch: undefined,
+        ifNoneMatch: undefined,
+        origin: () => ownOrigin,
       };
       return perform(answer, {
-        services: kernel.services, method, call, rows, request: validate(call), caller: operator, rights: everything,
-        visiblePaths: [EVERYWHERE], nowMs: asOfMs, resources: kernel.resources, permitted: [],
+        services: kernel.services,
+        method,
+        call,
+        rows,
+        request: validate(call),
+        caller: operator,
+        rights: everything,
+        visiblePaths: [EVERYWHERE],
+        nowMs: asOfMs,
+        resources: kernel.resources,
+        permitted: [],
         require: (needed, place) => requireAt(everything, needed, place),
       });
     }, rows),

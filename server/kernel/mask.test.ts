@@ -15,40 +15,53 @@ const provider = messageFact(IdentityProviderSchema);
 
 const oneOf = (field: FieldFact, depth: number): fc.Arbitrary<Json> => {
   switch (field.kind) {
-    case "message": return field.message ? bodyOf(field.message, depth + 1) : fc.constant({});
-    case "bool": return fc.boolean();
-    case "int32": return fc.integer({ min: 0, max: 3 });
-    case "enum": return fc.constantFrom(...(field.enum?.numbers.keys() ?? []));
-    case "timestamp": return fc.constantFrom("2026-01-01T00:00:00.000Z", "2026-01-02T00:00:00.000Z");
-    default: return fc.constantFrom("", "one", "two");
+    case "message":
+      return field.message ? bodyOf(field.message, depth + 1) : fc.constant({});
+    case "bool":
+      return fc.boolean();
+    case "int32":
+      return fc.integer({ min: 0, max: 3 });
+    case "enum":
+      return fc.constantFrom(...(field.enum?.numbers.keys() ?? []));
+    case "timestamp":
+      return fc.constantFrom("2026-01-01T00:00:00.000Z", "2026-01-02T00:00:00.000Z");
+    default:
+      return fc.constantFrom("", "one", "two");
   }
 };
 
 const valueOf = (field: FieldFact, depth: number): fc.Arbitrary<Json> => {
   const value = oneOf(field, depth);
   if (field.shape === "list") return fc.array(value, { maxLength: 2 });
-  return field.shape === "map" ? (fc.dictionary(fc.constantFrom("k", "l", "__proto__", "constructor"), value, { maxKeys: 2, noNullPrototype: true }) as fc.Arbitrary<Json>) : value;
+  return field.shape === "map"
+    ? (fc.dictionary(fc.constantFrom("k", "l", "__proto__", "constructor"), value, { maxKeys: 2, noNullPrototype: true }) as fc.Arbitrary<Json>)
+    : value;
 };
 
 /** Any message that a door may hand over: any subset of its fields, at most one member of each oneof. */
 const bodyOf = (message: MessageFact, depth = 0): fc.Arbitrary<JsonObject> =>
-  fc.tuple(...message.fields.map((field) => fc.option(depth > 3 ? fc.constant<Json>(field.kind === "message" ? {} : "x") : valueOf(field, depth), { nil: undefined, freq: 1 }))).map((values) => {
-    const body: JsonObject = {};
-    const taken = new Set<string>();
-    message.fields.forEach((field, index) => {
-      const value = values[index];
-      if (value === undefined || (field.oneof !== undefined && !field.presence && taken.has(field.oneof))) return;
-      if (field.oneof !== undefined) taken.add(field.oneof);
-      body[field.json] = value;
+  fc
+    .tuple(
+      ...message.fields.map((field) =>
+        fc.option(depth > 3 ? fc.constant<Json>(field.kind === "message" ? {} : "x") : valueOf(field, depth), { nil: undefined, freq: 1 }),
+      ),
+    )
+    .map((values) => {
+      const body: JsonObject = {};
+      const taken = new Set<string>();
+      message.fields.forEach((field, index) => {
+        const value = values[index];
+        if (value === undefined || (field.oneof !== undefined && !field.presence && taken.has(field.oneof))) return;
+        if (field.oneof !== undefined) taken.add(field.oneof);
+        body[field.json] = value;
+      });
+      return body;
     });
-    return body;
-  });
 
 const pathsOf = (message: MessageFact): string[][] =>
-  message.fields.filter(({ outputOnly }) => !outputOnly).flatMap((field) => [
-    [field.name],
-    ...(field.message && field.shape === "one" ? pathsOf(field.message).map((inner) => [field.name, ...inner]) : []),
-  ]);
+  message.fields
+    .filter(({ outputOnly }) => !outputOnly)
+    .flatMap((field) => [[field.name], ...(field.message && field.shape === "one" ? pathsOf(field.message).map((inner) => [field.name, ...inner]) : [])]);
 
 const camel = (name: string): string => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
@@ -60,15 +73,18 @@ const at = (value: Json | undefined, path: readonly string[]): Json | undefined 
 
 /** The value without what only the server says in it. */
 const written = (message: MessageFact, value: JsonObject): JsonObject =>
-  Object.fromEntries(message.fields.flatMap((field) => {
-    const held = value[field.json];
-    if (held === undefined || field.outputOnly) return [];
-    return [[field.json, field.message && field.shape === "one" && isObject(held) ? written(field.message, held) : held]];
-  }));
+  Object.fromEntries(
+    message.fields.flatMap((field) => {
+      const held = value[field.json];
+      if (held === undefined || field.outputOnly) return [];
+      return [[field.json, field.message && field.shape === "one" && isObject(held) ? written(field.message, held) : held]];
+    }),
+  );
 
 for (const message of [repo, identity, provider]) {
   const paths = pathsOf(message);
-  const chosen = fc.uniqueArray(fc.constantFrom(...paths), { minLength: 1, maxLength: 3, selector: (path) => path.join(".") })
+  const chosen = fc
+    .uniqueArray(fc.constantFrom(...paths), { minLength: 1, maxLength: 3, selector: (path) => path.join(".") })
     // Of two paths on one line, the longer says nothing.
     .map((all) => all.filter((path) => !all.some((other) => other !== path && other.every((name, index) => path[index] === name))));
   const jsonOf = (path: readonly string[]): string[] => {
@@ -81,57 +97,66 @@ for (const message of [repo, identity, provider]) {
   };
 
   test(`${message.short}: a mask of any paths takes these from the body and leaves everything else`, () => {
-    fc.assert(fc.property(bodyOf(message), bodyOf(message), chosen, fc.boolean(), (before, body, names, inCamel) => {
-      const text = names.map((path) => (inCamel ? path.map(camel) : path).join(".")).join(inCamel ? "," : " , ");
-      const { mask, violations } = readMask(message, text, ["name"], body);
-      assert.deepEqual(violations, []);
-      assert.deepEqual(mask.paths, names.map(jsonOf));
-      const [beforeText, bodyText] = [JSON.stringify(before), JSON.stringify(body)];
-      const result = applyMask(message, before, body, mask);
-      assert.deepEqual([JSON.stringify(before), JSON.stringify(body)], [beforeText, bodyText], "neither is changed");
-      const tops = touched(mask);
-      for (const field of message.fields) {
-        const rivals = message.fields.filter((other) => other !== field && field.oneof !== undefined && !field.presence && other.oneof === field.oneof);
-        if (tops.has(field.json) || rivals.some((rival) => tops.has(rival.json))) continue;
-        assert.deepEqual(result[field.json], before[field.json], `${text} touched ${field.json}`);
-      }
-      for (const path of mask.paths) {
-        const [top = ""] = path;
-        const field = message.byName.get(top);
-        const rivals = message.fields.filter((other) => other !== field && field?.oneof !== undefined && other.oneof === field.oneof && tops.has(other.json));
-        if (rivals.length > 0) continue;
-        const [wanted, got] = [at(body, path), at(result, path)];
-        // A oneof inside has been decided by the mask's other paths.
-        if (path.length > 1 && mask.paths.length > 1) continue;
-        const inner = path.length === 1 ? field?.message : undefined;
-        if (inner && field?.shape === "one" && isObject(wanted) && isObject(got)) assert.deepEqual(written(inner, got), written(inner, wanted));
-        else if (!isObject(wanted)) assert.deepEqual(got, wanted, text);
-      }
-      assert.deepEqual(applyMask(message, result, body, mask), result, "twice is once");
-    }), { numRuns: 200 });
+    fc.assert(
+      fc.property(bodyOf(message), bodyOf(message), chosen, fc.boolean(), (before, body, names, inCamel) => {
+        const text = names.map((path) => (inCamel ? path.map(camel) : path).join(".")).join(inCamel ? "," : " , ");
+        const { mask, violations } = readMask(message, text, ["name"], body);
+        assert.deepEqual(violations, []);
+        assert.deepEqual(mask.paths, names.map(jsonOf));
+        const [beforeText, bodyText] = [JSON.stringify(before), JSON.stringify(body)];
+        const result = applyMask(message, before, body, mask);
+        assert.deepEqual([JSON.stringify(before), JSON.stringify(body)], [beforeText, bodyText], "neither is changed");
+        const tops = touched(mask);
+        for (const field of message.fields) {
+          const rivals = message.fields.filter((other) => other !== field && field.oneof !== undefined && !field.presence && other.oneof === field.oneof);
+          if (tops.has(field.json) || rivals.some((rival) => tops.has(rival.json))) continue;
+          assert.deepEqual(result[field.json], before[field.json], `${text} touched ${field.json}`);
+        }
+        for (const path of mask.paths) {
+          const [top = ""] = path;
+          const field = message.byName.get(top);
+          const rivals = message.fields.filter((other) => other !== field && field?.oneof !== undefined && other.oneof === field.oneof && tops.has(other.json));
+          if (rivals.length > 0) continue;
+          const [wanted, got] = [at(body, path), at(result, path)];
+          // A oneof inside has been decided by the mask's other paths.
+          if (path.length > 1 && mask.paths.length > 1) continue;
+          const inner = path.length === 1 ? field?.message : undefined;
+          if (inner && field?.shape === "one" && isObject(wanted) && isObject(got)) assert.deepEqual(written(inner, got), written(inner, wanted));
+          else if (!isObject(wanted)) assert.deepEqual(got, wanted, text);
+        }
+        assert.deepEqual(applyMask(message, result, body, mask), result, "twice is once");
+      }),
+      { numRuns: 200 },
+    );
   });
 
   test(`${message.short}: "*" takes everything that can be written, and keeps what only the server says`, () => {
-    fc.assert(fc.property(bodyOf(message), bodyOf(message), (before, body) => {
-      const { mask, violations } = readMask(message, "*", [], body);
-      assert.deepEqual(violations, []);
-      const result = applyMask(message, before, body, mask);
-      assert.deepEqual(written(message, result), written(message, body));
-      for (const field of message.fields.filter(({ outputOnly }) => outputOnly)) assert.deepEqual(result[field.json], before[field.json]);
-      assert.deepEqual(applyMask(message, result, body, mask), result);
-    }), { numRuns: 100 });
+    fc.assert(
+      fc.property(bodyOf(message), bodyOf(message), (before, body) => {
+        const { mask, violations } = readMask(message, "*", [], body);
+        assert.deepEqual(violations, []);
+        const result = applyMask(message, before, body, mask);
+        assert.deepEqual(written(message, result), written(message, body));
+        for (const field of message.fields.filter(({ outputOnly }) => outputOnly)) assert.deepEqual(result[field.json], before[field.json]);
+        assert.deepEqual(applyMask(message, result, body, mask), result);
+      }),
+      { numRuns: 100 },
+    );
   });
 
   test(`${message.short}: an update with its own values changes nothing, whichever mask`, () => {
-    fc.assert(fc.property(bodyOf(message), chosen, (before, names) => {
-      for (const text of ["*", names.map((path) => path.join(".")).join(",")]) {
-        const { mask } = readMask(message, text, [], before);
-        // A nested path into a message that is not there makes it.
-        const absent = mask.paths.some((path) => path.length > 1 && at(before, path.slice(0, -1)) === undefined);
-        if (!absent) assert.deepEqual(applyMask(message, before, before, mask), before);
-      }
-      assert.deepEqual(immutableChanges(message, before, before), []);
-    }), { numRuns: 100 });
+    fc.assert(
+      fc.property(bodyOf(message), chosen, (before, names) => {
+        for (const text of ["*", names.map((path) => path.join(".")).join(",")]) {
+          const { mask } = readMask(message, text, [], before);
+          // A nested path into a message that is not there makes it.
+          const absent = mask.paths.some((path) => path.length > 1 && at(before, path.slice(0, -1)) === undefined);
+          if (!absent) assert.deepEqual(applyMask(message, before, before, mask), before);
+        }
+        assert.deepEqual(immutableChanges(message, before, before), []);
+      }),
+      { numRuns: 100 },
+    );
   });
 
   test(`${message.short}: an unknown path, an output-only path or more beside "*" is refused on update_mask, and nothing else is`, () => {
@@ -142,16 +167,25 @@ for (const message of [repo, identity, provider]) {
       return violations.length > 0;
     };
     for (const field of message.fields) assert.equal(refused(field.name), field.outputOnly, field.name);
-    for (const text of ["__proto__", "constructor", "name.__proto__", "toString", "name.name", "nonsense", "*,name", "name,*", "Name", "uid", "name.", ".name"]) assert.ok(refused(text), text);
-    fc.assert(fc.property(fc.string(), (text) => {
-      const names = text.split(",").map((name) => name.trim()).filter((name) => name !== "");
-      if (!names.every((name) => known.has(name) || name === "*")) assert.ok(refused(text));
-    }));
+    for (const text of ["__proto__", "constructor", "name.__proto__", "toString", "name.name", "nonsense", "*,name", "name,*", "Name", "uid", "name.", ".name"])
+      assert.ok(refused(text), text);
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        const names = text
+          .split(",")
+          .map((name) => name.trim())
+          .filter((name) => name !== "");
+        if (!names.every((name) => known.has(name) || name === "*")) assert.ok(refused(text));
+      }),
+    );
   });
 }
 
 test("without a mask REST's keys count, empty ones too, and over gRPC what is set", () => {
-  assert.deepEqual(readMask(repo, "", ["description", "customOverlay.accounts.runAs", "uid"], {}).mask.paths, [["description"], ["customOverlay", "accounts", "runAs"]]);
+  assert.deepEqual(readMask(repo, "", ["description", "customOverlay.accounts.runAs", "uid"], {}).mask.paths, [
+    ["description"],
+    ["customOverlay", "accounts", "runAs"],
+  ]);
   assert.deepEqual(readMask(repo, "", undefined, { uid: "u", name: "n" }).mask.paths, [["name"]]);
   assert.deepEqual(readMask(repo, "  ", [], {}).mask.paths, []);
   assert.deepEqual(readMask(repo, "", ["name"], {}).violations, []);
@@ -164,14 +198,21 @@ test("one member of a oneof replaces the other, also where both are named", () =
     assert.deepEqual(applyMask(identity, before, body, readMask(identity, text, undefined, body).mask), { name: "n", staticKeys: { issuer: "j" } }, text);
   }
   const pattern = { claimMatch: { issuerPattern: "p" } };
-  assert.deepEqual(applyMask(identity, before, pattern, readMask(identity, "claim_match.issuer_pattern", undefined, pattern).mask), { name: "n", claimMatch: { issuerPattern: "p", subject: "s" } });
+  assert.deepEqual(applyMask(identity, before, pattern, readMask(identity, "claim_match.issuer_pattern", undefined, pattern).mask), {
+    name: "n",
+    claimMatch: { issuerPattern: "p", subject: "s" },
+  });
 });
 
 test("what only the server says inside a message outlives its replacement", () => {
   const before = { sync_config: { source: "a", expirationTime: "2026-01-01T00:00:00.000Z", uniqueTags: true, google: "g" } };
   const body = { sync_config: { source: "b" } };
   for (const text of ["sync_config", "syncConfig", "*"]) {
-    assert.deepEqual(applyMask(repo, before, body, readMask(repo, text, undefined, body).mask), { sync_config: { source: "b", expirationTime: "2026-01-01T00:00:00.000Z", uniqueTags: true } }, text);
+    assert.deepEqual(
+      applyMask(repo, before, body, readMask(repo, text, undefined, body).mask),
+      { sync_config: { source: "b", expirationTime: "2026-01-01T00:00:00.000Z", uniqueTags: true } },
+      text,
+    );
   }
   assert.deepEqual(applyMask(repo, before, {}, readMask(repo, "sync_config", undefined, {}).mask), {});
 });
@@ -180,13 +221,17 @@ test("an immutable field may be repeated and not changed, at any depth", () => {
   const held = { oidc: { issuer: "i", correlationRule: "CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID" } };
   const changed = { oidc: { issuer: "i", correlationRule: "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID" } };
   assert.deepEqual(immutableChanges(provider, held, held), []);
-  assert.deepEqual(immutableChanges(provider, held, changed).map(({ field }) => field), ["oidc.correlationRule"]);
+  assert.deepEqual(
+    immutableChanges(provider, held, changed).map(({ field }) => field),
+    ["oidc.correlationRule"],
+  );
 });
 
 test("an immutable field that an update leaves out, or does not specify, stays as it was", () => {
   const held = { oidc: { issuer: "i", correlationRule: "CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID" } };
   const kept = { oidc: { issuer: "j", correlationRule: "CORRELATION_RULE_SUB_EQUALS_EXTERNAL_ID" } };
-  for (const oidc of [{ issuer: "j" }, { issuer: "j", correlationRule: "CORRELATION_RULE_UNSPECIFIED" }]) assert.deepEqual(withImmutables(provider, held, { oidc }), kept);
+  for (const oidc of [{ issuer: "j" }, { issuer: "j", correlationRule: "CORRELATION_RULE_UNSPECIFIED" }])
+    assert.deepEqual(withImmutables(provider, held, { oidc }), kept);
   const changed = { oidc: { issuer: "i", correlationRule: "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID" } };
   assert.deepEqual(withImmutables(provider, held, changed), changed);
   assert.deepEqual(withImmutables(provider, held, {}), {});

@@ -39,9 +39,17 @@ const writable = (message: MessageFact): FieldFact[] => message.fields.filter((f
  * @param text the request's update_mask; "" when absent
  * @param implied REST: the body's paths; undefined over gRPC
  */
-export const readMask = (message: MessageFact, text: string, implied: readonly string[] | undefined, body: JsonObject): { mask: Mask; violations: Violation[] } => {
+export const readMask = (
+  message: MessageFact,
+  text: string,
+  implied: readonly string[] | undefined,
+  body: JsonObject,
+): { mask: Mask; violations: Violation[] } => {
   const violations: Violation[] = [];
-  const names = text.split(",").map((name) => name.trim()).filter((name) => name !== "");
+  const names = text
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
   if (names.includes("*")) {
     if (names.length > 1) violations.push({ field: "update_mask", description: '"*" stands alone' });
     return { mask: { paths: writable(message).map((field) => [field.json]), whole: true }, violations };

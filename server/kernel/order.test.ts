@@ -11,10 +11,19 @@ const repo = messageFact(RepoSchema);
 
 test("a field by any of its names, with or without a direction, is its column in that direction", () => {
   for (const [text, column, descending] of [
-    ["name", "name", false], ["name asc", "name", false], ["name desc", "name", true], ["  name   desc ", "name", true], ["name\tdesc", "name", true],
-    ["uid desc", "uid", true], ["create_time", "create_time", false], ["createTime desc", "create_time", true], ["created_at desc", "create_time", true],
-    ["updated_at", "update_time", false], ["updateTime", "update_time", false],
-  ] as const) assert.deepEqual(readOrder(repo, text, "uid"), { column, descending }, text);
+    ["name", "name", false],
+    ["name asc", "name", false],
+    ["name desc", "name", true],
+    ["  name   desc ", "name", true],
+    ["name\tdesc", "name", true],
+    ["uid desc", "uid", true],
+    ["create_time", "create_time", false],
+    ["createTime desc", "create_time", true],
+    ["created_at desc", "create_time", true],
+    ["updated_at", "update_time", false],
+    ["updateTime", "update_time", false],
+  ] as const)
+    assert.deepEqual(readOrder(repo, text, "uid"), { column, descending }, text);
 });
 
 test("nothing asked is the default", () => {
@@ -33,13 +42,20 @@ test("anything else is refused on order_by; an unknown field is told the possibl
     }
     return assert.fail(`${JSON.stringify(text)} was taken`);
   };
-  for (const text of ["description", "Name", "name,uid", "__proto__", "constructor", "toString", "name;", "'", "created_At"]) assert.match(sayings(text), /uid, name, create_time, update_time/);
+  for (const text of ["description", "Name", "name,uid", "__proto__", "constructor", "toString", "name;", "'", "created_At"])
+    assert.match(sayings(text), /uid, name, create_time, update_time/);
   for (const text of ["name DESC", "name descending", "name desc uid", "name desc desc"]) assert.match(sayings(text), /"asc" or "desc"/);
-  fc.assert(fc.property(fc.string(), (text) => {
-    const [name = "", direction = "asc", ...rest] = text.trim().split(/\s+/);
-    const fine = text.trim() === "" || (["uid", "name", "create_time", "createTime", "created_at", "update_time", "updateTime", "updated_at"].includes(name) && ["asc", "desc"].includes(direction) && rest.length === 0);
-    if (!fine) sayings(text);
-  }));
+  fc.assert(
+    fc.property(fc.string(), (text) => {
+      const [name = "", direction = "asc", ...rest] = text.trim().split(/\s+/);
+      const fine =
+        text.trim() === "" ||
+        (["uid", "name", "create_time", "createTime", "created_at", "update_time", "updateTime", "updated_at"].includes(name) &&
+          ["asc", "desc"].includes(direction) &&
+          rest.length === 0);
+      if (!fine) sayings(text);
+    }),
+  );
 });
 
 test("every list's default order is one that the list takes", () => {

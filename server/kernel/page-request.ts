@@ -36,7 +36,12 @@ export const readPageRequest = ({ request, method, services, caller, nowMs }: Re
     after: position === "expired" ? undefined : position,
     answer(records, total, last) {
       const next = last && writePageToken(services.seal, query, { ...last, total }, nowMs);
-      const reply = { [pluralOf(method)?.json ?? ""]: [...records], ...(next === undefined ? {} : { nextPageToken: next }), totalCount: String(total), skipped: skip };
+      const reply = {
+        [pluralOf(method)?.json ?? ""]: [...records],
+        ...(next === undefined ? {} : { nextPageToken: next }),
+        totalCount: String(total),
+        skipped: skip,
+      };
       return position === "expired" ? { reply, headers: { "gantry-page-restarted": "true" } } : { reply };
     },
   };

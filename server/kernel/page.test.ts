@@ -10,34 +10,44 @@ import { type Position, queryOf, readPageToken, writePageToken } from "./page.ts
 const seal = vaultOf(new Uint8Array(32).fill(7));
 const nowMs = Date.UTC(2026, 10, 20);
 
-const position: fc.Arbitrary<Position> = fc.record({ value: fc.string({ unit: "binary" }).filter((text) => text.isWellFormed()), uid: fc.string(), total: fc.nat() }, { noNullPrototype: true });
+const position: fc.Arbitrary<Position> = fc.record(
+  { value: fc.string({ unit: "binary" }).filter((text) => text.isWellFormed()), uid: fc.string(), total: fc.nat() },
+  { noNullPrototype: true },
+);
 
 const refusedOn = (read: () => unknown): void => {
   assert.throws(read, (thrown: unknown) => {
     assert.ok(thrown instanceof Fault && thrown.code === "INVALID_ARGUMENT");
-    assert.deepEqual(thrown.details.flatMap((detail) => (detail.kind === "fields" ? detail.violations.map(({ field }) => field) : [])), ["page_token"]);
+    assert.deepEqual(
+      thrown.details.flatMap((detail) => (detail.kind === "fields" ? detail.violations.map(({ field }) => field) : [])),
+      ["page_token"],
+    );
     return true;
   });
 };
 
 test("a token gives back the position that was sealed in it, until it is three days old", () => {
-  fc.assert(fc.property(position, fc.integer({ min: 0, max: limits.pageTokenLifetimeMs }), (at, age) => {
-    const query = queryOf("caller", "method", {});
-    const token = writePageToken(seal, query, at, nowMs);
-    assert.match(token, /^[A-Za-z0-9_-]+$/);
-    assert.deepEqual(readPageToken(seal, query, token, nowMs + age), at);
-    assert.equal(readPageToken(seal, query, token, nowMs + limits.pageTokenLifetimeMs + 1 + age), "expired");
-  }));
+  fc.assert(
+    fc.property(position, fc.integer({ min: 0, max: limits.pageTokenLifetimeMs }), (at, age) => {
+      const query = queryOf("caller", "method", {});
+      const token = writePageToken(seal, query, at, nowMs);
+      assert.match(token, /^[A-Za-z0-9_-]+$/);
+      assert.deepEqual(readPageToken(seal, query, token, nowMs + age), at);
+      assert.equal(readPageToken(seal, query, token, nowMs + limits.pageTokenLifetimeMs + 1 + age), "expired");
+    }),
+  );
 });
 
 test("a token with any character changed, left out or added is refused", () => {
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+/ ";
-  fc.assert(fc.property(position, fc.nat(), fc.constantFrom(...alphabet), fc.constantFrom("replace", "insert", "remove"), (at, place, character, how) => {
-    const token = writePageToken(seal, "query", at, nowMs);
-    const index = place % token.length;
-    const forged = token.slice(0, index) + (how === "remove" ? "" : character) + token.slice(how === "insert" ? index : index + 1);
-    if (forged !== token) refusedOn(() => readPageToken(seal, "query", forged, nowMs));
-  }));
+  fc.assert(
+    fc.property(position, fc.nat(), fc.constantFrom(...alphabet), fc.constantFrom("replace", "insert", "remove"), (at, place, character, how) => {
+      const token = writePageToken(seal, "query", at, nowMs);
+      const index = place % token.length;
+      const forged = token.slice(0, index) + (how === "remove" ? "" : character) + token.slice(how === "insert" ? index : index + 1);
+      if (forged !== token) refusedOn(() => readPageToken(seal, "query", forged, nowMs));
+    }),
+  );
   fc.assert(fc.property(fc.string(), (text) => refusedOn(() => readPageToken(seal, "query", text, nowMs))));
 });
 
@@ -57,21 +67,33 @@ test("a token of another key, or sealed for another purpose, is refused", () => 
   refusedOn(() => readPageToken(seal, "query", seal.seal("client secret", JSON.stringify(["query", nowMs, "v", "u", 3])), nowMs));
 });
 
-const request = fc.dictionary(fc.constantFrom("uidp", "name", "orderBy", "relationshipType"), fc.oneof(fc.string(), fc.boolean(), fc.dictionary(fc.constantFrom("childrenOf", "ids", "inRoot"), fc.oneof(fc.string(), fc.array(fc.string()))))) as fc.Arbitrary<JsonObject>;
+const request = fc.dictionary(
+  fc.constantFrom("uidp", "name", "orderBy", "relationshipType"),
+  fc.oneof(fc.string(), fc.boolean(), fc.dictionary(fc.constantFrom("childrenOf", "ids", "inRoot"), fc.oneof(fc.string(), fc.array(fc.string())))),
+) as fc.Arbitrary<JsonObject>;
 
 /** The same with its keys the other way round. */
 const turned = (value: Json): Json =>
-  Array.isArray(value) ? value.map(turned)
-    : typeof value === "object" && value !== null ? Object.fromEntries(Object.entries(value).reverse().map(([key, entry]) => [key, turned(entry)])) : value;
+  Array.isArray(value)
+    ? value.map(turned)
+    : typeof value === "object" && value !== null
+      ? Object.fromEntries(
+          Object.entries(value)
+            .reverse()
+            .map(([key, entry]) => [key, turned(entry)]),
+        )
+      : value;
 
 test("a token belongs to caller, operation and query; page size, skip, the token itself and the order of keys do not matter", () => {
-  fc.assert(fc.property(request, request, fc.string(), fc.string(), (one, other, caller, another) => {
-    const query = queryOf(caller, "m", one);
-    assert.equal(queryOf(caller, "m", { ...(turned(one) as JsonObject), pageSize: 7, skip: 3, pageToken: "x" }), query);
-    assert.equal(queryOf(another, "m", one) === query, another === caller);
-    assert.notEqual(queryOf(caller, "n", one), query);
-    assert.equal(queryOf(caller, "m", other) === query, JSON.stringify(sorted(one)) === JSON.stringify(sorted(other)));
-  }));
+  fc.assert(
+    fc.property(request, request, fc.string(), fc.string(), (one, other, caller, another) => {
+      const query = queryOf(caller, "m", one);
+      assert.equal(queryOf(caller, "m", { ...(turned(one) as JsonObject), pageSize: 7, skip: 3, pageToken: "x" }), query);
+      assert.equal(queryOf(another, "m", one) === query, another === caller);
+      assert.notEqual(queryOf(caller, "n", one), query);
+      assert.equal(queryOf(caller, "m", other) === query, JSON.stringify(sorted(one)) === JSON.stringify(sorted(other)));
+    }),
+  );
   const token = writePageToken(seal, queryOf("a", "m", {}), { value: "v", uid: "u", total: 3 }, nowMs);
   for (const query of [queryOf("b", "m", {}), queryOf("a", "n", {}), queryOf("a", "m", { name: "x" })]) {
     refusedOn(() => readPageToken(seal, query, token, nowMs));
@@ -81,8 +103,15 @@ test("a token belongs to caller, operation and query; page size, skip, the token
 });
 
 const sorted = (value: Json): Json =>
-  Array.isArray(value) ? value.map(sorted)
-    : typeof value === "object" && value !== null ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)).map(([key, entry]) => [key, sorted(entry)])) : value;
+  Array.isArray(value)
+    ? value.map(sorted)
+    : typeof value === "object" && value !== null
+      ? Object.fromEntries(
+          Object.entries(value)
+            .sort(([one], [other]) => (one < other ? -1 : 1))
+            .map(([key, entry]) => [key, sorted(entry)]),
+        )
+      : value;
 
 test("texts that run into each other are told apart", () => {
   assert.notEqual(queryOf("ab", "c", {}), queryOf("a", "bc", {}));

@@ -29,9 +29,14 @@ const purpose = "page token";
 export const queryOf = (caller: string, method: string, request: JsonObject): string => {
   const { pageToken: _token, pageSize: _size, skip: _skip, ...query } = request;
   const canonical = (value: Json): Json =>
-    Array.isArray(value) ? value.map(canonical)
+    Array.isArray(value)
+      ? value.map(canonical)
       : typeof value === "object" && value !== null
-        ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)).map(([key, entry]) => [key, canonical(entry)]))
+        ? Object.fromEntries(
+            Object.entries(value)
+              .sort(([one], [other]) => (one < other ? -1 : 1))
+              .map(([key, entry]) => [key, canonical(entry)]),
+          )
         : value;
   return hash("sha256", JSON.stringify([caller, method, canonical(query)]), "base64url").slice(0, 22);
 };

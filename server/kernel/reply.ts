@@ -10,8 +10,7 @@ import type { Kernel } from "./kernel.ts";
 import { etagOf, matches } from "./safe-write.ts";
 
 /** Only one resource that can be asked for again has an ETag. */
-const hasEtag = ({ method }: Call): boolean =>
-  (method.rpc.startsWith("Get") || method.rpc.startsWith("Update")) && method.output.byName.has("uid");
+const hasEtag = ({ method }: Call): boolean => (method.rpc.startsWith("Get") || method.rpc.startsWith("Update")) && method.output.byName.has("uid");
 
 export const replyOf = (call: Call, { reply, headers }: Outcome): Reply => {
   if (!hasEtag(call)) return headers ? { message: reply, headers } : { message: reply };

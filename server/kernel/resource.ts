@@ -114,7 +114,9 @@ export const bind = (resources: readonly Resource[], columns: ReadonlyMap<string
     });
     const shown = new Set([...shape.fields, ...briefs.map(({ field }) => field)]);
     const filled = new Set(each.fills?.fields);
-    const forgotten = each.fact.fields.find((field) => !shown.has(field) && !filled.has(field.json) && !field.inputOnly && !field.shownOnce && !each.shows?.includes(field.name));
+    const forgotten = each.fact.fields.find(
+      (field) => !shown.has(field) && !filled.has(field.json) && !field.inputOnly && !field.shownOnce && !each.shows?.includes(field.name),
+    );
     if (forgotten) throw new Error(`${each.fact.short}.${forgotten.name} has neither a column in ${each.table} nor a source`);
     const parent = resources.find((other) => other.fact.name === each.parentMessage);
     const children = resources.filter((other) => other.table && other.parentMessage === each.fact.name);

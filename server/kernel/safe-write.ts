@@ -16,8 +16,7 @@ import type { Call } from "./call.ts";
 import type { Outcome } from "./context.ts";
 
 /** The ETag of a resource's JSON text. Its bytes decide, so an embedded brief that changed changes it too. */
-export const etagOf = (json: string): string =>
-  `"${hash("sha256", json, "base64url").slice(0, 22)}"`;
+export const etagOf = (json: string): string => `"${hash("sha256", json, "base64url").slice(0, 22)}"`;
 
 /** Does a list of ETags (If-Match, If-None-Match) name this one? */
 export const matches = (header: string, etag: string): boolean =>
@@ -36,13 +35,14 @@ class ValidatedOnly extends Error {
 const withoutSecrets = (message: MessageFact, reply: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(reply).filter(([key]) => message.byName.get(key)?.shownOnce !== true));
 
-const digestOf = (call: Call): string =>
-  hash("sha256", JSON.stringify([call.method.name, call.request, call.bodyPaths ?? null]), "base64url");
+const digestOf = (call: Call): string => hash("sha256", JSON.stringify([call.method.name, call.request, call.bodyPaths ?? null]), "base64url");
 
 /** The first answer to this key, or undefined when this is the first. Waits for one that is being made. */
 const claim = async (rows: Write, caller: string, key: string, call: Call, nowMs: number): Promise<Outcome | undefined> => {
   await rows.query("delete from idempotency_keys where caller = $1 and key = $2 and create_time < $3", [
-    caller, key, timestamp(nowMs - limits.idempotencyLifetimeMs),
+    caller,
+    key,
+    timestamp(nowMs - limits.idempotencyLifetimeMs),
   ]);
   const made = await rows.query(
     `insert into idempotency_keys (caller, key, method, request_digest, create_time) values ($1, $2, $3, $4, $5)
@@ -99,12 +99,17 @@ export const writeSafely = async (
       const outcome = await work(rows);
       if (call.validateOnly) throw new ValidatedOnly(outcome);
       if (key !== undefined && given.caller !== undefined) {
-        await rows.query("update idempotency_keys set reply = $3 where caller = $1 and key = $2", [given.caller, key, JSON.stringify(withoutSecrets(call.method.output, outcome.reply) satisfies Json)]);
+        await rows.query("update idempotency_keys set reply = $3 where caller = $1 and key = $2", [
+          given.caller,
+          key,
+          JSON.stringify(withoutSecrets(call.method.output, outcome.reply) satisfies Json),
+        ]);
       }
       return outcome;
     });
   } catch (thrown) {
-    if (thrown instanceof ValidatedOnly) return { reply: withoutSecrets(call.method.output, thrown.outcome.reply), headers: { ...thrown.outcome.headers, "gantry-validate-only": "true" } };
+    if (thrown instanceof ValidatedOnly)
+      return { reply: withoutSecrets(call.method.output, thrown.outcome.reply), headers: { ...thrown.outcome.headers, "gantry-validate-only": "true" } };
     throw thrown;
   }
 };

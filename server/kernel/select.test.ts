@@ -56,23 +56,28 @@ const naive = (kind: Resource, places: readonly string[], visible: readonly stri
   const [descendants, children, ancestors] = [is("descendantsOf"), is("childrenOf"), is("ancestorsOf")];
   const ids = Array.isArray(filter.ids) ? filter.ids : [];
   const line = (value: string): boolean => (kind === group ? covers(at, value) && at !== value : parentOf(at) !== EVERYWHERE && covers(parentOf(at), value));
-  return (places.some((place) => covers(place, at)) || visible.includes(at)) &&
+  return (
+    (places.some((place) => covers(place, at)) || visible.includes(at)) &&
     (descendants === undefined || (covers(descendants, at) && at !== descendants)) &&
     (children === undefined || parentOf(at) === children) &&
     (ancestors === undefined || line(ancestors)) &&
     (filter.inRoot !== true || at.length === 40) &&
-    (ids.length === 0 || ids.includes(at));
+    (ids.length === 0 || ids.includes(at))
+  );
 };
 
 for (const kind of [group, repo, tag]) {
   test(`${kind.fact.short}: branches and conditions let through exactly what a plain filter does, and nothing twice`, () => {
-    fc.assert(fc.property(reach, also, uidp, fc.boolean(), (places, visible, filter, byName) => {
-      const scope = scopeOf(kind, places, visible, { uidp: filter }, byName);
-      for (const at of universe) {
-        assert.equal(selected(scope, at), naive(kind, places, visible, filter, at), `${at} by ${JSON.stringify(filter)} of ${JSON.stringify(places)}`);
-        assert.ok(times(scope, at) <= 1);
-      }
-    }), { numRuns: 300 });
+    fc.assert(
+      fc.property(reach, also, uidp, fc.boolean(), (places, visible, filter, byName) => {
+        const scope = scopeOf(kind, places, visible, { uidp: filter }, byName);
+        for (const at of universe) {
+          assert.equal(selected(scope, at), naive(kind, places, visible, filter, at), `${at} by ${JSON.stringify(filter)} of ${JSON.stringify(places)}`);
+          assert.ok(times(scope, at) <= 1);
+        }
+      }),
+      { numRuns: 300 },
+    );
   });
 }
 
@@ -87,12 +92,28 @@ const listIdentities = methods.find(({ rpc }) => rpc === "ListIdentities") ?? as
 
 test("a declared filter becomes its condition: equal, after, included unless asked, passed over beside another", () => {
   const families = ["is_referrer", "is_date", "is_epoch"];
-  assert.deepEqual(filtersOf(listTags, tag, {}).map(({ column, comparison }) => [column, comparison]), families.map((column) => [column, "false"]));
-  assert.deepEqual(filtersOf(listTags, tag, { includeDates: true }).map(({ column }) => column), ["is_referrer", "is_epoch"]);
+  assert.deepEqual(
+    filtersOf(listTags, tag, {}).map(({ column, comparison }) => [column, comparison]),
+    families.map((column) => [column, "false"]),
+  );
+  assert.deepEqual(
+    filtersOf(listTags, tag, { includeDates: true }).map(({ column }) => column),
+    ["is_referrer", "is_epoch"],
+  );
   assert.deepEqual(filtersOf(listTags, tag, { name: "latest" }), [{ column: "name", comparison: "equal", value: "latest", indexed: true }]);
   assert.deepEqual(filtersOf(listTags, tag, { name: "" }).length, 3, "an empty text is no filter");
-  assert.deepEqual(filtersOf(listTags, tag, { name: "x", updatedSince: "2026-01-01T00:00:00.000Z" }).map(({ comparison }) => comparison), ["equal", "after"]);
-  assert.deepEqual(filtersOf(listRepos, repo, { name: "" }).map(({ value }) => value), [""], "unless the contract tells it from absence");
+  assert.deepEqual(
+    filtersOf(listTags, tag, { name: "x", updatedSince: "2026-01-01T00:00:00.000Z" }).map(({ comparison }) => comparison),
+    ["equal", "after"],
+  );
+  assert.deepEqual(
+    filtersOf(listRepos, repo, { name: "" }).map(({ value }) => value),
+    [""],
+    "unless the contract tells it from absence",
+  );
   assert.deepEqual(filtersOf(listIdentities, repo, { relationshipType: "RELATIONSHIP_TYPE_UNSPECIFIED" }), []);
-  assert.deepEqual(filtersOf(listIdentities, repo, { relationshipType: "RELATIONSHIP_TYPE_STATIC" }).map(({ column }) => column), ["relationship_type"]);
+  assert.deepEqual(
+    filtersOf(listIdentities, repo, { relationshipType: "RELATIONSHIP_TYPE_STATIC" }).map(({ column }) => column),
+    ["relationship_type"],
+  );
 });

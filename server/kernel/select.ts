@@ -46,15 +46,15 @@ export const scopeOf = (resource: Resource, reach: readonly string[], alsoVisibl
     // Where everything below a parent is its child the range says it already, and the depth keeps out what lies below
     // anything else that was given as one (a repo's group); the parent's index still knows the order by name.
     const flat = isFlat(resource) && !byName;
-    conditions.push(flat ? { column: "depth", comparison: "equal", value: depthOf(childrenOf) + 1 } : { column: "parent", comparison: "equal", value: childrenOf });
+    conditions.push(
+      flat ? { column: "depth", comparison: "equal", value: depthOf(childrenOf) + 1 } : { column: "parent", comparison: "equal", value: childrenOf },
+    );
   }
   const ancestorsOf = text(uidp, "ancestorsOf");
   if (ancestorsOf) {
     const line = ancestry(ancestorsOf);
     conditions.push(
-      resource.fact.name === groupMessage
-        ? { column: "uid", comparison: "any", value: line.slice(1) }
-        : { column: "parent", comparison: "any", value: line },
+      resource.fact.name === groupMessage ? { column: "uid", comparison: "any", value: line.slice(1) } : { column: "parent", comparison: "any", value: line },
     );
   }
   if (uidp.inRoot === true) conditions.push({ column: "depth", comparison: "equal", value: 0 });
@@ -76,7 +76,9 @@ const filterCondition = (resource: Resource, field: FieldFact, value: Json | und
         const values = [...new Set(value.map(String))];
         if (column?.shape === "list") return { column: filter.column, comparison: "has", value: values, indexed: true };
         const [only, ...more] = values;
-        return only !== undefined && more.length === 0 ? { column: filter.column, comparison: "equal", value: only, indexed } : { column: filter.column, comparison: "any", value: values, indexed };
+        return only !== undefined && more.length === 0
+          ? { column: filter.column, comparison: "equal", value: only, indexed }
+          : { column: filter.column, comparison: "any", value: values, indexed };
       }
       if (typeof value !== "string" || (value === "" && !field.presence)) return undefined;
       if (field.kind === "enum" && field.enum?.numbers.get(value) === 0) return undefined;

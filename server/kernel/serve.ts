@@ -30,26 +30,28 @@ import { replyOf, currentOf } from "./reply.ts";
 import { writeSafely } from "./safe-write.ts";
 import { requireTerms } from "./terms.ts";
 
-export const makeServe = (kernel: Kernel): Serve => async (call) => {
-  let caller: Caller | undefined;
-  try {
-    if (call.method.open) return await handle(kernel, call, undefined, kernel.nobody, true);
-    caller = await kernel.services.authn.authenticate(call.authorization, call.identity);
-    for (let fresh = false; ; fresh = true) {
-      const rights = await kernel.rights.of(caller, kernel.services.clock(), fresh);
-      if (!rights) throw unauthenticated("the identity of this token no longer exists");
-      try {
-        return await handle(kernel, call, caller, rights, fresh);
-      } catch (thrown) {
-        const unsure = thrown instanceof StaleAccess || (thrown instanceof Fault && thrown.code === "PERMISSION_DENIED");
-        if (fresh || !unsure) throw thrown;
+export const makeServe =
+  (kernel: Kernel): Serve =>
+  async (call) => {
+    let caller: Caller | undefined;
+    try {
+      if (call.method.open) return await handle(kernel, call, undefined, kernel.nobody, true);
+      caller = await kernel.services.authn.authenticate(call.authorization, call.identity);
+      for (let fresh = false; ; fresh = true) {
+        const rights = await kernel.rights.of(caller, kernel.services.clock(), fresh);
+        if (!rights) throw unauthenticated("the identity of this token no longer exists");
+        try {
+          return await handle(kernel, call, caller, rights, fresh);
+        } catch (thrown) {
+          const unsure = thrown instanceof StaleAccess || (thrown instanceof Fault && thrown.code === "PERMISSION_DENIED");
+          if (fresh || !unsure) throw thrown;
+        }
       }
+    } catch (thrown) {
+      if (thrown instanceof Fault && isRefusal(thrown)) noteRefusal(kernel, call, caller, thrown);
+      throw thrown;
     }
-  } catch (thrown) {
-    if (thrown instanceof Fault && isRefusal(thrown)) noteRefusal(kernel, call, caller, thrown);
-    throw thrown;
-  }
-};
+  };
 
 /** For the audit log: what was not done, too. */
 const noteRefusal = ({ services }: Kernel, call: Call, caller: Caller | undefined, { code }: Fault): void => {
@@ -69,7 +71,12 @@ const handle = async (kernel: Kernel, call: Call, caller: Caller | undefined, ri
   await requireTerms(services.terms, method, place, rows);
   const permitted: PermittedCapabilities[] = place === undefined ? [] : [{ capabilities: method.capabilities, path: place }];
   const context: Omit<Context<Read>, "rows"> = {
-    services, method, call, caller, rights, nowMs,
+    services,
+    method,
+    call,
+    caller,
+    rights,
+    nowMs,
     request: validate(call),
     visiblePaths: method.unscoped ? visiblePaths(rights, method.capabilities) : [],
     resources: kernel.resources,
@@ -90,7 +97,9 @@ const handle = async (kernel: Kernel, call: Call, caller: Caller | undefined, ri
   }
   const write = "asks" in answer ? await answer.asks({ ...context, rows }) : answer;
   const given = {
-    caller: caller?.uid, nowMs, current: currentOf(kernel, context),
+    caller: caller?.uid,
+    nowMs,
+    current: currentOf(kernel, context),
     // Before anything else, so that nobody without the right is given an earlier answer again.
     confirm: async (fresh: Read) => (proven ? undefined : checkAccessVersion(fresh, rights.accessVersion)),
   };

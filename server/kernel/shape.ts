@@ -35,7 +35,11 @@ const arrangedValue = (field: FieldFact, value: Json): Json => {
   const each = (entry: Json): Json => (inner && isObject(entry) ? arranged(inner, entry) : entry);
   if (field.shape === "list") return Array.isArray(value) && inner ? value.map(each) : value;
   if (field.shape === "one" || !isObject(value)) return each(value);
-  return Object.fromEntries(Object.entries(value).sort(byBytes).map(([key, entry]) => [key, each(entry)]));
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(byBytes)
+      .map(([key, entry]) => [key, each(entry)]),
+  );
 };
 
 /**
@@ -78,28 +82,36 @@ const reader = (field: FieldFact): ((text: string) => Json | undefined) => {
     return (text) => (text === "[]" || (text === "{}" && field.shape === "map") ? undefined : arrangedValue(field, parse(text)));
   }
   switch (field.kind) {
-    case "bool": return (text) => text === "t";
-    case "timestamp": return timestampOf;
+    case "bool":
+      return (text) => text === "t";
+    case "timestamp":
+      return timestampOf;
     case "int32":
-    case "double": return Number;
+    case "double":
+      return Number;
     case "enum": {
       const unspecified = field.enum?.names.get(0);
       return (text) => (text === unspecified ? undefined : text);
     }
-    default: return (text) => (text === "" ? undefined : text);
+    default:
+      return (text) => (text === "" ? undefined : text);
   }
 };
 
 const emptyOf = (field: FieldFact): Param => {
   if (field.shape !== "one" || field.kind === "message") return null;
   switch (field.kind) {
-    case "bool": return false;
+    case "bool":
+      return false;
     case "int32":
     case "int64":
-    case "double": return 0;
+    case "double":
+      return 0;
     case "timestamp":
-    case "enum": return null;
-    default: return "";
+    case "enum":
+      return null;
+    default:
+      return "";
   }
 };
 

@@ -37,11 +37,14 @@ export const termsOf = ({ documents, requires }: TermsSettings): Terms => {
     if (!method) throw wrong(`requires documents for ${JSON.stringify(name)}, which is no operation`);
     // Without a place there is no organization that could have accepted; and to accept must be possible without.
     if (!method.scope || method.capabilities.includes("terms.accept")) throw wrong(`cannot require documents for ${name}`);
-    required.set(method.name, ids.map((id) => {
-      const document = byId.get(id);
-      if (!document) throw wrong(`requires ${JSON.stringify(id)} for ${name}, which is none of its documents`);
-      return document;
-    }));
+    required.set(
+      method.name,
+      ids.map((id) => {
+        const document = byId.get(id);
+        if (!document) throw wrong(`requires ${JSON.stringify(id)} for ${name}, which is none of its documents`);
+        return document;
+      }),
+    );
   }
   return { documents: byId, required };
 };

@@ -40,7 +40,10 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
     const vault = await openVault({ file: settings.secretKeyFile, dataDirectory: settings.dataDirectory, required: settings.databaseUrl !== undefined });
     await store.write((rows) => writeBuiltIns(rows, timestamp(clock())));
     const authn = await openAuthn({
-      store, vault, clock, log,
+      store,
+      vault,
+      clock,
+      log,
       issuer: settings.publicUrl,
       audiences: settings.audiences,
       egressAllow: settings.egressAllow,
@@ -49,7 +52,11 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
     });
     const audit = openAudit({ store, vault, clock, log, publicUrl: settings.publicUrl });
     const services: Services = {
-      store, authn, audit, clock, log,
+      store,
+      authn,
+      audit,
+      clock,
+      log,
       seal: vault,
       publicUrl: settings.publicUrl,
       openOrganizations: settings.openOrganizations,
@@ -75,10 +82,18 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
         const method = methodByName(name);
         if (!method) throw new Error(`no operation ${name}`);
         const { message } = await serve({
-          method, request, problems: [], bodyPaths: undefined,
+          method,
+          request,
+          problems: [],
+          bodyPaths: undefined,
           authorization: await authorization(),
-          identity: undefined, idempotencyKey: options.idempotencyKey, validateOnly: false, ifMatch: undefined, ifNoneMatch: undefined,
-          requestId: crypto.randomUUID(), origin: () => ({ address: "", userAgent: "gantry" }),
+          identity: undefined,
+          idempotencyKey: options.idempotencyKey,
+          validateOnly: false,
+          ifMatch: undefined,
+          ifNoneMatch: undefined,
+          requestId: crypto.randomUUID(),
+          origin: () => ({ address: "", userAgent: "gantry" }),
         });
         return message;
       },

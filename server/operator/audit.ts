@@ -31,10 +31,15 @@ const readKnown = (file: string): ReadonlyMap<string, Link> => {
   for (const [index, line] of text.split("\n").entries()) {
     if (line.trim() === "") continue;
     try {
-      const { organization, last, problems } = JSON.parse(line) as { organization?: unknown; last?: { sequence?: unknown; hash?: unknown } | null; problems?: unknown };
+      const { organization, last, problems } = JSON.parse(line) as {
+        organization?: unknown;
+        last?: { sequence?: unknown; hash?: unknown } | null;
+        problems?: unknown;
+      };
       // A log whose seal was missing then, and what was wrong with all together, has no end to compare with.
       if (last == null && Array.isArray(problems) && problems.length > 0) continue;
-      if (typeof organization !== "string" || typeof last?.sequence !== "number" || typeof last.hash !== "string") throw new Error("it lacks organization, last.sequence or last.hash");
+      if (typeof organization !== "string" || typeof last?.sequence !== "number" || typeof last.hash !== "string")
+        throw new Error("it lacks organization, last.sequence or last.hash");
       known.set(organization, { sequence: last.sequence, hash: last.hash });
     } catch (cause) {
       throw new Fault("INVALID_ARGUMENT", `--known: line ${index + 1} of ${file} is not what gantry audit verify --json prints`, { cause });
@@ -57,7 +62,10 @@ const namesOf = async (read: Read, roots: readonly string[]): Promise<(root: str
 
 /** Looks at every chain, or one. True where all is as it was written. */
 export const verifyAudit = async ({ services }: Application, { group, known, json, write, progress }: Verification): Promise<boolean> => {
-  const { store: { read }, seal } = services;
+  const {
+    store: { read },
+    seal,
+  } = services;
   const earlier = known === undefined ? new Map<string, Link>() : readKnown(known);
   const roots = group === undefined ? [...new Set([...(await chainRoots(read)), ...earlier.keys()])].sort() : [rootOf(group)];
   const verdicts: Verdict[] = [];
@@ -66,7 +74,11 @@ export const verifyAudit = async ({ services }: Application, { group, known, jso
     progress({ done: verdicts.length, total: roots.length, what: "logs" });
     const verdict = await verifyChain(read, seal, root, earlier.get(root));
     verdicts.push(verdict);
-    write(json ? JSON.stringify({ organization: root, entries: verdict.entries, last: verdict.last ?? null, problems: verdict.problems }) : lineOf(verdict, nameOf(root)));
+    write(
+      json
+        ? JSON.stringify({ organization: root, entries: verdict.entries, last: verdict.last ?? null, problems: verdict.problems })
+        : lineOf(verdict, nameOf(root)),
+    );
   }
   // Also for one of them: an older seal of its own shows here alone.
   const together = await verifySum(read, seal);

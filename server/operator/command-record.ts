@@ -12,6 +12,16 @@ export const commandOrigin = (command: string): Origin => ({ address: "", userAg
 /** Writes down what a command did that is no operation, in its own transaction. Kept inside: no subscription hears it. */
 export const recordCommand = async (rows: Write, { publicUrl, clock }: Services, command: string, type: string, subject: string): Promise<void> =>
   record(rows, {
-    type, source: publicUrl, subject, group: "", audience: "internal", extensions: {}, actor: { subject: operatorUid }, bodyType: "", body: {},
-    requestId: "", time: timestamp(clock()), auditContext: { operation: `gantry ${command}`, bindings: [], origin: commandOrigin(command) },
+    type,
+    source: publicUrl,
+    subject,
+    group: "",
+    audience: "internal",
+    extensions: {},
+    actor: { subject: operatorUid },
+    bodyType: "",
+    body: {},
+    requestId: "",
+    time: timestamp(clock()),
+    auditContext: { operation: `gantry ${command}`, bindings: [], origin: commandOrigin(command) },
   });

@@ -151,7 +151,8 @@ const register: Command = {
     noArguments(run, "register");
     const [issuer, subject] = [option(run, "issuer"), option(run, "subject")];
     if (issuer === undefined || subject === undefined) throw new Fault("INVALID_ARGUMENT", "register needs --issuer and --subject");
-    if (!["https:", "http:"].includes(URL.parse(issuer)?.protocol ?? "")) throw new Fault("INVALID_ARGUMENT", `--issuer must be an address, not ${JSON.stringify(issuer)}`);
+    if (!["https:", "http:"].includes(URL.parse(issuer)?.protocol ?? ""))
+      throw new Fault("INVALID_ARGUMENT", `--issuer must be an address, not ${JSON.stringify(issuer)}`);
     const email = option(run, "email") ?? "";
     const uid = await withHouse(run, ({ services }) => registerPerson(services, { issuer, subject, email, name: option(run, "name") ?? "" }));
     run.out.write(`${uid}\n`);
@@ -179,8 +180,11 @@ const login: Command = {
              gantry login --issuer https://gantry.example.com --idp example.org --browser
 `,
   options: {
-    issuer: { type: "string" }, idp: { type: "string" }, audience: { type: "string" },
-    browser: { type: "boolean" }, headless: { type: "boolean" },
+    issuer: { type: "string" },
+    idp: { type: "string" },
+    audience: { type: "string" },
+    browser: { type: "boolean" },
+    headless: { type: "boolean" },
   },
   async run(run) {
     noArguments(run, "login");
@@ -228,12 +232,20 @@ ${tells}
   },
 });
 
-const suspend = suspension("suspend", "close an organization to its members", `  Closes an organization to its members at once, on every server: no right in it counts any more but the operator's, and
+const suspend = suspension(
+  "suspend",
+  "close an organization to its members",
+  `  Closes an organization to its members at once, on every server: no right in it counts any more but the operator's, and
   its identities can neither be assumed nor ask for anything. Nothing in it is lost.
-`);
+`,
+);
 
-const resume = suspension("resume", "open a suspended organization again", `  Opens a suspended organization to its members again: all rights in it count as before.
-`);
+const resume = suspension(
+  "resume",
+  "open a suspended organization again",
+  `  Opens a suspended organization to its members again: all rights in it count as before.
+`,
+);
 
 const feedKinds: readonly FeedKind[] = ["advisories", "vulnerabilities", "libraries", "images"];
 
@@ -242,7 +254,9 @@ const importFeedInto = async (run: Run, kind: FeedKind, sources: readonly string
     const bar = progressBar(run.err, { lines: true });
     const group = await destination(open, option(run, "group"), "--group");
     const summary = await importFeed(open.services, {
-      kind, group, sources,
+      kind,
+      group,
+      sources,
       public: run.values.public === true,
       format: option(run, "format"),
       author: option(run, "author"),
@@ -252,7 +266,10 @@ const importFeedInto = async (run: Run, kind: FeedKind, sources: readonly string
     for (const refusal of summary.refused) run.err.write(`refused ${refusal}\n`);
     if (summary.refusals > summary.refused.length) run.err.write(`refused ${summary.refusals - summary.refused.length} more\n`);
     for (const failure of summary.failed) run.err.write(`failed ${failure}\n`);
-    for (const [label, count] of [["passed over", summary.passedOver.length], ["unchanged", summary.filesUnchanged]] as const) {
+    for (const [label, count] of [
+      ["passed over", summary.passedOver.length],
+      ["unchanged", summary.filesUnchanged],
+    ] as const) {
       if (count > 0) run.err.write(`${count} of ${summary.files} files ${label}\n`);
     }
     run.out.write(
@@ -317,7 +334,11 @@ const importCommand: Command = {
     if (kind === undefined && given !== "registry") {
       throw new Fault("INVALID_ARGUMENT", `cannot import ${JSON.stringify(given)}; possible are: registry, ${feedKinds.join(", ")}`);
     }
-    if (sources.length === 0) throw new Fault("INVALID_ARGUMENT", `name at least one ${kind ? "file, folder or address" : "folder or file"}: gantry import ${given} ${kind ? "SOURCE" : "DIR"}`);
+    if (sources.length === 0)
+      throw new Fault(
+        "INVALID_ARGUMENT",
+        `name at least one ${kind ? "file, folder or address" : "folder or file"}: gantry import ${given} ${kind ? "SOURCE" : "DIR"}`,
+      );
     return kind ? importFeedInto(run, kind, sources) : importRegistryInto(run, sources);
   },
 };
@@ -336,7 +357,8 @@ const explain: Command = {
   options: { json: { type: "boolean" } },
   async run(run) {
     const [identityUid, action, place, ...more] = run.positionals;
-    if (identityUid === undefined || action === undefined || place === undefined || more.length > 0) throw new Fault("INVALID_ARGUMENT", "explain needs an identity, an action and a place");
+    if (identityUid === undefined || action === undefined || place === undefined || more.length > 0)
+      throw new Fault("INVALID_ARGUMENT", "explain needs an identity, an action and a place");
     const reply = await withHouse(run, ({ call }) => call(`${access}/Explain`, { identityUid, action, place }));
     run.out.write(run.values.json ? `${JSON.stringify(reply)}\n` : explained(reply));
     return 0;
@@ -386,14 +408,17 @@ const events: Command = {
   async run(run) {
     if (run.positionals.join(" ") !== "tail") throw new Fault("INVALID_ARGUMENT", "what about events? gantry events tail shows them");
     const past = Number(option(run, "past") ?? "10");
-    if (!Number.isInteger(past) || past < 0 || past > limits.pageSizeMax) throw new Fault("INVALID_ARGUMENT", `--past must be a number from 0 to ${limits.pageSizeMax}`);
+    if (!Number.isInteger(past) || past < 0 || past > limits.pageSizeMax)
+      throw new Fault("INVALID_ARGUMENT", `--past must be a number from 0 to ${limits.pageSizeMax}`);
     const stop = new AbortController();
     void stopSignal().then(() => stop.abort());
     await withHouse(run, (open) =>
       tailEvents(open, {
         group: option(run, "group"),
         types: (option(run, "type") ?? "").split(",").filter((type) => type !== ""),
-        past, json: run.values.json === true, stopped: stop.signal,
+        past,
+        json: run.values.json === true,
+        stopped: stop.signal,
         write: (line) => void run.out.write(`${line}\n`),
       }),
     );
@@ -428,7 +453,13 @@ const audit: Command = {
     if (group !== undefined && !isUid(group)) throw new Fault("INVALID_ARGUMENT", `--group must be a uid, not ${JSON.stringify(group)}`);
     const bar = progressBar(run.err);
     const whole = await withHouse(run, (open) =>
-      verifyAudit(open, { group, known: option(run, "known"), json: run.values.json === true, write: (line) => void run.out.write(`${line}\n`), progress: bar.show }),
+      verifyAudit(open, {
+        group,
+        known: option(run, "known"),
+        json: run.values.json === true,
+        write: (line) => void run.out.write(`${line}\n`),
+        progress: bar.show,
+      }),
     );
     bar.end();
     return whole ? 0 : 1;
@@ -461,7 +492,21 @@ const health: Command = {
   },
 };
 
-export const commands: Readonly<Record<string, Command>> = { serve, login, logout, token, register, suspend, resume, import: importCommand, explain, "who-can": whoCan, events, audit, health };
+export const commands: Readonly<Record<string, Command>> = {
+  serve,
+  login,
+  logout,
+  token,
+  register,
+  suspend,
+  resume,
+  import: importCommand,
+  explain,
+  "who-can": whoCan,
+  events,
+  audit,
+  health,
+};
 
 /** The help of one command, or the list of all. */
 export const help = (name: string | undefined): string => {

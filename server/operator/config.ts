@@ -42,7 +42,11 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const wrong = (variable: string, reason: string): Fault => new Fault("FAILED_PRECONDITION", `${variable} ${reason}`);
 
-const list = (value: string | undefined): string[] => (value ?? "").split(",").map((entry) => entry.trim()).filter((entry) => entry !== "");
+const list = (value: string | undefined): string[] =>
+  (value ?? "")
+    .split(",")
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== "");
 
 const defaultListen = "127.0.0.1:8080";
 
@@ -93,7 +97,8 @@ const readPair = (certFile: string, keyFile: string): { cert: string; key: strin
 };
 
 const readDomain = (value: string): string => {
-  if (!/^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/.test(value)) throw wrong("GANTRY_SERVICE_DOMAIN", `must be a domain name such as example.com, not ${JSON.stringify(value)}`);
+  if (!/^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/.test(value))
+    throw wrong("GANTRY_SERVICE_DOMAIN", `must be a domain name such as example.com, not ${JSON.stringify(value)}`);
   return value;
 };
 
@@ -131,14 +136,18 @@ const readDelays = (value: string | undefined): readonly number[] => {
   const delays = list(value).map(Number);
   if (delays.length === 0) return defaultDelaysSeconds;
   if (delays.length > 50 || delays.some((delay) => !(delay >= 0 && delay <= 7 * 86_400))) {
-    throw wrong("GANTRY_DELIVERY_DELAYS", `must be seconds between attempts, separated by commas, such as ${defaultDelaysSeconds.join(",")}, not ${JSON.stringify(value)}`);
+    throw wrong(
+      "GANTRY_DELIVERY_DELAYS",
+      `must be seconds between attempts, separated by commas, such as ${defaultDelaysSeconds.join(",")}, not ${JSON.stringify(value)}`,
+    );
   }
   return delays;
 };
 
 const readMonths = (value: string | undefined): number => {
   const months = value === undefined ? limits.auditMonths : Number(value);
-  if (!Number.isInteger(months) || months < 1 || months > limits.auditMonthsMax) throw wrong("GANTRY_AUDIT_MONTHS", `must be a number of months from 1 to ${limits.auditMonthsMax}, not ${JSON.stringify(value)}`);
+  if (!Number.isInteger(months) || months < 1 || months > limits.auditMonthsMax)
+    throw wrong("GANTRY_AUDIT_MONTHS", `must be a number of months from 1 to ${limits.auditMonthsMax}, not ${JSON.stringify(value)}`);
   return months;
 };
 
@@ -154,7 +163,8 @@ export const readSettings = (environment: Environment): Settings => {
   const given = (name: string): string | undefined => environment[name] || undefined;
   const { host, port } = readListen(given("GANTRY_LISTEN") ?? defaultListen);
   const [cert, key] = [given("GANTRY_TLS_CERT"), given("GANTRY_TLS_KEY")];
-  if ((cert === undefined) !== (key === undefined)) throw wrong(cert ? "GANTRY_TLS_KEY" : "GANTRY_TLS_CERT", "is missing: TLS needs both the certificate and its key");
+  if ((cert === undefined) !== (key === undefined))
+    throw wrong(cert ? "GANTRY_TLS_KEY" : "GANTRY_TLS_CERT", "is missing: TLS needs both the certificate and its key");
   const secretKeyFile = given("GANTRY_SECRET_KEY_FILE");
   const databaseUrl = given("DATABASE_URL");
   const termsFile = given("GANTRY_TERMS_FILE");

@@ -31,12 +31,15 @@ export const issuerEndpoints = (services: Services, { grants, beginDevice, paths
       const type = form.get("grant_type") ?? "";
       const grant = grants.get(type);
       if (!grant && type !== "" && !exchanges.includes(type)) {
-        throw new Fault("INVALID_ARGUMENT", `grant_type must be one of ${grantTypes.join(", ")}`, { details: [{ kind: "reason", reason: "unsupported_grant_type" }] });
+        throw new Fault("INVALID_ARGUMENT", `grant_type must be one of ${grantTypes.join(", ")}`, {
+          details: [{ kind: "reason", reason: "unsupported_grant_type" }],
+        });
       }
       try {
         return await (grant ? grant(form, requestSource) : exchange(services, form, authorization, requestSource));
       } catch (thrown) {
-        if (thrown instanceof Fault && isRefusal(thrown)) audit.refused({ caller: undefined, operation: tokenPath, subject: "", code: thrown.code, requestSource });
+        if (thrown instanceof Fault && isRefusal(thrown))
+          audit.refused({ caller: undefined, operation: tokenPath, subject: "", code: thrown.code, requestSource });
         throw thrown;
       }
     },

@@ -10,9 +10,7 @@ import type { Services } from "#kernel";
 /** Forgets answers, AWS requests, sign-ins and invites whose time is over, and replaces a signing key that has signed long enough. */
 export const runMaintenance = async ({ store, authn, clock, seal }: Services, auditMonths: number = limits.auditMonths): Promise<void> => {
   const nowMs = clock();
-  await store.write((rows) =>
-    rows.query("delete from idempotency_keys where create_time < $1", [timestamp(nowMs - limits.idempotencyLifetimeMs)]),
-  );
+  await store.write((rows) => rows.query("delete from idempotency_keys where create_time < $1", [timestamp(nowMs - limits.idempotencyLifetimeMs)]));
   await store.write((rows) => rows.query("delete from aws_requests where expire_time < $1", [timestamp(nowMs)]));
   for (const table of ["sign_ins", "sessions", "refresh_tokens"]) {
     await store.write((rows) => rows.query(`delete from ${table} where expire_time < $1`, [timestamp(nowMs)]));

@@ -10,7 +10,10 @@ export interface Progress {
 
 const width = 30;
 
-export const progressBar = (err: NodeJS.WriteStream, { lines = false }: { readonly lines?: boolean } = {}): { show: (progress: Progress) => void; end: () => void } => {
+export const progressBar = (
+  err: NodeJS.WriteStream,
+  { lines = false }: { readonly lines?: boolean } = {},
+): { show: (progress: Progress) => void; end: () => void } => {
   let shown = false;
   let toldMs = performance.now();
   return {

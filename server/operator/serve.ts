@@ -41,7 +41,11 @@ const listRoots = { name: "chainguard.platform.iam.v2.GroupsService/ListGroups",
 const makeFirstOrganization = async ({ call }: Application): Promise<string | undefined> => {
   const { totalCount } = await call(listRoots.name, listRoots.request);
   if (totalCount !== "0") return undefined;
-  const made = await call("chainguard.platform.iam.v2.GroupsService/CreateGroup", { group: { name: "first organization" } }, { idempotencyKey: "first organization" });
+  const made = await call(
+    "chainguard.platform.iam.v2.GroupsService/CreateGroup",
+    { group: { name: "first organization" } },
+    { idempotencyKey: "first organization" },
+  );
   return text(made, "uid");
 };
 
@@ -99,7 +103,11 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     const upkeep = startMaintenance(open.services, settings.auditMonths);
     void feeds?.turn();
     return {
-      application: open, transport: doors, firstOrganization, feeds, delivery,
+      application: open,
+      transport: doors,
+      firstOrganization,
+      feeds,
+      delivery,
       async close() {
         upkeep.stop();
         // At once: each has its seconds for what is in flight.

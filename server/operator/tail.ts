@@ -20,7 +20,11 @@ export interface Tailing {
 const list = "gantry.events.v1.EventsService/ListEvents";
 
 /** "dev.chainguard.api.iam.group.created.v1" as "iam.group.created". */
-const shortType = (type: string): string => type.replace(/^dev\.(?:chainguard\.api|gantry)\./, "").replace(/^platform\./, "").replace(/\.v\d+$/, "");
+const shortType = (type: string): string =>
+  type
+    .replace(/^dev\.(?:chainguard\.api|gantry)\./, "")
+    .replace(/^platform\./, "")
+    .replace(/\.v\d+$/, "");
 
 const actorOf = (event: JsonObject): string => {
   const data: unknown = JSON.parse(text(event, "data") || "{}");

@@ -20,7 +20,8 @@ export const defaultTerms: TermsSettings = {
 };
 
 const readDocument = (value: Json): TermsDocument => {
-  if (!isObject(value) || text(value, "id") === "") throw wrong('must hold documents such as {"id": "rules.v1", "label": "Rules", "url": "https://example.com/rules"}');
+  if (!isObject(value) || text(value, "id") === "")
+    throw wrong('must hold documents such as {"id": "rules.v1", "label": "Rules", "url": "https://example.com/rules"}');
   return { id: text(value, "id"), label: text(value, "label"), url: text(value, "url") };
 };
 

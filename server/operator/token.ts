@@ -7,7 +7,11 @@ import { recordSignIn } from "#outbox";
 import { commandOrigin } from "./command-record.ts";
 
 /** A token of this identity; of the operator without one. */
-export const mintToken = async ({ authn, store, clock, publicUrl }: Services, identity: string = operatorUid, audience: string = publicUrl): Promise<string> => {
+export const mintToken = async (
+  { authn, store, clock, publicUrl }: Services,
+  identity: string = operatorUid,
+  audience: string = publicUrl,
+): Promise<string> => {
   const requestSource = { origin: commandOrigin("token"), requestId: "" };
   await store.write((rows) =>
     recordSignIn(rows, publicUrl, { identity, caller: operatorUid, act: undefined, operation: "gantry token", requestSource, time: timestamp(clock()) }),

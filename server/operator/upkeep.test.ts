@@ -44,16 +44,26 @@ test("an answer kept for an idempotency key is forgotten after its time", async 
 
 test("events and deliveries are forgotten after their time, and what can never be sent any more stands before nothing", async () => {
   const { services } = world.server.application;
-  const { uid: subscription } = await world.ok("events.SubscriptionsService/CreateSubscription", { parent: world.organization, subscription: { sink: "http://127.0.0.1:9/" } });
+  const { uid: subscription } = await world.ok("events.SubscriptionsService/CreateSubscription", {
+    parent: world.organization,
+    subscription: { sink: "http://127.0.0.1:9/" },
+  });
   const { uid: repo } = await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "kept" } });
   await world.server.delivery.finish();
   await services.store.write((rows) => rows.query("update subscriptions set enabled = false", []));
   world.clock.now += limits.eventRetentionMs + 1;
   await world.ok("registry.ReposService/UpdateRepo", { repo: { uid: String(repo), description: "later" }, updateMask: "description" });
   await world.server.delivery.finish();
-  const found = () => services.store.read.query("select type, state from deliveries where subscription_uid = $1 and subject = $2 order by uid", [String(subscription), String(repo)]);
+  const found = () =>
+    services.store.read.query("select type, state from deliveries where subscription_uid = $1 and subject = $2 order by uid", [
+      String(subscription),
+      String(repo),
+    ]);
   const [created, updated] = ["created", "updated"].map((what) => `dev.chainguard.api.platform.registry.repo.${what}.v1`);
-  assert.deepEqual(await found(), [[created, "DELIVERY_STATE_PENDING"], [updated, "DELIVERY_STATE_WAITING"]]);
+  assert.deepEqual(await found(), [
+    [created, "DELIVERY_STATE_PENDING"],
+    [updated, "DELIVERY_STATE_WAITING"],
+  ]);
   await runMaintenance(services);
   assert.equal((await found()).length, 2, "what the audit log has not taken up stays");
   await services.audit.finish();

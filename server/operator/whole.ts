@@ -12,20 +12,19 @@ import type { Settings } from "./config.ts";
 
 export const openApplication = async (options: ApplicationOptions): Promise<Application> => (await import("./application.ts")).openApplication(options);
 
-export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> =>
-  (await import("./serve.ts")).startServer(settings, options);
+export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => (await import("./serve.ts")).startServer(settings, options);
 
 export const registerPerson = async (services: Services, person: Person): Promise<string> => (await import("./person.ts")).registerPerson(services, person);
 
-export const importRegistry = async (kernel: Kernel, work: RegistryImport): Promise<RegistrySummary> =>
-  (await import("#feeds")).importRegistry(kernel, work);
+export const importRegistry = async (kernel: Kernel, work: RegistryImport): Promise<RegistrySummary> => (await import("#feeds")).importRegistry(kernel, work);
 
 export const importFeed = async (services: Services, work: FeedImport): Promise<FeedSummary> => (await import("#feeds")).importFeed(services, work);
 
 export const setSuspended = async (open: Application, given: string, suspended: boolean): Promise<{ readonly uid: string; readonly name: string }> =>
   (await import("./organization.ts")).setSuspended(open, given, suspended);
 
-export const verifyAudit = async (open: Application, verification: Verification): Promise<boolean> => (await import("./audit.ts")).verifyAudit(open, verification);
+export const verifyAudit = async (open: Application, verification: Verification): Promise<boolean> =>
+  (await import("./audit.ts")).verifyAudit(open, verification);
 
 export const mintToken = async (services: Services, identity: string | undefined, audience: string | undefined): Promise<string> =>
   (await import("./token.ts")).mintToken(services, identity, audience);

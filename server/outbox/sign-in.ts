@@ -44,16 +44,33 @@ const rightsOf = `
   group by held.place order by held.place limit $5`;
 
 /** Writes it down, in the transaction of whatever else the sign-in writes. */
-export const recordSignIn = async (rows: Write, source: string, { identity, caller = identity, act, session, operation, requestSource, time }: SignIn): Promise<void> => {
+export const recordSignIn = async (
+  rows: Write,
+  source: string,
+  { identity, caller = identity, act, session, operation, requestSource, time }: SignIn,
+): Promise<void> => {
   const held = await rows.query(rightsOf, [identity, time, session ?? "", limits.reasonGrantsMax, limits.signInPlacesMax]);
   const given = held.map(([place, bindings]) => ({ place: place ?? "", bindings: JSON.parse(bindings ?? "[]") as string[] }));
   // An identity of a group has rights there and below only.
-  const places = isRoot(identity) && given.length > 0 ? given : [{ place: isRoot(identity) ? identity : parentOf(identity), bindings: given.flatMap(({ bindings }) => bindings) }];
+  const places =
+    isRoot(identity) && given.length > 0
+      ? given
+      : [{ place: isRoot(identity) ? identity : parentOf(identity), bindings: given.flatMap(({ bindings }) => bindings) }];
   const actor: JsonObject = { subject: caller, ...(act ? { act: { ...act } } : {}) };
   for (const { place, bindings } of places) {
     await record(rows, {
-      type: signedInType, source, subject: identity, group: place, audience: "internal", extensions: {}, actor, bodyType: "", body: {},
-      requestId: requestSource.requestId, time, auditContext: { operation, bindings, origin: requestSource.origin },
+      type: signedInType,
+      source,
+      subject: identity,
+      group: place,
+      audience: "internal",
+      extensions: {},
+      actor,
+      bodyType: "",
+      body: {},
+      requestId: requestSource.requestId,
+      time,
+      auditContext: { operation, bindings, origin: requestSource.origin },
     });
   }
 };

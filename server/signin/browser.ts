@@ -57,7 +57,10 @@ const cookie = (parts: SignInDependencies, state: string, value: string, lifetim
 
 const cookieOf = (parts: SignInDependencies, state: string, asked: EndpointRequest): string => {
   const start = `${cookieName(parts, state)}=`;
-  const found = (asked.headers.cookie ?? "").split(";").map((each) => each.trim()).find((each) => each.startsWith(start));
+  const found = (asked.headers.cookie ?? "")
+    .split(";")
+    .map((each) => each.trim())
+    .find((each) => each.startsWith(start));
   return found?.slice(start.length) ?? "";
 };
 
@@ -65,7 +68,12 @@ const cookieOf = (parts: SignInDependencies, state: string, asked: EndpointReque
 export const refuse = async (parts: SignInDependencies, thrown: unknown, finish: Completion, requestSource: RequestSource): Promise<EndpointAnswer> => {
   const fault = toFault(thrown);
   if (isRefusal(fault)) parts.audit.refused({ caller: undefined, operation: signInPath, subject: "", code: fault.code, requestSource });
-  parts.log("signin.refused", { requestId: requestSource.requestId, code: fault.code, message: fault.message, ...(fault.cause === undefined ? {} : { cause: fault.cause }) });
+  parts.log("signin.refused", {
+    requestId: requestSource.requestId,
+    code: fault.code,
+    message: fault.message,
+    ...(fault.cause === undefined ? {} : { cause: fault.cause }),
+  });
   const refusal = { status: parts.statusOf(fault), message: fault.message };
   switch (finish.kind) {
     case "redirect":
@@ -97,7 +105,11 @@ const sweep = (rows: Write, nowMs: number): Promise<unknown> =>
   );
 
 /** Sends the browser to the provider. What stands in the way ends the sign-in as its finish says. */
-export const beginSignIn = async (parts: SignInDependencies, { provider: named, ...beginning }: Beginning, requestSource: RequestSource): Promise<EndpointAnswer> => {
+export const beginSignIn = async (
+  parts: SignInDependencies,
+  { provider: named, ...beginning }: Beginning,
+  requestSource: RequestSource,
+): Promise<EndpointAnswer> => {
   const { store, vault, clock, providers } = parts;
   try {
     const provider = await providerNamed(store.read, named);
@@ -108,10 +120,13 @@ export const beginSignIn = async (parts: SignInDependencies, { provider: named, 
     const kept: Kept = { ...beginning, question };
     await store.write(async (rows) => {
       await sweep(rows, clock());
-      await rows.query(
-        "insert into sign_ins (state_hash, browser_hash, identity_provider_uid, sealed, expire_time) values ($1, $2, $3, $4, $5)",
-        [hashOf(question.state), hashOf(browser), provider.uid, vault.seal(purpose, JSON.stringify(kept)), timestamp(clock() + limits.signInLifetimeMs)],
-      );
+      await rows.query("insert into sign_ins (state_hash, browser_hash, identity_provider_uid, sealed, expire_time) values ($1, $2, $3, $4, $5)", [
+        hashOf(question.state),
+        hashOf(browser),
+        provider.uid,
+        vault.seal(purpose, JSON.stringify(kept)),
+        timestamp(clock() + limits.signInLifetimeMs),
+      ]);
     });
     return elsewhere(address, cookie(parts, question.state, browser, limits.signInLifetimeMs));
   } catch (thrown) {
@@ -120,10 +135,16 @@ export const beginSignIn = async (parts: SignInDependencies, { provider: named, 
 };
 
 /** Takes the sign-in out of the store: of all who come back with it one goes on. */
-const take = async (parts: SignInDependencies, state: string, browser: string): Promise<{ readonly provider: Provider | undefined; readonly kept: Kept } | undefined> => {
+const take = async (
+  parts: SignInDependencies,
+  state: string,
+  browser: string,
+): Promise<{ readonly provider: Provider | undefined; readonly kept: Kept } | undefined> => {
   const [row] = await parts.store.write((rows) =>
     rows.query("delete from sign_ins where state_hash = $1 and browser_hash = $2 and expire_time > $3 returning identity_provider_uid, sealed", [
-      hashOf(state), hashOf(browser), timestamp(parts.clock()),
+      hashOf(state),
+      hashOf(browser),
+      timestamp(parts.clock()),
     ]),
   );
   const [uid, sealed] = row ?? [];
@@ -135,7 +156,14 @@ const take = async (parts: SignInDependencies, state: string, browser: string): 
 const isRegistered = async (rows: Read, uid: string): Promise<boolean> => (await rows.query("select 1 from identities where uid = $1", [uid])).length > 0;
 
 /** Makes the person known, or lets in who is. */
-const register = async (rows: Write, parts: SignInDependencies, provider: Provider, { upstream }: UpstreamUser, kept: Kept, requestSource: RequestSource): Promise<Registered> => {
+const register = async (
+  rows: Write,
+  parts: SignInDependencies,
+  provider: Provider,
+  { upstream }: UpstreamUser,
+  kept: Kept,
+  requestSource: RequestSource,
+): Promise<Registered> => {
   const { authn, publicUrl, clock } = parts;
   const occasion = { authn, publicUrl, ...requestSource, nowMs: clock() };
   if (kept.invite !== "") {
@@ -178,7 +206,9 @@ export const endSignIn = async (parts: SignInDependencies, asked: EndpointReques
   const [state = "", another] = asked.query.getAll("state");
   const taken = another === undefined ? await take(parts, state, cookieOf(parts, state, asked)) : undefined;
   if (!taken) {
-    return page(400, "Not signed in", ["This sign-in was begun in another browser, has been finished already, or has taken too long. Begin again where you came from."]);
+    return page(400, "Not signed in", [
+      "This sign-in was begun in another browser, has been finished already, or has taken too long. Begin again where you came from.",
+    ]);
   }
   const { provider, kept } = taken;
   const requestSource = { origin: asked.origin, requestId: asked.requestId };

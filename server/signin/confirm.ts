@@ -17,7 +17,10 @@ const cookieName = (place: Place): string => (isSecure(place) ? "__Host-gantry-c
 
 const cookieOf = (place: Place, { headers }: EndpointRequest): string | undefined => {
   const start = `${cookieName(place)}=`;
-  const values = (headers.cookie ?? "").split(";").map((pair) => pair.trim()).filter((pair) => pair.startsWith(start));
+  const values = (headers.cookie ?? "")
+    .split(";")
+    .map((pair) => pair.trim())
+    .filter((pair) => pair.startsWith(start));
   const [value = ""] = values.map((pair) => pair.slice(start.length));
   return values.length === 1 && /^[A-Za-z0-9_-]{43}$/.test(value) ? value : undefined;
 };
@@ -72,7 +75,9 @@ const providerField = (provider: Question["provider"]): string => {
 /** Asks. The first button confirms, and so does the enter key; neither is pressed by the page itself. */
 export const askToConfirm = (place: Place, asked: EndpointRequest, about: string, question: Question): EndpointAnswer => {
   const { proof, cookie } = proofFor(place, asked, about);
-  const hidden = [...question.hidden, ["proof", proof]].map(([name = "", value = ""]) => `<input type="hidden" name="${name}" value="${escaped(value)}">`).join("");
+  const hidden = [...question.hidden, ["proof", proof]]
+    .map(([name = "", value = ""]) => `<input type="hidden" name="${name}" value="${escaped(value)}">`)
+    .join("");
   const form =
     `<p class="code">${escaped(question.code)}</p>` +
     "<p><strong>Go on only if you began this yourself and your own terminal shows this code.</strong> If somebody sent you here, refuse: they would act in your name.</p>" +
@@ -83,7 +88,9 @@ export const askToConfirm = (place: Place, asked: EndpointRequest, about: string
 
 /** Said to a form that does not come from our page. */
 export const unconfirmed = (): EndpointAnswer =>
-  page(403, "Not confirmed", ["This did not come from the page that asks, or that page was open for too long. Open the address again that your terminal shows."]);
+  page(403, "Not confirmed", [
+    "This did not come from the page that asks, or that page was open for too long. Open the address again that your terminal shows.",
+  ]);
 
 export const unknownProvider = "There is no organization and no identity provider of this name to sign in with.";
 

@@ -55,34 +55,38 @@ const orWait = async (work: () => Promise<EndpointAnswer>): Promise<EndpointAnsw
   }
 };
 
-const show = (parts: SignInDependencies) => (asked: EndpointRequest): Promise<EndpointAnswer> =>
-  orWait(async () => {
-    const typed = asked.query.get("user_code") ?? "";
-    if (typed === "") return codePage(200);
-    const userCode = readUserCode(typed);
-    if (userCode === undefined) return codePage(400, "A code has eight letters, such as WDJB-MJHT.");
-    const code = await findOpenCode(parts, userCode);
-    return code ? confirmPage(parts, asked, code) : unknownCode();
-  });
+const show =
+  (parts: SignInDependencies) =>
+  (asked: EndpointRequest): Promise<EndpointAnswer> =>
+    orWait(async () => {
+      const typed = asked.query.get("user_code") ?? "";
+      if (typed === "") return codePage(200);
+      const userCode = readUserCode(typed);
+      if (userCode === undefined) return codePage(400, "A code has eight letters, such as WDJB-MJHT.");
+      const code = await findOpenCode(parts, userCode);
+      return code ? confirmPage(parts, asked, code) : unknownCode();
+    });
 
 /** Begins the sign-in that a code waits for. */
 export type Begin = (asked: EndpointRequest, code: OpenCode) => Promise<EndpointAnswer>;
 
-const answer = (parts: SignInDependencies, begin: Begin) => (asked: EndpointRequest): Promise<EndpointAnswer> =>
-  orWait(async () => {
-    const userCode = readUserCode(asked.form.get("user_code") ?? "");
-    if (userCode === undefined || !isConfirmed(parts, asked, userCode)) return unconfirmed();
-    if (asked.form.get("answer") !== "confirm") {
-      const refused = await refuseDevice(parts, userCode, "refused in the browser");
-      return refused ? page(200, "Refused", ["The terminal is not signed in, and is told so. You can close this page."]) : unknownCode();
-    }
-    const code = await findOpenCode(parts, userCode);
-    if (!code) return unknownCode();
-    const idp = code.wanted.idp || (asked.form.get("idp_id") ?? "").trim();
-    // Here, and not as the sign-in's end: a name that was mistyped can be typed again.
-    if (!(await isProvider(parts.store.read, idp))) return confirmPage(parts, asked, code, idp, unknownProvider);
-    return onward(await begin(asked, { ...code, wanted: { ...code.wanted, idp } }));
-  });
+const answer =
+  (parts: SignInDependencies, begin: Begin) =>
+  (asked: EndpointRequest): Promise<EndpointAnswer> =>
+    orWait(async () => {
+      const userCode = readUserCode(asked.form.get("user_code") ?? "");
+      if (userCode === undefined || !isConfirmed(parts, asked, userCode)) return unconfirmed();
+      if (asked.form.get("answer") !== "confirm") {
+        const refused = await refuseDevice(parts, userCode, "refused in the browser");
+        return refused ? page(200, "Refused", ["The terminal is not signed in, and is told so. You can close this page."]) : unknownCode();
+      }
+      const code = await findOpenCode(parts, userCode);
+      if (!code) return unknownCode();
+      const idp = code.wanted.idp || (asked.form.get("idp_id") ?? "").trim();
+      // Here, and not as the sign-in's end: a name that was mistyped can be typed again.
+      if (!(await isProvider(parts.store.read, idp))) return confirmPage(parts, asked, code, idp, unknownProvider);
+      return onward(await begin(asked, { ...code, wanted: { ...code.wanted, idp } }));
+    });
 
 export const devicePaths = (parts: SignInDependencies, begin: Begin): Readonly<Record<string, Endpoint>> => ({
   [devicePath]: { GET: show(parts), POST: answer(parts, begin) },

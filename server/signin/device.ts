@@ -69,11 +69,17 @@ const readRequest = ({ authn }: SignInDependencies, form: URLSearchParams): { cl
   // It is shown to people, who must read it as it is.
   if (/[\p{C}\p{Z}]/u.test(client.replaceAll(" ", ""))) violations.push({ field: "client_id", description: "must be a name in visible characters" });
   if (violations.length > 0) throw invalid(violations);
-  const scope = form.getAll("scope").flatMap((entry) => entry.split(" ")).filter((entry) => entry !== "");
+  const scope = form
+    .getAll("scope")
+    .flatMap((entry) => entry.split(" "))
+    .filter((entry) => entry !== "");
   const wish: RequestedToken = {
     audience: [...form.getAll("audience"), ...form.getAll("resource")].filter((entry) => entry !== ""),
     scopes: scope.filter((entry) => !openIdScopes.has(entry)),
-    capabilities: form.getAll("cap").flatMap((entry) => entry.split(" ")).filter((entry) => entry !== ""),
+    capabilities: form
+      .getAll("cap")
+      .flatMap((entry) => entry.split(" "))
+      .filter((entry) => entry !== ""),
   };
   authn.narrowing({ identity: "", ...wish });
   return { client, wanted: { wish, idp, refresh: scope.includes("offline_access"), identify: scope.includes("openid") } };
@@ -84,7 +90,8 @@ const keepCodes = async (rows: Write, client: string, wanted: Wanted, deviceHash
   const now = timestamp(nowMs);
   await rows.query("delete from device_codes where expire_time < $1", [timestamp(nowMs - limits.deviceCodeKeptMs)]);
   const [counted] = await rows.query("select count(*) from (select 1 from device_codes where expire_time > $1 limit $2) as open", [now, limits.deviceCodesMax]);
-  if (Number(counted?.[0]) >= limits.deviceCodesMax) throw new Fault("RESOURCE_EXHAUSTED", "too many sign-ins are open at the moment; try again in some minutes");
+  if (Number(counted?.[0]) >= limits.deviceCodesMax)
+    throw new Fault("RESOURCE_EXHAUSTED", "too many sign-ins are open at the moment; try again in some minutes");
   for (;;) {
     const userCode = makeUserCode();
     const made = await rows.query(
@@ -152,7 +159,9 @@ const putOff = async (rows: Write, deviceHash: string, { intervalMs, pollTimeMs 
   const early = pollTimeMs !== undefined && nowMs < pollTimeMs + intervalMs - limits.devicePollEarlyMs;
   const slower = early ? Math.min(intervalMs + limits.devicePollSlowerMs, limits.devicePollIntervalMaxMs) : intervalMs;
   await rows.query("update device_codes set poll_time = $2, interval_ms = $3 where device_hash = $1", [deviceHash, timestamp(nowMs), slower]);
-  return early ? oauthFault("slow_down", `asked too often; ask every ${slower / 1000} seconds`) : oauthFault("authorization_pending", "nobody has confirmed the code yet");
+  return early
+    ? oauthFault("slow_down", `asked too often; ask every ${slower / 1000} seconds`)
+    : oauthFault("authorization_pending", "nobody has confirmed the code yet");
 };
 
 /** RFC 8628, 3.4 and 3.5: a terminal asks for its tokens. It gets them once. */
@@ -189,7 +198,13 @@ const stillVouched = async (rows: Write, { uid, identityProviderUid }: SignedIn)
   return found.length > 0;
 };
 
-const deviceTokens = async (parts: SignInDependencies, rows: Write, client: string, { wish, refresh, identify }: Wanted, signedIn: SignedIn): Promise<JsonObject> => {
+const deviceTokens = async (
+  parts: SignInDependencies,
+  rows: Write,
+  client: string,
+  { wish, refresh, identify }: Wanted,
+  signedIn: SignedIn,
+): Promise<JsonObject> => {
   // OpenID Connect Core, 2: an ID token names its client as audience. It is the access token that says who you are.
   const audience = identify && client !== "" ? [...(wish.audience.length > 0 ? wish.audience : [parts.publicUrl]), client] : wish.audience;
   const { token, expireTimeMs, refreshToken } = await tokensFor(parts, rows, signedIn, { ...wish, audience }, refresh);
@@ -208,7 +223,8 @@ export const findOpenCode = async ({ store: { read, write }, clock }: SignInDepe
   const window = timestamp(nowMs - (nowMs % limits.userCodeGuessesWindowMs));
   const [guesses] = await read.query("select wrong from user_code_guesses where window_time = $1", [window]);
   // Also for a right one, or whoever guesses would be told by the difference.
-  if (Number(guesses?.[0] ?? 0) >= limits.userCodeGuessesMax) throw new Fault("RESOURCE_EXHAUSTED", "too many wrong codes at the moment; try again in a minute");
+  if (Number(guesses?.[0] ?? 0) >= limits.userCodeGuessesMax)
+    throw new Fault("RESOURCE_EXHAUSTED", "too many wrong codes at the moment; try again in a minute");
   const [row] = await read.query(
     `select client, wanted, (extract(epoch from create_time) * 1000)::bigint from device_codes
      where user_code = $1 and state = 'open' and expire_time > $2`,
@@ -226,10 +242,19 @@ export const findOpenCode = async ({ store: { read, write }, clock }: SignInDepe
 };
 
 /** Ends an open code one way or the other. The client's name, or undefined where it was not open any more. */
-const settle = async ({ store: { write }, clock }: SignInDependencies, userCode: string, state: "approved" | "refused", column: "signed_in" | "reason", value: string): Promise<string | undefined> => {
+const settle = async (
+  { store: { write }, clock }: SignInDependencies,
+  userCode: string,
+  state: "approved" | "refused",
+  column: "signed_in" | "reason",
+  value: string,
+): Promise<string | undefined> => {
   const [row] = await write((rows) =>
     rows.query(`update device_codes set state = $2, ${column} = $3 where user_code = $1 and state = 'open' and expire_time > $4 returning client`, [
-      userCode, state, value, timestamp(clock()),
+      userCode,
+      state,
+      value,
+      timestamp(clock()),
     ]),
   );
   return row ? (row[0] ?? "") : undefined;
@@ -241,7 +266,8 @@ export const refuseDevice = async (parts: SignInDependencies, userCode: string, 
 export const deviceCompleter: Completer<DeviceCompletion> = {
   done: async (parts, signedIn, { userCode }) => {
     const client = await settle(parts, userCode, "approved", "signed_in", JSON.stringify(signedIn));
-    if (client === undefined) return page(410, "Too late", [`The code ${showUserCode(userCode)} has ended, and the terminal is not signed in. Begin there again.`]);
+    if (client === undefined)
+      return page(410, "Too late", [`The code ${showUserCode(userCode)} has ended, and the terminal is not signed in. Begin there again.`]);
     return page(200, "Your terminal is signed in", [`As ${signedIn.email ?? signedIn.uid}. It goes on by itself; you can close this page.`]);
   },
   refused: async (parts, { status, message }, { userCode }) => {

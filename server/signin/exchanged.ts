@@ -13,5 +13,9 @@ export interface ExchangedParts {
 }
 
 /** Writes its line in the audit log; awaited before the token is anybody's. */
-export const recordExchange = async ({ store, clock, publicUrl }: ExchangedParts, { uid, act, session }: Exchanged, operation: string, requestSource: RequestSource): Promise<void> =>
-  store.write((rows) => recordSignIn(rows, publicUrl, { identity: uid, act, session, operation, requestSource, time: timestamp(clock()) }));
+export const recordExchange = async (
+  { store, clock, publicUrl }: ExchangedParts,
+  { uid, act, session }: Exchanged,
+  operation: string,
+  requestSource: RequestSource,
+): Promise<void> => store.write((rows) => recordSignIn(rows, publicUrl, { identity: uid, act, session, operation, requestSource, time: timestamp(clock()) }));

@@ -16,7 +16,11 @@ export type Grant = (form: URLSearchParams, requestSource: RequestSource) => Pro
 const refreshGrant = async (parts: SignInDependencies, form: URLSearchParams, requestSource: RequestSource): Promise<JsonObject> => {
   const [token = "", another] = form.getAll("refresh_token");
   if (token === "" || another !== undefined) throw invalid([{ field: "refresh_token", description: "must be given once" }]);
-  const list = (name: string): string[] => form.getAll(name).flatMap((entry) => entry.split(" ")).filter((entry) => entry !== "");
+  const list = (name: string): string[] =>
+    form
+      .getAll(name)
+      .flatMap((entry) => entry.split(" "))
+      .filter((entry) => entry !== "");
   const renewal = {
     authorization: `Bearer ${token}`,
     audience: [...form.getAll("audience"), ...form.getAll("resource")].filter((entry) => entry !== ""),

@@ -22,7 +22,11 @@ const ask = (parts: SignInDependencies, asked: EndpointRequest, given: URLSearch
   const wishes = audience.some((each) => each !== parts.publicUrl) ? [`For: ${audience.join(", ")}.`] : [];
   return askToConfirm(parts, asked, code, {
     status: problem === "" ? 200 : 400,
-    paragraphs: [`A program in a terminal asks to act in your name on ${new URL(parts.publicUrl).host}.`, ...wishes, "The address that it shows holds a code that begins with:"],
+    paragraphs: [
+      `A program in a terminal asks to act in your name on ${new URL(parts.publicUrl).host}.`,
+      ...wishes,
+      "The address that it shows holds a code that begins with:",
+    ],
     code: code.slice(0, shownLength),
     path: headlessPath,
     hidden: [...given].filter(([name]) => parameters.includes(name) && !(person && name === "idp_id")),
@@ -34,10 +38,15 @@ const ask = (parts: SignInDependencies, asked: EndpointRequest, given: URLSearch
 export const askHeadless = (parts: SignInDependencies, asked: EndpointRequest): EndpointAnswer => ask(parts, asked, asked.query, "");
 
 /** Begins it, confirmed. */
-export const confirmHeadless = async (parts: SignInDependencies, asked: EndpointRequest, begin: (given: URLSearchParams) => Promise<EndpointAnswer>): Promise<EndpointAnswer> => {
+export const confirmHeadless = async (
+  parts: SignInDependencies,
+  asked: EndpointRequest,
+  begin: (given: URLSearchParams) => Promise<EndpointAnswer>,
+): Promise<EndpointAnswer> => {
   const { form } = asked;
   if (!isConfirmed(parts, asked, form.get("headless_code") ?? "")) return unconfirmed();
-  if (form.get("answer") !== "confirm") return page(200, "Refused", ["The terminal is not signed in; it waits until somebody stops it. You can close this page."]);
+  if (form.get("answer") !== "confirm")
+    return page(200, "Refused", ["The terminal is not signed in; it waits until somebody stops it. You can close this page."]);
   if (!(await isProvider(parts.store.read, form.get("idp_id") ?? ""))) return ask(parts, asked, form, unknownProvider);
   return onward(await begin(form));
 };

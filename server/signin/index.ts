@@ -9,6 +9,18 @@ export { type Renewal, renew } from "./refresh.ts";
 export type { EndpointRequest, EndpointAnswer, Endpoint } from "./pages.ts";
 export { inviteCodeHash, makeInviteCode } from "./invite-code.ts";
 export {
-  acceptInvite, acceptInviteAs, dropLapsedInvites, inviteGroup, makePerson, mayPromise, type RegistrationContext, type Person, providerAudiences, register, type Registered,
-  registerThroughProvider, type Upstream, vouches,
+  acceptInvite,
+  acceptInviteAs,
+  dropLapsedInvites,
+  inviteGroup,
+  makePerson,
+  mayPromise,
+  type RegistrationContext,
+  type Person,
+  providerAudiences,
+  register,
+  type Registered,
+  registerThroughProvider,
+  type Upstream,
+  vouches,
 } from "./registration.ts";

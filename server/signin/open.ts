@@ -33,7 +33,10 @@ const single = (query: URLSearchParams, name: string): string => {
 };
 
 const list = (query: URLSearchParams, name: string): string[] =>
-  query.getAll(name).flatMap((entry) => entry.split(/[ ,]/)).filter((entry) => entry !== "");
+  query
+    .getAll(name)
+    .flatMap((entry) => entry.split(/[ ,]/))
+    .filter((entry) => entry !== "");
 
 const flag = (query: URLSearchParams, name: string): boolean => {
   const value = single(query, name);
@@ -60,7 +63,8 @@ const readFinish = (parts: SignInDependencies, query: URLSearchParams): Redirect
 const readBeginning = ({ authn }: SignInDependencies, query: URLSearchParams, finish: RedirectCompletion | HeadlessCompletion): Beginning => {
   const violations: Violation[] = [];
   for (const name of ["client_id", "connection"]) {
-    if (query.has(name)) violations.push({ field: name, description: "names a provider of another service; this server has those of its organizations: give idp_id" });
+    if (query.has(name))
+      violations.push({ field: name, description: "names a provider of another service; this server has those of its organizations: give idp_id" });
   }
   if (violations.length > 0) throw invalid(violations);
   const identity = single(query, "identity");

@@ -50,8 +50,7 @@ const outline = (thrown: unknown): string => {
 };
 
 /** The fault inside: what the guarded client throws comes wrapped. */
-const faultIn = (thrown: unknown): Fault | undefined =>
-  thrown instanceof Fault ? thrown : thrown instanceof Error ? faultIn(thrown.cause) : undefined;
+const faultIn = (thrown: unknown): Fault | undefined => (thrown instanceof Fault ? thrown : thrown instanceof Error ? faultIn(thrown.cause) : undefined);
 
 const oauthError = (thrown: unknown): string => (thrown instanceof Error && "error" in thrown && typeof thrown.error === "string" ? thrown.error : "");
 
@@ -80,7 +79,8 @@ const faultOf = (client: Client, thrown: unknown): Fault => {
   const cause = new Error(outline(thrown));
   const error = oauthError(thrown);
   // RFC 6749, 4.1.2.1: the characters of an error. It came with an address, so nothing else is shown.
-  if (thrown instanceof client.AuthorizationResponseError) return denied(`the identity provider did not sign you in: ${/^[\x20-\x7e]{1,64}$/.test(error) ? error : "no reason given"}`);
+  if (thrown instanceof client.AuthorizationResponseError)
+    return denied(`the identity provider did not sign you in: ${/^[\x20-\x7e]{1,64}$/.test(error) ? error : "no reason given"}`);
   if (ours.includes(error)) return new Fault("FAILED_PRECONDITION", `the identity provider does not accept this server: ${error}`, { cause });
   if (statusIn(thrown) >= 500) return down(cause);
   return unauthenticated("the identity provider's answer to this sign-in is not valid", cause);
@@ -90,7 +90,9 @@ const groupsOf = (claims: JsonObject, name: string): string[] => {
   if (name === "" || !Object.hasOwn(claims, name)) return [];
   const value = claims[name];
   const entries = Array.isArray(value) ? value : [value];
-  const names = entries.filter((entry) => typeof entry === "string").filter((entry) => entry.length <= limits.upstreamGroupLengthMax && entry.isWellFormed() && !entry.includes("\0"));
+  const names = entries
+    .filter((entry) => typeof entry === "string")
+    .filter((entry) => entry.length <= limits.upstreamGroupLengthMax && entry.isWellFormed() && !entry.includes("\0"));
   return [...new Set(names)].slice(0, limits.upstreamGroupsMax);
 };
 
@@ -124,7 +126,10 @@ export const openProviders = (settings: SignInSettings): Providers => {
   const discover = async (issuer: string): Promise<ServerMetadata> => {
     const client = await load();
     // Which plain addresses may be reached is the guarded client's to decide.
-    const found = await client.discovery(new URL(issuer), "discovery", {}, undefined, { [client.customFetch]: guarded, execute: [client.allowInsecureRequests] });
+    const found = await client.discovery(new URL(issuer), "discovery", {}, undefined, {
+      [client.customFetch]: guarded,
+      execute: [client.allowInsecureRequests],
+    });
     const metadata = found.serverMetadata();
     // Attack 17: in the same letters, or it is another issuer.
     if (metadata.issuer !== issuer) throw new Error("the discovery document names another issuer");
@@ -151,11 +156,16 @@ export const openProviders = (settings: SignInSettings): Providers => {
     const secret = clientSecretSealed === undefined ? undefined : vault.open(clientSecretPurpose, clientSecretSealed);
     if (clientSecretSealed !== undefined && secret === undefined) throw new Error("a client secret cannot be opened with this server's secret key");
     const methods = metadata.token_endpoint_auth_methods_supported;
-    const proof = secret === undefined ? client.None()
-      : !methods || methods.includes("client_secret_basic") ? client.ClientSecretBasic(secret) : client.ClientSecretPost(secret);
+    const proof =
+      secret === undefined
+        ? client.None()
+        : !methods || methods.includes("client_secret_basic")
+          ? client.ClientSecretBasic(secret)
+          : client.ClientSecretPost(secret);
     const skew = Math.round((clock() - Date.now()) / 1000);
     const configuration = new client.Configuration(
-      metadata, oidc.clientId,
+      metadata,
+      oidc.clientId,
       { [client.clockSkew]: skew, [client.clockTolerance]: limits.clockSkewMs / 1000 },
       proof,
     );
@@ -188,14 +198,16 @@ export const openProviders = (settings: SignInSettings): Providers => {
       };
       try {
         const address = client.buildAuthorizationUrl(configuration, parameters);
-        if (address.protocol !== "https:" && address.protocol !== new URL(issuer).protocol) throw new Error(`the authorization endpoint is ${address.protocol}`);
+        if (address.protocol !== "https:" && address.protocol !== new URL(issuer).protocol)
+          throw new Error(`the authorization endpoint is ${address.protocol}`);
         return address.href;
       } catch (thrown) {
         throw unusable(thrown);
       }
     },
     readCallback: async (provider, { state, nonce, verifier, issuer, clientId }, query) => {
-      if (issuer !== provider.oidc.issuer || clientId !== provider.oidc.clientId) throw new Fault("FAILED_PRECONDITION", "the identity provider has been changed meanwhile; begin again");
+      if (issuer !== provider.oidc.issuer || clientId !== provider.oidc.clientId)
+        throw new Fault("FAILED_PRECONDITION", "the identity provider has been changed meanwhile; begin again");
       const client = await load();
       const configuration = await configure(client, provider);
       const address = new URL(addressOf(settings, callbackPath));

@@ -30,7 +30,9 @@ export const readRedirect = (place: Place, text: string): string => {
   if (text.length > limits.redirectLengthMax) wrong(`is longer than ${limits.redirectLengthMax} characters`);
   const url = URL.parse(text);
   if (url?.username !== "" || url.password !== "" || url.hash !== "") return wrong("must be an address without user and fragment");
-  return isLoopback(url) || isPage(place, url) ? text : wrong("must be on this machine (http://127.0.0.1:PORT/…), on this server, or on one of the origins that it allows");
+  return isLoopback(url) || isPage(place, url)
+    ? text
+    : wrong("must be on this machine (http://127.0.0.1:PORT/…), on this server, or on one of the origins that it allows");
 };
 
 /** The address with what is to be told, in the place of what stood for it. */
@@ -47,7 +49,8 @@ const telling = (place: Place, redirect: string, told: Readonly<Record<string, s
 export const redirectCompleter: Completer<RedirectCompletion> = {
   async done(parts, signedIn, { redirect, wish, createRefreshToken }) {
     const { act, email, uid } = signedIn;
-    if (redirect === "") return page(200, "Signed in", [`You are ${email ?? act.sub}.`, `Your identity here: ${uid}`, "Nothing waits for this sign-in; you can close this page."]);
+    if (redirect === "")
+      return page(200, "Signed in", [`You are ${email ?? act.sub}.`, `Your identity here: ${uid}`, "Nothing waits for this sign-in; you can close this page."]);
     const { token, refreshToken } = await parts.store.write((rows) => tokensFor(parts, rows, signedIn, wish, createRefreshToken));
     return elsewhere(telling(parts, redirect, { token, refresh_token: refreshToken }));
   },

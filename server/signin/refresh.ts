@@ -69,9 +69,17 @@ export const beginFamily = async (rows: Write, family: NewFamily, nowMs: number)
      insert into refresh_tokens (id, secret_hash, identity_uid, identity_provider_uid, audience, act, email, capabilities, scopes, create_time, expire_time)
      select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11 from person, provider returning id`,
     [
-      id, hashOf(secret), family.identity, family.identityProvider, JSON.stringify(family.audience), JSON.stringify(family.act), family.email ?? null,
-      family.capabilities ? JSON.stringify(family.capabilities) : null, family.scopes ? JSON.stringify(family.scopes) : null,
-      timestamp(nowMs), timestamp(untilMs),
+      id,
+      hashOf(secret),
+      family.identity,
+      family.identityProvider,
+      JSON.stringify(family.audience),
+      JSON.stringify(family.act),
+      family.email ?? null,
+      family.capabilities ? JSON.stringify(family.capabilities) : null,
+      family.scopes ? JSON.stringify(family.scopes) : null,
+      timestamp(nowMs),
+      timestamp(untilMs),
     ],
   );
   return made.length > 0 ? write(id, secret, untilMs) : undefined;
@@ -82,7 +90,8 @@ const scheme = /^bearer +/i;
 /** The family's id and the secret of a token's text. */
 const read = (authorization: string | undefined): { readonly id: string; readonly secret: string } => {
   const start = scheme.exec(authorization ?? "")?.[0].length;
-  if (authorization === undefined || start === undefined) throw unauthenticated("the request carries no refresh token: send Authorization: Bearer <refresh token>");
+  if (authorization === undefined || start === undefined)
+    throw unauthenticated("the request carries no refresh token: send Authorization: Bearer <refresh token>");
   const malformed = unauthenticated("the refresh token is malformed");
   const text = authorization.slice(start);
   if (text.length > limits.tokenBytesMax) throw malformed;
@@ -146,7 +155,11 @@ export const renew = async (
     untilMs: nowMs + limits.accessTokenLifetimeMs,
   });
   await recordSignIn(rows, publicUrl, {
-    identity: identity ?? "", act: actOf(act), operation: renewal.operation, requestSource: renewal.requestSource, time: timestamp(nowMs),
+    identity: identity ?? "",
+    act: actOf(act),
+    operation: renewal.operation,
+    requestSource: renewal.requestSource,
+    time: timestamp(nowMs),
   });
   return { identity: identity ?? "", access, refresh: write(id, next, Number(expireTimeMs)) };
 };

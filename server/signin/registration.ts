@@ -44,7 +44,10 @@ const nameLengthMax = 255;
 const nameOf = (...texts: readonly (string | undefined)[]): string => {
   for (const text of texts) {
     const plain = (text ?? "").normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
-    const name = plain.replace(/[^a-z0-9 ._-]+/g, "-").slice(0, nameLengthMax).replace(/^[ -]+|[ -]+$/g, "");
+    const name = plain
+      .replace(/[^a-z0-9 ._-]+/g, "-")
+      .slice(0, nameLengthMax)
+      .replace(/^[ -]+|[ -]+$/g, "");
     if (/[a-z0-9]/.test(name)) return name;
   }
   return "person";
@@ -54,14 +57,29 @@ const nameOf = (...texts: readonly (string | undefined)[]): string => {
 export const makePerson = async (rows: Write, upstream: Upstream, { authn, nowMs }: Pick<RegistrationContext, "authn" | "nowMs">): Promise<boolean> => {
   const { issuer, subject, email = "", name } = upstream;
   const now = timestamp(nowMs);
-  return insertRowUnlessTaken(rows, { name: "identities", columns: [] }, {
-    uid: authn.personUid(issuer, subject), name: nameOf(name, email, subject), email, issuer, subject,
-    last_seen_time: now, create_time: now, update_time: now,
-  });
+  return insertRowUnlessTaken(
+    rows,
+    { name: "identities", columns: [] },
+    {
+      uid: authn.personUid(issuer, subject),
+      name: nameOf(name, email, subject),
+      email,
+      issuer,
+      subject,
+      last_seen_time: now,
+      create_time: now,
+      update_time: now,
+    },
+  );
 };
 
 /** Keeps what the person's issuer said just now. A name is the organization's to give and stays. */
-const keepProfile = async (rows: Write, uid: string, { email, name = "", givenName = "", familyName = "", picture = "" }: Upstream, nowMs: number): Promise<void> => {
+const keepProfile = async (
+  rows: Write,
+  uid: string,
+  { email, name = "", givenName = "", familyName = "", picture = "" }: Upstream,
+  nowMs: number,
+): Promise<void> => {
   await updateRow(rows, { name: "identities", columns: [] }, uid, { last_seen_time: timestamp(nowMs), ...(email === undefined ? {} : { email }) });
   await rows.query(
     `insert into profiles (identity_uid, name, given_name, family_name, picture) values ($1, $2, $3, $4, $5)
@@ -110,7 +128,10 @@ const tell = async (rows: Write, { uid, act }: Person, group: string, { publicUr
  * this issuer; undefined where none does.
  */
 export const providerAudiences = async (rows: Read, group: string, issuer: string): Promise<string[] | undefined> => {
-  const found = await rows.query("select oidc ->> 'clientId' from identity_providers where oidc ->> 'issuer' = $1 and left(uid, -17) = any($2)", [issuer, ancestry(group)]);
+  const found = await rows.query("select oidc ->> 'clientId' from identity_providers where oidc ->> 'issuer' = $1 and left(uid, -17) = any($2)", [
+    issuer,
+    ancestry(group),
+  ]);
   return found.length === 0 ? undefined : found.flatMap(([client]) => client ?? []);
 };
 
@@ -210,12 +231,16 @@ const accept = async (rows: Write, person: Person, code: string, occasion: Regis
  * changes nothing. Throws NOT_FOUND for a code that is unknown or used up, FAILED_PRECONDITION for one that has expired
  * or whose maker may not promise it any more, PERMISSION_DENIED where it is for another e-mail address.
  */
-export const acceptInvite = (rows: Write, { upstream, code, ...occasion }: RegistrationContext & { readonly upstream: Upstream; readonly code: string }): Promise<Registered> =>
-  accept(rows, personOf(occasion, upstream), code, occasion, () => settle(rows, upstream, occasion));
+export const acceptInvite = (
+  rows: Write,
+  { upstream, code, ...occasion }: RegistrationContext & { readonly upstream: Upstream; readonly code: string },
+): Promise<Registered> => accept(rows, personOf(occasion, upstream), code, occasion, () => settle(rows, upstream, occasion));
 
 /** The same for a person who is registered and shows a token of ours. */
-export const acceptInviteAs = (rows: Write, { person, code, ...occasion }: RegistrationContext & { readonly person: Person; readonly code: string }): Promise<Registered> =>
-  accept(rows, person, code, occasion, async () => false);
+export const acceptInviteAs = (
+  rows: Write,
+  { person, code, ...occasion }: RegistrationContext & { readonly person: Person; readonly code: string },
+): Promise<Registered> => accept(rows, person, code, occasion, async () => false);
 
 /** Makes the person's identity unless it is there, and nothing else: for whom others may bind. */
 export const register = async (rows: Write, { upstream, ...occasion }: RegistrationContext & { readonly upstream: Upstream }): Promise<Registered> => {
@@ -230,7 +255,11 @@ export const register = async (rows: Write, { upstream, ...occasion }: Registrat
  */
 export const registerThroughProvider = async (
   rows: Write,
-  { upstream, provider, ...occasion }: RegistrationContext & {
+  {
+    upstream,
+    provider,
+    ...occasion
+  }: RegistrationContext & {
     readonly upstream: Upstream;
     readonly provider: { readonly uid: string; readonly group: string; readonly defaultRole: string };
   },
@@ -242,7 +271,12 @@ export const registerThroughProvider = async (
   const first = await insertRowUnlessTaken(rows, { name: "provider_arrivals", columns: [] }, { provider_uid: uid, identity_uid: person.uid, create_time: now });
   if (first) {
     const role = await lockRow(rows, { name: "roles", columns: ["uid"] }, defaultRole, "key share");
-    if (role) await insertRowUnlessTaken(rows, { name: "role_bindings", columns: [] }, { uid: newChild(group), identity_uid: person.uid, role_uid: defaultRole, create_time: now, update_time: now });
+    if (role)
+      await insertRowUnlessTaken(
+        rows,
+        { name: "role_bindings", columns: [] },
+        { uid: newChild(group), identity_uid: person.uid, role_uid: defaultRole, create_time: now, update_time: now },
+      );
     await tell(rows, person, group, occasion);
   }
   return { identity: person.uid, group };

@@ -17,7 +17,13 @@ export interface Tokens {
 }
 
 /** Issues what was wished for, in the caller's transaction. */
-export const tokensFor = async ({ authn, clock, publicUrl }: SignInDependencies, rows: Write, signedIn: SignedIn, wish: RequestedToken, createRefreshToken: boolean): Promise<Tokens> => {
+export const tokensFor = async (
+  { authn, clock, publicUrl }: SignInDependencies,
+  rows: Write,
+  signedIn: SignedIn,
+  wish: RequestedToken,
+  createRefreshToken: boolean,
+): Promise<Tokens> => {
   const { uid, identityProviderUid, session, mayRefresh, act, email, untilMs, requestSource } = signedIn;
   const wanted = { identity: "", ...wish };
   const { token, expireTimeMs } = await authn.issue({ uid, act, email, session, held: { capabilities: undefined, scopes: undefined }, wanted, untilMs });

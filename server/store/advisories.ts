@@ -29,9 +29,7 @@ interface Event {
 
 /** The events as the contract shows them: by time, and in the source's order where times are equal. */
 const eventsOf = (record: AdvisoryRecord, uid: string): Event[] => {
-  const sorted = record.events
-    .map((event) => ({ event, timeMs: Date.parse(event.time) }))
-    .sort((one, other) => one.timeMs - other.timeMs);
+  const sorted = record.events.map((event) => ({ event, timeMs: Date.parse(event.time) })).sort((one, other) => one.timeMs - other.timeMs);
   const given = new Map<string, number>();
   return sorted.map(({ event, timeMs }) => {
     const { author = record.author, reviewer, reviewState = approved, issue, data } = event;
@@ -100,8 +98,7 @@ interface Draft {
   readonly digest: string;
 }
 
-const searchOf = ({ artifactName, componentName = "", aliases }: AdvisoryRecord): string =>
-  [artifactName, componentName, ...aliases].join("\n").toLowerCase();
+const searchOf = ({ artifactName, componentName = "", aliases }: AdvisoryRecord): string => [artifactName, componentName, ...aliases].join("\n").toLowerCase();
 
 const earliest = (events: readonly Event[], nowMs: number): string => {
   const first = Date.parse(events[0]?.createTime ?? "");
@@ -169,11 +166,13 @@ const upsert = async (rows: Write, target: RecordTarget, drafts: readonly Draft[
 
 /** Writes what is new or says something else than before. */
 export const writeAdvisories = async (rows: Write, target: RecordTarget, records: readonly AdvisoryRecord[]): Promise<Written> => {
-  const drafts = [...lastOfEach(records)].map(([key, record]): Draft => ({
-    uid: `${target.group}/${key}`,
-    record,
-    digest: digestOf([target.public, record]),
-  }));
+  const drafts = [...lastOfEach(records)].map(
+    ([key, record]): Draft => ({
+      uid: `${target.group}/${key}`,
+      record,
+      digest: digestOf([target.public, record]),
+    }),
+  );
   // In one order, so that two imports never wait for each other in a circle.
   drafts.sort((one, other) => (one.uid < other.uid ? -1 : 1));
   const found = await rows.query("select uid, digest, delete_time is null from advisories where uid = any($1)", [drafts.map(({ uid }) => uid)]);
@@ -207,10 +206,10 @@ export const withdrawAdvisories = async (rows: Write, target: RecordTarget, seen
     );
     const gone = found.flatMap(([uid]) => (uid && !seen(uid.slice(-16)) ? [uid] : []));
     if (gone.length > 0) {
-      await rows.query(
-        "update advisories set delete_time = $2, update_time = greatest($2, update_time + interval '1 ms'), digest = '' where uid = any($1)",
-        [gone, now],
-      );
+      await rows.query("update advisories set delete_time = $2, update_time = greatest($2, update_time + interval '1 ms'), digest = '' where uid = any($1)", [
+        gone,
+        now,
+      ]);
       withdrawn += gone.length;
     }
     const end = found.at(-1)?.[0];

@@ -27,8 +27,14 @@ export const findFacets = async (rows: Read, filter: FacetFilter): Promise<strin
        and ($7::text[] is null or event_authors && $7) and ($8::text[] is null or event_reviewers && $8)
        and ($9::text[] is null or not event_authors && $9) order by id`,
     [
-      listOf(filter.artifactTypes), listOf(filter.artifactArchitectures), listOf(filter.componentTypes), filter.latestEventType ?? null,
-      listOf(filter.eventTypes), listOf(filter.eventReviewStates), listOf(filter.eventAuthors), listOf(filter.eventReviewers),
+      listOf(filter.artifactTypes),
+      listOf(filter.artifactArchitectures),
+      listOf(filter.componentTypes),
+      filter.latestEventType ?? null,
+      listOf(filter.eventTypes),
+      listOf(filter.eventReviewStates),
+      listOf(filter.eventAuthors),
+      listOf(filter.eventReviewers),
       listOf(filter.excludeEventAuthors),
     ],
   );
@@ -60,7 +66,10 @@ export const findDocumentIds = async (rows: Read, ask: DocumentsAsk, count: bool
   if (id !== undefined || aliases.length > 0) {
     // A few out of many: found by their own indexes, and put in order then.
     const about = aliases.length > 0 ? "(aliases ?| $1 or advisory_id = any($1))" : "$1::text[] is not null";
-    const found = await rows.query(`select distinct origin from advisories where ${published} and ${about} and ($2::text is null or origin = $2)`, [aliases, id ?? null]);
+    const found = await rows.query(`select distinct origin from advisories where ${published} and ${about} and ($2::text is null or origin = $2)`, [
+      aliases,
+      id ?? null,
+    ]);
     const all = found.flatMap(([origin]) => origin ?? []).sort((one, other) => (descending ? compareBytes(other, one) : compareBytes(one, other)));
     const rest = after === undefined ? all : all.filter((origin) => (descending ? compareBytes(origin, after) < 0 : compareBytes(origin, after) > 0));
     return { ids: rest.slice(skip, skip + limit), total: all.length };
@@ -72,10 +81,16 @@ export const findDocumentIds = async (rows: Read, ask: DocumentsAsk, count: bool
   const step = `with recursive document as (select ${start} as origin union all select ${next("document.origin")} from document where document.origin is not null)`;
   const values = after === undefined ? [] : [after];
   const [found, counted] = await Promise.all([
-    rows.query(`${step} select origin from document where origin is not null limit $${values.length + 1} offset $${values.length + 2}`, [...values, limit, skip]),
-    count ? rows.query(`with recursive document as (select (select min(origin) from advisories where ${published}) as origin
+    rows.query(`${step} select origin from document where origin is not null limit $${values.length + 1} offset $${values.length + 2}`, [
+      ...values,
+      limit,
+      skip,
+    ]),
+    count
+      ? rows.query(`with recursive document as (select (select min(origin) from advisories where ${published}) as origin
       union all select (select min(origin) from advisories where ${published} and origin > document.origin) from document where document.origin is not null)
-      select count(origin) from document`) : undefined,
+      select count(origin) from document`)
+      : undefined,
   ]);
   return { ids: found.flatMap(([origin]) => origin ?? []), total: counted && Number(counted[0]?.[0] ?? 0) };
 };
@@ -104,8 +119,19 @@ const columns = `uid, advisory_id, origin, artifact_name, artifact_type, artifac
 const advisoryOf = (row: Row): AdvisoryRow => {
   const at = (index: number): string => row[index] ?? "";
   return {
-    uid: at(0), advisoryId: at(1), origin: at(2), artifactName: at(3), artifactType: at(4), artifactArchitecture: at(5), author: at(6),
-    namespace: at(7), aliases: JSON.parse(at(8)) as string[], events: at(9), createTime: at(10), updateTime: at(11), deleteTime: row[12] ?? undefined,
+    uid: at(0),
+    advisoryId: at(1),
+    origin: at(2),
+    artifactName: at(3),
+    artifactType: at(4),
+    artifactArchitecture: at(5),
+    author: at(6),
+    namespace: at(7),
+    aliases: JSON.parse(at(8)) as string[],
+    events: at(9),
+    createTime: at(10),
+    updateTime: at(11),
+    deleteTime: row[12] ?? undefined,
   };
 };
 
@@ -115,7 +141,9 @@ export const findPublished = async (rows: Read, origins: readonly string[]): Pro
 
 /** What is published under this number, withdrawn or not. */
 export const findPublishedById = async (rows: Read, advisoryId: string): Promise<AdvisoryRow[]> =>
-  (await rows.query(`select ${columns} from advisories where public and advisory_id = $1 order by delete_time is not null, uid limit 1000`, [advisoryId])).map(advisoryOf);
+  (await rows.query(`select ${columns} from advisories where public and advisory_id = $1 order by delete_time is not null, uid limit 1000`, [advisoryId])).map(
+    advisoryOf,
+  );
 
 /** A document's name and when it was last changed. */
 export interface Changed {
@@ -130,26 +158,31 @@ const changedOf = ([id, modified]: Row): Changed => ({ id: id ?? "", modified: m
  * artifacts share comes once for each time at which one of them changed.
  */
 export const findChangedAdvisories = async (rows: Read, since: string, after: string, limit: number): Promise<Changed[]> =>
-  (await rows.query(
-    `select advisory_id, ${timeText("update_time")} from (
+  (
+    await rows.query(
+      `select advisory_id, ${timeText("update_time")} from (
        select distinct update_time, advisory_id from advisories
        where public and (update_time, advisory_id) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
        order by update_time, advisory_id limit $3) as changed order by update_time, advisory_id`,
-    [since, after, limit],
-  )).map(changedOf);
+      [since, after, limit],
+    )
+  ).map(changedOf);
 
 /** Names of the origin packages that something is published about, in the order of their last changes; a withdrawal is one. */
 export const findChangedDocuments = async (rows: Read, since: string, after: string, limit: number, newestFirst = false): Promise<Changed[]> =>
-  (await rows.query(
-    `select origin, ${timeText("changed")} from (
+  (
+    await rows.query(
+      `select origin, ${timeText("changed")} from (
        select origin, max(update_time) as changed from advisories where public group by origin having bool_or(delete_time is null)) as document
      where (changed, origin) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
      order by changed ${newestFirst ? "desc" : "asc"}, origin limit $3`,
-    [since, after, limit],
-  )).map(changedOf);
+      [since, after, limit],
+    )
+  ).map(changedOf);
 
 /** Places as ranges of uids. */
-const withinPlaces = (lows: string, highs: string): string => `exists (select from unnest(${lows}::text[], ${highs}::text[]) as place(low, high) where uid >= low and uid < high)`;
+const withinPlaces = (lows: string, highs: string): string =>
+  `exists (select from unnest(${lows}::text[], ${highs}::text[]) as place(low, high) where uid >= low and uid < high)`;
 
 /** The advisories on these packages that are published or lie in one of these places. */
 export const findOnPackages = async (rows: Read, places: readonly string[], names: readonly string[]): Promise<AdvisoryRow[]> => {
@@ -170,7 +203,12 @@ export const findOrigins = async (rows: Read, names: readonly string[]): Promise
 };
 
 /** What the images of a tag are made of, architecture by architecture; public ones, and those of these places. */
-export const findImagePackages = async (rows: Read, places: readonly string[], repo: string, tags: readonly string[]): Promise<Readonly<Record<string, string>>[]> => {
+export const findImagePackages = async (
+  rows: Read,
+  places: readonly string[],
+  repo: string,
+  tags: readonly string[],
+): Promise<Readonly<Record<string, string>>[]> => {
   const found = await rows.query(
     `select packages from image_packages where (repo = $1 or short_repo = $1) and tag = any($2) and delete_time is null
        and (owner = '' or exists (select from unnest($3::text[]) as place where place = '' or owner = place or owner like place || '/%'))`,

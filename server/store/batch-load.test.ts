@@ -37,7 +37,10 @@ const find = async (digit: string, version: string, index: number): Promise<stri
 test("two hundred rows that are asked for at once come each to whoever asked for it, missing ones as missing", async () => {
   const asked = Array.from({ length: 200 }, (_, index) => ({ digit: index % 2 ? "a" : "b", index: index % 110 }));
   const found = await Promise.all(asked.map(({ digit, index }) => find(digit, digit === "a" ? "7" : "9", index)));
-  assert.deepEqual(found, asked.map(({ index }) => (index < 100 ? `berth ${index}` : undefined)));
+  assert.deepEqual(
+    found,
+    asked.map(({ index }) => (index < 100 ? `berth ${index}` : undefined)),
+  );
 });
 
 test("among rows that are asked for together, each is proved by the version of its own asker's root", async () => {
@@ -50,7 +53,10 @@ test("among rows that are asked for together, each is proved by the version of i
 
 test("a root that has no version proves nothing", async () => {
   const answers = await Promise.allSettled([find("a", "7", 1), find("c", "7", 1), find("c", "", 1)]);
-  assert.deepEqual(answers.map(({ status }) => status), ["fulfilled", "rejected", "rejected"]);
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    ["fulfilled", "rejected", "rejected"],
+  );
 });
 
 test("a statement that fails fails for all who asked, and the next ones are asked for again", async () => {

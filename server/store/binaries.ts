@@ -57,8 +57,16 @@ const promisedLinks = async (native: string): Promise<{ path: string; target: st
   }));
 };
 
-const exists = (path: string): Promise<boolean> => stat(path).then(() => true, () => false);
-const executable = (path: string): Promise<boolean> => access(path, constants.X_OK).then(() => true, () => false);
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
+const executable = (path: string): Promise<boolean> =>
+  access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
 
 /** Puts right what the install script would have. False where it may not be written. */
 const mend = async (native: string): Promise<boolean> => {
@@ -85,7 +93,14 @@ const mend = async (native: string): Promise<boolean> => {
 const copyOne = async (from: string, to: string, program: boolean): Promise<void> => {
   const { mode } = await stat(from);
   const fit = (mode & 0o444) === 0o444 && (!program || (mode & 0o111) === 0o111);
-  if (fit && (await link(from, to).then(() => true, () => false))) return;
+  if (
+    fit &&
+    (await link(from, to).then(
+      () => true,
+      () => false,
+    ))
+  )
+    return;
   await copyFile(from, to, constants.COPYFILE_FICLONE);
   await chmod(to, program ? 0o755 : 0o644);
 };
@@ -115,7 +130,13 @@ export const copyBinaries = async (from: Binaries, parent: string): Promise<Bina
     await copyFile(join(from.native, "..", "package.json"), join(draft, "package.json"));
     await mend(join(draft, "native"));
     await rename(draft, home).catch(async (error: NodeJS.ErrnoException) => {
-      if (!(await lstat(home).then(() => true, () => false))) throw error;
+      if (
+        !(await lstat(home).then(
+          () => true,
+          () => false,
+        ))
+      )
+        throw error;
     });
   } finally {
     await rm(draft, { recursive: true, force: true });

@@ -2,7 +2,21 @@
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { chmodSync, chownSync, cpSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, statSync, unlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -67,8 +81,7 @@ const remember = (store: Store, text: string): Promise<void> =>
     await rows.query("insert into access_versions (root) values ($1)", [text]);
   });
 
-const remembered = async (store: Store): Promise<unknown[]> =>
-  (await store.read.query("select root from access_versions order by root")).map(([root]) => root);
+const remembered = async (store: Store): Promise<unknown[]> => (await store.read.query("select root from access_versions order by root")).map(([root]) => root);
 
 const postmaster = (data: string): number => Number.parseInt(readFileSync(join(data, "postgres", "postmaster.pid"), "utf8"), 10);
 
@@ -221,7 +234,10 @@ test("a lock file whose process id is another process's by now does not wedge th
   const stranger = spawn("sleep", ["60"], isRoot ? nobody : {});
   t.after(() => stranger.kill());
   const { uid, gid } = statSync(join(data, "postgres"));
-  for (const [file, text] of [[trace, traceText], [lock, lockText]] as const) {
+  for (const [file, text] of [
+    [trace, traceText],
+    [lock, lockText],
+  ] as const) {
     writeFileSync(file, text.replace(/^\d+/, String(stranger.pid)), { mode: 0o600 });
     chownSync(file, uid, gid);
   }
@@ -241,12 +257,15 @@ test("when PostgreSQL dies, calls are UNAVAILABLE until it has been started agai
 
   // Meanwhile: an answer, or UNAVAILABLE, and nothing else.
   const tried = async (call: () => Promise<unknown>): Promise<boolean> =>
-    call().then(() => true, (error) => {
-      assert.ok(error instanceof Fault, String(error));
-      assert.equal(error.code, "UNAVAILABLE");
-      assert.equal(error.message, "the database is not reachable");
-      return false;
-    });
+    call().then(
+      () => true,
+      (error) => {
+        assert.ok(error instanceof Fault, String(error));
+        assert.equal(error.code, "UNAVAILABLE");
+        assert.equal(error.message, "the database is not reachable");
+        return false;
+      },
+    );
   await until(async () => {
     await Promise.all([tried(() => remembered(store)), tried(() => store.write((rows) => rows.query("select 1")))]);
     return events.includes("store.postgres.revived");
@@ -350,7 +369,12 @@ test("below a folder that only root may enter, the database finds a place and st
   cpSync(native, join(directory, "package", "native"), { recursive: true, verbatimSymlinks: true });
   cpSync(join(native, "..", "package.json"), join(directory, "package", "package.json"));
   const said: string[] = [];
-  const options = { dataDirectory: data, log: silent, progress: (line: string) => said.push(line), installed: binariesIn(join(directory, "package", "native")) };
+  const options = {
+    dataDirectory: data,
+    log: silent,
+    progress: (line: string) => said.push(line),
+    installed: binariesIn(join(directory, "package", "native")),
+  };
 
   const first = await startEmbedded(options);
   const place = placeOf(data);

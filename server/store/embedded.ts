@@ -256,14 +256,26 @@ const makeCluster = async (quarters: Quarters, durable: boolean): Promise<void> 
       return 1;
     });
     if (code !== 0) {
-      const why = said.join("").split("\n").find((line) => /error|fatal|could not|cannot/i.test(line)) ?? said.join(" ").trim();
-      throw refusal(`the embedded PostgreSQL could not make its data directory ${directory} (${why.replace(/^initdb: /, "")}): put that right, or set DATABASE_URL`);
+      const why =
+        said
+          .join("")
+          .split("\n")
+          .find((line) => /error|fatal|could not|cannot/i.test(line)) ?? said.join(" ").trim();
+      throw refusal(
+        `the embedded PostgreSQL could not make its data directory ${directory} (${why.replace(/^initdb: /, "")}): put that right, or set DATABASE_URL`,
+      );
     }
     // Over the socket alone, whose folder is its own user's: there is no other way in, and no other user.
     await writeFile(join(draft, "pg_hba.conf"), `local all ${user} trust\n`);
     await rename(draft, directory).catch(async (error: NodeJS.ErrnoException) => {
       // Another server was quicker.
-      if (!(await lstat(join(directory, "PG_VERSION")).then(() => true, () => false))) throw error;
+      if (
+        !(await lstat(join(directory, "PG_VERSION")).then(
+          () => true,
+          () => false,
+        ))
+      )
+        throw error;
     });
   } finally {
     await rm(draft, { recursive: true, force: true });
@@ -320,7 +332,8 @@ const stopProcess = async (pid: number, gone: () => Promise<boolean> | boolean):
     try {
       process.kill(pid, signal);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "EPERM") throw refusal(`PostgreSQL (process ${pid}) is another user's: stop it, or run Gantry as that user`);
+      if ((error as NodeJS.ErrnoException).code === "EPERM")
+        throw refusal(`PostgreSQL (process ${pid}) is another user's: stop it, or run Gantry as that user`);
       return;
     }
     const until = Date.now() + stopStepMs;
@@ -417,7 +430,12 @@ const joinServer = async (socketDirectory: string): Promise<Embedded> => {
 export const startEmbedded = async (options: EmbeddedOptions): Promise<Embedded> => {
   const { dataDirectory, log, progress, durable = true } = options;
   const quarters = await settle(dataDirectory, progress, options.installed);
-  if (!(await lstat(join(quarters.directory, "PG_VERSION")).then(() => true, () => false))) {
+  if (
+    !(await lstat(join(quarters.directory, "PG_VERSION")).then(
+      () => true,
+      () => false,
+    ))
+  ) {
     progress(`Making the database in ${quarters.directory} (once)`);
     await makeCluster(quarters, durable);
   }

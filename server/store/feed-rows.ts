@@ -12,11 +12,16 @@ export const digestOf = (value: unknown): string => hash("sha256", JSON.stringif
 /** What makes two records the same one, in 16 characters: what a source's run remembers of all that it has seen. */
 export const recordKey = (record: FeedRecord): string => {
   switch (record.kind) {
-    case "advisory": return segmentOf(record.key);
-    case "vulnerability":return segmentOf(record.id);
-    case "library": return segmentOf(record.ecosystem, record.name);
-    case "image": return segmentOf(record.repo, record.tag, record.architecture);
-    case "origin": return segmentOf(record.name);
+    case "advisory":
+      return segmentOf(record.key);
+    case "vulnerability":
+      return segmentOf(record.id);
+    case "library":
+      return segmentOf(record.ecosystem, record.name);
+    case "image":
+      return segmentOf(record.repo, record.tag, record.architecture);
+    case "origin":
+      return segmentOf(record.name);
   }
 };
 

@@ -22,7 +22,12 @@ export interface FeedPart {
 
 /** Finds or makes the source's row. */
 export const openFeed = async (rows: Write, { kind, group, source, manner }: FeedSource): Promise<string> => {
-  await rows.query("insert into feeds (kind, group_uid, source, manner, settled) values ($1, $2, $3, $4, true) on conflict do nothing", [kind, group, source, manner]);
+  await rows.query("insert into feeds (kind, group_uid, source, manner, settled) values ($1, $2, $3, $4, true) on conflict do nothing", [
+    kind,
+    group,
+    source,
+    manner,
+  ]);
   const [found] = await rows.query("select id, manner from feeds where kind = $1 and group_uid = $2 and source = $3 for update", [kind, group, source]);
   const [id = "", before = ""] = found ?? [];
   if (before !== manner) {
@@ -33,7 +38,11 @@ export const openFeed = async (rows: Write, { kind, group, source, manner }: Fee
 };
 
 /** What is remembered of files: by name and part, the digest and how many records it told. */
-export const findFeedParts = async (rows: Read, feed: string, names: readonly string[]): Promise<Map<string, { readonly digest: string; readonly records: number }>> => {
+export const findFeedParts = async (
+  rows: Read,
+  feed: string,
+  names: readonly string[],
+): Promise<Map<string, { readonly digest: string; readonly records: number }>> => {
   const found = await rows.query("select name, part, digest, cardinality(records) from feed_files where feed_id = $1 and name = any($2)", [feed, names]);
   return new Map(found.map(([name, part, digest, records]) => [`${name}\n${part}`, { digest: digest ?? "", records: Number(records) }]));
 };
@@ -55,7 +64,10 @@ export const writeFeedParts = async (rows: Write, feed: string, parts: readonly 
      from unnest($2::text[], $3::text[], $4::text[], $5::text[]) as noted(name, part, digest, records)
      on conflict (feed_id, name, part) do update set digest = excluded.digest, records = excluded.records`,
     [
-      feed, parts.map(({ name }) => name), parts.map(({ part }) => String(part)), parts.map(({ digest }) => digest),
+      feed,
+      parts.map(({ name }) => name),
+      parts.map(({ part }) => String(part)),
+      parts.map(({ digest }) => digest),
       parts.map(({ records }) => JSON.stringify(records)),
     ],
   );
@@ -101,7 +113,8 @@ export const claimFeed = async (rows: Write, schedule: string, holder: string, n
 
 /** Keeps the turn; false where somebody else has it by now. */
 export const renewFeed = async (rows: Write, schedule: string, holder: string, leaseUntil: string): Promise<boolean> =>
-  (await rows.query("update feed_schedules set lease_until = $3 where schedule = $1 and lease_holder = $2 returning 1", [schedule, holder, leaseUntil])).length > 0;
+  (await rows.query("update feed_schedules set lease_until = $3 where schedule = $1 and lease_holder = $2 returning 1", [schedule, holder, leaseUntil]))
+    .length > 0;
 
 /** How often it has failed in a row. */
 export const feedFailures = async (rows: Read, schedule: string): Promise<number> => {
@@ -111,7 +124,10 @@ export const feedFailures = async (rows: Read, schedule: string): Promise<number
 
 /** Ends the turn: when the next one is due, and what came of this one. */
 export const releaseFeed = async (
-  rows: Write, schedule: string, holder: string, outcome: { readonly nextTime: string; readonly failures: number; readonly lastTime: string; readonly lastOutcome: string },
+  rows: Write,
+  schedule: string,
+  holder: string,
+  outcome: { readonly nextTime: string; readonly failures: number; readonly lastTime: string; readonly lastOutcome: string },
 ): Promise<void> => {
   await rows.query(
     `update feed_schedules set next_time = $3, failures = $4, last_time = $5, last_outcome = $6, lease_holder = null, lease_until = null

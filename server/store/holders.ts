@@ -104,7 +104,15 @@ export const findHolders = async (rows: Read, asked: HoldersAsked): Promise<Hold
   for (const [, , uid, name, email, binding, role, roleName, groupName, endMs] of found) {
     const holder = holders.get(uid ?? "") ?? { uid: uid ?? "", name: name ?? "", email: email ?? "", bindings: [] };
     holders.set(holder.uid, holder);
-    if (binding && role) holder.bindings.push({ uid: binding, role, roleName: roleName ?? "", group: parentOf(binding), groupName: groupName ?? "", endMs: endMs ? Number(endMs) : undefined });
+    if (binding && role)
+      holder.bindings.push({
+        uid: binding,
+        role,
+        roleName: roleName ?? "",
+        group: parentOf(binding),
+        groupName: groupName ?? "",
+        endMs: endMs ? Number(endMs) : undefined,
+      });
   }
   const total = head?.[1];
   return { holders: [...holders.values()], total: total === null || total === undefined ? undefined : Number(total) };

@@ -39,10 +39,17 @@ export const findProvider = async (rows: Read, uid: string): Promise<Provider | 
   const [, parent, name, defaultRole, sealed, issuer, clientId, groupsClaim, correlationRule, pkce, scopes] = row.map((value) => value ?? "");
   const listed: unknown = JSON.parse(scopes || "[]");
   return {
-    uid, parent: parent ?? "", name: name ?? "", defaultRole: defaultRole ?? "",
+    uid,
+    parent: parent ?? "",
+    name: name ?? "",
+    defaultRole: defaultRole ?? "",
     oidc: {
-      issuer: issuer ?? "", clientId: clientId ?? "", groupsClaim: groupsClaim ?? "", correlationRule: correlationRule ?? "",
-      pkceEnabled: pkce === "t", additionalScopes: Array.isArray(listed) ? listed.map(String) : [],
+      issuer: issuer ?? "",
+      clientId: clientId ?? "",
+      groupsClaim: groupsClaim ?? "",
+      correlationRule: correlationRule ?? "",
+      pkceEnabled: pkce === "t",
+      additionalScopes: Array.isArray(listed) ? listed.map(String) : [],
     },
     clientSecretSealed: sealed || undefined,
   };

@@ -11,7 +11,9 @@ const packagesOf = ({ packages }: ImagePackagesRecord): string =>
 /** Writes what is new or made of something else than before. */
 export const writeImages = async (rows: Write, target: RecordTarget, records: readonly ImagePackagesRecord[]): Promise<Written> => {
   const owner = ownerOf(target);
-  const drafts = [...lastOfEach(records)].map(([key, record]) => ({ key, record, digest: digestOf(packagesOf(record)) })).sort((one, other) => (one.key < other.key ? -1 : 1));
+  const drafts = [...lastOfEach(records)]
+    .map(([key, record]) => ({ key, record, digest: digestOf(packagesOf(record)) }))
+    .sort((one, other) => (one.key < other.key ? -1 : 1));
   const written = await rows.query(
     `with given as (
        select * from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[]) as given(repo, tag, architecture, packages, digest)
@@ -27,7 +29,8 @@ export const writeImages = async (rows: Write, target: RecordTarget, records: re
        returning 1
      ) select count(*) filter (where fresh), count(*) filter (where not fresh) from other`,
     [
-      owner, target.feed,
+      owner,
+      target.feed,
       column(drafts, ({ record }) => record.repo),
       column(drafts, ({ record }) => record.tag),
       column(drafts, ({ record }) => record.architecture),
@@ -44,7 +47,10 @@ export const writeImages = async (rows: Write, target: RecordTarget, records: re
 /** Withdraws those of a feed that `seen` does not know. */
 export const withdrawImages = async (rows: Write, target: RecordTarget, seen: (key: string) => boolean): Promise<number> => {
   const owner = ownerOf(target);
-  const found = await rows.query("select repo, tag, architecture from image_packages where feed = $1 and owner = $2 and delete_time is null", [target.feed, owner]);
+  const found = await rows.query("select repo, tag, architecture from image_packages where feed = $1 and owner = $2 and delete_time is null", [
+    target.feed,
+    owner,
+  ]);
   const gone = found.filter(([repo, tag, architecture]) => !seen(segmentOf(repo ?? "", tag ?? "", architecture ?? "")));
   if (gone.length === 0) return 0;
   await rows.query(
@@ -52,7 +58,10 @@ export const withdrawImages = async (rows: Write, target: RecordTarget, seen: (k
      from unnest($2::text[], $3::text[], $4::text[]) as given(repo, tag, architecture)
      where held.owner = $1 and held.repo = given.repo and held.tag = given.tag and held.architecture = given.architecture`,
     [
-      owner, column(gone, ([repo]) => repo ?? ""), column(gone, ([, tag]) => tag ?? ""), column(gone, ([, , architecture]) => architecture ?? ""),
+      owner,
+      column(gone, ([repo]) => repo ?? ""),
+      column(gone, ([, tag]) => tag ?? ""),
+      column(gone, ([, , architecture]) => architecture ?? ""),
       new Date(target.nowMs).toISOString(),
     ],
   );

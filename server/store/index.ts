@@ -2,12 +2,34 @@
 
 export { violatedConstraint } from "./faults.ts";
 export {
-  type AdvisoryRow, type Changed, type DocumentsAsk, type FacetFilter, findChangedAdvisories, findChangedDocuments, findDocumentIds, findFacets, findImagePackages, findOnPackages, findOrigins,
-  findPublished, findPublishedById, findSubpackages,
+  type AdvisoryRow,
+  type Changed,
+  type DocumentsAsk,
+  type FacetFilter,
+  findChangedAdvisories,
+  findChangedDocuments,
+  findDocumentIds,
+  findFacets,
+  findImagePackages,
+  findOnPackages,
+  findOrigins,
+  findPublished,
+  findPublishedById,
+  findSubpackages,
 } from "./advisory-reads.ts";
 export { recordKey } from "./feed-rows.ts";
 export {
-  claimFeed, countFeedFiles, feedFailures, type FeedPart, type FeedSource, findFeedParts, findFeedRecords, openFeed, releaseFeed, renewFeed, sweepFeed,
+  claimFeed,
+  countFeedFiles,
+  feedFailures,
+  type FeedPart,
+  type FeedSource,
+  findFeedParts,
+  findFeedRecords,
+  openFeed,
+  releaseFeed,
+  renewFeed,
+  sweepFeed,
   writeFeedParts,
 } from "./feeds.ts";
 export type { Check, Param, Read, Row, Store, Write } from "./handle.ts";
@@ -17,7 +39,14 @@ export { findHolders, type GivingBinding } from "./holders.ts";
 export { findBoundPeople } from "./people.ts";
 export { clientSecretPurpose, findMappedRoles, findProvider, type Provider } from "./identity-providers.ts";
 export {
-  type ArtifactRow, countArtifacts, countVersions, findArtifacts, findArtifactVersions, type LibraryAsk, type LibraryFilter, type VersionRow,
+  type ArtifactRow,
+  countArtifacts,
+  countVersions,
+  findArtifacts,
+  findArtifactVersions,
+  type LibraryAsk,
+  type LibraryFilter,
+  type VersionRow,
 } from "./libraries.ts";
 export { lockAlone, lockTogether } from "./lock.ts";
 export { timeText } from "./time-text.ts";
@@ -26,17 +55,47 @@ export { lockPerson, writeSaid } from "./metadata.ts";
 export { findVerified, noteAccessRequest, setOrganizationStatus } from "./organizations.ts";
 export { findManifests, insertManifests, type Manifest, type ManifestFact } from "./manifests.ts";
 export type {
-  AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord, FalsePositiveType, FeedRecord, ImagePackagesRecord, LibraryArtifactRecord,
-  LibraryVersionRecord, PackageOriginRecord, RecordTarget, ReferenceRecord, ScanDetection, SeverityRecord, VulnerabilityRecord, Written,
+  AdvisoryEventData,
+  AdvisoryEventRecord,
+  AdvisoryRecord,
+  FalsePositiveType,
+  FeedRecord,
+  ImagePackagesRecord,
+  LibraryArtifactRecord,
+  LibraryVersionRecord,
+  PackageOriginRecord,
+  RecordTarget,
+  ReferenceRecord,
+  ScanDetection,
+  SeverityRecord,
+  VulnerabilityRecord,
+  Written,
 } from "./records.ts";
 export { findKnownRoles, findProfile, type KnownRole, type Profile } from "./profiles.ts";
 export {
-  deleteBelow, deleteRow, findNamed, findRow, findRows, holdsBelow, insertRow, insertRowUnlessTaken, isReferenced, lockNamed, lockRow,
-  readColumns, type Table, takeRows, updateRow, type Values,
+  deleteBelow,
+  deleteRow,
+  findNamed,
+  findRow,
+  findRows,
+  holdsBelow,
+  insertRow,
+  insertRowUnlessTaken,
+  isReferenced,
+  lockNamed,
+  lockRow,
+  readColumns,
+  type Table,
+  takeRows,
+  updateRow,
+  type Values,
 } from "./rows.ts";
 export { countHolders, enableScim, findScim, lockScim, replaceScimToken, revokeScimTokens, type ScimState } from "./scim.ts";
 export {
-  countVulnerabilities, findVulnerabilities, type VulnerabilitiesAsk, type VulnerabilityRow,
+  countVulnerabilities,
+  findVulnerabilities,
+  type VulnerabilitiesAsk,
+  type VulnerabilityRow,
 } from "./vulnerabilities.ts";
 export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
 export { findAcceptedTerms } from "./terms.ts";

@@ -73,8 +73,15 @@ export const findArtifacts = async (rows: Read, filter: LibraryFilter, ask: Libr
     terms.values,
   );
   return found.map(([uid, name, description, ecosystem, latestVersion, versionCount, createTime, updateTime, key]) => ({
-    key: [key ?? "", uid ?? ""], uid: uid ?? "", name: name ?? "", description: description ?? "", ecosystem: ecosystem ?? "",
-    latestVersion: latestVersion ?? "", versionCount: Number(versionCount), createTime: createTime ?? "", updateTime: updateTime ?? "",
+    key: [key ?? "", uid ?? ""],
+    uid: uid ?? "",
+    name: name ?? "",
+    description: description ?? "",
+    ecosystem: ecosystem ?? "",
+    latestVersion: latestVersion ?? "",
+    versionCount: Number(versionCount),
+    createTime: createTime ?? "",
+    updateTime: updateTime ?? "",
   }));
 };
 
@@ -118,8 +125,14 @@ export const findArtifactVersions = async (rows: Read, artifact: string, ask: Li
     terms.values,
   );
   return found.map(([uid, version, description, createTime, updateTime, sizeBytes, ...key]) => ({
-    key: key.map((value) => value ?? ""), uid: uid ?? "", name: held[0] ?? "", version: version ?? "", description: description ?? "",
-    createTime: createTime ?? "", updateTime: updateTime ?? "", sizeBytes: sizeBytes ?? "0",
+    key: key.map((value) => value ?? ""),
+    uid: uid ?? "",
+    name: held[0] ?? "",
+    version: version ?? "",
+    description: description ?? "",
+    createTime: createTime ?? "",
+    updateTime: updateTime ?? "",
+    sizeBytes: sizeBytes ?? "0",
   }));
 };
 

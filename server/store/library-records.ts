@@ -53,8 +53,14 @@ const writeVersions = async (rows: Write, { feed, nowMs }: RecordTarget, artifac
        create_time = case when excluded.create_time = $8::timestamptz then held.create_time else excluded.create_time end,
        feed = case when held.delete_time is null then held.feed else excluded.feed end`,
     [
-      column(versions, ({ artifact }) => artifact), column(versions, ({ version }) => version), column(versions, ({ sortKey }) => sortKey),
-      column(versions, ({ description }) => description), column(versions, ({ sizeBytes }) => sizeBytes), column(versions, ({ time }) => time), feed, now,
+      column(versions, ({ artifact }) => artifact),
+      column(versions, ({ version }) => version),
+      column(versions, ({ sortKey }) => sortKey),
+      column(versions, ({ description }) => description),
+      column(versions, ({ sizeBytes }) => sizeBytes),
+      column(versions, ({ time }) => time),
+      feed,
+      now,
     ],
   );
   await rows.query(
@@ -111,14 +117,25 @@ export const writeLibraries = async (rows: Write, target: RecordTarget, records:
        cuda_versions = case when excluded.cuda_versions = '[]' then held.cuda_versions else excluded.cuda_versions end,
        update_time = greatest(excluded.update_time, held.update_time + interval '1 ms')`,
     [
-      column(other, ({ uid }) => uid), column(other, ({ record }) => record.ecosystem), column(other, ({ record }) => record.name),
-      column(other, ({ record }) => record.description ?? ""), column(other, ({ record }) => String(record.remediated ?? false)),
-      column(other, ({ record }) => JSON.stringify(record.cudaVersions ?? [])), column(other, ({ record }) => record.name.toLowerCase()),
-      target.feed, new Date(target.nowMs).toISOString(), column(other, ({ digest }) => digest),
+      column(other, ({ uid }) => uid),
+      column(other, ({ record }) => record.ecosystem),
+      column(other, ({ record }) => record.name),
+      column(other, ({ record }) => record.description ?? ""),
+      column(other, ({ record }) => String(record.remediated ?? false)),
+      column(other, ({ record }) => JSON.stringify(record.cudaVersions ?? [])),
+      column(other, ({ record }) => record.name.toLowerCase()),
+      target.feed,
+      new Date(target.nowMs).toISOString(),
+      column(other, ({ digest }) => digest),
     ],
   );
   const uids = other.map(({ uid }) => uid);
-  await writeVersions(rows, target, uids, other.flatMap(({ uid, record }) => versionsOf(uid, record)));
+  await writeVersions(
+    rows,
+    target,
+    uids,
+    other.flatMap(({ uid, record }) => versionsOf(uid, record)),
+  );
   await settleArtifacts(rows, uids);
   const fresh = other.filter(({ uid }) => !held.has(uid)).length;
   return { ...nothing, new: fresh, changed: other.length - fresh, unchanged: drafts.length - other.length };
@@ -130,13 +147,17 @@ export const withdrawLibraries = async (rows: Write, target: RecordTarget, seen:
   let last = "";
   let withdrawn = 0;
   for (;;) {
-    const found = await rows.query(
-      `select uid from library_artifacts where digests ? $1 and uid > $2 and delete_time is null order by uid limit ${stepRows}`,
-      [target.feed, last],
-    );
+    const found = await rows.query(`select uid from library_artifacts where digests ? $1 and uid > $2 and delete_time is null order by uid limit ${stepRows}`, [
+      target.feed,
+      last,
+    ]);
     const gone = found.flatMap(([uid]) => (uid && !seen(uid) ? [uid] : []));
     if (gone.length > 0) {
-      await rows.query("update library_versions set delete_time = $3, update_time = $3 where artifact_uid = any($1) and feed = $2 and delete_time is null", [gone, target.feed, now]);
+      await rows.query("update library_versions set delete_time = $3, update_time = $3 where artifact_uid = any($1) and feed = $2 and delete_time is null", [
+        gone,
+        target.feed,
+        now,
+      ]);
       await settleArtifacts(rows, gone);
       await rows.query(
         `update library_artifacts set digests = digests - $2, update_time = greatest($3, update_time + interval '1 ms'),

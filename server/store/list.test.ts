@@ -40,7 +40,10 @@ before(async () => {
   store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: silent });
   await store.write(async (rows) => {
     for (const { uid, name, status, create_time } of things) {
-      await rows.query("insert into groups (uid, name, status, create_time, update_time, resource_limits) values ($1, $2, $3, $4, $4, jsonb_build_array($2::text))", [uid, name, status, create_time]);
+      await rows.query(
+        "insert into groups (uid, name, status, create_time, update_time, resource_limits) values ($1, $2, $3, $4, $4, jsonb_build_array($2::text))",
+        [uid, name, status, create_time],
+      );
     }
   });
 });
@@ -88,7 +91,7 @@ const filters: Readonly<Record<string, readonly Condition[]>> = {
   later: [later],
   "later, by name": [later, equal("name", "name 4", true)],
   "later, by parent": [later, equal("parent", team)],
-  "names": [anyIndexed("name", ["name 1", "name 4", "name 9"])],
+  names: [anyIndexed("name", ["name 1", "name 4", "name 9"])],
   "names and status": [anyIndexed("name", ["name 0", "name 4"]), equal("status", "OTHER")],
   "names of none": [anyIndexed("name", [])],
   "names and parent": [anyIndexed("name", ["name 0", "name 4"]), equal("parent", team)],
@@ -97,7 +100,7 @@ const filters: Readonly<Record<string, readonly Condition[]>> = {
   "names, later": [anyIndexed("name", ["name 2", "name 3"]), later],
   "part of a name without an index": [{ ...containing, indexed: false }],
   "many names": [anyIndexed("name", ["name 1", "name 4", "name 2", ...Array.from({ length: 30 }, (_, n) => `nobody ${n}`)])],
-  "has": [{ column: "resource_limits", comparison: "has", value: ["x", "name 3"], indexed: true }],
+  has: [{ column: "resource_limits", comparison: "has", value: ["x", "name 3"], indexed: true }],
 };
 
 const parentOf = (uid: string): string => (uid.length === 40 ? "" : uid.slice(0, -17));
@@ -110,13 +113,20 @@ const fieldOf = (thing: Thing, column: string): string | number => {
 const holds = (thing: Thing, { column, comparison, value }: Condition): boolean => {
   const field = fieldOf(thing, column);
   switch (comparison) {
-    case "equal": return field === value;
-    case "any": return Array.isArray(value) && value.includes(field);
-    case "after": return field > String(value);
-    case "false": return false;
-    case "null": return true;
-    case "has": return Array.isArray(value) && value.includes(thing.name);
-    case "contains": return String(field).includes(String(value).slice(1, -1));
+    case "equal":
+      return field === value;
+    case "any":
+      return Array.isArray(value) && value.includes(field);
+    case "after":
+      return field > String(value);
+    case "false":
+      return false;
+    case "null":
+      return true;
+    case "has":
+      return Array.isArray(value) && value.includes(thing.name);
+    case "contains":
+      return String(field).includes(String(value).slice(1, -1));
   }
 };
 
@@ -147,7 +157,10 @@ const walk = async (selection: Selection): Promise<string[]> => {
   }
 };
 
-const orders = ["uid", "name", "create_time"].flatMap((column) => [{ column, descending: false }, { column, descending: true }]);
+const orders = ["uid", "name", "create_time"].flatMap((column) => [
+  { column, descending: false },
+  { column, descending: true },
+]);
 
 for (const [scope, branches] of Object.entries(scopes)) {
   for (const [filter, conditions] of Object.entries(filters)) {
@@ -161,7 +174,11 @@ for (const [scope, branches] of Object.entries(scopes)) {
           assert.deepEqual(await walk({ ...selection, size }), all, told);
           const { rows, offset, total } = await listRows(store.read, table, { ...selection, size, skip: 2 });
           assert.equal(total, all.length, told);
-          assert.deepEqual(rows.map((row) => row[offset]), all.slice(2, 7), told);
+          assert.deepEqual(
+            rows.map((row) => row[offset]),
+            all.slice(2, 7),
+            told,
+          );
         }
         assert.equal(await countRows(store.read, table, selection), all.length);
       }

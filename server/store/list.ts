@@ -156,15 +156,19 @@ const plainWay = (selection: Selection): Way | undefined => {
       if (column === "uid") return find(selection, "after") ? undefined : { path: byUid, sorted: false };
       return wholeRoots(selection) ? { path: { by: "order" }, sorted: false } : undefined;
     // The uids that the request names, or roots: no order's index leads to these.
-    case "uid": return { path, sorted: column !== "uid" };
-    case "parent": return column === "name" && path.condition.comparison === "equal" ? { path, sorted: false } : undefined;
+    case "uid":
+      return { path, sorted: column !== "uid" };
+    case "parent":
+      return column === "name" && path.condition.comparison === "equal" ? { path, sorted: false } : undefined;
     case "field": {
       const fixed = path.condition.comparison === "equal";
       return column === path.condition.column || (fixed && column === "uid") ? { path, sorted: false } : undefined;
     }
-    case "values": return column === "uid" && rangesOf(selection, path) <= limits.mergedRangesMax ? { path, sorted: false } : undefined;
+    case "values":
+      return column === "uid" && rangesOf(selection, path) <= limits.mergedRangesMax ? { path, sorted: false } : undefined;
     case "heap":
-    case "order": return undefined;
+    case "order":
+      return undefined;
   }
 };
 
@@ -212,13 +216,20 @@ const compare = (parameters: Parameters, condition: Condition): string => {
   }
   const name = column === "parent" ? "left(uid, -17)" : column;
   switch (comparison) {
-    case "equal": return `${name} = ${parameters.add(value)}`;
-    case "any": return `${name} = any(${parameters.add(value)})`;
-    case "after": return `${name} > ${parameters.add(value)}`;
-    case "false": return `not ${name}`;
-    case "null": return `${name} is null`;
-    case "has": return `${name} ?| ${parameters.add(value)}`;
-    case "contains": return `${name} like ${parameters.add(value)}`;
+    case "equal":
+      return `${name} = ${parameters.add(value)}`;
+    case "any":
+      return `${name} = any(${parameters.add(value)})`;
+    case "after":
+      return `${name} > ${parameters.add(value)}`;
+    case "false":
+      return `not ${name}`;
+    case "null":
+      return `${name} is null`;
+    case "has":
+      return `${name} ?| ${parameters.add(value)}`;
+    case "contains":
+      return `${name} like ${parameters.add(value)}`;
   }
 };
 
@@ -240,8 +251,7 @@ const endsOf = (parameters: Parameters, branch: Branch): Ends => {
 const listed: Ends = { branch: undefined, low: () => "branch.low", high: () => "branch.high" };
 
 /** The range of a branch as a filter. Hidden one by one: the two together the planner would take for a narrow range. */
-const hiddenRange = ({ branch, low, high }: Ends): string[] =>
-  branch && isWholeTable(branch) ? [] : [hide(`uid >= ${low()}`), hide(`uid < ${high()}`)];
+const hiddenRange = ({ branch, low, high }: Ends): string[] => (branch && isWholeTable(branch) ? [] : [hide(`uid >= ${low()}`), hide(`uid < ${high()}`)]);
 
 interface Source {
   /** Rows come once for each of these; undefined: the terms alone say which. */
@@ -268,12 +278,16 @@ const shows = (selection: Selection, path: Path, condition: Condition): boolean 
   if (condition.comparison === "false" || condition.comparison === "null" || (condition.column === "depth" && !isInRoot(condition))) return true;
   switch (path.by) {
     // The parent's index knows a name too; and no other index is complete without a root.
-    case "parent": return true;
-    case "uid": return narrowest(selection)?.by === "uid";
-    case "order": return condition.comparison === "after" && condition.column === selection.order.column && !passed(selection, condition);
+    case "parent":
+      return true;
+    case "uid":
+      return narrowest(selection)?.by === "uid";
+    case "order":
+      return condition.comparison === "after" && condition.column === selection.order.column && !passed(selection, condition);
     case "field":
     case "values":
-    case "heap": return false;
+    case "heap":
+      return false;
   }
 };
 
@@ -315,17 +329,23 @@ const termsOf = (parameters: Parameters, selection: Selection, path: Path, { end
   const implied = branch !== undefined && isWholeRoot(branch) && branch.low.length === rootLength;
   const rangeInRoot = (): string[] => (implied ? [] : range());
   switch (path.by) {
-    case "uid": return [...(branch && isWholeTable(branch) ? [] : [`uid >= ${low()}`, `uid < ${high()}`]), ...behind(parameters, selection), ...rest];
-    case "parent": return [...parentTerms(parameters, selection, path.condition, range), ...behind(parameters, selection), ...rest];
-    case "order": return [root(), ...rangeInRoot(), ...behind(parameters, selection), ...rest];
+    case "uid":
+      return [...(branch && isWholeTable(branch) ? [] : [`uid >= ${low()}`, `uid < ${high()}`]), ...behind(parameters, selection), ...rest];
+    case "parent":
+      return [...parentTerms(parameters, selection, path.condition, range), ...behind(parameters, selection), ...rest];
+    case "order":
+      return [root(), ...rangeInRoot(), ...behind(parameters, selection), ...rest];
     case "field": {
       const { condition } = path;
-      if (condition.comparison === "equal") return [root(), ...fixedTerms(parameters, selection, condition.column, parameters.add(condition.value), ends), ...rest];
+      if (condition.comparison === "equal")
+        return [root(), ...fixedTerms(parameters, selection, condition.column, parameters.add(condition.value), ends), ...rest];
       const bound = compare(parameters, condition);
       return [root(), passed(selection, condition) ? hide(bound) : bound, ...rangeInRoot(), ...behind(parameters, selection), ...rest];
     }
-    case "values": return [root(), compare(parameters, path.condition), ...rangeInRoot(), ...behind(parameters, selection), ...rest];
-    case "heap": return [compare(parameters, path.condition), ...range(), ...behind(parameters, selection), ...rest];
+    case "values":
+      return [root(), compare(parameters, path.condition), ...rangeInRoot(), ...behind(parameters, selection), ...rest];
+    case "heap":
+      return [compare(parameters, path.condition), ...range(), ...behind(parameters, selection), ...rest];
   }
 };
 
@@ -391,11 +411,20 @@ const rowsOf = (table: Table, order: Selection["order"], page: string): string =
  * The rows of each of several values, one range of the field's index after the other. Asked for all of them at once,
  * the planner would expect most of the table, and read it.
  */
-const rangesOfValues = (parameters: Parameters, selection: Selection, path: Path & { readonly by: "values" }, { branches, ends }: Source): { readonly each: string; readonly terms: string[] } => {
+const rangesOfValues = (
+  parameters: Parameters,
+  selection: Selection,
+  path: Path & { readonly by: "values" },
+  { branches, ends }: Source,
+): { readonly each: string; readonly terms: string[] } => {
   const { column, value } = path.condition;
   return {
     each: `${branches ? `${branches} cross join ` : ""}unnest(${parameters.add(value)}::text[]) as wanted(value)`,
-    terms: [`left(uid, 40) = left(${ends.low()}, 40)`, ...fixedTerms(parameters, selection, column, "wanted.value", ends), ...restOf(parameters, selection, path)],
+    terms: [
+      `left(uid, 40) = left(${ends.low()}, 40)`,
+      ...fixedTerms(parameters, selection, column, "wanted.value", ends),
+      ...restOf(parameters, selection, path),
+    ],
   };
 };
 
@@ -429,7 +458,11 @@ const pageText = (parameters: Parameters, table: Table, selection: Selection): s
     if (path.by === "heap") {
       // They lie scattered and may be wide: only what is sorted is taken along.
       const keys = [...new Set(["uid", selection.order.column])].join(", ");
-      return rowsOf(table, selection.order, `${from}(select ${keys} from ${table.name}${where(few)} offset 0) as t${where(behind(parameters, selection))}${cut()}`);
+      return rowsOf(
+        table,
+        selection.order,
+        `${from}(select ${keys} from ${table.name}${where(few)} offset 0) as t${where(behind(parameters, selection))}${cut()}`,
+      );
     }
     return `${from}(${rows}${where(few)} offset 0) as t${where(behind(parameters, selection))}${cut()}`;
   }
@@ -478,7 +511,9 @@ export const listRows = async (rows: Read, table: Table, selection: Selection): 
  * For logs, of which the end is asked for; of anything else a part is mostly less than what is later than its bound.
  */
 export const isLarge = async (rows: Read, table: Table, selection: Selection): Promise<boolean> =>
-  find(selection, "after") !== undefined && !wholeRoots(selection) && (await countRows(rows, table, { ...selection, conditions: [], countMax: limits.sortRowsMax + 1 })) > limits.sortRowsMax;
+  find(selection, "after") !== undefined &&
+  !wholeRoots(selection) &&
+  (await countRows(rows, table, { ...selection, conditions: [], countMax: limits.sortRowsMax + 1 })) > limits.sortRowsMax;
 
 /** How many rows are selected. */
 export const countRows = async (rows: Read, table: Table, asked: Selection): Promise<number> => {

@@ -42,8 +42,13 @@ export const insertManifests = async (rows: Write, facts: readonly ManifestFact[
        as fact(repo, index_digest, digest, os, architecture, variant, size, time)
      on conflict do nothing returning 1`,
     [
-      column(({ repo }) => repo), column(({ indexDigest }) => indexDigest), column(({ digest }) => digest), column(({ os }) => os),
-      column(({ architecture }) => architecture), column(({ variant }) => variant), column(({ sizeBytes }) => String(sizeBytes)),
+      column(({ repo }) => repo),
+      column(({ indexDigest }) => indexDigest),
+      column(({ digest }) => digest),
+      column(({ os }) => os),
+      column(({ architecture }) => architecture),
+      column(({ variant }) => variant),
+      column(({ sizeBytes }) => String(sizeBytes)),
       column(({ createTime }) => createTime),
     ],
   );

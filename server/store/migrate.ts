@@ -42,13 +42,9 @@ export const readMigrations = async (directory: string = migrationsDirectory): P
 /** Refuses a database that this code must not touch; otherwise the migrations that it still lacks. */
 const missingFrom = async (client: pg.Client, migrations: readonly Migration[]): Promise<readonly Migration[]> => {
   // Not to_regclass: within a transaction that has waited for a lock it may still answer from before the wait.
-  const { rowCount } = await client.query(
-    "select from pg_tables where schemaname = any(current_schemas(false)) and tablename = 'schema_migrations'",
-  );
+  const { rowCount } = await client.query("select from pg_tables where schemaname = any(current_schemas(false)) and tablename = 'schema_migrations'");
   if (rowCount === 0) return migrations;
-  const { rows } = await client.query<{ number: number; name: string; sha256: string }>(
-    "select number, name, sha256 from schema_migrations order by number",
-  );
+  const { rows } = await client.query<{ number: number; name: string; sha256: string }>("select number, name, sha256 from schema_migrations order by number");
   for (const applied of rows) {
     const known = migrations[applied.number - 1];
     if (!known) {
@@ -102,11 +98,7 @@ const applyNext = async (client: pg.Client, migrations: readonly Migration[]): P
           apply_time timestamptz(3) not null default now()
         )`);
       await client.query(next.sql);
-      await client.query("insert into schema_migrations (number, name, sha256) values ($1, $2, $3)", [
-        next.number,
-        next.name,
-        next.sha256,
-      ]);
+      await client.query("insert into schema_migrations (number, name, sha256) values ($1, $2, $3)", [next.number, next.name, next.sha256]);
     } catch (error) {
       throw refusal(`migration ${next.name} failed: ${error instanceof Error ? error.message : String(error)}`, error);
     }

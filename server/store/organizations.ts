@@ -12,7 +12,11 @@ export const findVerified = async (rows: Read, table: Table, domain: string): Pr
 
 /** Sets an organization's status; false where there is no such organization. What follows from it is the tables' own doing. */
 export const setOrganizationStatus = async (rows: Write, uid: string, status: string, time: string): Promise<boolean> => {
-  const changed = await rows.query("update groups set status = $2, update_time = greatest($3, update_time) where uid = $1 and length(uid) = 40 returning 1", [uid, status, time]);
+  const changed = await rows.query("update groups set status = $2, update_time = greatest($3, update_time) where uid = $1 and length(uid) = 40 returning 1", [
+    uid,
+    status,
+    time,
+  ]);
   return changed.length > 0;
 };
 

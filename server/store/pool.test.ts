@@ -22,7 +22,10 @@ after(async () => {
 });
 
 const faultOf = async (promise: Promise<unknown>): Promise<Fault> => {
-  const thrown = await promise.then(() => undefined, (error: unknown) => error);
+  const thrown = await promise.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
   assert.ok(thrown instanceof Fault, `expected a Fault, got ${thrown}`);
   return thrown;
 };
@@ -78,9 +81,14 @@ test("a read cannot write", async () => {
 test("reads whose connection is cut are asked again on another", async () => {
   const reads = Array.from({ length: 12 }, (_, index) => store.read.query("select $1::int from pg_sleep(0.1)", [index]));
   await store.write((rows) =>
-    rows.query("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query like '%pg_sleep(0.1)%' and pid <> pg_backend_pid()"),
+    rows.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query like '%pg_sleep(0.1)%' and pid <> pg_backend_pid()",
+    ),
   );
-  assert.deepEqual((await Promise.all(reads)).flat(2), Array.from({ length: 12 }, (_, index) => String(index)));
+  assert.deepEqual(
+    (await Promise.all(reads)).flat(2),
+    Array.from({ length: 12 }, (_, index) => String(index)),
+  );
 });
 
 test("what a transaction wrote is there when it returns, and gone when it throws", async () => {
@@ -200,7 +208,9 @@ for (const [what, statement, values] of unstorable) {
 
 test("a text too long for its index is INVALID_ARGUMENT", async () => {
   const long = Array.from({ length: 20_000 }, (_, index) => String.fromCodePoint(0x4e00 + ((index * 7919) % 20_000))).join("");
-  const fault = await faultOf(store.write((rows) => rows.query("insert into groups (uid, name, create_time, update_time) values ('g', $1, now(), now())", [long])));
+  const fault = await faultOf(
+    store.write((rows) => rows.query("insert into groups (uid, name, create_time, update_time) values ('g', $1, now(), now())", [long])),
+  );
   assert.equal(fault.code, "INVALID_ARGUMENT");
   assert.match(fault.message, /too long/);
 });
@@ -252,9 +262,7 @@ test("statements beyond those that are kept prepared still run", async () => {
 
 test("more transactions than connections wait their turn", async () => {
   const count = limits.writeConnections * 4;
-  await Promise.all(
-    Array.from({ length: count }, (_, index) => store.write((rows) => rows.query("insert into notes (id) values ($1)", [2000 + index]))),
-  );
+  await Promise.all(Array.from({ length: count }, (_, index) => store.write((rows) => rows.query("insert into notes (id) values ($1)", [2000 + index]))));
   assert.deepEqual(await store.read.query("select count(*) from notes where id >= 2000"), [[String(count)]]);
 });
 

@@ -172,9 +172,11 @@ const openReads = (place: DatabaseAddress, nameOf: (text: string) => string | un
     try {
       const connecting = connect(lane);
       // Not awaited where it is there: what is asked at the end of a turn shall be written in it.
-      const client = lane.ready ?? (await connecting.catch((error: unknown) => {
-        throw unreachable(error);
-      }));
+      const client =
+        lane.ready ??
+        (await connecting.catch((error: unknown) => {
+          throw unreachable(error);
+        }));
       try {
         gather(client.connection.stream);
         return await send(client, nameOf(text), text, values);
@@ -272,7 +274,13 @@ const openWrites = (place: DatabaseAddress, nameOf: (text: string) => string | u
     } catch (thrown) {
       running = false;
       const spoilt = brokenConnection(failure) || stalePlan(failure) || readOnly(failure);
-      const undone = !spoilt && (first === undefined || await client.query("rollback").then(() => true, () => false));
+      const undone =
+        !spoilt &&
+        (first === undefined ||
+          (await client.query("rollback").then(
+            () => true,
+            () => false,
+          )));
       client.release(!undone);
       if (readOnly(failure)) return { thrown: unreachable(failure), raced: false };
       // A plan that another server's migration has outdated is gone with its connection.

@@ -78,8 +78,7 @@ const chooseUser = async (): Promise<RunAs> => {
 };
 
 /** The user that owns what is already there. */
-const ownerAs = async (uid: number, gid: number): Promise<RunAs> =>
-  (await passwdEntries()).find((entry) => entry.uid === uid) ?? { uid, gid };
+const ownerAs = async (uid: number, gid: number): Promise<RunAs> => (await passwdEntries()).find((entry) => entry.uid === uid) ?? { uid, gid };
 
 /** Runs a program as the user and says whether it succeeded. */
 const succeeds = (program: string, args: readonly string[], runAs: RunAs): boolean => {
@@ -115,7 +114,10 @@ const ownFolder = async (path: string, mode: number, owner: RunAs | undefined): 
 /** A new place for the data below /var/lib/gantry, and the link to it from the data directory. */
 const makePlace = async (dataDirectory: string, link: string, runAs: RunAs): Promise<string> => {
   const unfit = (cause?: unknown) =>
-    refusal(`PostgreSQL does not run as root, and no other user can enter ${dataDirectory}: set GANTRY_DATA to a folder that others can enter (such as /srv/gantry)`, cause);
+    refusal(
+      `PostgreSQL does not run as root, and no other user can enter ${dataDirectory}: set GANTRY_DATA to a folder that others can enter (such as /srv/gantry)`,
+      cause,
+    );
   const place = join(placesDirectory, randomBytes(6).toString("hex"));
   try {
     await ownFolder(placesDirectory, 0o711, undefined);
@@ -152,8 +154,12 @@ const settleAsRoot = async (dataDirectory: string, progress: (line: string) => v
     }
     const data = await look(directory);
     const runAs = data ? await ownerAs(data.uid, data.gid) : await chooseUser();
-    if (runAs.uid === 0) throw refusal(`${directory} belongs to root, and PostgreSQL does not run as root: chown -R it to another user, or set GANTRY_DATA to another folder`);
-    if (!canEnter(place, runAs)) throw refusal(`user ${runAs.uid}, to whom ${directory} belongs, cannot enter it any more: make its parents enterable, or set GANTRY_DATA to another folder`);
+    if (runAs.uid === 0)
+      throw refusal(`${directory} belongs to root, and PostgreSQL does not run as root: chown -R it to another user, or set GANTRY_DATA to another folder`);
+    if (!canEnter(place, runAs))
+      throw refusal(
+        `user ${runAs.uid}, to whom ${directory} belongs, cannot enter it any more: make its parents enterable, or set GANTRY_DATA to another folder`,
+      );
     return { directory, runAs };
   }
 
@@ -175,10 +181,15 @@ const settleAsUser = async (dataDirectory: string, uid: number): Promise<string>
   const link = join(dataDirectory, "postgres");
   const directory = await realpath(link).catch(() => link);
   const found = await look(directory).catch((error: unknown) => {
-    throw refusal(`the database in ${directory} cannot be reached: ${reason(error)}; run Gantry as the user that made it, or set GANTRY_DATA to another folder`, error);
+    throw refusal(
+      `the database in ${directory} cannot be reached: ${reason(error)}; run Gantry as the user that made it, or set GANTRY_DATA to another folder`,
+      error,
+    );
   });
   if (found && found.uid !== uid) {
-    throw refusal(`the database in ${directory} belongs to user ${found.uid}: run Gantry as that user (or as root, if root made it), or set GANTRY_DATA to another folder`);
+    throw refusal(
+      `the database in ${directory} belongs to user ${found.uid}: run Gantry as that user (or as root, if root made it), or set GANTRY_DATA to another folder`,
+    );
   }
   return directory;
 };
@@ -194,11 +205,7 @@ const socketDirectoryFor = async (directory: string, runAs: RunAs | undefined): 
 };
 
 /** Finds or makes the place. `installed` is for tests: programs elsewhere than npm has put them. */
-export const settle = async (
-  dataDirectory: string,
-  progress: (line: string) => void,
-  installed: Binaries = installedBinaries(),
-): Promise<Quarters> => {
+export const settle = async (dataDirectory: string, progress: (line: string) => void, installed: Binaries = installedBinaries()): Promise<Quarters> => {
   const uid = process.getuid?.();
   if (uid === undefined) throw refusal("the embedded PostgreSQL needs Unix sockets and users: set DATABASE_URL");
   const home = resolve(dataDirectory);
@@ -221,10 +228,15 @@ export const settle = async (
     }
   }
 
-  const major = await readFile(join(directory, "PG_VERSION"), "utf8").then((text) => text.trim(), () => undefined);
+  const major = await readFile(join(directory, "PG_VERSION"), "utf8").then(
+    (text) => text.trim(),
+    () => undefined,
+  );
   const version = await versionOf(binaries);
   if (major !== undefined && major !== version.split(".")[0]) {
-    throw refusal(`the database in ${directory} was made by PostgreSQL ${major}, and this Gantry brings ${version}: move it over with pg_dump, or set GANTRY_DATA to another folder`);
+    throw refusal(
+      `the database in ${directory} was made by PostgreSQL ${major}, and this Gantry brings ${version}: move it over with pg_dump, or set GANTRY_DATA to another folder`,
+    );
   }
   return { directory, socketDirectory: await socketDirectoryFor(directory, runAs), runAs, binaries };
 };

@@ -117,8 +117,17 @@ export interface SeverityRecord {
 
 export interface ReferenceRecord {
   readonly type:
-    | "TYPE_UNSPECIFIED" | "TYPE_ADVISORY" | "TYPE_ARTICLE" | "TYPE_DETECTION" | "TYPE_DISCUSSION" | "TYPE_REPORT" | "TYPE_FIX"
-    | "TYPE_INTRODUCED" | "TYPE_PACKAGE" | "TYPE_EVIDENCE" | "TYPE_WEB";
+    | "TYPE_UNSPECIFIED"
+    | "TYPE_ADVISORY"
+    | "TYPE_ARTICLE"
+    | "TYPE_DETECTION"
+    | "TYPE_DISCUSSION"
+    | "TYPE_REPORT"
+    | "TYPE_FIX"
+    | "TYPE_INTRODUCED"
+    | "TYPE_PACKAGE"
+    | "TYPE_EVIDENCE"
+    | "TYPE_WEB";
   readonly url: string;
 }
 

@@ -101,9 +101,7 @@ export const deleteBelow = async (rows: Write, table: string, column: string, ui
 
 /** Every column of every table, as the running database has them. */
 export const readColumns = async (rows: Read): Promise<ReadonlyMap<string, ReadonlySet<string>>> => {
-  const found = await rows.query(
-    "select table_name, column_name from information_schema.columns where table_schema = current_schema()",
-  );
+  const found = await rows.query("select table_name, column_name from information_schema.columns where table_schema = current_schema()");
   const tables = new Map<string, Set<string>>();
   for (const [table, column] of found) {
     if (!table || !column) continue;

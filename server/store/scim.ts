@@ -21,7 +21,10 @@ const read = ([row]: readonly Row[]): ScimState | undefined => {
   if (!row) return undefined;
   const [enabled, etag, issued, revoked, expires, previous] = row;
   return {
-    enabled: enabled === "t", etag: etag ?? "", issued: issued === "t", revoked: revoked === "t",
+    enabled: enabled === "t",
+    etag: etag ?? "",
+    issued: issued === "t",
+    revoked: revoked === "t",
     expireTimeMs: expires ? Number(expires) : Number.POSITIVE_INFINITY,
     previousExpireTimeMs: previous ? Number(previous) : undefined,
   };
@@ -50,9 +53,14 @@ export interface ScimToken {
 
 /** Puts a new token in the place of the one that is there. */
 export const replaceScimToken = (rows: Write, uid: string, { hash, createTime, expireTime, previousExpireTime }: ScimToken): Promise<ScimState | undefined> =>
-  change(rows, uid, `
+  change(
+    rows,
+    uid,
+    `
     scim_previous_token_hash = case when $5::timestamptz is not null then scim_token_hash end, scim_previous_token_expire_time = $5::timestamptz,
-    scim_token_hash = $2, scim_token_create_time = $3::timestamptz, scim_token_expire_time = $4::timestamptz`, [hash, createTime, expireTime, previousExpireTime]);
+    scim_token_hash = $2, scim_token_create_time = $3::timestamptz, scim_token_expire_time = $4::timestamptz`,
+    [hash, createTime, expireTime, previousExpireTime],
+  );
 
 /** Ends the token and the one before it. */
 export const revokeScimTokens = (rows: Write, uid: string): Promise<ScimState | undefined> =>

@@ -17,7 +17,10 @@ const parsed = (severities: string): JsonObject[] => {
 export const severitiesOf = (known: KnownSeverities, root: string, numbers: readonly string[]): JsonObject[] => {
   const may = ({ owner }: SeverityRow): boolean => owner === "" || rootOf(owner) === root;
   const named = numbers.flatMap((number) => known.get(number) ?? []).filter(may);
-  const further = named.flatMap(({ aliases }) => aliases).flatMap((number) => known.get(number) ?? []).filter(may);
+  const further = named
+    .flatMap(({ aliases }) => aliases)
+    .flatMap((number) => known.get(number) ?? [])
+    .filter(may);
   const found = new Map<string, JsonObject>();
   for (const { severities } of [...named, ...further]) {
     for (const { type, score } of parsed(severities)) {

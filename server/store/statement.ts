@@ -12,7 +12,12 @@ interface Wire {
   readonly parsedStatements: Readonly<Record<string, string | undefined>>;
   readonly submittedNamedStatements: Record<string, string | undefined>;
   parse(message: { readonly text: string; readonly name: string }): void;
-  bind(message: { readonly portal: string; readonly statement: string; readonly values: readonly unknown[]; readonly valueMapper: (value: unknown) => unknown }): void;
+  bind(message: {
+    readonly portal: string;
+    readonly statement: string;
+    readonly values: readonly unknown[];
+    readonly valueMapper: (value: unknown) => unknown;
+  }): void;
   readonly stream: { write(bytes: Uint8Array): unknown };
 }
 

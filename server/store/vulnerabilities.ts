@@ -21,12 +21,16 @@ const replaces = (record: VulnerabilityRecord, feed: string, held: { feed: strin
 /** Writes what is new or says something else than before. */
 export const writeVulnerabilities = async (rows: Write, target: RecordTarget, records: readonly VulnerabilityRecord[]): Promise<Written> => {
   const owner = ownerOf(target);
-  const drafts = [...lastOfEach(records).values()].map((record) => ({ record, digest: digestOf(record) })).sort((one, other) => (one.record.id < other.record.id ? -1 : 1));
+  const drafts = [...lastOfEach(records).values()]
+    .map((record) => ({ record, digest: digestOf(record) }))
+    .sort((one, other) => (one.record.id < other.record.id ? -1 : 1));
   const found = await rows.query(
     `select id, digest, hidden, feed, coalesce(${timeText("modify_time")}, '') from vulnerabilities where owner = $1 and id = any($2)`,
     [owner, drafts.map(({ record }) => record.id)],
   );
-  const held = new Map(found.map(([id, digest, hidden, feed, modified]) => [id ?? "", { digest, hidden: hidden === "t", feed: feed ?? "", modified: modified ?? "" }]));
+  const held = new Map(
+    found.map(([id, digest, hidden, feed, modified]) => [id ?? "", { digest, hidden: hidden === "t", feed: feed ?? "", modified: modified ?? "" }]),
+  );
   const other = drafts.filter(({ record, digest }) => {
     const before = held.get(record.id);
     // What vanished from its source has no digest any more, and gives way to whoever knows it still.
@@ -47,7 +51,9 @@ export const writeVulnerabilities = async (rows: Write, target: RecordTarget, re
      where held.digest <> excluded.digest
      returning id`,
     [
-      owner, target.feed, new Date(target.nowMs).toISOString(),
+      owner,
+      target.feed,
+      new Date(target.nowMs).toISOString(),
       column(other, ({ record }) => record.id),
       column(other, ({ record }) => record.state),
       column(other, ({ record }) => record.summary),
@@ -124,7 +130,10 @@ export const findSeverities = async (rows: Read, roots: readonly string[], ids: 
     [roots, ids],
   );
   return found.map(([id, owner, aliases, severities]) => ({
-    id: id ?? "", owner: owner ?? "", aliases: JSON.parse(aliases ?? "[]") as string[], severities: severities ?? "[]",
+    id: id ?? "",
+    owner: owner ?? "",
+    aliases: JSON.parse(aliases ?? "[]") as string[],
+    severities: severities ?? "[]",
   }));
 };
 
@@ -147,7 +156,11 @@ export interface VulnerabilitiesAsk {
 const shownColumns = "id, summary, details, links, severities";
 
 const vulnerabilityOf = ([id, summary, details, links, severities]: readonly (string | null)[]): VulnerabilityRow => ({
-  id: id ?? "", summary: summary ?? "", details: details ?? "", links: links ?? "[]", severities: severities ?? "[]",
+  id: id ?? "",
+  summary: summary ?? "",
+  details: details ?? "",
+  links: links ?? "[]",
+  severities: severities ?? "[]",
 });
 
 /** Public records: those of these numbers, rejected and withdrawn ones too, or all that are neither. */
@@ -155,8 +168,15 @@ export const findVulnerabilities = async (rows: Read, ids: readonly string[] | u
   const { descending, after, skip, limit } = ask;
   const values: (string | number | readonly string[])[] = [limit, skip];
   const place = (value: string | readonly string[]): string => `$${values.push(value)}`;
-  const terms = ["owner = ''", ids ? `id = any(${place(ids)})` : "not hidden", ...(after === undefined ? [] : [`id ${descending ? "<" : ">"} ${place(after)}`])];
-  const found = await rows.query(`select ${shownColumns} from vulnerabilities where ${terms.join(" and ")} order by id ${descending ? "desc" : "asc"} limit $1 offset $2`, values);
+  const terms = [
+    "owner = ''",
+    ids ? `id = any(${place(ids)})` : "not hidden",
+    ...(after === undefined ? [] : [`id ${descending ? "<" : ">"} ${place(after)}`]),
+  ];
+  const found = await rows.query(
+    `select ${shownColumns} from vulnerabilities where ${terms.join(" and ")} order by id ${descending ? "desc" : "asc"} limit $1 offset $2`,
+    values,
+  );
   return found.map(vulnerabilityOf);
 };
 

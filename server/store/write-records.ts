@@ -35,12 +35,17 @@ export const writeRecords = async (rows: Write, target: RecordTarget, records: r
  */
 export const withdrawVanished = async (rows: Write, target: RecordTarget, kind: FeedRecord["kind"], seen: (key: string) => boolean): Promise<number> => {
   switch (kind) {
-    case "advisory": return withdrawAdvisories(rows, target, seen);
-    case "vulnerability": return withdrawVulnerabilities(rows, target, seen);
-    case "library": return withdrawLibraries(rows, target, seen);
-    case "image": return withdrawImages(rows, target, seen);
+    case "advisory":
+      return withdrawAdvisories(rows, target, seen);
+    case "vulnerability":
+      return withdrawVulnerabilities(rows, target, seen);
+    case "library":
+      return withdrawLibraries(rows, target, seen);
+    case "image":
+      return withdrawImages(rows, target, seen);
     // Which package was built from which stays true.
-    case "origin": return 0;
+    case "origin":
+      return 0;
   }
 };
 

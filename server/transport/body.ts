@@ -9,8 +9,7 @@ import { type HttpRequest, header } from "./http-message.ts";
 
 export type Media = "json" | "form";
 
-const unsupported = (message: string, headers: Readonly<Record<string, string>>): Fault =>
-  new Fault("INVALID_ARGUMENT", message, { httpStatus: 415, headers });
+const unsupported = (message: string, headers: Readonly<Record<string, string>>): Fault => new Fault("INVALID_ARGUMENT", message, { httpStatus: 415, headers });
 
 /** The body's type, or 415 (decisions: JSON). A body without a type is JSON. */
 export const mediaOf = (ask: HttpRequest): Media => {
@@ -20,8 +19,14 @@ export const mediaOf = (ask: HttpRequest): Media => {
   }
   const type = header(ask, "content-type");
   if (type === undefined) return "json";
-  const [essence = "", ...options] = type.toLowerCase().split(";").map((part) => part.trim());
-  const charset = options.find((option) => option.startsWith("charset="))?.slice("charset=".length).replaceAll('"', "");
+  const [essence = "", ...options] = type
+    .toLowerCase()
+    .split(";")
+    .map((part) => part.trim());
+  const charset = options
+    .find((option) => option.startsWith("charset="))
+    ?.slice("charset=".length)
+    .replaceAll('"', "");
   if (charset !== undefined && charset !== "utf-8" && charset !== "utf8") {
     throw unsupported(`charset ${JSON.stringify(charset)} is not read here; send UTF-8`, { accept: "application/json" });
   }
@@ -30,8 +35,7 @@ export const mediaOf = (ask: HttpRequest): Media => {
   throw unsupported(`content-type ${JSON.stringify(type)} is not read here; send application/json`, { accept: "application/json" });
 };
 
-const tooLarge = (max: number): Fault =>
-  new Fault("INVALID_ARGUMENT", `the request body is larger than ${max} bytes`, { httpStatus: 413 });
+const tooLarge = (max: number): Fault => new Fault("INVALID_ARGUMENT", `the request body is larger than ${max} bytes`, { httpStatus: 413 });
 
 /** Every request's bytes together are bounded too, or a few connections could fill the memory with halves of bodies. */
 export const crowded = (): Fault => new Fault("UNAVAILABLE", "too many request bodies at once; try again");

@@ -15,7 +15,8 @@ const none: CrossOrigin = { preflight: () => undefined, allow: () => {} };
 
 const verbs = "GET, HEAD, POST, PATCH, PUT, DELETE";
 const asked = "authorization, content-type, gantry-identity, idempotency-key, if-match, if-none-match";
-const shown = "etag, gantry-left-out, gantry-page-restarted, gantry-replayed, gantry-validate-only, gantry-warning, retry-after, www-authenticate, x-request-id";
+const shown =
+  "etag, gantry-left-out, gantry-page-restarted, gantry-replayed, gantry-validate-only, gantry-warning, retry-after, www-authenticate, x-request-id";
 /** How long a browser may keep a preflight's answer, in seconds; Chromium's own upper bound. */
 const keptSeconds = "7200";
 

@@ -23,11 +23,16 @@ const echo = async (call: Call): Promise<Reply> => {
   if (call.method.output.name === "google.protobuf.Empty") return { message: {} };
   const uid = text(call.request, "uid") || text(part(call.request, "group"), "uid") || text(call.request, "parent");
   switch (uid) {
-    case "boom": throw new Error("a secret cause");
-    case "unauthenticated": throw new Fault("UNAUTHENTICATED", "no token");
-    case "etag": return call.ifNoneMatch === '"1"' ? { message: {}, httpStatus: 304, headers: { etag: '"1"' } } : { message: { uid }, headers: { etag: '"1"' } };
-    case "never": return new Promise(() => {});
-    default: return { message: call.method.rpc.startsWith("List") || call.method.rpc === "Ping" ? {} : group(call, uid) };
+    case "boom":
+      throw new Error("a secret cause");
+    case "unauthenticated":
+      throw new Fault("UNAUTHENTICATED", "no token");
+    case "etag":
+      return call.ifNoneMatch === '"1"' ? { message: {}, httpStatus: 304, headers: { etag: '"1"' } } : { message: { uid }, headers: { etag: '"1"' } };
+    case "never":
+      return new Promise(() => {});
+    default:
+      return { message: call.method.rpc.startsWith("List") || call.method.rpc === "Ping" ? {} : group(call, uid) };
   }
 };
 
@@ -52,7 +57,16 @@ export const openEcho = async (config: Partial<Config> = {}, rooms: Partial<Depe
   const calls: Call[] = [];
   const serve = rooms.serve ?? services.serve;
   const doors = await openTransport(
-    { host: "127.0.0.1", port: 0, serviceDomain: "example.test", publicUrl: "http://127.0.0.1", corsOrigins: [], log: silent, version: "0.0.0-test", ...config },
+    {
+      host: "127.0.0.1",
+      port: 0,
+      serviceDomain: "example.test",
+      publicUrl: "http://127.0.0.1",
+      corsOrigins: [],
+      log: silent,
+      version: "0.0.0-test",
+      ...config,
+    },
     {
       ...services,
       ...rooms,

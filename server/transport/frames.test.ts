@@ -6,19 +6,26 @@ import { frame, frameReader, unpacked } from "./frames.ts";
 
 test("messages are found again however the bytes were cut", () => {
   fc.assert(
-    fc.property(fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 6 }), fc.array(fc.integer({ min: 1, max: 64 }), { minLength: 1 }), (messages, cuts) => {
-      const all = Buffer.concat(messages.map(frame));
-      const reader = frameReader(300);
-      const got: Buffer[] = [];
-      let turn = 0;
-      for (let at = 0; at < all.length; ) {
-        const to = at + (cuts[turn++ % cuts.length] ?? 1);
-        for (const { bytes } of reader.push(all.subarray(at, to))) got.push(Buffer.from(bytes));
-        at = to;
-      }
-      assert.deepEqual(got, messages.map((message) => Buffer.from(message)));
-      assert.equal(reader.pending(), 0);
-    }),
+    fc.property(
+      fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 6 }),
+      fc.array(fc.integer({ min: 1, max: 64 }), { minLength: 1 }),
+      (messages, cuts) => {
+        const all = Buffer.concat(messages.map(frame));
+        const reader = frameReader(300);
+        const got: Buffer[] = [];
+        let turn = 0;
+        for (let at = 0; at < all.length; ) {
+          const to = at + (cuts[turn++ % cuts.length] ?? 1);
+          for (const { bytes } of reader.push(all.subarray(at, to))) got.push(Buffer.from(bytes));
+          at = to;
+        }
+        assert.deepEqual(
+          got,
+          messages.map((message) => Buffer.from(message)),
+        );
+        assert.equal(reader.pending(), 0);
+      },
+    ),
   );
 });
 

@@ -25,7 +25,7 @@ export const frame = (message: Uint8Array): Buffer => {
 const tooLong = (length: number, max: number): Fault => new Fault("RESOURCE_EXHAUSTED", `the message has ${length} bytes, more than the ${max} that are read`);
 
 /** Cuts chunks into messages. Throws as soon as a length is announced that will not be read. */
-export const frameReader = (max: number): { push: (chunk: Buffer) => Frame[]; /** Bytes of a message that has begun. */ readonly pending: () => number } => {
+export const frameReader = (max: number): { push: (chunk: Buffer) => Frame[] /** Bytes of a message that has begun. */; readonly pending: () => number } => {
   let rest: Buffer[] = [];
   let held = 0;
   let wanted = prefixBytes;

@@ -5,7 +5,10 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { Fault, toFault } from "#base/fault.ts";
 import { methods } from "#contract/catalog.ts";
 import {
-  HealthCheckRequestSchema, HealthCheckResponse_ServingStatus as Serving, HealthCheckResponseSchema, HealthListResponseSchema,
+  HealthCheckRequestSchema,
+  HealthCheckResponse_ServingStatus as Serving,
+  HealthCheckResponseSchema,
+  HealthListResponseSchema,
 } from "#contract/gen/grpc/health/v1/health_pb.js";
 import type { ServerContext } from "./server-context.ts";
 import { decoded, frame } from "./frames.ts";
@@ -71,7 +74,13 @@ export const health = (context: ServerContext): ReadonlyMap<string, Procedure> =
           if (watching) throw new Fault("UNIMPLEMENTED", "Watch takes one request");
           watching = true;
           const { service } = decoded(HealthCheckRequestSchema, bytes);
-          const timer = setInterval(() => void look(service).then(show).catch((thrown: unknown) => line.end(toFault(thrown))), lookMs);
+          const timer = setInterval(
+            () =>
+              void look(service)
+                .then(show)
+                .catch((thrown: unknown) => line.end(toFault(thrown))),
+            lookMs,
+          );
           const forget = context.onDrain(() => {
             show(services.has(service) ? Serving.NOT_SERVING : Serving.SERVICE_UNKNOWN);
             line.end(new Fault("UNAVAILABLE", "the server is stopping"));

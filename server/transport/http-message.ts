@@ -83,23 +83,31 @@ export const requestOfHttp1 = (request: IncomingMessage, requestId: string): Htt
 };
 
 /** `last`: the connection ends with this answer, because the server is stopping or the peer cannot be trusted on. */
-export const answerHttp1 = (response: ServerResponse, last: () => boolean): SendAnswer => (answer) => {
-  if (response.headersSent || response.destroyed) return;
-  const { status, headers, body } = answer;
-  // 408: what is left of the request may never come, so there is no next one (RFC 9110, 15.5.9).
-  if (status === 408 || last()) headers.push("connection", "close");
-  if (bodiless(status)) {
-    response.writeHead(status, headers).end();
-    return;
-  }
-  const length = Buffer.byteLength(body);
-  headers.push("content-length", String(length));
-  response.writeHead(status, headers).end(body, encodingOf(body, length));
-};
+export const answerHttp1 =
+  (response: ServerResponse, last: () => boolean): SendAnswer =>
+  (answer) => {
+    if (response.headersSent || response.destroyed) return;
+    const { status, headers, body } = answer;
+    // 408: what is left of the request may never come, so there is no next one (RFC 9110, 15.5.9).
+    if (status === 408 || last()) headers.push("connection", "close");
+    if (bodiless(status)) {
+      response.writeHead(status, headers).end();
+      return;
+    }
+    const length = Buffer.byteLength(body);
+    headers.push("content-length", String(length));
+    response.writeHead(status, headers).end(body, encodingOf(body, length));
+  };
 
 const overweight = (max: number): Fault => new Fault("INVALID_ARGUMENT", `the request's headers are larger than ${max} bytes`, { httpStatus: 431 });
 
-export const requestOfHttp2 = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, address: string, heavier: number | undefined, requestId: string): HttpRequest => ({
+export const requestOfHttp2 = (
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  address: string,
+  heavier: number | undefined,
+  requestId: string,
+): HttpRequest => ({
   verb: headers[":method"] ?? "GET",
   target: headers[":path"] ?? "/",
   headers,
@@ -124,16 +132,18 @@ const headerObject = (status: number, flat: readonly string[]): OutgoingHttpHead
   return headers;
 };
 
-export const answerHttp2 = (stream: ServerHttp2Stream, verb: string): SendAnswer => (answer) => {
-  if (stream.headersSent || stream.destroyed || stream.closed) return;
-  const { status, headers, body } = answer;
-  const length = Buffer.byteLength(body);
-  if (!bodiless(status)) headers.push("content-length", String(length));
-  const empty = bodiless(status) || length === 0 || verb === "HEAD";
-  stream.respond(headerObject(status, headers), { endStream: empty });
-  if (!empty) stream.end(body, encodingOf(body, length));
-  if (stream.readableEnded) return;
-  stream.resume();
-  // RFC 9113, 8.1: a whole answer before the whole request; the rest of the request is not wanted.
-  if (!stream.endAfterHeaders) stream.close(noError);
-};
+export const answerHttp2 =
+  (stream: ServerHttp2Stream, verb: string): SendAnswer =>
+  (answer) => {
+    if (stream.headersSent || stream.destroyed || stream.closed) return;
+    const { status, headers, body } = answer;
+    const length = Buffer.byteLength(body);
+    if (!bodiless(status)) headers.push("content-length", String(length));
+    const empty = bodiless(status) || length === 0 || verb === "HEAD";
+    stream.respond(headerObject(status, headers), { endStream: empty });
+    if (!empty) stream.end(body, encodingOf(body, length));
+    if (stream.readableEnded) return;
+    stream.resume();
+    // RFC 9113, 8.1: a whole answer before the whole request; the rest of the request is not wanted.
+    if (!stream.endAfterHeaders) stream.close(noError);
+  };

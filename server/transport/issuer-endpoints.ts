@@ -26,7 +26,12 @@ export interface EndpointRequest extends RequestSource {
   readonly query: URLSearchParams;
   /** The body's form; empty for GET. */
   readonly form: URLSearchParams;
-  readonly headers: { readonly cookie: string | undefined; readonly authorization: string | undefined; readonly origin: string | undefined; readonly ifNoneMatch?: string | undefined };
+  readonly headers: {
+    readonly cookie: string | undefined;
+    readonly authorization: string | undefined;
+    readonly origin: string | undefined;
+    readonly ifNoneMatch?: string | undefined;
+  };
 }
 
 /** What such a path shows: a page, an address to go to, a document. */
@@ -67,7 +72,12 @@ const shownBy = (context: ServerContext, path: Endpoint): Path =>
         const { status, headers, body } = await show({
           query: queryOf(ask),
           form: verb === "POST" ? await formOf(context, ask) : new URLSearchParams(),
-          headers: { cookie: header(ask, "cookie"), authorization: header(ask, "authorization"), origin: header(ask, "origin"), ifNoneMatch: header(ask, "if-none-match") },
+          headers: {
+            cookie: header(ask, "cookie"),
+            authorization: header(ask, "authorization"),
+            origin: header(ask, "origin"),
+            ifNoneMatch: header(ask, "if-none-match"),
+          },
           ...fromOf(context, ask),
         });
         return { status, headers: ["x-request-id", ask.requestId, ...Object.entries(headers).flat()], body };
@@ -79,7 +89,12 @@ const shownBy = (context: ServerContext, path: Endpoint): Path =>
 const shortly = "public, max-age=60";
 
 /** An endpoint of OAuth: a form in, JSON or the error of RFC 6749 out. */
-const oauth = async (context: ServerContext, ask: HttpRequest, path: string, answerTo: (form: URLSearchParams, from: RequestSource) => Promise<JsonObject>): Promise<HttpAnswer> => {
+const oauth = async (
+  context: ServerContext,
+  ask: HttpRequest,
+  path: string,
+  answerTo: (form: URLSearchParams, from: RequestSource) => Promise<JsonObject>,
+): Promise<HttpAnswer> => {
   try {
     return json(ask, 200, await answerTo(await formOf(context, ask), fromOf(context, ask)));
   } catch (thrown) {
@@ -107,7 +122,10 @@ const fixedPaths = (context: ServerContext): ReadonlyMap<string, Path> => {
     ...[...services.issuer.endpoints].map(([path, shown]): [string, Path] => [path, shownBy(context, shown)]),
     ["/.well-known/openid-configuration", { GET: async (ask) => json(ask, 200, services.issuer.discovery(), shortly) }],
     ["/.well-known/jwks.json", { GET: async (ask) => json(ask, 200, await services.issuer.keys(), shortly) }],
-    ["/oauth/token", { POST: (ask) => oauth(context, ask, "/oauth/token", (form, from) => services.issuer.exchangeToken(form, header(ask, "authorization"), from)) }],
+    [
+      "/oauth/token",
+      { POST: (ask) => oauth(context, ask, "/oauth/token", (form, from) => services.issuer.exchangeToken(form, header(ask, "authorization"), from)) },
+    ],
     ["/oauth/device_authorization", { POST: (ask) => oauth(context, ask, "/oauth/device_authorization", services.issuer.beginDevice) }],
     // Alive: the process answers. Ready: it can do its work; a load balancer takes it out otherwise.
     ["/healthz", { GET: async (ask) => json(ask, 200, { status: "ok", version: config.version }) }],

@@ -60,7 +60,10 @@ test("a request in the first packet, and many pipelined behind it, are answered 
   await using echo = await openEcho();
   const paths = Array.from({ length: 20 }, (_, index) => `/iam/v2/groups/g${index}`);
   const heard = await say(echo, paths.map((path, index) => `GET ${path} HTTP/1.1\r\nhost: x\r\n${index === 19 ? "connection: close\r\n" : ""}\r\n`).join(""));
-  assert.deepEqual([...heard.matchAll(/"uid":"(g\d+)"/g)].map((match) => match[1]), paths.map((path) => path.slice("/iam/v2/groups/".length)));
+  assert.deepEqual(
+    [...heard.matchAll(/"uid":"(g\d+)"/g)].map((match) => match[1]),
+    paths.map((path) => path.slice("/iam/v2/groups/".length)),
+  );
 });
 
 test("a connection is kept for the next request", async () => {
@@ -68,10 +71,12 @@ test("a connection is kept for the next request", async () => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const ports: (number | undefined)[] = [];
   for (let turn = 0; turn < 3; turn++) {
-    await new Promise<void>((resolve) => http1Get({ host: "127.0.0.1", port: echo.port, path: "/healthz", agent }, (response) => {
-      ports.push(response.socket.localPort);
-      response.resume().on("end", () => setImmediate(resolve));
-    }));
+    await new Promise<void>((resolve) =>
+      http1Get({ host: "127.0.0.1", port: echo.port, path: "/healthz", agent }, (response) => {
+        ports.push(response.socket.localPort);
+        response.resume().on("end", () => setImmediate(resolve));
+      }),
+    );
   }
   assert.equal(new Set(ports).size, 1);
   agent.destroy();
@@ -159,7 +164,10 @@ test("whoever asks before sending a body that is too large is told at once", asy
 test("a chunked body over 1 MiB is refused with 413 while it comes", async () => {
   await using echo = await openEcho();
   const chunk = `10000\r\n${" ".repeat(0x10000)}\r\n`;
-  const told = await say(echo, `POST /iam/v2/groups HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n${chunk.repeat(17)}0\r\n\r\n`);
+  const told = await say(
+    echo,
+    `POST /iam/v2/groups HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n${chunk.repeat(17)}0\r\n\r\n`,
+  );
   assert.deepEqual(statuses(told), ["413"]);
 });
 
@@ -206,7 +214,8 @@ test("a header block that never ends ends the connection", async () => {
   const { socket, heard } = await dial(echo);
   socket.write(preface);
   socket.write(h2frame(1, 0x1, 1, getRoot));
-  for (let turn = 0; turn < 64; turn++) socket.write(h2frame(9, 0, 1, Buffer.concat([Buffer.from([0x40, 1, 0x61, 0x7f, 0x81, 0x3e]), Buffer.alloc(8192, 0x62)])));
+  for (let turn = 0; turn < 64; turn++)
+    socket.write(h2frame(9, 0, 1, Buffer.concat([Buffer.from([0x40, 1, 0x61, 0x7f, 0x81, 0x3e]), Buffer.alloc(8192, 0x62)])));
   await heard;
 });
 
@@ -248,7 +257,10 @@ test("one connection has a bounded number of streams", async () => {
 test("a peer that does not take its answer is cut", async () => {
   await using echo = await openEcho({ bounds: { idleTimeoutMs: 50 } }, { serve: async () => ({ message: { response: "x".repeat(100_000) } }) });
   const session = connectHttp2(echo.url, { settings: { initialWindowSize: 0 } });
-  for (const headers of [{ ":path": "/ping/v2/ping" }, { ":path": "/chainguard.platform.ping.v2.PingService/Ping", ":method": "POST", "content-type": "application/grpc" }]) {
+  for (const headers of [
+    { ":path": "/ping/v2/ping" },
+    { ":path": "/chainguard.platform.ping.v2.PingService/Ping", ":method": "POST", "content-type": "application/grpc" },
+  ]) {
     const stream = session.request(headers);
     stream.on("error", () => {});
     if (headers[":method"]) stream.end(Buffer.alloc(5));
@@ -350,7 +362,9 @@ const overTls = (echo: Echo): Promise<number> =>
     httpsRequest({ host: "127.0.0.1", port: echo.port, path: "/healthz", ca: tls.cert, servername: "localhost", agent: false }, (response) => {
       response.resume();
       resolve(response.statusCode ?? 0);
-    }).on("error", reject).end();
+    })
+      .on("error", reject)
+      .end();
   });
 
 test("TLS speaks HTTP/2 and HTTP/1.1 by ALPN, and HTTP/1.1 without it", async () => {
@@ -365,7 +379,14 @@ test("TLS speaks HTTP/2 and HTTP/1.1 by ALPN, and HTTP/1.1 without it", async ()
 test("TLS below 1.2, and clear text on the TLS port, get no answer", async () => {
   await using echo = await openEcho({ tls });
   assert.equal(await say(echo, hello), "");
-  const old = connectTls({ host: "127.0.0.1", port: echo.port, rejectUnauthorized: false, minVersion: "TLSv1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" });
+  const old = connectTls({
+    host: "127.0.0.1",
+    port: echo.port,
+    rejectUnauthorized: false,
+    minVersion: "TLSv1",
+    maxVersion: "TLSv1.1",
+    ciphers: "DEFAULT@SECLEVEL=0",
+  });
   await assert.rejects(once(old, "secureConnect"));
   assert.equal(await overTls(echo), 200);
 });

@@ -47,10 +47,14 @@ const named = (socket: Socket): boolean => {
 /** What node:http says about a request that it could not read, in its own words, as a fault. */
 const unreadable = (error: Error & { code?: string }): Fault => {
   switch (error.code) {
-    case "HPE_HEADER_OVERFLOW": return new Fault("INVALID_ARGUMENT", "the request's headers are too large", { httpStatus: 431 });
-    case "HPE_CHUNK_EXTENSIONS_OVERFLOW": return new Fault("INVALID_ARGUMENT", "the request's chunk extensions are too large", { httpStatus: 413 });
-    case "ERR_HTTP_REQUEST_TIMEOUT": return new Fault("DEADLINE_EXCEEDED", "the request took too long to arrive", { httpStatus: 408 });
-    default: return new Fault("INVALID_ARGUMENT", `the request is not valid HTTP/1.1 (${error.code ?? error.message})`);
+    case "HPE_HEADER_OVERFLOW":
+      return new Fault("INVALID_ARGUMENT", "the request's headers are too large", { httpStatus: 431 });
+    case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+      return new Fault("INVALID_ARGUMENT", "the request's chunk extensions are too large", { httpStatus: 413 });
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return new Fault("DEADLINE_EXCEEDED", "the request took too long to arrive", { httpStatus: 408 });
+    default:
+      return new Fault("INVALID_ARGUMENT", `the request is not valid HTTP/1.1 (${error.code ?? error.message})`);
   }
 };
 
@@ -100,7 +104,8 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
   });
   server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => serve(request, response));
   server.on("connect", (_request: IncomingMessage, socket: Socket) =>
-    dismiss(socket, new Fault("UNIMPLEMENTED", "CONNECT is not offered here", { httpStatus: 405 }), context));
+    dismiss(socket, new Fault("UNIMPLEMENTED", "CONNECT is not offered here", { httpStatus: 405 }), context),
+  );
   server.on("clientError", (error: Error & { code?: string }, socket: Socket & { _httpMessage?: ServerResponse | null }) => {
     // The answer in flight, as node:http's own handler finds it.
     const inFlight = socket._httpMessage;
@@ -156,10 +161,13 @@ const http2Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
       }
       // A watched stream is quiet for long: whoever still answers may go on watching.
       const given = setTimeout(() => session.destroy(), bounds.headersTimeoutMs);
-      if (!session.ping((error) => {
-        clearTimeout(given);
-        if (error) session.destroy();
-      })) session.destroy();
+      if (
+        !session.ping((error) => {
+          clearTimeout(given);
+          if (error) session.destroy();
+        })
+      )
+        session.destroy();
     });
   });
   return server;
@@ -202,7 +210,8 @@ export const openTransport = async (config: Config, services: Dependencies): Pro
   let held = 0;
   const context: ServerContext = {
     dependencies: { ...services, ready: readiness(services, bounds) },
-    config, bounds,
+    config,
+    bounds,
     originOf: originReader(config.trustedProxies, bounds.userAgentLengthMax),
     draining: () => draining,
     onDrain: (end) => {

@@ -59,7 +59,8 @@ for (const [title, peer, forwarded, address] of walks) {
 
 test("without trusted proxies nobody's header is looked at", () => {
   for (const none of [undefined, new BlockList()]) {
-    for (const [, peer, forwarded] of walks) assert.deepEqual(originReader(none, 256)(peer, { "x-forwarded-for": forwarded }), originReader(none, 256)(peer, {}));
+    for (const [, peer, forwarded] of walks)
+      assert.deepEqual(originReader(none, 256)(peer, { "x-forwarded-for": forwarded }), originReader(none, 256)(peer, {}));
   }
 });
 
@@ -99,16 +100,22 @@ const http1: Way = async (echo, headers) => {
   await once(response, "end");
 };
 
-const http2 = (send: { readonly path: string; readonly headers: Sent; readonly body?: Buffer }): Way => async (echo, headers) => {
-  const session = connectHttp2(echo.url);
-  const stream = session.request({ ":path": send.path, ":method": send.body ? "POST" : "GET", ...send.headers, ...headers });
-  stream.end(send.body);
-  stream.resume();
-  await once(stream, "close");
-  session.close();
-};
+const http2 =
+  (send: { readonly path: string; readonly headers: Sent; readonly body?: Buffer }): Way =>
+  async (echo, headers) => {
+    const session = connectHttp2(echo.url);
+    const stream = session.request({ ":path": send.path, ":method": send.body ? "POST" : "GET", ...send.headers, ...headers });
+    stream.end(send.body);
+    stream.resume();
+    await once(stream, "close");
+    session.close();
+  };
 
-const getGroup = { path: "/chainguard.platform.iam.v2.GroupsService/GetGroup", headers: { "content-type": "application/grpc", te: "trailers" }, body: frame(toBinary(GetGroupRequestSchema, create(GetGroupRequestSchema, { uid: "abc" }))) };
+const getGroup = {
+  path: "/chainguard.platform.iam.v2.GroupsService/GetGroup",
+  headers: { "content-type": "application/grpc", te: "trailers" },
+  body: frame(toBinary(GetGroupRequestSchema, create(GetGroupRequestSchema, { uid: "abc" }))),
+};
 
 const ways: readonly (readonly [title: string, way: Way])[] = [
   ["REST over HTTP/1.1", http1],
@@ -127,17 +134,23 @@ for (const [title, way] of ways) {
     await way(echo, { "user-agent": "caller/1", "x-forwarded-for": "203.0.113.7" });
     await way(echo, {});
     await way(echo, { "user-agent": "x".repeat(2000) });
-    assert.deepEqual(echo.calls.map((call): Origin => call.origin()), [
-      { address: "127.0.0.1", userAgent: "caller/1" },
-      { address: "127.0.0.1", userAgent: "" },
-      { address: "127.0.0.1", userAgent: "x".repeat(limits.userAgentLengthMax) },
-    ]);
+    assert.deepEqual(
+      echo.calls.map((call): Origin => call.origin()),
+      [
+        { address: "127.0.0.1", userAgent: "caller/1" },
+        { address: "127.0.0.1", userAgent: "" },
+        { address: "127.0.0.1", userAgent: "x".repeat(limits.userAgentLengthMax) },
+      ],
+    );
   });
 
   test(`${title}: a call through a trusted proxy has its client's address`, async () => {
     await using echo = await openEcho({ trustedProxies: localProxy });
     await way(echo, { "x-forwarded-for": "192.0.2.66, 203.0.113.7" });
-    assert.deepEqual(echo.calls.map((call) => call.origin().address), ["203.0.113.7"]);
+    assert.deepEqual(
+      echo.calls.map((call) => call.origin().address),
+      ["203.0.113.7"],
+    );
   });
 
   test(`${title}: a listener on all addresses tells IPv4 as itself`, { skip: !hasIpv6 && "no IPv6 here" }, async () => {
@@ -177,7 +190,10 @@ for (const tls of [undefined, localhost]) {
     assert.equal(echo.calls[0]?.origin().address, "127.0.0.1");
   });
 
-  for (const [title, path, headers, body] of [["REST", "/iam/v2/groups", {}, Buffer.from("{}")], ["gRPC", getGroup.path, getGroup.headers, getGroup.body]] as const) {
+  for (const [title, path, headers, body] of [
+    ["REST", "/iam/v2/groups", {}, Buffer.from("{}")],
+    ["gRPC", getGroup.path, getGroup.headers, getGroup.body],
+  ] as const) {
     test(`${title} on HTTP/2 over ${over}: whoever writes and hangs up at once is known`, async () => {
       // Asked while the call runs and its session is gone already.
       const asked = Promise.withResolvers<string>();
@@ -236,12 +252,22 @@ test("paths beside the contract know the origin and the request's id", async () 
   };
   await using echo = await openEcho({ trustedProxies: localProxy }, { issuer });
   const ids: (string | null)[] = [];
-  for (const [path, method] of [["/oauth/token", "POST"], ["/oauth/device_authorization", "POST"], ["/shown", "GET"], ["/shown", "POST"]] as const) {
+  for (const [path, method] of [
+    ["/oauth/token", "POST"],
+    ["/oauth/device_authorization", "POST"],
+    ["/shown", "GET"],
+    ["/shown", "POST"],
+  ] as const) {
     const answer = await fetch(`${echo.url}${path}`, {
-      method, headers: { "user-agent": "browser/1", "x-forwarded-for": "203.0.113.7" }, ...(method === "POST" ? { body: new URLSearchParams({ a: "b" }) } : {}),
+      method,
+      headers: { "user-agent": "browser/1", "x-forwarded-for": "203.0.113.7" },
+      ...(method === "POST" ? { body: new URLSearchParams({ a: "b" }) } : {}),
     });
     assert.equal(answer.status, 200);
     ids.push(answer.headers.get("x-request-id"));
   }
-  assert.deepEqual(told, ids.map((requestId) => ({ origin: { address: "203.0.113.7", userAgent: "browser/1" }, requestId })));
+  assert.deepEqual(
+    told,
+    ids.map((requestId) => ({ origin: { address: "203.0.113.7", userAgent: "browser/1" }, requestId })),
+  );
 });

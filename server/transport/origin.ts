@@ -48,7 +48,11 @@ const walked = (peer: string, forwarded: string, trusted: (address: string) => b
 };
 
 /** Cut before it is cleaned: a cut may halve a character. What a terminal would obey is replaced. */
-const agent = (text: string, lengthMax: number): string => text.slice(0, lengthMax).toWellFormed().replace(/\p{Cc}/gu, "\ufffd");
+const agent = (text: string, lengthMax: number): string =>
+  text
+    .slice(0, lengthMax)
+    .toWellFormed()
+    .replace(/\p{Cc}/gu, "\ufffd");
 
 export const originReader = (proxies: BlockList | undefined, userAgentLengthMax: number): OriginOf => {
   const trusted = (address: string): boolean => proxies?.check(address, familyOf(address)) === true;

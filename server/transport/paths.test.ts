@@ -80,31 +80,41 @@ test("two operations cannot claim the same verb and path", () => {
 const uid = fc
   .tuple(fc.stringMatching(/^[0-9a-f]{40}$/), fc.array(fc.stringMatching(/^[0-9a-f]{16}$/), { maxLength: 4 }))
   .map(([first, below]) => [first, ...below].join("/"));
-const segment = fc.oneof(fc.stringMatching(/^[0-9a-f]{40}$/), fc.stringMatching(/^sha256:[0-9a-f]{64}$/), fc.string({ unit: "grapheme", minLength: 1, maxLength: 12 }))
+const segment = fc
+  .oneof(fc.stringMatching(/^[0-9a-f]{40}$/), fc.stringMatching(/^sha256:[0-9a-f]{64}$/), fc.string({ unit: "grapheme", minLength: 1, maxLength: 12 }))
   .filter((value) => value.isWellFormed());
 
 const bindings = methods.flatMap((method) => method.http.map((http) => ({ method, http })));
 
 test("every template of the contract, filled with values, is found again with the same values", () => {
   fc.assert(
-    fc.property(fc.constantFrom(...bindings), fc.infiniteStream(uid), fc.infiniteStream(segment), fc.boolean(), ({ method, http }, uids, segments, encodeSlashes) => {
-      const fields: [string, string][] = [];
-      const path = http.template.replace(/\{([a-z0-9_.]+)(?:=(\*\*?))?\}/g, (_whole, field: string, pattern: string | undefined) => {
-        const value = String((pattern === "**" ? uids : segments).next().value);
-        fields.push([field, value]);
-        return pattern === "**" && !encodeSlashes ? value : encodeURIComponent(value).replaceAll("'", "%27");
-      });
-      const finding = route(http.verb, path);
-      assert.ok(finding && "method" in finding, path);
-      assert.equal(finding.method.name, method.name, path);
-      assert.deepEqual(finding.fields, fields, path);
-    }),
+    fc.property(
+      fc.constantFrom(...bindings),
+      fc.infiniteStream(uid),
+      fc.infiniteStream(segment),
+      fc.boolean(),
+      ({ method, http }, uids, segments, encodeSlashes) => {
+        const fields: [string, string][] = [];
+        const path = http.template.replace(/\{([a-z0-9_.]+)(?:=(\*\*?))?\}/g, (_whole, field: string, pattern: string | undefined) => {
+          const value = String((pattern === "**" ? uids : segments).next().value);
+          fields.push([field, value]);
+          return pattern === "**" && !encodeSlashes ? value : encodeURIComponent(value).replaceAll("'", "%27");
+        });
+        const finding = route(http.verb, path);
+        assert.ok(finding && "method" in finding, path);
+        assert.equal(finding.method.name, method.name, path);
+        assert.deepEqual(finding.fields, fields, path);
+      },
+    ),
     { numRuns: 2000 },
   );
 });
 
 test("no path makes the matcher do anything but find, refuse or not find", () => {
-  const piece = fc.oneof(fc.constantFrom("iam", "v2", "groups", "registry", "repos", "readme", "digests", "size", ":", "%2F", "", "**", "{uid}"), fc.string({ maxLength: 8 }));
+  const piece = fc.oneof(
+    fc.constantFrom("iam", "v2", "groups", "registry", "repos", "readme", "digests", "size", ":", "%2F", "", "**", "{uid}"),
+    fc.string({ maxLength: 8 }),
+  );
   fc.assert(
     fc.property(fc.constantFrom("GET", "POST", "PATCH", "DELETE", "PUT", "constructor"), fc.array(piece, { maxLength: 12 }), (verb, pieces) => {
       try {

@@ -5,7 +5,13 @@ import { parameters } from "./query.ts";
 
 test("a query is split and decoded once, in its order", () => {
   assert.deepEqual(parameters("order_by=created_at%20desc&name=a+b&uidp.ids=1&uidp.ids=2&flag&&=x&e=").pairs, [
-    ["order_by", "created_at desc"], ["name", "a b"], ["uidp.ids", "1"], ["uidp.ids", "2"], ["flag", ""], ["", "x"], ["e", ""],
+    ["order_by", "created_at desc"],
+    ["name", "a b"],
+    ["uidp.ids", "1"],
+    ["uidp.ids", "2"],
+    ["flag", ""],
+    ["", "x"],
+    ["e", ""],
   ]);
   assert.deepEqual(parameters("a=%2526").pairs, [["a", "%26"]]);
   assert.deepEqual(parameters("a=b=c").pairs, [["a", "b=c"]]);
@@ -15,7 +21,10 @@ test("a query is split and decoded once, in its order", () => {
 test("a parameter that cannot be decoded is a problem with its name, and the others are read", () => {
   const { pairs, problems } = parameters("name=%zz&skip=1&%ff=2");
   assert.deepEqual(pairs, [["skip", "1"]]);
-  assert.deepEqual(problems.map((problem) => problem.field), ["name", "%ff"]);
+  assert.deepEqual(
+    problems.map((problem) => problem.field),
+    ["name", "%ff"],
+  );
 });
 
 test("what URLSearchParams writes is read back", () => {

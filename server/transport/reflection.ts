@@ -8,8 +8,11 @@ import { codes, Fault } from "#base/fault.ts";
 import { files } from "#contract/catalog.ts";
 import { file_grpc_health_v1_health as healthFile } from "#contract/gen/grpc/health/v1/health_pb.js";
 import {
-  file_grpc_reflection_v1_reflection as reflectionFile, type ServerReflectionRequest, ServerReflectionRequestSchema,
-  type ServerReflectionResponse, ServerReflectionResponseSchema,
+  file_grpc_reflection_v1_reflection as reflectionFile,
+  type ServerReflectionRequest,
+  ServerReflectionRequestSchema,
+  type ServerReflectionResponse,
+  ServerReflectionResponseSchema,
 } from "#contract/gen/grpc/reflection/v1/reflection_pb.js";
 import { file_grpc_reflection_v1alpha_reflection as olderFile } from "#contract/gen/grpc/reflection/v1alpha/reflection_pb.js";
 import type { ServerContext } from "./server-context.ts";
@@ -87,8 +90,10 @@ const answer = (known: Index, request: ServerReflectionRequest): ServerReflectio
       : missing(what);
   const { messageRequest } = request;
   switch (messageRequest.case) {
-    case "fileByFilename": return file(known.byName.get(messageRequest.value), messageRequest.value);
-    case "fileContainingSymbol": return file(known.bySymbol.get(messageRequest.value), messageRequest.value);
+    case "fileByFilename":
+      return file(known.byName.get(messageRequest.value), messageRequest.value);
+    case "fileContainingSymbol":
+      return file(known.bySymbol.get(messageRequest.value), messageRequest.value);
     case "fileContainingExtension": {
       const { containingType, extensionNumber } = messageRequest.value;
       return file(known.extensions.get(containingType)?.get(extensionNumber), `extension ${extensionNumber} of ${containingType}`);
@@ -107,7 +112,8 @@ const answer = (known: Index, request: ServerReflectionRequest): ServerReflectio
           service: known.services.map((name) => ({ $typeName: "grpc.reflection.v1.ServiceResponse" as const, name })),
         },
       });
-    default: throw new Fault("INVALID_ARGUMENT", "the request asks for nothing");
+    default:
+      throw new Fault("INVALID_ARGUMENT", "the request asks for nothing");
   }
 };
 

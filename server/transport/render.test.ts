@@ -26,13 +26,19 @@ test("a blocked delete shows its precondition, without a subject where there is 
   assert.deepEqual(body, {
     code: 9,
     message: "Precondition failed: group has repos",
-    details: [info("FAILED_PRECONDITION"), { "@type": "type.googleapis.com/google.rpc.PreconditionFailure", violations: [{ type: "RESOURCE_NOT_EMPTY", description: "group has repos" }] }],
+    details: [
+      info("FAILED_PRECONDITION"),
+      { "@type": "type.googleapis.com/google.rpc.PreconditionFailure", violations: [{ type: "RESOURCE_NOT_EMPTY", description: "group has repos" }] },
+    ],
   });
 });
 
 test("a missing resource is named by type and name", () => {
   const body = JSON.parse(errorBody(missing("iam", "Group", "abc"), scene));
-  assert.deepEqual(body.details, [info("NOT_FOUND"), { "@type": "type.googleapis.com/google.rpc.ResourceInfo", resourceType: "iam.example.com/Group", resourceName: "abc" }]);
+  assert.deepEqual(body.details, [
+    info("NOT_FOUND"),
+    { "@type": "type.googleapis.com/google.rpc.ResourceInfo", resourceType: "iam.example.com/Group", resourceName: "abc" },
+  ]);
 });
 
 test("an exact reason takes the place of the code's name and brings its metadata", () => {
@@ -58,14 +64,20 @@ test("the cause of an internal error is logged with the request's id and shown n
   const lines: unknown[] = [];
   noteFault((event, facts) => lines.push({ event, ...facts }), fault, scene, "GET /x");
   assert.match(JSON.stringify(lines.map((line) => String((line as { cause: Error }).cause.message))), /hunter2/);
-  const shown = errorBody(fault, scene) + JSON.stringify(errorTrailers(fault, scene)) + Buffer.from(String(errorTrailers(fault, scene)["grpc-status-details-bin"]), "base64").toString("latin1");
+  const shown =
+    errorBody(fault, scene) +
+    JSON.stringify(errorTrailers(fault, scene)) +
+    Buffer.from(String(errorTrailers(fault, scene)["grpc-status-details-bin"]), "base64").toString("latin1");
   assert.doesNotMatch(shown, /hunter2|stack|Error:/);
   assert.match(errorBody(fault, scene), /"requestId":"r1"/);
 });
 
 test("gRPC carries the same details as REST, packed", () => {
   const fault = new Fault("INVALID_ARGUMENT", "Ungültig: 100% \n", {
-    details: [{ kind: "fields", violations: [{ field: "a", description: "b" }] }, { kind: "resource", domain: "iam", resource: "Group", name: "g" }],
+    details: [
+      { kind: "fields", violations: [{ field: "a", description: "b" }] },
+      { kind: "resource", domain: "iam", resource: "Group", name: "g" },
+    ],
   });
   const trailers = errorTrailers(fault, scene);
   assert.equal(trailers["grpc-status"], 3);
@@ -74,12 +86,20 @@ test("gRPC carries the same details as REST, packed", () => {
   assert.doesNotMatch(bin, /=/);
   const status = fromBinary(StatusSchema, Buffer.from(bin, "base64"));
   assert.equal(status.message, "Ungültig: 100% \n");
-  assert.deepEqual(status.details.map((detail) => anyUnpack(detail, registry)?.$typeName), ["google.rpc.ErrorInfo", "google.rpc.BadRequest", "google.rpc.ResourceInfo"]);
+  assert.deepEqual(
+    status.details.map((detail) => anyUnpack(detail, registry)?.$typeName),
+    ["google.rpc.ErrorInfo", "google.rpc.BadRequest", "google.rpc.ResourceInfo"],
+  );
 });
 
 test("trailers stay small enough for every client, whatever the details hold", () => {
   const violations = Array.from({ length: 10_000 }, (_, index) => ({ field: `field${index}`, description: "unknown field" }));
-  const long = new Fault("INVALID_ARGUMENT", "ü".repeat(100_000), { details: [{ kind: "fields", violations }, { kind: "precondition", violations: [{ type: "x".repeat(9000), subject: "", description: "" }] }] });
+  const long = new Fault("INVALID_ARGUMENT", "ü".repeat(100_000), {
+    details: [
+      { kind: "fields", violations },
+      { kind: "precondition", violations: [{ type: "x".repeat(9000), subject: "", description: "" }] },
+    ],
+  });
   const size = Object.entries(errorTrailers(long, scene)).reduce((sum, [name, value]) => sum + name.length + String(value).length + 32, 0);
   assert.ok(size < 8 * 1024, String(size));
   const status = fromBinary(StatusSchema, Buffer.from(String(errorTrailers(long, scene)["grpc-status-details-bin"]), "base64"));
@@ -96,7 +116,10 @@ test("an unknown path belongs to the domain that it begins with, or to the platf
 test("the token endpoint's errors are those of RFC 6749 and RFC 8693", () => {
   assert.deepEqual(oauthError(unauthenticated("expired")), { status: 400, body: '{"error":"invalid_request","error_description":"expired"}' });
   assert.equal(oauthError(denied("no")).status, 400);
-  assert.deepEqual(JSON.parse(oauthError(new Fault("INVALID_ARGUMENT", "aud", { details: [{ kind: "reason", reason: "invalid_target" }] })).body).error, "invalid_target");
+  assert.deepEqual(
+    JSON.parse(oauthError(new Fault("INVALID_ARGUMENT", "aud", { details: [{ kind: "reason", reason: "invalid_target" }] })).body).error,
+    "invalid_target",
+  );
   assert.deepEqual(oauthError(internal("x")), { status: 500, body: '{"error":"server_error","error_description":"internal error"}' });
   assert.equal(oauthError(new Fault("UNIMPLEMENTED", "grant")).status, 400);
 });

@@ -173,24 +173,37 @@ export const errorTrailers = (fault: Fault, scene: Scene): Record<string, string
 };
 
 const oauthErrors: ReadonlySet<string> = new Set([
-  "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope", "invalid_target",
+  "invalid_request",
+  "invalid_client",
+  "invalid_grant",
+  "unauthorized_client",
+  "unsupported_grant_type",
+  "invalid_scope",
+  "invalid_target",
   // RFC 8628, 3.5.
-  "authorization_pending", "slow_down", "access_denied", "expired_token",
+  "authorization_pending",
+  "slow_down",
+  "access_denied",
+  "expired_token",
 ]);
 
 const oauthErrorOf = (fault: Fault): string => {
   const reason = fault.details.find((detail) => detail.kind === "reason")?.reason ?? "";
   if (oauthErrors.has(reason)) return reason;
   switch (fault.code) {
-    case "UNIMPLEMENTED": return "unsupported_grant_type";
+    case "UNIMPLEMENTED":
+      return "unsupported_grant_type";
     case "UNAVAILABLE":
     case "RESOURCE_EXHAUSTED":
-    case "DEADLINE_EXCEEDED": return "temporarily_unavailable";
+    case "DEADLINE_EXCEEDED":
+      return "temporarily_unavailable";
     case "INTERNAL":
     case "UNKNOWN":
-    case "DATA_LOSS": return "server_error";
+    case "DATA_LOSS":
+      return "server_error";
     // RFC 8693, 2.2.2: a token that is invalid for any reason, or unacceptable by policy, is an invalid request.
-    default: return "invalid_request";
+    default:
+      return "invalid_request";
   }
 };
 
@@ -198,7 +211,14 @@ const oauthErrorOf = (fault: Fault): string => {
 export const oauthError = (fault: Fault): { status: number; body: string } => {
   const error = oauthErrorOf(fault);
   const canonical = httpStatusOf(fault);
-  const status = error === "invalid_client" ? 401 : canonical >= 500 && error !== "unsupported_grant_type" ? canonical : [413, 415, 429].includes(canonical) ? canonical : 400;
+  const status =
+    error === "invalid_client"
+      ? 401
+      : canonical >= 500 && error !== "unsupported_grant_type"
+        ? canonical
+        : [413, 415, 429].includes(canonical)
+          ? canonical
+          : 400;
   return { status, body: JSON.stringify({ error, error_description: fault.message }) };
 };
 

@@ -19,7 +19,12 @@ interface Want {
   readonly body?: string | Buffer;
 }
 
-const got = (status: number, headers: IncomingHttpHeaders, text: string): Got => ({ status, headers, text, json: text.startsWith("{") ? JSON.parse(text) : {} });
+const got = (status: number, headers: IncomingHttpHeaders, text: string): Got => ({
+  status,
+  headers,
+  text,
+  json: text.startsWith("{") ? JSON.parse(text) : {},
+});
 
 const ask1 = (echo: Echo, path: string, { verb = "GET", headers = {}, body }: Want = {}): Promise<Got> =>
   new Promise((resolve, reject) => {
@@ -50,14 +55,22 @@ const ask2 = (echo: Echo, path: string, { verb = "GET", headers = {}, body }: Wa
     if (body !== undefined) stream.end(body);
   });
 
-for (const [protocol, ask] of [["HTTP/1.1", ask1], ["HTTP/2", ask2]] as const) {
+for (const [protocol, ask] of [
+  ["HTTP/1.1", ask1],
+  ["HTTP/2", ask2],
+] as const) {
   test(`${protocol}: path, query, headers and body reach the kernel as one call`, async () => {
     await using echo = await openEcho();
     const answer = await ask(echo, "/iam/v2/groups/abc%2Fdef?updateMask=name&validateOnly=true", {
       verb: "PATCH",
       headers: {
-        authorization: "Bearer t", "gantry-identity": "me", "idempotency-key": "k", "if-match": '"1"', "if-none-match": '"2"',
-        "content-type": "application/merge-patch+json", "x-request-id": "mine",
+        authorization: "Bearer t",
+        "gantry-identity": "me",
+        "idempotency-key": "k",
+        "if-match": '"1"',
+        "if-none-match": '"2"',
+        "content-type": "application/merge-patch+json",
+        "x-request-id": "mine",
       },
       body: '{"name":"new"}',
     });
@@ -75,7 +88,14 @@ for (const [protocol, ask] of [["HTTP/1.1", ask1], ["HTTP/2", ask2]] as const) {
     assert.equal(origin().address, "127.0.0.1");
     assert.deepEqual(rest, {
       request: { group: { name: "new", uid: "abc/def" }, updateMask: "name" },
-      problems: [], bodyPaths: ["name"], authorization: "Bearer t", identity: "me", idempotencyKey: "k", validateOnly: true, ifMatch: '"1"', ifNoneMatch: '"2"',
+      problems: [],
+      bodyPaths: ["name"],
+      authorization: "Bearer t",
+      identity: "me",
+      idempotencyKey: "k",
+      validateOnly: true,
+      ifMatch: '"1"',
+      ifNoneMatch: '"2"',
     });
   });
 
@@ -107,14 +127,28 @@ for (const [protocol, ask] of [["HTTP/1.1", ask1], ["HTTP/2", ask2]] as const) {
     ["an unknown path of a domain", "/registry/v2/nothing", {}, 404, 5, "registry"],
     ["a wrong verb", "/iam/v2/groups/x", { verb: "PUT" }, 405, 12, "iam"],
     ["a wrong verb beside the contract", "/healthz", { verb: "DELETE" }, 405, 12, "platform"],
-    ["a preflight when no origin is named", "/iam/v2/groups", { verb: "OPTIONS", headers: { origin: "https://a.test", "access-control-request-method": "GET" } }, 405, 12, "iam"],
+    [
+      "a preflight when no origin is named",
+      "/iam/v2/groups",
+      { verb: "OPTIONS", headers: { origin: "https://a.test", "access-control-request-method": "GET" } },
+      405,
+      12,
+      "iam",
+    ],
     ["version 1", "/iam/v1/groups", {}, 501, 12, "iam"],
     ["a gRPC method without gRPC", "/chainguard.platform.iam.v2.GroupsService/GetGroup", { verb: "POST", body: "{}" }, 415, 3, "platform"],
     ["broken percent-encoding", "/iam/v2/groups/%zz", {}, 400, 3, "iam"],
     ["a strange content type", "/iam/v2/groups", { verb: "POST", headers: { "content-type": "text/xml" }, body: "{}" }, 415, 3, "iam"],
     ["a strange charset", "/iam/v2/groups", { verb: "POST", headers: { "content-type": "application/json; charset=latin1" }, body: "{}" }, 415, 3, "iam"],
     ["a compressed body", "/iam/v2/groups", { verb: "POST", headers: { "content-encoding": "gzip" }, body: "{}" }, 415, 3, "iam"],
-    ["a body over 1 MiB that says so", "/iam/v2/groups", { verb: "POST", headers: { "content-length": String(2 ** 20 + 1) }, body: Buffer.alloc(2 ** 20 + 1, " ") }, 413, 3, "iam"],
+    [
+      "a body over 1 MiB that says so",
+      "/iam/v2/groups",
+      { verb: "POST", headers: { "content-length": String(2 ** 20 + 1) }, body: Buffer.alloc(2 ** 20 + 1, " ") },
+      413,
+      3,
+      "iam",
+    ],
     ["a URL over 8 KiB", `/iam/v2/groups?name=${"x".repeat(8192)}`, {}, 414, 3, "iam"],
     ["broken JSON", "/iam/v2/groups", { verb: "POST", body: "{" }, 400, 3, "iam"],
     ["JSON that is no object", "/iam/v2/groups", { verb: "POST", body: "[]" }, 400, 3, "iam"],
@@ -143,7 +177,9 @@ for (const [protocol, ask] of [["HTTP/1.1", ask1], ["HTTP/2", ask2]] as const) {
 
   test(`${protocol}: our own fault is 500 with the request's id and without its cause`, async () => {
     const lines: string[] = [];
-    await using echo = await openEcho({ log: (event, facts) => lines.push(`${event} ${String((facts?.["cause"] as Error | undefined)?.message)} ${String(facts?.["requestId"])}`) });
+    await using echo = await openEcho({
+      log: (event, facts) => lines.push(`${event} ${String((facts?.["cause"] as Error | undefined)?.message)} ${String(facts?.["requestId"])}`),
+    });
     const answer = await ask(echo, "/iam/v2/groups/boom");
     assert.equal(answer.status, 500);
     assert.doesNotMatch(answer.text, /secret/);
@@ -162,7 +198,13 @@ for (const [protocol, ask] of [["HTTP/1.1", ask1], ["HTTP/2", ask2]] as const) {
     const headers = { "content-type": "application/x-www-form-urlencoded" };
     assert.equal((await ask(echo, "/iam/v2/groups/abc", { verb: "POST", headers, body: '{"name":"x"}' })).status, 200);
     await ask(echo, "/sts/exchange?aud=a", { verb: "POST", headers, body: "identity=i&cap=x&cap=y" });
-    assert.deepEqual(echo.calls.map((call) => call.request), [{ parent: "abc", group: { name: "x" } }, { aud: ["a"], identity: "i", cap: ["x", "y"] }]);
+    assert.deepEqual(
+      echo.calls.map((call) => call.request),
+      [
+        { parent: "abc", group: { name: "x" } },
+        { aud: ["a"], identity: "i", cap: ["x", "y"] },
+      ],
+    );
     const json = await ask(echo, "/sts/exchange", { verb: "POST", headers: { "content-type": "application/json" }, body: '{"aud":"a"}' });
     assert.equal(json.status, 400);
   });
@@ -185,7 +227,10 @@ for (const [protocol, ask] of [["HTTP/1.1", ask1], ["HTTP/2", ask2]] as const) {
 
 test("only named origins get cross-origin answers, and caches are told", async () => {
   await using echo = await openEcho({ corsOrigins: ["https://console.test/"] });
-  const preflight = await ask1(echo, "/iam/v2/groups", { verb: "OPTIONS", headers: { origin: "https://console.test", "access-control-request-method": "POST" } });
+  const preflight = await ask1(echo, "/iam/v2/groups", {
+    verb: "OPTIONS",
+    headers: { origin: "https://console.test", "access-control-request-method": "POST" },
+  });
   assert.deepEqual([preflight.status, preflight.headers["access-control-allow-origin"], preflight.text], [204, "https://console.test", ""]);
   assert.match(String(preflight.headers["access-control-allow-headers"]), /authorization/);
   const named = await ask1(echo, "/iam/v2/groups/abc", { headers: { origin: "https://console.test" } });
@@ -249,9 +294,18 @@ test("all requests together hold a bounded number of bytes", async () => {
 });
 
 const samples: [string, string | Buffer][] = [
-  ["a trailing comma", '{"name":"x",}'], ["single quotes", "{'name':'x'}"], ["a comment", '{"name":"x"/**/}'], ["NaN", '{"name":NaN}'], ["a lone minus", '{"name":-}'],
-  ["a leading zero", '{"name":012}'], ["a raw newline in a text", '{"name":"a\nb"}'], ["two values", "{}{}"], ["a NUL in a text", '{"name":"a\\u0000b"}'],
-  ["a lone surrogate", '{"name":"\\ud800"}'], ["UTF-16", Buffer.from('{"name":"x"}', "utf16le")], ["only a byte order mark", Buffer.from([0xef, 0xbb, 0xbf])],
+  ["a trailing comma", '{"name":"x",}'],
+  ["single quotes", "{'name':'x'}"],
+  ["a comment", '{"name":"x"/**/}'],
+  ["NaN", '{"name":NaN}'],
+  ["a lone minus", '{"name":-}'],
+  ["a leading zero", '{"name":012}'],
+  ["a raw newline in a text", '{"name":"a\nb"}'],
+  ["two values", "{}{}"],
+  ["a NUL in a text", '{"name":"a\\u0000b"}'],
+  ["a lone surrogate", '{"name":"\\ud800"}'],
+  ["UTF-16", Buffer.from('{"name":"x"}', "utf16le")],
+  ["only a byte order mark", Buffer.from([0xef, 0xbb, 0xbf])],
   ["an overlong slash", Buffer.from([0x7b, 0x22, 0xc0, 0xaf, 0x22, 0x3a, 0x31, 0x7d])],
 ];
 test("bodies that are no JSON are refused with 400, never 5xx", async () => {

@@ -19,7 +19,14 @@ import { domainOfPath, errorBody, errorHeaders, httpStatusOf, noteFault } from "
 const route = routing(methods);
 
 const standing = (requestId: string): string[] => [
-  "content-type", "application/json", "x-request-id", requestId, "cache-control", "no-store", "x-content-type-options", "nosniff",
+  "content-type",
+  "application/json",
+  "x-request-id",
+  requestId,
+  "cache-control",
+  "no-store",
+  "x-content-type-options",
+  "nosniff",
 ];
 
 /** Path and query. RFC 9112, 3.2.2: the whole URL is accepted in place of the path. */
@@ -60,7 +67,10 @@ const readInto = async (context: ServerContext, ask: HttpRequest, match: Match, 
   }
   // authentication, 3: the token exchange takes its fields as a form and has no JSON mapping.
   if (bytes.length > 0 && media === "json" && header(ask, "content-type") !== undefined) {
-    return { body: undefined, problems: [{ field: "body", description: "is not read here; send the fields as application/x-www-form-urlencoded or in the query" }] };
+    return {
+      body: undefined,
+      problems: [{ field: "body", description: "is not read here; send the fields as application/x-www-form-urlencoded or in the query" }],
+    };
   }
   const form = parameters(bytes.toString("utf8"));
   // One by one: a form of 1 MiB holds half a million, too many as arguments of one push.
@@ -142,7 +152,8 @@ export const restTransport = (context: ServerContext): ((ask: HttpRequest, tell:
     let domain: string | undefined;
     try {
       if (ask.fault) throw ask.fault;
-      if (ask.target.length > bounds.urlBytesMax) throw new Fault("INVALID_ARGUMENT", `the URL is longer than ${bounds.urlBytesMax} bytes`, { httpStatus: 414 });
+      if (ask.target.length > bounds.urlBytesMax)
+        throw new Fault("INVALID_ARGUMENT", `the URL is longer than ${bounds.urlBytesMax} bytes`, { httpStatus: 414 });
       const verb = ask.verb === "HEAD" ? "GET" : ask.verb;
       const found = route(verb, path);
       if (found && "method" in found) {

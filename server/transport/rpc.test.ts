@@ -11,7 +11,13 @@ import { Fault } from "#base/fault.ts";
 import { registry } from "#contract/catalog.ts";
 import { CreateGroupRequestSchema, GetGroupRequestSchema, GroupSchema } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
 import { StatusSchema } from "#contract/gen/google/rpc/status_pb.js";
-import { HealthCheckRequestSchema, HealthCheckResponse_ServingStatus as Serving, HealthCheckResponseSchema, HealthListRequestSchema, HealthListResponseSchema } from "#contract/gen/grpc/health/v1/health_pb.js";
+import {
+  HealthCheckRequestSchema,
+  HealthCheckResponse_ServingStatus as Serving,
+  HealthCheckResponseSchema,
+  HealthListRequestSchema,
+  HealthListResponseSchema,
+} from "#contract/gen/grpc/health/v1/health_pb.js";
 import { type Echo, openEcho } from "./echo.fixture.ts";
 import { frame, frameReader } from "./frames.ts";
 
@@ -19,7 +25,11 @@ const groups = "/chainguard.platform.iam.v2.GroupsService";
 
 /** One unary call with @grpc/grpc-js, a client that we did not write. */
 const call = async <In extends DescMessage, Out extends DescMessage>(
-  echo: Echo, path: string, input: In, init: MessageInitShape<In>, output: Out,
+  echo: Echo,
+  path: string,
+  input: In,
+  init: MessageInitShape<In>,
+  output: Out,
   { metadata = {}, client: options = {}, deadline }: { metadata?: Record<string, string>; client?: ClientOptions; deadline?: number } = {},
 ): Promise<{ message: MessageShape<Out> | undefined; error: ServiceError | undefined; initial: Metadata }> => {
   const client = new Client(`127.0.0.1:${echo.port}`, credentials.createInsecure(), options);
@@ -29,8 +39,13 @@ const call = async <In extends DescMessage, Out extends DescMessage>(
   const outcome = await new Promise<{ message: MessageShape<Out> | undefined; error: ServiceError | undefined }>((resolve) => {
     client
       .makeUnaryRequest(
-        path, (message: MessageShape<In>) => Buffer.from(toBinary(input, message)), (bytes: Buffer) => fromBinary(output, bytes),
-        create(input, init), sent, deadline === undefined ? {} : { deadline }, (error, message) => resolve({ message, error: error ?? undefined }),
+        path,
+        (message: MessageShape<In>) => Buffer.from(toBinary(input, message)),
+        (bytes: Buffer) => fromBinary(output, bytes),
+        create(input, init),
+        sent,
+        deadline === undefined ? {} : { deadline },
+        (error, message) => resolve({ message, error: error ?? undefined }),
       )
       .on("metadata", (received: Metadata) => (initial = received));
   });
@@ -54,7 +69,17 @@ test("message, metadata and answer headers go through", async () => {
   const [got] = echo.calls;
   assert.ok(got);
   assert.deepEqual(
-    [got.method.rpc, got.request, got.authorization, got.identity, got.idempotencyKey, got.validateOnly, got.ifMatch, got.bodyPaths, initial.get("x-request-id")[0]],
+    [
+      got.method.rpc,
+      got.request,
+      got.authorization,
+      got.identity,
+      got.idempotencyKey,
+      got.validateOnly,
+      got.ifMatch,
+      got.bodyPaths,
+      initial.get("x-request-id")[0],
+    ],
     ["GetGroup", { uid: "etag" }, "Bearer t", "me", "k", true, '"1"', undefined, got.requestId],
   );
 });
@@ -69,22 +94,43 @@ test("a gzip message is read, and one of a megabyte in pieces too", async () => 
   await using echo = await openEcho();
   const description = "x".repeat(1024 * 1024);
   for (const algorithm of [compressionAlgorithms.gzip, compressionAlgorithms.identity]) {
-    const { message, error } = await call(echo, `${groups}/CreateGroup`, CreateGroupRequestSchema, { parent: "p", group: { name: "n", description } }, GroupSchema, {
-      client: { "grpc.default_compression_algorithm": algorithm },
-    });
+    const { message, error } = await call(
+      echo,
+      `${groups}/CreateGroup`,
+      CreateGroupRequestSchema,
+      { parent: "p", group: { name: "n", description } },
+      GroupSchema,
+      {
+        client: { "grpc.default_compression_algorithm": algorithm },
+      },
+    );
     assert.equal(error, undefined);
     assert.equal(message?.description.length, description.length);
   }
 });
 
 test("a refusal carries code, text and the details of REST", async () => {
-  await using echo = await openEcho({}, { serve: () => Promise.reject(new Fault("INVALID_ARGUMENT", "Ungültig: 100%", { details: [{ kind: "fields", violations: [{ field: "name", description: "so nicht" }] }] })) });
+  await using echo = await openEcho(
+    {},
+    {
+      serve: () =>
+        Promise.reject(
+          new Fault("INVALID_ARGUMENT", "Ungültig: 100%", { details: [{ kind: "fields", violations: [{ field: "name", description: "so nicht" }] }] }),
+        ),
+    },
+  );
   const { error } = await call(echo, `${groups}/GetGroup`, GetGroupRequestSchema, {}, GroupSchema);
   assert.equal(error?.code, status.INVALID_ARGUMENT);
   assert.equal(error.details, "Ungültig: 100%");
-  const [info, fields] = detailsOf(error) as [{ $typeName: string; reason: string; domain: string }, { fieldViolations: { field: string; description: string }[] }];
+  const [info, fields] = detailsOf(error) as [
+    { $typeName: string; reason: string; domain: string },
+    { fieldViolations: { field: string; description: string }[] },
+  ];
   assert.deepEqual([info.$typeName, info.reason, info.domain], ["google.rpc.ErrorInfo", "INVALID_ARGUMENT", "iam.example.test"]);
-  assert.deepEqual(fields.fieldViolations.map(({ field, description }) => [field, description]), [["name", "so nicht"]]);
+  assert.deepEqual(
+    fields.fieldViolations.map(({ field, description }) => [field, description]),
+    [["name", "so nicht"]],
+  );
 });
 
 test("an unknown method or service is UNIMPLEMENTED with details", async () => {
@@ -101,7 +147,10 @@ test("our own fault is INTERNAL and hides its cause", async () => {
   const { error } = await call(echo, `${groups}/GetGroup`, GetGroupRequestSchema, { uid: "boom" }, GroupSchema);
   assert.equal(error?.code, status.INTERNAL);
   assert.doesNotMatch(JSON.stringify(error.metadata), /secret/);
-  assert.deepEqual(detailsOf(error).map((detail) => (detail as { $typeName: string }).$typeName), ["google.rpc.ErrorInfo", "google.rpc.RequestInfo"]);
+  assert.deepEqual(
+    detailsOf(error).map((detail) => (detail as { $typeName: string }).$typeName),
+    ["google.rpc.ErrorInfo", "google.rpc.RequestInfo"],
+  );
 });
 
 test("a message over 4 MiB is RESOURCE_EXHAUSTED", async () => {
@@ -129,16 +178,25 @@ test("the caller's deadline and our own end a call that does not", async () => {
 test("a caller that goes away gets no answer, and the server goes on", async () => {
   const gate = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
-  await using echo = await openEcho({}, {
-    serve: async () => {
-      asked.resolve();
-      await gate.promise;
-      return { message: { uid: "late" } };
+  await using echo = await openEcho(
+    {},
+    {
+      serve: async () => {
+        asked.resolve();
+        await gate.promise;
+        return { message: { uid: "late" } };
+      },
     },
-  });
+  );
   const client = new Client(`127.0.0.1:${echo.port}`, credentials.createInsecure());
   const outcome = Promise.withResolvers<number | undefined>();
-  const pending = client.makeUnaryRequest(`${groups}/GetGroup`, () => Buffer.alloc(0), (bytes) => bytes, {}, (error) => outcome.resolve(error?.code));
+  const pending = client.makeUnaryRequest(
+    `${groups}/GetGroup`,
+    () => Buffer.alloc(0),
+    (bytes) => bytes,
+    {},
+    (error) => outcome.resolve(error?.code),
+  );
   await asked.promise;
   pending.cancel();
   assert.equal(await outcome.promise, status.CANCELLED);
@@ -156,11 +214,20 @@ interface Told {
 /** A call whose bytes we write ourselves. */
 const raw = async (echo: Echo, headers: Record<string, string>, chunks: Buffer[], end = true): Promise<Told> => {
   const session = connectHttp2(echo.url);
-  const stream: ClientHttp2Stream = session.request({ ":method": "POST", ":path": `${groups}/GetGroup`, "content-type": "application/grpc", te: "trailers", ...headers });
+  const stream: ClientHttp2Stream = session.request({
+    ":method": "POST",
+    ":path": `${groups}/GetGroup`,
+    "content-type": "application/grpc",
+    te: "trailers",
+    ...headers,
+  });
   let head: Told["head"] = {};
   let trailers: IncomingHttpHeaders = {};
   const received: Buffer[] = [];
-  stream.on("response", (got) => (head = got)).on("trailers", (got) => (trailers = got)).on("data", (chunk: Buffer) => received.push(chunk));
+  stream
+    .on("response", (got) => (head = got))
+    .on("trailers", (got) => (trailers = got))
+    .on("data", (chunk: Buffer) => received.push(chunk));
   stream.on("error", () => {});
   for (const chunk of chunks) stream.write(chunk);
   if (end) stream.end();
@@ -173,7 +240,11 @@ const request = frame(toBinary(GetGroupRequestSchema, create(GetGroupRequestSche
 
 test("a message that comes byte by byte is read", async () => {
   await using echo = await openEcho();
-  const { trailers, bytes } = await raw(echo, {}, [...request].map((byte) => Buffer.from([byte])));
+  const { trailers, bytes } = await raw(
+    echo,
+    {},
+    [...request].map((byte) => Buffer.from([byte])),
+  );
   assert.equal(trailers["grpc-status"], "0");
   const [answer] = frameReader(1000).push(bytes);
   assert.equal(answer && fromBinary(GroupSchema, answer.bytes).uid, "a");
@@ -238,15 +309,19 @@ test("a watched health tells each change, and the end of the server", async () =
   const echo = await openEcho({}, { ready: async () => ready });
   const client = new Client(`127.0.0.1:${echo.port}`, credentials.createInsecure());
   const watch = client.makeServerStreamRequest(
-    "/grpc.health.v1.Health/Watch", (message: MessageShape<typeof HealthCheckRequestSchema>) => Buffer.from(toBinary(HealthCheckRequestSchema, message)),
-    (bytes: Buffer) => fromBinary(HealthCheckResponseSchema, bytes), create(HealthCheckRequestSchema, {}),
+    "/grpc.health.v1.Health/Watch",
+    (message: MessageShape<typeof HealthCheckRequestSchema>) => Buffer.from(toBinary(HealthCheckRequestSchema, message)),
+    (bytes: Buffer) => fromBinary(HealthCheckResponseSchema, bytes),
+    create(HealthCheckRequestSchema, {}),
   );
   const heard: Serving[] = [];
   let wake = (): void => {};
-  watch.on("error", () => {}).on("data", (message: MessageShape<typeof HealthCheckResponseSchema>) => {
-    heard.push(message.status);
-    wake();
-  });
+  watch
+    .on("error", () => {})
+    .on("data", (message: MessageShape<typeof HealthCheckResponseSchema>) => {
+      heard.push(message.status);
+      wake();
+    });
   const upTo = async (count: number): Promise<void> => {
     while (heard.length < count) await new Promise<void>((resolve) => (wake = resolve));
   };
@@ -295,7 +370,8 @@ test("buf curl finds the contract by reflection and calls it", async () => {
 test("whoever asks reflection for nothing known is told NOT_FOUND, and the stream goes on", async () => {
   await using echo = await openEcho();
   const { ServerReflectionRequestSchema, ServerReflectionResponseSchema } = await import("#contract/gen/grpc/reflection/v1/reflection_pb.js");
-  const ask = (messageRequest: MessageInitShape<typeof ServerReflectionRequestSchema>["messageRequest"]) => frame(toBinary(ServerReflectionRequestSchema, create(ServerReflectionRequestSchema, messageRequest ? { messageRequest } : {})));
+  const ask = (messageRequest: MessageInitShape<typeof ServerReflectionRequestSchema>["messageRequest"]) =>
+    frame(toBinary(ServerReflectionRequestSchema, create(ServerReflectionRequestSchema, messageRequest ? { messageRequest } : {})));
   const { bytes, trailers } = await raw(echo, { ":path": "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo" }, [
     ask({ case: "fileContainingSymbol", value: "no.such.Thing" }),
     ask({ case: "allExtensionNumbersOfType", value: "google.protobuf.MethodOptions" }),
@@ -303,8 +379,13 @@ test("whoever asks reflection for nothing known is told NOT_FOUND, and the strea
     ask({ case: "fileByFilename", value: "google/api/http.proto" }),
   ]);
   assert.equal(trailers["grpc-status"], "0");
-  const answers = frameReader(4 * 1024 * 1024).push(bytes).map((got) => fromBinary(ServerReflectionResponseSchema, got.bytes).messageResponse);
-  assert.deepEqual(answers.map((answer) => answer.case), ["errorResponse", "allExtensionNumbersResponse", "fileDescriptorResponse", "fileDescriptorResponse"]);
+  const answers = frameReader(4 * 1024 * 1024)
+    .push(bytes)
+    .map((got) => fromBinary(ServerReflectionResponseSchema, got.bytes).messageResponse);
+  assert.deepEqual(
+    answers.map((answer) => answer.case),
+    ["errorResponse", "allExtensionNumbersResponse", "fileDescriptorResponse", "fileDescriptorResponse"],
+  );
   const nothing = await raw(echo, { ":path": "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo" }, [ask(undefined)]);
   assert.equal(nothing.trailers["grpc-status"], String(status.INVALID_ARGUMENT));
 });

@@ -50,7 +50,10 @@ const noError = 0;
 const internalError = 2;
 const cancelled = 8;
 const initial = (requestId: string): OutgoingHttpHeaders => ({
-  ":status": 200, "content-type": "application/grpc", "grpc-accept-encoding": "identity,gzip", "x-request-id": requestId,
+  ":status": 200,
+  "content-type": "application/grpc",
+  "grpc-accept-encoding": "identity,gzip",
+  "x-request-id": requestId,
 });
 
 const withTrailers = { waitForTrailers: true };
@@ -130,7 +133,10 @@ const drained = async (stream: ServerHttp2Stream): Promise<void> => {
 };
 
 /** The door for gRPC. `beside`: the open services by path. Never throws. */
-export const grpcTransport = (context: ServerContext, beside: ReadonlyMap<string, Procedure>): ((stream: ServerHttp2Stream, headers: IncomingHttpHeaders, address: string) => void) => {
+export const grpcTransport = (
+  context: ServerContext,
+  beside: ReadonlyMap<string, Procedure>,
+): ((stream: ServerHttp2Stream, headers: IncomingHttpHeaders, address: string) => void) => {
   const { bounds, config } = context;
   const procedures = new Map(beside);
 
@@ -241,16 +247,18 @@ export const grpcTransport = (context: ServerContext, beside: ReadonlyMap<string
           // The next chunk is read when these are answered and the answers are on their way: a caller that asks
           // without listening waits.
           stream.pause();
-          before = before.then(async () => {
-            for (const got of frames) {
-              await handle(got);
-              await drained(stream);
-            }
-            if (over) return;
-            context.release(held - reader.pending());
-            held = reader.pending();
-            stream.resume();
-          }).catch(fail);
+          before = before
+            .then(async () => {
+              for (const got of frames) {
+                await handle(got);
+                await drained(stream);
+              }
+              if (over) return;
+              context.release(held - reader.pending());
+              held = reader.pending();
+              stream.resume();
+            })
+            .catch(fail);
         } else {
           // gRPC status codes: a wrong number of requests is UNIMPLEMENTED.
           if (single ? frames.length > 0 : frames.length > 1) throw unimplemented(`more than one message for the unary ${path.slice(1)}`);

@@ -8,22 +8,40 @@ import type { FieldFact, MessageFact } from "#contract/facts.ts";
 import { prefixBytes } from "./frames.ts";
 import { framed } from "./wire.ts";
 
-const texts = fc.oneof(fc.constant(""), fc.string({ unit: "grapheme", maxLength: 20 }), fc.string({ minLength: 120, maxLength: 140 }), fc.stringMatching(/^ü{60,140}$/));
+const texts = fc.oneof(
+  fc.constant(""),
+  fc.string({ unit: "grapheme", maxLength: 20 }),
+  fc.string({ minLength: 120, maxLength: 140 }),
+  fc.stringMatching(/^ü{60,140}$/),
+);
 const longs = fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n).map(String);
 
 const valueOf = (field: FieldFact, depth: number): fc.Arbitrary<Json> => {
   switch (field.kind) {
-    case "bool": return fc.boolean();
-    case "int32": return fc.oneof(fc.integer(), fc.constantFrom(0, 1, -1, 127, 128, 2147483647, -2147483648));
-    case "int64": return fc.oneof(longs, fc.constantFrom("0", "1", "-1", "9007199254740993", "4294967296"));
-    case "double": return fc.double({ noNaN: true, noDefaultInfinity: true });
-    case "bytes": return fc.uint8Array({ maxLength: 200 }).map((value) => Buffer.from(value).toString("base64"));
-    case "enum": return fc.constantFrom(...(field.enum?.numbers.keys() ?? []));
-    case "timestamp": return fc.date({ min: new Date("0001-01-01T00:00:00Z"), max: new Date("9999-12-31T23:59:59.999Z"), noInvalidDate: true }).map((value) => value.toISOString());
-    case "duration": return fc.constantFrom("0s", "1s", "-1s", "3600s", "1.500s", "-0.000000001s", "0.25s");
-    case "mask": return fc.constantFrom("", "name", "name,createTime", "claimMatch.issuerPattern");
-    case "message": return field.message ? messageOf(field.message, depth) : fc.constant({});
-    default: return texts;
+    case "bool":
+      return fc.boolean();
+    case "int32":
+      return fc.oneof(fc.integer(), fc.constantFrom(0, 1, -1, 127, 128, 2147483647, -2147483648));
+    case "int64":
+      return fc.oneof(longs, fc.constantFrom("0", "1", "-1", "9007199254740993", "4294967296"));
+    case "double":
+      return fc.double({ noNaN: true, noDefaultInfinity: true });
+    case "bytes":
+      return fc.uint8Array({ maxLength: 200 }).map((value) => Buffer.from(value).toString("base64"));
+    case "enum":
+      return fc.constantFrom(...(field.enum?.numbers.keys() ?? []));
+    case "timestamp":
+      return fc
+        .date({ min: new Date("0001-01-01T00:00:00Z"), max: new Date("9999-12-31T23:59:59.999Z"), noInvalidDate: true })
+        .map((value) => value.toISOString());
+    case "duration":
+      return fc.constantFrom("0s", "1s", "-1s", "3600s", "1.500s", "-0.000000001s", "0.25s");
+    case "mask":
+      return fc.constantFrom("", "name", "name,createTime", "claimMatch.issuerPattern");
+    case "message":
+      return field.message ? messageOf(field.message, depth) : fc.constant({});
+    default:
+      return texts;
   }
 };
 
@@ -40,15 +58,17 @@ const messageOf = (message: MessageFact, depth = 0): fc.Arbitrary<JsonObject> =>
   const fields = message.fields.filter((field) => field.kind !== "any");
   return fc.record(Object.fromEntries(fields.map((field) => [field.json, fieldOf(field, depth + 1)])), { requiredKeys: [] }).map((object) => {
     const taken = new Set<string>();
-    return Object.fromEntries(fields.flatMap((field): [string, Json][] => {
-      const value = object[field.json];
-      if (value === undefined) return [];
-      if (field.oneof !== undefined && !field.presence) {
-        if (taken.has(field.oneof)) return [];
-        taken.add(field.oneof);
-      }
-      return [[field.json, value]];
-    }));
+    return Object.fromEntries(
+      fields.flatMap((field): [string, Json][] => {
+        const value = object[field.json];
+        if (value === undefined) return [];
+        if (field.oneof !== undefined && !field.presence) {
+          if (taken.has(field.oneof)) return [];
+          taken.add(field.oneof);
+        }
+        return [[field.json, value]];
+      }),
+    );
   });
 };
 
@@ -69,7 +89,10 @@ for (const message of new Set(methods.map((method) => method.output))) {
 test("an answer larger than the buffer is whole, and the next one too", () => {
   const list = methods.find((method) => method.rpc === "ListRepos")?.output;
   assert.ok(list);
-  const big: JsonObject = { repos: Array.from({ length: 5000 }, (_, index) => ({ uid: `u${index}`, name: "ü".repeat(200), description: "x".repeat(300) })), totalCount: "5000" };
+  const big: JsonObject = {
+    repos: Array.from({ length: 5000 }, (_, index) => ({ uid: `u${index}`, name: "ü".repeat(200), description: "x".repeat(300) })),
+    totalCount: "5000",
+  };
   const expected = toBinary(list.descriptor, fromJson(list.descriptor, big));
   for (const object of [big, {}, big]) assert.equal(framed(list, object).length, object === big ? expected.length + prefixBytes : prefixBytes);
 });

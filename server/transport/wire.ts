@@ -162,7 +162,14 @@ const wireOf = (field: FieldFact): 0 | 1 | 2 => (field.kind === "double" ? 1 : [
 
 /** Scalars that this file writes; of the whole-number kinds only those with plain varints. */
 const plainScalars: ReadonlySet<ScalarType> = new Set([
-  ScalarType.STRING, ScalarType.BOOL, ScalarType.BYTES, ScalarType.DOUBLE, ScalarType.INT32, ScalarType.INT64, ScalarType.UINT32, ScalarType.UINT64,
+  ScalarType.STRING,
+  ScalarType.BOOL,
+  ScalarType.BYTES,
+  ScalarType.DOUBLE,
+  ScalarType.INT32,
+  ScalarType.INT64,
+  ScalarType.UINT32,
+  ScalarType.UINT64,
 ]);
 
 const writable = (message: MessageFact, seen: Set<MessageFact> = new Set()): boolean => {
@@ -180,20 +187,30 @@ const writable = (message: MessageFact, seen: Set<MessageFact> = new Set()): boo
 /** The value without its tag. */
 const bare = (field: FieldFact, kind: FieldFact["kind"]): Put => {
   switch (kind) {
-    case "bool": return (value) => varint(value === true ? 1 : 0);
-    case "int32": return (value) => whole(Number(value));
-    case "int64": return long;
-    case "enum": return (value) => whole(typeof value === "number" ? value : (field.enum?.numbers.get(String(value)) ?? 0));
-    case "double": return double;
-    case "bytes": return (value) => bytes(String(value));
-    case "timestamp": return (value) => timestamp(String(value));
-    case "duration": return (value) => duration(String(value));
-    case "mask": return (value) => mask(String(value));
+    case "bool":
+      return (value) => varint(value === true ? 1 : 0);
+    case "int32":
+      return (value) => whole(Number(value));
+    case "int64":
+      return long;
+    case "enum":
+      return (value) => whole(typeof value === "number" ? value : (field.enum?.numbers.get(String(value)) ?? 0));
+    case "double":
+      return double;
+    case "bytes":
+      return (value) => bytes(String(value));
+    case "timestamp":
+      return (value) => timestamp(String(value));
+    case "duration":
+      return (value) => duration(String(value));
+    case "mask":
+      return (value) => mask(String(value));
     case "message": {
       const inner = field.message && fieldsOf(field.message);
       return (value) => delimited(() => isObject(value) && inner?.(value));
     }
-    default: return (value) => text(String(value));
+    default:
+      return (value) => text(String(value));
   }
 };
 

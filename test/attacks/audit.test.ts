@@ -75,23 +75,44 @@ const openGround = async (): Promise<Ground> => {
   return { world, one, other, early, middle };
 };
 
-const deleteBehind = ({ world }: Ground, root: string, sequence: number) => tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence > $2", [root, sequence]);
-const putSealBack = ({ world }: Ground, root: string, { chains }: Saved) => tamper(world, "update audit_chains set sealed = $2 where root = $1", [root, chains.get(root) ?? ""]);
-const putProgressBack = ({ world }: Ground, { position, sealed }: Saved) => tamper(world, "update audit_progress set position = $1, sealed = $2", [position, sealed]);
+const deleteBehind = ({ world }: Ground, root: string, sequence: number) =>
+  tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence > $2", [root, sequence]);
+const putSealBack = ({ world }: Ground, root: string, { chains }: Saved) =>
+  tamper(world, "update audit_chains set sealed = $2 where root = $1", [root, chains.get(root) ?? ""]);
+const putProgressBack = ({ world }: Ground, { position, sealed }: Saved) =>
+  tamper(world, "update audit_progress set position = $1, sealed = $2", [position, sealed]);
 
-const columns = "uid, sequence, create_time, seal_time, caller_uid, act, operation, subject, type, code, count, binding_uids, remote_address, user_agent, request_id, event_id, hash";
+const columns =
+  "uid, sequence, create_time, seal_time, caller_uid, act, operation, subject, type, code, count, binding_uids, remote_address, user_agent, request_id, event_id, hash";
 
 /** Computes the hashes of this chain anew, from its beginning, as anybody can. */
 const rehash = async (world: World, root: string): Promise<void> => {
   const time = (column: string): string => `to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
-  const rows = await tamper(world, `select ${columns.replace("create_time, seal_time", `${time("create_time")}, ${time("seal_time")}`)} from audit_entries where left(uid, 40) = $1 order by sequence`, [root]);
+  const rows = await tamper(
+    world,
+    `select ${columns.replace("create_time, seal_time", `${time("create_time")}, ${time("seal_time")}`)} from audit_entries where left(uid, 40) = $1 order by sequence`,
+    [root],
+  );
   let hash = "";
   for (const row of rows) {
     const at = (index: number): string => row[index] ?? "";
     const entry: Entry = {
-      uid: at(0), sequence: Number(at(1)), createTime: at(2), sealTime: at(3), callerUid: at(4), act: JSON.parse(at(5)) as Record<string, string>,
-      operation: at(6), subject: at(7), type: at(8), code: at(9), count: Number(at(10)), bindingUids: JSON.parse(at(11)) as string[],
-      remoteAddress: at(12), userAgent: at(13), requestId: at(14), eventId: at(15),
+      uid: at(0),
+      sequence: Number(at(1)),
+      createTime: at(2),
+      sealTime: at(3),
+      callerUid: at(4),
+      act: JSON.parse(at(5)) as Record<string, string>,
+      operation: at(6),
+      subject: at(7),
+      type: at(8),
+      code: at(9),
+      count: Number(at(10)),
+      bindingUids: JSON.parse(at(11)) as string[],
+      remoteAddress: at(12),
+      userAgent: at(13),
+      requestId: at(14),
+      eventId: at(15),
     };
     hash = hashOf(hash, entry);
     await tamper(world, "update audit_entries set hash = $3 where uid = $1 and sequence = $2", [entry.uid, entry.sequence, hash]);
@@ -110,7 +131,8 @@ interface Tampering {
 const tamperings: readonly Tampering[] = [
   {
     title: "an entry that was moved to another organization",
-    does: ({ world, one, other }) => tamper(world, "update audit_entries set uid = $2 || right(uid, -40) where left(uid, 40) = $1 and sequence = 3", [one, other]),
+    does: ({ world, one, other }) =>
+      tamper(world, "update audit_entries set uid = $2 || right(uid, -40) where left(uid, 40) = $1 and sequence = 3", [one, other]),
     says: /^\$ONE .*NOT WHOLE: entry 3 is missing$/,
   },
   {
@@ -130,7 +152,11 @@ const tamperings: readonly Tampering[] = [
     title: "an entry in the middle that was deleted, with those behind it counted anew",
     does: async ({ world, one }) => {
       await tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence = 3", [one]);
-      await tamper(world, "update audit_entries set sequence = sequence - 1, uid = left(uid, -16) || lpad(to_hex(sequence - 1), 16, '0') where left(uid, 40) = $1 and sequence > 3", [one]);
+      await tamper(
+        world,
+        "update audit_entries set sequence = sequence - 1, uid = left(uid, -16) || lpad(to_hex(sequence - 1), 16, '0') where left(uid, 40) = $1 and sequence > 3",
+        [one],
+      );
       await rehash(world, one);
     },
     says: /^\$ONE .*NOT WHOLE: entry \d+ is missing$/,
@@ -184,31 +210,53 @@ const tamperings: readonly Tampering[] = [
   {
     title: "an entry of their own at the end",
     does: ({ world, one }) =>
-      tamper(world, `insert into audit_entries (${columns}) select left(uid, -16) || lpad(to_hex(sequence + 1), 16, '0'), sequence + 1, ${columns.slice("uid, sequence, ".length)} from audit_entries where left(uid, 40) = $1 order by sequence desc limit 1`, [one]),
+      tamper(
+        world,
+        `insert into audit_entries (${columns}) select left(uid, -16) || lpad(to_hex(sequence + 1), 16, '0'), sequence + 1, ${columns.slice("uid, sequence, ".length)} from audit_entries where left(uid, 40) = $1 order by sequence desc limit 1`,
+        [one],
+      ),
     says: /^\$ONE .*NOT WHOLE: entry \d+ and those after it were never sealed$/,
   },
   {
     title: "an entry of their own with the largest number that there is, and a seal that does not open",
     does: async ({ world, one }) => {
-      await tamper(world, `insert into audit_entries (${columns}) select left(uid, -16) || 'ffffffffffffffff', 9223372036854775807, ${columns.slice("uid, sequence, ".length)} from audit_entries where left(uid, 40) = $1 limit 1`, [one]);
+      await tamper(
+        world,
+        `insert into audit_entries (${columns}) select left(uid, -16) || 'ffffffffffffffff', 9223372036854775807, ${columns.slice("uid, sequence, ".length)} from audit_entries where left(uid, 40) = $1 limit 1`,
+        [one],
+      );
       await tamper(world, "update audit_chains set sealed = '' where root = $1", [one]);
     },
     says: /^\$ONE .*NOT WHOLE: the chain's seal is missing/,
   },
   {
     title: "an entry of their own before the beginning",
-    does: ({ world, one }) => tamper(world, `insert into audit_entries (${columns}) select left(uid, -16) || '0000000000000000', 0, ${columns.slice("uid, sequence, ".length)} from audit_entries where left(uid, 40) = $1 limit 1`, [one]),
+    does: ({ world, one }) =>
+      tamper(
+        world,
+        `insert into audit_entries (${columns}) select left(uid, -16) || '0000000000000000', 0, ${columns.slice("uid, sequence, ".length)} from audit_entries where left(uid, 40) = $1 limit 1`,
+        [one],
+      ),
     says: /^\$ONE .*NOT WHOLE: entry 0 is there/,
   },
   {
     title: "a second entry with the number of another",
     does: ({ world, one }) =>
-      tamper(world, `insert into audit_entries (${columns}) select uid, sequence, create_time, seal_time + interval '1 millisecond', ${columns.slice("uid, sequence, create_time, seal_time, ".length)} from audit_entries where left(uid, 40) = $1 and sequence = 3`, [one]),
+      tamper(
+        world,
+        `insert into audit_entries (${columns}) select uid, sequence, create_time, seal_time + interval '1 millisecond', ${columns.slice("uid, sequence, create_time, seal_time, ".length)} from audit_entries where left(uid, 40) = $1 and sequence = 3`,
+        [one],
+      ),
     says: /^\$ONE .*NOT WHOLE: entry 3 is there twice$/,
   },
   {
     title: "entries of an organization that never was",
-    does: ({ world, one }) => tamper(world, `insert into audit_entries (${columns}) select repeat('f', 40) || right(uid, -40), sequence, ${columns.slice("uid, sequence, ".length)} from audit_entries where left(uid, 40) = $1`, [one]),
+    does: ({ world, one }) =>
+      tamper(
+        world,
+        `insert into audit_entries (${columns}) select repeat('f', 40) || right(uid, -40), sequence, ${columns.slice("uid, sequence, ".length)} from audit_entries where left(uid, 40) = $1`,
+        [one],
+      ),
     says: /^f{40} .*NOT WHOLE: the chain's seal is missing/,
   },
   {
@@ -254,9 +302,28 @@ const tamperings: readonly Tampering[] = [
 ];
 
 const changes: readonly string[] = [
-  "create_time = create_time - interval '1 hour'", "create_time = (create_time::text || ' BC')::timestamptz", "seal_time = seal_time + interval '1 millisecond'", "sequence = 9000",
-  "caller_uid = ''", "act = jsonb_build_object('email', 'mallory@example.com')", "act = 'null'", "act = '7'", "act = '[]'", "operation = 'none'", "subject = ''", "type = ''", "code = 'PERMISSION_DENIED'", "count = 2",
-  "binding_uids = '[7]'", "binding_uids = 'null'", "binding_uids = '{}'", "remote_address = '192.0.2.1'", "user_agent = 'none'", "request_id = ''", "event_id = ''", "hash = ''",
+  "create_time = create_time - interval '1 hour'",
+  "create_time = (create_time::text || ' BC')::timestamptz",
+  "seal_time = seal_time + interval '1 millisecond'",
+  "sequence = 9000",
+  "caller_uid = ''",
+  "act = jsonb_build_object('email', 'mallory@example.com')",
+  "act = 'null'",
+  "act = '7'",
+  "act = '[]'",
+  "operation = 'none'",
+  "subject = ''",
+  "type = ''",
+  "code = 'PERMISSION_DENIED'",
+  "count = 2",
+  "binding_uids = '[7]'",
+  "binding_uids = 'null'",
+  "binding_uids = '{}'",
+  "remote_address = '192.0.2.1'",
+  "user_agent = 'none'",
+  "request_id = ''",
+  "event_id = ''",
+  "hash = ''",
 ];
 
 test("whoever has the database and not the key is found out: an entry of which anything at all was changed", async () => {
@@ -266,7 +333,10 @@ test("whoever has the database and not the key is found out: an entry of which a
     await tamper(world, `update audit_entries set ${set} where left(uid, 40) = $1 and sequence = 3`, [one]);
     const { whole, lines } = await verify(world);
     assert.equal(whole, false, set);
-    assert.ok(lines.some((line) => line.startsWith(one) && /NOT WHOLE: entry 3 (?:\(\S+\) is not what was written|is missing)/.test(line)), `${set}: ${lines.join("\n")}`);
+    assert.ok(
+      lines.some((line) => line.startsWith(one) && /NOT WHOLE: entry 3 (?:\(\S+\) is not what was written|is missing)/.test(line)),
+      `${set}: ${lines.join("\n")}`,
+    );
     await tamper(world, "delete from audit_entries");
     await tamper(world, "insert into audit_entries select * from copied");
     assert.equal((await verify(world)).whole, true, set);
@@ -281,7 +351,10 @@ for (const { title, does, says, heals } of tamperings) {
     const said = new RegExp(says.source.replace("\\$ONE", one));
     const found = await verify(world);
     assert.equal(found.whole, false);
-    assert.ok(found.lines.some((line) => said.test(line)), found.lines.join("\n"));
+    assert.ok(
+      found.lines.some((line) => said.test(line)),
+      found.lines.join("\n"),
+    );
     // The log goes on, in both organizations and more than once, and what was found is found ever after.
     for (let step = 0; step < 2; step++) {
       for (const group of [one, other]) {
@@ -310,7 +383,11 @@ test("a clean log is whole, also where the other half of it is being sealed mean
       await seal(world);
     }
   })();
-  for (let turn = 0; turn < 25; turn++) assert.deepEqual((await verify(world)).lines.filter((line) => line.includes("NOT WHOLE")), []);
+  for (let turn = 0; turn < 25; turn++)
+    assert.deepEqual(
+      (await verify(world)).lines.filter((line) => line.includes("NOT WHOLE")),
+      [],
+    );
   over = true;
   await writing;
   assert.equal((await verify(world)).whole, true);
@@ -331,7 +408,13 @@ test("gantry audit verify ends with 0 for a clean log, and with 1 and a line tha
   await tamper(world, "update audit_entries set caller_uid = '' where left(uid, 40) = $1 and sequence = 2", [world.organization]);
   const found = await run();
   assert.deepEqual([found.code, found.stderr], [1, ""]);
-  assert.match(found.stdout, new RegExp(`^${world.organization} .*NOT WHOLE: entry 2 \\(${world.organization}/\\S+/0{15}2\\) is not what was written, or the one before it is not$`, "m"));
+  assert.match(
+    found.stdout,
+    new RegExp(
+      `^${world.organization} .*NOT WHOLE: entry 2 \\(${world.organization}/\\S+/0{15}2\\) is not what was written, or the one before it is not$`,
+      "m",
+    ),
+  );
   const one = await run("--group", world.organization, "--json");
   assert.equal(one.code, 1);
   assert.match(one.stdout, new RegExp(`^\\{"organization":"${world.organization}",.*"problems":\\["entry 2 `));
@@ -340,7 +423,10 @@ test("gantry audit verify ends with 0 for a clean log, and with 1 and a line tha
 test("what was kept elsewhere shows entries that somebody with the secret key took away or wrote anew", async () => {
   const place = await openPlace();
   const folder = await mkdtemp(join(tmpdir(), "gantry-known-"));
-  closing.push(() => rm(folder, { recursive: true, force: true }), () => place.close());
+  closing.push(
+    () => rm(folder, { recursive: true, force: true }),
+    () => place.close(),
+  );
   const { world, environment } = place;
   const root = world.organization;
   for (let step = 0; step < 5; step++) await change(world, root);
@@ -362,7 +448,11 @@ test("what was kept elsewhere shows entries that somebody with the secret key to
     const shorter = { ...head, last: { sequence, hash: hash ?? "" }, mark: "ab" };
     await store.write(async (rows) => {
       await keepHead(rows, vault, root, shorter);
-      await keepProgress(rows, vault, { ...progress, entries: progress.entries - (head.last.sequence - sequence), marks: joinMark(joinMark(progress.marks, head.mark), "ab") });
+      await keepProgress(rows, vault, {
+        ...progress,
+        entries: progress.entries - (head.last.sequence - sequence),
+        marks: joinMark(joinMark(progress.marks, head.mark), "ab"),
+      });
     });
   };
   await cut(4);
@@ -374,7 +464,10 @@ test("what was kept elsewhere shows entries that somebody with the secret key to
   for (let step = 0; step < 3; step++) await change(world, root);
   await seal(world);
   const filled = await verify(world, { known });
-  assert.ok(filled.lines.some((line) => line.startsWith(root) && line.endsWith("NOT WHOLE: entry 6 is not the one that was known before")), filled.lines.join("\n"));
+  assert.ok(
+    filled.lines.some((line) => line.startsWith(root) && line.endsWith("NOT WHOLE: entry 6 is not the one that was known before")),
+    filled.lines.join("\n"),
+  );
 });
 
 // ---- callers ----------------------------------------------------------------------------------------------------
@@ -383,7 +476,10 @@ let place: Place;
 let issuer: Issuer;
 before(async () => {
   [place, issuer] = await Promise.all([openPlace(), startIssuer()]);
-  closing.push(() => place.close(), () => issuer.close());
+  closing.push(
+    () => place.close(),
+    () => issuer.close(),
+  );
 });
 
 const chains = async (): Promise<number> => (await tamper(place.world, "select 1 from audit_chains")).length;
@@ -416,8 +512,13 @@ test("a stranger cannot write into an organization's log: calls without a valid 
     }
   }
   const token = await issuer.token({ sub: "stranger", aud: world.url });
-  assert.equal((await world.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { identity: `${world.organization}/0000000000000000` }, { token })).code, codes.PERMISSION_DENIED);
-  const told = (await entriesOf(world, { uidp: { childrenOf: operatorUid } })).filter(({ createTime }) => createTime === new Date(world.clock.now).toISOString());
+  assert.equal(
+    (await world.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { identity: `${world.organization}/0000000000000000` }, { token })).code,
+    codes.PERMISSION_DENIED,
+  );
+  const told = (await entriesOf(world, { uidp: { childrenOf: operatorUid } })).filter(
+    ({ createTime }) => createTime === new Date(world.clock.now).toISOString(),
+  );
   assert.equal(told.length, 5);
   assert.equal(await lastOf(world, world.organization), before);
 });
@@ -425,9 +526,13 @@ test("a stranger cannot write into an organization's log: calls without a valid 
 /** A request whose headers no well-behaved client would send. */
 const rawCall = (url: string, token: string, userAgent: string, path: string, body: string): Promise<number> =>
   new Promise((resolve, reject) => {
-    const sent = request(`${url}${path}`, { method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/json", "user-agent": userAgent } }, (response) => {
-      response.resume().once("end", () => resolve(response.statusCode ?? 0));
-    });
+    const sent = request(
+      `${url}${path}`,
+      { method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/json", "user-agent": userAgent } },
+      (response) => {
+        response.resume().once("end", () => resolve(response.statusCode ?? 0));
+      },
+    );
     sent.once("error", reject).end(Buffer.from(body));
   });
 
@@ -447,14 +552,21 @@ for (const [title, sent, kept] of agents) {
     assert.equal(await rawCall(world.url, await world.token(), sent, `/registry/v2/repos/${world.organization}`, body), 200);
     assert.equal(await rawCall(world.url, await world.token(reader), sent, `/registry/v2/repos/${world.organization}`, body), 403);
     assert.equal(await rawCall(world.url, "nobody's", sent, `/registry/v2/repos/${world.organization}`, body), 401);
-    const told = (await entriesOf(world, { operations: ["chainguard.platform.registry.v2.ReposService/CreateRepo"], orderBy: "create_time desc", pageSize: 3 })).map(({ code, userAgent }) => `${String(code)} ${String(userAgent)}`);
+    const told = (
+      await entriesOf(world, { operations: ["chainguard.platform.registry.v2.ReposService/CreateRepo"], orderBy: "create_time desc", pageSize: 3 })
+    ).map(({ code, userAgent }) => `${String(code)} ${String(userAgent)}`);
     assert.deepEqual(told.sort(), [`OK ${kept}`, `PERMISSION_DENIED ${kept}`, `UNAUTHENTICATED ${kept}`]);
     assert.equal((await verify(world)).whole, true);
   });
 }
 
 const strangeClaims: readonly (readonly [title: string, claims: Record<string, unknown>])[] = [
-  ["keys that mean something to a program", JSON.parse(`{"sub": "a", "__proto__": {"sub": "b"}, "constructor": "c", "toString": "d", "act": {"sub": "e"}, "email": "f", "email_verified": true, "": "g"}`) as Record<string, unknown>],
+  [
+    "keys that mean something to a program",
+    JSON.parse(
+      `{"sub": "a", "__proto__": {"sub": "b"}, "constructor": "c", "toString": "d", "act": {"sub": "e"}, "email": "f", "email_verified": true, "": "g"}`,
+    ) as Record<string, unknown>,
+  ],
   ["a subject of quotes, markup and escapes", { sub: `"'\\"><script>{"iss":"x"}\\u0000$1--` }],
   ["a subject of other scripts, and of pairs of surrogates", { sub: "אבג 漢字 😀\u202e" }],
   ["an address that says more than it should", { sub: "a", email: `"a b"@example.com`, email_verified: true }],
@@ -469,7 +581,10 @@ const strangeClaims: readonly (readonly [title: string, claims: Record<string, u
 for (const [title, claims] of strangeClaims) {
   test(`a token with ${title} is told as data or refused, never half, and the log stays whole`, async () => {
     const { world } = place;
-    const identity = await createIdentity(world, world.organization, `anybody-${strangeClaims.findIndex(([each]) => each === title)}`, { issuer: issuer.url, subjectPattern: "(?s).*" });
+    const identity = await createIdentity(world, world.organization, `anybody-${strangeClaims.findIndex(([each]) => each === title)}`, {
+      issuer: issuer.url,
+      subjectPattern: "(?s).*",
+    });
     const aud = Array.isArray(claims.aud) ? claims.aud.map((each) => (each === "$SERVER" ? world.url : String(each))) : world.url;
     const token = await issuer.token({ ...claims, aud });
     const answer = await world.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { identity }, { token });
@@ -524,8 +639,15 @@ for (const [title, settings, address] of [
     closing.push(() => world.close());
     for (const protocol of ["rest", "grpc"] as const) {
       const headers = { "x-forwarded-for": "198.51.100.1, 203.0.113.7" };
-      const { reply } = await world.call("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: `made-by-${protocol}` } }, { protocol, headers });
-      assert.equal((await world.call("iam.GroupsService/DeleteGroup", { uid: world.organization }, { protocol, headers, token: "nobody's" })).code, codes.UNAUTHENTICATED);
+      const { reply } = await world.call(
+        "registry.ReposService/CreateRepo",
+        { parent: world.organization, repo: { name: `made-by-${protocol}` } },
+        { protocol, headers },
+      );
+      assert.equal(
+        (await world.call("iam.GroupsService/DeleteGroup", { uid: world.organization }, { protocol, headers, token: "nobody's" })).code,
+        codes.UNAUTHENTICATED,
+      );
       const [done] = await entriesOf(world, { subjects: [text(reply, "uid")] });
       const refused = (await entriesOf(world, { codes: ["UNAUTHENTICATED"] })).at(-1);
       assert.deepEqual([done?.remoteAddress, refused?.remoteAddress], [address, address]);

@@ -18,11 +18,26 @@ import { bind, contents } from "../story/place.ts";
 import { openWorld, type World } from "../world.ts";
 
 const victim: Principal = {
-  id: "AKIAVICTIMVICTIMVICT", secret: "victim's secret",
-  account: "123456789012", arn: "arn:aws:iam::123456789012:role/deploy", userId: "AROAVICTIM",
+  id: "AKIAVICTIMVICTIMVICT",
+  secret: "victim's secret",
+  account: "123456789012",
+  arn: "arn:aws:iam::123456789012:role/deploy",
+  userId: "AROAVICTIM",
 };
-const attacker: Principal = { id: "AKIAATTACKERATTACKER", secret: "attacker's secret", account: "999999999999", arn: "arn:aws:iam::999999999999:role/deploy", userId: "AROAATTACKER" };
-const colleague: Principal = { id: "AKIACOLLEAGUECOLLEAG", secret: "colleague's secret", account: "123456789012", arn: "arn:aws:iam::123456789012:role/deploy-all", userId: "AROACOLLEAGUE" };
+const attacker: Principal = {
+  id: "AKIAATTACKERATTACKER",
+  secret: "attacker's secret",
+  account: "999999999999",
+  arn: "arn:aws:iam::999999999999:role/deploy",
+  userId: "AROAATTACKER",
+};
+const colleague: Principal = {
+  id: "AKIACOLLEAGUECOLLEAG",
+  secret: "colleague's secret",
+  account: "123456789012",
+  arn: "arn:aws:iam::123456789012:role/deploy-all",
+  userId: "AROACOLLEAGUE",
+};
 const almost: Principal = { id: "AKIAALMOSTALMOSTALMO", secret: "almost's secret", account: "123456789012", arn: victim.arn, userId: "AROAVICTIMS" };
 
 let sts: Sts;
@@ -37,7 +52,12 @@ before(async () => {
   const database = await freshDatabase();
   folder = await mkdtemp(join(tmpdir(), "gantry-aws-"));
   await writeFile(join(folder, "key"), randomBytes(32).toString("base64"), { mode: 0o600 });
-  const shared = { DATABASE_URL: database.url, GANTRY_SECRET_KEY_FILE: join(folder, "key"), GANTRY_PUBLIC_URL: "http://gantry.example.test", GANTRY_AWS_STS_URL: sts.url };
+  const shared = {
+    DATABASE_URL: database.url,
+    GANTRY_SECRET_KEY_FILE: join(folder, "key"),
+    GANTRY_PUBLIC_URL: "http://gantry.example.test",
+    GANTRY_AWS_STS_URL: sts.url,
+  };
   world = await openWorld(shared);
   second = await openWorld(shared);
   drop = database.drop;
@@ -67,7 +87,11 @@ const exchange = (url: string, presented: string, as: string, protocol: "rest" |
   callOver(protocol, url, "chainguard.platform.oidc.SecurityTokenService/Exchange", { identity: as }, { token: presented });
 
 /** Refused everywhere, with a 4xx, and nothing but AWS was asked, if that. */
-const assertRefused = async (presented: string, wanted: RegExp, { asks = 0, as = identity, code = codes.UNAUTHENTICATED }: { asks?: number; as?: string; code?: number } = {}): Promise<void> => {
+const assertRefused = async (
+  presented: string,
+  wanted: RegExp,
+  { asks = 0, as = identity, code = codes.UNAUTHENTICATED }: { asks?: number; as?: string; code?: number } = {},
+): Promise<void> => {
   sts.asked.length = 0;
   const exchanges = [await exchange(world.url, presented, as), await exchange(world.url, presented, as, "grpc")];
   for (const answer of exchanges) {
@@ -75,7 +99,13 @@ const assertRefused = async (presented: string, wanted: RegExp, { asks = 0, as =
     assert.match(answer.message, wanted);
   }
   for (const protocol of ["rest", "grpc"] as const) {
-    const direct = await callOver(protocol, world.url, "chainguard.platform.iam.v2.GroupsService/GetGroup", { uid: world.organization }, { token: presented, headers: { "gantry-identity": as } });
+    const direct = await callOver(
+      protocol,
+      world.url,
+      "chainguard.platform.iam.v2.GroupsService/GetGroup",
+      { uid: world.organization },
+      { token: presented, headers: { "gantry-identity": as } },
+    );
     assert.equal(direct.code, codes.UNAUTHENTICATED, direct.message);
     assert.match(direct.message, wanted);
   }
@@ -86,7 +116,10 @@ test("a request as the SDK makes it is taken: each one below is refused for what
   assert.equal((await exchange(world.url, sign(), identity)).code, 0);
 });
 
-const header = (name: string, value: string) => (text: string): string => text.replace(new RegExp(`^${name}: .*$`, "mi"), `${name}: ${value}`);
+const header =
+  (name: string, value: string) =>
+  (text: string): string =>
+    text.replace(new RegExp(`^${name}: .*$`, "mi"), `${name}: ${value}`);
 
 const malformed: readonly (readonly [string, Partial<Spelling>, RegExp])[] = [
   ["another method", { requestLine: "GET /?Action=GetCallerIdentity&Version=2011-06-15 HTTP/1.1" }, /malformed/],
@@ -167,7 +200,9 @@ test("a request for one identity does not serve for another, whoever asks", asyn
 
 test("an identity that is not there, and one that is assumed in another way, are refused alike and AWS is not asked", async () => {
   const claimMatch = { issuer: "https://issuer.example.com", subject: "s" };
-  const other = String((await world.ok("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity: { name: "other way", claimMatch } })).uid);
+  const other = String(
+    (await world.ok("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity: { name: "other way", claimMatch } })).uid,
+  );
   const absent = newChild(world.organization);
   const texts: string[] = [];
   for (const as of [other, absent]) {
@@ -246,7 +281,8 @@ test("attack 23: whatever AWS says that is not a plain answer is a denial", asyn
     sts.instead = (_request, response) => Boolean(response.writeHead(status, { "content-type": type, location: `${sts.url}/other` }).end(body));
     await assertRefused(sign(), wanted, { asks: 1 }).catch((error: unknown) => assert.fail(`${what}: ${String(error)}`));
   }
-  sts.instead = (_request, response) => Boolean(response.writeHead(200, { "content-type": "text/xml" }).end(xml(`${own}${" ".repeat(limits.awsAnswerBytesMax)}`)));
+  sts.instead = (_request, response) =>
+    Boolean(response.writeHead(200, { "content-type": "text/xml" }).end(xml(`${own}${" ".repeat(limits.awsAnswerBytesMax)}`)));
   assert.equal((await exchange(world.url, sign(), identity)).code, codes.UNAVAILABLE);
   assert.equal(Object.getOwnPropertyNames({}).length, 0);
 });
@@ -267,7 +303,8 @@ test("a refused request leaves nothing behind, and neither errors nor events hol
 });
 
 test("an identity's owner who changes its AWS part decides from the next request on", async () => {
-  const change = (awsIdentity: JsonObject) => world.ok("iam.IdentitiesService/UpdateIdentity", { identity: { uid: identity, awsIdentity }, updateMask: "aws_identity" });
+  const change = (awsIdentity: JsonObject) =>
+    world.ok("iam.IdentitiesService/UpdateIdentity", { identity: { uid: identity, awsIdentity }, updateMask: "aws_identity" });
   const was = { awsAccount: victim.account, arn: victim.arn, userId: victim.userId };
   await change({ ...was, arn: "arn:aws:iam::123456789012:role/other" });
   await assertRefused(sign(), /invalid \\?"arn\\?"/, { asks: 1, code: codes.PERMISSION_DENIED });

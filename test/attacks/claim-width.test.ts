@@ -34,9 +34,15 @@ const wide: readonly (readonly [string, JsonObject])[] = [
   ["any organization of Buildkite", { issuer: "https://agent.buildkite.com", subjectPattern: "organization:.*" }],
   ["any workspace of HCP Terraform", { issuer: "https://app.terraform.io", subjectPattern: ".*:run_phase:apply" }],
   ["any organization of CircleCI", { issuerPattern: "https://oidc\\.circleci\\.com/org/.*", subjectPattern: "org/.*" }],
-  ["any workspace of Bitbucket Pipelines", { issuerPattern: "https://api\\.bitbucket\\.org/2\\.0/workspaces/[^/]+/pipelines-config/identity/oidc", subjectPattern: ".*" }],
+  [
+    "any workspace of Bitbucket Pipelines",
+    { issuerPattern: "https://api\\.bitbucket\\.org/2\\.0/workspaces/[^/]+/pipelines-config/identity/oidc", subjectPattern: ".*" },
+  ],
   ["any tenant of Microsoft Entra", { issuerPattern: "https://login\\.microsoftonline\\.com/[^/]+/v2\\.0", subject: "the-one" }],
-  ["any cluster of Google Kubernetes Engine", { issuerPattern: "https://container\\.googleapis\\.com/v1/projects/.*", subject: "system:serviceaccount:default:default" }],
+  [
+    "any cluster of Google Kubernetes Engine",
+    { issuerPattern: "https://container\\.googleapis\\.com/v1/projects/.*", subject: "system:serviceaccount:default:default" },
+  ],
   ["any cluster of Amazon EKS", { issuerPattern: "https://oidc\\.eks\\..*\\.amazonaws\\.com/id/.*", subject: "system:serviceaccount:default:default" }],
 ];
 
@@ -58,7 +64,11 @@ for (const protocol of protocols) {
     for (const [who, claimMatch] of wide) {
       const answer = await world.call("iam.IdentitiesService/CreateIdentity", identity(claimMatch), { protocol });
       assert.equal(answer.code, 0, answer.message);
-      assert.equal(answer.headers["gantry-warning"], `claim_match accepts tokens of ${who}; demand an issuer, a subject or a claim that only yours have`, JSON.stringify(claimMatch));
+      assert.equal(
+        answer.headers["gantry-warning"],
+        `claim_match accepts tokens of ${who}; demand an issuer, a subject or a claim that only yours have`,
+        JSON.stringify(claimMatch),
+      );
     }
   });
 
@@ -84,7 +94,8 @@ for (const protocol of protocols) {
 
 test("a page of a named origin may read the warning", async () => {
   const response = await fetch(`${world.url}/iam/v2/identities/${world.organization}`, {
-    method: "POST", headers: { authorization: `Bearer ${await world.token()}`, origin: "https://console.example.com", "content-type": "application/json" },
+    method: "POST",
+    headers: { authorization: `Bearer ${await world.token()}`, origin: "https://console.example.com", "content-type": "application/json" },
     body: JSON.stringify({ name: "ci", claimMatch: { issuer: github, subjectPattern: ".*" } }),
   });
   assert.equal(response.status, 200);

@@ -44,7 +44,11 @@ test("of fifty who ask for the tokens of one code at the same moment one gets th
 
 test("of twenty who are signed in with one code at the same moment one is whom the terminal acts as", async () => {
   const codes = await beginDevice(world, { idp_id: idp });
-  const pages = await Promise.all(Array.from({ length: 20 }, (_, n) => confirmAs(world, provider, codes.page, { sub: `person-${n}`, email: `person-${n}@example.test`, email_verified: true })));
+  const pages = await Promise.all(
+    Array.from({ length: 20 }, (_, n) =>
+      confirmAs(world, provider, codes.page, { sub: `person-${n}`, email: `person-${n}@example.test`, email_verified: true }),
+    ),
+  );
   const won = pages.filter(({ status }) => status === 200);
   assert.equal(won.length, 1);
   const { body } = await poll(world, codes);
@@ -68,7 +72,8 @@ test("a form that no page of ours has made confirms and refuses nothing", async 
     ["a page that hides its origin", victim, form, { origin: "null" }],
   ];
   for (const [what, browser, sent, headers = {}] of attempts)
-    for (const answer of ["confirm", "refuse"]) assert.equal((await pressed(world, browser, "/oauth/device", { ...sent, answer }, headers)).status, 403, `${what}: ${answer}`);
+    for (const answer of ["confirm", "refuse"])
+      assert.equal((await pressed(world, browser, "/oauth/device", { ...sent, answer }, headers)).status, 403, `${what}: ${answer}`);
   assert.equal(await stateOf(codes.userCode), "open");
   assert.ok(onwardFrom(await pressed(world, victim, "/oauth/device", { ...form, answer: "confirm" })));
 });
@@ -104,7 +109,11 @@ test("a headless sign-in is confirmed by the page that showed its key, and by no
   const [ours, hers] = [Buffer.alloc(32, 7).toString("base64url"), Buffer.alloc(32, 9).toString("base64url")];
   const browser = openBrowser();
   const form = await formOf(browser, `${world.url}/oauth?headless_code=${ours}&idp_id=${idp}`);
-  for (const [sent, headers] of [[{ ...form, headless_code: hers }, {}], [{ ...form, proof: "" }, {}], [form, { origin: "https://evil.example" }]] as const)
+  for (const [sent, headers] of [
+    [{ ...form, headless_code: hers }, {}],
+    [{ ...form, proof: "" }, {}],
+    [form, { origin: "https://evil.example" }],
+  ] as const)
     assert.equal((await pressed(world, browser, "/oauth/headless", { ...sent, answer: "confirm" }, headers)).status, 403);
   assert.ok(onwardFrom(await pressed(world, browser, "/oauth/headless", { ...form, answer: "confirm" })));
 });

@@ -31,11 +31,16 @@ const grantingFields = (message: MessageFact, prefix = "", within: readonly Mess
   message.fields.flatMap((field) => {
     if (field.outputOnly || within.includes(message)) return [];
     const at = prefix ? `${prefix}.${field.json}` : field.json;
-    const grants = field.refersTo === roleMessage || field.enum?.name === "chainguard.capabilities.Capability" || (message.name === identityMessage && field.oneof === "relationship");
+    const grants =
+      field.refersTo === roleMessage ||
+      field.enum?.name === "chainguard.capabilities.Capability" ||
+      (message.name === identityMessage && field.oneof === "relationship");
     return grants ? [at] : field.message ? grantingFields(field.message, at, [...within, message]) : [];
   });
 
-const inContract = methods.filter(({ writes }) => writes).flatMap((method) => grantingFields(method.input).map((at) => `${method.name.replace(`${iam}.`, "")} ${at}`));
+const inContract = methods
+  .filter(({ writes }) => writes)
+  .flatMap((method) => grantingFields(method.input).map((at) => `${method.name.replace(`${iam}.`, "")} ${at}`));
 
 interface Way {
   /** The fields of the contract that this way uses. */
@@ -56,10 +61,23 @@ const bound = async (allowed: boolean): Promise<string> => {
   return uid;
 };
 const provider = async (defaultRole: string): Promise<string> =>
-  text(await world.ok(`${iam}.IdentityProvidersService/CreateIdentityProvider`, { parent: organization, identityProvider: { name: `provider ${stage.next()}`, defaultRole, oidc: { issuer: "https://login.example.com", clientId: "gantry", clientSecret: "a secret" } } }), "uid");
+  text(
+    await world.ok(`${iam}.IdentityProvidersService/CreateIdentityProvider`, {
+      parent: organization,
+      identityProvider: {
+        name: `provider ${stage.next()}`,
+        defaultRole,
+        oidc: { issuer: "https://login.example.com", clientId: "gantry", clientSecret: "a secret" },
+      },
+    }),
+    "uid",
+  );
 const mapped = async (allowed: boolean): Promise<string> => {
   const uid = await provider(roles.allowed);
-  await world.ok(`${iam}.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping`, { parent: uid, externalGroupRoleMapping: { externalGroupId: "admins", roleUid: roleFor(allowed), scope: organization } });
+  await world.ok(`${iam}.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping`, {
+    parent: uid,
+    externalGroupRoleMapping: { externalGroupId: "admins", roleUid: roleFor(allowed), scope: organization },
+  });
   return uid;
 };
 const relationshipOf = async (name: string): Promise<JsonObject> => {
@@ -68,85 +86,160 @@ const relationshipOf = async (name: string): Promise<JsonObject> => {
   return { [field.json]: await valueOf(field, message, stage.sampling(organization), true) };
 };
 const configurations: Readonly<Record<string, JsonObject[keyof JsonObject]>> = {
-  issuer: "https://elsewhere.example.com", clientId: "another client", additionalScopes: ["groups"], groupsClaim: "roles", pkceEnabled: true,
+  issuer: "https://elsewhere.example.com",
+  clientId: "another client",
+  additionalScopes: ["groups"],
+  groupsClaim: "roles",
+  pkceEnabled: true,
 };
 /** A client's secret says nothing of who signs in, and a correlation rule cannot be changed. */
 const harmless = ["clientSecret", "correlationRule"];
 
 const ways: readonly Way[] = [
   {
-    uses: ["RoleBindingsService/CreateRoleBinding roleBinding.roleUid"], what: "a binding", method: named("RoleBindingsService/CreateRoleBinding"),
+    uses: ["RoleBindingsService/CreateRoleBinding roleBinding.roleUid"],
+    what: "a binding",
+    method: named("RoleBindingsService/CreateRoleBinding"),
     request: async (allowed) => ({ parent: organization, roleBinding: { identityUid: await bot(), roleUid: roleFor(allowed) } }),
   },
   {
-    uses: ["RoleBindingsService/UpdateRoleBinding roleBinding.roleUid"], what: "another role for a binding", method: named("RoleBindingsService/UpdateRoleBinding"),
-    request: async (allowed) => ({ roleBinding: { uid: await stage.bind(organization, await bot(), await newRole("tag.list")), roleUid: roleFor(allowed) }, updateMask: "roleUid" }),
+    uses: ["RoleBindingsService/UpdateRoleBinding roleBinding.roleUid"],
+    what: "another role for a binding",
+    method: named("RoleBindingsService/UpdateRoleBinding"),
+    request: async (allowed) => ({
+      roleBinding: { uid: await stage.bind(organization, await bot(), await newRole("tag.list")), roleUid: roleFor(allowed) },
+      updateMask: "roleUid",
+    }),
   },
   {
-    uses: [], what: "another identity for a binding", method: named("RoleBindingsService/UpdateRoleBinding"),
-    request: async (allowed) => ({ roleBinding: { uid: await stage.bind(organization, await bot(), roleFor(allowed)), identityUid: await bot() }, updateMask: "identityUid" }),
+    uses: [],
+    what: "another identity for a binding",
+    method: named("RoleBindingsService/UpdateRoleBinding"),
+    request: async (allowed) => ({
+      roleBinding: { uid: await stage.bind(organization, await bot(), roleFor(allowed)), identityUid: await bot() },
+      updateMask: "identityUid",
+    }),
   },
   {
-    uses: ["RoleBindingsService/BatchCreateRoleBindings roleUid"], what: "a batch with one role for all", method: named("RoleBindingsService/BatchCreateRoleBindings"),
+    uses: ["RoleBindingsService/BatchCreateRoleBindings roleUid"],
+    what: "a batch with one role for all",
+    method: named("RoleBindingsService/BatchCreateRoleBindings"),
     request: async (allowed) => ({ parent: organization, roleUid: roleFor(allowed), requests: [{ roleBinding: { identityUid: await bot() } }] }),
   },
   {
-    uses: ["RoleBindingsService/BatchCreateRoleBindings requests.roleBinding.roleUid"], what: "the last of a batch", method: named("RoleBindingsService/BatchCreateRoleBindings"),
-    request: async (allowed) => ({ parent: organization, requests: [{ roleBinding: { identityUid: await bot(), roleUid: roles.allowed } }, { roleBinding: { identityUid: await bot(), roleUid: roleFor(allowed) } }] }),
+    uses: ["RoleBindingsService/BatchCreateRoleBindings requests.roleBinding.roleUid"],
+    what: "the last of a batch",
+    method: named("RoleBindingsService/BatchCreateRoleBindings"),
+    request: async (allowed) => ({
+      parent: organization,
+      requests: [
+        { roleBinding: { identityUid: await bot(), roleUid: roles.allowed } },
+        { roleBinding: { identityUid: await bot(), roleUid: roleFor(allowed) } },
+      ],
+    }),
   },
   {
-    uses: ["RolesService/CreateRole role.capabilities"], what: "a role", method: named("RolesService/CreateRole"),
+    uses: ["RolesService/CreateRole role.capabilities"],
+    what: "a role",
+    method: named("RolesService/CreateRole"),
     request: async (allowed) => ({ parent: organization, role: { name: `role ${stage.next()}`, capabilities: symbolsOf(allowed ? [held] : [held, lacked]) } }),
   },
   {
-    uses: ["RolesService/UpdateRole role.capabilities"], what: "more for a role", method: named("RolesService/UpdateRole"),
-    request: async (allowed) => ({ role: { uid: await newRole("tag.list"), capabilities: symbolsOf(["tag.list", allowed ? held : lacked]) }, updateMask: "capabilities" }),
+    uses: ["RolesService/UpdateRole role.capabilities"],
+    what: "more for a role",
+    method: named("RolesService/UpdateRole"),
+    request: async (allowed) => ({
+      role: { uid: await newRole("tag.list"), capabilities: symbolsOf(["tag.list", allowed ? held : lacked]) },
+      updateMask: "capabilities",
+    }),
   },
   {
-    uses: ["GroupInvitesService/CreateGroupInvite groupInvite.roleUid"], what: "an invite", method: named("GroupInvitesService/CreateGroupInvite"),
+    uses: ["GroupInvitesService/CreateGroupInvite groupInvite.roleUid"],
+    what: "an invite",
+    method: named("GroupInvitesService/CreateGroupInvite"),
     request: async (allowed) => ({ parent: organization, groupInvite: { roleUid: roleFor(allowed), ttl: "3600s" } }),
   },
   {
-    uses: ["IdentityProvidersService/CreateIdentityProvider identityProvider.defaultRole"], what: "a default role", method: named("IdentityProvidersService/CreateIdentityProvider"),
-    request: async (allowed) => ({ parent: organization, identityProvider: { name: `provider ${stage.next()}`, defaultRole: roleFor(allowed), oidc: { issuer: "https://login.example.com", clientId: "gantry", clientSecret: "a secret" } } }),
+    uses: ["IdentityProvidersService/CreateIdentityProvider identityProvider.defaultRole"],
+    what: "a default role",
+    method: named("IdentityProvidersService/CreateIdentityProvider"),
+    request: async (allowed) => ({
+      parent: organization,
+      identityProvider: {
+        name: `provider ${stage.next()}`,
+        defaultRole: roleFor(allowed),
+        oidc: { issuer: "https://login.example.com", clientId: "gantry", clientSecret: "a secret" },
+      },
+    }),
   },
   {
-    uses: ["IdentityProvidersService/UpdateIdentityProvider identityProvider.defaultRole"], what: "another default role", method: named("IdentityProvidersService/UpdateIdentityProvider"),
-    request: async (allowed) => ({ identityProvider: { uid: await provider(await newRole("tag.list")), defaultRole: roleFor(allowed) }, updateMask: "defaultRole" }),
+    uses: ["IdentityProvidersService/UpdateIdentityProvider identityProvider.defaultRole"],
+    what: "another default role",
+    method: named("IdentityProvidersService/UpdateIdentityProvider"),
+    request: async (allowed) => ({
+      identityProvider: { uid: await provider(await newRole("tag.list")), defaultRole: roleFor(allowed) },
+      updateMask: "defaultRole",
+    }),
   },
   ...Object.entries(configurations).flatMap(([name, value]): Way[] => [
     {
-      uses: [], what: `another ${name} for a provider with a default role`, method: named("IdentityProvidersService/UpdateIdentityProvider"),
+      uses: [],
+      what: `another ${name} for a provider with a default role`,
+      method: named("IdentityProvidersService/UpdateIdentityProvider"),
       request: async (allowed) => ({ identityProvider: { uid: await provider(roleFor(allowed)), oidc: { [name]: value } }, updateMask: `oidc.${name}` }),
     },
     {
-      uses: [], what: `another ${name} for a provider with mappings`, method: named("IdentityProvidersService/UpdateIdentityProvider"),
+      uses: [],
+      what: `another ${name} for a provider with mappings`,
+      method: named("IdentityProvidersService/UpdateIdentityProvider"),
       request: async (allowed) => ({ identityProvider: { uid: await mapped(allowed), oidc: { [name]: value } }, updateMask: `oidc.${name}` }),
     },
   ]),
   {
-    uses: ["ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping externalGroupRoleMapping.roleUid"], what: "a mapping", method: named("ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping"),
-    request: async (allowed) => ({ parent: await provider(roles.allowed), externalGroupRoleMapping: { externalGroupId: `group ${stage.next()}`, roleUid: roleFor(allowed), scope: organization } }),
+    uses: ["ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping externalGroupRoleMapping.roleUid"],
+    what: "a mapping",
+    method: named("ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping"),
+    request: async (allowed) => ({
+      parent: await provider(roles.allowed),
+      externalGroupRoleMapping: { externalGroupId: `group ${stage.next()}`, roleUid: roleFor(allowed), scope: organization },
+    }),
   },
-  ...["claimMatch", "staticKeys", "awsIdentity"].map((name): Way => ({
-    uses: [`IdentitiesService/UpdateIdentity identity.${name}`], what: `another ${name} for an identity with rights`, method: named("IdentitiesService/UpdateIdentity"),
-    request: async (allowed) => ({ identity: { uid: await bound(allowed), ...(await relationshipOf(name)) }, updateMask: `claimMatch,${name}` }),
-  })),
+  ...["claimMatch", "staticKeys", "awsIdentity"].map(
+    (name): Way => ({
+      uses: [`IdentitiesService/UpdateIdentity identity.${name}`],
+      what: `another ${name} for an identity with rights`,
+      method: named("IdentitiesService/UpdateIdentity"),
+      request: async (allowed) => ({ identity: { uid: await bound(allowed), ...(await relationshipOf(name)) }, updateMask: `claimMatch,${name}` }),
+    }),
+  ),
   {
-    uses: [], what: "one claim of an identity with rights", method: named("IdentitiesService/UpdateIdentity"),
+    uses: [],
+    what: "one claim of an identity with rights",
+    method: named("IdentitiesService/UpdateIdentity"),
     request: async (allowed) => ({ identity: { uid: await bound(allowed), claimMatch: { claims: { actor: "me" } } }, updateMask: "claimMatch.claims" }),
   },
   {
-    uses: [], what: "a whole identity with rights", method: named("IdentitiesService/UpdateIdentity"),
-    request: async (allowed) => ({ identity: { uid: await bound(allowed), name: "mine", claimMatch: { issuer: "https://mine.example.com", subject: "me" } }, updateMask: "*" }),
+    uses: [],
+    what: "a whole identity with rights",
+    method: named("IdentitiesService/UpdateIdentity"),
+    request: async (allowed) => ({
+      identity: { uid: await bound(allowed), name: "mine", claimMatch: { issuer: "https://mine.example.com", subject: "me" } },
+      updateMask: "*",
+    }),
   },
 ];
 
 /** A new identity has no rights yet, and another group's service principal cannot be chosen by anybody. */
-const givesNothing = (field: string): boolean => field.startsWith("IdentitiesService/CreateIdentity ") || field === "IdentitiesService/UpdateIdentity identity.servicePrincipal";
+const givesNothing = (field: string): boolean =>
+  field.startsWith("IdentitiesService/CreateIdentity ") || field === "IdentitiesService/UpdateIdentity identity.servicePrincipal";
 
 test("attack 5: every field of the contract that names a role, a capability or a way to act as an identity is a way of this table", () => {
-  assert.deepEqual(some(inContract, "field").filter((field) => !givesNothing(field)).sort(), [...new Set(ways.flatMap(({ uses }) => uses))].sort());
+  assert.deepEqual(
+    some(inContract, "field")
+      .filter((field) => !givesNothing(field))
+      .sort(),
+    [...new Set(ways.flatMap(({ uses }) => uses))].sort(),
+  );
   const oidc = named("IdentityProvidersService/UpdateIdentityProvider").input.byName.get("identity_provider")?.message?.byName.get("oidc")?.message;
   const writable = (oidc?.fields ?? []).filter(({ outputOnly }: FieldFact) => !outputOnly).map(({ json }) => json);
   assert.deepEqual([...Object.keys(configurations), ...harmless].sort(), writable.sort());
@@ -169,8 +262,21 @@ const granters: Readonly<Record<string, () => Promise<string>>> = {
   "whose token is narrowed to everything but it": () => world.token(owner.uid, { capabilities: allButOne }),
   "who held it until now": async () => {
     const granter = await stage.holder(allButOne, organization);
-    const { uid } = await world.ok(`${iam}.RoleBindingsService/CreateRoleBinding`, { parent: organization, roleBinding: { identityUid: granter.uid, roleUid: roles.refused } });
-    assert.equal((await stage.call("rest", named("RolesService/CreateRole"), { parent: organization, role: { name: `held ${stage.next()}`, capabilities: symbolsOf([lacked]) } }, { token: granter.token })).code, 0);
+    const { uid } = await world.ok(`${iam}.RoleBindingsService/CreateRoleBinding`, {
+      parent: organization,
+      roleBinding: { identityUid: granter.uid, roleUid: roles.refused },
+    });
+    assert.equal(
+      (
+        await stage.call(
+          "rest",
+          named("RolesService/CreateRole"),
+          { parent: organization, role: { name: `held ${stage.next()}`, capabilities: symbolsOf([lacked]) } },
+          { token: granter.token },
+        )
+      ).code,
+      0,
+    );
     await world.ok(`${iam}.RoleBindingsService/DeleteRoleBinding`, { uid: text({ uid: uid ?? "" }, "uid") });
     return granter.token;
   },
@@ -195,7 +301,10 @@ for (const [who, granter] of Object.entries(granters))
 test("attack 5: who holds it for a time gives it for good on none of the ways", async () => {
   const granter = await stage.holder(allButOne, organization);
   const expireTime = new Date(world.clock.now + 30 * minuteMs).toISOString();
-  await world.ok(`${iam}.RoleBindingsService/CreateRoleBinding`, { parent: organization, roleBinding: { identityUid: granter.uid, roleUid: roles.refused, expireTime } });
+  await world.ok(`${iam}.RoleBindingsService/CreateRoleBinding`, {
+    parent: organization,
+    roleBinding: { identityUid: granter.uid, roleUid: roles.refused, expireTime },
+  });
   for (const { what, method, request } of ways) {
     // A role gives nothing until it is bound.
     const expected = method.rpc === "CreateRole" ? 0 : codes.PERMISSION_DENIED;
@@ -205,7 +314,12 @@ test("attack 5: who holds it for a time gives it for good on none of the ways", 
 });
 
 test("attack 5: a person cannot be made to be acted as, not even by the operator", async () => {
-  const person = await registerPerson(world.server.application.services, { issuer: "https://people.example.com", subject: "ada", email: "ada@example.com", name: "Ada" });
+  const person = await registerPerson(world.server.application.services, {
+    issuer: "https://people.example.com",
+    subject: "ada",
+    email: "ada@example.com",
+    name: "Ada",
+  });
   await stage.bind(organization, person, roles.refused);
   for (const token of [await stage.operator(), owner.token])
     for (const name of ["claimMatch", "staticKeys", "awsIdentity"]) {

@@ -31,7 +31,11 @@ const person = (subject: string, claims: JsonObject = {}, from = issuer): Promis
   from.token({ sub: subject, aud: place.world.url, email: `${subject}@example.com`, email_verified: true, ...claims });
 
 const invite = (body: JsonObject = {}, options: { readonly token?: string; readonly parent?: string } = {}) =>
-  place.world.call("iam.GroupInvitesService/CreateGroupInvite", { parent: options.parent ?? organization, groupInvite: { roleUid: viewer, ttl: "3600s", ...body } }, options.token ? { token: options.token } : {});
+  place.world.call(
+    "iam.GroupInvitesService/CreateGroupInvite",
+    { parent: options.parent ?? organization, groupInvite: { roleUid: viewer, ttl: "3600s", ...body } },
+    options.token ? { token: options.token } : {},
+  );
 
 const codeOf = async (body: JsonObject = {}, options = {}): Promise<string> => {
   const { code, reply, message } = await invite(body, options);
@@ -50,7 +54,10 @@ test("of fifty people who bring a single-use code at the same moment exactly one
   const people = await count("select count(*) from identities");
   const events = await count("select count(*) from outbox");
   const answers = await Promise.all(tokens.map((token, index) => join(code, token, protocols[index % 2])));
-  assert.deepEqual(answers.map((answer) => answer.code).sort((one, other) => one - other), [0, ...Array.from({ length: 49 }, () => codes.NOT_FOUND)]);
+  assert.deepEqual(
+    answers.map((answer) => answer.code).sort((one, other) => one - other),
+    [0, ...Array.from({ length: 49 }, () => codes.NOT_FOUND)],
+  );
   assert.equal(await count("select count(*) from role_bindings"), bindings + 1);
   assert.equal(await count("select count(*) from identities"), people + 1);
   assert.equal(await count("select count(*) from outbox"), events + 1);
@@ -86,7 +93,10 @@ test("a code is in no row, event, list, error or repeated answer, and neither is
     await join(code, await person("mallory")),
   ];
   assert.equal(seen[0]?.headers["gantry-left-out"], "code");
-  assert.deepEqual(seen.map((answer) => answer.code), [0, 0, 0, 0, codes.PERMISSION_DENIED, codes.UNAUTHENTICATED, 0, codes.NOT_FOUND]);
+  assert.deepEqual(
+    seen.map((answer) => answer.code),
+    [0, 0, 0, 0, codes.PERMISSION_DENIED, codes.UNAUTHENTICATED, 0, codes.NOT_FOUND],
+  );
   const { read } = world.server.application.services.store;
   const tables = await read.query("select tablename from pg_tables where schemaname = current_schema()");
   const rows = await Promise.all(tables.map(([table]) => read.query(`select t::text from ${table} as t`)));
@@ -100,7 +110,10 @@ test("nobody invites to a role that they do not hold, or with less than both cap
   const { world } = place;
   const inviter = async (capabilities: readonly string[]): Promise<string> => {
     const identity = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "inviter", claimMatch } }), "uid");
-    const role = text(await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "inviter", capabilities: [...capabilities] } }), "uid");
+    const role = text(
+      await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "inviter", capabilities: [...capabilities] } }),
+      "uid",
+    );
     await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: organization, roleBinding: { identityUid: identity, roleUid: role } });
     return world.token(identity);
   };
@@ -119,8 +132,12 @@ test("an invite is worth what its maker may give when it is taken up: not after 
   const maker = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "maker", claimMatch } }), "uid");
   const capabilities = ["CAP_IAM_GROUP_INVITES_CREATE", "CAP_IAM_ROLE_BINDINGS_CREATE", "CAP_REPO_LIST"];
   const makers = text(await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "makers", capabilities } }), "uid");
-  const promised = text(await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "small", capabilities: ["CAP_REPO_LIST"] } }), "uid");
-  const bind = (): Promise<JsonObject> => world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: organization, roleBinding: { identityUid: maker, roleUid: makers } });
+  const promised = text(
+    await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "small", capabilities: ["CAP_REPO_LIST"] } }),
+    "uid",
+  );
+  const bind = (): Promise<JsonObject> =>
+    world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: organization, roleBinding: { identityUid: maker, roleUid: makers } });
   let binding = await bind();
   const code = await codeOf({ roleUid: promised }, { token: await world.token(maker) });
   const assertVoid = async (): Promise<void> => {
@@ -165,7 +182,11 @@ test("another organization's issuer does not get its people in under an address 
     assert.equal(made.code, 0, made.message);
     // One of theirs is known here, so the issuer speaks for people.
     const own = await codeOf({}, { parent: theirs });
-    assert.equal((await join(own, await person("theirs", { aud: "their client" }, foreign))).code, 0, "for its own organization its provider's audience will do");
+    assert.equal(
+      (await join(own, await person("theirs", { aud: "their client" }, foreign))).code,
+      0,
+      "for its own organization its provider's audience will do",
+    );
     const locked = await codeOf({ email: "ada@example.com" });
     assert.equal((await join(locked, await person("eve", { email: "ada@example.com" }, foreign))).code, codes.PERMISSION_DENIED);
     const open = await codeOf();
@@ -181,7 +202,12 @@ test("a narrowed token, an assumable identity and the operator join nothing", as
   const identity = await registerPerson(world.server.application.services, { issuer: issuer.url, subject: "narrow", email: "", name: "" });
   const robot = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "robot", claimMatch } }), "uid");
   const code = await codeOf();
-  for (const token of [await world.token(identity, { capabilities: ["repo.list"] }), await world.token(identity, { scopes: [organization] }), await world.token(robot), await world.token()]) {
+  for (const token of [
+    await world.token(identity, { capabilities: ["repo.list"] }),
+    await world.token(identity, { scopes: [organization] }),
+    await world.token(robot),
+    await world.token(),
+  ]) {
     for (const protocol of protocols) assert.equal((await join(code, token, protocol)).code, codes.PERMISSION_DENIED);
   }
   assert.equal((await join(code, await world.token(identity))).code, 0);
@@ -190,10 +216,23 @@ test("a narrowed token, an assumable identity and the operator join nothing", as
 test("a code of another shape, or one with a letter more, is unknown and never an error of ours", async () => {
   const code = await codeOf();
   const token = await person("shapes");
-  for (const wrong of [`${code}A`, `${code}=`, code.slice(0, -1), code.toUpperCase(), "null", "{}", "\u0000", "'; drop table group_invites", "ä".repeat(2000)]) {
+  for (const wrong of [
+    `${code}A`,
+    `${code}=`,
+    code.slice(0, -1),
+    code.toUpperCase(),
+    "null",
+    "{}",
+    "\u0000",
+    "'; drop table group_invites",
+    "ä".repeat(2000),
+  ]) {
     for (const protocol of protocols) {
       const { code: status } = await join(wrong, token, protocol);
-      assert.ok([codes.NOT_FOUND, codes.INVALID_ARGUMENT].some((each) => each === status), `${JSON.stringify(wrong.slice(0, 20))}: ${status}`);
+      assert.ok(
+        [codes.NOT_FOUND, codes.INVALID_ARGUMENT].some((each) => each === status),
+        `${JSON.stringify(wrong.slice(0, 20))}: ${status}`,
+      );
     }
   }
   assert.equal((await join(code, token)).code, 0);

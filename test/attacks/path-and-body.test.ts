@@ -18,7 +18,12 @@ const ours = world.organization;
 const theirs = await neighbour(stage);
 const operator = await stage.operator();
 
-const bodies = some(methods.filter((method) => stage.answers(method) && method.writes && bodyField(method)?.message && method.scope && (method.http[0]?.template ?? "").includes("=**")), "write with a place in its path and a body");
+const bodies = some(
+  methods.filter(
+    (method) => stage.answers(method) && method.writes && bodyField(method)?.message && method.scope && (method.http[0]?.template ?? "").includes("=**"),
+  ),
+  "write with a place in its path and a body",
+);
 
 /** The REST request with something else said once more, in the body or in the query. */
 const twice = async (method: MethodFact, request: JsonObject, where: { readonly body?: JsonObject; readonly query?: string }): Promise<Answer> => {
@@ -50,7 +55,9 @@ for (const method of bodies)
 
 /** Fields of a resource that name something else by its uid. */
 const references = some(
-  bodies.flatMap((method) => (bodyField(method)?.message?.fields ?? []).filter(({ refersTo, outputOnly }) => refersTo !== "" && !outputOnly).map((field) => ({ method, field }))),
+  bodies.flatMap((method) =>
+    (bodyField(method)?.message?.fields ?? []).filter(({ refersTo, outputOnly }) => refersTo !== "" && !outputOnly).map((field) => ({ method, field })),
+  ),
   "field that names something else",
 );
 
@@ -61,9 +68,17 @@ for (const { method, field } of references)
     const masked = method.input.byName.has("update_mask") ? { updateMask: field.name } : {};
     const before = await stage.fingerprint();
     for (const protocol of protocols) {
-      const answer = await stage.call(protocol, method, { ...withValue(request, [bodyField(method)?.json ?? "", field.json], foreign), ...masked }, { token: operator });
+      const answer = await stage.call(
+        protocol,
+        method,
+        { ...withValue(request, [bodyField(method)?.json ?? "", field.json], foreign), ...masked },
+        { token: operator },
+      );
       assert.equal(answer.code, codes.INVALID_ARGUMENT, answer.message);
-      assert.deepEqual(violationsOf(answer).map((each) => each.field), [field.json]);
+      assert.deepEqual(
+        violationsOf(answer).map((each) => each.field),
+        [field.json],
+      );
     }
     assert.equal(await stage.fingerprint(), before);
   });

@@ -12,7 +12,10 @@ import { contents } from "../story/place.ts";
 import { openWorld } from "../world.ts";
 
 const logged: string[] = [];
-const world = await openWorld({}, jsonLog((line) => logged.push(line)));
+const world = await openWorld(
+  {},
+  jsonLog((line) => logged.push(line)),
+);
 after(() => world.close());
 
 const protocols: readonly Protocol[] = ["rest", "grpc"];
@@ -27,14 +30,26 @@ const provider = async (body: JsonObject = {}, parent = organization): Promise<s
   text(await world.ok(`${providers}/CreateIdentityProvider`, { parent, identityProvider: { name: "corporate", defaultRole: viewer, oidc, ...body } }), "uid");
 
 const map = async (parent: string, roleUid: string, externalGroupId = "admins"): Promise<string> =>
-  text(await world.ok(`${mappings}/CreateExternalGroupRoleMapping`, { parent, externalGroupRoleMapping: { externalGroupId, roleUid, scope: organization } }), "uid");
+  text(
+    await world.ok(`${mappings}/CreateExternalGroupRoleMapping`, { parent, externalGroupRoleMapping: { externalGroupId, roleUid, scope: organization } }),
+    "uid",
+  );
 
 /** A token of an identity that holds the viewer's capabilities and these at `group`, and nothing else. */
 const holder = async (group: string, ...symbols: string[]): Promise<string> => {
   const { capabilities } = await world.ok("iam.RolesService/GetRole", { uid: viewer });
-  const role = await world.ok("iam.RolesService/CreateRole", { parent: group, role: { name: "held", capabilities: [...(capabilities as string[]), ...symbols] } });
-  const identity = await world.ok("iam.IdentitiesService/CreateIdentity", { parent: group, identity: { name: "holder", claimMatch: { issuer: "https://ci.example.com", subject: "s" } } });
-  await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: group, roleBinding: { identityUid: text(identity, "uid"), roleUid: text(role, "uid") } });
+  const role = await world.ok("iam.RolesService/CreateRole", {
+    parent: group,
+    role: { name: "held", capabilities: [...(capabilities as string[]), ...symbols] },
+  });
+  const identity = await world.ok("iam.IdentitiesService/CreateIdentity", {
+    parent: group,
+    identity: { name: "holder", claimMatch: { issuer: "https://ci.example.com", subject: "s" } },
+  });
+  await world.ok("iam.RoleBindingsService/CreateRoleBinding", {
+    parent: group,
+    roleBinding: { identityUid: text(identity, "uid"), roleUid: text(role, "uid") },
+  });
   return world.token(text(identity, "uid"));
 };
 
@@ -42,7 +57,11 @@ const manage = ["CREATE", "UPDATE", "DELETE"].map((verb) => `CAP_IAM_IDENTITY_PR
 const all = [...manage, "CAP_IAM_ROLE_BINDINGS_CREATE", "CAP_IAM_SCIM_MANAGE"];
 
 /** Every call is refused on both protocols, and nothing of it stays. */
-const assertRefused = async (token: string, calls: readonly [what: string, name: string, request: JsonObject][], code: number = codes.PERMISSION_DENIED): Promise<void> => {
+const assertRefused = async (
+  token: string,
+  calls: readonly [what: string, name: string, request: JsonObject][],
+  code: number = codes.PERMISSION_DENIED,
+): Promise<void> => {
   const before = await contents(world);
   for (const [what, name, request] of calls) {
     for (const protocol of protocols) {
@@ -53,8 +72,14 @@ const assertRefused = async (token: string, calls: readonly [what: string, name:
   assert.deepEqual(await contents(world), before);
 };
 
-const create = (identityProvider: JsonObject): [string, JsonObject] => [`${providers}/CreateIdentityProvider`, { parent: organization, identityProvider: { name: "mine", defaultRole: viewer, oidc, ...identityProvider } }];
-const update = (uid: string, body: JsonObject, updateMask: string): [string, JsonObject] => [`${providers}/UpdateIdentityProvider`, { identityProvider: { ...body, uid }, updateMask }];
+const create = (identityProvider: JsonObject): [string, JsonObject] => [
+  `${providers}/CreateIdentityProvider`,
+  { parent: organization, identityProvider: { name: "mine", defaultRole: viewer, oidc, ...identityProvider } },
+];
+const update = (uid: string, body: JsonObject, updateMask: string): [string, JsonObject] => [
+  `${providers}/UpdateIdentityProvider`,
+  { identityProvider: { ...body, uid }, updateMask },
+];
 
 test("a provider's default role is a promise: who does not hold it can neither make such a provider nor change one to it", async () => {
   const token = await holder(organization, ...all);
@@ -78,24 +103,35 @@ test("whoever points a provider at another issuer decides who signs in, and need
     ["another client", ...update(uid, { oidc: { clientId: "mine" } }, "oidc.client_id")],
     ["another claim for groups", ...update(uid, { oidc: { groupsClaim: "nickname" } }, "oidc.groups_claim")],
     ["a correlation rule", ...update(uid, { oidc: { correlationRule: "CORRELATION_RULE_OID_EQUALS_EXTERNAL_ID" } }, "oidc.correlation_rule")],
-    ["all of it at once", ...update(uid, { name: "n", defaultRole: viewer, oidc: { ...oidc, issuer: "https://mine.example.com" } }, uid === byMapping ? "*" : "oidc")],
+    [
+      "all of it at once",
+      ...update(uid, { name: "n", defaultRole: viewer, oidc: { ...oidc, issuer: "https://mine.example.com" } }, uid === byMapping ? "*" : "oidc"),
+    ],
   ];
   await assertRefused(token, [...changes(byDefault), ...changes(byMapping)]);
-  for (const uid of [byDefault, byMapping]) assert.equal((await world.call(...update(uid, { name: "renamed" }, "name"), { token })).code, 0, "a name gives nobody anything");
+  for (const uid of [byDefault, byMapping])
+    assert.equal((await world.call(...update(uid, { name: "renamed" }, "name"), { token })).code, 0, "a name gives nobody anything");
   await world.ok(`${mappings}/DeleteExternalGroupRoleMapping`, { uid: given });
-  for (const [what, name, request] of changes(byMapping)) assert.equal((await world.call(name, request, { token })).code, 0, `${what}, now that it gives no more than one holds`);
+  for (const [what, name, request] of changes(byMapping))
+    assert.equal((await world.call(name, request, { token })).code, 0, `${what}, now that it gives no more than one holds`);
 });
 
 test("a mapping is a promise too: its maker holds the role at its scope, and a team's owner maps nobody into the organization", async () => {
   const token = await holder(organization, ...all);
   const idp = await provider();
-  const mapping = (roleUid: string, parent = idp): [string, JsonObject] => [`${mappings}/CreateExternalGroupRoleMapping`, { parent, externalGroupRoleMapping: { externalGroupId: "me", roleUid, scope: organization } }];
+  const mapping = (roleUid: string, parent = idp): [string, JsonObject] => [
+    `${mappings}/CreateExternalGroupRoleMapping`,
+    { parent, externalGroupRoleMapping: { externalGroupId: "me", roleUid, scope: organization } },
+  ];
   await assertRefused(token, [["an owner's mapping", ...mapping(owner)]]);
   assert.equal((await world.call(...mapping(viewer), { token })).code, 0);
   const team = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "team" } }), "uid");
   const ofTeam = await holder(team, ...all);
   const inTeam = await provider({}, team);
-  await assertRefused(ofTeam, [["the organization's provider", ...mapping(viewer)], ["their own provider", ...mapping(viewer, inTeam)]]);
+  await assertRefused(ofTeam, [
+    ["the organization's provider", ...mapping(viewer)],
+    ["their own provider", ...mapping(viewer, inTeam)],
+  ]);
 });
 
 test("attack 4: a batch with one foreign name in the last place deletes nothing", async () => {
@@ -104,18 +140,36 @@ test("attack 4: a batch with one foreign name in the last place deletes nothing"
   const elsewhere = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "elsewhere" } }), "uid");
   const foreign = [await map(other, viewer), `${elsewhere}/0123456789abcdef/0123456789abcdef`, organization, idp, `${mine[0]}/0123456789abcdef`];
   const token = await holder(organization, ...all);
-  await assertRefused(token, foreign.map((name) => [name, `${mappings}/BatchDeleteExternalGroupRoleMappings`, { parent: idp, names: [...mine, name] }]), codes.INVALID_ARGUMENT);
-  await assertRefused(token, [["another organization's provider", `${mappings}/BatchDeleteExternalGroupRoleMappings`, { parent: `${elsewhere}/0123456789abcdef`, names: [`${elsewhere}/0123456789abcdef/0123456789abcdef`] }]]);
+  await assertRefused(
+    token,
+    foreign.map((name) => [name, `${mappings}/BatchDeleteExternalGroupRoleMappings`, { parent: idp, names: [...mine, name] }]),
+    codes.INVALID_ARGUMENT,
+  );
+  await assertRefused(token, [
+    [
+      "another organization's provider",
+      `${mappings}/BatchDeleteExternalGroupRoleMappings`,
+      { parent: `${elsewhere}/0123456789abcdef`, names: [`${elsewhere}/0123456789abcdef/0123456789abcdef`] },
+    ],
+  ]);
 });
 
 test("who may change providers but not their SCIM tokens is refused all four operations, and cannot tell a provider from none", async () => {
   const idp = await provider();
   const token = await holder(organization, ...manage, "CAP_IAM_ROLE_BINDINGS_CREATE");
-  for (const [rpc, request] of [["GenerateScimToken", {}], ["RegenerateScimToken", { etag: "1" }], ["RevokeScimToken", {}], ["SetScimEnabled", { enabled: false, etag: "1" }]] as const) {
+  for (const [rpc, request] of [
+    ["GenerateScimToken", {}],
+    ["RegenerateScimToken", { etag: "1" }],
+    ["RevokeScimToken", {}],
+    ["SetScimEnabled", { enabled: false, etag: "1" }],
+  ] as const) {
     const call = `${providers}/${rpc}`;
     const absent = `${organization}/0123456789abcdef`;
     await assertRefused(token, [[rpc, call, { identityProviderUid: idp, ...request }]]);
-    const [there, gone] = [await world.call(call, { identityProviderUid: idp, ...request }, { token }), await world.call(call, { identityProviderUid: absent, ...request }, { token })];
+    const [there, gone] = [
+      await world.call(call, { identityProviderUid: idp, ...request }, { token }),
+      await world.call(call, { identityProviderUid: absent, ...request }, { token }),
+    ];
     assert.equal(there.message.replaceAll(idp, "x"), gone.message.replaceAll(absent, "x"));
   }
 });
@@ -124,21 +178,37 @@ test("client secrets and SCIM tokens are in no answer but the one that shows the
   const planted = ["planted-secret-1", "planted-secret-2", "planted-secret-3"];
   const [first = "", second = "", third = ""] = planted;
   const seen: string[] = [];
-  const call = async (name: string, request: JsonObject, options: { readonly protocol?: Protocol; readonly validateOnly?: boolean; readonly headers?: Record<string, string> } = {}): Promise<Answer> => {
+  const call = async (
+    name: string,
+    request: JsonObject,
+    options: { readonly protocol?: Protocol; readonly validateOnly?: boolean; readonly headers?: Record<string, string> } = {},
+  ): Promise<Answer> => {
     const answer = await world.call(name, request, options);
     seen.push(JSON.stringify(answer));
     return answer;
   };
   const configured = (clientSecret: string): JsonObject => ({ name: "planted", defaultRole: viewer, oidc: { ...oidc, clientSecret } });
   for (const protocol of protocols) {
-    const made = await call(`${providers}/CreateIdentityProvider`, { parent: organization, identityProvider: configured(first) }, { protocol, headers: { "idempotency-key": `secret-${protocol}` } });
-    await call(`${providers}/CreateIdentityProvider`, { parent: organization, identityProvider: configured(first) }, { protocol, headers: { "idempotency-key": `secret-${protocol}` } });
+    const made = await call(
+      `${providers}/CreateIdentityProvider`,
+      { parent: organization, identityProvider: configured(first) },
+      { protocol, headers: { "idempotency-key": `secret-${protocol}` } },
+    );
+    await call(
+      `${providers}/CreateIdentityProvider`,
+      { parent: organization, identityProvider: configured(first) },
+      { protocol, headers: { "idempotency-key": `secret-${protocol}` } },
+    );
     const uid = text(made.reply, "uid");
     await call(...update(uid, { oidc: { clientSecret: second } }, "oidc.client_secret"), { protocol });
     await call(...update(uid, configured(third), "*"), { protocol, validateOnly: true });
     // Refused: a wrong name, a wrong issuer, a secret where none belongs, a parent that is not there.
     await call(`${providers}/CreateIdentityProvider`, { parent: organization, identityProvider: { ...configured(first), name: "WRONG" } }, { protocol });
-    await call(`${providers}/CreateIdentityProvider`, { parent: organization, identityProvider: { ...configured(first), oidc: { ...part(configured(first), "oidc"), issuer: "http://login.example.com:0/" } } }, { protocol });
+    await call(
+      `${providers}/CreateIdentityProvider`,
+      { parent: organization, identityProvider: { ...configured(first), oidc: { ...part(configured(first), "oidc"), issuer: "http://login.example.com:0/" } } },
+      { protocol },
+    );
     await call(`${providers}/CreateIdentityProvider`, { parent: `${organization}/0123456789abcdef`, identityProvider: configured(first) }, { protocol });
     await call(...update(uid, { oidc: { ...oidc, clientSecret: second.repeat(400) } }, "oidc"), { protocol });
     await call(`${providers}/ListIdentityProviders`, { pageSize: 200 }, { protocol });

@@ -15,7 +15,10 @@ import { some, withValue } from "../samples.ts";
 import { beginDevice, poll } from "../terminal.ts";
 
 const logged: string[] = [];
-const stage = await openStage({}, jsonLog((line) => logged.push(line)));
+const stage = await openStage(
+  {},
+  jsonLog((line) => logged.push(line)),
+);
 const { world } = stage;
 let provider: FakeProvider;
 let idp: string;
@@ -29,14 +32,23 @@ after(() => Promise.all([stage.close(), provider?.close()]));
 
 /** Paths of the fields that `wanted` picks, lists and maps included. */
 const pathsOf = (message: MessageFact, wanted: (field: FieldFact) => boolean, within: readonly MessageFact[] = []): string[][] =>
-  within.includes(message) ? [] : message.fields.flatMap((field) => [
-    ...(wanted(field) ? [[field.json]] : []),
-    ...(field.message ? pathsOf(field.message, wanted, [...within, message]).map((inner) => [field.json, ...inner]) : []),
-  ]);
+  within.includes(message)
+    ? []
+    : message.fields.flatMap((field) => [
+        ...(wanted(field) ? [[field.json]] : []),
+        ...(field.message ? pathsOf(field.message, wanted, [...within, message]).map((inner) => [field.json, ...inner]) : []),
+      ]);
 
-const showing = some(methods.filter((method) => stage.answers(method) && method.writes && pathsOf(method.output, ({ shownOnce }) => shownOnce).length > 0), "operation that shows a secret");
+const showing = some(
+  methods.filter((method) => stage.answers(method) && method.writes && pathsOf(method.output, ({ shownOnce }) => shownOnce).length > 0),
+  "operation that shows a secret",
+);
 const taking = some(
-  methods.flatMap((method) => (stage.answers(method) ? pathsOf(method.input, ({ inputOnly, redacted, kind }) => inputOnly && redacted && kind === "string").map((path) => ({ method, path })) : [])),
+  methods.flatMap((method) =>
+    stage.answers(method)
+      ? pathsOf(method.input, ({ inputOnly, redacted, kind }) => inputOnly && redacted && kind === "string").map((path) => ({ method, path }))
+      : [],
+  ),
   "field that takes a secret",
 );
 
@@ -61,7 +73,9 @@ const partsOf = (secret: string): string[] => {
     // No JSON inside.
   }
   const [, , signature = ""] = secret.split(".");
-  return [secret, encodeURIComponent(secret), Buffer.from(secret).toString("base64url"), secret.replace(/^[a-z]+_/, ""), signature, ...inner].filter(({ length }) => length >= 16);
+  return [secret, encodeURIComponent(secret), Buffer.from(secret).toString("base64url"), secret.replace(/^[a-z]+_/, ""), signature, ...inner].filter(
+    ({ length }) => length >= 16,
+  );
 };
 
 // ---- what came out -----------------------------------------------------------------------------------------------
@@ -70,7 +84,11 @@ const secrets = new Map<string, string>();
 const seen: { readonly where: string; readonly content: string }[] = [];
 
 const leaksIn = (all: typeof seen, hidden: ReadonlyMap<string, string>): string[] => [
-  ...new Set([...hidden].flatMap(([secret, what]) => partsOf(secret).flatMap((piece) => all.filter(({ content }) => content.includes(piece)).map(({ where }) => `${what} is in ${where}`)))),
+  ...new Set(
+    [...hidden].flatMap(([secret, what]) =>
+      partsOf(secret).flatMap((piece) => all.filter(({ content }) => content.includes(piece)).map(({ where }) => `${what} is in ${where}`)),
+    ),
+  ),
 ];
 
 const plant = (what: string, secret: string): void => {
@@ -117,7 +135,10 @@ for (const method of showing)
       for (const secret of shown) plant(`${method.rpc}'s`, secret);
       seen.push({ where: `${method.rpc}'s headers`, content: JSON.stringify(first.headers) });
       watched(`${method.rpc}, repeated`, await stage.call(protocol, method, request, { token, headers }));
-      watched(`${method.rpc}, under the same key with another request`, await stage.call(protocol, method, { ...request, ...(await stage.request(method)) }, { token, headers }));
+      watched(
+        `${method.rpc}, under the same key with another request`,
+        await stage.call(protocol, method, { ...request, ...(await stage.request(method)) }, { token, headers }),
+      );
       watched(`${method.rpc}, to nobody`, await stage.call(protocol, method, request, { token: "garbage" }));
     }
   });
@@ -148,7 +169,10 @@ test("a private key that somebody hands in by mistake is refused, and neither to
   const create = methods.find(({ rpc }) => rpc === "CreateIdentity") ?? assert.fail();
   const issuerKeys = JSON.stringify({ keys: [{ kty: "OKP", crv: "Ed25519", kid: "one", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", d }] });
   for (const protocol of protocols) {
-    const request = { parent: world.organization, identity: { name: "careless", staticKeys: { issuer: "https://mine.example.com", subject: "me", issuerKeys } } };
+    const request = {
+      parent: world.organization,
+      identity: { name: "careless", staticKeys: { issuer: "https://mine.example.com", subject: "me", issuerKeys } },
+    };
     assert.equal(watched("CreateIdentity", await stage.call(protocol, create, request, { token: await stage.operator() })).code, codes.INVALID_ARGUMENT);
   }
 });
@@ -170,7 +194,12 @@ test("a person's token, a terminal's code and every other secret are in no answe
       watched(`${what} as a refresh token`, await stage.call(protocol, exchange, {}, { token: secret }));
     }
   for (const path of ["/sts/exchange", "/oauth/token", "/nowhere", "/iam/v2/groups"]) {
-    watched(path, await callHttp(world.url, "POST", path, { token, body: "{", headers: { "content-type": "application/json" } }).catch(() => callHttp(world.url, "GET", "/nowhere", { token })));
+    watched(
+      path,
+      await callHttp(world.url, "POST", path, { token, body: "{", headers: { "content-type": "application/json" } }).catch(() =>
+        callHttp(world.url, "GET", "/nowhere", { token }),
+      ),
+    );
   }
 });
 
@@ -178,7 +207,11 @@ test("a person's token, a terminal's code and every other secret are in no answe
 const readAll = async (): Promise<number> => {
   const token = await stage.operator();
   let read = 0;
-  const getOf = (list: MethodFact): MethodFact | undefined => methods.find(({ service, rpc }) => service === list.service && rpc === `Get${list.output.fields.find(({ shape, message }) => shape === "list" && message)?.message?.short ?? ""}`);
+  const getOf = (list: MethodFact): MethodFact | undefined =>
+    methods.find(
+      ({ service, rpc }) =>
+        service === list.service && rpc === `Get${list.output.fields.find(({ shape, message }) => shape === "list" && message)?.message?.short ?? ""}`,
+    );
   for (const list of methods.filter((method) => stage.answers(method) && isList(method) && method.unscoped))
     for (const protocol of protocols) {
       const answer = watched(list.rpc, await stage.call(protocol, list, { pageSize: 200 }, { token }));
@@ -196,7 +229,8 @@ test("no secret is in any answer, header, trailer, log line, event or row, in wh
   assert.ok(logged.length > 0 && secrets.size > 12, `${logged.length} lines, ${secrets.size} secrets`);
   seen.push({ where: "the log", content: logged.join("") }, { where: "the events", content: JSON.stringify(await world.events()) });
   const tables = await stage.query("select tablename from pg_tables where schemaname = current_schema()");
-  for (const [table] of some(tables, "table")) seen.push({ where: `the table ${table}`, content: JSON.stringify(await stage.query(`select t::text from ${table} as t`)) });
+  for (const [table] of some(tables, "table"))
+    seen.push({ where: `the table ${table}`, content: JSON.stringify(await stage.query(`select t::text from ${table} as t`)) });
   assert.deepEqual(leaksIn(seen, secrets), []);
   // The issuer's own keys: their private halves are sealed.
   const keys = JSON.stringify(await stage.query("select t::text from signing_keys as t"));

@@ -96,7 +96,11 @@ test("an answer that comes after ten minutes is refused", async () => {
 test("a state that was made up, is missing or comes twice is refused", async () => {
   const { browser, question } = await begin();
   const back = wayBack(provider, question, provider.vouch(question, { sub: "nobody" }));
-  for (const change of [(query: URLSearchParams) => query.set("state", "x"), (query: URLSearchParams) => query.delete("state"), (query: URLSearchParams) => query.append("state", "y")]) {
+  for (const change of [
+    (query: URLSearchParams) => query.set("state", "x"),
+    (query: URLSearchParams) => query.delete("state"),
+    (query: URLSearchParams) => query.append("state", "y"),
+  ]) {
     const wrong = new URL(back);
     change(wrong.searchParams);
     assert.equal((await browser.get(wrong)).status, 400);
@@ -109,7 +113,11 @@ test("an answer in another issuer's name is refused, and so is one without a nam
     const back = wayBack(provider, question, provider.vouch(question, { sub: "mixed" }));
     if (issuer) back.searchParams.set("iss", issuer);
     else back.searchParams.delete("iss");
-    assert.deepEqual(toldOf((await browser.get(back)).location), { error: "the identity provider's answer to this sign-in is not valid", status: "401", token: "" });
+    assert.deepEqual(toldOf((await browser.get(back)).location), {
+      error: "the identity provider's answer to this sign-in is not valid",
+      status: "401",
+      token: "",
+    });
   }
 });
 
@@ -189,7 +197,8 @@ test("two providers' people of the same name are two people, and each is only it
 test("an e-mail address that another organization's provider tells does not open an invite that is for it", async () => {
   const { uid: elsewhere } = await world.ok("iam.GroupsService/CreateGroup", { group: { name: "elsewhere" } });
   const { code } = await world.ok("iam.GroupInvitesService/CreateGroupInvite", {
-    parent: String(elsewhere), groupInvite: { roleUid: builtInRoleUid("owner"), email: "boss@example.com", ttl: "3600s" },
+    parent: String(elsewhere),
+    groupInvite: { roleUid: builtInRoleUid("owner"), email: "boss@example.com", ttl: "3600s" },
   });
   const claims = { sub: "boss", email: "boss@example.com", email_verified: true };
   assert.equal((await signIn(world, provider, idp, claims, { invite: String(code) })).status, "403");
@@ -199,15 +208,24 @@ test("an e-mail address that another organization's provider tells does not open
   assert.equal((await signIn(world, second, own, { ...claims, email_verified: false }, { invite: String(code) })).status, "403");
   const { token } = await signIn(world, second, own, claims, { invite: String(code) });
   const { roleBindings } = await world.ok("iam.RoleBindingsService/ListRoleBindings", { uidp: { childrenOf: String(elsewhere) } });
-  const given = (roleBindings as JsonObject[]).map(({ identity, role }) => [text(part({ identity: identity ?? {} }, "identity"), "uid"), text(part({ role: role ?? {} }, "role"), "uid")]);
+  const given = (roleBindings as JsonObject[]).map(({ identity, role }) => [
+    text(part({ identity: identity ?? {} }, "identity"), "uid"),
+    text(part({ role: role ?? {} }, "role"), "uid"),
+  ]);
   assert.deepEqual(given, [[claimsOf(token).sub, builtInRoleUid("owner")]]);
   await second.close();
 });
 
 test("a provider that is down, answers nonsense or refuses our client is told as what it is, and never as our own fault", async () => {
   const answers: readonly (readonly [number, string, string])[] = [
-    [500, "{}", "503"], [502, "<html>", "503"], [200, "{}", "401"], [200, "nonsense", "401"], [400, '{"error":"invalid_client"}', "400"], [401, '{"error":"invalid_client"}', "400"],
-    [302, "", "401"], [404, "", "401"],
+    [500, "{}", "503"],
+    [502, "<html>", "503"],
+    [200, "{}", "401"],
+    [200, "nonsense", "401"],
+    [400, '{"error":"invalid_client"}', "400"],
+    [401, '{"error":"invalid_client"}', "400"],
+    [302, "", "401"],
+    [404, "", "401"],
   ];
   for (const [status, body, expected] of answers) {
     provider.instead = (request, response) => {
@@ -230,14 +248,21 @@ test("a provider that is down, answers nonsense or refuses our client is told as
 test("a discovery document that is another issuer's, leads astray or is none ends as a refusal, and nobody is sent anywhere", async () => {
   const rest = { token_endpoint: `${provider.url}/token`, jwks_uri: `${provider.url}/keys` };
   const documents: readonly unknown[] = [
-    { ...rest, issuer: "https://accounts.google.com", authorization_endpoint: `${provider.url}/authorize` }, { ...rest, authorization_endpoint: `${provider.url}/authorize` },
-    ...["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "x", "", 7, null, undefined, ["https://evil.example.com"]].map((authorization_endpoint) => ({ ...rest, authorization_endpoint, issuer: "own" })),
-    [], 7, null, "x",
+    { ...rest, issuer: "https://accounts.google.com", authorization_endpoint: `${provider.url}/authorize` },
+    { ...rest, authorization_endpoint: `${provider.url}/authorize` },
+    ...["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "x", "", 7, null, undefined, ["https://evil.example.com"]].map(
+      (authorization_endpoint) => ({ ...rest, authorization_endpoint, issuer: "own" }),
+    ),
+    [],
+    7,
+    null,
+    "x",
   ];
   for (const document of documents) {
     const odd = await openProvider(() => world.clock.now);
     odd.instead = (_, response) => {
-      const own = typeof document === "object" && document !== null && "issuer" in document && document.issuer === "own" ? { ...document, issuer: odd.url } : document;
+      const own =
+        typeof document === "object" && document !== null && "issuer" in document && document.issuer === "own" ? { ...document, issuer: odd.url } : document;
       return Boolean(response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(own)));
     };
     const { status, location } = await openBrowser().get(`${world.url}/oauth?idp_id=${await registerProvider(world, odd)}`);
@@ -258,9 +283,23 @@ test("whoever calls the open path a hundred times makes us ask the provider once
 
 test("a sign-in ends on this machine or at this server, and nowhere that a link's writer chooses", async () => {
   const wrong = [
-    "https://evil.example.com/", "http://127.0.0.1.evil.example.com/", "http://127.0.0.1@evil.example.com/", "//evil.example.com", "javascript:alert(1)",
-    "http://localhost.evil.example.com", "https://127.0.0.1:8443/", "http://127.0.0.1/#x", "data:text/html,x", "/relative", "http://user:pass@127.0.0.1/",
-    `${world.url}.evil.example.com/`, `http://127.0.0.1/${"x".repeat(3000)}`, "\\\\evil.example.com", "http://[::1", "file:///etc/passwd", "gantry://x",
+    "https://evil.example.com/",
+    "http://127.0.0.1.evil.example.com/",
+    "http://127.0.0.1@evil.example.com/",
+    "//evil.example.com",
+    "javascript:alert(1)",
+    "http://localhost.evil.example.com",
+    "https://127.0.0.1:8443/",
+    "http://127.0.0.1/#x",
+    "data:text/html,x",
+    "/relative",
+    "http://user:pass@127.0.0.1/",
+    `${world.url}.evil.example.com/`,
+    `http://127.0.0.1/${"x".repeat(3000)}`,
+    "\\\\evil.example.com",
+    "http://[::1",
+    "file:///etc/passwd",
+    "gantry://x",
   ];
   for (const redirect of wrong) {
     const { status, location, text: shown } = await openBrowser().get(`${world.url}/oauth?${new URLSearchParams({ idp_id: idp, redirect })}`);
@@ -277,10 +316,14 @@ test("under https the cookie can be planted by no other host, and a page of an o
   const secure = await openWorld({ GANTRY_PUBLIC_URL: "https://gantry.example.com/", GANTRY_CORS_ORIGINS: "https://console.example.com" });
   try {
     const uid = await registerProvider(secure, provider);
-    const response = await fetch(`${secure.url}/oauth?${new URLSearchParams({ idp_id: uid, redirect: "https://console.example.com/done" })}`, { redirect: "manual" });
+    const response = await fetch(`${secure.url}/oauth?${new URLSearchParams({ idp_id: uid, redirect: "https://console.example.com/done" })}`, {
+      redirect: "manual",
+    });
     assert.match(response.headers.getSetCookie().join(), /^__Host-gantry-sign-in-[0-9a-f]{8}=[\w-]{43}; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax; Secure$/);
     assert.equal(new URL(response.headers.get("location") ?? "").searchParams.get("redirect_uri"), "https://gantry.example.com/oauth/callback");
-    const wrong = await fetch(`${secure.url}/oauth?${new URLSearchParams({ idp_id: uid, redirect: "http://console.example.com/done" })}`, { redirect: "manual" });
+    const wrong = await fetch(`${secure.url}/oauth?${new URLSearchParams({ idp_id: uid, redirect: "http://console.example.com/done" })}`, {
+      redirect: "manual",
+    });
     assert.equal(wrong.status, 400);
   } finally {
     await secure.close();
@@ -297,8 +340,16 @@ test("a page of this server is told in its fragment, which no log on the way sho
 
 test("wrong parameters are told where the sign-in would have ended, and nothing is begun", async () => {
   const wrong: readonly Readonly<Record<string, string>>[] = [
-    { idp_id: "" }, { idp_id: "no such organization" }, { idp_id: `${world.organization}/0123456789abcdef` }, { idp_id: "\0" }, { idp_id: idp, scope: "x" }, { idp_id: idp, cap: "x" },
-    { idp_id: idp, identity: "x" }, { idp_id: idp, client_id: "auth0|x" }, { idp_id: idp, skip_registration: "perhaps" }, { idp_id: idp, audience: "\u0001" },
+    { idp_id: "" },
+    { idp_id: "no such organization" },
+    { idp_id: `${world.organization}/0123456789abcdef` },
+    { idp_id: "\0" },
+    { idp_id: idp, scope: "x" },
+    { idp_id: idp, cap: "x" },
+    { idp_id: idp, identity: "x" },
+    { idp_id: idp, client_id: "auth0|x" },
+    { idp_id: idp, skip_registration: "perhaps" },
+    { idp_id: idp, audience: "\u0001" },
   ];
   for (const parameters of wrong) {
     const { location } = await openBrowser().get(beginning(world, parameters));
@@ -316,8 +367,14 @@ test("pages say what came from outside as text, may not be framed, kept or scrip
   const { status, text: shown, headers } = await browser.get(back);
   assert.equal(status, 403);
   assert.ok(shown.includes("&lt;script&gt;") && !shown.includes("<script"));
-  assert.match(headers.get("content-security-policy") ?? "", /^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/);
-  assert.deepEqual(["cache-control", "referrer-policy", "x-content-type-options", "x-frame-options"].map((name) => headers.get(name)), ["no-store", "no-referrer", "nosniff", "DENY"]);
+  assert.match(
+    headers.get("content-security-policy") ?? "",
+    /^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
+  );
+  assert.deepEqual(
+    ["cache-control", "referrer-policy", "x-content-type-options", "x-frame-options"].map((name) => headers.get(name)),
+    ["no-store", "no-referrer", "nosniff", "DENY"],
+  );
 });
 
 test("/orgcheck answers whether a verified organization of that name has an identity provider, and nothing else", async () => {
@@ -355,30 +412,44 @@ test("no secret of a sign-in turns up in logs, events, rows, list answers or pag
     shown.push(ended.text, told.error ?? "");
     return told;
   };
-  const { code } = await world.ok("iam.GroupInvitesService/CreateGroupInvite", { parent: world.organization, groupInvite: { roleUid: builtInRoleUid("viewer"), ttl: "3600s" } });
+  const { code } = await world.ok("iam.GroupInvitesService/CreateGroupInvite", {
+    parent: world.organization,
+    groupInvite: { roleUid: builtInRoleUid("viewer"), ttl: "3600s" },
+  });
   planted.push(String(code));
   const told = await watch({ sub: "keeper", email: "keeper@example.com", email_verified: true }, { create_refresh_token: "true", invite: String(code) });
   const token = text(told, "token");
   assert.ok(token && told.refresh_token);
   const secretOf = (refreshToken: string): string => text(JSON.parse(Buffer.from(refreshToken, "base64").toString("utf8")) as JsonObject, "secret");
-  const refreshed = await world.ok("chainguard.platform.oidc.SecurityTokenService/ExchangeRefreshToken", {}, { token: text(told, "refresh_token"), headers: { "idempotency-key": "once" } });
+  const refreshed = await world.ok(
+    "chainguard.platform.oidc.SecurityTokenService/ExchangeRefreshToken",
+    {},
+    { token: text(told, "refresh_token"), headers: { "idempotency-key": "once" } },
+  );
   const next = text(part(refreshed, "refreshToken"), "token");
   planted.push(secretOf(text(told, "refresh_token")), next, secretOf(next), text(part(refreshed, "token"), "token"));
   // And the ways that fail, whose causes are logged.
   provider.lies = { nonce: "wrong" };
   await watch({ sub: "keeper" }, {});
   provider.lies = {};
-  provider.instead = (request, response) => request.url === "/token" && Boolean(response.writeHead(400).end(JSON.stringify({ error: "invalid_client", error_description: provider.clientSecret })));
+  provider.instead = (request, response) =>
+    request.url === "/token" && Boolean(response.writeHead(400).end(JSON.stringify({ error: "invalid_client", error_description: provider.clientSecret })));
   await watch({ sub: "keeper" }, {});
   const { store } = world.server.application.services;
   const rows: string[] = [];
   for (const table of ["sign_ins", "sessions", "refresh_tokens", "identities", "identity_providers", "group_invites", "outbox", "idempotency_keys"]) {
     rows.push(...(await store.read.query(`select row_to_json(t)::text from ${table} as t`)).map(([row]) => row ?? ""));
   }
-  const lists = await Promise.all(["IdentityProviders", "Identities", "GroupInvites", "RoleBindings"].map(async (kind) => (await world.call(`iam.${kind}Service/List${kind}`, {})).raw));
+  const lists = await Promise.all(
+    ["IdentityProviders", "Identities", "GroupInvites", "RoleBindings"].map(async (kind) => (await world.call(`iam.${kind}Service/List${kind}`, {})).raw),
+  );
   const everything = JSON.stringify([logged, await world.events(), rows, lists, shown]);
   assert.ok(everything.includes("keeper@example.com") && everything.includes("signin.refused") && everything.includes("auth.refreshed"));
-  for (const secret of planted) assert.ok(secret.length > 10 && !everything.includes(secret) && !everything.includes(encodeURIComponent(secret)), `planted secret ${planted.indexOf(secret)} turned up`);
+  for (const secret of planted)
+    assert.ok(
+      secret.length > 10 && !everything.includes(secret) && !everything.includes(encodeURIComponent(secret)),
+      `planted secret ${planted.indexOf(secret)} turned up`,
+    );
 });
 
 test("the client's address that waits in the callback's query is replaced, with nothing of the placeholders left", async () => {

@@ -45,7 +45,8 @@ after(async () => {
 const create = "events.SubscriptionsService/CreateSubscription";
 const deliveries = "gantry.events.v1.DeliveriesService";
 
-const folder = async (name: string): Promise<string> => text(await open.ok("iam.GroupsService/CreateGroup", { parent: open.organization, group: { name } }), "uid");
+const folder = async (name: string): Promise<string> =>
+  text(await open.ok("iam.GroupsService/CreateGroup", { parent: open.organization, group: { name } }), "uid");
 const subscribe = async (world: World, parent: string, address: string, more: JsonObject = {}): Promise<string> =>
   text(await world.ok(create, { parent, subscription: { sink: address, ...more } }), "uid");
 /** Hears of nothing but its own tests. */
@@ -75,17 +76,53 @@ const listen = async (): Promise<{ readonly port: number; readonly touched: () =
 };
 
 /** What tells one delivery from another without being about its sink. */
-const seen = ({ state, attempts: many, statusClass, latencyMs }: JsonObject): JsonObject => ({ state: state ?? null, attempts: many ?? null, statusClass: statusClass ?? null, latencyMs: latencyMs ?? null });
+const seen = ({ state, attempts: many, statusClass, latencyMs }: JsonObject): JsonObject => ({
+  state: state ?? null,
+  attempts: many ?? null,
+  statusClass: statusClass ?? null,
+  latencyMs: latencyMs ?? null,
+});
 const refused = { state: "DELIVERY_STATE_DEAD", attempts, statusClass: "unreachable", latencyMs: null };
 
 test("attack 19: a sink at a loopback, private, link-local, metadata, mapped or translated address is connected to at no attempt, however it is spelled", async () => {
   const here = await listen();
   const group = await folder("local");
   const hosts = [
-    "127.0.0.1", "localhost", "LOCALHOST", "127.1", "0x7f000001", "2130706433", "017700000001", "0.0.0.0", "0", "127.0.0.1.",
-    "[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[64:ff9b::7f00:1]", "[64:ff9b::127.0.0.1]", "[2002:7f00:1::]", "[::127.0.0.1]",
-    "10.0.0.1", "172.16.0.1", "192.168.0.1", "100.64.0.1", "169.254.1.1", "169.254.169.254", "[fe80::1]", "[fd00::1]", "[fd00:ec2::254]",
-    "[::ffff:169.254.169.254]", "[64:ff9b::169.254.169.254]", "[64:ff9b::10.0.0.1]", "198.18.0.1", "224.0.0.1", "255.255.255.255", "[ff02::1]", "192.0.2.1",
+    "127.0.0.1",
+    "localhost",
+    "LOCALHOST",
+    "127.1",
+    "0x7f000001",
+    "2130706433",
+    "017700000001",
+    "0.0.0.0",
+    "0",
+    "127.0.0.1.",
+    "[::1]",
+    "[::]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:7f00:1]",
+    "[64:ff9b::7f00:1]",
+    "[64:ff9b::127.0.0.1]",
+    "[2002:7f00:1::]",
+    "[::127.0.0.1]",
+    "10.0.0.1",
+    "172.16.0.1",
+    "192.168.0.1",
+    "100.64.0.1",
+    "169.254.1.1",
+    "169.254.169.254",
+    "[fe80::1]",
+    "[fd00::1]",
+    "[fd00:ec2::254]",
+    "[::ffff:169.254.169.254]",
+    "[64:ff9b::169.254.169.254]",
+    "[64:ff9b::10.0.0.1]",
+    "198.18.0.1",
+    "224.0.0.1",
+    "255.255.255.255",
+    "[ff02::1]",
+    "192.0.2.1",
   ];
   const made = new Map<string, string>();
   for (const host of hosts) made.set(host, await subscribe(guarded, group, `https://${host}:${here.port}/latest/meta-data`, quiet));
@@ -119,7 +156,8 @@ test("attacks 20 and 22: an address is judged anew at every attempt, of an event
   await guarded.ok(`${deliveries}/ReplaySubscription`, { subscriptionUid: subscription, since });
   await guarded.ok("registry.ReposService/CreateRepo", { parent: group, repo: { name: "other" } });
   await guarded.server.delivery.finish();
-  for (const each of await deliveriesOf(subscription)) if (each.type !== "dev.gantry.events.subscription.test.v1") assert.deepEqual(seen(each), refused, text(each, "type"));
+  for (const each of await deliveriesOf(subscription))
+    if (each.type !== "dev.gantry.events.subscription.test.v1") assert.deepEqual(seen(each), refused, text(each, "type"));
   assert.equal(sink.got.length, 0);
 });
 
@@ -137,14 +175,38 @@ test("attack 20: a redirect is an answer that failed, and where it leads nobody 
 });
 
 const wrongSinks = [
-  "", "sink", "//host/hook", "ftp://host/hook", "file:///etc/passwd", "gopher://host/_x", "javascript:alert(1)", "data:,x", "https://", "https:///hook",
-  "https://user@host/hook", "https://user:password@host/hook", "https://:password@host/", "https://host/hook#part", "https://host\r\nx-injected: 1/", "https://ho st/hook",
-  "https://host/a\nb", "https://host/\tb", " https://host/", "https:host/hook", "https:\\\\host/hook",
+  "",
+  "sink",
+  "//host/hook",
+  "ftp://host/hook",
+  "file:///etc/passwd",
+  "gopher://host/_x",
+  "javascript:alert(1)",
+  "data:,x",
+  "https://",
+  "https:///hook",
+  "https://user@host/hook",
+  "https://user:password@host/hook",
+  "https://:password@host/",
+  "https://host/hook#part",
+  "https://host\r\nx-injected: 1/",
+  "https://ho st/hook",
+  "https://host/a\nb",
+  "https://host/\tb",
+  " https://host/",
+  "https:host/hook",
+  "https:\\\\host/hook",
 ];
 
 test("attacks 20 and 22: every operation that takes a sink refuses what is no https address, http too where the operator allows none, on both protocols", async () => {
-  const writers = methods.filter((method) => method.writes && bodyField(method)?.message?.fields.some(({ name, outputOnly }) => name === "sink" && !outputOnly));
-  assert.deepEqual(writers.map(({ rpc }) => rpc), ["CreateSubscription"], "a further writer gets the same table here");
+  const writers = methods.filter(
+    (method) => method.writes && bodyField(method)?.message?.fields.some(({ name, outputOnly }) => name === "sink" && !outputOnly),
+  );
+  assert.deepEqual(
+    writers.map(({ rpc }) => rpc),
+    ["CreateSubscription"],
+    "a further writer gets the same table here",
+  );
   const subscriptions = async (): Promise<unknown> => (await open.ok("events.SubscriptionsService/ListSubscriptions", {})).totalCount;
   const before = await subscriptions();
   for (const protocol of ["rest", "grpc"] as const) {
@@ -153,7 +215,12 @@ test("attacks 20 and 22: every operation that takes a sink refuses what is no ht
       assert.equal(code, codes.INVALID_ARGUMENT, JSON.stringify(address));
       assert.match(JSON.stringify(details), /"(?:subscription\.)?sink"/, JSON.stringify(address));
     }
-    for (const address of wrongSinks) assert.equal((await open.call(create, { parent: open.organization, subscription: { sink: address } }, { protocol })).code, codes.INVALID_ARGUMENT, JSON.stringify(address));
+    for (const address of wrongSinks)
+      assert.equal(
+        (await open.call(create, { parent: open.organization, subscription: { sink: address } }, { protocol })).code,
+        codes.INVALID_ARGUMENT,
+        JSON.stringify(address),
+      );
   }
   assert.equal(await subscriptions(), before);
 });
@@ -223,7 +290,10 @@ test("attack 26: what waits for its next attempt is not sent once its maker's ri
     "subscription deleted": ({ subscription }) => open.ok("events.SubscriptionsService/DeleteSubscription", { uid: subscription }),
     "role shrunk": async ({ binding }) => {
       const viewer = (await open.ok("iam.RolesService/ListRoles", { name: "viewer" })).roles as JsonObject[];
-      await open.ok("iam.RoleBindingsService/UpdateRoleBinding", { roleBinding: { uid: binding, roleUid: text(viewer[0] ?? {}, "uid") }, updateMask: "role_uid" });
+      await open.ok("iam.RoleBindingsService/UpdateRoleBinding", {
+        roleBinding: { uid: binding, roleUid: text(viewer[0] ?? {}, "uid") },
+        updateMask: "role_uid",
+      });
     },
   };
   for (const [how, take] of Object.entries(lose)) {
@@ -240,7 +310,11 @@ test("attack 26: what waits for its next attempt is not sent once its maker's ri
     sink.got.length = 0;
     sink.answer = () => ({ status: 200 });
     await open.server.delivery.finish();
-    assert.deepEqual(sink.got.map(({ headers }: Got) => headers["ce-type"]), [], how);
+    assert.deepEqual(
+      sink.got.map(({ headers }: Got) => headers["ce-type"]),
+      [],
+      how,
+    );
     for (const { state } of await deliveriesOf(subscription)) assert.equal(state, "DELIVERY_STATE_DROPPED", how);
   }
 });
@@ -248,7 +322,13 @@ test("attack 26: what waits for its next attempt is not sent once its maker's ri
 test("attack 28: whatever stands in an event, its headers are printable ASCII, as many as the contract's, and say the same after decoding", () => {
   const hostile = [
     ...(JSON.parse(readFileSync(new URL("../fixtures/hostile-strings.json", import.meta.url), "utf8")) as string[]),
-    "a\r\nx-injected: 1", "a\nb", "a\u0000b", "\u2028", "\ud800", "\u00e9\u4e2d\u{1f600}", "\"quoted\" 100%",
+    "a\r\nx-injected: 1",
+    "a\nb",
+    "a\u0000b",
+    "\u2028",
+    "\ud800",
+    "\u00e9\u4e2d\u{1f600}",
+    '"quoted" 100%',
   ].filter((each) => each !== "");
   const plain = { eventId: "4bf8bd6a-6f3c-4b0a-9a39-5a3a4f3f6a10", bodyType: "a.B", audience: "customer", time: "2026-11-20T00:00:00.000Z", data: "{}" };
   const names = Object.keys(attributes({ ...plain, type: "t", source: "s", subject: "s", extensions: { group: "g" } })).sort();
@@ -268,7 +348,7 @@ test("attack 28: names and descriptions of anything travel in an event's body, n
   sink.answer = () => ({ status: 200 });
   await open.server.delivery.finish();
   sink.got.length = 0;
-  const description = "\"é\", 100% %0d%0ax-injected: 1 \u{1f600}";
+  const description = '"é", 100% %0d%0ax-injected: 1 \u{1f600}';
   await open.ok("registry.ReposService/CreateRepo", { parent: group, repo: { name: "app", description } });
   await open.server.delivery.finish();
   const [got] = sink.got;

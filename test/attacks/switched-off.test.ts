@@ -24,22 +24,29 @@ test("attack 6: unless organizations are open, nobody but the operator makes one
   const token = await world.token(uid);
   const before = await stage.fingerprint();
   for (const parent of ["", "/"]) {
-    for (const protocol of protocols) assert.equal((await stage.call(protocol, named("CreateGroup"), { parent, group: { name: "mine" } }, { token })).code, codes.PERMISSION_DENIED);
+    for (const protocol of protocols)
+      assert.equal((await stage.call(protocol, named("CreateGroup"), { parent, group: { name: "mine" } }, { token })).code, codes.PERMISSION_DENIED);
   }
   for (const path of ["/iam/v2/groups", "/iam/v2beta1/groups", "/iam/v2/groups/", "/iam/v2/groups/%2F", "/iam/v2/groups?validateOnly=true"]) {
     assert.ok([403, 400, 404].includes((await callHttp(world.url, "POST", path, { token, body: '{"name":"mine"}' })).status ?? 0), path);
   }
-  for (const path of ["/iam/v1/groups", "/iam/v1beta1/groups"]) assert.ok([404, 501].includes((await callHttp(world.url, "POST", path, { token, body: '{"name":"mine"}' })).status ?? 0), path);
+  for (const path of ["/iam/v1/groups", "/iam/v1beta1/groups"])
+    assert.ok([404, 501].includes((await callHttp(world.url, "POST", path, { token, body: '{"name":"mine"}' })).status ?? 0), path);
   assert.equal(await stage.fingerprint(), before);
 });
 
 test("attack 6: a suspended organization answers its members nothing, whichever operation and protocol, and everything again once it is open", async () => {
   const closing = await neighbour(stage);
   const { token } = closing.owner;
-  const scoped = some(methods.filter((method) => method.scope && stage.answers(method)), "operation with a place");
+  const scoped = some(
+    methods.filter((method) => method.scope && stage.answers(method)),
+    "operation with a place",
+  );
   await setSuspended(world.server.application, closing.organization, true);
   for (const protocol of protocols) {
-    const answers = await Promise.all(scoped.map(async (method) => [method, await stage.call(protocol, method, withValue({}, method.scope ?? [], closing.organization), { token })] as const));
+    const answers = await Promise.all(
+      scoped.map(async (method) => [method, await stage.call(protocol, method, withValue({}, method.scope ?? [], closing.organization), { token })] as const),
+    );
     for (const [method, { code, message }] of answers) assert.equal(code, codes.PERMISSION_DENIED, `${method.name} over ${protocol}: ${message}`);
     for (const method of methods.filter((each) => stage.answers(each) && each.unscoped && each.rpc.startsWith("List") && each.capabilities.length > 0)) {
       const { code, reply } = await stage.call(protocol, method, { pageSize: 200 }, { token });
@@ -54,7 +61,13 @@ test("attack 6: what a provider's SCIM switch has turned off, and what was never
   const provider = text(await stage.make("chainguard.platform.iam.v2.IdentityProvider"), "uid");
   const { reply } = await stage.call("rest", named("GetIdentityProvider"), { uid: provider }, { token: operator });
   assert.notEqual(part(reply, "scim").enabled, true);
-  for (const path of ["/scim/v2/Users", `/scim/v2/${provider}/Users`]) assert.equal((await callHttp(world.url, "GET", path, { token: operator })).status, 404, path);
+  for (const path of ["/scim/v2/Users", `/scim/v2/${provider}/Users`])
+    assert.equal((await callHttp(world.url, "GET", path, { token: operator })).status, 404, path);
   for (const method of methods.filter((each) => !stage.answers(each)))
-    for (const protocol of protocols) assert.equal((await stage.call(protocol, method, await stage.request(method), { token: operator })).code, codes.UNIMPLEMENTED, `${method.name} over ${protocol}`);
+    for (const protocol of protocols)
+      assert.equal(
+        (await stage.call(protocol, method, await stage.request(method), { token: operator })).code,
+        codes.UNIMPLEMENTED,
+        `${method.name} over ${protocol}`,
+      );
 });

@@ -11,7 +11,20 @@ import type { Answer } from "../client.ts";
 import { some, valueAt } from "../samples.ts";
 import { grown } from "./grown.ts";
 import {
-  allBut, protocols, folder, isCatalogue, isForEverybody, isList, madeUp, masked, neighbour, openStage, rowMessage, telling, uidsOf, violationsOf,
+  allBut,
+  protocols,
+  folder,
+  isCatalogue,
+  isForEverybody,
+  isList,
+  madeUp,
+  masked,
+  neighbour,
+  openStage,
+  rowMessage,
+  telling,
+  uidsOf,
+  violationsOf,
 } from "./stage.ts";
 
 const stage = await openStage();
@@ -22,11 +35,23 @@ const place = await folder(stage);
 const other = await neighbour(stage);
 const nobody = await stage.stranger(world.organization);
 
-const guarded = some(methods.filter(({ open }) => !open), "operation that asks for a token");
+const guarded = some(
+  methods.filter(({ open }) => !open),
+  "operation that asks for a token",
+);
 const answered = some(guarded.filter(stage.answers), "operation with an answer");
-const scoped = some(answered.filter(({ scope }) => scope), "operation with a place");
-const needing = some(answered.filter(({ capabilities }) => capabilities.length > 0), "operation with capabilities");
-const lists = some(answered.filter((method) => isList(method) && method.unscoped && !isCatalogue(method)), "list");
+const scoped = some(
+  answered.filter(({ scope }) => scope),
+  "operation with a place",
+);
+const needing = some(
+  answered.filter(({ capabilities }) => capabilities.length > 0),
+  "operation with capabilities",
+);
+const lists = some(
+  answered.filter((method) => isList(method) && method.unscoped && !isCatalogue(method)),
+  "list",
+);
 
 const done = 0;
 
@@ -34,7 +59,11 @@ const assertUnauthenticated = (answer: Answer, method: MethodFact): void => {
   assert.equal(answer.code, codes.UNAUTHENTICATED, `${method.name}: ${answer.message}`);
   if (answer.status !== undefined) assert.equal(answer.status, 401);
   assert.equal(answer.headers["www-authenticate"], "Bearer");
-  assert.deepEqual(answer.details[0], { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "UNAUTHENTICATED", domain: `${method.domain}.example.test` });
+  assert.deepEqual(answer.details[0], {
+    "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+    reason: "UNAUTHENTICATED",
+    domain: `${method.domain}.example.test`,
+  });
 };
 
 /** Allowed: done, or not built yet. */
@@ -117,7 +146,10 @@ for (const method of lists) {
       const visible = await stage.call(protocol, method, asked, { token: await stage.operator() });
       assert.ok(shown === undefined || visible.reply.totalCount !== "0", "there is something to be hidden");
       for (const { token } of [nobody, other.owner]) {
-        assert.deepEqual(seenIn(method, await stage.call(protocol, method, { pageSize: 200 }, { token })).filter((uid) => !uid.startsWith(other.organization)), []);
+        assert.deepEqual(
+          seenIn(method, await stage.call(protocol, method, { pageSize: 200 }, { token })).filter((uid) => !uid.startsWith(other.organization)),
+          [],
+        );
         const { reply } = await stage.call(protocol, method, asked, { token });
         assert.deepEqual(uidsOf(method, reply), []);
         assert.equal(reply.totalCount, "0");
@@ -143,7 +175,10 @@ for (const method of answered.filter((each) => each.unscoped && each.capabilitie
   });
 }
 
-for (const method of some(guarded.filter(({ capabilities }) => capabilities.length > 0), "operation with capabilities")) {
+for (const method of some(
+  guarded.filter(({ capabilities }) => capabilities.length > 0),
+  "operation with capabilities",
+)) {
   test(`${method.name} is allowed to whoever holds exactly ${method.capabilities.join(" and ")} at the place, on both protocols`, async () => {
     const { token } = await stage.holder(method.capabilities, stage.needsAt(method, place));
     for (const protocol of protocols) {
@@ -153,7 +188,10 @@ for (const method of some(guarded.filter(({ capabilities }) => capabilities.leng
       if (!absent) assertAllowed(answer, method);
       if (isList(method) && method.unscoped && !isCatalogue(method) && stage.answers(method)) {
         const seen = seenIn(method, answer);
-        assert.ok(seen.every((uid) => uid.startsWith(place)), "its place alone is seen");
+        assert.ok(
+          seen.every((uid) => uid.startsWith(place)),
+          "its place alone is seen",
+        );
         assert.ok(seen.length > 0, "something is seen");
       }
     }
@@ -167,7 +205,8 @@ for (const method of needing) {
       for (const protocol of protocols) {
         const answer = await stage.call(protocol, method, await stage.request(method, { place, capabilities: ["groups.list"] }), { token });
         assertRefused(answer, method);
-        if (answer.code === codes.PERMISSION_DENIED && missing !== "groups.list") assert.match(answer.message, new RegExp(`\\b${missing.replaceAll(".", "\\.")}\\b`));
+        if (answer.code === codes.PERMISSION_DENIED && missing !== "groups.list")
+          assert.match(answer.message, new RegExp(`\\b${missing.replaceAll(".", "\\.")}\\b`));
       }
     });
   }
@@ -182,7 +221,10 @@ for (const method of some(answered.filter(isForEverybody), "operation for every 
   });
 }
 
-for (const method of some(methods.filter(({ open }) => open), "open operation")) {
+for (const method of some(
+  methods.filter(({ open }) => open),
+  "open operation",
+)) {
   test(`${method.name} is open: it answers without a token and does not look at one that is there`, async () => {
     for (const protocol of protocols) {
       const request = await stage.request(method);
@@ -213,7 +255,9 @@ for (const method of methods.filter((candidate) => !stage.answers(candidate))) {
         assert.equal(answer.code, codes.UNIMPLEMENTED, answer.message);
         assert.equal(answer.message, `${method.name} is not implemented`);
         if (protocol === "rest") assert.equal(answer.status, 501);
-        assert.deepEqual(answer.details, [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "UNIMPLEMENTED", domain: `${method.domain}.example.test` }]);
+        assert.deepEqual(answer.details, [
+          { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "UNIMPLEMENTED", domain: `${method.domain}.example.test` },
+        ]);
       }
     }
   });
@@ -234,13 +278,19 @@ for (const method of lists) {
       const answer = await stage.call(protocol, method, { pageSize: 200 }, { token: inA.token });
       const seen = seenIn(method, answer);
       assert.ok(mine === undefined || seen.includes(mine));
-      assert.deepEqual(seen.filter((uid) => !uid.startsWith(branchA)), []);
+      assert.deepEqual(
+        seen.filter((uid) => !uid.startsWith(branchA)),
+        [],
+      );
       assert.equal(answer.reply.totalCount, String(uidsOf(method, answer.reply).length));
     }
   });
 }
 
-for (const method of some(answered.filter(({ rpc, scope }) => scope && rpc.startsWith("Get")), "get")) {
+for (const method of some(
+  answered.filter(({ rpc, scope }) => scope && rpc.startsWith("Get")),
+  "get",
+)) {
   test(`${method.name}: an identity of a subgroup is refused beside and above its branch, and what an ancestor holds it does not inherit`, async () => {
     for (const place of [branchB, world.organization]) {
       const request = await stage.request(method, { place });
@@ -255,9 +305,17 @@ test("an identity of a subgroup cannot be bound above or beside its group, not e
   const before = await stage.fingerprint();
   for (const group of [world.organization, branchB, other.organization]) {
     for (const protocol of protocols) {
-      const answer = await stage.call(protocol, create, { parent: group, roleBinding: { identityUid: inA.uid, roleUid: builtInRoleUids[0] ?? "" } }, { token: await stage.operator() });
+      const answer = await stage.call(
+        protocol,
+        create,
+        { parent: group, roleBinding: { identityUid: inA.uid, roleUid: builtInRoleUids[0] ?? "" } },
+        { token: await stage.operator() },
+      );
       assert.equal(answer.code, codes.INVALID_ARGUMENT);
-      assert.deepEqual(violationsOf(answer).map(({ field }) => field), ["identityUid"]);
+      assert.deepEqual(
+        violationsOf(answer).map(({ field }) => field),
+        ["identityUid"],
+      );
     }
   }
   assert.equal(await stage.fingerprint(), before);

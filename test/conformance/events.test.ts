@@ -20,8 +20,14 @@ after(() => stage.close());
 const place = await folder(stage);
 const answered = some(methods.filter(stage.answers), "operation with an answer");
 // Those that say what somebody may do with capabilities; what people do to themselves is told in their stories.
-const writes = some(answered.filter((method) => method.event && (method.capabilities.length > 0 || isForEverybody(method))), "write with an event");
-const reads = some(answered.filter((method) => !method.writes), "read");
+const writes = some(
+  answered.filter((method) => method.event && (method.capabilities.length > 0 || isForEverybody(method))),
+  "write with an event",
+);
+const reads = some(
+  answered.filter((method) => !method.writes),
+  "read",
+);
 // An owner with everything: events must name it, and not the operator.
 const owner = await stage.holder(allBut(""), world.organization);
 
@@ -48,11 +54,21 @@ const parsed = (json: string | null | undefined): JsonObject => {
 const toldAfter = async (number: number): Promise<Told[]> => {
   const rows = await stage.query(
     `select type, source, subject, group_uid, audience, extensions, data::jsonb -> 'actor', body_type, data::jsonb -> 'body', request_id, to_char(create_time, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
-     from outbox where id > $1 and type <> $2 order by id`, [String(number), signedInType],
+     from outbox where id > $1 and type <> $2 order by id`,
+    [String(number), signedInType],
   );
   return rows.map(([type, source, subject, group, audience, extensions, actor, bodyType, body, requestId, time]) => ({
-    type: type ?? "", source: source ?? "", subject: subject ?? "", group: group ?? "", audience: audience ?? "", extensions: parsed(extensions),
-    actor: parsed(actor), bodyType: bodyType ?? "", body: parsed(body), requestId: requestId ?? "", time: time ?? "",
+    type: type ?? "",
+    source: source ?? "",
+    subject: subject ?? "",
+    group: group ?? "",
+    audience: audience ?? "",
+    extensions: parsed(extensions),
+    actor: parsed(actor),
+    bodyType: bodyType ?? "",
+    body: parsed(body),
+    requestId: requestId ?? "",
+    time: time ?? "",
   }));
 };
 
@@ -76,7 +92,11 @@ const publicOf = (message: MessageFact, value: JsonObject): JsonObject => {
 const sparse = (value: Json): Json => {
   if (Array.isArray(value)) return value.map(sparse);
   if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== false && entry !== "" && entry !== 0 && entry !== "0").map(([key, entry]) => [key, sparse(entry)]));
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, entry]) => entry !== false && entry !== "" && entry !== 0 && entry !== "0")
+      .map(([key, entry]) => [key, sparse(entry)]),
+  );
 };
 
 const places = {
@@ -114,7 +134,11 @@ for (const method of writes) {
     test(`${method.rpc} over ${protocol} tells exactly one event: the contract's type, subject, group and actor, and a body of public fields only`, async () => {
       const request = await stage.request(method, { place, whole: true });
       // What belongs to organizations alone is not asked of a folder.
-      if (bodyField(method)?.message?.name === groupMessage) request.group = { ...(await bodyOf(bodyField(method)?.message ?? assert.fail(), stage.sampling(place))), uid: valueAt(request, ["group", "uid"]) ?? "" };
+      if (bodyField(method)?.message?.name === groupMessage)
+        request.group = {
+          ...(await bodyOf(bodyField(method)?.message ?? assert.fail(), stage.sampling(place))),
+          uid: valueAt(request, ["group", "uid"]) ?? "",
+        };
       const by = await stage.callerOf(method, { uid: owner.uid, token: await world.token(owner.uid) });
       const before = await lastNumber();
       world.clock.now += 1500;
@@ -133,15 +157,27 @@ for (const method of writes) {
     const path = method.scope ?? ["parent"];
     const absent = madeUp(String(valueAt(request, path)));
     const missing = JSON.parse(JSON.stringify(request).replaceAll(String(valueAt(request, path)), absent)) as JsonObject;
-    const named = field?.message?.fields.find(({ pattern, shape, kind, outputOnly }) => pattern !== undefined && shape === "one" && kind === "string" && !outputOnly);
-    const wrong = named && field ? { ...request, [field.json]: { ...(request[field.json] as JsonObject), [named.json]: ["UPPER/", "\n"].find((text_) => !matcherOf(named).test(text_)) ?? "" } } : undefined;
+    const named = field?.message?.fields.find(
+      ({ pattern, shape, kind, outputOnly }) => pattern !== undefined && shape === "one" && kind === "string" && !outputOnly,
+    );
+    const wrong =
+      named && field
+        ? {
+            ...request,
+            [field.json]: { ...(request[field.json] as JsonObject), [named.json]: ["UPPER/", "\n"].find((text_) => !matcherOf(named).test(text_)) ?? "" },
+          }
+        : undefined;
     const by = await stage.callerOf(method, owner);
     const before = await lastNumber();
     for (const protocol of protocols) {
       assert.equal((await stage.call(protocol, method, request)).code, codes.UNAUTHENTICATED);
       const refused = await stage.call(protocol, method, request, { token: stranger.token });
       // Of what is about the caller, there is nothing for a stranger; of what asks for a right, the right is missing.
-      if (isForEverybody(method)) assert.ok([codes.PERMISSION_DENIED, codes.NOT_FOUND].some((code) => code === refused.code), refused.message);
+      if (isForEverybody(method))
+        assert.ok(
+          [codes.PERMISSION_DENIED, codes.NOT_FOUND].some((code) => code === refused.code),
+          refused.message,
+        );
       else {
         assert.equal(refused.code, codes.PERMISSION_DENIED);
         assert.equal((await stage.call(protocol, method, missing, { token: owner.token })).code, codes.NOT_FOUND);
@@ -162,7 +198,8 @@ test("no read tells anything, neither one that finds nor one that is refused", a
   const asked: [MethodFact, JsonObject][] = [];
   for (const method of reads) asked.push([method, await stage.request(method, { place })]);
   const before = await lastNumber();
-  for (const [method, request] of asked) for (const protocol of protocols) for (const token of [owner.token, undefined]) await stage.call(protocol, method, request, { token });
+  for (const [method, request] of asked)
+    for (const protocol of protocols) for (const token of [owner.token, undefined]) await stage.call(protocol, method, request, { token });
   assert.deepEqual(await toldAfter(before), []);
 });
 
@@ -176,7 +213,11 @@ test("a change that fails in its last step leaves neither row nor event: a taken
     ["CreateRepo", { parent: place, repo: { name: text(repo, "name") } }, codes.ALREADY_EXISTS],
     ["DeleteRole", { uid: role }, codes.FAILED_PRECONDITION],
     ["DeleteGroup", { uid: place }, codes.FAILED_PRECONDITION],
-    ["BatchCreateRoleBindings", { parent: place, requests: [{ roleBinding: { identityUid: owner.uid, roleUid: role } }, { roleBinding: { identityUid: owner.uid, roleUid: role } }] }, codes.ALREADY_EXISTS],
+    [
+      "BatchCreateRoleBindings",
+      { parent: place, requests: [{ roleBinding: { identityUid: owner.uid, roleUid: role } }, { roleBinding: { identityUid: owner.uid, roleUid: role } }] },
+      codes.ALREADY_EXISTS,
+    ],
   ];
   for (const [rpc, request, code] of refused) {
     for (const protocol of protocols) assert.equal((await stage.call(protocol, find(rpc), request, { token: owner.token })).code, code, rpc);
@@ -201,7 +242,10 @@ test("an upsert that changes nothing makes neither row nor event, one that chang
   const moved = await stage.call("rest", createTag, { ...request, tag: { ...tag, digest: `sha256:${"0".repeat(64)}` } }, { token: owner.token });
   assert.equal(moved.reply.uid, made.reply.uid);
   assert.ok(text(moved.reply, "updateTime") > text(made.reply, "updateTime"));
-  assert.deepEqual((await toldAfter(number)).map(({ subject }) => subject), [text(made.reply, "uid")]);
+  assert.deepEqual(
+    (await toldAfter(number)).map(({ subject }) => subject),
+    [text(made.reply, "uid")],
+  );
 });
 
 test("the deletion of an organization is told above all of them, where no subscription hears it", async () => {

@@ -20,11 +20,17 @@ const rowsWanted = 12;
 const pageSize = 5;
 
 // A list of what stands in its answer under no message of its own, or above a place, has a test of its own.
-const lists = some(methods.filter((method) => isList(method) && stage.answers(method) && !isMade(method) && !made(method)), "list of what grows");
+const lists = some(
+  methods.filter((method) => isList(method) && stage.answers(method) && !isMade(method) && !made(method)),
+  "list of what grows",
+);
 
 /** True for what another operation than Create makes (terms are accepted, rights are bound). */
 function made(method: MethodFact): boolean {
-  return methods.some(({ writes, rpc, service }) => writes && service === method.service && rpc.startsWith("Accept")) || createOf(rowMessage(method)?.name ?? "") !== undefined;
+  return (
+    methods.some(({ writes, rpc, service }) => writes && service === method.service && rpc.startsWith("Accept")) ||
+    createOf(rowMessage(method)?.name ?? "") !== undefined
+  );
 }
 
 interface Subject {
@@ -68,7 +74,12 @@ const walk = async (method: MethodFact, request: JsonObject): Promise<JsonObject
   const totals = new Set<string>();
   for (let pageToken = "", page = 0; ; page++) {
     assert.ok(page < 100, "a walk ends");
-    const { code, reply, message } = await stage.call(protocols[page % 2] ?? "rest", method, { ...request, ...(pageToken ? { pageToken } : {}) }, { token: operator });
+    const { code, reply, message } = await stage.call(
+      protocols[page % 2] ?? "rest",
+      method,
+      { ...request, ...(pageToken ? { pageToken } : {}) },
+      { token: operator },
+    );
     assert.equal(code, 0, message);
     found.push(...rowsOf(method, reply));
     totals.add(text(reply, "totalCount"));
@@ -109,8 +120,12 @@ for (const { method, scope, rows } of subjects) {
       const values = [...new Set(rows.flatMap((row) => textsOf(row[column])))].slice(0, 2);
       assert.ok(values.length > 0, `no row has ${column}`);
       for (const wanted of [values.slice(0, 1), values]) {
-        const found = rows.filter((row) => textsOf(row[column]).some((value) => wanted.includes(value))).map(key).sort();
-        for (const orderBy of orders) assert.deepEqual((await walk(method, { ...scope, [json]: [...wanted, ...wanted], orderBy, pageSize })).map(key).sort(), found, orderBy);
+        const found = rows
+          .filter((row) => textsOf(row[column]).some((value) => wanted.includes(value)))
+          .map(key)
+          .sort();
+        for (const orderBy of orders)
+          assert.deepEqual((await walk(method, { ...scope, [json]: [...wanted, ...wanted], orderBy, pageSize })).map(key).sort(), found, orderBy);
       }
     });
   }
@@ -147,7 +162,10 @@ for (const { method, scope, rows } of subjects) {
     const refused = async (request: JsonObject, token: string): Promise<void> => {
       const answer = await stage.call("rest", method, { ...request, pageToken: text(request, "pageToken") || pageToken }, { token });
       assert.equal(answer.code, codes.INVALID_ARGUMENT, answer.message);
-      assert.deepEqual(violationsOf(answer).map(({ field }) => field), ["page_token"]);
+      assert.deepEqual(
+        violationsOf(answer).map(({ field }) => field),
+        ["page_token"],
+      );
     };
     if (!method.open) {
       await refused(scope, (await stage.holder(allBut(""), world.organization)).token);

@@ -43,7 +43,12 @@ const grownEntry = async (world: World, place: string): Promise<JsonObject> => {
 const grownAdvisory = async (world: World, place: string): Promise<JsonObject> => {
   const key = `CGA-grown-${++made}`;
   const kind = made % 3;
-  const more = { legacyAdvisoryId: `CGA-old-${made}`, componentName: `lib${kind}`, componentLocation: `/usr/lib/lib${kind}.so`, aliases: [`CVE-2025-${kind}`, `GHSA-grown-${made}`] };
+  const more = {
+    legacyAdvisoryId: `CGA-old-${made}`,
+    componentName: `lib${kind}`,
+    componentLocation: `/usr/lib/lib${kind}.so`,
+    aliases: [`CVE-2025-${kind}`, `GHSA-grown-${made}`],
+  };
   await fill(world, [advisory(key, more)], { group: place, public: false });
   return first(await world.ok("vulnerabilities.AdvisoriesService/ListAdvisories", { advisoryIds: [key] }), "advisories");
 };
@@ -65,8 +70,14 @@ const grownArtifact = async (world: World): Promise<JsonObject> => {
   const name = `grown-${++made}`;
   const versions = Array.from({ length: 13 }, (_, index) => ({ version: `1.${index}` }));
   const ecosystems = ["ECOSYSTEM_JAVA", "ECOSYSTEM_PYTHON"] as const;
-  await fill(world, ecosystems.map((ecosystem): FeedRecord => ({ kind: "library", ecosystem, name, versions })));
-  return first(await world.ok("libraries.ArtifactsService/ListArtifacts", { ecosystems: [...ecosystems], query: name, orderBy: "create_time desc" }), "artifacts");
+  await fill(
+    world,
+    ecosystems.map((ecosystem): FeedRecord => ({ kind: "library", ecosystem, name, versions })),
+  );
+  return first(
+    await world.ok("libraries.ArtifactsService/ListArtifacts", { ecosystems: [...ecosystems], query: name, orderBy: "create_time desc" }),
+    "artifacts",
+  );
 };
 
 const grownVersion = async (world: World): Promise<JsonObject> => {

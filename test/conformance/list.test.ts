@@ -34,7 +34,10 @@ interface Subject {
 
 // What lies in or below a place and was made there by an operation. grown-lists.test.ts has the others; a list of what is
 // above a place (ListTermsAcceptances) has a test of its own.
-const lists = some(methods.filter((method) => isList(method) && method.unscoped && stage.answers(method) && isMade(method)), "list with an answer");
+const lists = some(
+  methods.filter((method) => isList(method) && method.unscoped && stage.answers(method) && isMade(method)),
+  "list with an answer",
+);
 
 const method = (rpc: string): MethodFact | undefined => methods.find((each) => each.rpc === rpc && stage.answers(each));
 const operatorCall = async (called: MethodFact, request: JsonObject): Promise<JsonObject> => world.ok(called.name, request);
@@ -49,7 +52,9 @@ const fill = async (list: MethodFact): Promise<Subject> => {
   const place = await folder(stage);
   const inner = await folder(stage, place);
   const above = create.input.byName.get("parent")?.refersTo ?? "";
-  const parents = await Promise.all([place, inner].map(async (each) => (above === groupMessage ? each : text(await stage.make(above, { place: each }), "uid"))));
+  const parents = await Promise.all(
+    [place, inner].map(async (each) => (above === groupMessage ? each : text(await stage.make(above, { place: each }), "uid"))),
+  );
   const name = message.byName.get("name");
   const fitting = name ? stems.filter((stem) => matcherOf(name).test(`${stem}1`)) : [];
   const uids: string[] = above === groupMessage && message.name === groupMessage ? [inner] : [];
@@ -110,11 +115,20 @@ const sorted = (rows: Iterable<JsonObject>, field: FieldFact, descending: boolea
     .map((row) => text(row, "uid"));
 };
 
-const sortable = (message: MessageFact): readonly FieldFact[] => some(message.fields.filter((field) => field.sortable), `sortable field of ${message.short}`);
+const sortable = (message: MessageFact): readonly FieldFact[] =>
+  some(
+    message.fields.filter((field) => field.sortable),
+    `sortable field of ${message.short}`,
+  );
 
 const orders = (message: MessageFact): { field: FieldFact; descending: boolean; orderBy: string; protocol: Protocol }[] =>
   sortable(message).flatMap((field, index) =>
-    [false, true].map((descending) => ({ field, descending, orderBy: `${field.name}${descending ? " desc" : ""}`, protocol: protocols[(index + (descending ? 1 : 0)) % 2] ?? "rest" })),
+    [false, true].map((descending) => ({
+      field,
+      descending,
+      orderBy: `${field.name}${descending ? " desc" : ""}`,
+      protocol: protocols[(index + (descending ? 1 : 0)) % 2] ?? "rest",
+    })),
   );
 
 const subjects: Subject[] = [];
@@ -127,7 +141,10 @@ const restart = limits.pageTokenLifetimeMs;
 const assertViolation = (answer: Answer, field: string): string => {
   assert.equal(answer.code, codes.INVALID_ARGUMENT, answer.message);
   const violations = violationsOf(answer);
-  assert.deepEqual(violations.map((each) => each.field), [field]);
+  assert.deepEqual(
+    violations.map((each) => each.field),
+    [field],
+  );
   return violations[0]?.description ?? "";
 };
 
@@ -170,14 +187,19 @@ for (const subject of subjects) {
     for (const { orderBy, protocol } of orders(message).filter(({ field }) => ["uid", "name", "create_time", "update_time"].includes(field.name))) {
       const made: string[] = [text(await stage.make(message.name, { parent: subject.parent }), "uid")];
       const total = String(rows.size + 1);
-      const { uids, totals } = await walk(list, { ...scope, orderBy, pageSize }, {
-        token: operator, protocol,
-        between: async (page) => {
-          world.clock.now += 1;
-          made.push(text(await stage.make(message.name, { parent: subject.parent }), "uid"));
-          if (page % 2 === 0) await operatorCall(remove, { uid: made.shift() ?? "" });
+      const { uids, totals } = await walk(
+        list,
+        { ...scope, orderBy, pageSize },
+        {
+          token: operator,
+          protocol,
+          between: async (page) => {
+            world.clock.now += 1;
+            made.push(text(await stage.make(message.name, { parent: subject.parent }), "uid"));
+            if (page % 2 === 0) await operatorCall(remove, { uid: made.shift() ?? "" });
+          },
         },
-      });
+      );
       assert.equal(new Set(uids).size, uids.length, `${orderBy}: none twice`);
       assert.deepEqual(uids.filter((uid) => rows.has(uid)).length, rows.size, `${orderBy}: none missed`);
       assert.deepEqual(new Set(totals), new Set([total]), "the total is that of the first page");
@@ -213,16 +235,29 @@ for (const subject of subjects) {
 
   test(`${list.rpc} gives 50 rows unless asked, at most 200, and refuses a negative page_size`, async () => {
     const crowded = await folder(stage);
-    const columns = (await stage.query("select column_name from information_schema.columns where table_name = $1 and is_generated = 'NEVER'", [table])).map(([name]) => name ?? "");
+    const columns = (await stage.query("select column_name from information_schema.columns where table_name = $1 and is_generated = 'NEVER'", [table])).map(
+      ([name]) => name ?? "",
+    );
     const special: Readonly<Record<string, string>> = {
-      uid: "$1 || '/' || lpad(to_hex(n), 16, '0')", name: "name || n", identity_uid: "left(identity_uid, 41) || lpad(to_hex(n), 16, '0')", code_hash: "null",
+      uid: "$1 || '/' || lpad(to_hex(n), 16, '0')",
+      name: "name || n",
+      identity_uid: "left(identity_uid, 41) || lpad(to_hex(n), 16, '0')",
+      code_hash: "null",
       external_group_id: "external_group_id || n",
     };
     const clone = `insert into ${table} (${columns.join(", ")}) select ${columns.map((name) => special[name] ?? name).join(", ")} from ${table}, generate_series(1, 210) as n where uid = $2`;
     await world.server.application.services.store.write((write) => write.query(clone, [crowded, [...rows.keys()][1] ?? ""]));
     const within = { uidp: { descendantsOf: crowded } };
     for (const protocol of protocols) {
-      for (const [asked, shown] of [[undefined, 50], [0, 50], [1, 1], [199, 199], [200, 200], [201, 200], [2_147_483_647, 200]] as const) {
+      for (const [asked, shown] of [
+        [undefined, 50],
+        [0, 50],
+        [1, 1],
+        [199, 199],
+        [200, 200],
+        [201, 200],
+        [2_147_483_647, 200],
+      ] as const) {
         const { reply } = await stage.call(protocol, list, { ...within, ...(asked === undefined ? {} : { pageSize: asked }) }, { token: operator });
         assert.equal(rowsOf(list, reply).length, shown, `page_size ${asked}`);
         assert.equal(reply.totalCount, "210");
@@ -231,7 +266,9 @@ for (const subject of subjects) {
       for (const asked of [-1, -2_147_483_648]) assertViolation(await stage.call(protocol, list, { pageSize: asked }, { token: operator }), "page_size");
     }
     assert.equal((await walk(list, within, { token: operator })).uids.length, 210);
-    await world.server.application.services.store.write((write) => write.query(`delete from ${table} where uid > $1 and uid < $2`, [`${crowded}/`, `${crowded}0`]));
+    await world.server.application.services.store.write((write) =>
+      write.query(`delete from ${table} where uid > $1 and uid < $2`, [`${crowded}/`, `${crowded}0`]),
+    );
   });
 
   test(`${list.rpc} takes every name of every sortable field, and says which there are when it is given another`, async () => {
@@ -241,13 +278,17 @@ for (const subject of subjects) {
         assert.deepEqual((await walk(list, { ...scope, orderBy: name, pageSize: 200 }, { token: operator })).uids, wanted.uids, name);
       }
     }
-    assert.deepEqual((await walk(list, { ...scope, pageSize: 200 }, { token: operator })).uids, (await walk(list, { ...scope, orderBy: list.defaultOrder, pageSize: 200 }, { token: operator })).uids);
+    assert.deepEqual(
+      (await walk(list, { ...scope, pageSize: 200 }, { token: operator })).uids,
+      (await walk(list, { ...scope, orderBy: list.defaultOrder, pageSize: 200 }, { token: operator })).uids,
+    );
     for (const protocol of protocols) {
       for (const orderBy of ["nonsense", "description", "__proto__", "constructor", "uid; drop table groups", "uid,name", "'"]) {
         const said = assertViolation(await stage.call(protocol, list, { orderBy }, { token: operator }), "order_by");
         for (const field of sortable(message)) assert.match(said, new RegExp(`\\b${field.name}\\b`));
       }
-      for (const orderBy of ["uid sideways", "uid desc desc", "uid DESC", "desc uid"]) assertViolation(await stage.call(protocol, list, { orderBy }, { token: operator }), "order_by");
+      for (const orderBy of ["uid sideways", "uid desc desc", "uid DESC", "desc uid"])
+        assertViolation(await stage.call(protocol, list, { orderBy }, { token: operator }), "order_by");
     }
   });
 
@@ -255,7 +296,12 @@ for (const subject of subjects) {
     for (const protocol of protocols) {
       const answer = await stage.call(protocol, list, { pageSize: -1, skip: -1, orderBy: "nonsense", uidp: { childrenOf: "no uid" } }, { token: operator });
       assert.equal(answer.code, codes.INVALID_ARGUMENT);
-      assert.deepEqual(violationsOf(answer).map(({ field }) => field).sort(), ["order_by", "page_size", "skip", "uidp.children_of"]);
+      assert.deepEqual(
+        violationsOf(answer)
+          .map(({ field }) => field)
+          .sort(),
+        ["order_by", "page_size", "skip", "uidp.children_of"],
+      );
     }
   });
 
@@ -267,11 +313,14 @@ for (const subject of subjects) {
     const snake = await get(`uidp.descendants_of=${place}&page_size=3&order_by=uid+desc&skip=1`);
     const withoutToken = ({ nextPageToken: _token, ...reply }: JsonObject): JsonObject => reply;
     assert.deepEqual(withoutToken(snake.reply), withoutToken(camel.reply));
-    const names = ["pageToken", "page_token"].map((name) => get(`uidp.descendants_of=${place}&order_by=uid+desc&page_size=3&${name}=${text(camel.reply, "nextPageToken")}`));
+    const names = ["pageToken", "page_token"].map((name) =>
+      get(`uidp.descendants_of=${place}&order_by=uid+desc&page_size=3&${name}=${text(camel.reply, "nextPageToken")}`),
+    );
     const [one, two] = await Promise.all(names);
     assert.equal(one?.code, 0, one?.message);
     assert.deepEqual(uidsOf(list, one?.reply ?? {}), uidsOf(list, two?.reply ?? {}));
-    for (const name of ["nonsense", "uidp.nonsense", "uidp", "__proto__", "uidp.__proto__", "constructor.name", "pageSize.x"]) assertViolation(await get(`${name}=1`), name);
+    for (const name of ["nonsense", "uidp.nonsense", "uidp", "__proto__", "uidp.__proto__", "constructor.name", "pageSize.x"])
+      assertViolation(await get(`${name}=1`), name);
     assertViolation(await get("page_size=1&page_size=2"), "page_size");
     assertViolation(await get("page_size=1&pageSize=1"), "page_size");
     for (const value of ["many", "1.5", "1e3", "2147483648", "0x10", ""]) assertViolation(await get(`page_size=${value}`), "page_size");
@@ -306,7 +355,8 @@ for (const subject of subjects) {
       [{ orderBy: "uid", pageToken }, operator],
     ];
     for (const protocol of protocols) for (const [asked, token] of foreign) assertViolation(await stage.call(protocol, list, asked, { token }), "page_token");
-    for (const elsewhere of lists.filter((each) => each !== list)) assertViolation(await stage.call("rest", elsewhere, { ...request, pageToken }, { token: operator }), "page_token");
+    for (const elsewhere of lists.filter((each) => each !== list))
+      assertViolation(await stage.call("rest", elsewhere, { ...request, pageToken }, { token: operator }), "page_token");
   });
 
   test(`${list.rpc} refuses a page token with any part of it changed`, async () => {
@@ -314,11 +364,25 @@ for (const subject of subjects) {
     const pageToken = text(reply, "nextPageToken");
     const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     const places = [0, 7, 16, 17, 20, Math.floor(pageToken.length / 2), pageToken.length - 22, pageToken.length - 2, pageToken.length - 1];
-    const forged = places.flatMap((at) => [1, 32].map((by) => {
-      const changed = alphabet[(alphabet.indexOf(pageToken[at] ?? "A") ^ by) % 64] ?? "A";
-      return `${pageToken.slice(0, at)}${changed}${pageToken.slice(at + 1)}`;
-    }));
-    forged.push(pageToken.slice(1), pageToken.slice(0, -1), `${pageToken}A`, `${pageToken}=`, `${pageToken} `, "x", "bnVsbA", "%00", `${pageToken}${pageToken}`, "é", " ");
+    const forged = places.flatMap((at) =>
+      [1, 32].map((by) => {
+        const changed = alphabet[(alphabet.indexOf(pageToken[at] ?? "A") ^ by) % 64] ?? "A";
+        return `${pageToken.slice(0, at)}${changed}${pageToken.slice(at + 1)}`;
+      }),
+    );
+    forged.push(
+      pageToken.slice(1),
+      pageToken.slice(0, -1),
+      `${pageToken}A`,
+      `${pageToken}=`,
+      `${pageToken} `,
+      "x",
+      "bnVsbA",
+      "%00",
+      `${pageToken}${pageToken}`,
+      "é",
+      " ",
+    );
     for (const [index, token] of forged.entries()) {
       assert.notEqual(token, pageToken);
       assertViolation(await stage.call(protocols[index % 2] ?? "rest", list, { ...scope, pageSize, pageToken: token }, { token: operator }), "page_token");
@@ -357,7 +421,8 @@ for (const subject of subjects) {
     const plain: Readonly<Record<string, (uid: string, value: Json) => boolean>> = {
       descendantsOf: (uid, value) => uid.startsWith(`${value}/`),
       childrenOf: (uid, value) => uid.includes("/") && parentOf(uid) === value,
-      ancestorsOf: (uid, value) => (isGroup ? String(value).startsWith(`${uid}/`) : uid.includes("/") && (value === parentOf(uid) || String(value).startsWith(`${parentOf(uid)}/`))),
+      ancestorsOf: (uid, value) =>
+        isGroup ? String(value).startsWith(`${uid}/`) : uid.includes("/") && (value === parentOf(uid) || String(value).startsWith(`${parentOf(uid)}/`)),
       inRoot: (uid, value) => value !== true || uid.length === 40,
       ids: (uid, value) => Array.isArray(value) && value.includes(uid),
     };
@@ -366,14 +431,29 @@ for (const subject of subjects) {
     const [first = "", second = ""] = rows.keys();
     const [root = ""] = everything;
     const filters: JsonObject[] = [
-      { descendantsOf: world.organization }, { descendantsOf: place }, { descendantsOf: subject.parent }, { descendantsOf: first },
-      { childrenOf: world.organization }, { childrenOf: place }, { childrenOf: subject.parent }, { childrenOf: other.organization },
-      { ancestorsOf: first }, { ancestorsOf: place }, { ancestorsOf: subject.parent }, { ancestorsOf: world.organization },
-      { inRoot: true }, { inRoot: false },
-      { ids: [first] }, { ids: [first, second, root, `${place}/0000000000000000`] },
-      { descendantsOf: place, childrenOf: subject.parent }, { descendantsOf: subject.parent, childrenOf: place },
-      { descendantsOf: other.organization, childrenOf: place }, { childrenOf: subject.parent, ids: [first, root] },
-      { inRoot: true, descendantsOf: world.organization }, { ancestorsOf: first, descendantsOf: world.organization }, {},
+      { descendantsOf: world.organization },
+      { descendantsOf: place },
+      { descendantsOf: subject.parent },
+      { descendantsOf: first },
+      { childrenOf: world.organization },
+      { childrenOf: place },
+      { childrenOf: subject.parent },
+      { childrenOf: other.organization },
+      { ancestorsOf: first },
+      { ancestorsOf: place },
+      { ancestorsOf: subject.parent },
+      { ancestorsOf: world.organization },
+      { inRoot: true },
+      { inRoot: false },
+      { ids: [first] },
+      { ids: [first, second, root, `${place}/0000000000000000`] },
+      { descendantsOf: place, childrenOf: subject.parent },
+      { descendantsOf: subject.parent, childrenOf: place },
+      { descendantsOf: other.organization, childrenOf: place },
+      { childrenOf: subject.parent, ids: [first, root] },
+      { inRoot: true, descendantsOf: world.organization },
+      { ancestorsOf: first, descendantsOf: world.organization },
+      {},
     ];
     for (const [index, uidp] of filters.entries()) {
       const wanted = everything.filter((uid) => Object.entries(uidp).every(([key, value]) => plain[key]?.(uid, value)));
@@ -395,46 +475,49 @@ for (const subject of subjects) {
 
   const filters = list.input.fields.filter(({ filter }) => filter);
 
-  if (filters.length > 0) test(`${list.rpc} narrows by every declared filter (${filters.map(({ json }) => json).join(", ")}), alone and with a place`, async () => {
-    const families: Readonly<Record<string, string>> = { is_referrer: "sha256-0a1b.sig", is_date: "latest-20250131", is_epoch: "1.2.3-r4" };
-    const virtual: Readonly<Record<string, string>> = { parent: "left(uid, -17)" };
-    const [, sample = {}] = [...rows.values()];
-    const uid = text(sample, "uid");
-    for (const [index, field] of filters.entries()) {
-      const { column = "", comparison } = field.filter ?? {};
-      const expression = virtual[column] ?? column;
-      const protocol = protocols[index % 2] ?? "rest";
-      const select = (condition: string, values: string[]): Promise<string[]> =>
-        stage.query(`select uid from ${table} where uid > $1 and uid < $2 and ${condition} order by uid`, [`${place}/`, `${place}0`, ...values]).then((found) => found.map(([each]) => each ?? ""));
-      if (comparison === "equal") {
-        const [[value] = []] = await stage.query(`select ${expression} from ${table} where uid = $1`, [uid]);
-        const wanted = await select(`${expression} = $3`, [value ?? ""]);
-        assert.ok(wanted.length > 0);
-        assert.deepEqual(await all(list, { ...scope, [field.json]: value ?? "", orderBy: "uid" }, operator, protocol), wanted, field.json);
-        assert.ok((await all(list, { [field.json]: value ?? "", orderBy: "create_time" }, operator, protocol)).includes(uid));
-        if (field.kind === "enum") continue;
-        const none = field.uid ? `${place}/0000000000000000` : "no-such-value";
-        assert.deepEqual(await all(list, { ...scope, [field.json]: none }, operator, protocol), []);
-        // proto3 `optional`: an empty text that was given is a filter; else it is none.
-        const empty = await callHttp(world.url, "GET", `${collectionOf(list)}?uidp.descendants_of=${place}&${field.name}=`, { token: operator });
-        assert.equal(Number(empty.reply.totalCount), field.presence ? 0 : rows.size, `${field.json} empty`);
-      } else if (comparison === "after") {
-        const times = [...rows.values()].map((row) => text(row, "updateTime")).sort();
-        const middle = times[Math.floor(times.length / 2)] ?? "";
-        const wanted = await select(`${expression} > $3::timestamptz`, [middle]);
-        assert.ok(wanted.length > 0 && wanted.length < rows.size);
-        assert.deepEqual(await all(list, { ...scope, [field.json]: middle, orderBy: "uid" }, operator, protocol), wanted);
-      } else if (comparison === "include") {
-        const name = families[column] ?? assert.fail(`no name for the family ${column}`);
-        const made = text(await stage.make(message.name, { parent: subject.parent, body: { name } }), "uid");
-        assert.ok(!(await all(list, scope, operator, protocol)).includes(made), "left out unless asked for");
-        assert.ok((await all(list, { ...scope, [field.json]: true }, operator, protocol)).includes(made));
-        assert.deepEqual(await all(list, { ...scope, name }, operator, protocol), [made], "asked for by name it is there");
-        const remove = method(`Delete${message.short}`);
-        if (remove) await operatorCall(remove, { uid: made });
-      } else assert.fail(`${field.json}: how a ${comparison} filter narrows has no test`);
-    }
-  });
+  if (filters.length > 0)
+    test(`${list.rpc} narrows by every declared filter (${filters.map(({ json }) => json).join(", ")}), alone and with a place`, async () => {
+      const families: Readonly<Record<string, string>> = { is_referrer: "sha256-0a1b.sig", is_date: "latest-20250131", is_epoch: "1.2.3-r4" };
+      const virtual: Readonly<Record<string, string>> = { parent: "left(uid, -17)" };
+      const [, sample = {}] = [...rows.values()];
+      const uid = text(sample, "uid");
+      for (const [index, field] of filters.entries()) {
+        const { column = "", comparison } = field.filter ?? {};
+        const expression = virtual[column] ?? column;
+        const protocol = protocols[index % 2] ?? "rest";
+        const select = (condition: string, values: string[]): Promise<string[]> =>
+          stage
+            .query(`select uid from ${table} where uid > $1 and uid < $2 and ${condition} order by uid`, [`${place}/`, `${place}0`, ...values])
+            .then((found) => found.map(([each]) => each ?? ""));
+        if (comparison === "equal") {
+          const [[value] = []] = await stage.query(`select ${expression} from ${table} where uid = $1`, [uid]);
+          const wanted = await select(`${expression} = $3`, [value ?? ""]);
+          assert.ok(wanted.length > 0);
+          assert.deepEqual(await all(list, { ...scope, [field.json]: value ?? "", orderBy: "uid" }, operator, protocol), wanted, field.json);
+          assert.ok((await all(list, { [field.json]: value ?? "", orderBy: "create_time" }, operator, protocol)).includes(uid));
+          if (field.kind === "enum") continue;
+          const none = field.uid ? `${place}/0000000000000000` : "no-such-value";
+          assert.deepEqual(await all(list, { ...scope, [field.json]: none }, operator, protocol), []);
+          // proto3 `optional`: an empty text that was given is a filter; else it is none.
+          const empty = await callHttp(world.url, "GET", `${collectionOf(list)}?uidp.descendants_of=${place}&${field.name}=`, { token: operator });
+          assert.equal(Number(empty.reply.totalCount), field.presence ? 0 : rows.size, `${field.json} empty`);
+        } else if (comparison === "after") {
+          const times = [...rows.values()].map((row) => text(row, "updateTime")).sort();
+          const middle = times[Math.floor(times.length / 2)] ?? "";
+          const wanted = await select(`${expression} > $3::timestamptz`, [middle]);
+          assert.ok(wanted.length > 0 && wanted.length < rows.size);
+          assert.deepEqual(await all(list, { ...scope, [field.json]: middle, orderBy: "uid" }, operator, protocol), wanted);
+        } else if (comparison === "include") {
+          const name = families[column] ?? assert.fail(`no name for the family ${column}`);
+          const made = text(await stage.make(message.name, { parent: subject.parent, body: { name } }), "uid");
+          assert.ok(!(await all(list, scope, operator, protocol)).includes(made), "left out unless asked for");
+          assert.ok((await all(list, { ...scope, [field.json]: true }, operator, protocol)).includes(made));
+          assert.deepEqual(await all(list, { ...scope, name }, operator, protocol), [made], "asked for by name it is there");
+          const remove = method(`Delete${message.short}`);
+          if (remove) await operatorCall(remove, { uid: made });
+        } else assert.fail(`${field.json}: how a ${comparison} filter narrows has no test`);
+      }
+    });
 
   test(`${list.rpc} gives the operator the rows of all organizations in one order, with an exact total`, async () => {
     const wanted = (await stage.query(`select uid from ${table} order by uid`)).map(([uid]) => uid ?? "");
@@ -454,13 +537,16 @@ for (const subject of subjects) {
     await stage.bind(left, uid, role);
     await stage.bind(right, uid, role);
     await stage.bind(await folder(stage, right), uid, role);
-    for (let index = 0; index < 4; index++) for (const group of [left, middle, right]) {
-      world.clock.now += index;
-      await stage.make(message.name, { place: group });
-    }
+    for (let index = 0; index < 4; index++)
+      for (const group of [left, middle, right]) {
+        world.clock.now += index;
+        await stage.make(message.name, { place: group });
+      }
     const everything = (await walk(list, { uidp: { descendantsOf: world.organization }, pageSize: 200 }, { token: operator })).rows;
     const readers = new Set(message.name === groupMessage ? [left, right] : []);
-    const wanted = everything.filter((row) => readers.has(text(row, "uid")) || text(row, "uid").startsWith(`${left}/`) || text(row, "uid").startsWith(`${right}/`));
+    const wanted = everything.filter(
+      (row) => readers.has(text(row, "uid")) || text(row, "uid").startsWith(`${left}/`) || text(row, "uid").startsWith(`${right}/`),
+    );
     assert.ok(wanted.length >= 8);
     for (const { field, descending, orderBy, protocol } of orders(message)) {
       const found = await walk(list, { orderBy, pageSize: 3, uidp: { descendantsOf: world.organization } }, { token, protocol });

@@ -33,24 +33,32 @@ after(async () => {
 
 const { world } = stage;
 const place = await folder(stage);
-const named = (rpc: string): MethodFact => some(methods.filter((method) => method.rpc === rpc), rpc)[0] ?? assert.fail(rpc);
+const named = (rpc: string): MethodFact =>
+  some(
+    methods.filter((method) => method.rpc === rpc),
+    rpc,
+  )[0] ?? assert.fail(rpc);
 
 /** The same call on both servers, through both protocols. */
 const everywhere = async (method: MethodFact, request: JsonObject, { token }: Holder): Promise<Answer[]> => {
   const answers: Answer[] = [];
-  for (const url of [world.url, second.url]) for (const protocol of protocols) answers.push(await callOver(protocol, url, method.name, request, { token, validateOnly: method.writes }));
+  for (const url of [world.url, second.url])
+    for (const protocol of protocols) answers.push(await callOver(protocol, url, method.name, request, { token, validateOnly: method.writes }));
   return answers;
 };
 
 /** True for what hides rows instead of refusing. */
 const hides = (method: MethodFact): boolean => isList(method) && method.unscoped && !isCatalogue(method);
 
-const allowed = (method: MethodFact, answer: Answer, uid: string): boolean =>
-  hides(method) ? uidsOf(method, answer.reply).includes(uid) : answer.code === 0;
+const allowed = (method: MethodFact, answer: Answer, uid: string): boolean => (hides(method) ? uidsOf(method, answer.reply).includes(uid) : answer.code === 0);
 
 const assertEverywhere = async (method: MethodFact, request: JsonObject, holder: Holder, wanted: boolean, uid: string, when: string): Promise<void> => {
   const answers = await everywhere(method, request, holder);
-  assert.deepEqual(answers.map((answer) => allowed(method, answer, uid)), answers.map(() => wanted), `${when}: ${answers.map(({ code, message }) => `${code} ${message}`).join("; ")}`);
+  assert.deepEqual(
+    answers.map((answer) => allowed(method, answer, uid)),
+    answers.map(() => wanted),
+    `${when}: ${answers.map(({ code, message }) => `${code} ${message}`).join("; ")}`,
+  );
   if (!wanted && !hides(method)) assert.ok(answers.every(({ code }) => code === codes.PERMISSION_DENIED || code === codes.NOT_FOUND));
 };
 
@@ -61,7 +69,10 @@ const target = async (method: MethodFact): Promise<string> => {
   return hides(method) && message !== undefined ? text(await stage.make(message, { place }), "uid") : "";
 };
 
-const asked = some(methods.filter((method) => stage.answers(method) && !method.open && method.capabilities.length > 0 && !method.input.byName.has("digest")), "operation with capabilities");
+const asked = some(
+  methods.filter((method) => stage.answers(method) && !method.open && method.capabilities.length > 0 && !method.input.byName.has("digest")),
+  "operation with capabilities",
+);
 
 for (const method of asked) {
   test(`${method.name}: a revoked binding, a role that shrank and a new binding count from the next request on, on both servers`, async () => {
@@ -98,10 +109,12 @@ test("whoever changes rights all the time keeps nobody else out: every read and 
   })();
   try {
     for (let round = 0; round < 12; round++) {
-      const answers = await Promise.all([world.url, second.url].flatMap((url) => [
-        ...Array.from({ length: 4 }, () => callOver("rest", url, list.name, { pageSize: 1 }, { token: reader.token })),
-        callOver("grpc", url, create.name, requests[round] ?? {}, { token: reader.token, validateOnly: true }),
-      ]));
+      const answers = await Promise.all(
+        [world.url, second.url].flatMap((url) => [
+          ...Array.from({ length: 4 }, () => callOver("rest", url, list.name, { pageSize: 1 }, { token: reader.token })),
+          callOver("grpc", url, create.name, requests[round] ?? {}, { token: reader.token, validateOnly: true }),
+        ]),
+      );
       for (const { code, message } of answers) assert.equal(code, 0, message);
     }
   } finally {
@@ -117,11 +130,17 @@ test("the token of a deleted identity is UNAUTHENTICATED from the next request o
   await world.ok(named("DeleteIdentity").name, { uid: holder.uid });
   for (const answer of await everywhere(get, request, holder)) assert.equal(answer.code, codes.UNAUTHENTICATED, answer.message);
   for (const answer of await everywhere(named("ListRepos"), {}, holder)) assert.equal(answer.code, codes.UNAUTHENTICATED, answer.message);
-  for (const answer of await everywhere(named("LookupIdentity"), { issuer: "https://issuer.example.com", subject: "s" }, holder)) assert.equal(answer.code, codes.UNAUTHENTICATED);
+  for (const answer of await everywhere(named("LookupIdentity"), { issuer: "https://issuer.example.com", subject: "s" }, holder))
+    assert.equal(answer.code, codes.UNAUTHENTICATED);
 });
 
 test("a person's rights follow the same rule, in each organization on its own", async () => {
-  const uid = await registerPerson(world.server.application.services, { issuer: "https://people.example.com", subject: "p1", email: "p1@example.com", name: "" });
+  const uid = await registerPerson(world.server.application.services, {
+    issuer: "https://people.example.com",
+    subject: "p1",
+    email: "p1@example.com",
+    name: "",
+  });
   const person: Holder = { uid, token: await world.token(uid) };
   const role = text(await stage.make(roleMessage, { capabilities: ["repo.list", "identity.list"] }), "uid");
   const request = await stage.request(get, { place });
@@ -133,7 +152,12 @@ test("a person's rights follow the same rule, in each organization on its own", 
 });
 
 test("a person is visible to itself and to whoever may list identities where it is bound, and to nobody else", async () => {
-  const uid = await registerPerson(world.server.application.services, { issuer: "https://people.example.com", subject: "p2", email: "p2@example.com", name: "" });
+  const uid = await registerPerson(world.server.application.services, {
+    issuer: "https://people.example.com",
+    subject: "p2",
+    email: "p2@example.com",
+    name: "",
+  });
   const getIdentity = named("GetIdentity");
   const list = named("ListIdentities");
   const self: Holder = { uid, token: await world.token(uid) };
@@ -169,7 +193,13 @@ test("nobody grants what they do not hold: binding, batch, role and the identity
   const before = await stage.fingerprint();
   const refused: [string, JsonObject][] = [
     ["CreateRoleBinding", { parent: place, roleBinding: { identityUid: mine.uid, roleUid: tooMuch } }],
-    ["BatchCreateRoleBindings", { parent: place, requests: [{ roleBinding: { identityUid: granter.uid, roleUid: enough } }, { roleBinding: { identityUid: mine.uid, roleUid: tooMuch } }] }],
+    [
+      "BatchCreateRoleBindings",
+      {
+        parent: place,
+        requests: [{ roleBinding: { identityUid: granter.uid, roleUid: enough } }, { roleBinding: { identityUid: mine.uid, roleUid: tooMuch } }],
+      },
+    ],
     ["UpdateRoleBinding", { roleBinding: { uid: binding, roleUid: tooMuch } }],
     ["CreateRole", { parent: place, role: { name: "too much", capabilities: symbols } }],
     ["UpdateRole", { role: { uid: ownRole, capabilities: symbols } }],
@@ -182,7 +212,10 @@ test("nobody grants what they do not hold: binding, batch, role and the identity
     }
   }
   assert.equal(await stage.fingerprint(), before);
-  for (const [rpc, request] of [["CreateRoleBinding", { parent: place, roleBinding: { identityUid: granter.uid, roleUid: enough } }], ["UpdateIdentity", { identity: { uid: strong, name: "renamed" } }]] as const) {
+  for (const [rpc, request] of [
+    ["CreateRoleBinding", { parent: place, roleBinding: { identityUid: granter.uid, roleUid: enough } }],
+    ["UpdateIdentity", { identity: { uid: strong, name: "renamed" } }],
+  ] as const) {
     const answer = await callOver("rest", world.url, named(rpc).name, request, { token: granter.token });
     assert.equal(answer.code, 0, `${rpc}: ${answer.message}`);
   }

@@ -14,7 +14,10 @@ const stage = await openStage();
 const { world } = stage;
 after(() => stage.close());
 
-const updates = some(methods.filter((method) => method.input.byName.has("update_mask") && method.scope && stage.answers(method)), "update with an answer");
+const updates = some(
+  methods.filter((method) => method.input.byName.has("update_mask") && method.scope && stage.answers(method)),
+  "update with an answer",
+);
 const operator = await stage.operator();
 const place = await folder(stage);
 
@@ -100,11 +103,19 @@ const emptyOf = (field: FieldFact): Json => {
   if (field.shape === "list") return [];
   if (field.shape === "map" || field.kind === "message") return {};
   switch (field.kind) {
-    case "bool": return false;
-    case "int32": case "int64": case "double": return 0;
-    case "timestamp": case "duration": return null;
-    case "enum": return field.enum?.names.get(0) ?? "";
-    default: return "";
+    case "bool":
+      return false;
+    case "int32":
+    case "int64":
+    case "double":
+      return 0;
+    case "timestamp":
+    case "duration":
+      return null;
+    case "enum":
+      return field.enum?.names.get(0) ?? "";
+    default:
+      return "";
   }
 };
 
@@ -115,7 +126,10 @@ const refusedOn = (answer: Answer, field: string): void => {
 
 for (const subject of updates.map(subjectOfUpdate)) {
   const { method, message } = subject;
-  const fields = some(writable(message).filter(({ inputOnly }) => !inputOnly), `writable field of ${message.short}`);
+  const fields = some(
+    writable(message).filter(({ inputOnly }) => !inputOnly),
+    `writable field of ${message.short}`,
+  );
 
   test(`${method.rpc} with a mask of one field changes that field alone, whatever else the body says`, async () => {
     const uid = await fresh(subject);
@@ -152,7 +166,11 @@ for (const subject of updates.map(subjectOfUpdate)) {
   });
 
   const nested = fields.flatMap((field) =>
-    field.shape === "one" && field.message ? writable(field.message).filter(({ shape, kind, refersTo, inputOnly }) => shape === "one" && kind === "string" && refersTo === "" && !inputOnly).map((leaf) => ({ field, leaf })) : [],
+    field.shape === "one" && field.message
+      ? writable(field.message)
+          .filter(({ shape, kind, refersTo, inputOnly }) => shape === "one" && kind === "string" && refersTo === "" && !inputOnly)
+          .map((leaf) => ({ field, leaf }))
+      : [],
   );
 
   test(`${method.rpc} reaches into a message: a nested path, or a nested key without a mask, leaves the rest of it (${nested.length} paths)`, async () => {
@@ -164,17 +182,20 @@ for (const subject of updates.map(subjectOfUpdate)) {
     for (const [index, { field, leaf }] of nested.entries()) {
       const inner = field.message ?? assert.fail();
       // The field's oneof member must be there to be reached into.
-      if (rivalsOf(message, field).length > 0) await patch(subject, uid, { [field.json]: await valueOf(field, message, stage.sampling(place), true) }, field.name);
+      if (rivalsOf(message, field).length > 0)
+        await patch(subject, uid, { [field.json]: await valueOf(field, message, stage.sampling(place), true) }, field.name);
       const before = await read(subject, uid);
       const start = await get({ field });
-      const value = leaf.name === "source" ? text(await stage.make("chainguard.platform.registry.v2.Repo"), "uid") : await another(leaf, inner, start[leaf.json]);
+      const value =
+        leaf.name === "source" ? text(await stage.make("chainguard.platform.registry.v2.Repo"), "uid") : await another(leaf, inner, start[leaf.json]);
       const mask = index % 2 === 0 ? `${field.name}.${leaf.name}` : undefined;
       const answer = await patch(subject, uid, { [field.json]: { [leaf.json]: value } }, mask);
       assert.equal(answer.code, 0, `${field.name}.${leaf.name}: ${answer.message}`);
       const later = await get({ field });
       assert.deepEqual(later[leaf.json], value);
       const rivals = new Set(rivalsOf(inner, leaf).map(({ json }) => json));
-      for (const key of Object.keys(start)) if (key !== leaf.json && !rivals.has(key)) assert.deepEqual(later[key], start[key], `${field.json}.${leaf.json} changed ${key}`);
+      for (const key of Object.keys(start))
+        if (key !== leaf.json && !rivals.has(key)) assert.deepEqual(later[key], start[key], `${field.json}.${leaf.json} changed ${key}`);
       assertOnly(message, before, await read(subject, uid), [field], "a nested path");
     }
   });
@@ -282,8 +303,19 @@ for (const subject of updates.map(subjectOfUpdate)) {
     const body = await bodyWith(first, message, await another(first, message, before[first.json]));
     const eventsBefore = (await world.events()).length;
     const outputs = message.fields.filter(({ outputOnly }) => outputOnly).map(({ name }) => name);
-    const paths = ["nonsense", `${first.name}.nonsense`, `${first.name},nonsense`, "__proto__", "constructor", "constructor.name", "*,name", "toString", ...outputs];
-    for (const [index, path] of paths.entries()) refusedOn(await patchRaw(subject, uid, `?${index % 2 ? "updateMask" : "update_mask"}=${encodeURIComponent(path)}`, body), "update_mask");
+    const paths = [
+      "nonsense",
+      `${first.name}.nonsense`,
+      `${first.name},nonsense`,
+      "__proto__",
+      "constructor",
+      "constructor.name",
+      "*,name",
+      "toString",
+      ...outputs,
+    ];
+    for (const [index, path] of paths.entries())
+      refusedOn(await patchRaw(subject, uid, `?${index % 2 ? "updateMask" : "update_mask"}=${encodeURIComponent(path)}`, body), "update_mask");
     for (const path of ["nonsense", "*,nonsense", ...outputs.slice(0, 2)]) refusedOn(await patch(subject, uid, body, path, "grpc"), "update_mask");
     await assertUnchanged(subject, uid, before, eventsBefore, "a refused mask");
   });
@@ -310,12 +342,27 @@ for (const subject of updates.map(subjectOfUpdate)) {
     const eventsBefore = (await world.events()).length;
     // The same objects with their keys in another order are the same.
     const turned = (value: Json): Json =>
-      Array.isArray(value) ? value.map(turned) : isObject(value) ? Object.fromEntries(Object.entries(value).reverse().map(([key, entry]) => [key, turned(entry)])) : value;
+      Array.isArray(value)
+        ? value.map(turned)
+        : isObject(value)
+          ? Object.fromEntries(
+              Object.entries(value)
+                .reverse()
+                .map(([key, entry]) => [key, turned(entry)]),
+            )
+          : value;
     const same = turned(before);
     assert.ok(isObject(same));
     world.clock.now += 5;
     for (const protocol of protocols) {
-      for (const mask of [undefined, "*", fields.filter((field) => before[field.json] !== undefined).map(({ name }) => name).join(",")]) {
+      for (const mask of [
+        undefined,
+        "*",
+        fields
+          .filter((field) => before[field.json] !== undefined)
+          .map(({ name }) => name)
+          .join(","),
+      ]) {
         for (const body of [before, same]) {
           const answer = await patch(subject, uid, body, mask, protocol);
           assert.equal(answer.code, 0, answer.message);

@@ -22,7 +22,8 @@ const stranger = await stage.stranger(world.organization);
 const answered = some(methods.filter(stage.answers), "operation with an answer");
 
 /** The reply as its message says it, without what proto3 cannot tell from absence. */
-const canonical = (method: MethodFact, reply: JsonObject): Json => toJson(method.output.descriptor, fromJson(method.output.descriptor, reply, { registry }), { registry }) as Json;
+const canonical = (method: MethodFact, reply: JsonObject): Json =>
+  toJson(method.output.descriptor, fromJson(method.output.descriptor, reply, { registry }), { registry }) as Json;
 
 /** What differs each time by its nature: new uids, and sealed tokens. */
 const settled = (json: Json, request: JsonObject, writes: boolean): string => {
@@ -31,7 +32,10 @@ const settled = (json: Json, request: JsonObject, writes: boolean): string => {
     if (key === "nextPageToken") return "a token";
     if (key === "eventId" && writes) return "a new event's";
     // A new uid may stand inside an address too.
-    if (typeof value === "string") return value.replace(/[0-9a-f]{40}(?:\/[0-9a-f]{16})*/g, (uid) => (asked.includes(uid) ? uid : `new below ${uid.includes("/") ? uid.slice(0, -17) : "nothing"}`));
+    if (typeof value === "string")
+      return value.replace(/[0-9a-f]{40}(?:\/[0-9a-f]{16})*/g, (uid) =>
+        asked.includes(uid) ? uid : `new below ${uid.includes("/") ? uid.slice(0, -17) : "nothing"}`,
+      );
     return Array.isArray(value) || !isObject(value) ? value : Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
   });
 };
@@ -39,7 +43,9 @@ const settled = (json: Json, request: JsonObject, writes: boolean): string => {
 const telling = ["www-authenticate", "etag", "gantry-page-restarted", "gantry-validate-only", "gantry-warning", "gantry-replayed", "gantry-left-out"];
 
 const said = (method: MethodFact, { code, message, details, reply, headers }: Answer, request: JsonObject): Json => ({
-  code, message, details: [...details],
+  code,
+  message,
+  details: [...details],
   reply: code === 0 ? settled(canonical(method, reply), request, method.writes) : "",
   headers: Object.fromEntries(telling.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]]))),
 });
@@ -65,7 +71,12 @@ const valid = async (method: MethodFact, whole = true): Promise<JsonObject> => {
   if (!method.input.byName.has("digest") || isList(method)) return request;
   const repo = String(valueAt(request, method.scope ?? []));
   const fact = { repo, indexDigest: digest, os: "linux", variant: "", sizeBytes: 4_503_599_627_370_496, createTime: "" };
-  await world.server.application.services.store.write((rows) => insertManifests(rows, ["amd64", "arm64"].map((architecture) => ({ ...fact, architecture, digest: `${digest}-${architecture}` }))));
+  await world.server.application.services.store.write((rows) =>
+    insertManifests(
+      rows,
+      ["amd64", "arm64"].map((architecture) => ({ ...fact, architecture, digest: `${digest}-${architecture}` })),
+    ),
+  );
   return { ...request, digest };
 };
 
@@ -88,7 +99,8 @@ for (const method of answered) {
     const path = method.scope ?? ["uid", "parent"].filter((name) => method.input.byName.has(name)).slice(0, 1);
     if (path.length > 0 && valueAt(request, path) !== undefined) {
       const uid = String(valueAt(request, path));
-      const about = (other: string): JsonObject => (uid === "" ? withValue(request, path, other) : (JSON.parse(JSON.stringify(request).replaceAll(uid, other)) as JsonObject));
+      const about = (other: string): JsonObject =>
+        uid === "" ? withValue(request, path, other) : (JSON.parse(JSON.stringify(request).replaceAll(uid, other)) as JsonObject);
       const absent = await agree(method, about(madeUp(uid || place)), operator, "what does not exist");
       assert.notEqual(absent.code, 0);
       for (const wrong of ["x", `${uid}0`]) assert.notEqual((await agree(method, about(wrong), operator, `no uid: ${wrong}`)).code, 0);
@@ -99,11 +111,13 @@ for (const method of answered) {
       const at = [field?.json ?? "", inner.json];
       // Without a mask an empty field is a key over REST and nothing over gRPC, so an update names it.
       const masked = method.input.byName.has("update_mask") ? { updateMask: inner.name } : {};
-      for (const value of ["", "UPPER/é", "a".repeat(70_000), "a\0b"]) await agree(method, { ...withValue(request, at, value), ...masked }, operator, `${inner.json} = ${value.slice(0, 10)}`);
+      for (const value of ["", "UPPER/é", "a".repeat(70_000), "a\0b"])
+        await agree(method, { ...withValue(request, at, value), ...masked }, operator, `${inner.json} = ${value.slice(0, 10)}`);
     }
     if (field?.message && !method.input.byName.has("update_mask")) await agree(method, withValue(request, [field.json], {}), operator, "an empty body");
     if (method.input.byName.has("update_mask")) {
-      for (const updateMask of ["nonsense", "uid", "*", "*,name", "name,nonsense", "__proto__", "create_time"]) await agree(method, { ...request, updateMask }, operator, `mask ${updateMask}`);
+      for (const updateMask of ["nonsense", "uid", "*", "*,name", "name,nonsense", "__proto__", "create_time"])
+        await agree(method, { ...request, updateMask }, operator, `mask ${updateMask}`);
     }
     for (const inner of method.input.fields.filter(({ pattern, kind }) => pattern !== undefined && kind === "string")) {
       await agree(method, { ...request, [inner.json]: ["x", "UPPER"].find((value) => !matcherOf(inner).test(value)) ?? "" }, operator, inner.name);
@@ -112,7 +126,10 @@ for (const method of answered) {
 }
 
 // Lists of what no operation makes are walked through both protocols in grown-lists.test.ts.
-for (const method of some(answered.filter((each) => isList(each) && isMade(each)), "list")) {
+for (const method of some(
+  answered.filter((each) => isList(each) && isMade(each)),
+  "list",
+)) {
   test(`${method.rpc} pages alike through both protocols, and refuses wrong parameters alike`, async () => {
     const create = methods.find(({ service, rpc }) => service === method.service && rpc.startsWith("Create"));
     for (let made = 0; create && made < 4; made++) await stage.make(create.output.name, { place });
@@ -122,10 +139,23 @@ for (const method of some(answered.filter((each) => isList(each) && isMade(each)
     assert.ok(pageToken !== "");
     await agree(method, { uidp, pageSize: 2, orderBy: "create_time desc", pageToken, skip: 1 }, operator, "next page");
     for (const request of [
-      { pageSize: -1 }, { pageSize: 500 }, { skip: -1 }, { skip: 2_000_000 }, { skip: 3 }, { orderBy: "nonsense" }, { orderBy: "uid desc" }, { orderBy: "uid sideways" },
-      { pageToken: "forged" }, { pageToken }, { uidp: { childrenOf: "x" } }, { uidp: { childrenOf: place } }, { uidp: { ids: ["x"] } }, { uidp: { inRoot: true } },
+      { pageSize: -1 },
+      { pageSize: 500 },
+      { skip: -1 },
+      { skip: 2_000_000 },
+      { skip: 3 },
+      { orderBy: "nonsense" },
+      { orderBy: "uid desc" },
+      { orderBy: "uid sideways" },
+      { pageToken: "forged" },
+      { pageToken },
+      { uidp: { childrenOf: "x" } },
+      { uidp: { childrenOf: place } },
+      { uidp: { ids: ["x"] } },
+      { uidp: { inRoot: true } },
       { pageSize: -1, skip: -1, orderBy: "x", uidp: { descendantsOf: "x" } },
-    ] satisfies JsonObject[]) await agree(method, request, operator, JSON.stringify(request));
+    ] satisfies JsonObject[])
+      await agree(method, request, operator, JSON.stringify(request));
     await agree(method, { uidp }, stranger.token, "a stranger's list");
     world.clock.now += 4 * 24 * 60 * 60 * 1000;
     try {
@@ -138,7 +168,10 @@ for (const method of some(answered.filter((each) => isList(each) && isMade(each)
 }
 
 test("both protocols answer under the earlier package and path segment too, with the same reply", async () => {
-  for (const method of some(answered.filter(({ version, writes }) => version === "v2" && !writes), "v2 read")) {
+  for (const method of some(
+    answered.filter(({ version, writes }) => version === "v2" && !writes),
+    "v2 read",
+  )) {
     const { token } = await stage.callerOf(method, { uid: "", token: operator });
     const request = await valid(method);
     const now = await stage.call("rest", method, request, { token });

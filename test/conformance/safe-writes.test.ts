@@ -18,7 +18,10 @@ after(() => stage.close());
 const place = await folder(stage);
 const owner = await stage.holder(allBut(""), world.organization);
 const answered = some(methods.filter(stage.answers), "operation with an answer");
-const writes = some(answered.filter((method) => method.writes && (method.capabilities.length > 0 || isForEverybody(method))), "write");
+const writes = some(
+  answered.filter((method) => method.writes && (method.capabilities.length > 0 || isForEverybody(method))),
+  "write",
+);
 
 const ask = (protocol: Protocol, method: MethodFact, request: JsonObject, options: CallOptions = {}): Promise<Answer> =>
   stage.call(protocol, method, request, { token: owner.token, ...options });
@@ -42,7 +45,8 @@ const other = (method: MethodFact, request: JsonObject): JsonObject => {
 const onceIn = (method: MethodFact): string[] => method.output.fields.filter(({ shownOnce }) => shownOnce).map(({ json }) => json);
 
 /** The reply as it may be given again. */
-const lasting = (method: MethodFact, reply: JsonObject): JsonObject => Object.fromEntries(Object.entries(reply).filter(([key]) => !onceIn(method).includes(key)));
+const lasting = (method: MethodFact, reply: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(reply).filter(([key]) => !onceIn(method).includes(key)));
 
 for (const method of writes) {
   for (const protocol of protocols) {
@@ -66,7 +70,10 @@ for (const method of writes) {
       for (const key of onceIn(method)) assert.notEqual(text(first.reply, key), "", `${key} is shown once`);
       const different = await ask(protocol, method, other(method, request), { headers, token });
       assert.equal(different.code, codes.INVALID_ARGUMENT, different.message);
-      assert.deepEqual(violationsOf(different).map(({ field }) => field), ["idempotency-key"]);
+      assert.deepEqual(
+        violationsOf(different).map(({ field }) => field),
+        ["idempotency-key"],
+      );
       assert.equal(await eventCount(), before + 1);
       assert.equal(await stage.fingerprint(), untouched);
     });
@@ -104,7 +111,10 @@ for (const method of writes) {
     assert.equal(real.code, 0, real.message);
     assert.equal(real.headers["gantry-replayed"], undefined);
     // A new uid or event is the one thing that the trial could not know, and a secret the one that it did not tell.
-    const without = (reply: JsonObject | undefined): string => JSON.stringify(reply).replace(/"eventId":"[^"]+"/, "an event").replace(/[0-9a-f]{40}(?:\/[0-9a-f]{16})*/g, (uid) => (JSON.stringify(request).includes(uid) ? uid : "new"));
+    const without = (reply: JsonObject | undefined): string =>
+      JSON.stringify(reply)
+        .replace(/"eventId":"[^"]+"/, "an event")
+        .replace(/[0-9a-f]{40}(?:\/[0-9a-f]{16})*/g, (uid) => (JSON.stringify(request).includes(uid) ? uid : "new"));
     assert.equal(without(trial?.reply), without(lasting(method, real.reply)));
     assert.notEqual(await stage.fingerprint(), before);
   });
@@ -139,8 +149,13 @@ test("a refused write does not use its key up, and a key of wrong length is refu
   assert.equal(wrong.code, codes.INVALID_ARGUMENT);
   assert.equal((await ask("rest", create, request, { headers })).code, 0);
   for (const protocol of protocols) {
-    const long = await ask(protocol, create, await stage.request(create, { place }), { headers: { "idempotency-key": "k".repeat(limits.idempotencyKeyLengthMax + 1) } });
-    assert.deepEqual(violationsOf(long).map(({ field }) => field), ["idempotency-key"]);
+    const long = await ask(protocol, create, await stage.request(create, { place }), {
+      headers: { "idempotency-key": "k".repeat(limits.idempotencyKeyLengthMax + 1) },
+    });
+    assert.deepEqual(
+      violationsOf(long).map(({ field }) => field),
+      ["idempotency-key"],
+    );
   }
 });
 
@@ -156,7 +171,10 @@ test("a repeat by a caller that has lost its rights is refused, not replayed", a
 });
 
 // One resource that is read by its uid: what has an ETag.
-const gets = some(answered.filter(({ rpc, output, writes: changes }) => rpc.startsWith("Get") && !changes && output.byName.has("uid")), "get");
+const gets = some(
+  answered.filter(({ rpc, output, writes: changes }) => rpc.startsWith("Get") && !changes && output.byName.has("uid")),
+  "get",
+);
 
 for (const method of gets) {
   const update = answered.find(({ service, rpc }) => service === method.service && rpc === `Update${method.output.short}`);
@@ -216,7 +234,9 @@ for (const method of gets) {
       const { etag = "" } = (await ask("rest", method, { uid })).headers;
       const key = bodyField(update)?.json ?? "";
       const requests = await Promise.all(Array.from({ length: 4 }, () => stage.request(update, { place, uid })));
-      const answers = await Promise.all(requests.map((request) => ask("rest", update, withValue(request, [key, "uid"], uid), { headers: { "if-match": etag } })));
+      const answers = await Promise.all(
+        requests.map((request) => ask("rest", update, withValue(request, [key, "uid"], uid), { headers: { "if-match": etag } })),
+      );
       assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 412, 412, 412]);
     });
   }
@@ -242,5 +262,6 @@ for (const method of gets) {
 }
 
 test("lists and other answers that are no single resource carry no ETag", async () => {
-  for (const method of answered.filter(({ rpc, writes: changes }) => rpc.startsWith("List") && !changes)) assert.equal((await ask("rest", method, {})).headers.etag, undefined, method.rpc);
+  for (const method of answered.filter(({ rpc, writes: changes }) => rpc.startsWith("List") && !changes))
+    assert.equal((await ask("rest", method, {})).headers.etag, undefined, method.rpc);
 });

@@ -107,7 +107,12 @@ export const telling = ({ status, code, message, details, headers, raw }: Answer
 
 /** The first text under this key, however deep. */
 const textNamed = (value: JsonObject, key: string): string =>
-  text(value, key) || (Object.values(value).filter(isObject).map((inner) => textNamed(inner, key)).find((found) => found !== "") ?? "");
+  text(value, key) ||
+  (Object.values(value)
+    .filter(isObject)
+    .map((inner) => textNamed(inner, key))
+    .find((found) => found !== "") ??
+    "");
 
 /** True for what everybody may do for themselves. */
 export const isForEverybody = ({ unscoped, capabilities }: MethodFact): boolean => unscoped && capabilities.length === 0;
@@ -192,8 +197,9 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
   };
 
   /** Things of this kind below the batch's parent; made up where nothing can be made there. */
-  const batched = async (message: string, parent: string, uid: string | undefined): Promise<Json> =>
-    [uid === undefined ? text(await make(message, { parent }), "uid") : newChild(parent)];
+  const batched = async (message: string, parent: string, uid: string | undefined): Promise<Json> => [
+    uid === undefined ? text(await make(message, { parent }), "uid") : newChild(parent),
+  ];
 
   const parentKind = (method: MethodFact | undefined): string | undefined => method?.input.byName.get("parent")?.refersTo;
 
@@ -244,7 +250,10 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
   };
 
   const bind: Stage["bind"] = async (group, identity, role) => {
-    const create = some(methods.filter(({ output, rpc }) => output.name === bindingMessage && rpc === "CreateRoleBinding"), "CreateRoleBinding")[0];
+    const create = some(
+      methods.filter(({ output, rpc }) => output.name === bindingMessage && rpc === "CreateRoleBinding"),
+      "CreateRoleBinding",
+    )[0];
     return create ? text(await operatorCall(create, { parent: group, roleBinding: { identityUid: identity, roleUid: role } }), "uid") : "";
   };
 
@@ -294,7 +303,14 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       if (method.name === deleteOneself) return leaver ?? otherwise;
       return isForEverybody(method) ? colleague() : otherwise;
     },
-    world, next, sampling, make, request, putBack, stranger, bind,
+    world,
+    next,
+    sampling,
+    make,
+    request,
+    putBack,
+    stranger,
+    bind,
     needsAt: (method, place) => {
       const body = bodyField(method)?.message;
       return body?.fields.some(({ outputOnly, refersTo }) => !outputOnly && refersTo === groupMessage) ? rootOf(place) : place;
@@ -314,7 +330,11 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
         "select table_name from information_schema.tables where table_schema = current_schema() and table_type = 'BASE TABLE' and table_name <> 'idempotency_keys' order by 1",
       );
       const sums = await Promise.all(
-        tables.map(async ([table]) => [table, ...(await services.store.read.query(`select count(*), md5(string_agg(t::text, '|' order by t::text)) from ${table} as t`))[0] ?? []].join(" ")),
+        tables.map(async ([table]) =>
+          [table, ...((await services.store.read.query(`select count(*), md5(string_agg(t::text, '|' order by t::text)) from ${table} as t`))[0] ?? [])].join(
+            " ",
+          ),
+        ),
       );
       return sums.join("\n");
     },

@@ -52,7 +52,13 @@ before(async () => {
       `insert into tags (uid, name, digest, deprecated, create_time, update_time)
        select uid, name, digest, deprecated::boolean, time::timestamptz, time::timestamptz
        from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) as row(uid, name, digest, deprecated, time)`,
-      [column(({ uid }) => uid), column(({ name }) => name), column(({ digest }) => digest), column(({ deprecated }) => String(deprecated)), column(({ time }) => time)],
+      [
+        column(({ uid }) => uid),
+        column(({ name }) => name),
+        column(({ digest }) => digest),
+        column(({ deprecated }) => String(deprecated)),
+        column(({ time }) => time),
+      ],
     );
     await write.query("insert into access_versions (root) select unnest($1::text[])", [roots]);
   });
@@ -66,7 +72,16 @@ after(async () => {
 const bytes = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other));
 
 const meets = (row: Plain, { column, comparison, value }: Condition): boolean => {
-  const held = column === "parent" ? parentOf(row.uid) : column === "depth" ? (row.uid.length - 40) / 17 : column === "create_time" ? row.time : column === "deprecated" ? row.deprecated : row[column as "uid" | "name" | "digest"];
+  const held =
+    column === "parent"
+      ? parentOf(row.uid)
+      : column === "depth"
+        ? (row.uid.length - 40) / 17
+        : column === "create_time"
+          ? row.time
+          : column === "deprecated"
+            ? row.deprecated
+            : row[column as "uid" | "name" | "digest"];
   if (comparison === "any") return Array.isArray(value) && value.includes(String(held));
   if (comparison === "after") return String(held) > String(value);
   return comparison === "false" ? held === false : held === value;
@@ -87,7 +102,11 @@ const plainly = (selection: Selection): { total: number; page: string[]; all: st
     .sort(order);
   const { after: last } = selection;
   const rest = last ? selected.filter((row) => order(row, column === "uid" ? { uid: last.uid, value: last.uid } : last) > 0) : selected;
-  return { total: selected.length, all: selected.map(({ uid }) => uid), page: rest.slice(selection.skip, selection.skip + selection.limit).map(({ uid }) => uid) };
+  return {
+    total: selected.length,
+    all: selected.map(({ uid }) => uid),
+    page: rest.slice(selection.skip, selection.skip + selection.limit).map(({ uid }) => uid),
+  };
 };
 
 // Branches as the kernel makes them: a place with or without its own row; prefixes of each other are folded before.
@@ -96,15 +115,26 @@ const branch = fc.tuple(place, fc.boolean()).map(([at, whole]): Branch => ({ low
 const branches = fc.oneof(
   { weight: 3, arbitrary: branch.map((each) => [each]) },
   { weight: 1, arbitrary: fc.constant([wholeTable]) },
-  { weight: 3, arbitrary: fc.uniqueArray(place, { minLength: 2, maxLength: 5 }).map((places) =>
-    places.filter((at) => !places.some((above) => above !== at && covers(above, at))).sort().map((at): Branch => ({ low: at, high: `${at}0` })) ) },
+  {
+    weight: 3,
+    arbitrary: fc.uniqueArray(place, { minLength: 2, maxLength: 5 }).map((places) =>
+      places
+        .filter((at) => !places.some((above) => above !== at && covers(above, at)))
+        .sort()
+        .map((at): Branch => ({ low: at, high: `${at}0` })),
+    ),
+  },
 );
 const condition: fc.Arbitrary<Condition> = fc.oneof(
   fc.constantFrom(...parents).map((value): Condition => ({ column: "parent", comparison: "equal", value })),
   fc.constantFrom(...rows.slice(0, 8)).map(({ name }): Condition => ({ column: "name", comparison: "equal", value: name, indexed: true })),
   fc.constantFrom("0", "3").map((digit): Condition => ({ column: "digest", comparison: "equal", value: `sha256:${digit.repeat(64)}`, indexed: true })),
-  fc.uniqueArray(fc.constantFrom("0", "1", "3", "f"), { minLength: 2 }).map((digits): Condition => ({ column: "digest", comparison: "any", value: digits.map((digit) => `sha256:${digit.repeat(64)}`), indexed: true })),
-  fc.uniqueArray(fc.constantFrom(...rows), { maxLength: 6 }).map((some): Condition => ({ column: "uid", comparison: "any", value: some.map(({ uid }) => uid) })),
+  fc
+    .uniqueArray(fc.constantFrom("0", "1", "3", "f"), { minLength: 2 })
+    .map((digits): Condition => ({ column: "digest", comparison: "any", value: digits.map((digit) => `sha256:${digit.repeat(64)}`), indexed: true })),
+  fc
+    .uniqueArray(fc.constantFrom(...rows), { maxLength: 6 })
+    .map((some): Condition => ({ column: "uid", comparison: "any", value: some.map(({ uid }) => uid) })),
   fc.constantFrom(...folders).map((at): Condition => ({ column: "parent", comparison: "any", value: [at, parentOf(at), rootOf(at)] })),
   fc.constantFrom(1, 2, 3).map((value): Condition => ({ column: "depth", comparison: "equal", value })),
   fc.constantFrom(...rows).map(({ time }): Condition => ({ column: "create_time", comparison: "after", value: time })),
@@ -112,7 +142,9 @@ const condition: fc.Arbitrary<Condition> = fc.oneof(
 );
 const selection = fc.record({
   branches,
-  conditions: fc.array(condition, { maxLength: 2 }).filter((each) => each.filter(({ column, comparison }) => column === "parent" && comparison === "equal").length < 2),
+  conditions: fc
+    .array(condition, { maxLength: 2 })
+    .filter((each) => each.filter(({ column, comparison }) => column === "parent" && comparison === "equal").length < 2),
   order: fc.record({ column: fc.constantFrom("uid", "name", "digest", "create_time"), descending: fc.boolean() }),
   /** Which of the selected rows was the last one of the page before: a cursor belongs to its own query. */
   after: fc.option(fc.nat(), { nil: undefined }),
@@ -136,7 +168,11 @@ test("every strategy gives the rows of a plain filter and sort, whatever the bra
         const asked: Selection = { ...start, size };
         const { total, page } = plainly(asked);
         const found = await listRows(store.read, table, asked);
-        assert.deepEqual(found.rows.map((row) => row[found.offset]), page, JSON.stringify(asked));
+        assert.deepEqual(
+          found.rows.map((row) => row[found.offset]),
+          page,
+          JSON.stringify(asked),
+        );
         if (asked.count || found.total !== undefined) assert.equal(found.total, total);
         assert.equal(await countRows(store.read, table, asked), total);
         assert.equal(await countRows(store.read, table, { ...asked, countMax: 20 }), Math.min(total, 20));
@@ -169,6 +205,15 @@ test("a walk by cursors visits each row once in order, along every strategy", as
 });
 
 test("no branches, no rows", async () => {
-  const nothing: Selection = { branches: [], conditions: [], order: { column: "uid", descending: false }, after: undefined, skip: 0, limit: 50, count: true, size: undefined };
+  const nothing: Selection = {
+    branches: [],
+    conditions: [],
+    order: { column: "uid", descending: false },
+    after: undefined,
+    skip: 0,
+    limit: 50,
+    count: true,
+    size: undefined,
+  };
   assert.deepEqual(await listRows(store.read, table, nothing), { rows: [], offset: 0, total: 0 });
 });

@@ -15,7 +15,8 @@ before(async () => {
 });
 after(() => world?.close());
 
-const newGroup = async (parent = world.organization): Promise<string> => text(await world.ok("iam.GroupsService/CreateGroup", { parent, group: { name: "accounts" } }), "uid");
+const newGroup = async (parent = world.organization): Promise<string> =>
+  text(await world.ok("iam.GroupsService/CreateGroup", { parent, group: { name: "accounts" } }), "uid");
 
 const whole: JsonObject = {
   name: "production",
@@ -34,7 +35,10 @@ for (const protocol of protocols) {
     const { createTime, updateTime, ...rest } = made;
     assert.equal(createTime, updateTime);
     assert.deepEqual(rest, { uid: group, ...whole });
-    assert.equal((await world.call(`${service}/CreateAccountAssociation`, { parent: group, accountAssociation: { name: "again" } }, { protocol })).code, codes.ALREADY_EXISTS);
+    assert.equal(
+      (await world.call(`${service}/CreateAccountAssociation`, { parent: group, accountAssociation: { name: "again" } }, { protocol })).code,
+      codes.ALREADY_EXISTS,
+    );
     assert.deepEqual(await world.ok(`${service}/GetAccountAssociation`, { uid: group }, { protocol }), made);
     world.clock.now += 1000;
     const changed = await world.ok(`${service}/UpdateAccountAssociation`, { accountAssociation: { uid: group }, updateMask: "google" }, { protocol });
@@ -63,7 +67,10 @@ for (const protocol of protocols) {
 test("an account at Amazon has twelve digits", async () => {
   const group = await newGroup();
   for (const account of ["12345678901", "1234567890123", "12345678901a", ""]) {
-    const { code, details } = await world.call(`${service}/CreateAccountAssociation`, { parent: group, accountAssociation: { name: "wrong", amazon: { account } } });
+    const { code, details } = await world.call(`${service}/CreateAccountAssociation`, {
+      parent: group,
+      accountAssociation: { name: "wrong", amazon: { account } },
+    });
     assert.equal(code, codes.INVALID_ARGUMENT);
     assert.match(JSON.stringify(details), /"amazon.account"/);
   }
@@ -75,10 +82,13 @@ test("a group takes its association along, and the events name the group as subj
   await world.ok(`${service}/CreateAccountAssociation`, { parent: group, accountAssociation: whole });
   await world.ok(`${service}/DeleteAccountAssociation`, { uid: group });
   const told = (await world.events()).slice(before);
-  assert.deepEqual(told.map(({ type, subject, group: place }) => [type, subject, place]), [
-    ["dev.chainguard.api.iam.account_associations.created.v1", group, group],
-    ["dev.chainguard.api.iam.account_associations.deleted.v1", group, group],
-  ]);
+  assert.deepEqual(
+    told.map(({ type, subject, group: place }) => [type, subject, place]),
+    [
+      ["dev.chainguard.api.iam.account_associations.created.v1", group, group],
+      ["dev.chainguard.api.iam.account_associations.deleted.v1", group, group],
+    ],
+  );
   await world.ok(`${service}/CreateAccountAssociation`, { parent: group, accountAssociation: whole });
   await world.ok("iam.GroupsService/DeleteGroup", { uid: group });
   assert.equal((await world.call(`${service}/GetAccountAssociation`, { uid: group })).code, codes.NOT_FOUND);
@@ -87,10 +97,26 @@ test("a group takes its association along, and the events name the group as subj
 test("a list shows the associations of the groups that one sees, its own group's included", async () => {
   const [mine, inner, other] = await Promise.all([newGroup(), newGroup(), newGroup()]);
   const below = await newGroup(inner);
-  for (const group of [mine, inner, below, other]) await world.ok(`${service}/CreateAccountAssociation`, { parent: group, accountAssociation: { name: "listed" } });
-  const robot = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: inner, identity: { name: "robot", claimMatch: { issuer: "https://ci.example.com", subject: "s" } } }), "uid");
-  const role = text(await world.ok("iam.RolesService/CreateRole", { parent: world.organization, role: { name: "lister", capabilities: ["CAP_IAM_ACCOUNT_ASSOCIATIONS_LIST"] } }), "uid");
+  for (const group of [mine, inner, below, other])
+    await world.ok(`${service}/CreateAccountAssociation`, { parent: group, accountAssociation: { name: "listed" } });
+  const robot = text(
+    await world.ok("iam.IdentitiesService/CreateIdentity", {
+      parent: inner,
+      identity: { name: "robot", claimMatch: { issuer: "https://ci.example.com", subject: "s" } },
+    }),
+    "uid",
+  );
+  const role = text(
+    await world.ok("iam.RolesService/CreateRole", {
+      parent: world.organization,
+      role: { name: "lister", capabilities: ["CAP_IAM_ACCOUNT_ASSOCIATIONS_LIST"] },
+    }),
+    "uid",
+  );
   await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: inner, roleBinding: { identityUid: robot, roleUid: role } });
   const { accountAssociations } = await world.ok(`${service}/ListAccountAssociations`, {}, { token: await world.token(robot) });
-  assert.deepEqual((accountAssociations as JsonObject[]).map(({ uid }) => uid), [inner, below]);
+  assert.deepEqual(
+    (accountAssociations as JsonObject[]).map(({ uid }) => uid),
+    [inner, below],
+  );
 });

@@ -34,7 +34,8 @@ const many: AdvisoryRecord[] = Array.from({ length: 210 }, (_, n) =>
       ...(n % 5 === 0 ? [at("2024-03-01T00:00:00Z", { pendingUpstreamFix: {} }, { reviewState: "REVIEW_STATE_PENDING" })] : []),
       ...(n % 6 === 0 ? [at("2024-02-01T00:00:00Z", { patched: {} })] : []),
     ],
-  }));
+  }),
+);
 
 const strange = "2024-05-05T00:00:00.000Z";
 let half: string;
@@ -42,7 +43,10 @@ before(async () => {
   world = await openWorld();
   world.clock.now = Date.parse("2026-01-01T00:00:00Z");
   team = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "team" } }), "uid");
-  await fill(world, [{ kind: "origin", name: "package-1", origin: "package-0" }, { kind: "origin", name: "package-2", origin: "package-0" }]);
+  await fill(world, [
+    { kind: "origin", name: "package-1", origin: "package-0" },
+    { kind: "origin", name: "package-2", origin: "package-0" },
+  ]);
   await fill(world, many.slice(0, 100), { group: team, public: false });
   world.clock.now += 3_600_000;
   half = timestamp(world.clock.now - 1);
@@ -110,15 +114,33 @@ test("every filter alone, and any two of them, list exactly the advisories that 
       const both = { ...request, ...other };
       if (Object.keys(both).length < Object.keys(request).length + Object.keys(other).length) continue;
       if (both.origin !== undefined && both.artifactNames !== undefined && !("origin" in request && "artifactNames" in request)) continue;
-      const wanted = many.filter((record) => holds(record) && alsoHolds(record)).map(({ advisoryId }) => advisoryId).sort();
+      const wanted = many
+        .filter((record) => holds(record) && alsoHolds(record))
+        .map(({ advisoryId }) => advisoryId)
+        .sort();
       assert.deepEqual(ids(await listAll(both)), wanted, JSON.stringify(both));
     }
-    assert.deepEqual(ids(await listAll(request, "grpc")), many.filter(holds).map(({ advisoryId }) => advisoryId).sort(), `gRPC ${JSON.stringify(request)}`);
+    assert.deepEqual(
+      ids(await listAll(request, "grpc")),
+      many
+        .filter(holds)
+        .map(({ advisoryId }) => advisoryId)
+        .sort(),
+      `gRPC ${JSON.stringify(request)}`,
+    );
   }
 });
 
 test("each order goes through all pages under each filter, sorted by bytes, with nothing twice", async () => {
-  const orders = { uid: "uid", advisory_id: "advisoryId", artifact_name: "artifactName", component_name: "componentName", create_time: "createTime", update_time: "updateTime", legacy_advisory_id: "legacyAdvisoryId" };
+  const orders = {
+    uid: "uid",
+    advisory_id: "advisoryId",
+    artifact_name: "artifactName",
+    component_name: "componentName",
+    create_time: "createTime",
+    update_time: "updateTime",
+    legacy_advisory_id: "legacyAdvisoryId",
+  };
   for (const [request, holds] of [filters[0], filters[4], filters[9], filters[22]] as typeof filters) {
     const wanted = many.filter(holds).length;
     for (const [column, json] of Object.entries(orders)) {
@@ -134,17 +156,42 @@ test("each order goes through all pages under each filter, sorted by bytes, with
 });
 
 test("the place narrows the list, and a caller sees its own branch alone", async () => {
-  const inTeam = many.slice(0, 100).map(({ advisoryId }) => advisoryId).sort();
-  const beside = many.slice(100).map(({ advisoryId }) => advisoryId).sort();
+  const inTeam = many
+    .slice(0, 100)
+    .map(({ advisoryId }) => advisoryId)
+    .sort();
+  const beside = many
+    .slice(100)
+    .map(({ advisoryId }) => advisoryId)
+    .sort();
   assert.deepEqual(ids(await listAll({ uidp: { childrenOf: world.organization } })), beside);
   assert.deepEqual(ids(await listAll({ uidp: { descendantsOf: team } })), inTeam);
-  assert.deepEqual(ids(await listAll({ uidp: { descendantsOf: world.organization }, eventTypes: ["EVENT_TYPE_FILTER_DETECTION"] })), [...inTeam, ...beside].sort());
-  const identity = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: team, identity: { name: "reader", claimMatch: { issuer: "https://issuer.example.test", subject: "reader" } } }), "uid");
-  const role = text(await world.ok("iam.RolesService/CreateRole", { parent: world.organization, role: { name: "reader", capabilities: ["CAP_ADVISORIES_LIST"] } }), "uid");
+  assert.deepEqual(
+    ids(await listAll({ uidp: { descendantsOf: world.organization }, eventTypes: ["EVENT_TYPE_FILTER_DETECTION"] })),
+    [...inTeam, ...beside].sort(),
+  );
+  const identity = text(
+    await world.ok("iam.IdentitiesService/CreateIdentity", {
+      parent: team,
+      identity: { name: "reader", claimMatch: { issuer: "https://issuer.example.test", subject: "reader" } },
+    }),
+    "uid",
+  );
+  const role = text(
+    await world.ok("iam.RolesService/CreateRole", { parent: world.organization, role: { name: "reader", capabilities: ["CAP_ADVISORIES_LIST"] } }),
+    "uid",
+  );
   await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: team, roleBinding: { identityUid: identity, roleUid: role } });
   const token = await world.token(identity);
   assert.deepEqual(ids(await listAll({}, "rest", 200, token)), inTeam);
-  assert.deepEqual(ids(await listAll({ query: "openssl" }, "grpc", 200, token)), many.slice(0, 100).filter(({ componentName }) => componentName === "Openssl").map(({ advisoryId }) => advisoryId).sort());
+  assert.deepEqual(
+    ids(await listAll({ query: "openssl" }, "grpc", 200, token)),
+    many
+      .slice(0, 100)
+      .filter(({ componentName }) => componentName === "Openssl")
+      .map(({ advisoryId }) => advisoryId)
+      .sort(),
+  );
   const [outside] = await listAll({ uidp: { childrenOf: world.organization } });
   assert.equal((await world.call(get, { uid: text(outside ?? {}, "uid") }, { token })).code, 7);
 });
@@ -160,16 +207,33 @@ test("every kind of event comes back as its own message, in the order of time an
     assert.deepEqual(got, listed);
     const events = Array.isArray(got.events) ? got.events.filter(isObject) : [];
     // Over gRPC a time is seconds and nanoseconds, and its JSON the test client's.
-    assert.deepEqual(events.map(({ uid: _uid, ...event }) => ({ ...event, createTime: new Date(text(event, "createTime")).toISOString() })), sorted.map(({ time, data, issue }) => ({
-      createTime: new Date(time).toISOString(), author: "Wolfi", reviewState: "REVIEW_STATE_APPROVED", issue, ...data,
-    })), protocol);
+    assert.deepEqual(
+      events.map(({ uid: _uid, ...event }) => ({ ...event, createTime: new Date(text(event, "createTime")).toISOString() })),
+      sorted.map(({ time, data, issue }) => ({
+        createTime: new Date(time).toISOString(),
+        author: "Wolfi",
+        reviewState: "REVIEW_STATE_APPROVED",
+        issue,
+        ...data,
+      })),
+      protocol,
+    );
     assert.equal(new Set(events.map((event) => text(event, "uid"))).size, everyKind.length);
   }
 });
 
 test("severities come from every record that the advisory or its aliases name, as soon as it is known", async () => {
   const severe = (id: string, score: string, aliases: readonly string[] = []) =>
-    ({ kind: "vulnerability", id, aliases, state: "PUBLISHED", summary: "", details: "", references: [], severities: [{ type: "TYPE_CVSS_V3", score }] }) as const;
+    ({
+      kind: "vulnerability",
+      id,
+      aliases,
+      state: "PUBLISHED",
+      summary: "",
+      details: "",
+      references: [],
+      severities: [{ type: "TYPE_CVSS_V3", score }],
+    }) as const;
   await fill(world, [advisory("CGA-severe", { aliases: ["GHSA-s1", "CVE-s2"] })]);
   const severities = async (): Promise<string[]> => {
     const [row] = await listAll({ advisoryIds: ["CGA-severe"] });
@@ -178,7 +242,12 @@ test("severities come from every record that the advisory or its aliases name, a
   assert.deepEqual(await severities(), []);
   await fill(world, [severe("CVE-s2", "CVSS:3.1/A")]);
   assert.deepEqual(await severities(), ["CVSS:3.1/A"]);
-  await fill(world, [severe("GHSA-s1", "CVSS:3.1/B", ["CVE-s3"]), severe("CVE-s3", "CVSS:3.1/C"), severe("CVE-other", "CVSS:3.1/D"), { ...severe("CGA-severe", "CVSS:3.1/E"), state: "REJECTED" }]);
+  await fill(world, [
+    severe("GHSA-s1", "CVSS:3.1/B", ["CVE-s3"]),
+    severe("CVE-s3", "CVSS:3.1/C"),
+    severe("CVE-other", "CVSS:3.1/D"),
+    { ...severe("CGA-severe", "CVSS:3.1/E"), state: "REJECTED" },
+  ]);
   assert.deepEqual(await severities(), ["CVSS:3.1/A", "CVSS:3.1/B", "CVSS:3.1/C"]);
   const other = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "other" } }), "uid");
   await fill(world, [severe("CVE-s2", "CVSS:3.1/F")], { group: other, public: false });
@@ -198,7 +267,14 @@ test("a second import of the same writes nothing; a change is written once, and 
   const grown = advisory("CGA-twice", { events: [at("2024-05-04T00:00:00Z", { fixNotPlanned: {} }), at(strange, { detection: { manual: {} } })] });
   assert.deepEqual(await fill(world, [grown, records[1] ?? grown], { feed: "again" }), { new: 0, changed: 1, withdrawn: 0, unchanged: 1 });
   const eventsOf = (rows: readonly JsonObject[]): string[] =>
-    rows.flatMap((row) => (Array.isArray(row.events) ? row.events.filter(isObject).filter((event) => "detection" in event).map((event) => text(event, "uid")) : []));
+    rows.flatMap((row) =>
+      Array.isArray(row.events)
+        ? row.events
+            .filter(isObject)
+            .filter((event) => "detection" in event)
+            .map((event) => text(event, "uid"))
+        : [],
+    );
   const changed = await listAll({ advisoryIds: ["CGA-twice", "CGA-once"] });
   assert.deepEqual(eventsOf(changed), eventsOf(before));
   assert.equal(changed.filter((row) => text(row, "updateTime") === timestamp(world.clock.now)).length, 1);
@@ -211,7 +287,8 @@ test("what vanishes upstream is withdrawn: out of lists, there for its number, a
   await fill(world, [kept, gone], target);
   world.clock.now += 60_000;
   const seen = new Set([recordKey(kept)]);
-  const withdraw = (): Promise<number> => world.server.application.services.store.write((rows) => withdrawVanished(rows, { ...target, nowMs: world.clock.now }, "advisory", (key) => seen.has(key)));
+  const withdraw = (): Promise<number> =>
+    world.server.application.services.store.write((rows) => withdrawVanished(rows, { ...target, nowMs: world.clock.now }, "advisory", (key) => seen.has(key)));
   assert.equal(await withdraw(), 1);
   assert.equal(await withdraw(), 0);
   assert.deepEqual(ids(await listAll({ artifactNames: ["vanishing"] })), ["CGA-kept"]);
@@ -230,7 +307,10 @@ test("what changed since a time is listed by it, over both protocols", async () 
   const wanted = many.slice(100).map(({ advisoryId }) => advisoryId);
   for (const protocol of protocols) {
     const found = new Set(ids(await listAll({ updatedSince: half, orderBy: "update_time" }, protocol)));
-    assert.deepEqual(wanted.filter((id) => !found.has(id)), []);
+    assert.deepEqual(
+      wanted.filter((id) => !found.has(id)),
+      [],
+    );
     for (const record of many.slice(0, 100)) assert(!found.has(record.advisoryId));
   }
   assert.deepEqual(texts((await listAll({ advisoryIds: ["CGA-0007"] }))[0] ?? {}, "aliases"), [...(many.find(({ key }) => key === "CGA-0007")?.aliases ?? [])]);
@@ -238,7 +318,14 @@ test("what changed since a time is listed by it, over both protocols", async () 
 
 test("a group's advisories and records go along with it", async () => {
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "leaving" } }), "uid");
-  await fill(world, [advisory("CGA-goes-along"), { kind: "vulnerability", id: "CVE-goes-along", aliases: [], state: "PUBLISHED", summary: "", details: "", severities: [], references: [] }], { group, public: false });
+  await fill(
+    world,
+    [
+      advisory("CGA-goes-along"),
+      { kind: "vulnerability", id: "CVE-goes-along", aliases: [], state: "PUBLISHED", summary: "", details: "", severities: [], references: [] },
+    ],
+    { group, public: false },
+  );
   assert.equal((await listAll({ advisoryIds: ["CGA-goes-along"] })).length, 1);
   await world.ok("iam.GroupsService/DeleteGroup", { uid: group });
   assert.equal((await listAll({ advisoryIds: ["CGA-goes-along"] })).length, 0);

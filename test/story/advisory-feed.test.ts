@@ -18,24 +18,58 @@ let world: World;
 
 const nobody = { token: undefined };
 
-const vulnerability = (id: string, more: Partial<VulnerabilityRecord> = {}): VulnerabilityRecord =>
-  ({ kind: "vulnerability", id, aliases: [], state: "PUBLISHED", summary: `about ${id}`, details: "", severities: [], references: [], ...more });
+const vulnerability = (id: string, more: Partial<VulnerabilityRecord> = {}): VulnerabilityRecord => ({
+  kind: "vulnerability",
+  id,
+  aliases: [],
+  state: "PUBLISHED",
+  summary: `about ${id}`,
+  details: "",
+  severities: [],
+  references: [],
+  ...more,
+});
 
 const fixes = (time: string, fixedVersion: string) => at(time, { fixed: { fixedVersion } });
 
 const records: readonly FeedRecord[] = [
-  ...Array.from({ length: 60 }, (_, n) => advisory(`CGA-${n}`, { artifactName: `package-${String(n % 55).padStart(2, "0")}`, aliases: [`CVE-1-${n}`], namespace: "wolfi" })),
+  ...Array.from({ length: 60 }, (_, n) =>
+    advisory(`CGA-${n}`, { artifactName: `package-${String(n % 55).padStart(2, "0")}`, aliases: [`CVE-1-${n}`], namespace: "wolfi" }),
+  ),
   advisory("CGA-every", { artifactName: "everything", events: everyKind.map((data, index) => at(`2024-01-0${(index % 9) + 1}T00:00:00Z`, data)) }),
-  advisory("CGA-pending", { artifactName: "everything", events: [at("2024-01-01T00:00:00Z", { fixed: { fixedVersion: "9" } }, { reviewState: "REVIEW_STATE_PENDING" })] }),
+  advisory("CGA-pending", {
+    artifactName: "everything",
+    events: [at("2024-01-01T00:00:00Z", { fixed: { fixedVersion: "9" } }, { reviewState: "REVIEW_STATE_PENDING" })],
+  }),
   { kind: "origin", name: "libcrypto3", origin: "openssl" },
   advisory("CGA-o1", { artifactName: "openssl", aliases: ["GHSA-o1", "CVE-o1"], events: [fixes("2024-03-01T10:00:00Z", "3.0.9-r1")] }),
   advisory("CGA-o2", { artifactName: "openssl", aliases: ["CVE-o2"], events: [fixes("2024-03-02T23:59:59Z", "3.0.10-r0")] }),
-  advisory("CGA-o3", { artifactName: "openssl", aliases: ["CVE-o3"], events: [fixes("2024-03-02T00:00:00Z", "3.0.10_rc1-r0"), fixes("2024-03-09T00:00:00Z", "3.0.9-r2")] }),
+  advisory("CGA-o3", {
+    artifactName: "openssl",
+    aliases: ["CVE-o3"],
+    events: [fixes("2024-03-02T00:00:00Z", "3.0.10_rc1-r0"), fixes("2024-03-09T00:00:00Z", "3.0.9-r2")],
+  }),
   advisory("CGA-z1", { artifactName: "zlib", aliases: ["CVE-o1"], events: [fixes("2024-03-01T01:00:00Z", "1.2")] }),
   advisory("CGA-b1", { artifactName: "busybox", aliases: ["CVE-b1"], events: [fixes("2024-03-01T01:00:00Z", "1")] }),
-  { kind: "image", repo: "public/nginx", tag: "latest", architecture: "amd64", packages: [{ name: "libcrypto3", version: "3.0.10_rc2-r0" }, { name: "zlib", version: "1.3.1-r0" }] },
+  {
+    kind: "image",
+    repo: "public/nginx",
+    tag: "latest",
+    architecture: "amd64",
+    packages: [
+      { name: "libcrypto3", version: "3.0.10_rc2-r0" },
+      { name: "zlib", version: "1.3.1-r0" },
+    ],
+  },
   { kind: "image", repo: "public/nginx", tag: "old", architecture: "amd64", packages: [{ name: "libcrypto3", version: "3.0.9-r1" }] },
-  vulnerability("CVE-o1", { severities: [{ type: "TYPE_CVSS_V3", score: "CVSS:3.1/X" }], references: [{ type: "TYPE_FIX", url: "https://example.test/" }, { type: "TYPE_UNSPECIFIED", url: "https://example.test/2" }], details: "long" }),
+  vulnerability("CVE-o1", {
+    severities: [{ type: "TYPE_CVSS_V3", score: "CVSS:3.1/X" }],
+    references: [
+      { type: "TYPE_FIX", url: "https://example.test/" },
+      { type: "TYPE_UNSPECIFIED", url: "https://example.test/2" },
+    ],
+    details: "long",
+  }),
   vulnerability("CVE-rejected", { state: "REJECTED" }),
   vulnerability("CVE-withdrawn", { withdrawnTime: "2024-01-01T00:00:00Z" }),
   ...Array.from({ length: 60 }, (_, n) => vulnerability(`CVE-5-${String(n).padStart(2, "0")}`)),
@@ -44,7 +78,15 @@ const records: readonly FeedRecord[] = [
 before(async () => {
   world = await openWorld();
   await fill(world, records);
-  await fill(world, [advisory("CGA-private", { artifactName: "private" }), vulnerability("CVE-private"), { kind: "image", repo: "private", tag: "latest", architecture: "", packages: [{ name: "busybox", version: "2" }] }], { public: false });
+  await fill(
+    world,
+    [
+      advisory("CGA-private", { artifactName: "private" }),
+      vulnerability("CVE-private"),
+      { kind: "image", repo: "private", tag: "latest", architecture: "", packages: [{ name: "busybox", version: "2" }] },
+    ],
+    { public: false },
+  );
 });
 after(() => world?.close());
 
@@ -70,8 +112,14 @@ test("documents are open, one for each origin package, and hold what was publish
   assert.deepEqual(ids, [...ids].sort());
   assert(!ids.includes("private"));
   const paged = await everyPage(documents, {}, "documents", 7);
-  assert.deepEqual(paged.map((each) => text(each, "id")), ids);
-  assert.deepEqual((await everyPage(documents, { orderBy: "id desc" }, "documents", 50)).map((each) => text(each, "id")), [...ids].reverse());
+  assert.deepEqual(
+    paged.map((each) => text(each, "id")),
+    ids,
+  );
+  assert.deepEqual(
+    (await everyPage(documents, { orderBy: "id desc" }, "documents", 50)).map((each) => text(each, "id")),
+    [...ids].reverse(),
+  );
   const first = await world.ok(documents, {}, nobody);
   assert.equal(list(first, "documents").length, 50);
   assert.equal(first.totalCount, "59");
@@ -81,29 +129,44 @@ test("a document has every kind of event that the feed knows, in the feed's own 
   for (const protocol of protocols) {
     const [document] = list(await world.ok(documents, { id: "everything" }, { ...nobody, protocol }), "documents");
     const [whole, pending] = list(document ?? {}, "advisories");
-    assert.deepEqual(list(whole ?? {}, "events").map(({ timestamp: _timestamp, ...data }) => data), [
-      { detection: { nvdapi: { cpeSearched: "cpe:2.3:a:nginx:*", cpeFound: "cpe:2.3:a:nginx:nginx:1.0" } } },
-      { detection: { manual: {} } },
-      {
-        detection: {
-          scanv1: {
-            scanner: "grype", subpackageName: "nginx-mod", componentId: "c7a0b32f7640e957", componentName: "stdlib", componentVersion: "go1.22.5",
-            componentType: "go-module", componentLocation: "/usr/bin/nginx", artifactVersion: "1.0-r1", scannerVersion: "0.80",
-            grypeDbBuilt: "2024-01-01", grypeDbChecksum: "sha256:0",
+    assert.deepEqual(
+      list(whole ?? {}, "events").map(({ timestamp: _timestamp, ...data }) => data),
+      [
+        { detection: { nvdapi: { cpeSearched: "cpe:2.3:a:nginx:*", cpeFound: "cpe:2.3:a:nginx:nginx:1.0" } } },
+        { detection: { manual: {} } },
+        {
+          detection: {
+            scanv1: {
+              scanner: "grype",
+              subpackageName: "nginx-mod",
+              componentId: "c7a0b32f7640e957",
+              componentName: "stdlib",
+              componentVersion: "go1.22.5",
+              componentType: "go-module",
+              componentLocation: "/usr/bin/nginx",
+              artifactVersion: "1.0-r1",
+              scannerVersion: "0.80",
+              grypeDbBuilt: "2024-01-01",
+              grypeDbChecksum: "sha256:0",
+            },
           },
         },
-      },
-      { fixed: { fixedVersion: "1.0-r2", scannerVersion: "0.80", grypeDbBuilt: "2024-01-01", grypeDbChecksum: "sha256:1" } },
-      { falsePositiveDetermination: { type: "TYPE_VULNERABLE_CODE_NOT_IN_EXECUTION_PATH", note: "never runs" } },
-      { analysisNotPlanned: { note: "too old" } },
-      { fixNotPlanned: { note: "end of life" } },
-      { pendingUpstreamFix: { note: "awaited" } },
-      { truePositiveDetermination: { note: "it applies" } },
-    ], protocol);
+        { fixed: { fixedVersion: "1.0-r2", scannerVersion: "0.80", grypeDbBuilt: "2024-01-01", grypeDbChecksum: "sha256:1" } },
+        { falsePositiveDetermination: { type: "TYPE_VULNERABLE_CODE_NOT_IN_EXECUTION_PATH", note: "never runs" } },
+        { analysisNotPlanned: { note: "too old" } },
+        { fixNotPlanned: { note: "end of life" } },
+        { pendingUpstreamFix: { note: "awaited" } },
+        { truePositiveDetermination: { note: "it applies" } },
+      ],
+      protocol,
+    );
     assert.deepEqual(pending, { id: "CGA-pending" }, "what is not approved is not told");
   }
   const about = await world.ok(documents, { cves: ["CVE-1-3", "CVE-1-58", "nothing"] }, nobody);
-  assert.deepEqual(list(about, "documents").map((each) => text(each, "id")), ["package-03"]);
+  assert.deepEqual(
+    list(about, "documents").map((each) => text(each, "id")),
+    ["package-03"],
+  );
   assert.deepEqual((await world.ok(documents, { id: "private" }, nobody)).documents, []);
 });
 
@@ -112,10 +175,19 @@ test("vulnerability records are open: rejected and withdrawn ones only by their 
   assert.equal(all.length, 61);
   assert.deepEqual(all, [...all].sort());
   for (const protocol of protocols) {
-    const named = await world.ok(metadata, { id: "CVE-o1", ids: ["CVE-rejected", "CVE-withdrawn", "CVE-private", "CVE-o1", "nothing"] }, { ...nobody, protocol });
-    assert.deepEqual(list(named, "vulnerabilityMetadata").map((each) => text(each, "id")), ["CVE-o1", "CVE-rejected", "CVE-withdrawn"]);
+    const named = await world.ok(
+      metadata,
+      { id: "CVE-o1", ids: ["CVE-rejected", "CVE-withdrawn", "CVE-private", "CVE-o1", "nothing"] },
+      { ...nobody, protocol },
+    );
+    assert.deepEqual(
+      list(named, "vulnerabilityMetadata").map((each) => text(each, "id")),
+      ["CVE-o1", "CVE-rejected", "CVE-withdrawn"],
+    );
     assert.deepEqual(list(named, "vulnerabilityMetadata")[0], {
-      id: "CVE-o1", summary: "about CVE-o1", details: "long",
+      id: "CVE-o1",
+      summary: "about CVE-o1",
+      details: "long",
       references: [{ type: "TYPE_FIX", url: "https://example.test/" }, { url: "https://example.test/2" }],
       severities: [{ type: "TYPE_CVSS_V3", score: "CVSS:3.1/X" }],
     });
@@ -136,7 +208,9 @@ test("of two sources' records of one number the later modified stays, whoever co
 });
 
 const reportsOf = (reply: JsonObject): Record<string, string[]> =>
-  Object.fromEntries(list(reply, "resolvedVulnsReports").map((report) => [text(report, "date").slice(0, 10), list(report, "resolvedVulns").map((each) => text(each, "id"))]));
+  Object.fromEntries(
+    list(reply, "resolvedVulnsReports").map((report) => [text(report, "date").slice(0, 10), list(report, "resolvedVulns").map((each) => text(each, "id"))]),
+  );
 
 const days = { startTime: "2024-03-01T12:00:00Z", endTime: "2024-03-03T01:00:00Z" };
 
@@ -145,7 +219,9 @@ test("a report of each day names what the image's packages have the fix of, by a
     const latest = await world.ok(resolved, { imageRefs: [{ repo: "nginx" }], ...days }, { protocol });
     assert.deepEqual(reportsOf(latest), { "2024-03-01": ["CVE-o1"], "2024-03-02": ["CVE-o3"], "2024-03-03": [] }, protocol);
     const [first] = list(latest, "resolvedVulnsReports");
-    assert.deepEqual(list(first ?? {}, "resolvedVulns"), [{ id: "CVE-o1", aliases: ["CGA-o1", "CGA-z1", "GHSA-o1"], cvssSeverities: [{ type: "TYPE_CVSS_V3", score: "CVSS:3.1/X" }] }]);
+    assert.deepEqual(list(first ?? {}, "resolvedVulns"), [
+      { id: "CVE-o1", aliases: ["CGA-o1", "CGA-z1", "GHSA-o1"], cvssSeverities: [{ type: "TYPE_CVSS_V3", score: "CVSS:3.1/X" }] },
+    ]);
     const old = await world.ok(resolved, { imageRefs: [{ repo: "public/nginx", tags: ["old", "none"] }], ...days }, { protocol });
     assert.deepEqual(reportsOf(old), { "2024-03-01": ["CVE-o1"], "2024-03-02": [], "2024-03-03": [] });
   }
@@ -156,7 +232,13 @@ test("images are named in a query as repo, repo:tag,tag or JSON, and days come i
   const path = "/advisory/v2/images/resolvedVulns?startTime=2024-03-01T00:00:00Z&endTime=2024-03-02T00:00:00Z";
   const ask = async (refs: string) => (await callHttp(world.url, "GET", `${path}&${refs}`, { token })).reply;
   const wanted = { "2024-03-01": ["CVE-o1"], "2024-03-02": ["CVE-o3"] };
-  for (const refs of ["imageRefs=nginx", "image_refs=public/nginx:latest", "imageRefs=nginx:old,latest", `imageRefs=${encodeURIComponent('{"repo": "nginx", "tags": ["latest"]}')}`, "imageRefs=none&imageRefs=nginx"]) {
+  for (const refs of [
+    "imageRefs=nginx",
+    "image_refs=public/nginx:latest",
+    "imageRefs=nginx:old,latest",
+    `imageRefs=${encodeURIComponent('{"repo": "nginx", "tags": ["latest"]}')}`,
+    "imageRefs=none&imageRefs=nginx",
+  ]) {
     assert.deepEqual(reportsOf(await ask(refs)), wanted, refs);
   }
   for (const refs of ["", "imageRefs=", "imageRefs={", 'imageRefs={"repo":1}', 'imageRefs={"tags":[]}', "imageRefs=:latest"]) {
@@ -168,18 +250,29 @@ test("images are named in a query as repo, repo:tag,tag or JSON, and days come i
   assert.equal(first.totalCount, "366");
   assert.deepEqual(reportsOf(second)["2024-03-02"], ["CVE-o3"]);
   assert.equal(list(await world.ok(resolved, year, { protocol: "grpc" }), "resolvedVulnsReports").length, 366);
-  for (const wrong of [{ endTime: "2023-01-01T00:00:00Z" }, { startTime: "1900-01-01T00:00:00Z" }]) assert.equal((await world.call(resolved, { ...year, ...wrong })).code, 3);
+  for (const wrong of [{ endTime: "2023-01-01T00:00:00Z" }, { startTime: "1900-01-01T00:00:00Z" }])
+    assert.equal((await world.call(resolved, { ...year, ...wrong })).code, 3);
 });
 
 test("reports need a right, and show another group's images and advisories to nobody else", async () => {
   assert.equal((await world.call(resolved, { imageRefs: [{ repo: "nginx" }], ...days }, nobody)).code, 16);
   assert.deepEqual(reportsOf(await world.ok(resolved, { imageRefs: [{ repo: "private" }], ...days }))["2024-03-01"], ["CVE-b1"]);
   const other = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "other" } }), "uid");
-  const identity = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: other, identity: { name: "reader", claimMatch: { issuer: "https://issuer.example.test", subject: "reader" } } }), "uid");
+  const identity = text(
+    await world.ok("iam.IdentitiesService/CreateIdentity", {
+      parent: other,
+      identity: { name: "reader", claimMatch: { issuer: "https://issuer.example.test", subject: "reader" } },
+    }),
+    "uid",
+  );
   const token = await world.token(identity);
   assert.equal((await world.call(resolved, { imageRefs: [{ repo: "private" }], ...days }, { token })).code, 7);
   const capabilities = ["CAP_APK_LIST", "CAP_REPO_LIST", "CAP_MANIFEST_METADATA_LIST", "CAP_TAG_LIST"];
   const role = text(await world.ok("iam.RolesService/CreateRole", { parent: other, role: { name: "reader", capabilities } }), "uid");
   await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: other, roleBinding: { identityUid: identity, roleUid: role } });
-  assert.deepEqual(reportsOf(await world.ok(resolved, { imageRefs: [{ repo: "private" }], ...days }, { token })), { "2024-03-01": [], "2024-03-02": [], "2024-03-03": [] });
+  assert.deepEqual(reportsOf(await world.ok(resolved, { imageRefs: [{ repo: "private" }], ...days }, { token })), {
+    "2024-03-01": [],
+    "2024-03-02": [],
+    "2024-03-03": [],
+  });
 });

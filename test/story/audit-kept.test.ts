@@ -37,7 +37,10 @@ const openTwo = async (): Promise<readonly [World, World]> => {
   const folder = await mkdtemp(join(tmpdir(), "gantry-audit-"));
   const key = join(folder, "secret.key");
   await writeFile(key, randomBytes(32).toString("base64"), { mode: 0o600 });
-  closing.push(() => database.drop(), () => rm(folder, { recursive: true, force: true }));
+  closing.push(
+    () => database.drop(),
+    () => rm(folder, { recursive: true, force: true }),
+  );
   const shared = { DATABASE_URL: database.url, GANTRY_SECRET_KEY_FILE: key, GANTRY_PUBLIC_URL: "http://gantry.example.test" };
   return [await open(shared), await open(shared)];
 };
@@ -72,9 +75,15 @@ const changesAt = async (world: World, times: readonly string[]): Promise<string
 test("each month has a part of its own, made when its first entry is sealed, to the millisecond", async () => {
   const world = await open();
   await changesAt(world, ["2031-01-31T23:59:59.990Z"]);
-  assert.deepEqual((await partsOf(world)).filter((name) => name.includes("2031")), ["audit_entries_2031_01"]);
+  assert.deepEqual(
+    (await partsOf(world)).filter((name) => name.includes("2031")),
+    ["audit_entries_2031_01"],
+  );
   await changesAt(world, ["2031-01-31T23:59:59.999Z", "2031-02-01T00:00:00.000Z", "2031-12-31T23:59:59.999Z", "2032-01-01T00:00:00.000Z"]);
-  assert.deepEqual((await partsOf(world)).filter((name) => /203[12]/.test(name)), ["audit_entries_2031_01", "audit_entries_2031_02", "audit_entries_2031_12", "audit_entries_2032_01"]);
+  assert.deepEqual(
+    (await partsOf(world)).filter((name) => /203[12]/.test(name)),
+    ["audit_entries_2031_01", "audit_entries_2031_02", "audit_entries_2031_12", "audit_entries_2032_01"],
+  );
   assert.deepEqual(await tamper(world, "select count(*) from audit_entries_2031_01"), [["3"]]);
   await whole(world);
 });
@@ -82,7 +91,13 @@ test("each month has a part of its own, made when its first entry is sealed, to 
 test("months beyond the setting are dropped whole, nothing else is, and the log stays whole and goes on", async () => {
   const world = await open();
   const other = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "silent since" } }), "uid");
-  const made = await changesAt(world, ["2031-01-10T00:00:00Z", "2031-01-31T23:59:59.990Z", "2031-02-01T00:00:00Z", "2031-02-28T00:00:00Z", "2031-04-01T00:00:00Z"]);
+  const made = await changesAt(world, [
+    "2031-01-10T00:00:00Z",
+    "2031-01-31T23:59:59.990Z",
+    "2031-02-01T00:00:00Z",
+    "2031-02-28T00:00:00Z",
+    "2031-04-01T00:00:00Z",
+  ]);
   const { services } = world.server.application;
   const kept = async (months: number): Promise<string[]> => {
     await runMaintenance(services, months);
@@ -97,7 +112,10 @@ test("months beyond the setting are dropped whole, nothing else is, and the log 
   world.clock.now = Date.parse("2031-05-01T00:00:00.000Z");
   assert.deepEqual(await kept(4), ["2031_02", "2031_04"]);
   const told = await entriesOf(world, { subjects: made });
-  assert.deepEqual(told.map(({ subject }) => subject), made.slice(2));
+  assert.deepEqual(
+    told.map(({ subject }) => subject),
+    made.slice(2),
+  );
   assert.ok(told.every(({ createTime }) => String(createTime) >= "2031-02-01"));
   // Two months at once, and an organization of which nothing is left.
   world.clock.now = Date.parse("2031-08-01T00:00:00.000Z");
@@ -131,20 +149,30 @@ test("by an entry that somebody wrote into an old month, no more goes with that 
   const root = world.organization;
   const columns = "create_time, caller_uid, act, operation, subject, type, code, count, binding_uids, remote_address, user_agent, request_id, event_id, hash";
   const [last = 0, before = 0] = (await numbersOf(world)).reverse();
-  await tamper(world, `insert into audit_entries (uid, sequence, seal_time, ${columns}) select uid, sequence, '2031-01-31T12:00:00Z', ${columns} from audit_entries where left(uid, 40) = $1 and sequence = $2`, [root, before]);
+  await tamper(
+    world,
+    `insert into audit_entries (uid, sequence, seal_time, ${columns}) select uid, sequence, '2031-01-31T12:00:00Z', ${columns} from audit_entries where left(uid, 40) = $1 and sequence = $2`,
+    [root, before],
+  );
   await tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence < $2 and seal_time >= '2031-02-01'", [root, last]);
   world.clock.now = Date.parse("2031-02-20T00:00:00Z");
   await runMaintenance(world.server.application.services, 1);
   const { whole: found, lines } = await verify(world);
   assert.equal(found, false);
-  assert.ok(lines.some((line) => line.startsWith(root) && line.includes(`entry ${before} is missing`)), lines.join("\n"));
+  assert.ok(
+    lines.some((line) => line.startsWith(root) && line.includes(`entry ${before} is missing`)),
+    lines.join("\n"),
+  );
 });
 
 test("a clock that goes back, also over the end of a month, breaks no order", async () => {
   const world = await open();
   const made = await changesAt(world, ["2031-03-01T00:00:05Z", "2031-02-27T00:00:00Z", "2031-02-27T00:00:00Z", "2031-03-01T00:00:05.001Z"]);
   const told = await entriesOf(world, { subjects: made });
-  assert.deepEqual(told.map(({ subject }) => subject), made);
+  assert.deepEqual(
+    told.map(({ subject }) => subject),
+    made,
+  );
   const times = told.map(({ sealTime }) => String(sealTime));
   assert.deepEqual([...new Set(times)].sort(), times);
   assert.ok(times.every((time) => time.startsWith("2031-03-01")));
@@ -155,13 +183,19 @@ test("a clock that goes back, also over the end of a month, breaks no order", as
 
 /** Each event of the outbox is in the log once, and nothing else is. */
 const eachOnce = async (world: World): Promise<void> => {
-  const wrong = await tamper(world, "select event.event_id, count(entry.event_id) from outbox as event left join audit_entries as entry on entry.event_id = event.event_id::text group by event.event_id having count(entry.event_id) <> 1");
+  const wrong = await tamper(
+    world,
+    "select event.event_id, count(entry.event_id) from outbox as event left join audit_entries as entry on entry.event_id = event.event_id::text group by event.event_id having count(entry.event_id) <> 1",
+  );
   assert.deepEqual(wrong, []);
   const [[events, entries] = []] = await tamper(world, "select (select count(*) from outbox), (select count(*) from audit_entries)");
   assert.equal(entries, events);
   for (const [root] of await tamper(world, "select root from audit_chains")) {
     const numbers = await numbersOf(world, root ?? "");
-    assert.deepEqual(numbers, numbers.map((_, index) => index + 1));
+    assert.deepEqual(
+      numbers,
+      numbers.map((_, index) => index + 1),
+    );
   }
   await whole(world);
 };
@@ -181,7 +215,8 @@ test("of many writers at two servers that seal at once, every committed change i
         const at = worlds[(writer + step) % 2] ?? world;
         const parent = writer % 4 ? world.organization : other;
         // Some are rolled back, by a name that is taken or a rehearsal.
-        if (step % 4 === 3) await at.call("registry.ReposService/CreateRepo", { parent, repo: { name: "taken" } }, step % 8 === 3 ? { validateOnly: true } : {});
+        if (step % 4 === 3)
+          await at.call("registry.ReposService/CreateRepo", { parent, repo: { name: "taken" } }, step % 8 === 3 ? { validateOnly: true } : {});
         else made.push(await change(at, parent));
       }
     }),
@@ -191,21 +226,35 @@ test("of many writers at two servers that seal at once, every committed change i
   await Promise.all(worlds.map(seal));
   await eachOnce(world);
   await whole(second);
-  const told = await tamper(world, "select subject from audit_entries where operation = 'chainguard.platform.iam.v2.GroupsService/CreateGroup' and subject = any($1::text[])", [`{${made.join(",")}}`]);
+  const told = await tamper(
+    world,
+    "select subject from audit_entries where operation = 'chainguard.platform.iam.v2.GroupsService/CreateGroup' and subject = any($1::text[])",
+    [`{${made.join(",")}}`],
+  );
   assert.deepEqual(told.map(([subject]) => subject ?? "").sort(), [...made].sort());
-  assert.equal((await tamper(world, "select 1 from audit_entries where operation = 'chainguard.platform.registry.v2.ReposService/CreateRepo' and code = 'OK'")).length, 2);
+  assert.equal(
+    (await tamper(world, "select 1 from audit_entries where operation = 'chainguard.platform.registry.v2.ReposService/CreateRepo' and code = 'OK'")).length,
+    2,
+  );
 });
 
 test("more events than are sealed in one step are sealed in several, in their order", async () => {
   const world = await open();
   const { store, clock } = world.server.application.services;
-  await tamper(world, `insert into outbox (event_id, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time)
-    select gen_random_uuid(), 'many', '', $1, $1, 'internal', '{}', '', '{}', number::text, $2 from generate_series(1, ${2 * limits.sealedMax + 7}) as number`, [world.organization, timestamp(clock())]);
+  await tamper(
+    world,
+    `insert into outbox (event_id, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time)
+    select gen_random_uuid(), 'many', '', $1, $1, 'internal', '{}', '', '{}', number::text, $2 from generate_series(1, ${2 * limits.sealedMax + 7}) as number`,
+    [world.organization, timestamp(clock())],
+  );
   while (await enqueueDeliveries(store, timestamp(clock())));
   await seal(world);
   await eachOnce(world);
   const told = await tamper(world, "select request_id from audit_entries where type = 'many' order by sequence");
-  assert.deepEqual(told.map(([number]) => Number(number)), Array.from({ length: 2 * limits.sealedMax + 7 }, (_, index) => index + 1));
+  assert.deepEqual(
+    told.map(([number]) => Number(number)),
+    Array.from({ length: 2 * limits.sealedMax + 7 }, (_, index) => index + 1),
+  );
 });
 
 for (const [title, table] of [
@@ -224,7 +273,10 @@ for (const [title, table] of [
     assert.deepEqual(await numbersOf(world), before);
     await whole(world);
     await tamper(world, `drop trigger fail on ${table}`);
-    assert.deepEqual((await entriesOf(world, { subjects: made })).map(({ subject }) => subject), made);
+    assert.deepEqual(
+      (await entriesOf(world, { subjects: made })).map(({ subject }) => subject),
+      made,
+    );
     await eachOnce(world);
   });
 }
@@ -255,7 +307,10 @@ test("servers that are killed while they seal lose and double nothing, and what 
   await seal(world);
   await eachOnce(world);
   const told = new Set((await tamper(world, "select subject from audit_entries")).map(([subject]) => subject));
-  assert.deepEqual(made.filter((uid) => !told.has(uid)), []);
+  assert.deepEqual(
+    made.filter((uid) => !told.has(uid)),
+    [],
+  );
 });
 
 // ---- forgetting -------------------------------------------------------------------------------------------------
@@ -276,7 +331,10 @@ test("an event is forgotten only after it was sealed, however old it is", async 
   // The last one stays for the next position.
   assert.equal(await events(), 1);
   const told: JsonObject[] = await entriesOf(world, { subjects: made });
-  assert.deepEqual(told.map(({ subject }) => subject), made);
+  assert.deepEqual(
+    told.map(({ subject }) => subject),
+    made,
+  );
   await whole(world);
   // And the log goes on behind it.
   assert.equal((await entriesOf(world, { subjects: [await change(world)] })).length, 1);

@@ -58,11 +58,18 @@ const signIns = async (identity: string, token?: string): Promise<JsonObject[]> 
 const placeOf = ({ uid }: JsonObject): string => String(uid).slice(0, -17);
 
 const formOf = (subject: string, identity?: string): Record<string, string> => ({
-  grant_type: "urn:ietf:params:oauth:grant-type:token-exchange", subject_token: subject, ...(identity === undefined ? {} : { identity }),
+  grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+  subject_token: subject,
+  ...(identity === undefined ? {} : { identity }),
 });
 
 /** Every protocol that gives a token for another issuer's: its token and what the log calls it. */
-const protocols: Readonly<Record<string, { readonly operation: string; readonly ask: (token: string, identity?: string) => Promise<{ readonly given: string; readonly requestId: string }> }>> = {
+const protocols: Readonly<
+  Record<
+    string,
+    { readonly operation: string; readonly ask: (token: string, identity?: string) => Promise<{ readonly given: string; readonly requestId: string }> }
+  >
+> = {
   "/sts/exchange over REST": { operation: exchangeName, ask: (token, identity) => ask("rest", token, identity) },
   "/sts/exchange over gRPC": { operation: exchangeName, ask: (token, identity) => ask("grpc", token, identity) },
   "/oauth/token": {
@@ -96,7 +103,10 @@ for (const [title, { operation, ask: exchange }] of Object.entries(protocols)) {
     const [entry, ...more] = await signIns(identity);
     assert.equal(more.length, 0);
     assert.ok(entry);
-    assert.deepEqual([placeOf(entry), entry.callerUid, entry.operation, entry.bindingUids, entry.remoteAddress], [group, identity, operation, [binding], "127.0.0.1"]);
+    assert.deepEqual(
+      [placeOf(entry), entry.callerUid, entry.operation, entry.bindingUids, entry.remoteAddress],
+      [group, identity, operation, [binding], "127.0.0.1"],
+    );
     assert.deepEqual(entry.act, { iss: issuer.url, sub: subject, aud: world.url, email: "job@example.com" });
     assert.equal(entry.requestId, requestId);
     assert.notEqual(requestId, "");
@@ -110,7 +120,13 @@ for (const [title, { operation, ask: exchange }] of Object.entries(protocols)) {
     const { given } = await exchange(await issuer.token({ sub: subject, aud: world.url }));
     assert.equal(claimsOf(given).sub, uid);
     const all = await signIns(uid);
-    assert.deepEqual(all.map((entry) => [placeOf(entry), entry.bindingUids]).sort(), [[world.organization, [here]], [other, there]].sort());
+    assert.deepEqual(
+      all.map((entry) => [placeOf(entry), entry.bindingUids]).sort(),
+      [
+        [world.organization, [here]],
+        [other, there],
+      ].sort(),
+    );
     assert.deepEqual((await signIns(uid, watcher)).map(placeOf), [world.organization]);
     assert.deepEqual((await signIns(uid, otherWatcher)).map(placeOf), [other]);
   });
@@ -129,7 +145,10 @@ for (const [title, { operation, ask: exchange }] of Object.entries(protocols)) {
     assert.equal(given, "");
     assert.notEqual(requestId, "");
     const told = (await entriesOf(world, { operations: [operation] })).filter((entry) => entry.requestId === requestId);
-    assert.deepEqual(told.map((entry) => [placeOf(entry), entry.callerUid, entry.code === "OK"]), [[operatorUid, undefined, false]]);
+    assert.deepEqual(
+      told.map((entry) => [placeOf(entry), entry.callerUid, entry.code === "OK"]),
+      [[operatorUid, undefined, false]],
+    );
     assert.ok((await entriesOf(world, { operations: [operation] }, watcher)).every(({ code }) => code === "OK"));
   });
 }
@@ -142,7 +161,10 @@ test("of a binding whose time is over a sign-in says nothing", async () => {
   const kept = await bind(world, world.organization, uid, "viewer");
   world.clock.now += 60_000;
   await ask("rest", await issuer.token({ sub: subject, aud: world.url, exp: Math.floor(world.clock.now / 1000) + 600 }));
-  assert.deepEqual((await signIns(uid)).map((entry) => [placeOf(entry), entry.bindingUids]), [[world.organization, [kept]]]);
+  assert.deepEqual(
+    (await signIns(uid)).map((entry) => [placeOf(entry), entry.bindingUids]),
+    [[world.organization, [kept]]],
+  );
 });
 
 // ---- browsers, terminals, refresh tokens ------------------------------------------------------------------------
@@ -165,11 +187,15 @@ test("a sign-in in a browser is told in the organization whose provider vouched,
 test("a sign-in whose rights come from a provider's groups names the mappings that give them", async () => {
   const mapping = text(
     await world.ok("iam.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping", {
-      parent: idp, externalGroupRoleMapping: { externalGroupId: "engines", roleUid: builtInRoleUid("editor"), scope: world.organization },
+      parent: idp,
+      externalGroupRoleMapping: { externalGroupId: "engines", roleUid: builtInRoleUid("editor"), scope: world.organization },
     }),
     "uid",
   );
-  await world.ok("iam.IdentityProvidersService/UpdateIdentityProvider", { identityProvider: { uid: idp, oidc: { groupsClaim: "groups" } }, updateMask: "oidc.groups_claim" });
+  await world.ok("iam.IdentityProvidersService/UpdateIdentityProvider", {
+    identityProvider: { uid: idp, oidc: { groupsClaim: "groups" } },
+    updateMask: "oidc.groups_claim",
+  });
   await signIn(world, provider, idp, { sub: "charles", groups: ["engines"] });
   const [entry] = await signIns(personUid("charles"));
   assert.ok((entry?.bindingUids as string[] | undefined)?.includes(mapping), JSON.stringify(entry));
@@ -181,7 +207,10 @@ test("a terminal that signs in with a code is told once, when it has its tokens 
   await confirmAs(world, provider, device.page, { sub: "grace" });
   assert.equal((await poll(world, device)).status, 200);
   const told = await signIns(personUid("grace"));
-  assert.deepEqual(told.map((entry) => [placeOf(entry), entry.operation]), [[world.organization, "/oauth/callback"]]);
+  assert.deepEqual(
+    told.map((entry) => [placeOf(entry), entry.operation]),
+    [[world.organization, "/oauth/callback"]],
+  );
 });
 
 const headlessAddress = (): string => {
@@ -191,13 +220,18 @@ const headlessAddress = (): string => {
 
 test("a sign-in for a client elsewhere is told once", async () => {
   assert.match((await confirmAs(world, provider, headlessAddress(), { sub: "hedy" })).text, /is signed in/);
-  assert.deepEqual((await signIns(personUid("hedy"))).map((entry) => [placeOf(entry), entry.operation]), [[world.organization, "/oauth/callback"]]);
+  assert.deepEqual(
+    (await signIns(personUid("hedy"))).map((entry) => [placeOf(entry), entry.operation]),
+    [[world.organization, "/oauth/callback"]],
+  );
 });
 
 const arrive = async (sub: string): Promise<string> => (await signIn(world, provider, idp, { sub }, { create_refresh_token: "true" })).refreshToken;
 
 /** Both protocols of refresh tokens: what they gave, and the next one. */
-const renewals: Readonly<Record<string, { readonly operation: string; readonly renew: (token: string) => Promise<{ readonly given: string; readonly next: string }> }>> = {
+const renewals: Readonly<
+  Record<string, { readonly operation: string; readonly renew: (token: string) => Promise<{ readonly given: string; readonly next: string }> }>
+> = {
   ...Object.fromEntries(
     (["rest", "grpc"] as const).map((protocol) => [
       `ExchangeRefreshToken over ${protocol}`,
@@ -227,9 +261,17 @@ for (const [title, { operation, renew }] of Object.entries(renewals)) {
     assert.equal(claimsOf(given).sub, personUid(sub));
     assert.notEqual((await renew(next)).given, "");
     const told = await signIns(personUid(sub));
-    assert.deepEqual(told.map((entry) => [placeOf(entry), entry.operation]), [[world.organization, "/oauth/callback"], [world.organization, operation], [world.organization, operation]]);
+    assert.deepEqual(
+      told.map((entry) => [placeOf(entry), entry.operation]),
+      [
+        [world.organization, "/oauth/callback"],
+        [world.organization, operation],
+        [world.organization, operation],
+      ],
+    );
     assert.deepEqual(told[1]?.act, { iss: provider.url, sub, aud: "gantry-client" });
-    const refusals = async (): Promise<JsonObject[]> => (await entriesOf(world, { operations: [operation], uidp: { childrenOf: operatorUid } })).filter(({ code }) => code !== "OK");
+    const refusals = async (): Promise<JsonObject[]> =>
+      (await entriesOf(world, { operations: [operation], uidp: { childrenOf: operatorUid } })).filter(({ code }) => code !== "OK");
     const before = (await refusals()).length;
     assert.equal((await renew(first)).given, "");
     assert.equal((await refusals()).length, before + 1);
@@ -270,12 +312,18 @@ test("gantry register, suspend and resume have an entry each, in the operator's 
   };
   await run("register", "--issuer", issuer.url, "--subject", "registered by command", "--email", "r@example.com");
   const uid = world.server.application.services.authn.personUid(issuer.url, "registered by command");
-  assert.deepEqual((await entriesOf(world, { subjects: [uid] })).map((entry) => [placeOf(entry), entry.callerUid, entry.operation, entry.type]), [[uid, operatorUid, "gantry register", "dev.gantry.person.registered.v1"]]);
+  assert.deepEqual(
+    (await entriesOf(world, { subjects: [uid] })).map((entry) => [placeOf(entry), entry.callerUid, entry.operation, entry.type]),
+    [[uid, operatorUid, "gantry register", "dev.gantry.person.registered.v1"]],
+  );
   const suspended = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "to be suspended" } }), "uid");
   await run("suspend", suspended);
   await run("resume", suspended);
   const told = await entriesOf(world, { subjects: [suspended], callerUids: [operatorUid] });
-  assert.deepEqual(told.map((entry) => [placeOf(entry), entry.operation]).slice(1), [[suspended, "gantry suspend"], [suspended, "gantry resume"]]);
+  assert.deepEqual(told.map((entry) => [placeOf(entry), entry.operation]).slice(1), [
+    [suspended, "gantry suspend"],
+    [suspended, "gantry resume"],
+  ]);
 });
 
 // ---- none without its line --------------------------------------------------------------------------------------

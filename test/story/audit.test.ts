@@ -16,7 +16,8 @@ let group: string;
 let editor: string;
 let editorBinding: string;
 
-const identityAt = (place: string, name: string): Promise<string> => createIdentity(world, place, name, { issuer: "https://issuer.example.com", subject: name });
+const identityAt = (place: string, name: string): Promise<string> =>
+  createIdentity(world, place, name, { issuer: "https://issuer.example.com", subject: name });
 
 const entries = (request: JsonObject = {}, token?: string): Promise<JsonObject[]> => entriesOf(world, request, token);
 
@@ -31,7 +32,11 @@ after(() => world.close());
 for (const protocol of ["rest", "grpc"] as const) {
   test(`a change is told with who, what, where from and by which binding, through ${protocol}`, async () => {
     const token = await world.token(editor);
-    const { reply, headers } = await world.call("registry.ReposService/CreateRepo", { parent: group, repo: { name: `made-by-${protocol}` } }, { protocol, token });
+    const { reply, headers } = await world.call(
+      "registry.ReposService/CreateRepo",
+      { parent: group, repo: { name: `made-by-${protocol}` } },
+      { protocol, token },
+    );
     const [entry, ...more] = await entries({ subjects: [String(reply.uid)] });
     assert.equal(more.length, 0);
     assert.ok(entry);
@@ -44,7 +49,11 @@ for (const protocol of ["rest", "grpc"] as const) {
     assert.equal(entry.remoteAddress, "127.0.0.1");
     assert.equal(entry.requestId, headers["x-request-id"]);
     assert.match(String(entry.uid), new RegExp(`^${group}/[0-9a-f]{16}$`));
-    const { data } = (((await world.ok("gantry.events.v1.EventsService/ListEvents", { uidp: { childrenOf: group }, orderBy: "position desc", pageSize: 1 })).events ?? []) as JsonObject[])[0] ?? {};
+    const { data } =
+      (
+        ((await world.ok("gantry.events.v1.EventsService/ListEvents", { uidp: { childrenOf: group }, orderBy: "position desc", pageSize: 1 })).events ??
+          []) as JsonObject[]
+      )[0] ?? {};
     assert.match(String(data), new RegExp(String(reply.uid)));
     assert.deepEqual(await world.ok("gantry.audit.v1.AuditService/GetAuditEntry", { uid: String(entry.uid) }, { protocol }), entry);
   });
@@ -55,9 +64,16 @@ test("every binding that a change needed is named: for its place, for what it ha
   const held = await bind(world, group, owner, "owner");
   const token = await world.token(owner);
   const { uid: child } = await world.ok("iam.GroupsService/CreateGroup", { parent: group, group: { name: "child" } }, { token });
-  assert.deepEqual((await entries({ subjects: [String(child)] })).map(({ bindingUids }) => bindingUids), [[held]]);
+  assert.deepEqual(
+    (await entries({ subjects: [String(child)] })).map(({ bindingUids }) => bindingUids),
+    [[held]],
+  );
   const uploader = await bind(world, group, owner, "registry.push");
-  const { uid: given } = await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: group, roleBinding: { identityUid: editor, roleUid: builtInRoleUid("registry.push") } }, { token });
+  const { uid: given } = await world.ok(
+    "iam.RoleBindingsService/CreateRoleBinding",
+    { parent: group, roleBinding: { identityUid: editor, roleUid: builtInRoleUid("registry.push") } },
+    { token },
+  );
   const [entry] = await entries({ subjects: [String(given)] });
   const named = texts(entry ?? {}, "bindingUids");
   assert.ok(named.includes(held));
@@ -118,13 +134,29 @@ test("whoever may not see a group's identities and bindings sees none of its ent
 
 test("lists are filtered by caller, operation, subject, code, time and number, and ordered by each", async () => {
   const all = await entries();
-  assert.deepEqual(all.map(({ sequence }) => Number(sequence)).filter((_, index) => String(all[index]?.uid).startsWith(world.organization)), all.filter(({ uid }) => String(uid).startsWith(world.organization)).map((_, index) => index + 1));
+  assert.deepEqual(
+    all.map(({ sequence }) => Number(sequence)).filter((_, index) => String(all[index]?.uid).startsWith(world.organization)),
+    all.filter(({ uid }) => String(uid).startsWith(world.organization)).map((_, index) => index + 1),
+  );
   assert.ok((await entries({ callerUids: [editor] })).every(({ callerUid }) => callerUid === editor));
   assert.ok((await entries({ codes: ["OK"] })).every(({ code }) => code === "OK"));
-  assert.ok((await entries({ operations: ["chainguard.platform.iam.v2.GroupsService/CreateGroup"] })).every(({ operation }) => String(operation).endsWith("CreateGroup")));
-  assert.deepEqual((await entries({ afterSequence: "3", uidp: { descendantsOf: world.organization } })).map(({ sequence }) => sequence).slice(0, 2), ["4", "5"]);
+  assert.ok(
+    (await entries({ operations: ["chainguard.platform.iam.v2.GroupsService/CreateGroup"] })).every(({ operation }) =>
+      String(operation).endsWith("CreateGroup"),
+    ),
+  );
+  assert.deepEqual((await entries({ afterSequence: "3", uidp: { descendantsOf: world.organization } })).map(({ sequence }) => sequence).slice(0, 2), [
+    "4",
+    "5",
+  ]);
   const newest = (await world.ok("gantry.audit.v1.AuditService/ListAuditEntries", {})).auditEntries as JsonObject[];
-  assert.deepEqual([...newest].map(({ createTime }) => createTime).sort().reverse(), newest.map(({ createTime }) => createTime));
+  assert.deepEqual(
+    [...newest]
+      .map(({ createTime }) => createTime)
+      .sort()
+      .reverse(),
+    newest.map(({ createTime }) => createTime),
+  );
 });
 
 test("a list's total is exact below ten thousand entries and stops there above", async () => {
@@ -132,8 +164,12 @@ test("a list's total is exact below ten thousand entries and stops there above",
   assert.equal(Number(totalCount), (await entries()).length);
   const { uid } = await world.ok("iam.GroupsService/CreateGroup", { group: { name: "busy" } });
   await entries();
-  await tamper(world, `insert into audit_entries select $1 || '/' || lpad(to_hex(n), 16, '0'), n, entry.create_time, entry.seal_time, entry.caller_uid, act, operation, subject, type, code, count, binding_uids,
-    remote_address, user_agent, request_id, event_id, hash from generate_series(2, 10002) as n, (select * from audit_entries limit 1) as entry`, [String(uid)]);
+  await tamper(
+    world,
+    `insert into audit_entries select $1 || '/' || lpad(to_hex(n), 16, '0'), n, entry.create_time, entry.seal_time, entry.caller_uid, act, operation, subject, type, code, count, binding_uids,
+    remote_address, user_agent, request_id, event_id, hash from generate_series(2, 10002) as n, (select * from audit_entries limit 1) as entry`,
+    [String(uid)],
+  );
   for (const filter of [{}, { codes: ["OK"] }]) {
     const many = await world.ok("gantry.audit.v1.AuditService/ListAuditEntries", { uidp: { descendantsOf: String(uid) }, pageSize: 1, ...filter });
     assert.equal(many.totalCount, "10000");
@@ -148,13 +184,19 @@ test("what one identity is refused beyond a number in a minute is counted in one
   await Promise.all(Array.from({ length: tries }, () => world.call("iam.GroupsService/DeleteGroup", { uid: group }, { token })));
   const told = await entries({ callerUids: [busy] });
   assert.equal(told.length, limits.refusalsPerCallerMax + 1);
-  assert.equal(told.reduce((sum, { count }) => sum + Number(count), 0), tries);
+  assert.equal(
+    told.reduce((sum, { count }) => sum + Number(count), 0),
+    tries,
+  );
   const strangers = limits.refusalsUnknownMax + 40;
   const before = (await entries({ codes: ["UNAUTHENTICATED"] })).length;
   await Promise.all(Array.from({ length: strangers }, () => world.call("iam.GroupsService/DeleteGroup", { uid: group }, { token: "nobody's" })));
   const unknown = (await entries({ codes: ["UNAUTHENTICATED"] })).slice(before);
   assert.equal(unknown.length, limits.refusalsUnknownMax + 1);
-  assert.equal(unknown.reduce((sum, { count }) => sum + Number(count), 0), strangers);
+  assert.equal(
+    unknown.reduce((sum, { count }) => sum + Number(count), 0),
+    strangers,
+  );
   assert.ok(unknown.every(({ uid, callerUid }) => String(uid).startsWith(operatorUid) && callerUid === undefined));
 });
 
@@ -163,5 +205,8 @@ test("the log of a group that was deleted stays", async () => {
   const { uid } = await world.ok("registry.ReposService/CreateRepo", { parent: gone, repo: { name: "gone" } });
   await world.ok("registry.ReposService/DeleteRepo", { uid: String(uid) });
   await world.ok("iam.GroupsService/DeleteGroup", { uid: gone });
-  assert.deepEqual((await entries({ subjects: [gone, String(uid)] })).map(({ operation }) => String(operation).split("/")[1]), ["CreateGroup", "CreateRepo", "DeleteRepo", "DeleteGroup"]);
+  assert.deepEqual(
+    (await entries({ subjects: [gone, String(uid)] })).map(({ operation }) => String(operation).split("/")[1]),
+    ["CreateGroup", "CreateRepo", "DeleteRepo", "DeleteGroup"],
+  );
 });

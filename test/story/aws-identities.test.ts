@@ -12,12 +12,19 @@ import { awsToken, type Principal, signatureOf, type Spelling, startSts, type St
 import { bind } from "./place.ts";
 
 const builder: Principal = {
-  id: "AKIAIOSFODNN7EXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
-  account: "123456789012", arn: "arn:aws:iam::123456789012:user/builder", userId: "AIDAEXAMPLEBUILDER",
+  id: "AKIAIOSFODNN7EXAMPLE",
+  secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
+  account: "123456789012",
+  arn: "arn:aws:iam::123456789012:user/builder",
+  userId: "AIDAEXAMPLEBUILDER",
 };
 const deployer: Principal = {
-  id: "ASIAIOSFODNN7EXAMPLE", secret: "anotherSecretKeyOfAnExample", session: "FwoGZXIvYXdzEXAMPLE//////////TOKEN==",
-  account: "123456789012", arn: "arn:aws:sts::123456789012:assumed-role/deployer/i-0123456789", userId: "AROAEXAMPLEDEPLOYER:i-0123456789",
+  id: "ASIAIOSFODNN7EXAMPLE",
+  secret: "anotherSecretKeyOfAnExample",
+  session: "FwoGZXIvYXdzEXAMPLE//////////TOKEN==",
+  account: "123456789012",
+  arn: "arn:aws:sts::123456789012:assumed-role/deployer/i-0123456789",
+  userId: "AROAEXAMPLEDEPLOYER:i-0123456789",
 };
 
 let sts: Sts;
@@ -32,7 +39,11 @@ before(async () => {
   sts = await startSts([builder, deployer]);
   world = await openWorld({ GANTRY_AWS_STS_URL: sts.url });
   builds = await create({ awsAccount: builder.account, arn: builder.arn, userId: builder.userId });
-  deploys = await create({ awsAccount: deployer.account, arnPattern: "arn:aws:sts::123456789012:assumed-role/deployer/.*", userIdPattern: "AROAEXAMPLEDEPLOYER:.*" });
+  deploys = await create({
+    awsAccount: deployer.account,
+    arnPattern: "arn:aws:sts::123456789012:assumed-role/deployer/.*",
+    userIdPattern: "AROAEXAMPLEDEPLOYER:.*",
+  });
   for (const uid of [builds, deploys]) await bind(world, world.organization, uid, "viewer");
 });
 after(async () => {
@@ -54,7 +65,12 @@ const claimsOf = (jwt: string): JsonObject => JSON.parse(Buffer.from(jwt.split("
 test("the signature that this story computes is the one of AWS's own published example", () => {
   assert.equal(
     signatureOf({
-      method: "GET", path: "/", query: "Action=ListUsers&Version=2010-05-08", date: "20150830T123600Z", region: "us-east-1", service: "iam",
+      method: "GET",
+      path: "/",
+      query: "Action=ListUsers&Version=2010-05-08",
+      date: "20150830T123600Z",
+      region: "us-east-1",
+      service: "iam",
       secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
       headers: { "content-type": "application/x-www-form-urlencoded; charset=utf-8", host: "iam.amazonaws.com", "x-amz-date": "20150830T123600Z" },
     }),
@@ -76,21 +92,35 @@ for (const protocol of ["rest", "grpc"] as const) {
 
   test(`a role's session is accepted directly over ${protocol} with Gantry-Identity, by patterns, once for each signature`, async () => {
     const presented = token({ key: deployer, identity: deploys });
-    const ask = () => world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token: presented, headers: { "gantry-identity": deploys }, protocol });
+    const ask = () =>
+      world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token: presented, headers: { "gantry-identity": deploys }, protocol });
     assert.equal((await ask()).code, 0);
     const again = await ask();
     assert.equal(again.code, codes.UNAUTHENTICATED);
     assert.match(again.message, /used before/);
-    assert.equal((await world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token: token({ key: deployer, identity: deploys }), protocol })).code, codes.UNAUTHENTICATED, "no identity is named");
+    assert.equal(
+      (await world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token: token({ key: deployer, identity: deploys }), protocol })).code,
+      codes.UNAUTHENTICATED,
+      "no identity is named",
+    );
   });
 }
 
 test("AWS is sent exactly what was signed, and its XML is read as its JSON is", async () => {
-  for (const [accept, padding] of [["application/json", ""], ["*/*", "=="]] as const) {
+  for (const [accept, padding] of [
+    ["application/json", ""],
+    ["*/*", "=="],
+  ] as const) {
     sts.asked.length = 0;
     const answer = await exchange(`${token({ accept })}${padding}`, builds);
     assert.equal(answer.code, 0, answer.message);
-    assert.deepEqual(claimsOf(String(answer.reply.token)).act, { iss: "https://sts.amazonaws.com", sub: builder.userId, aud: world.url, "aws-acct": builder.account, "aws-arn": builder.arn });
+    assert.deepEqual(claimsOf(String(answer.reply.token)).act, {
+      iss: "https://sts.amazonaws.com",
+      sub: builder.userId,
+      aud: world.url,
+      "aws-acct": builder.account,
+      "aws-arn": builder.arn,
+    });
     const [asked, ...more] = sts.asked;
     assert.deepEqual(more, []);
     assert.equal(asked?.line, "POST /?Action=GetCallerIdentity&Version=2011-06-15");
@@ -107,15 +137,22 @@ test("every other way to exchange takes it too: RFC 8693, a GET, a regional host
   assert.equal(answered.status, 200, await answered.clone().text());
   const got = await callHttp(world.url, "GET", `/sts/exchange?identity=${builds}`, { token: token() });
   assert.equal(got.code, 0, got.message);
-  for (const audience of [`${world.url}/`, new URL(world.url).host, new URL(world.url).hostname]) assert.equal((await exchange(token({ audience }), builds)).code, 0, audience);
+  for (const audience of [`${world.url}/`, new URL(world.url).host, new URL(world.url).hostname])
+    assert.equal((await exchange(token({ audience }), builds)).code, 0, audience);
   assert.equal((await exchange(token({ host: "sts.eu-central-1.amazonaws.com", region: "eu-central-1" }), builds)).code, 0);
 });
 
 test("who did something through AWS stands in the event: account and ARN", async () => {
   await bind(world, world.organization, builds, "owner");
-  const made = await world.call("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "made in aws" } }, { token: token(), headers: { "gantry-identity": builds } });
+  const made = await world.call(
+    "iam.GroupsService/CreateGroup",
+    { parent: world.organization, group: { name: "made in aws" } },
+    { token: token(), headers: { "gantry-identity": builds } },
+  );
   assert.equal(made.code, 0, made.message);
-  const [row] = await world.server.application.services.store.read.query("select data::jsonb -> 'actor' from outbox where subject = $1", [String(made.reply.uid)]);
+  const [row] = await world.server.application.services.store.read.query("select data::jsonb -> 'actor' from outbox where subject = $1", [
+    String(made.reply.uid),
+  ]);
   const actor = JSON.parse(row?.[0] ?? "{}") as JsonObject;
   assert.equal(actor.subject, builds);
   assert.deepEqual(actor.act, { iss: "https://sts.amazonaws.com", sub: builder.userId, aud: world.url, "aws-acct": builder.account, "aws-arn": builder.arn });

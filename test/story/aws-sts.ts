@@ -25,9 +25,13 @@ export interface Signing {
 export const signatureOf = ({ method, path, query, headers, date, region, service, secret }: Signing): string => {
   const names = Object.keys(headers).sort();
   const canonical = [
-    method, path, query.split("&").sort().join("&"),
-    ...names.map((name) => `${name}:${(headers[name] ?? "").trim().replace(/ +/g, " ")}`), "",
-    names.join(";"), sha256(""),
+    method,
+    path,
+    query.split("&").sort().join("&"),
+    ...names.map((name) => `${name}:${(headers[name] ?? "").trim().replace(/ +/g, " ")}`),
+    "",
+    names.join(";"),
+    sha256(""),
   ].join("\n");
   const scope = `${date.slice(0, 8)}/${region}/${service}/aws4_request`;
   const key = ["aws4_request", service, region, date.slice(0, 8)].reduceRight<string | Buffer>((from, part) => hmac(from, part), `AWS4${secret}`);
@@ -66,15 +70,31 @@ export const awsToken = (spelling: Spelling): string => {
   const { key, audience, identity, nowMs, host = "sts.amazonaws.com", region = "us-east-1", accept = "application/json", more = [] } = spelling;
   const date = dateOf(nowMs);
   const given: Record<string, string | undefined> = {
-    accept, "chainguard-audience": audience, "chainguard-identity": identity, host, "x-amz-date": date, "x-amz-security-token": key.session, ...spelling.signed,
+    accept,
+    "chainguard-audience": audience,
+    "chainguard-identity": identity,
+    host,
+    "x-amz-date": date,
+    "x-amz-security-token": key.session,
+    ...spelling.signed,
   };
   const headers = Object.fromEntries(Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
-  const signature = signatureOf({ method: "POST", path: "/", query: "Action=GetCallerIdentity&Version=2011-06-15", headers, date, region, service: "sts", secret: key.secret });
+  const signature = signatureOf({
+    method: "POST",
+    path: "/",
+    query: "Action=GetCallerIdentity&Version=2011-06-15",
+    headers,
+    date,
+    region,
+    service: "sts",
+    secret: key.secret,
+  });
   const credential = `${key.id}/${date.slice(0, 8)}/${region}/sts/aws4_request`;
   const lines = [
     spelling.requestLine ?? "POST /?Action=GetCallerIdentity&Version=2011-06-15 HTTP/1.1",
     ...Object.entries(headers).map(([name, value]) => `${name.replace(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase())}: ${value}`),
-    "User-Agent: Go-http-client/1.1", "Content-Length: 0",
+    "User-Agent: Go-http-client/1.1",
+    "Content-Length: 0",
     `Authorization: AWS4-HMAC-SHA256 Credential=${credential}, SignedHeaders=${Object.keys(headers).sort().join(";")}, Signature=${signature}`,
     ...more,
   ];
@@ -98,7 +118,9 @@ export interface Principal extends AwsKey {
 }
 
 const json = ({ account, arn, userId }: Principal): string =>
-  JSON.stringify({ GetCallerIdentityResponse: { GetCallerIdentityResult: { Account: account, Arn: arn, UserId: userId }, ResponseMetadata: { RequestId: "1" } } });
+  JSON.stringify({
+    GetCallerIdentityResponse: { GetCallerIdentityResult: { Account: account, Arn: arn, UserId: userId }, ResponseMetadata: { RequestId: "1" } },
+  });
 
 const xml = ({ account, arn, userId }: Principal): string =>
   `<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">\n  <GetCallerIdentityResult>\n    <Arn>${arn}</Arn>\n` +
@@ -107,7 +129,9 @@ const xml = ({ account, arn, userId }: Principal): string =>
 /** The principal whose key signed the request as it came; undefined where none did. */
 const signerOf = (request: IncomingMessage, principals: readonly Principal[]): Principal | undefined => {
   const [matched, id, day, region, signed = "", signature] =
-    /^AWS4-HMAC-SHA256 Credential=(\w+)\/(\d+)\/([^/]+)\/sts\/aws4_request, SignedHeaders=([^,]+), Signature=([0-9a-f]+)$/.exec(request.headers.authorization ?? "") ?? [];
+    /^AWS4-HMAC-SHA256 Credential=(\w+)\/(\d+)\/([^/]+)\/sts\/aws4_request, SignedHeaders=([^,]+), Signature=([0-9a-f]+)$/.exec(
+      request.headers.authorization ?? "",
+    ) ?? [];
   const principal = principals.find((each) => each.id === id);
   const date = String(request.headers["x-amz-date"] ?? "");
   if (matched === undefined || !principal || !day || !date.startsWith(day) || principal.session !== request.headers["x-amz-security-token"]) return undefined;
@@ -126,7 +150,10 @@ export const startSts = async (principals: readonly Principal[]): Promise<Sts> =
     const principal = signerOf(request, principals);
     const asJson = (request.headers.accept ?? "").includes("json");
     response.setHeader("content-type", asJson ? "application/json" : "text/xml");
-    if (!principal) response.writeHead(403).end(asJson ? '{"Error":{"Code":"SignatureDoesNotMatch"}}' : "<ErrorResponse><Error><Code>SignatureDoesNotMatch</Code></Error></ErrorResponse>");
+    if (!principal)
+      response
+        .writeHead(403)
+        .end(asJson ? '{"Error":{"Code":"SignatureDoesNotMatch"}}' : "<ErrorResponse><Error><Code>SignatureDoesNotMatch</Code></Error></ErrorResponse>");
     else response.end(asJson ? json(principal) : xml(principal));
   });
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));

@@ -33,7 +33,13 @@ interface Member {
 const startMember = async ({ world, environment }: Place): Promise<Member> => {
   const port = await freePort();
   const program = start(gantryFile, ["serve"], {
-    env: { ...environment, GANTRY_LISTEN: `127.0.0.1:${port}`, GANTRY_PUBLIC_URL: world.url, GANTRY_DELIVERY_DELAYS: `0${",0.3".repeat(40)}`, GANTRY_EGRESS_ALLOW: "127.0.0.0/8" },
+    env: {
+      ...environment,
+      GANTRY_LISTEN: `127.0.0.1:${port}`,
+      GANTRY_PUBLIC_URL: world.url,
+      GANTRY_DELIVERY_DELAYS: `0${",0.3".repeat(40)}`,
+      GANTRY_EGRESS_ALLOW: "127.0.0.0/8",
+    },
   });
   await program.says(/Gantry serves/);
   return { url: `http://127.0.0.1:${port}`, program };
@@ -41,10 +47,15 @@ const startMember = async ({ world, environment }: Place): Promise<Member> => {
 
 const sleepless = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test(`of ${changes} changes, made while servers are killed and sinks fail, each arrives at least once, has one audit entry, and none that was rolled back does`, { timeout: 900_000 }, async () => {
+test(`of ${changes} changes, made while servers are killed and sinks fail, each arrives at least once, has one audit entry, and none that was rolled back does`, {
+  timeout: 900_000,
+}, async () => {
   const place = await openPlace();
   const sink = await openSink();
-  closing.push(() => sink.close(), () => place.close());
+  closing.push(
+    () => sink.close(),
+    () => place.close(),
+  );
   const arrived = new Map<string, number>();
   let well = false;
   sink.answer = ({ headers }) => {
@@ -69,7 +80,8 @@ test(`of ${changes} changes, made while servers are killed and sinks fail, each 
       const member = members[turn % 2];
       try {
         const answer = await fetch(`${member?.url}/registry/v2/tags/${repo}${query}`, {
-          method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+          method: "POST",
+          headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
           body: JSON.stringify({ name, digest: `sha256:${"ab".repeat(32)}` }),
         });
         if (answer.ok) return (await answer.json()) as JsonObject;
@@ -109,22 +121,40 @@ test(`of ${changes} changes, made while servers are killed and sinks fail, each 
 
   well = true;
   for (;;) {
-    const { totalCount } = await world.ok("gantry.events.v1.DeliveriesService/ListDeliveries", { states: ["DELIVERY_STATE_PENDING", "DELIVERY_STATE_WAITING"], pageSize: 1 });
+    const { totalCount } = await world.ok("gantry.events.v1.DeliveriesService/ListDeliveries", {
+      states: ["DELIVERY_STATE_PENDING", "DELIVERY_STATE_WAITING"],
+      pageSize: 1,
+    });
     const [[untaken] = []] = await world.server.application.services.store.read.query("select count(*) from outbox where position is null");
     if (totalCount === "0" && untaken === "0") break;
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
   const lost = uids.filter((uid) => !arrived.has(uid));
   assert.deepEqual(lost, [], `${lost.length} of ${uids.length} changes never arrived`);
-  assert.deepEqual(ghosts.filter((uid) => arrived.has(uid)), [], "told of what was never done");
+  assert.deepEqual(
+    ghosts.filter((uid) => arrived.has(uid)),
+    [],
+    "told of what was never done",
+  );
   const known = new Set((await world.server.application.services.store.read.query("select distinct subject from outbox")).map(([subject]) => subject));
-  assert.deepEqual([...arrived.keys()].filter((subject) => !known.has(subject)), [], "told of what was rolled back");
-  assert.equal((await world.ok("gantry.events.v1.DeliveriesService/ListDeliveries", { states: ["DELIVERY_STATE_DEAD", "DELIVERY_STATE_DROPPED"] })).totalCount, "0");
+  assert.deepEqual(
+    [...arrived.keys()].filter((subject) => !known.has(subject)),
+    [],
+    "told of what was rolled back",
+  );
+  assert.equal(
+    (await world.ok("gantry.events.v1.DeliveriesService/ListDeliveries", { states: ["DELIVERY_STATE_DEAD", "DELIVERY_STATE_DROPPED"] })).totalCount,
+    "0",
+  );
 
   // The audit log was sealed by whichever server was alive.
   await seal(world);
   const { read } = world.server.application.services.store;
-  assert.deepEqual(await read.query("select event_id::text from outbox where event_id::text not in (select event_id from audit_entries)"), [], "an event without its entry");
+  assert.deepEqual(
+    await read.query("select event_id::text from outbox where event_id::text not in (select event_id from audit_entries)"),
+    [],
+    "an event without its entry",
+  );
   assert.deepEqual(await read.query("select event_id from audit_entries group by 1 having count(*) > 1"), [], "an event with two entries");
   assert.deepEqual((await verify(world)).whole, true);
 });
@@ -135,11 +165,17 @@ test("a server that is asked to stop lets what it sends end, writes it down, and
   const bothCame = Promise.withResolvers<void>();
   const sink = createServer((request, response) => void request.resume().on("end", () => held.push(response) === 2 && bothCame.resolve()));
   await new Promise<void>((resolve) => void sink.listen(0, "127.0.0.1", resolve));
-  closing.push(async () => void sink.close().closeAllConnections(), () => place.close());
+  closing.push(
+    async () => void sink.close().closeAllConnections(),
+    () => place.close(),
+  );
   const { world } = place;
   // What came before is nobody's.
   await world.server.delivery.finish();
-  await world.ok("events.SubscriptionsService/CreateSubscription", { parent: world.organization, subscription: { sink: `http://127.0.0.1:${(sink.address() as AddressInfo).port}/` } });
+  await world.ok("events.SubscriptionsService/CreateSubscription", {
+    parent: world.organization,
+    subscription: { sink: `http://127.0.0.1:${(sink.address() as AddressInfo).port}/` },
+  });
   await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "stop" } });
   const { program } = await startMember(place);
   await bothCame.promise;
@@ -152,5 +188,8 @@ test("a server that is asked to stop lets what it sends end, writes it down, and
   const { code, signal } = await program.ended;
   assert.deepEqual({ code, signal }, { code: 0, signal: null });
   const { deliveries } = await world.ok("gantry.events.v1.DeliveriesService/ListDeliveries", {});
-  assert.deepEqual((deliveries as JsonObject[]).map(({ state, attempts }) => ({ state, attempts })), [1, 2].map(() => ({ state: "DELIVERY_STATE_DELIVERED", attempts: 1 })));
+  assert.deepEqual(
+    (deliveries as JsonObject[]).map(({ state, attempts }) => ({ state, attempts })),
+    [1, 2].map(() => ({ state: "DELIVERY_STATE_DELIVERED", attempts: 1 })),
+  );
 });

@@ -46,11 +46,15 @@ after(async () => {
   await sink.close();
 });
 
-const folder = async (name: string): Promise<string> => text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name } }), "uid");
-const makeRepo = async (parent: string, name: string): Promise<string> => text(await world.ok("registry.ReposService/CreateRepo", { parent, repo: { name } }), "uid");
-const subscribe = async (parent: string, address: string): Promise<string> => text(await world.ok("events.SubscriptionsService/CreateSubscription", { parent, subscription: { sink: address } }), "uid");
+const folder = async (name: string): Promise<string> =>
+  text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name } }), "uid");
+const makeRepo = async (parent: string, name: string): Promise<string> =>
+  text(await world.ok("registry.ReposService/CreateRepo", { parent, repo: { name } }), "uid");
+const subscribe = async (parent: string, address: string): Promise<string> =>
+  text(await world.ok("events.SubscriptionsService/CreateSubscription", { parent, subscription: { sink: address } }), "uid");
 const descriptionOf = ({ body }: Got): string => text((JSON.parse(body) as { body: JsonObject }).body, "description");
-const query = (statement: string, values: readonly string[] = []): Promise<readonly (readonly (string | null)[])[]> => world.server.application.services.store.read.query(statement, values);
+const query = (statement: string, values: readonly string[] = []): Promise<readonly (readonly (string | null)[])[]> =>
+  world.server.application.services.store.read.query(statement, values);
 
 const switchOff = (address: string): Promise<unknown> =>
   world.server.application.services.store.write((rows) => rows.query("update subscriptions set enabled = false where sink = $1", [address]));
@@ -76,10 +80,11 @@ const openAbyss = async (): Promise<{ readonly url: string; readonly waiting: ()
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     waiting: () => waiting,
-    close: () => new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
-    }),
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
   };
 };
 
@@ -161,9 +166,12 @@ const pass = (milliseconds: number): void => {
 };
 
 /** What first arrived of each subject, in the order in which the sink took it. */
-const firstArrivals = (took: readonly Got[], subject: string): string[] => [...new Set(took.filter(({ headers }) => headers["ce-subject"] === subject).map(descriptionOf))];
+const firstArrivals = (took: readonly Got[], subject: string): string[] => [
+  ...new Set(took.filter(({ headers }) => headers["ce-subject"] === subject).map(descriptionOf)),
+];
 
-const describe = (at: World, uid: string, description: string): Promise<JsonObject> => at.ok("registry.ReposService/UpdateRepo", { repo: { uid, description }, updateMask: "description" });
+const describe = (at: World, uid: string, description: string): Promise<JsonObject> =>
+  at.ok("registry.ReposService/UpdateRepo", { repo: { uid, description }, updateMask: "description" });
 
 test("of each subject events first arrive in the order of its changes, however changes, servers and failures fall together", async () => {
   const step = fc.oneof(
@@ -172,7 +180,10 @@ test("of each subject events first arrive in the order of its changes, however c
     { weight: 2, arbitrary: fc.record({ deliver: fc.nat(1) }) },
   );
   let runs = 0;
-  const run = async (steps: readonly ({ change: number; at: number } | { race: number } | { deliver: number })[], failures: readonly number[]): Promise<void> => {
+  const run = async (
+    steps: readonly ({ change: number; at: number } | { race: number } | { deliver: number })[],
+    failures: readonly number[],
+  ): Promise<void> => {
     const group = await folder(`order-${++runs}`);
     const repos = [await makeRepo(group, "a"), await makeRepo(group, "b"), await makeRepo(group, "c")];
     await subscribe(group, sink.url);
@@ -211,7 +222,8 @@ test("of each subject events first arrive in the order of its changes, however c
       const arrived = firstArrivals(took, repo);
       // Of two changes at the same time either may be first.
       let at = 0;
-      for (const together of changed[index] ?? []) assert.deepEqual(arrived.slice(at, (at += together.length)).sort(), [...together].sort(), `${arrived.join()} for ${JSON.stringify(changed[index])}`);
+      for (const together of changed[index] ?? [])
+        assert.deepEqual(arrived.slice(at, (at += together.length)).sort(), [...together].sort(), `${arrived.join()} for ${JSON.stringify(changed[index])}`);
       assert.equal(arrived.length, at);
       const { description = "" } = await world.ok("registry.ReposService/GetRepo", { uid: repo });
       assert.equal(arrived.at(-1) ?? "", description, "what arrived last is how it is");
@@ -232,8 +244,12 @@ test("the database goes away again and again in the middle of it: every change t
   const deliver = (): Promise<void> => Promise.all(servers.map(({ server }) => server.delivery.finish().catch(() => {}))).then(() => {});
   for (let round = 0; round < 6; round++) {
     await Promise.all([
-      ...Array.from({ length: 8 }, (_, index) => world.call("registry.ReposService/CreateRepo", { parent: group, repo: { name: `app-${round}-${index}` } }).catch(() => {})),
-      deliver(), cut(), cut(),
+      ...Array.from({ length: 8 }, (_, index) =>
+        world.call("registry.ReposService/CreateRepo", { parent: group, repo: { name: `app-${round}-${index}` } }).catch(() => {}),
+      ),
+      deliver(),
+      cut(),
+      cut(),
     ]);
   }
   // What nobody could write down counts as lost when its claim has run out.

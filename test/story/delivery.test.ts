@@ -64,7 +64,11 @@ test("a change arrives as a CloudEvent that the public parser reads, signed by t
   assert.deepEqual(
     { type: event.type, source: event.source, subject: event.subject, group: event.group, audience: event.audience, bodytype: event.bodytype },
     {
-      type: "dev.chainguard.api.platform.registry.repo.created.v1", source: `${world.url}/registry/v2/repos`, subject: repo, group, audience: "customer",
+      type: "dev.chainguard.api.platform.registry.repo.created.v1",
+      source: `${world.url}/registry/v2/repos`,
+      subject: repo,
+      group,
+      audience: "customer",
       bodytype: "chainguard.platform.registry.v2.Repo",
     },
   );
@@ -73,7 +77,11 @@ test("a change arrives as a CloudEvent that the public parser reads, signed by t
   assert.match(String(told.actor.subject), /^[0-9a-f]{40}$/);
 
   const keys = createRemoteJWKSet(new URL(`${world.url}/.well-known/jwks.json`));
-  const { payload } = await jwtVerify(String(got.headers.authorization).replace("Bearer ", ""), keys, { issuer: world.url, audience: "customer", currentDate: new Date(world.clock.now) });
+  const { payload } = await jwtVerify(String(got.headers.authorization).replace("Bearer ", ""), keys, {
+    issuer: world.url,
+    audience: "customer",
+    currentDate: new Date(world.clock.now),
+  });
   assert.equal(payload.sub, `webhook:${group}`);
   assert.deepEqual(payload.webhook, { digest: `sha256:${createHash("sha256").update(got.body).digest("hex")}` });
 
@@ -103,7 +111,10 @@ test("a subscription that names types gets these alone", async () => {
     const repo = await makeRepo(group, "app");
     await world.ok("registry.ReposService/DeleteRepo", { uid: repo });
   });
-  assert.deepEqual(got.map(({ headers }) => headers["ce-type"]), ["dev.chainguard.api.platform.registry.repo.deleted.v1"]);
+  assert.deepEqual(
+    got.map(({ headers }) => headers["ce-type"]),
+    ["dev.chainguard.api.platform.registry.repo.deleted.v1"],
+  );
 });
 
 test("an event that fails is sent again with the same id after each delay, then lies dead, and is sent once more when asked for", async () => {
@@ -113,7 +124,9 @@ test("an event that fails is sent again with the same id after each delay, then 
   sink.answer = () => ({ status: 503, body: "secret of the sink" });
   const first = await receive(() => makeRepo(group, "app"));
   assert.equal(first.length, 1);
-  const [pending] = (await world.ok("gantry.events.v1.DeliveriesService/ListDeliveries", { uidp: { childrenOf: String(subscription) }, states: ["DELIVERY_STATE_PENDING"] })).deliveries as JsonObject[];
+  const [pending] = (
+    await world.ok("gantry.events.v1.DeliveriesService/ListDeliveries", { uidp: { childrenOf: String(subscription) }, states: ["DELIVERY_STATE_PENDING"] })
+  ).deliveries as JsonObject[];
   assert.equal(pending?.statusClass, "5xx");
   assert.equal(pending?.attempts, 1);
   assert.ok(!JSON.stringify(pending).includes("secret of the sink"), "an answer's body was kept");
@@ -141,7 +154,8 @@ test("events of one subject arrive in their order, also when the first of them f
   await world.server.delivery.finish();
   let refused = 0;
   sink.answer = ({ headers }) => ({ status: headers["ce-subject"] === one && refused++ === 0 ? 500 : 200 });
-  const describe = (uid: string, description: string): Promise<JsonObject> => world.ok("registry.ReposService/UpdateRepo", { repo: { uid, description }, updateMask: "description" });
+  const describe = (uid: string, description: string): Promise<JsonObject> =>
+    world.ok("registry.ReposService/UpdateRepo", { repo: { uid, description }, updateMask: "description" });
   const got = await receive(async () => {
     await describe(one, "first");
     await describe(one, "second");
@@ -168,9 +182,15 @@ test("Retry-After is honoured", async () => {
 
 test("whoever made a subscription and has lost the right to it hears nothing more, and neither does a deleted one (attack 26)", async () => {
   const group = await makeGroup(world.organization, "lost");
-  const identity = await world.ok("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity: { name: "maker", claimMatch: { issuer: "https://issuer.example", subject: "maker" } } });
+  const identity = await world.ok("iam.IdentitiesService/CreateIdentity", {
+    parent: world.organization,
+    identity: { name: "maker", claimMatch: { issuer: "https://issuer.example", subject: "maker" } },
+  });
   const roles = (await world.ok("iam.RolesService/ListRoles", { name: "editor" })).roles as JsonObject[];
-  const binding = await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: group, roleBinding: { identityUid: String(identity.uid), roleUid: String(roles[0]?.uid) } });
+  const binding = await world.ok("iam.RoleBindingsService/CreateRoleBinding", {
+    parent: group,
+    roleBinding: { identityUid: String(identity.uid), roleUid: String(roles[0]?.uid) },
+  });
   const token = await world.token(String(identity.uid));
   const made = await world.ok("events.SubscriptionsService/CreateSubscription", { parent: group, subscription: { sink: sink.url } }, { token });
   assert.equal((await receive(() => makeRepo(group, "before"))).length, 1);
@@ -183,10 +203,13 @@ test("whoever made a subscription and has lost the right to it hears nothing mor
   assert.equal((deliveries as JsonObject[])[0]?.state, "DELIVERY_STATE_DROPPED");
   const { uid } = await subscribe(group);
   assert.equal((await receive(() => makeRepo(group, "heard"))).length, 1);
-  assert.deepEqual(await receive(async () => {
-    await makeRepo(group, "unheard");
-    await world.ok("events.SubscriptionsService/DeleteSubscription", { uid: String(uid) });
-  }), []);
+  assert.deepEqual(
+    await receive(async () => {
+      await makeRepo(group, "unheard");
+      await world.ok("events.SubscriptionsService/DeleteSubscription", { uid: String(uid) });
+    }),
+    [],
+  );
   const left = await world.ok("gantry.events.v1.DeliveriesService/ListDeliveries", { uidp: { childrenOf: String(uid) } });
   assert.equal(left.totalCount, "0", "its deliveries go with it");
 });
@@ -202,7 +225,10 @@ test("a sink that failed for five days is switched off and says so by an event; 
   const { enabled } = await world.ok("events.SubscriptionsService/GetSubscription", { uid: String(uid) });
   assert.equal(enabled, false);
   const told = (await world.events()).filter(({ type }) => type === "dev.gantry.events.subscription.disabled.v1");
-  assert.deepEqual(told.map(({ subject, group: place }) => [subject, place]), [[uid, group]]);
+  assert.deepEqual(
+    told.map(({ subject, group: place }) => [subject, place]),
+    [[uid, group]],
+  );
   sink.answer = () => ({ status: 200 });
   world.clock.now += 3600 * 1000;
   assert.deepEqual(await receive(() => makeRepo(group, "off")), []);
@@ -215,7 +241,9 @@ test("a secret is rotated with an overlap in which both sign", async () => {
   const { uid, secret: old } = await subscribe(group);
   const { secret } = await world.ok("gantry.events.v1.DeliveriesService/RotateSubscriptionSecret", { subscriptionUid: String(uid), overlap: "3600s" });
   const mac = (key: unknown, { headers, body }: Got): string =>
-    `v1,${createHmac("sha256", Buffer.from(String(key).replace("whsec_", ""), "base64")).update(`${String(headers["webhook-id"])}.${String(headers["webhook-timestamp"])}.${body}`).digest("base64")}`;
+    `v1,${createHmac("sha256", Buffer.from(String(key).replace("whsec_", ""), "base64"))
+      .update(`${String(headers["webhook-id"])}.${String(headers["webhook-timestamp"])}.${body}`)
+      .digest("base64")}`;
   const [both] = await receive(() => makeRepo(group, "both"));
   assert.ok(both);
   assert.equal(both.headers["webhook-signature"], `${mac(secret, both)} ${mac(old, both)}`);

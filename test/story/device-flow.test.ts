@@ -180,7 +180,10 @@ test("what a terminal cannot ask for is refused in OAuth's words, and stores not
 test("the token endpoint names the grants that it knows, and refuses others in OAuth's words", async () => {
   const known = (await (await fetch(`${world.url}/.well-known/openid-configuration`)).json()) as { grant_types_supported: string[] };
   const { status, body } = await postForm(`${world.url}/oauth/token`, { grant_type: "password", username: "ada" });
-  assert.deepEqual([status, body.error, body.error_description], [400, "unsupported_grant_type", `grant_type must be one of ${known.grant_types_supported.join(", ")}`]);
+  assert.deepEqual(
+    [status, body.error, body.error_description],
+    [400, "unsupported_grant_type", `grant_type must be one of ${known.grant_types_supported.join(", ")}`],
+  );
   assert.equal((await postForm(`${world.url}/oauth/token`, {})).body.error, "invalid_request");
 });
 
@@ -192,6 +195,11 @@ test("a code may be typed in any way in which people type it", async () => {
     assert.deepEqual([shown.status, shown.text.includes(userCode)], [200, true], typed);
   }
   assert.equal((await openBrowser().get(`${world.url}/oauth/device`)).status, 200);
-  for (const [typed, status] of [["short", 400], ["x".repeat(5000), 400], ["AEIOUAEI", 400], ["BBBB-BBBB", 404]] as const)
+  for (const [typed, status] of [
+    ["short", 400],
+    ["x".repeat(5000), 400],
+    ["AEIOUAEI", 400],
+    ["BBBB-BBBB", 404],
+  ] as const)
     assert.equal((await openBrowser().get(`${world.url}/oauth/device?user_code=${typed}`)).status, status, typed);
 });

@@ -14,10 +14,37 @@ before(async () => {
   world = await openWorld();
   world.clock.now = Date.parse("2026-02-01T00:00:00Z");
   await fill(world, [
-    advisory("CGA-every", { artifactName: "every", aliases: ["GHSA-1", "CVE-2024-0001"], namespace: "wolfi", events: everyKind.slice(0, 9).map((data, index) => at(`2024-01-0${index + 1}T00:00:00Z`, data)) }),
-    advisory("CGA-fixed", { artifactName: "gtk+3.0/x", origin: "gtk+3.0", aliases: ["CVE-2024-0002"], artifactArchitecture: "x86_64", events: [at("2024-01-01T00:00:00Z", { fixed: { fixedVersion: "3.0-r1" } })] }),
-    advisory("CGA-safe", { artifactName: "every", aliases: ["CVE-2024-0003"], events: [at("2024-01-01T00:00:00Z", { falsePositiveDetermination: { type: "TYPE_COMPONENT_VULNERABILITY_MISMATCH", note: "another" } })] }),
-    { kind: "vulnerability", id: "CVE-2024-0002", aliases: [], state: "PUBLISHED", summary: "", details: "", references: [], severities: [{ type: "TYPE_CVSS_V3", score: "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:L/I:L/A:L" }, { type: "TYPE_CVSS_V2", score: "5.0" }] },
+    advisory("CGA-every", {
+      artifactName: "every",
+      aliases: ["GHSA-1", "CVE-2024-0001"],
+      namespace: "wolfi",
+      events: everyKind.slice(0, 9).map((data, index) => at(`2024-01-0${index + 1}T00:00:00Z`, data)),
+    }),
+    advisory("CGA-fixed", {
+      artifactName: "gtk+3.0/x",
+      origin: "gtk+3.0",
+      aliases: ["CVE-2024-0002"],
+      artifactArchitecture: "x86_64",
+      events: [at("2024-01-01T00:00:00Z", { fixed: { fixedVersion: "3.0-r1" } })],
+    }),
+    advisory("CGA-safe", {
+      artifactName: "every",
+      aliases: ["CVE-2024-0003"],
+      events: [at("2024-01-01T00:00:00Z", { falsePositiveDetermination: { type: "TYPE_COMPONENT_VULNERABILITY_MISMATCH", note: "another" } })],
+    }),
+    {
+      kind: "vulnerability",
+      id: "CVE-2024-0002",
+      aliases: [],
+      state: "PUBLISHED",
+      summary: "",
+      details: "",
+      references: [],
+      severities: [
+        { type: "TYPE_CVSS_V3", score: "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:L/I:L/A:L" },
+        { type: "TYPE_CVSS_V2", score: "5.0" },
+      ],
+    },
   ]);
   await fill(world, [advisory("CGA-private", { artifactName: "private", origin: "private" })], { public: false });
 });
@@ -40,10 +67,12 @@ test("an advisory is an OSV record with its range, its names upstream and its se
     published: "2024-01-01T00:00:00.000Z",
     upstream: ["CVE-2024-0002"],
     severity: [{ type: "CVSS_V3", score: "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:L/I:L/A:L" }],
-    affected: [{
-      package: { ecosystem: "Wolfi", name: "gtk+3.0/x", purl: "pkg:apk/wolfi/gtk%2B3.0/x?arch=x86_64" },
-      ranges: [{ type: "ECOSYSTEM", events: [{ introduced: "0" }, { fixed: "3.0-r1" }] }],
-    }],
+    affected: [
+      {
+        package: { ecosystem: "Wolfi", name: "gtk+3.0/x", purl: "pkg:apk/wolfi/gtk%2B3.0/x?arch=x86_64" },
+        ranges: [{ type: "ECOSYSTEM", events: [{ introduced: "0" }, { fixed: "3.0-r1" }] }],
+      },
+    ],
     database_specific: { author: "Wolfi", statuses: [{ package: "pkg:apk/wolfi/gtk%2B3.0/x?arch=x86_64", status: "fixed" }] },
   });
   const safe = await json("osv/CGA-safe.json");
@@ -57,7 +86,10 @@ test("a package is an OpenVEX document with a statement for each event, in the o
   assert.equal(document["@context"], "https://openvex.dev/ns/v0.2.0");
   const statements = objects(document.statements);
   assert.equal(statements.length, 10);
-  assert.deepEqual(statements.map((statement) => text(statement, "timestamp")), statements.map((statement) => text(statement, "timestamp")).sort());
+  assert.deepEqual(
+    statements.map((statement) => text(statement, "timestamp")),
+    statements.map((statement) => text(statement, "timestamp")).sort(),
+  );
   for (const statement of statements) {
     const status = text(statement, "status");
     // OpenVEX: what is not affected says why, what is affected says what to do.
@@ -75,7 +107,9 @@ test("a package is a CSAF document whose products are all named, with what the V
     const document = await json(`csaf/${name}.json`);
     const head = isObject(document.document) ? document.document : {};
     assert.equal(head.category, "csaf_vex");
-    const products = new Set(objects(isObject(document.product_tree) ? document.product_tree.full_product_names : []).map((product) => text(product, "product_id")));
+    const products = new Set(
+      objects(isObject(document.product_tree) ? document.product_tree.full_product_names : []).map((product) => text(product, "product_id")),
+    );
     const vulnerabilities = objects(document.vulnerabilities);
     assert(vulnerabilities.length > 0);
     for (const vulnerability of vulnerabilities) {
@@ -99,7 +133,9 @@ test("what there is stands in lists by the time of change, and a withdrawal is o
   await fill(world, [stays, leaves], target);
   const since = timestamp((world.clock.now += 1000));
   const key = recordKey(stays);
-  await world.server.application.services.store.write((rows) => withdrawVanished(rows, { ...target, nowMs: world.clock.now + 1 }, "advisory", (each) => each === key));
+  await world.server.application.services.store.write((rows) =>
+    withdrawVanished(rows, { ...target, nowMs: world.clock.now + 1 }, "advisory", (each) => each === key),
+  );
   assert.deepEqual(await ids(`osv/all.json?since=${since}`), ["CGA-leaves"]);
   assert.equal((await json("osv/CGA-leaves.json")).withdrawn, timestamp(world.clock.now + 1));
   assert.deepEqual(await ids(`csaf/all.json?since=${since}`), ["leaving"]);
@@ -115,7 +151,17 @@ test("documents are open, keep their address and their tag, and tell nothing pri
   assert.equal((await ask("osv/CGA-fixed.json", { "if-none-match": etag })).status, 304);
   assert.equal((await fetch(`${world.url}/advisory/v2/osv/CGA-fixed.json`, { method: "HEAD" })).status, 200);
   assert.equal((await fetch(`${world.url}/advisory/v2/osv/CGA-fixed.json`, { method: "POST" })).status, 405);
-  for (const path of ["osv/CGA-private.json", "openvex/private.json", "csaf/private.json", "osv/none.json", "osv/", "osv/CGA-fixed", "osv/%00.json", "osv/..%2f.json", "nothing/CGA-fixed.json"]) {
+  for (const path of [
+    "osv/CGA-private.json",
+    "openvex/private.json",
+    "csaf/private.json",
+    "osv/none.json",
+    "osv/",
+    "osv/CGA-fixed",
+    "osv/%00.json",
+    "osv/..%2f.json",
+    "nothing/CGA-fixed.json",
+  ]) {
     const response = await ask(path);
     assert.equal(response.status, 404, path);
     const body = (await response.json()) as JsonObject;

@@ -21,11 +21,21 @@ before(async () => {
 after(() => home?.close());
 
 const inMs = (lifetimeMs: number): string => new Date(home.world.clock.now + lifetimeMs).toISOString();
-const bindFor = async (identityUid: string, roleUid: string, expireTime: string | undefined, more: { readonly token?: string; readonly protocol?: Protocol } = {}) =>
-  home.world.call("iam.RoleBindingsService/CreateRoleBinding", { parent: home.world.organization, roleBinding: { identityUid, roleUid, ...(expireTime === undefined ? {} : { expireTime }) } }, more);
+const bindFor = async (
+  identityUid: string,
+  roleUid: string,
+  expireTime: string | undefined,
+  more: { readonly token?: string; readonly protocol?: Protocol } = {},
+) =>
+  home.world.call(
+    "iam.RoleBindingsService/CreateRoleBinding",
+    { parent: home.world.organization, roleBinding: { identityUid, roleUid, ...(expireTime === undefined ? {} : { expireTime }) } },
+    more,
+  );
 const someone = (name: string): Promise<string> => createIdentity(home.world, home.world.organization, name, claimMatch);
 /** 0 where the token sees the organization, 7 where it may not. */
-const sees = async (token: string, protocol: Protocol = "rest"): Promise<number> => (await home.world.call("iam.GroupsService/GetGroup", { uid: home.world.organization }, { token, protocol })).code;
+const sees = async (token: string, protocol: Protocol = "rest"): Promise<number> =>
+  (await home.world.call("iam.GroupsService/GetGroup", { uid: home.world.organization }, { token, protocol })).code;
 const violated = (details: readonly JsonObject[]): string[] => column(details[1] ?? {}, "fieldViolations", "field");
 
 test("a binding says when it ends, in every answer, and not in its event, whose body is the public one", async () => {
@@ -47,7 +57,11 @@ test("a binding says when it ends, in every answer, and not in its event, whose 
 
 test("it gives its right until the moment of its end and not from then on, on every server and both protocols, though nobody writes anything", async () => {
   const { world } = home;
-  const second = await openWorld(home.environment.DATABASE_URL ? { DATABASE_URL: home.environment.DATABASE_URL, GANTRY_SECRET_KEY_FILE: home.environment.GANTRY_SECRET_KEY_FILE ?? "", GANTRY_PUBLIC_URL: world.url } : {});
+  const second = await openWorld(
+    home.environment.DATABASE_URL
+      ? { DATABASE_URL: home.environment.DATABASE_URL, GANTRY_SECRET_KEY_FILE: home.environment.GANTRY_SECRET_KEY_FILE ?? "", GANTRY_PUBLIC_URL: world.url }
+      : {},
+  );
   try {
     const who = await someone("until then");
     second.clock.now = world.clock.now;
@@ -55,7 +69,11 @@ test("it gives its right until the moment of its end and not from then on, on ev
     assert.equal((await bindFor(who, viewer, new Date(end).toISOString())).code, 0);
     const token = await world.token(who);
     const codes = async (): Promise<number[]> =>
-      Promise.all([world, second].flatMap((each) => protocols.map(async (protocol) => (await each.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token, protocol })).code)));
+      Promise.all(
+        [world, second].flatMap((each) =>
+          protocols.map(async (protocol) => (await each.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token, protocol })).code),
+        ),
+      );
     assert.deepEqual(await codes(), [0, 0, 0, 0]);
     world.clock.now = end - 1;
     second.clock.now = end - 1;
@@ -77,7 +95,8 @@ test("moving the end gives the right back, or takes it, with the next request; w
   const who = await someone("moved");
   const uid = text((await bindFor(who, viewer, inMs(minute))).reply, "uid");
   const token = await world.token(who);
-  const move = (roleBinding: JsonObject, updateMask = "expireTime") => world.call("iam.RoleBindingsService/UpdateRoleBinding", { roleBinding: { uid, ...roleBinding }, updateMask });
+  const move = (roleBinding: JsonObject, updateMask = "expireTime") =>
+    world.call("iam.RoleBindingsService/UpdateRoleBinding", { roleBinding: { uid, ...roleBinding }, updateMask });
   assert.equal(await sees(token), 0);
   world.clock.now += minute;
   assert.equal(await sees(token), 7);
@@ -100,11 +119,18 @@ test("an end that is past, or no time at all, is refused by name on create, upda
     for (const expireTime of [inMs(-1), inMs(0)]) {
       const refused = await bindFor(who, viewer, expireTime, { protocol });
       assert.deepEqual([refused.code, violated(refused.details)], [3, ["expireTime"]]);
-      const batch = await world.call("iam.RoleBindingsService/BatchCreateRoleBindings", { parent: world.organization, roleUid: viewer, requests: [{ roleBinding: { identityUid: who } }, { roleBinding: { identityUid: who, expireTime } }] }, { token, protocol });
+      const batch = await world.call(
+        "iam.RoleBindingsService/BatchCreateRoleBindings",
+        { parent: world.organization, roleUid: viewer, requests: [{ roleBinding: { identityUid: who } }, { roleBinding: { identityUid: who, expireTime } }] },
+        { token, protocol },
+      );
       assert.deepEqual([batch.code, violated(batch.details)], [3, ["requests[1].roleBinding.expireTime"]]);
     }
   }
-  const nonsense = await world.call("iam.RoleBindingsService/CreateRoleBinding", { parent: world.organization, roleBinding: { identityUid: who, roleUid: viewer, expireTime: "soon" } });
+  const nonsense = await world.call("iam.RoleBindingsService/CreateRoleBinding", {
+    parent: world.organization,
+    roleBinding: { identityUid: who, roleUid: viewer, expireTime: "soon" },
+  });
   assert.deepEqual([nonsense.code, violated(nonsense.details)], [3, ["expireTime"]]);
   assert.equal((await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: who })).totalCount, "0");
 });
@@ -114,7 +140,10 @@ test("each binding of a batch has an end of its own", async () => {
   const [first, second] = [await someone("first"), await someone("second")];
   const requests = [{ roleBinding: { identityUid: first, expireTime: inMs(minute) } }, { roleBinding: { identityUid: second } }];
   const { roleBindings } = await world.ok("iam.RoleBindingsService/BatchCreateRoleBindings", { parent: world.organization, roleUid: viewer, requests });
-  assert.deepEqual(items({ roleBindings: roleBindings ?? [] }, "roleBindings").map(({ expireTime }) => expireTime), [inMs(minute), undefined]);
+  assert.deepEqual(
+    items({ roleBindings: roleBindings ?? [] }, "roleBindings").map(({ expireTime }) => expireTime),
+    [inMs(minute), undefined],
+  );
   world.clock.now += minute;
   assert.deepEqual([await sees(await world.token(first)), await sees(await world.token(second))], [7, 0]);
 });
@@ -130,13 +159,37 @@ test("who holds a right for a time gives it for no longer than that: not to them
   const lasting = await someone("lasting");
   await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: organization, roleBinding: { identityUid: lasting, roleUid: viewer } });
   const refused: readonly (readonly [what: string, name: string, request: JsonObject])[] = [
-    ["their own end moved", "iam.RoleBindingsService/UpdateRoleBinding", { roleBinding: { uid: mine, expireTime: inMs(31 * minute) }, updateMask: "expireTime" }],
+    [
+      "their own end moved",
+      "iam.RoleBindingsService/UpdateRoleBinding",
+      { roleBinding: { uid: mine, expireTime: inMs(31 * minute) }, updateMask: "expireTime" },
+    ],
     ["their own end removed", "iam.RoleBindingsService/UpdateRoleBinding", { roleBinding: { uid: mine }, updateMask: "expireTime" }],
-    ["a second binding without an end", "iam.RoleBindingsService/CreateRoleBinding", { parent: organization, roleBinding: { identityUid: guest, roleUid: viewer } }],
-    ["a friend for longer", "iam.RoleBindingsService/CreateRoleBinding", { parent: organization, roleBinding: { identityUid: friend, roleUid: viewer, expireTime: inMs(31 * minute) } }],
-    ["a friend in a batch", "iam.RoleBindingsService/BatchCreateRoleBindings", { parent: organization, roleUid: viewer, requests: [{ roleBinding: { identityUid: friend } }] }],
-    ["a role that others may have", "iam.RolesService/UpdateRole", { role: { uid: custom, capabilities: ["CAP_TAG_LIST", "CAP_REPO_DELETE"] }, updateMask: "capabilities" }],
-    ["an identity that has its rights for good", "iam.IdentitiesService/UpdateIdentity", { identity: { uid: lasting, claimMatch: { issuer: "https://mine.example.com", subject: "me" } }, updateMask: "claimMatch" }],
+    [
+      "a second binding without an end",
+      "iam.RoleBindingsService/CreateRoleBinding",
+      { parent: organization, roleBinding: { identityUid: guest, roleUid: viewer } },
+    ],
+    [
+      "a friend for longer",
+      "iam.RoleBindingsService/CreateRoleBinding",
+      { parent: organization, roleBinding: { identityUid: friend, roleUid: viewer, expireTime: inMs(31 * minute) } },
+    ],
+    [
+      "a friend in a batch",
+      "iam.RoleBindingsService/BatchCreateRoleBindings",
+      { parent: organization, roleUid: viewer, requests: [{ roleBinding: { identityUid: friend } }] },
+    ],
+    [
+      "a role that others may have",
+      "iam.RolesService/UpdateRole",
+      { role: { uid: custom, capabilities: ["CAP_TAG_LIST", "CAP_REPO_DELETE"] }, updateMask: "capabilities" },
+    ],
+    [
+      "an identity that has its rights for good",
+      "iam.IdentitiesService/UpdateIdentity",
+      { identity: { uid: lasting, claimMatch: { issuer: "https://mine.example.com", subject: "me" } }, updateMask: "claimMatch" },
+    ],
   ];
   for (const protocol of protocols)
     for (const [what, name, request] of refused) {

@@ -18,7 +18,9 @@ let world: World;
 let acme: string;
 
 const verified = async (name: string): Promise<string> =>
-  String((await world.ok("iam.GroupsService/CreateGroup", { group: { name, verified: true, kind: "ORG_KIND_CUSTOMER", description: "not for strangers" } })).uid);
+  String(
+    (await world.ok("iam.GroupsService/CreateGroup", { group: { name, verified: true, kind: "ORG_KIND_CUSTOMER", description: "not for strangers" } })).uid,
+  );
 
 before(async () => {
   world = await openWorld({ GANTRY_FREE_MAIL_DOMAINS: "freemail.example, Other-Free.example" });
@@ -35,11 +37,16 @@ const person = async (email: string | undefined): Promise<{ readonly uid: string
 };
 
 const lookup = (token: string, protocol: Protocol): Promise<Answer> => world.call("iam.GroupsService/LookupGroup", {}, { token, protocol });
-const request = (token: string, groupUid: string, protocol: Protocol = "rest"): Promise<Answer> => world.call("iam.GroupsService/RequestGroupAccess", { groupUid }, { token, protocol });
-const eligible = async (token: string, protocol: Protocol): Promise<boolean> => (await world.ok("iam.GroupsService/CheckEligibility", {}, { token, protocol })).eligible === true;
+const request = (token: string, groupUid: string, protocol: Protocol = "rest"): Promise<Answer> =>
+  world.call("iam.GroupsService/RequestGroupAccess", { groupUid }, { token, protocol });
+const eligible = async (token: string, protocol: Protocol): Promise<boolean> =>
+  (await world.ok("iam.GroupsService/CheckEligibility", {}, { token, protocol })).eligible === true;
 
 test("a person finds the verified organization of their own domain, and is shown its card and no more", async () => {
-  for (const [address, protocol] of [["ada@acme.example", "rest"], ["Ada@ACME.Example", "grpc"]] as const) {
+  for (const [address, protocol] of [
+    ["ada@acme.example", "rest"],
+    ["Ada@ACME.Example", "grpc"],
+  ] as const) {
     const found = await lookup((await person(address)).token, protocol);
     assert.equal(found.code, 0, found.message);
     assert.deepEqual(found.reply, { group: { uid: acme, name: domain, verified: true } });
@@ -53,11 +60,30 @@ test("every reason to find nothing has the same answer: no address, another doma
   await world.server.application.services.store.write((rows) => rows.query("update groups set status = 'ORG_STATUS_SUSPENDED' where uid = $1", [closed]));
   await verified("gmail.com");
   await verified("freemail.example");
-  const program = String((await world.ok("iam.IdentitiesService/CreateIdentity", { parent: acme, identity: { name: "ci", claimMatch: { issuer: "https://ci.example.com", subject: "s" } } })).uid);
+  const program = String(
+    (
+      await world.ok("iam.IdentitiesService/CreateIdentity", {
+        parent: acme,
+        identity: { name: "ci", claimMatch: { issuer: "https://ci.example.com", subject: "s" } },
+      })
+    ).uid,
+  );
   const tokens = [await world.token(program)];
   const addresses = [
-    undefined, "ada@elsewhere.example", "ada@sub.acme.example", "ada@example", "ada@unverified.example", "ada@folder.example", "ada@closed.example",
-    "ada@gmail.com", "ada@freemail.example", "acme.example", "ada@acme.example@elsewhere.example", "@acme.example", "ada@%", "ada@' or true --",
+    undefined,
+    "ada@elsewhere.example",
+    "ada@sub.acme.example",
+    "ada@example",
+    "ada@unverified.example",
+    "ada@folder.example",
+    "ada@closed.example",
+    "ada@gmail.com",
+    "ada@freemail.example",
+    "acme.example",
+    "ada@acme.example@elsewhere.example",
+    "@acme.example",
+    "ada@%",
+    "ada@' or true --",
   ];
   for (const address of addresses) tokens.push((await person(address)).token);
   const texts = new Set<string>();
@@ -79,9 +105,10 @@ test("whoever belongs to the domain may ask to be let in: the owners are told, w
   assert.equal(answer.code, 0, answer.message);
   assert.deepEqual(answer.reply, {});
   const told = (await world.events()).slice(eventsBefore);
-  assert.deepEqual(told.map(({ type, subject, group, actor }) => ({ type, subject, group, actor })), [
-    { type: "dev.gantry.iam.group.access_requested.v1", subject: acme, group: acme, actor: ada.uid },
-  ]);
+  assert.deepEqual(
+    told.map(({ type, subject, group, actor }) => ({ type, subject, group, actor })),
+    [{ type: "dev.gantry.iam.group.access_requested.v1", subject: acme, group: acme, actor: ada.uid }],
+  );
   assert.deepEqual(await contents(world, ["role_bindings", "groups"]), before_);
   assert.equal((await world.call("iam.GroupsService/GetGroup", { uid: acme }, { token: ada.token })).code, codes.PERMISSION_DENIED, "asking lets nobody in");
 });
@@ -131,8 +158,14 @@ test("a group that one may not ask for is not found, whether it exists or not; n
 
 test("there may be an organization for a verified address of a company, not for one of a free mail service, nor without any", async () => {
   const wanted: readonly (readonly [string | undefined, boolean])[] = [
-    ["ada@acme.example", true], ["ada@new-company.example", true], [undefined, false], ["ada@gmail.com", false], ["ADA@GMail.com", false],
-    ["ada@proton.me", false], ["ada@freemail.example", false], ["ada@other-free.example", false],
+    ["ada@acme.example", true],
+    ["ada@new-company.example", true],
+    [undefined, false],
+    ["ada@gmail.com", false],
+    ["ADA@GMail.com", false],
+    ["ada@proton.me", false],
+    ["ada@freemail.example", false],
+    ["ada@other-free.example", false],
   ];
   for (const [address, answer] of wanted) {
     const { token } = await person(address);

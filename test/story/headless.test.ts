@@ -39,7 +39,8 @@ const newClient = (): Client => {
   return { privateKey, code: publicKey.export({ format: "jwk" }).x ?? "" };
 };
 
-const addressOf = (code: string, more: Readonly<Record<string, string>> = {}): string => `${world.url}/oauth?${new URLSearchParams({ headless_code: code, idp_id: idp, ...more })}`;
+const addressOf = (code: string, more: Readonly<Record<string, string>> = {}): string =>
+  `${world.url}/oauth?${new URLSearchParams({ headless_code: code, idp_id: idp, ...more })}`;
 
 const fetchSession = (code: string, protocol: Protocol = "rest") => world.call(getSession, { code }, { protocol, token: undefined });
 
@@ -77,7 +78,10 @@ test("of fifty who fetch at the same moment one is given the session", async () 
   const { code } = newClient();
   await confirmAs(world, provider, addressOf(code), { sub: "ada" });
   const codes = await Promise.all(Array.from({ length: 50 }, async () => (await fetchSession(code)).code));
-  assert.deepEqual(codes.sort((one, other) => one - other), [0, ...Array<number>(49).fill(5)]);
+  assert.deepEqual(
+    codes.sort((one, other) => one - other),
+    [0, ...Array<number>(49).fill(5)],
+  );
 });
 
 test("the token is for the audience that the address names, and the person is shown it", async () => {
@@ -123,7 +127,14 @@ test("of two sign-ins with one address the first counts", async () => {
 
 test("what is no X25519 key is no code: other lengths and letters, a second spelling, and points of small order", async () => {
   const small = ["00".repeat(32), `01${"00".repeat(31)}`, "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"];
-  const codes = ["x", "A".repeat(42), "A".repeat(44), `${"A".repeat(42)}!`, `${newClient().code.slice(0, 42)}B`, ...small.map((hex) => Buffer.from(hex, "hex").toString("base64url"))];
+  const codes = [
+    "x",
+    "A".repeat(42),
+    "A".repeat(44),
+    `${"A".repeat(42)}!`,
+    `${newClient().code.slice(0, 42)}B`,
+    ...small.map((hex) => Buffer.from(hex, "hex").toString("base64url")),
+  ];
   for (const code of codes) {
     assert.equal(isHeadlessCode(code), false, code);
     const shown = await openBrowser().get(`${world.url}/oauth?${new URLSearchParams({ headless_code: code, idp_id: idp })}`);
@@ -147,5 +158,8 @@ test("the key of AES-256-GCM is the bare secret of RFC 7748, section 6.1, on bot
   assert.equal(openSession(fromAlice, privateKey), "a token");
   const fromUs = encryptFor(Buffer.from(bob.public, "hex").toString("base64url"), "another token");
   assert.ok(fromUs);
-  assert.equal(await readWithWebCrypto({ ecdhPublicKey: btoa(fromUs.publicKey), encryptedIdtoken: fromUs.encrypted.toString("base64") }, privateKey), "another token");
+  assert.equal(
+    await readWithWebCrypto({ ecdhPublicKey: btoa(fromUs.publicKey), encryptedIdtoken: fromUs.encrypted.toString("base64") }, privateKey),
+    "another token",
+  );
 });

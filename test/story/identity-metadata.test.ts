@@ -20,7 +20,12 @@ after(() => world?.close());
 
 let people = 0;
 const person = async (): Promise<{ uid: string; token: string }> => {
-  const uid = await registerPerson(world.server.application.services, { issuer: "https://people.example.com", subject: `p${people++}`, email: "ada@example.com", name: "ada" });
+  const uid = await registerPerson(world.server.application.services, {
+    issuer: "https://people.example.com",
+    subject: `p${people++}`,
+    email: "ada@example.com",
+    name: "ada",
+  });
   return { uid, token: await world.token(uid) };
 };
 
@@ -36,9 +41,27 @@ const said = ({ code, reply, message }: Answer): JsonObject => {
 test("a person says something about themselves, bit by bit, and about nobody else", async () => {
   for (const protocol of protocols) {
     const [ada, grace] = [await person(), await person()];
-    assert.deepEqual(said(await say(ada.token, { company: "Example", jobTitle: "engineer" }, undefined, protocol)), { uid: ada.uid, name: "ada", company: "Example", jobTitle: "engineer" });
-    assert.deepEqual(said(await say(ada.token, { product: "images", updatesOptIn: true }, undefined, protocol)), { uid: ada.uid, name: "ada", company: "Example", updatesOptIn: true, product: "images", jobTitle: "engineer" });
-    assert.deepEqual(said(await say(ada.token, { company: "", jobTitle: "ignored" }, "company", protocol)), { uid: ada.uid, name: "ada", updatesOptIn: true, product: "images", jobTitle: "engineer" });
+    assert.deepEqual(said(await say(ada.token, { company: "Example", jobTitle: "engineer" }, undefined, protocol)), {
+      uid: ada.uid,
+      name: "ada",
+      company: "Example",
+      jobTitle: "engineer",
+    });
+    assert.deepEqual(said(await say(ada.token, { product: "images", updatesOptIn: true }, undefined, protocol)), {
+      uid: ada.uid,
+      name: "ada",
+      company: "Example",
+      updatesOptIn: true,
+      product: "images",
+      jobTitle: "engineer",
+    });
+    assert.deepEqual(said(await say(ada.token, { company: "", jobTitle: "ignored" }, "company", protocol)), {
+      uid: ada.uid,
+      name: "ada",
+      updatesOptIn: true,
+      product: "images",
+      jobTitle: "engineer",
+    });
     assert.deepEqual(said(await say(ada.token, { jobTitle: "lead" }, "*", protocol)), { uid: ada.uid, name: "ada", jobTitle: "lead" });
     // The uid in the body is the server's to say: it is no way to somebody else's.
     assert.equal(said(await say(grace.token, { uid: ada.uid, name: "Mallory", company: "Evil" }, undefined, protocol)).uid, grace.uid);
@@ -55,7 +78,13 @@ test("the answer shows what the person's issuer says beside it", async () => {
       [ada.uid],
     ),
   );
-  assert.deepEqual(said(await say(ada.token, { company: "Analytical Engines" })), { uid: ada.uid, name: "Ada Lovelace", givenName: "Ada", familyName: "Lovelace", company: "Analytical Engines" });
+  assert.deepEqual(said(await say(ada.token, { company: "Analytical Engines" })), {
+    uid: ada.uid,
+    name: "Ada Lovelace",
+    givenName: "Ada",
+    familyName: "Lovelace",
+    company: "Analytical Engines",
+  });
 });
 
 test("each change is told once, inside the platform only; what changes nothing is not told", async () => {
@@ -64,26 +93,45 @@ test("each change is told once, inside the platform only; what changes nothing i
   await say(ada.token, { company: "Example" });
   await say(ada.token, { company: "Example" }, "company", "grpc");
   const told = (await world.events()).slice(count);
-  assert.deepEqual(told.map(({ type, subject, group, actor }) => ({ type, subject, group, actor })), [
-    { type: "dev.chainguard.api.iam.identity.metadata.updated.v1", subject: ada.uid, group: "", actor: ada.uid },
-  ]);
+  assert.deepEqual(
+    told.map(({ type, subject, group, actor }) => ({ type, subject, group, actor })),
+    [{ type: "dev.chainguard.api.iam.identity.metadata.updated.v1", subject: ada.uid, group: "", actor: ada.uid }],
+  );
   const [row] = await world.server.application.services.store.read.query("select audience from outbox where subject = $1", [ada.uid]);
   assert.deepEqual(row, ["internal"]);
 });
 
 test("a program has nothing to say, a wrong field is named, and nothing of it is kept", async () => {
-  const program = String((await world.ok("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity: { name: "ci", claimMatch: { issuer: "https://ci.example.com", subject: "s" } } })).uid);
+  const program = String(
+    (
+      await world.ok("iam.IdentitiesService/CreateIdentity", {
+        parent: world.organization,
+        identity: { name: "ci", claimMatch: { issuer: "https://ci.example.com", subject: "s" } },
+      })
+    ).uid,
+  );
   await bind(world, world.organization, program, "owner");
   const ada = await person();
   for (const protocol of protocols) {
     assert.equal((await say(await world.token(program), { company: "Example" }, undefined, protocol)).code, codes.PERMISSION_DENIED);
-    for (const [mask, field] of [["nonsense", "update_mask"], ["uid", "update_mask"], ["given_name", "update_mask"], ["*,company", "update_mask"]] as const) {
+    for (const [mask, field] of [
+      ["nonsense", "update_mask"],
+      ["uid", "update_mask"],
+      ["given_name", "update_mask"],
+      ["*,company", "update_mask"],
+    ] as const) {
       const refused = await say(ada.token, { company: "Example" }, mask, protocol);
       assert.equal(refused.code, codes.INVALID_ARGUMENT);
-      assert.deepEqual(refused.details.flatMap((detail) => items(detail, "fieldViolations").map((each) => each.field)), [field]);
+      assert.deepEqual(
+        refused.details.flatMap((detail) => items(detail, "fieldViolations").map((each) => each.field)),
+        [field],
+      );
     }
     const long = await say(ada.token, { company: "a".repeat(256) }, undefined, protocol);
-    assert.deepEqual(long.details.flatMap((detail) => items(detail, "fieldViolations").map((each) => each.field)), ["identityMetadata.company"]);
+    assert.deepEqual(
+      long.details.flatMap((detail) => items(detail, "fieldViolations").map((each) => each.field)),
+      ["identityMetadata.company"],
+    );
   }
   assert.deepEqual(await world.server.application.services.store.read.query("select 1 from identity_metadata where uid = any($1)", [[program, ada.uid]]), []);
 });
@@ -115,14 +163,18 @@ test("the relationship filter finds each kind of identity and no other, with its
     }
   }
   const all = Object.values(wanted).flat().sort();
-  const list = (more: JsonObject, protocol: Protocol): Promise<JsonObject> => world.ok("iam.IdentitiesService/ListIdentities", { uidp: { descendantsOf: group }, pageSize: 200, ...more }, { protocol });
+  const list = (more: JsonObject, protocol: Protocol): Promise<JsonObject> =>
+    world.ok("iam.IdentitiesService/ListIdentities", { uidp: { descendantsOf: group }, pageSize: 200, ...more }, { protocol });
   const uids = (body: JsonObject): string[] => items(body, "identities").map(({ uid }) => String(uid));
   for (const protocol of protocols) {
     for (const [kind, made] of Object.entries(wanted)) {
       const found = await list({ relationshipType: kind }, protocol);
       assert.deepEqual(uids(found), [...made].sort());
       assert.equal(found.totalCount, "3");
-      assert.deepEqual(items(await list({ relationshipType: kind, orderBy: "name desc" }, protocol), "identities").map(({ name }) => name), ["c", "b", "a"]);
+      assert.deepEqual(
+        items(await list({ relationshipType: kind, orderBy: "name desc" }, protocol), "identities").map(({ name }) => name),
+        ["c", "b", "a"],
+      );
       assert.deepEqual(uids(await list({ relationshipType: kind, name: "a" }, protocol)), [made[1]]);
       const seen: string[] = [];
       for (let pageToken = "", pages = 0; pages < 5; pages++) {
@@ -138,7 +190,10 @@ test("the relationship filter finds each kind of identity and no other, with its
   }
   // What an identity is assumed by may change, and the filter follows.
   const [moved = ""] = wanted.RELATIONSHIP_TYPE_AWS_IDENTITY ?? [];
-  await world.ok("iam.IdentitiesService/UpdateIdentity", { identity: { uid: moved, claimMatch: { issuer: "https://ci.example.com", subject: "moved" } }, updateMask: "claim_match" });
+  await world.ok("iam.IdentitiesService/UpdateIdentity", {
+    identity: { uid: moved, claimMatch: { issuer: "https://ci.example.com", subject: "moved" } },
+    updateMask: "claim_match",
+  });
   assert.ok(uids(await list({ relationshipType: "RELATIONSHIP_TYPE_CLAIM_MATCH" }, "rest")).includes(moved));
   assert.ok(!uids(await list({ relationshipType: "RELATIONSHIP_TYPE_AWS_IDENTITY" }, "grpc")).includes(moved));
 });

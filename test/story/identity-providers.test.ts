@@ -49,7 +49,10 @@ const refused = (answer: Answer, field: string, what: string): void => {
 
 for (const protocol of protocols) {
   test(`over ${protocol} a provider is made, read, listed, changed and deleted, and says how it is configured but for its secret`, async () => {
-    const { code, reply, message } = await create({ description: "for everybody", oidc: { ...oidc, additionalScopes: ["email", "groups"], groupsClaim: "groups", pkceEnabled: true } }, protocol);
+    const { code, reply, message } = await create(
+      { description: "for everybody", oidc: { ...oidc, additionalScopes: ["email", "groups"], groupsClaim: "groups", pkceEnabled: true } },
+      protocol,
+    );
     assert.equal(code, 0, message);
     const uid = text(reply, "uid");
     assert.match(uid, new RegExp(`^${organization}/[0-9a-f]{16}$`));
@@ -79,8 +82,9 @@ for (const protocol of protocols) {
       ["oidc.clientSecret", { oidc: { issuer: oidc.issuer, clientId: "c" } }],
       ["oidc.clientId", { oidc: { issuer: oidc.issuer, clientSecret: "s" } }],
       ["oidc.issuer", { oidc: { clientId: "c", clientSecret: "s" } }],
-      ...["http://login.example.com", "login.example.com", "https://a@login.example.com", "https://login.example.com/?a=b", "https://login.example.com/#a"]
-        .map((issuer): [string, JsonObject] => ["oidc.issuer", { oidc: { ...oidc, issuer } }]),
+      ...["http://login.example.com", "login.example.com", "https://a@login.example.com", "https://login.example.com/?a=b", "https://login.example.com/#a"].map(
+        (issuer): [string, JsonObject] => ["oidc.issuer", { oidc: { ...oidc, issuer } }],
+      ),
       ["oidc.additionalScopes[1]", { oidc: { ...oidc, additionalScopes: ["email", "two words"] } }],
       ["defaultRole", { defaultRole: text(foreign, "uid") }],
       ["defaultRole", { defaultRole: `${organization}/0123456789abcdef` }],
@@ -121,7 +125,11 @@ test("a client secret is kept sealed; an update keeps it unless it brings anothe
     assert.equal(part(reply, "oidc").clientSecret, undefined);
   }
   const without = await made();
-  for (const [body, mask] of [[{}, "oidc.client_secret"], [{ oidc: { clientSecret: "" } }, undefined]] as const) refused(await update(without, body, mask), "oidc.clientSecret", "the last proof");
+  for (const [body, mask] of [
+    [{}, "oidc.client_secret"],
+    [{ oidc: { clientSecret: "" } }, undefined],
+  ] as const)
+    refused(await update(without, body, mask), "oidc.clientSecret", "the last proof");
   assert.equal(await storedSecret(without), oidc.clientSecret);
 });
 
@@ -145,7 +153,12 @@ test("the correlation rule is set once: repeated, left out or unspecified it sta
   for (const protocol of protocols) {
     for (const correlationRule of [rule, "CORRELATION_RULE_UNSPECIFIED", undefined]) {
       for (const mask of ["oidc", "oidc.correlation_rule", "*"]) {
-        const { code, reply, message } = await update(uid, { ...valid, oidc: { ...oidc, ...(correlationRule === undefined ? {} : { correlationRule }) } }, mask, protocol);
+        const { code, reply, message } = await update(
+          uid,
+          { ...valid, oidc: { ...oidc, ...(correlationRule === undefined ? {} : { correlationRule }) } },
+          mask,
+          protocol,
+        );
         assert.equal(code, 0, message);
         assert.equal(part(reply, "oidc").correlationRule, rule);
       }
@@ -161,7 +174,8 @@ test("a group that holds a provider, and a role that one gives, stay; a provider
   const role = text(await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "r", capabilities: ["CAP_REPO_LIST"] } }), "uid");
   const { uid } = await world.ok(`${service}/CreateIdentityProvider`, { parent: team, identityProvider: { ...valid, defaultRole: role } });
   const mapping = await world.ok("iam.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping", {
-    parent: String(uid), externalGroupRoleMapping: { externalGroupId: "admins", roleUid: role, scope: organization },
+    parent: String(uid),
+    externalGroupRoleMapping: { externalGroupId: "admins", roleUid: role, scope: organization },
   });
   for (const protocol of protocols) {
     const group = await world.call("iam.GroupsService/DeleteGroup", { uid: team }, { protocol });
@@ -174,7 +188,11 @@ test("a group that holds a provider, and a role that one gives, stay; a provider
   await world.ok(`${service}/DeleteIdentityProvider`, { uid: String(uid) });
   const gone = await world.call("iam.ExternalGroupRoleMappingsService/GetExternalGroupRoleMapping", { uid: text(mapping, "uid") });
   assert.equal(gone.code, codes.NOT_FOUND);
-  for (const [name, target] of [["iam.GroupsService/DeleteGroup", team], ["iam.RolesService/DeleteRole", role]] as const) await world.ok(name, { uid: target });
+  for (const [name, target] of [
+    ["iam.GroupsService/DeleteGroup", team],
+    ["iam.RolesService/DeleteRole", role],
+  ] as const)
+    await world.ok(name, { uid: target });
 });
 
 test("what is told of a provider is its public part: neither secret nor times nor SCIM state", async () => {
@@ -182,9 +200,17 @@ test("what is told of a provider is its public part: neither secret nor times no
   await update(uid, { name: "renamed" });
   await world.ok(`${service}/DeleteIdentityProvider`, { uid });
   const told = (await world.events()).filter(({ subject }) => subject === uid);
-  assert.deepEqual(told.map(({ type, group }) => [type.replace("dev.chainguard.api.iam.identity_providers.", ""), group]), [
-    ["created.v1", organization], ["updated.v1", organization], ["deleted.v1", organization],
-  ]);
-  assert.deepEqual(told.map(({ body }) => Object.keys(body).sort().join()), ["defaultRole,name,oidc,uid", "defaultRole,name,oidc,uid", "uid"]);
+  assert.deepEqual(
+    told.map(({ type, group }) => [type.replace("dev.chainguard.api.iam.identity_providers.", ""), group]),
+    [
+      ["created.v1", organization],
+      ["updated.v1", organization],
+      ["deleted.v1", organization],
+    ],
+  );
+  assert.deepEqual(
+    told.map(({ body }) => Object.keys(body).sort().join()),
+    ["defaultRole,name,oidc,uid", "defaultRole,name,oidc,uid", "uid"],
+  );
   assert.ok(!JSON.stringify(told).includes("told-to-nobody"));
 });

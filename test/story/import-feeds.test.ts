@@ -47,10 +47,21 @@ const nothing = { new: 0, changed: 0, withdrawn: 0, unchanged: 0, refused: 0 };
 /** A Wolfi document of one fixed event for each number. */
 const wolfi = (name: string, numbers: readonly string[], version = "1.0-r0"): string =>
   [
-    "schema-version: 2.0.2", "", "package:", `  name: ${name}`, "", "advisories:",
+    "schema-version: 2.0.2",
+    "",
+    "package:",
+    `  name: ${name}`,
+    "",
+    "advisories:",
     ...numbers.flatMap((number) => [
-      `  - id: CGA-${number}`, "    aliases:", `      - CVE-2025-${number.slice(0, 4)}1`, "    events:", "      - timestamp: 2025-01-01T00:00:00Z", "        type: fixed",
-      "        data:", `          fixed-version: ${version}`,
+      `  - id: CGA-${number}`,
+      "    aliases:",
+      `      - CVE-2025-${number.slice(0, 4)}1`,
+      "    events:",
+      "      - timestamp: 2025-01-01T00:00:00Z",
+      "        type: fixed",
+      "        data:",
+      `          fixed-version: ${version}`,
     ]),
     "",
   ].join("\n");
@@ -80,7 +91,10 @@ test("only what has changed is read and written again, and what is said anew is 
   await writeFile(join(path, "one.yaml"), wolfi("one", ["1111-0001-aaaa", "1111-0002-aaaa"], "2.0-r0"));
   const again = await runImport(world, "advisories", [path]);
   assert.deepEqual([counts(again), again.filesUnchanged], [{ ...nothing, changed: 2, unchanged: 1 }, 1]);
-  assert.deepEqual((await advisoriesOf("one")).map(({ events }) => (Array.isArray(events) ? events.filter(isObject).map(({ fixed }) => fixed) : [])), [[{ fixedVersion: "2.0-r0" }], [{ fixedVersion: "2.0-r0" }]]);
+  assert.deepEqual(
+    (await advisoriesOf("one")).map(({ events }) => (Array.isArray(events) ? events.filter(isObject).map(({ fixed }) => fixed) : [])),
+    [[{ fixedVersion: "2.0-r0" }], [{ fixedVersion: "2.0-r0" }]],
+  );
 });
 
 test("what vanishes from its file, and a file that vanishes, is withdrawn and not deleted; what comes back is there again", async () => {
@@ -90,7 +104,10 @@ test("what vanishes from its file, and a file that vanishes, is withdrawn and no
   await writeFile(join(path, "three.yaml"), wolfi("three", ["2222-0001-aaaa"]));
   await rm(join(path, "four.yaml"));
   assert.deepEqual(counts(await runImport(world, "advisories", [path])), { ...nothing, withdrawn: 2, unchanged: 1 });
-  assert.deepEqual((await advisoriesOf("three")).map((advisory) => text(advisory, "advisoryId")), ["CGA-2222-0001-aaaa"]);
+  assert.deepEqual(
+    (await advisoriesOf("three")).map((advisory) => text(advisory, "advisoryId")),
+    ["CGA-2222-0001-aaaa"],
+  );
   assert.deepEqual(await advisoriesOf("four"), []);
   const gone = await byId("CGA-2222-0003-aaaa");
   assert.equal(text(gone ?? {}, "uid"), text(made ?? {}, "uid"));
@@ -110,7 +127,10 @@ test("an advisory that moves from one file to another is neither withdrawn nor m
   await writeFile(join(path, "b.yaml"), wolfi("mover", ["3333-0002-aaaa"]));
   const moved = await runImport(world, "advisories", [path]);
   assert.deepEqual([moved.new, moved.withdrawn], [0, 0]);
-  assert.deepEqual((await advisoriesOf("mover")).map((advisory) => text(advisory, "uid")), earlier);
+  assert.deepEqual(
+    (await advisoriesOf("mover")).map((advisory) => text(advisory, "uid")),
+    earlier,
+  );
 });
 
 test("a file that goes wrong is refused with its line, keeps what it told before, and the rest goes on", async () => {
@@ -128,10 +148,11 @@ test("a file that goes wrong is refused with its line, keeps what it told before
 });
 
 test("of JSON Lines the lines that are wrong are refused by their number, and all others go in", async () => {
-  const line = (id: string): string => JSON.stringify({ id, state: "PUBLISHED", summary: "s", details: "d", references: [], severities: [], dateUpdated: "2025-01-01T00:00:00Z" });
+  const line = (id: string): string =>
+    JSON.stringify({ id, state: "PUBLISHED", summary: "s", details: "d", references: [], severities: [], dateUpdated: "2025-01-01T00:00:00Z" });
   const path = join(scratch, "records.jsonl");
   const good = Array.from({ length: 1_200 }, (_, index) => line(`CVE-2031-${10_000 + index}`));
-  await writeFile(path, `${[...good.slice(0, 700), "{\"id\": \"CVE-2031-1\", \"state\":", "", line("two words"), ...good.slice(700)].join("\n")}\n`);
+  await writeFile(path, `${[...good.slice(0, 700), '{"id": "CVE-2031-1", "state":', "", line("two words"), ...good.slice(700)].join("\n")}\n`);
   const done = await runImport(world, "vulnerabilities", [path]);
   assert.deepEqual(counts(done), { ...nothing, new: 1_200, refused: 2 });
   assert.match(done.refused[0] ?? "", /^records\.jsonl:701: not valid JSON/);
@@ -154,12 +175,32 @@ test("a folder that is empty all of a sudden withdraws nothing", async () => {
 });
 
 test("formats are told by content alone: names say nothing, gzip is seen through, licences and pictures are passed over", async () => {
-  const sources = ["harbour.yaml", "osv.json", "osv.yaml", "secdb.json", "openvex-0.0.1.json", "openvex-0.2.0.json", "csaf.json", "rustsec.md", "packages.jsonl"];
-  const files = Object.fromEntries(await Promise.all(sources.map(async (name, index) => {
-    const content = await readFile(join(fixtures, name));
-    return [`deep/er/${index}.png`, index % 2 === 0 ? content : gzipSync(content)] as const;
-  })));
-  const path = await folder({ ...files, LICENSE: "Licence\n\nversion: as is\n", ".hidden": "{", "picture.json": new Uint8Array([0x89, 0x50, 0x4e, 0x47, 1, 2, 3]), "latin.yaml": Buffer.from("id: caf\u00e9\n", "latin1") });
+  const sources = [
+    "harbour.yaml",
+    "osv.json",
+    "osv.yaml",
+    "secdb.json",
+    "openvex-0.0.1.json",
+    "openvex-0.2.0.json",
+    "csaf.json",
+    "rustsec.md",
+    "packages.jsonl",
+  ];
+  const files = Object.fromEntries(
+    await Promise.all(
+      sources.map(async (name, index) => {
+        const content = await readFile(join(fixtures, name));
+        return [`deep/er/${index}.png`, index % 2 === 0 ? content : gzipSync(content)] as const;
+      }),
+    ),
+  );
+  const path = await folder({
+    ...files,
+    LICENSE: "Licence\n\nversion: as is\n",
+    ".hidden": "{",
+    "picture.json": new Uint8Array([0x89, 0x50, 0x4e, 0x47, 1, 2, 3]),
+    "latin.yaml": Buffer.from("id: caf\u00e9\n", "latin1"),
+  });
   const done = await runImport(world, "advisories", [path]);
   assert.deepEqual(done.refused, ["latin.yaml:1: is not valid UTF-8"]);
   assert.deepEqual(done.passedOver, ["LICENSE: is no feed", "picture.json: is no feed"]);
@@ -170,9 +211,19 @@ test("formats are told by content alone: names say nothing, gzip is seen through
 
 test("a gzip that ends too early or unpacks without end is refused", async () => {
   const whole = gzipSync(await readFile(join(fixtures, "harbour.yaml")));
-  const path = await folder({ "cut.gz": whole.subarray(0, whole.length / 2), "huge.gz": gzipSync(Buffer.alloc(40 * 1024 * 1024, "{\"a\":[")), "line.gz": gzipSync(Buffer.concat([Buffer.from("{}\n{"), Buffer.alloc(12 * 1024 * 1024, " ")])) });
+  const path = await folder({
+    "cut.gz": whole.subarray(0, whole.length / 2),
+    "huge.gz": gzipSync(Buffer.alloc(40 * 1024 * 1024, '{"a":[')),
+    "line.gz": gzipSync(Buffer.concat([Buffer.from("{}\n{"), Buffer.alloc(12 * 1024 * 1024, " ")])),
+  });
   const done = await runImport(world, "advisories", [path]);
-  assert.deepEqual(done.refused.map((refusal) => refusal.replace(/:.*/, "")).sort().filter((name, index, all) => all.indexOf(name) === index), ["cut.gz", "huge.gz", "line.gz"]);
+  assert.deepEqual(
+    done.refused
+      .map((refusal) => refusal.replace(/:.*/, ""))
+      .sort()
+      .filter((name, index, all) => all.indexOf(name) === index),
+    ["cut.gz", "huge.gz", "line.gz"],
+  );
 });
 
 /** A zip archive as programs write them. */
@@ -206,7 +257,7 @@ const zip = (files: Readonly<Record<string, string>>): Buffer => {
 
 test("a zip archive is a folder, and one that is not whole is refused", async () => {
   const path = join(scratch, "all.bin");
-  const whole = zip({ "top/one.yaml": wolfi("zipped", ["dddd-0001-aaaa"]), "top/../../two.yaml": wolfi("zipped", ["dddd-0002-aaaa"]), "README": "A remark." });
+  const whole = zip({ "top/one.yaml": wolfi("zipped", ["dddd-0001-aaaa"]), "top/../../two.yaml": wolfi("zipped", ["dddd-0002-aaaa"]), README: "A remark." });
   await writeFile(path, whole);
   const done = await runImport(world, "advisories", [path]);
   assert.deepEqual([counts(done), done.passedOver], [{ ...nothing, new: 1 }, ["README: is no feed"]]);
@@ -310,7 +361,10 @@ test("GANTRY_FEEDS is repeated on its interval, by one of two servers, and a fai
     feed.status = 200;
     feed.content = wolfi("eleven", ["9999-0002-aaaa"]);
     assert.equal(await turn(4 * 60_000), 1);
-    assert.deepEqual((await advisoriesOf("eleven", one)).map((advisory) => text(advisory, "advisoryId")), ["CGA-9999-0002-aaaa"]);
+    assert.deepEqual(
+      (await advisoriesOf("eleven", one)).map((advisory) => text(advisory, "advisoryId")),
+      ["CGA-9999-0002-aaaa"],
+    );
     assert.equal(await turn(5 * hourMs), 0);
   } finally {
     await other.close();
@@ -325,12 +379,15 @@ test("a GANTRY_FEEDS that is wrong stops the start with one line that says where
     ["feeds:\n  - kind: pictures\n    source: x\n    every: 1h\n", /^GANTRY_FEEDS: feeds\[0\]\.kind must be one of advisories/],
     ["feeds:\n  - kind: images\n    source: x\n    every: soon\n", /^GANTRY_FEEDS: feeds\[0\]\.every must be a time such as/],
     ["feeds:\n  - kind: images\n    source: x\n    every: 1h\n    evry: 1h\n", /^GANTRY_FEEDS: feeds\[0\]\.evry is unknown/],
-    ["{\"feeds\": []}", /^GANTRY_FEEDS: feeds must be a list that is not empty/],
+    ['{"feeds": []}', /^GANTRY_FEEDS: feeds must be a list that is not empty/],
     ["feeds: [", /^GANTRY_FEEDS: line \d+: not valid YAML/],
   ];
   for (const [content, message] of wrongs) {
     await writeFile(file, content);
-    await assert.rejects(openWorld({ GANTRY_FEEDS: file }), (thrown: unknown) => thrown instanceof Error && message.test(thrown.message) && !thrown.message.includes("\n"));
+    await assert.rejects(
+      openWorld({ GANTRY_FEEDS: file }),
+      (thrown: unknown) => thrown instanceof Error && message.test(thrown.message) && !thrown.message.includes("\n"),
+    );
   }
 });
 
@@ -348,15 +405,19 @@ test("the command imports beside a running server, says what it did, and ends wi
 });
 
 test("an import that is killed leaves whole documents behind, and goes on when it is started again", async () => {
-  const numbers = (part: number): string[] => Array.from({ length: 8 }, (_, index) => `bbbb-${String(part).padStart(4, "0")}-${String(index).padStart(4, "0")}`);
+  const numbers = (part: number): string[] =>
+    Array.from({ length: 8 }, (_, index) => `bbbb-${String(part).padStart(4, "0")}-${String(index).padStart(4, "0")}`);
   const parts = 600;
   const path = await folder(Object.fromEntries(Array.from({ length: parts }, (_, part) => [`${part}.yaml`, wolfi(`killed-${part}`, numbers(part))])));
-  const count = async (): Promise<number> => Number((await world.server.application.services.store.read.query("select count(*) from advisories where artifact_name like 'killed-%'"))[0]?.[0]);
+  const count = async (): Promise<number> =>
+    Number((await world.server.application.services.store.read.query("select count(*) from advisories where artifact_name like 'killed-%'"))[0]?.[0]);
   const running = start(gantryFile, ["import", "advisories", path], { env });
   while ((await count()) === 0 && running.child.exitCode === null) await new Promise((next) => setImmediate(next));
   running.signal("SIGKILL");
   await running.ended;
-  const left = await world.server.application.services.store.read.query("select artifact_name, count(*) from advisories where artifact_name like 'killed-%' group by 1");
+  const left = await world.server.application.services.store.read.query(
+    "select artifact_name, count(*) from advisories where artifact_name like 'killed-%' group by 1",
+  );
   assert.ok(left.length > 0);
   assert.ok(left.every(([, rows]) => rows === "8"));
   const again = await runImport(world, "advisories", [path]);
@@ -366,8 +427,16 @@ test("an import that is killed leaves whole documents behind, and goes on when i
 });
 
 test("two imports of the same source at once write everything once", async () => {
-  const path = await folder(Object.fromEntries(Array.from({ length: 40 }, (_, part) => [`${part}.yaml`, wolfi(`twice-${part}`, [`cccc-${String(part).padStart(4, "0")}-aaaa`])])));
+  const path = await folder(
+    Object.fromEntries(Array.from({ length: 40 }, (_, part) => [`${part}.yaml`, wolfi(`twice-${part}`, [`cccc-${String(part).padStart(4, "0")}-aaaa`])])),
+  );
   const both = await Promise.all([runImport(world, "advisories", [path]), runImport(world, "advisories", [path])]);
-  assert.equal(both.reduce((sum, { new: made }) => sum + made, 0), 40);
-  assert.deepEqual(both.flatMap(({ refused, failed }) => [...refused, ...failed]), []);
+  assert.equal(
+    both.reduce((sum, { new: made }) => sum + made, 0),
+    40,
+  );
+  assert.deepEqual(
+    both.flatMap(({ refused, failed }) => [...refused, ...failed]),
+    [],
+  );
 });

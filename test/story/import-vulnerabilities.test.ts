@@ -29,7 +29,11 @@ const byIds = async (ids: readonly string[]): Promise<Map<string, JsonObject>> =
     for (const protocol of ["rest", "grpc"] as const) {
       // A REST question is a line of at most 8 KiB.
       if (protocol === "rest" && from > 0) continue;
-      const { vulnerabilityMetadata } = await world.ok("advisory.SecurityAdvisoryService/ListVulnerabilityMetadata", { ids: asked, pageSize: 200 }, { protocol });
+      const { vulnerabilityMetadata } = await world.ok(
+        "advisory.SecurityAdvisoryService/ListVulnerabilityMetadata",
+        { ids: asked, pageSize: 200 },
+        { protocol },
+      );
       for (const record of objects(vulnerabilityMetadata)) found.set(text(record, "id"), record);
     }
   }
@@ -45,7 +49,9 @@ interface Expected {
 }
 
 const shownAs = (record: JsonObject): Expected => ({
-  id: text(record, "id"), summary: text(record, "summary"), details: text(record, "details"),
+  id: text(record, "id"),
+  summary: text(record, "summary"),
+  details: text(record, "details"),
   urls: objects(record.references).map((reference) => text(reference, "url")),
   scores: objects(record.severities).map((severity) => text(severity, "score")),
 });
@@ -74,7 +80,11 @@ test("every CVE record of JSON 5 comes back with its texts, references and sever
       summary: text(cna, "title"),
       details: text(objects(cna.descriptions)[0] ?? {}, "value"),
       urls: distinct(all.flatMap((container) => objects(container.references).map((reference) => text(reference, "url")))),
-      scores: distinct(metrics.flatMap((metric) => ["cvssV4_0", "cvssV3_1", "cvssV3_0", "cvssV2_0"].map((key) => text(part(metric, key), "vectorString")).filter((vector) => vector !== ""))),
+      scores: distinct(
+        metrics.flatMap((metric) =>
+          ["cvssV4_0", "cvssV3_1", "cvssV3_0", "cvssV2_0"].map((key) => text(part(metric, key), "vectorString")).filter((vector) => vector !== ""),
+        ),
+      ),
     };
   });
   await compare(expected);
@@ -82,14 +92,25 @@ test("every CVE record of JSON 5 comes back with its texts, references and sever
 
 test("every OSV record, of JSON and of YAML, comes back with its texts, references and severities", withRealData, async () => {
   const folders = ["osv-go", "osv-pypa", "osv-ghsa-fixtures"];
-  const done = await runImport(world, "vulnerabilities", folders.map((folder) => join(metadata, folder)), { public: true });
-  const records = folders.flatMap(filesOf).map((content) => (content.startsWith("{") ? JSON.parse(content) : parse(content, { schema: "failsafe" })) as JsonObject);
+  const done = await runImport(
+    world,
+    "vulnerabilities",
+    folders.map((folder) => join(metadata, folder)),
+    { public: true },
+  );
+  const records = folders
+    .flatMap(filesOf)
+    .map((content) => (content.startsWith("{") ? JSON.parse(content) : parse(content, { schema: "failsafe" })) as JsonObject);
   assert.equal(done.refused.length + done.failed.length, 0);
-  const expected = records.map((record): Expected => ({
-    id: text(record, "id"), summary: text(record, "summary"), details: text(record, "details"),
-    urls: objects(record.references).map((reference) => text(reference, "url")),
-    scores: distinct(objects(record.severity).map((severity) => text(severity, "score"))),
-  }));
+  const expected = records.map(
+    (record): Expected => ({
+      id: text(record, "id"),
+      summary: text(record, "summary"),
+      details: text(record, "details"),
+      urls: objects(record.references).map((reference) => text(reference, "url")),
+      scores: distinct(objects(record.severity).map((severity) => text(severity, "score"))),
+    }),
+  );
   assert.equal(expected.length, 504);
   // One of them is a CVE that another source may tell too: that test has its own say.
   await compare(expected.filter(({ id }) => !id.startsWith("CVE-")));
@@ -108,7 +129,10 @@ test("every RustSec record comes back with its title, its text and its vector", 
     assert.equal(text(record, "summary"), heading.replace(/^#\s+/, "").trim());
     assert.equal(text(record, "details"), rest.join("\n").trim());
     const vector = /^cvss = "(.*?)"/m.exec(content)?.[1];
-    assert.deepEqual(objects(record.severities).map((severity) => text(severity, "score")), vector === undefined ? [] : [vector]);
+    assert.deepEqual(
+      objects(record.severities).map((severity) => text(severity, "score")),
+      vector === undefined ? [] : [vector],
+    );
   }
 });
 
@@ -116,22 +140,38 @@ test("distilled records come back whole, and rejected ones only when they are as
   const source = join(metadata, "cve-distilled.jsonl");
   const done = await runImport(world, "vulnerabilities", [source], { public: true });
   assert.equal(done.refused.length + done.failed.length, 0);
-  const records = readFileSync(source, "utf8").trim().split("\n").map((line) => JSON.parse(line) as JsonObject);
-  await compare(records.map((record) => ({
-    id: text(record, "id"), summary: text(record, "summary"), details: text(record, "details"),
-    urls: distinct(objects(record.references).map((reference) => text(reference, "url"))),
-    scores: distinct(objects(record.severities).map((severity) => text(severity, "score"))),
-  })));
+  const records = readFileSync(source, "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as JsonObject);
+  await compare(
+    records.map((record) => ({
+      id: text(record, "id"),
+      summary: text(record, "summary"),
+      details: text(record, "details"),
+      urls: distinct(objects(record.references).map((reference) => text(reference, "url"))),
+      scores: distinct(objects(record.severities).map((severity) => text(severity, "score"))),
+    })),
+  );
   const rejected = records.filter((record) => text(record, "state") === "REJECTED").map((record) => text(record, "id"));
   assert.ok(rejected.length > 0);
-  const listed = new Set((await readAll(world, "advisory.SecurityAdvisoryService/ListVulnerabilityMetadata", "vulnerabilityMetadata", {})).map((record) => text(record, "id")));
-  assert.deepEqual(rejected.filter((id) => listed.has(id)), []);
+  const listed = new Set(
+    (await readAll(world, "advisory.SecurityAdvisoryService/ListVulnerabilityMetadata", "vulnerabilityMetadata", {})).map((record) => text(record, "id")),
+  );
+  assert.deepEqual(
+    rejected.filter((id) => listed.has(id)),
+    [],
+  );
   assert.equal((await byIds(rejected)).size, rejected.length);
 });
 
 test("libraries come back with every version and its size", withRealData, async () => {
   const folder = join(realData, "libraries");
-  const done = await runImport(world, "libraries", ["maven-facts", "pypi-files"].map((name) => join(folder, name)));
+  const done = await runImport(
+    world,
+    "libraries",
+    ["maven-facts", "pypi-files"].map((name) => join(folder, name)),
+  );
   assert.deepEqual(done.failed, []);
   assert.deepEqual(counts(done), { new: 650, changed: 0, withdrawn: 0, unchanged: 0, refused: 0 });
   const [line = ""] = readFileSync(join(folder, "maven-facts", "artifacts.jsonl"), "utf8").split("\n");
@@ -144,7 +184,9 @@ test("libraries come back with every version and its size", withRealData, async 
   const shown = (version: string, size: unknown): string => `${version} ${String(size)}`;
   assert.deepEqual(
     versions.map((version) => shown(text(version, "version"), version.sizeBytes)).sort(),
-    objects(source.versions).map((version) => shown(text(version, "version"), version.sizeBytes)).sort(),
+    objects(source.versions)
+      .map((version) => shown(text(version, "version"), version.sizeBytes))
+      .sort(),
   );
 });
 
@@ -165,7 +207,10 @@ test("every OpenVEX and CSAF sample imports without a refusal", withRealData, as
   const found = await readAll(world, "vulnerabilities.AdvisoriesService/ListAdvisories", "advisories", { aliases: ["CVE-2009-4487"] });
   assert.deepEqual(
     found.map((advisory) => [text(advisory, "advisoryId"), Object.keys(objects(advisory.events)[0] ?? {}).filter((key) => /Determination$/.test(key))]).sort(),
-    [["2022-EVD-UC-01-NA-001", ["falsePositiveDetermination"]], ["2022-EVD-UC-01-NA-001", ["truePositiveDetermination"]]],
+    [
+      ["2022-EVD-UC-01-NA-001", ["falsePositiveDetermination"]],
+      ["2022-EVD-UC-01-NA-001", ["truePositiveDetermination"]],
+    ],
   );
   assert.ok(found.every((advisory) => texts(advisory, "aliases").includes("CVE-2009-4487")));
 });

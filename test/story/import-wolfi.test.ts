@@ -27,25 +27,41 @@ interface SourceAdvisory {
 /** By the package's name; all scalars are texts. */
 const readSource = (): Map<string, readonly SourceAdvisory[]> =>
   new Map(
-    readdirSync(folder).filter((name) => name.endsWith(".yaml")).map((name) => {
-      const document = parse(readFileSync(join(folder, name), "utf8"), { schema: "failsafe" }) as { package: { name: string }; advisories: SourceAdvisory[] };
-      return [document.package.name, document.advisories] as const;
-    }),
+    readdirSync(folder)
+      .filter((name) => name.endsWith(".yaml"))
+      .map((name) => {
+        const document = parse(readFileSync(join(folder, name), "utf8"), { schema: "failsafe" }) as { package: { name: string }; advisories: SourceAdvisory[] };
+        return [document.package.name, document.advisories] as const;
+      }),
   );
 
 const scanNames: Readonly<Record<string, string>> = {
-  scanner: "scanner", subpackage: "subpackageName", componentId: "componentID", component: "componentName", componentVersion: "componentVersion",
-  componentType: "componentType", componentLocation: "componentLocation",
+  scanner: "scanner",
+  subpackage: "subpackageName",
+  componentId: "componentID",
+  component: "componentName",
+  componentVersion: "componentVersion",
+  componentType: "componentType",
+  componentLocation: "componentLocation",
 };
 
-const kebab = (name: string): string => name.replace(/^TYPE_/, "").toLowerCase().replaceAll("_", "-");
+const kebab = (name: string): string =>
+  name
+    .replace(/^TYPE_/, "")
+    .toLowerCase()
+    .replaceAll("_", "-");
 
 /** An event of the API as a document writes it. */
 const written = (event: JsonObject): SourceEvent => {
   const timestamp = text(event, "createTime").replace(".000Z", "Z");
   if (isObject(event.detection)) {
     const { scanv1, nvdapi } = event.detection;
-    if (isObject(scanv1)) return { timestamp, type: "detection", data: { type: "scan/v1", data: Object.fromEntries(Object.entries(scanv1).map(([key, value]) => [scanNames[key] ?? key, value])) } };
+    if (isObject(scanv1))
+      return {
+        timestamp,
+        type: "detection",
+        data: { type: "scan/v1", data: Object.fromEntries(Object.entries(scanv1).map(([key, value]) => [scanNames[key] ?? key, value])) },
+      };
     return { timestamp, type: "detection", data: isObject(nvdapi) ? { type: "nvdapi", data: nvdapi } : { type: "manual" } };
   }
   if (isObject(event.fixed)) return { timestamp, type: "fixed", data: { "fixed-version": text(event.fixed, "fixedVersion") } };
@@ -55,7 +71,8 @@ const written = (event: JsonObject): SourceEvent => {
   }
   for (const name of ["truePositiveDetermination", "analysisNotPlanned", "fixNotPlanned", "pendingUpstreamFix"]) {
     const data = event[name];
-    if (isObject(data)) return { timestamp, type: name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`), ...(Object.keys(data).length > 0 ? { data } : {}) };
+    if (isObject(data))
+      return { timestamp, type: name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`), ...(Object.keys(data).length > 0 ? { data } : {}) };
   }
   throw new Error(`an event of no type: ${JSON.stringify(event)}`);
 };
@@ -116,7 +133,13 @@ test("the open documents of the same import say the same", withRealData, async (
   for (const [name, advisories] of source) {
     const given = found.get(name);
     assert.ok(Array.isArray(given), name);
-    assert.deepEqual(given.filter(isObject).map((advisory) => text(advisory, "id")).sort(), advisories.map(({ id }) => id).sort());
+    assert.deepEqual(
+      given
+        .filter(isObject)
+        .map((advisory) => text(advisory, "id"))
+        .sort(),
+      advisories.map(({ id }) => id).sort(),
+    );
   }
 });
 
@@ -156,12 +179,18 @@ test("a second run of the same folder reads no file again and writes nothing", w
 test("severities of an advisory come from the records that its aliases name", withRealData, async () => {
   const done = await runImport(world, "vulnerabilities", [join(realData, "vulnerability-metadata", "cve-distilled.jsonl")], { public: true });
   assert.deepEqual(counts(done), { new: 3_374, changed: 0, withdrawn: 0, unchanged: 0, refused: 0 });
-  const records = readFileSync(join(realData, "vulnerability-metadata", "cve-distilled.jsonl"), "utf8").trim().split("\n").map((line) => JSON.parse(line) as JsonObject);
+  const records = readFileSync(join(realData, "vulnerability-metadata", "cve-distilled.jsonl"), "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as JsonObject);
   const record = records.find((each) => text(each, "id") === "CVE-2024-24787");
   assert.ok(record);
   const { advisories } = await world.ok("vulnerabilities.AdvisoriesService/ListAdvisories", { aliases: ["CVE-2024-24787"], pageSize: 1 });
   const [found] = Array.isArray(advisories) ? advisories.filter(isObject) : [];
   const given = Array.isArray(record.severities) ? record.severities.filter(isObject) : [];
-  assert.deepEqual(found?.severities, given.map((severity) => ({ type: `TYPE_${text(severity, "type")}`, score: text(severity, "score") })));
+  assert.deepEqual(
+    found?.severities,
+    given.map((severity) => ({ type: `TYPE_${text(severity, "type")}`, score: text(severity, "score") })),
+  );
   assert.equal(text(part({ found: found ?? {} }, "found"), "artifactType"), "apk");
 });

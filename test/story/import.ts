@@ -19,7 +19,11 @@ export const runImport = (world: World, kind: FeedImport["kind"], sources: reado
 
 /** How many records were what. */
 export const counts = ({ new: made, changed, withdrawn, unchanged, refused }: FeedSummary): Readonly<Record<string, number>> => ({
-  new: made, changed, withdrawn, unchanged, refused: refused.length,
+  new: made,
+  changed,
+  withdrawn,
+  unchanged,
+  refused: refused.length,
 });
 
 /** Every entry of a list, page by page. */

@@ -46,7 +46,11 @@ const bindingsOf = async (identity: string, group = organization): Promise<JsonO
 for (const protocol of protocols) {
   test(`over ${protocol} an invite shows its code once, with the role and when it ends, and never again`, async () => {
     const { world } = place;
-    const made = await world.ok("iam.GroupInvitesService/CreateGroupInvite", { parent: organization, groupInvite: { roleUid: viewer, ttl: "604800s", email: "ada@example.com", singleUse: true } }, { protocol });
+    const made = await world.ok(
+      "iam.GroupInvitesService/CreateGroupInvite",
+      { parent: organization, groupInvite: { roleUid: viewer, ttl: "604800s", email: "ada@example.com", singleUse: true } },
+      { protocol },
+    );
     const code = text(made, "code");
     const inside = JSON.parse(Buffer.from(code, "base64url").toString()) as JsonObject;
     assert.deepEqual(Object.keys(inside), ["grp", "kid", "sec"]);
@@ -66,12 +70,20 @@ for (const protocol of protocols) {
   test(`over ${protocol} somebody unknown joins with a code: identity, role binding and event in one step`, async () => {
     const { world } = place;
     const { code, uid } = await invite();
-    const token = await person(`newcomer-${protocol}`, { name: "Zoë O'Hara", given_name: "Zoë", family_name: "O'Hara", picture: "https://example.com/zoe.png" });
+    const token = await person(`newcomer-${protocol}`, {
+      name: "Zoë O'Hara",
+      given_name: "Zoë",
+      family_name: "O'Hara",
+      picture: "https://example.com/zoe.png",
+    });
     const { code: status, reply, message } = await join(String(code), token, protocol);
     assert.equal(status, 0, message);
     const identity = world.server.application.services.authn.personUid(issuer.url, `newcomer-${protocol}`);
     assert.deepEqual(reply, { identity, group: organization });
-    assert.deepEqual((await bindingsOf(identity)).map(({ roleUid }) => roleUid), [viewer]);
+    assert.deepEqual(
+      (await bindingsOf(identity)).map(({ roleUid }) => roleUid),
+      [viewer],
+    );
     const told = (await world.events()).at(-1);
     assert.equal(told?.type, "dev.chainguard.api.auth.registered.v1");
     assert.equal(told?.subject, identity);
@@ -102,7 +114,10 @@ for (const protocol of protocols) {
     const expired = await join(String(code), await person("nobody"), protocol);
     assert.equal(expired.code, codes.FAILED_PRECONDITION);
     assert.match(JSON.stringify(expired.details), /INVITE_EXPIRED/);
-    assert.equal((await world.call("iam.IdentitiesService/GetIdentity", { uid: world.server.application.services.authn.personUid(issuer.url, "nobody") })).code, codes.NOT_FOUND);
+    assert.equal(
+      (await world.call("iam.IdentitiesService/GetIdentity", { uid: world.server.application.services.authn.personUid(issuer.url, "nobody") })).code,
+      codes.NOT_FOUND,
+    );
     world.clock.now -= 60_000;
   });
 }
@@ -121,7 +136,12 @@ test("an invite for one is gone when somebody has joined with it, and not when s
 
 test("an invite for an address is taken by whoever the issuer verified that address of, however it is written, and by nobody else", async () => {
   const { code } = await invite({ email: "Ada.Kelvin@Example.com" });
-  const others = [{ email: "eve@example.com" }, { email: "ada.kelvin@example.com", email_verified: false }, { email: null }, { email: "ada.\u212aelvin@example.com" }];
+  const others = [
+    { email: "eve@example.com" },
+    { email: "ada.kelvin@example.com", email_verified: false },
+    { email: null },
+    { email: "ada.\u212aelvin@example.com" },
+  ];
   for (const claims of others) {
     const refused = await join(String(code), await person("ada", claims));
     assert.equal(refused.code, codes.PERMISSION_DENIED, JSON.stringify(claims));
@@ -131,10 +151,18 @@ test("an invite for an address is taken by whoever the issuer verified that addr
 
 test("whoever is registered joins with a token of this server, too, and identity_id must be their own", async () => {
   const { world } = place;
-  const identity = await registerPerson(world.server.application.services, { issuer: issuer.url, subject: "registered", email: "registered@example.com", name: "" });
+  const identity = await registerPerson(world.server.application.services, {
+    issuer: issuer.url,
+    subject: "registered",
+    email: "registered@example.com",
+    name: "",
+  });
   const token = await world.token(identity);
   const { code } = await invite({ email: "registered@example.com" });
-  assert.equal((await world.call(register, { code: String(code), identityId: world.server.application.services.authn.personUid(issuer.url, "first") }, { token })).code, codes.PERMISSION_DENIED);
+  assert.equal(
+    (await world.call(register, { code: String(code), identityId: world.server.application.services.authn.personUid(issuer.url, "first") }, { token })).code,
+    codes.PERMISSION_DENIED,
+  );
   assert.deepEqual((await world.call(register, { code: String(code), identityId: identity }, { token })).reply, { identity, group: organization });
   // By the provider's token it names a person who must be known.
   const stranger = world.server.application.services.authn.personUid(issuer.url, "stranger");
@@ -145,7 +173,10 @@ test("whoever is registered joins with a token of this server, too, and identity
 test("a binding that was about to end goes on for whoever takes up an invite to it", async () => {
   const { world } = place;
   const identity = await registerPerson(world.server.application.services, { issuer: issuer.url, subject: "guest", email: "", name: "" });
-  await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: organization, roleBinding: { identityUid: identity, roleUid: viewer, expireTime: new Date(world.clock.now + 1000).toISOString() } });
+  await world.ok("iam.RoleBindingsService/CreateRoleBinding", {
+    parent: organization,
+    roleBinding: { identityUid: identity, roleUid: viewer, expireTime: new Date(world.clock.now + 1000).toISOString() },
+  });
   const { code } = await invite();
   assert.equal((await join(String(code), await person("guest"))).code, 0);
   const [binding, ...others] = await bindingsOf(identity);
@@ -156,13 +187,20 @@ test("a binding that was about to end goes on for whoever takes up an invite to 
 test("what an invite needs is checked: a role that can be given here, a time to live within bounds, an address", async () => {
   const { world } = place;
   const wrong: readonly (readonly [JsonObject, string])[] = [
-    [{ ttl: "0s" }, "ttl"], [{ ttl: "-1s" }, "ttl"], [{ ttl: `${limits.inviteLifetimeMs / 1000 + 1}s` }, "ttl"],
-    [{ roleUid: "0".repeat(40) }, "roleUid"], [{ email: "no address" }, "email"],
+    [{ ttl: "0s" }, "ttl"],
+    [{ ttl: "-1s" }, "ttl"],
+    [{ ttl: `${limits.inviteLifetimeMs / 1000 + 1}s` }, "ttl"],
+    [{ roleUid: "0".repeat(40) }, "roleUid"],
+    [{ email: "no address" }, "email"],
   ];
   const before = await contents(world, ["group_invites", "outbox"]);
   for (const protocol of protocols) {
     for (const [body, field] of wrong) {
-      const { code, details } = await world.call("iam.GroupInvitesService/CreateGroupInvite", { parent: organization, groupInvite: { roleUid: viewer, ttl: "60s", ...body } }, { protocol });
+      const { code, details } = await world.call(
+        "iam.GroupInvitesService/CreateGroupInvite",
+        { parent: organization, groupInvite: { roleUid: viewer, ttl: "60s", ...body } },
+        { protocol },
+      );
       assert.equal(code, codes.INVALID_ARGUMENT, JSON.stringify(body));
       assert.match(JSON.stringify(details), new RegExp(`"field":"${field}"`));
     }
@@ -173,7 +211,10 @@ test("what an invite needs is checked: a role that can be given here, a time to 
 test("a role that an invite promises cannot be deleted; when its time is over it can, and a group takes its invites along", async () => {
   const { world } = place;
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "with invites" } }), "uid");
-  const role = text(await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "promised", capabilities: ["CAP_REPO_LIST"] } }), "uid");
+  const role = text(
+    await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "promised", capabilities: ["CAP_REPO_LIST"] } }),
+    "uid",
+  );
   const { uid } = await invite({ roleUid: role, ttl: "60s" }, group);
   const refused = await world.call("iam.RolesService/DeleteRole", { uid: role });
   assert.equal(refused.code, codes.FAILED_PRECONDITION);
@@ -190,7 +231,10 @@ test("an invite that has expired is kept for as long as it can have lived, and t
   const { world } = place;
   const { uid } = await invite({ ttl: "60s" });
   const startMs = world.clock.now;
-  for (const [laterMs, code] of [[limits.inviteLifetimeMs, 0], [limits.inviteLifetimeMs + 61_000, codes.NOT_FOUND]] as const) {
+  for (const [laterMs, code] of [
+    [limits.inviteLifetimeMs, 0],
+    [limits.inviteLifetimeMs + 61_000, codes.NOT_FOUND],
+  ] as const) {
     world.clock.now = startMs + laterMs;
     await runMaintenance(world.server.application.services);
     assert.equal((await world.call("iam.GroupInvitesService/GetGroupInvite", { uid: String(uid) })).code, code);
@@ -207,7 +251,10 @@ test("invites come newest first unless another order is asked for", async () => 
     made.unshift(text(await invite({}, group), "uid"));
   }
   const { groupInvites } = await world.ok("iam.GroupInvitesService/ListGroupInvites", { uidp: { childrenOf: group } });
-  assert.deepEqual((groupInvites as JsonObject[]).map(({ uid }) => uid), made);
+  assert.deepEqual(
+    (groupInvites as JsonObject[]).map(({ uid }) => uid),
+    made,
+  );
 });
 
 test("the promise is for a place: whoever joins a subgroup may nothing above it", async () => {
@@ -217,5 +264,8 @@ test("the promise is for a place: whoever joins a subgroup may nothing above it"
   const token = await person("below");
   assert.equal((await join(String(code), token)).code, 0);
   await world.ok("iam.GroupsService/UpdateGroup", { group: { uid: group, description: "mine" } }, { token });
-  assert.equal((await world.call("iam.GroupsService/UpdateGroup", { group: { uid: organization, description: "mine" } }, { token })).code, codes.PERMISSION_DENIED);
+  assert.equal(
+    (await world.call("iam.GroupsService/UpdateGroup", { group: { uid: organization, description: "mine" } }, { token })).code,
+    codes.PERMISSION_DENIED,
+  );
 });

@@ -38,7 +38,8 @@ before(async () => {
   await fetch(`${issuer}/people`, { method: "PUT", body: JSON.stringify({ ada: { name: "Ada Lovelace", email: "ada@example.com", email_verified: true } }) });
   const oidc = { issuer, clientId: "gantry", clientSecret: secret, additionalScopes: ["email", "profile"] };
   const made = await world.ok("iam.IdentityProvidersService/CreateIdentityProvider", {
-    parent: world.organization, identityProvider: { name: "our people", defaultRole: builtInRoleUid("viewer"), oidc },
+    parent: world.organization,
+    identityProvider: { name: "our people", defaultRole: builtInRoleUid("viewer"), oidc },
   });
   idp = text(made, "uid");
 });
@@ -55,7 +56,11 @@ const login = (cache: string, args: readonly string[], env: Readonly<Record<stri
   start(gantryFile, ["login", "--issuer", world.url, ...args], { env: { XDG_CACHE_HOME: join(folder, cache), ...env } });
 
 const kept = (cache: string, kind: string): string => join(folder, cache, "chainguard", world.url.replaceAll("/", "-"), kind);
-const isKept = (cache: string): Promise<boolean> => stat(kept(cache, "oidc-token")).then(() => true, () => false);
+const isKept = (cache: string): Promise<boolean> =>
+  stat(kept(cache, "oidc-token")).then(
+    () => true,
+    () => false,
+  );
 
 const open = async (address: string): Promise<Page> => {
   const page = await browser.context.newPage();
@@ -89,14 +94,22 @@ test("a person opens the address, sees the terminal's code, confirms it, signs i
   await signIn(page, /Your terminal is signed in/);
   const { code: status, stdout, stderr } = await terminal.ended;
   assert.equal(status, 0, stderr);
-  assert.match(stdout, new RegExp(`^Signed in to ${world.url} as ada@example\\.com\\nThe token is in ${kept("device", "oidc-token")}, good until .*; clients renew it\\n$`));
+  assert.match(
+    stdout,
+    new RegExp(`^Signed in to ${world.url} as ada@example\\.com\\nThe token is in ${kept("device", "oidc-token")}, good until .*; clients renew it\\n$`),
+  );
 
   const token = await readFile(kept("device", "oidc-token"), "utf8");
   assert.deepEqual([claimsOf(token).aud, claimsOf(token).email], [world.url, "ada@example.com"]);
   assert.equal((await world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token })).code, 0);
   const refresh = JSON.parse(Buffer.from(await readFile(kept("device", "refresh-token"), "utf8"), "base64").toString("utf8")) as { exp: unknown };
   assert.equal(typeof refresh.exp, "number");
-  for (const [path, mode] of [[kept("device", "oidc-token"), 0o600], [kept("device", "refresh-token"), 0o600], [kept("device", ""), 0o700], [join(folder, "device", "chainguard"), 0o700]] as const)
+  for (const [path, mode] of [
+    [kept("device", "oidc-token"), 0o600],
+    [kept("device", "refresh-token"), 0o600],
+    [kept("device", ""), 0o700],
+    [join(folder, "device", "chainguard"), 0o700],
+  ] as const)
     assert.equal((await stat(path)).mode & 0o777, mode, path);
   assert.doesNotMatch(stdout + stderr, /eyJ|secret/);
 
@@ -126,7 +139,8 @@ test("the port of --browser takes a token from nobody who does not know the stat
   const terminal = login("forged", ["--idp", idp, "--browser"], { PATH: folder });
   const [, address = ""] = await terminal.says(/^ {4}(http\S+)$/m);
   const { origin } = new URL(new URL(address).searchParams.get("redirect") ?? "");
-  for (const query of ["token=forged", "state=guessed&token=forged", "state=&token=forged"]) assert.equal((await fetch(`${origin}/callback?${query}`)).status, 404);
+  for (const query of ["token=forged", "state=guessed&token=forged", "state=&token=forged"])
+    assert.equal((await fetch(`${origin}/callback?${query}`)).status, 404);
   terminal.signal("SIGINT");
   assert.equal((await terminal.ended).code, 1);
   assert.equal(await isKept("forged"), false);
@@ -173,7 +187,10 @@ test("what cannot work is said in one line", async () => {
     [{ issuer: "gantry.example.com" }, /^--issuer must be the server's address, such as https:\/\/gantry\.example\.com, not "gantry\.example\.com"$/],
     [{ issuer: "http://127.0.0.1:65530" }, /^nothing listens at 127\.0\.0\.1:65530: is Gantry running there\?$/],
     [{ issuer: "http://nowhere.invalid" }, /^(?:there is no host nowhere\.invalid|nowhere\.invalid cannot be reached: .*)$/],
-    [{ issuer: world.url.replace("127.0.0.1", "localhost") }, new RegExp(`^the server at http://localhost:\\d+ is called ${world.url}; sign in with --issuer ${world.url}$`)],
+    [
+      { issuer: world.url.replace("127.0.0.1", "localhost") },
+      new RegExp(`^the server at http://localhost:\\d+ is called ${world.url}; sign in with --issuer ${world.url}$`),
+    ],
     [{ issuer: `${world.url}/iam` }, /^.* does not answer as Gantry does \(HTTP 404\)$/],
     [{ idp: "nobody" }, /^\S+ does not start a sign-in: .*names no identity provider/],
     [{ audience: ".." }, /^--audience cannot be ".."$/],
@@ -181,18 +198,25 @@ test("what cannot work is said in one line", async () => {
   const { login: command } = commands;
   assert.ok(command);
   const shared = { positionals: [], environment: { XDG_CACHE_HOME: join(folder, "wrong") }, log: silent, out: process.stdout, err: process.stderr };
-  for (const [values, says] of wrong) await assert.rejects(command.run({ ...shared, values: { issuer: world.url, ...values } }), { name: "Fault", message: says });
+  for (const [values, says] of wrong)
+    await assert.rejects(command.run({ ...shared, values: { issuer: world.url, ...values } }), { name: "Fault", message: says });
   const { code, stdout, stderr } = await gantry(["login", "--issuer", "http://127.0.0.1:65530"]);
   assert.deepEqual([code, stdout, stderr], [1, "", "gantry: nothing listens at 127.0.0.1:65530: is Gantry running there?\n"]);
 });
 
 test("what needs no server starts without one: neither the contract nor a package is loaded", async () => {
-  const watch = 'import { registerHooks } from "node:module"; registerHooks({ load: (url, context, next) => (process.stderr.write(`loaded ${url}\\n`), next(url, context)) });';
+  const watch =
+    'import { registerHooks } from "node:module"; registerHooks({ load: (url, context, next) => (process.stderr.write(`loaded ${url}\\n`), next(url, context)) });';
   const main = join(import.meta.dirname, "..", "..", "server", "main.ts");
   for (const args of [["--version"], ["login", "--help"], ["logout", "--issuer", world.url]]) {
-    const { stderr } = await promisify(execFile)(process.execPath, ["--import", `data:text/javascript,${encodeURIComponent(watch)}`, main, ...args], { env: { XDG_CACHE_HOME: join(folder, "none") } });
+    const { stderr } = await promisify(execFile)(process.execPath, ["--import", `data:text/javascript,${encodeURIComponent(watch)}`, main, ...args], {
+      env: { XDG_CACHE_HOME: join(folder, "none") },
+    });
     const loaded = stderr.match(/^loaded file:.*$/gm) ?? [];
     assert.ok(loaded.length > 5 && loaded.length < 40, `${args.join(" ")} loads ${loaded.length} files`);
-    assert.deepEqual(loaded.filter((line) => /\/contract\/|\/node_modules\//.test(line)), []);
+    assert.deepEqual(
+      loaded.filter((line) => /\/contract\/|\/node_modules\//.test(line)),
+      [],
+    );
   }
 });

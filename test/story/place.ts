@@ -67,7 +67,9 @@ export const contents = async ({ server }: World, tables?: readonly string[]): P
   const names = tables ?? (await read.query("select tablename from pg_tables where schemaname = current_schema() order by 1")).map(([name]) => name ?? "");
   const found = await Promise.all(
     names.map(async (name) => {
-      const [row] = await read.query(`select count(*), md5(coalesce(string_agg(t::text, e'\\n' order by t::text), '')) from ${name} as t${name === "outbox" ? ` where type <> '${signedInType}'` : ""}`);
+      const [row] = await read.query(
+        `select count(*), md5(coalesce(string_agg(t::text, e'\\n' order by t::text), '')) from ${name} as t${name === "outbox" ? ` where type <> '${signedInType}'` : ""}`,
+      );
       return [name, row?.join(" ") ?? ""] as const;
     }),
   );

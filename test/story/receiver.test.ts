@@ -26,18 +26,27 @@ after(async () => {
   await stage.close();
   await receiver.close();
 });
-const subscription = text(await world.ok("events.SubscriptionsService/CreateSubscription", { parent: world.organization, subscription: { sink: receiver.url } }), "uid");
+const subscription = text(
+  await world.ok("events.SubscriptionsService/CreateSubscription", { parent: world.organization, subscription: { sink: receiver.url } }),
+  "uid",
+);
 const place = await folder(stage);
 const owner = await stage.holder(allBut(""), world.organization);
 
-const told = some(methods.filter((method) => stage.answers(method) && method.event?.audience === "customer"), "operation that subscribers are told of");
+const told = some(
+  methods.filter((method) => stage.answers(method) && method.event?.audience === "customer"),
+  "operation that subscribers are told of",
+);
 
 // Somebody new joins by an invite, with a token of an issuer that is known here.
 const issuer = await startIssuer();
 after(() => issuer.close());
 await registerPerson(world.server.application.services, { issuer: issuer.url, subject: "known", email: "known@example.com", name: "" });
 const newcomer = async (): Promise<{ request: JsonObject; token: string }> => {
-  const invite = await world.ok("iam.GroupInvitesService/CreateGroupInvite", { parent: world.organization, groupInvite: { roleUid: builtInRoleUid("viewer"), ttl: "3600s" } });
+  const invite = await world.ok("iam.GroupInvitesService/CreateGroupInvite", {
+    parent: world.organization,
+    groupInvite: { roleUid: builtInRoleUid("viewer"), ttl: "3600s" },
+  });
   return { request: { code: text(invite, "code") }, token: await issuer.token({ sub: `newcomer-${stage.next()}`, aud: world.url }) };
 };
 
@@ -62,7 +71,12 @@ const shown: Readonly<Record<string, readonly string[]>> = {
   "chainguard.platform.events.v2.Subscription": ["uid", "sink"],
 };
 
-const everyKey = (value: unknown): string[] => (Array.isArray(value) ? value.flatMap(everyKey) : isObject(value as JsonObject) ? Object.entries(value as JsonObject).flatMap(([key, inner]) => [key, ...everyKey(inner)]) : []);
+const everyKey = (value: unknown): string[] =>
+  Array.isArray(value)
+    ? value.flatMap(everyKey)
+    : isObject(value as JsonObject)
+      ? Object.entries(value as JsonObject).flatMap(([key, inner]) => [key, ...everyKey(inner)])
+      : [];
 
 const received = async (work: () => Promise<unknown>): Promise<Accepted[]> => {
   await world.server.delivery.finish();
@@ -84,7 +98,10 @@ const assertEnvelope = ({ event, headers }: Accepted, type: string): JsonObject 
   assert.equal(headers["webhook-id"], event.id);
   const { body, ...more } = event.data ?? {};
   assert.ok(isObject(body) && Object.keys(body).length > 0, "there is a body, and something in it");
-  assert.deepEqual(Object.keys(more).filter((key) => key !== "actor"), []);
+  assert.deepEqual(
+    Object.keys(more).filter((key) => key !== "actor"),
+    [],
+  );
   return body;
 };
 
@@ -93,7 +110,11 @@ const assertBody = (bodyType: string, body: JsonObject): void => {
   fromJson(message.descriptor, body, { registry });
   for (const key of Object.keys(body)) assert.ok((message.fields.find(({ json }) => json === key)?.number ?? 1000) < 1000, `${key} is ours alone`);
   const fields = shown[bodyType];
-  if (fields) assert.deepEqual(Object.keys(body).filter((key) => !fields.includes(key)), []);
+  if (fields)
+    assert.deepEqual(
+      Object.keys(body).filter((key) => !fields.includes(key)),
+      [],
+    );
   for (const key of everyKey(body)) assert.doesNotMatch(key, /secret|token$|^code$|^key$/i);
 };
 
@@ -104,7 +125,8 @@ const deaf = { sink: receiver.url, eventTypes: ["none"] };
 const requestOf = async (method: MethodFact): Promise<JsonObject> => {
   if (method.rpc === "TestSubscription") return { subscriptionUid: subscription };
   if (method.rpc === "CreateSubscription") return { parent: place, subscription: deaf };
-  if (method.rpc === "DeleteSubscription") return { uid: text(await world.ok("events.SubscriptionsService/CreateSubscription", { parent: place, subscription: deaf }), "uid") };
+  if (method.rpc === "DeleteSubscription")
+    return { uid: text(await world.ok("events.SubscriptionsService/CreateSubscription", { parent: place, subscription: deaf }), "uid") };
   return stage.request(method, { place });
 };
 
@@ -165,7 +187,8 @@ test("the receiver refuses what is not for it: no event, no token, other bytes, 
   const headers = { "ce-specversion": "1.0", "ce-id": "1", "ce-type": "t", "ce-source": "/s", "content-type": "application/json" };
   const token = await world.server.application.services.authn.deliveryToken(world.organization, "sha256:00");
   const others = await world.server.application.services.authn.deliveryToken(place, "sha256:00");
-  const status = async (more: Record<string, string>): Promise<number> => (await fetch(url, { method: "POST", headers: { ...headers, ...more }, body: "{}" })).status;
+  const status = async (more: Record<string, string>): Promise<number> =>
+    (await fetch(url, { method: "POST", headers: { ...headers, ...more }, body: "{}" })).status;
   assert.equal((await fetch(url, { method: "POST", body: "{}" })).status, 400);
   assert.equal(await status({}), 401);
   for (const forged of ["x", token, others, await world.token()]) assert.equal(await status({ authorization: `Bearer ${forged}` }), 403);
@@ -185,7 +208,9 @@ test("the public conformance files of CloudEvents pass through the receiver's pa
     for (const document of parseAllDocuments(readFileSync(join(conformance, file), "utf8"), { schema: "failsafe" })) {
       const sample = document.toJS() as Sample;
       const { Extensions: extensions = {}, datacontenttype = "application/json", ...rest } = sample.ContextAttributes;
-      const attributes: Record<string, string> = Object.fromEntries(Object.entries({ ...rest, ...(extensions as Record<string, string>) }).map(([name, value]) => [name, String(value).trim()]));
+      const attributes: Record<string, string> = Object.fromEntries(
+        Object.entries({ ...rest, ...(extensions as Record<string, string>) }).map(([name, value]) => [name, String(value).trim()]),
+      );
       const data = (sample.Data ?? "").trim();
       const structured = sample.Mode === "structured";
       const headers = structured
@@ -193,7 +218,11 @@ test("the public conformance files of CloudEvents pass through the receiver's pa
         : { "content-type": String(datacontenttype), ...Object.fromEntries(Object.entries(attributes).map(([name, value]) => [`ce-${name}`, value])) };
       const event = readEvent(headers, structured ? JSON.stringify({ ...attributes, datacontenttype, data: JSON.parse(data) as unknown }) : data);
       for (const [name, value] of Object.entries(attributes)) {
-        assert.equal(name === "time" ? new Date(String(event[name])).getTime() : event[name], name === "time" ? new Date(value).getTime() : value, `${file}: ${name}`);
+        assert.equal(
+          name === "time" ? new Date(String(event[name])).getTime() : event[name],
+          name === "time" ? new Date(value).getTime() : value,
+          `${file}: ${name}`,
+        );
       }
       assert.deepEqual(event.data, String(datacontenttype).startsWith("application/json") ? JSON.parse(data) : data, file);
       read++;

@@ -37,7 +37,12 @@ export interface Expecting {
 }
 
 /** Status and reason as events, 6 has them: 400 no event, 401 nobody, 403 somebody else or other bytes, 200. */
-const judge = async ({ issuer, group, now }: Expecting, keys: JWTVerifyGetKey, headers: IncomingHttpHeaders, body: string): Promise<{ status: number; event?: CloudEvent<JsonObject>; why?: string }> => {
+const judge = async (
+  { issuer, group, now }: Expecting,
+  keys: JWTVerifyGetKey,
+  headers: IncomingHttpHeaders,
+  body: string,
+): Promise<{ status: number; event?: CloudEvent<JsonObject>; why?: string }> => {
   let event: CloudEvent<JsonObject>;
   try {
     event = readEvent(headers, body);
@@ -48,7 +53,13 @@ const judge = async ({ issuer, group, now }: Expecting, keys: JWTVerifyGetKey, h
   const token = /^Bearer (\S+)$/.exec(headers.authorization ?? "")?.[1];
   if (token === undefined) return { status: 401, why: "no token" };
   try {
-    const { payload } = await jwtVerify(token, keys, { issuer, audience: "customer", subject: `webhook:${group}`, currentDate: now(), requiredClaims: ["exp", "iat"] });
+    const { payload } = await jwtVerify(token, keys, {
+      issuer,
+      audience: "customer",
+      subject: `webhook:${group}`,
+      currentDate: now(),
+      requiredClaims: ["exp", "iat"],
+    });
     const { digest } = payload.webhook as { readonly digest?: unknown };
     if (digest !== `sha256:${createHash("sha256").update(body).digest("hex")}`) return { status: 403, why: "other bytes" };
   } catch (error) {
@@ -64,21 +75,25 @@ export const openReceiver = async (expecting: Expecting): Promise<Receiver> => {
   const refused: string[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk)).on("end", () => {
-      void judge(expecting, keys, request.headers, Buffer.concat(chunks).toString()).then(({ status, event, why }) => {
-        if (event) accepted.push({ event, headers: request.headers });
-        else refused.push(`${status}: ${why}`);
-        response.writeHead(status).end();
+    request
+      .on("data", (chunk: Buffer) => chunks.push(chunk))
+      .on("end", () => {
+        void judge(expecting, keys, request.headers, Buffer.concat(chunks).toString()).then(({ status, event, why }) => {
+          if (event) accepted.push({ event, headers: request.headers });
+          else refused.push(`${status}: ${why}`);
+          response.writeHead(status).end();
+        });
       });
-    });
   });
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/events`,
-    accepted, refused,
-    close: () => new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
-    }),
+    accepted,
+    refused,
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
   };
 };

@@ -15,7 +15,15 @@ export const fill = async (world: World, records: readonly FeedRecord[], target:
 
 /** An advisory of little. */
 export const advisory = (key: string, more: Partial<AdvisoryRecord> = {}): AdvisoryRecord => ({
-  kind: "advisory", key, advisoryId: key, author: "Wolfi", artifactName: "nginx", artifactType: "apk", aliases: [], events: [], ...more,
+  kind: "advisory",
+  key,
+  advisoryId: key,
+  author: "Wolfi",
+  artifactName: "nginx",
+  artifactType: "apk",
+  aliases: [],
+  events: [],
+  ...more,
 });
 
 export const at = (time: string, data: AdvisoryEventData, more: Partial<AdvisoryEventRecord> = {}): AdvisoryEventRecord => ({ time, data, ...more });
@@ -27,8 +35,17 @@ export const everyKind: readonly AdvisoryEventData[] = [
   {
     detection: {
       scanv1: {
-        scanner: "grype", subpackage: "nginx-mod", componentId: "c7a0b32f7640e957", component: "stdlib", componentVersion: "go1.22.5", componentType: "go-module",
-        componentLocation: "/usr/bin/nginx", artifactVersion: "1.0-r1", scannerVersion: "0.80", grypeDbBuilt: "2024-01-01", grypeDbChecksum: "sha256:0",
+        scanner: "grype",
+        subpackage: "nginx-mod",
+        componentId: "c7a0b32f7640e957",
+        component: "stdlib",
+        componentVersion: "go1.22.5",
+        componentType: "go-module",
+        componentLocation: "/usr/bin/nginx",
+        artifactVersion: "1.0-r1",
+        scannerVersion: "0.80",
+        grypeDbBuilt: "2024-01-01",
+        grypeDbChecksum: "sha256:0",
       },
     },
   },

@@ -31,7 +31,8 @@ const arrive = async (sub: string, parameters: Readonly<Record<string, string>> 
   return refreshToken;
 };
 
-const refresh = (token: string, request: JsonObject = {}, protocol: "rest" | "grpc" = "rest"): Promise<Answer> => world.call(refreshName, request, { token, protocol });
+const refresh = (token: string, request: JsonObject = {}, protocol: "rest" | "grpc" = "rest"): Promise<Answer> =>
+  world.call(refreshName, request, { token, protocol });
 
 const next = ({ reply }: Answer): string => text(part(reply, "refreshToken"), "token");
 const access = ({ reply }: Answer): string => text(part(reply, "token"), "token");
@@ -168,8 +169,17 @@ test("whatever is no refresh token of ours is UNAUTHENTICATED and never our own 
   const real = payloadOf(await arrive("forged"));
   const spelled = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64");
   const wrong = [
-    "x", "", "bm9uc2Vuc2U=", spelled([]), spelled(null), spelled({}), spelled({ id: 1, secret: 2 }), spelled({ ...real, id: "\0" }),
-    spelled({ ...real, id: "0".repeat(32) }), spelled({ __proto__: null, id: {}, secret: [] }), await world.token(),
+    "x",
+    "",
+    "bm9uc2Vuc2U=",
+    spelled([]),
+    spelled(null),
+    spelled({}),
+    spelled({ id: 1, secret: 2 }),
+    spelled({ ...real, id: "\0" }),
+    spelled({ ...real, id: "0".repeat(32) }),
+    spelled({ __proto__: null, id: {}, secret: [] }),
+    await world.token(),
   ];
   for (const token of wrong) assert.equal((await refresh(token)).code, 16, token.slice(0, 50));
   const bare = await world.call(refreshName, {}, { token: undefined });

@@ -42,7 +42,10 @@ for (const protocol of protocols) {
     const before = (await world.events()).length;
     for (let times = 0; times < 2; times++) assert.deepEqual(await world.ok(register, {}, { token, protocol }), { identity: uidOf(subject) });
     const told = (await world.events()).slice(before);
-    assert.deepEqual(told.map(({ type, subject: about, group, actor }) => [type, about, group, actor]), [["dev.chainguard.api.auth.registered.v1", uidOf(subject), "", uidOf(subject)]]);
+    assert.deepEqual(
+      told.map(({ type, subject: about, group, actor }) => [type, about, group, actor]),
+      [["dev.chainguard.api.auth.registered.v1", uidOf(subject), "", uidOf(subject)]],
+    );
     const who = await world.ok(validate, {}, { token, protocol });
     assert.equal(who.subject, uidOf(subject));
     assert.deepEqual(who.capabilities ?? [], []);
@@ -54,7 +57,10 @@ for (const protocol of protocols) {
     const uid = await registerPerson(world.server.application.services, { issuer: issuer.url, subject, email: "v@example.com", name: "V" });
     const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "below", description: "a folder" } }), "uid");
     const [viewer, editor] = await Promise.all([findRole(world, "viewer"), findRole(world, "registry.pull")]);
-    const lists = text(await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "lister", capabilities: ["CAP_REPO_LIST"] } }), "uid");
+    const lists = text(
+      await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "lister", capabilities: ["CAP_REPO_LIST"] } }),
+      "uid",
+    );
     await bind(uid, viewer);
     await bind(uid, editor, group);
     await bind(uid, lists, group);
@@ -91,13 +97,22 @@ for (const protocol of protocols) {
     await world.ok(register, {}, { token });
     const uid = uidOf(subject);
     await bind(uid, builtInRoleUid("viewer"));
-    const robot = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "robot", claimMatch: { issuer: "https://ci.example.com", subject: "s" } } }), "uid");
+    const robot = text(
+      await world.ok("iam.IdentitiesService/CreateIdentity", {
+        parent: organization,
+        identity: { name: "robot", claimMatch: { issuer: "https://ci.example.com", subject: "s" } },
+      }),
+      "uid",
+    );
     const before = await contents(world);
     const refused: readonly (readonly [string, string])[] = [
       // Over REST the path has room for people alone.
       ...(protocol === "grpc" ? [[robot, await world.token(robot)] as const] : []),
-      [uidOf("first"), token], [operatorUid, await world.token()], [uid, await world.token()],
-      [uid, await world.token(uid, { capabilities: ["repo.list"] })], ["0".repeat(40), token],
+      [uidOf("first"), token],
+      [operatorUid, await world.token()],
+      [uid, await world.token()],
+      [uid, await world.token(uid, { capabilities: ["repo.list"] })],
+      ["0".repeat(40), token],
     ];
     for (const [id, by] of refused) assert.equal((await world.call(remove, { id }, { token: by, protocol })).code, codes.PERMISSION_DENIED);
     assert.deepEqual(await contents(world), before);
@@ -122,7 +137,13 @@ test("the operator's token says that it may do everything, in no group", async (
 
 test("an assumable identity's token says who it is, too, and the right is gone from the answer with its binding", async () => {
   const { world } = place;
-  const robot = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "robot", claimMatch: { issuer: "https://ci.example.com", subject: "s" } } }), "uid");
+  const robot = text(
+    await world.ok("iam.IdentitiesService/CreateIdentity", {
+      parent: organization,
+      identity: { name: "robot", claimMatch: { issuer: "https://ci.example.com", subject: "s" } },
+    }),
+    "uid",
+  );
   const binding = text(await bind(robot, builtInRoleUid("viewer")), "uid");
   const token = await world.token(robot);
   assert.equal(((await world.ok(validate, {}, { token })).capabilities as JsonObject[]).length, 1);
@@ -158,12 +179,19 @@ test("an identity provider's default role is given on the first sign-in through 
   const upstream: Upstream = { issuer: issuer.url, subject: "by provider", email: "p@example.com", name: "By Provider" };
   const viewer = builtInRoleUid("viewer");
   const provider = { uid: `${organization}/${"a".repeat(16)}`, group: organization, defaultRole: viewer };
-  const signIn = (by = provider) => store.write((rows) => registerThroughProvider(rows, { upstream, provider: by, authn, publicUrl, requestId: "r", origin: ownOrigin, nowMs: world.clock.now }));
-  const roles = async (): Promise<number> => ((await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: uidOf("by provider") })).roleBindings as JsonObject[] | undefined)?.length ?? 0;
+  const signIn = (by = provider) =>
+    store.write((rows) =>
+      registerThroughProvider(rows, { upstream, provider: by, authn, publicUrl, requestId: "r", origin: ownOrigin, nowMs: world.clock.now }),
+    );
+  const roles = async (): Promise<number> =>
+    ((await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: uidOf("by provider") })).roleBindings as JsonObject[] | undefined)?.length ?? 0;
   const before = (await world.events()).length;
   assert.deepEqual(await signIn(), { identity: uidOf("by provider"), group: organization });
   assert.equal(await roles(), 1);
-  assert.deepEqual((await world.events()).slice(before).map(({ type, group }) => [type, group]), [["dev.chainguard.api.auth.registered.v1", organization]]);
+  assert.deepEqual(
+    (await world.events()).slice(before).map(({ type, group }) => [type, group]),
+    [["dev.chainguard.api.auth.registered.v1", organization]],
+  );
   const [binding] = (await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: uidOf("by provider") })).roleBindings as JsonObject[];
   await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: text(binding ?? {}, "uid") });
   await Promise.all(Array.from({ length: 5 }, () => signIn()));
@@ -183,7 +211,11 @@ test("five first sign-ins at once make one person, one binding and one event", a
   const upstream: Upstream = { issuer: issuer.url, subject: "in a hurry" };
   const provider = { uid: `${organization}/${"c".repeat(16)}`, group: organization, defaultRole: builtInRoleUid("viewer") };
   const before = (await world.events()).length;
-  await Promise.all(Array.from({ length: 5 }, () => store.write((rows) => registerThroughProvider(rows, { upstream, provider, authn, publicUrl, requestId: "r", origin: ownOrigin, nowMs: world.clock.now }))));
+  await Promise.all(
+    Array.from({ length: 5 }, () =>
+      store.write((rows) => registerThroughProvider(rows, { upstream, provider, authn, publicUrl, requestId: "r", origin: ownOrigin, nowMs: world.clock.now })),
+    ),
+  );
   assert.equal((await world.events()).length, before + 1);
   assert.equal(((await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: uidOf("in a hurry") })).roleBindings as JsonObject[]).length, 1);
   assert.equal(await store.write((rows) => makePerson(rows, upstream, { authn, nowMs: world.clock.now })), false);

@@ -52,7 +52,8 @@ const role = async (capabilities: readonly string[]): Promise<string> =>
 const map = async (group: string, roleUid: string): Promise<string> =>
   text(
     await world.ok("iam.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping", {
-      parent: idp, externalGroupRoleMapping: { externalGroupId: group, roleUid, scope: world.organization },
+      parent: idp,
+      externalGroupRoleMapping: { externalGroupId: group, roleUid, scope: world.organization },
     }),
     "uid",
   );
@@ -68,7 +69,10 @@ const arrive = async (claims: Claims, parameters: Readonly<Record<string, string
 /** The code that listing the organization's roles ends with, on either server. */
 const seen = async (token: string): Promise<readonly number[]> => {
   const request = { uid: world.organization };
-  const [here, there] = await Promise.all([world.call("iam.GroupsService/GetGroup", request, { token }), other.call("iam.GroupsService/GetGroup", request, { token, protocol: "grpc" })]);
+  const [here, there] = await Promise.all([
+    world.call("iam.GroupsService/GetGroup", request, { token }),
+    other.call("iam.GroupsService/GetGroup", request, { token, protocol: "grpc" }),
+  ]);
   return [here.code, there.code];
 };
 
@@ -152,7 +156,8 @@ test("groups that the provider tells at its userinfo endpoint only count as well
   second.told = { groups: ["elsewhere"], email: "lynn@example.com", email_verified: true };
   const uid = await registerProvider(world, second, { role: await role(["CAP_REPO_LIST"]), oidc: { groupsClaim: "groups", additionalScopes: ["email"] } });
   await world.ok("iam.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping", {
-    parent: uid, externalGroupRoleMapping: { externalGroupId: "elsewhere", roleUid: builtInRoleUid("viewer"), scope: world.organization },
+    parent: uid,
+    externalGroupRoleMapping: { externalGroupId: "elsewhere", roleUid: builtInRoleUid("viewer"), scope: world.organization },
   });
   const { token } = await signIn(world, second, uid, { sub: "lynn" });
   assert.deepEqual(await seen(token), allowed);
@@ -167,11 +172,17 @@ test("groups that the provider tells at its userinfo endpoint only count as well
 
 test("without a groups claim in its configuration a provider's groups are not looked at", async () => {
   const mapping = await map("ignored", builtInRoleUid("viewer"));
-  await world.ok("iam.IdentityProvidersService/UpdateIdentityProvider", { identityProvider: { uid: idp, oidc: { groupsClaim: "" } }, updateMask: "oidc.groups_claim" });
+  await world.ok("iam.IdentityProvidersService/UpdateIdentityProvider", {
+    identityProvider: { uid: idp, oidc: { groupsClaim: "" } },
+    updateMask: "oidc.groups_claim",
+  });
   try {
     assert.deepEqual(await seen((await arrive({ sub: "anita", groups: ["ignored"] })).token), forbidden);
   } finally {
-    await world.ok("iam.IdentityProvidersService/UpdateIdentityProvider", { identityProvider: { uid: idp, oidc: { groupsClaim: "groups" } }, updateMask: "oidc.groups_claim" });
+    await world.ok("iam.IdentityProvidersService/UpdateIdentityProvider", {
+      identityProvider: { uid: idp, oidc: { groupsClaim: "groups" } },
+      updateMask: "oidc.groups_claim",
+    });
   }
   await unmap(mapping);
 });

@@ -17,12 +17,20 @@ const service = "iam.ExternalGroupRoleMappingsService";
 const viewer = builtInRoleUid("viewer");
 
 const provider = async (): Promise<string> =>
-  text(await world.ok("iam.IdentityProvidersService/CreateIdentityProvider", {
-    parent: organization, identityProvider: { name: "corporate", defaultRole: viewer, oidc: { issuer: "https://login.example.com", clientId: "gantry", pkceEnabled: true } },
-  }), "uid");
+  text(
+    await world.ok("iam.IdentityProvidersService/CreateIdentityProvider", {
+      parent: organization,
+      identityProvider: { name: "corporate", defaultRole: viewer, oidc: { issuer: "https://login.example.com", clientId: "gantry", pkceEnabled: true } },
+    }),
+    "uid",
+  );
 
 const create = (parent: string, body: JsonObject = {}, protocol: Protocol = "rest"): Promise<Answer> =>
-  world.call(`${service}/CreateExternalGroupRoleMapping`, { parent, externalGroupRoleMapping: { externalGroupId: "admins", roleUid: viewer, scope: organization, ...body } }, { protocol });
+  world.call(
+    `${service}/CreateExternalGroupRoleMapping`,
+    { parent, externalGroupRoleMapping: { externalGroupId: "admins", roleUid: viewer, scope: organization, ...body } },
+    { protocol },
+  );
 
 const made = async (parent: string, externalGroupId: string): Promise<string> => {
   const { code, reply, message } = await create(parent, { externalGroupId });
@@ -56,7 +64,13 @@ for (const protocol of protocols) {
     assert.equal((await world.call(`${service}/DeleteExternalGroupRoleMapping`, { uid }, { protocol })).code, codes.NOT_FOUND);
     assert.equal((await create(idp, {}, protocol)).code, 0);
     const told = (await world.events()).filter(({ subject }) => subject === uid);
-    assert.deepEqual(told.map(({ type, group }) => [type.split("mappings.")[1], group]), [["created.v1", organization], ["deleted.v1", organization]]);
+    assert.deepEqual(
+      told.map(({ type, group }) => [type.split("mappings.")[1], group]),
+      [
+        ["created.v1", organization],
+        ["deleted.v1", organization],
+      ],
+    );
   });
 
   test(`over ${protocol} a mapping needs group, role and scope; its scope is the organization of its provider`, async () => {
@@ -65,9 +79,14 @@ for (const protocol of protocols) {
     const elsewhere = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "elsewhere" } }), "uid");
     const inTeam = text(await world.ok("iam.RolesService/CreateRole", { parent: team, role: { name: "r", capabilities: ["CAP_REPO_LIST"] } }), "uid");
     const wrong: readonly [JsonObject, string][] = [
-      [{ externalGroupId: "" }, "externalGroupId"], [{ roleUid: "" }, "roleUid"], [{ scope: "" }, "scope"],
-      [{ scope: team }, "scope"], [{ scope: elsewhere }, "scope"], [{ scope: idp }, "scope"],
-      [{ roleUid: inTeam }, "roleUid"], [{ roleUid: `${organization}/0123456789abcdef` }, "roleUid"],
+      [{ externalGroupId: "" }, "externalGroupId"],
+      [{ roleUid: "" }, "roleUid"],
+      [{ scope: "" }, "scope"],
+      [{ scope: team }, "scope"],
+      [{ scope: elsewhere }, "scope"],
+      [{ scope: idp }, "scope"],
+      [{ roleUid: inTeam }, "roleUid"],
+      [{ roleUid: `${organization}/0123456789abcdef` }, "roleUid"],
     ];
     for (const [body, field] of wrong) {
       const answer = await create(idp, body, protocol);
@@ -88,7 +107,10 @@ for (const protocol of protocols) {
     assert.deepEqual((reply.externalGroupRoleMappings as JsonObject[]).map((each) => text(each, "externalGroupId")).sort(), ["one", "two"]);
     assert.deepEqual(await remaining(idp), ["three"]);
     const [told, ...more] = (await world.events()).slice(before);
-    assert.deepEqual([more.length, told?.subject, told?.group, told?.type], [0, idp, organization, "dev.chainguard.api.iam.external_group_role_mappings.deleted.batch.v1"]);
+    assert.deepEqual(
+      [more.length, told?.subject, told?.group, told?.type],
+      [0, idp, organization, "dev.chainguard.api.iam.external_group_role_mappings.deleted.batch.v1"],
+    );
     const [last] = await world.server.application.services.store.read.query("select extensions ->> 'identityprovider' from outbox order by id desc limit 1");
     assert.deepEqual(last, [idp]);
     const nothing = await batch(idp, [one], protocol);
@@ -114,7 +136,8 @@ test("a role that a group is mapped to stays until the mapping is gone", async (
   const idp = await provider();
   const role = text(await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "r", capabilities: ["CAP_REPO_LIST"] } }), "uid");
   const mapping = text((await create(idp, { roleUid: role })).reply, "uid");
-  for (const protocol of protocols) assert.equal((await world.call("iam.RolesService/DeleteRole", { uid: role }, { protocol })).code, codes.FAILED_PRECONDITION);
+  for (const protocol of protocols)
+    assert.equal((await world.call("iam.RolesService/DeleteRole", { uid: role }, { protocol })).code, codes.FAILED_PRECONDITION);
   assert.equal((await batch(idp, [mapping])).code, 0);
   await world.ok("iam.RolesService/DeleteRole", { uid: role });
 });
@@ -122,5 +145,8 @@ test("a role that a group is mapped to stays until the mapping is gone", async (
 test("of many who make the same mapping at once one makes it", async () => {
   const idp = await provider();
   const answers = await Promise.all(Array.from({ length: 8 }, (_, index) => create(idp, {}, protocols[index % 2])));
-  assert.deepEqual(answers.map(({ code }) => code).sort((one, other) => one - other), [0, ...Array.from({ length: 7 }, () => codes.ALREADY_EXISTS)]);
+  assert.deepEqual(
+    answers.map(({ code }) => code).sort((one, other) => one - other),
+    [0, ...Array.from({ length: 7 }, () => codes.ALREADY_EXISTS)],
+  );
 });

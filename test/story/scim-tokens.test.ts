@@ -20,9 +20,17 @@ const hour = 3_600_000;
 const day = 24 * hour;
 
 const provider = async (parent = organization): Promise<string> =>
-  text(await world.ok(`${service}/CreateIdentityProvider`, {
-    parent, identityProvider: { name: "corporate", defaultRole: builtInRoleUid("viewer"), oidc: { issuer: "https://login.example.com", clientId: "gantry", pkceEnabled: true } },
-  }), "uid");
+  text(
+    await world.ok(`${service}/CreateIdentityProvider`, {
+      parent,
+      identityProvider: {
+        name: "corporate",
+        defaultRole: builtInRoleUid("viewer"),
+        oidc: { issuer: "https://login.example.com", clientId: "gantry", pkceEnabled: true },
+      },
+    }),
+    "uid",
+  );
 
 const call = (rpc: string, identityProviderUid: string, request: JsonObject = {}, protocol: Protocol = "rest"): Promise<Answer> =>
   world.call(`${service}/${rpc}`, { identityProviderUid, ...request }, { protocol });
@@ -49,7 +57,13 @@ for (const protocol of protocols) {
     assert.equal(first.endpointUrl, `${world.url}/scim/v2/${uid}`);
     assert.equal(first.expireTime, at(365 * day));
     etags.push(text(first, "etag"));
-    assert.deepEqual(await scimOf(uid), { enabled: false, endpointUrl: first.endpointUrl, tokenExpireTime: first.expireTime, credentialState: "CREDENTIAL_STATE_LIVE", etag: first.etag });
+    assert.deepEqual(await scimOf(uid), {
+      enabled: false,
+      endpointUrl: first.endpointUrl,
+      tokenExpireTime: first.expireTime,
+      credentialState: "CREDENTIAL_STATE_LIVE",
+      etag: first.etag,
+    });
     const second = await done("RegenerateScimToken", uid, { etag: text(first, "etag"), neverExpires: true }, protocol);
     assert.notEqual(second.token, first.token);
     assert.deepEqual([second.expireTime, second.previousTokenExpireTime, second.requestedOverlap], [undefined, at(hour), "3600s"]);
@@ -66,8 +80,17 @@ for (const protocol of protocols) {
     etags.push(text(third, "etag"));
     assert.equal(new Set(etags).size, etags.length);
     assert.equal(await etagOf(uid), third.etag);
-    const told = (await world.events()).filter(({ subject, type }) => subject === uid && type.includes("scim")).map(({ type, group, body }) => [type.split("identity_providers.")[1], group, "token" in body]);
-    assert.deepEqual(told, ["scim_token.generated.v1", "scim_token.regenerated.v1", "scim_enabled.updated.v1", "scim_token.revoked.v1", "scim_token.regenerated.v1"].map((type) => [type, organization, false]));
+    const told = (await world.events())
+      .filter(({ subject, type }) => subject === uid && type.includes("scim"))
+      .map(({ type, group, body }) => [type.split("identity_providers.")[1], group, "token" in body]);
+    assert.deepEqual(
+      told,
+      ["scim_token.generated.v1", "scim_token.regenerated.v1", "scim_enabled.updated.v1", "scim_token.revoked.v1", "scim_token.regenerated.v1"].map((type) => [
+        type,
+        organization,
+        false,
+      ]),
+    );
   });
 
   test(`over ${protocol} a first token is made once, another one only after it, and with the etag that holds`, async () => {
@@ -75,7 +98,10 @@ for (const protocol of protocols) {
     assert.equal((await call("RegenerateScimToken", uid, { etag: await etagOf(uid) }, protocol)).code, codes.NOT_FOUND);
     await done("GenerateScimToken", uid, {}, protocol);
     assert.equal((await call("GenerateScimToken", uid, {}, protocol)).code, codes.FAILED_PRECONDITION);
-    for (const [rpc, request] of [["RegenerateScimToken", {}], ["SetScimEnabled", { enabled: false }]] as const) {
+    for (const [rpc, request] of [
+      ["RegenerateScimToken", {}],
+      ["SetScimEnabled", { enabled: false }],
+    ] as const) {
       const before = await scimOf(uid);
       assert.equal((await call(rpc, uid, { ...request, etag: "0" }, protocol)).code, codes.ABORTED);
       assert.equal((await call(rpc, uid, request, protocol)).code, codes.INVALID_ARGUMENT);
@@ -84,7 +110,12 @@ for (const protocol of protocols) {
     await done("RevokeScimToken", uid, {}, protocol);
     assert.equal((await call("GenerateScimToken", uid, {}, protocol)).code, codes.FAILED_PRECONDITION, "a revoked token was one");
     const absent = `${organization}/0123456789abcdef`;
-    const calls: readonly [string, JsonObject][] = [["GenerateScimToken", {}], ["RegenerateScimToken", { etag: "1" }], ["RevokeScimToken", {}], ["SetScimEnabled", { etag: "1", enabled: true }]];
+    const calls: readonly [string, JsonObject][] = [
+      ["GenerateScimToken", {}],
+      ["RegenerateScimToken", { etag: "1" }],
+      ["RevokeScimToken", {}],
+      ["SetScimEnabled", { etag: "1", enabled: true }],
+    ];
     for (const [rpc, request] of calls) assert.equal((await call(rpc, absent, request, protocol)).code, codes.NOT_FOUND, rpc);
   });
 }
@@ -127,7 +158,11 @@ test("the old token works on for the overlap, a day at most, and never beyond it
     if (what.includes("already")) world.clock.now += 10;
     for (const protocol of ["grpc", "rest"] as const) {
       // The first only tries.
-      const answer = await world.call(`${service}/RegenerateScimToken`, { identityProviderUid: uid, etag: etag ?? "", ...request }, { protocol, validateOnly: protocol === "grpc" });
+      const answer = await world.call(
+        `${service}/RegenerateScimToken`,
+        { identityProviderUid: uid, etag: etag ?? "", ...request },
+        { protocol, validateOnly: protocol === "grpc" },
+      );
       assert.equal(answer.code, 0, `${what}: ${answer.message}`);
       assert.equal(answer.reply.previousTokenExpireTime, endsInMs === undefined ? undefined : at(endsInMs), what);
       assert.equal(answer.reply.requestedOverlap, request.overlap ?? "3600s");
@@ -143,7 +178,8 @@ test("the old token works on for the overlap, a day at most, and never beyond it
   }
   const uid = await provider();
   const { etag } = await done("GenerateScimToken", uid);
-  for (const protocol of protocols) assert.equal((await call("RegenerateScimToken", uid, { etag: etag ?? "", overlap: "-1s" }, protocol)).code, codes.INVALID_ARGUMENT);
+  for (const protocol of protocols)
+    assert.equal((await call("RegenerateScimToken", uid, { etag: etag ?? "", overlap: "-1s" }, protocol)).code, codes.INVALID_ARGUMENT);
   assert.equal((await call("RegenerateScimToken", uid, { etag: etag ?? "", overlap: "999999999999s" }, "rest")).code, codes.INVALID_ARGUMENT);
 });
 
@@ -151,17 +187,26 @@ test("of many who replace the token at once with one etag exactly one wins", asy
   const uid = await provider();
   const { etag } = await done("GenerateScimToken", uid);
   const answers = await Promise.all(Array.from({ length: 10 }, (_, index) => call("RegenerateScimToken", uid, { etag: etag ?? "" }, protocols[index % 2])));
-  assert.deepEqual(answers.map(({ code }) => code).sort((one, other) => one - other), [0, ...Array.from({ length: 9 }, () => codes.ABORTED)]);
+  assert.deepEqual(
+    answers.map(({ code }) => code).sort((one, other) => one - other),
+    [0, ...Array.from({ length: 9 }, () => codes.ABORTED)],
+  );
   const fresh = await provider();
   const generated = await Promise.all(Array.from({ length: 10 }, (_, index) => call("GenerateScimToken", fresh, {}, protocols[index % 2])));
-  assert.deepEqual(generated.map(({ code }) => code).sort((one, other) => one - other), [0, ...Array.from({ length: 9 }, () => codes.FAILED_PRECONDITION)]);
+  assert.deepEqual(
+    generated.map(({ code }) => code).sort((one, other) => one - other),
+    [0, ...Array.from({ length: 9 }, () => codes.FAILED_PRECONDITION)],
+  );
 });
 
 test("of a token only the hash is kept, and nothing but the call that made it shows it", async () => {
   const uid = await provider();
   const { token, etag } = await done("GenerateScimToken", uid);
   const next = await done("RegenerateScimToken", uid, { etag: etag ?? "" });
-  const rows = await world.server.application.services.store.read.query("select scim_token_hash, scim_previous_token_hash from identity_providers where uid = $1", [uid]);
+  const rows = await world.server.application.services.store.read.query(
+    "select scim_token_hash, scim_previous_token_hash from identity_providers where uid = $1",
+    [uid],
+  );
   assert.deepEqual(rows, [[next.token, token].map((each) => createHash("sha256").update(String(each)).digest("hex"))]);
   const listed = await world.ok(`${service}/ListIdentityProviders`, { uidp: { ids: [uid] } });
   assert.equal((listed.identityProviders as JsonObject[])[0]?.scim, undefined, "a list says nothing of SCIM");
@@ -172,12 +217,19 @@ test("turning SCIM on needs two identities bound as owners of the organization a
   const team = text(await world.ok("iam.GroupsService/CreateGroup", { parent: root, group: { name: "team" } }), "uid");
   const uid = await provider(team);
   const identity = async (name: string): Promise<string> =>
-    text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: root, identity: { name, claimMatch: { issuer: "https://ci.example.com", subject: name } } }), "uid");
+    text(
+      await world.ok("iam.IdentitiesService/CreateIdentity", {
+        parent: root,
+        identity: { name, claimMatch: { issuer: "https://ci.example.com", subject: name } },
+      }),
+      "uid",
+    );
   const bind = async (parent: string, identityUid: string, roleUid: string, more: JsonObject = {}): Promise<string> =>
     text(await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent, roleBinding: { identityUid, roleUid, ...more } }), "uid");
   const owner = builtInRoleUid("owner");
   const [first, second, third] = [await identity("a"), await identity("b"), await identity("c")];
-  const turn = async (enabled: boolean, protocol: Protocol = "rest"): Promise<number> => (await call("SetScimEnabled", uid, { enabled, etag: await etagOf(uid) }, protocol)).code;
+  const turn = async (enabled: boolean, protocol: Protocol = "rest"): Promise<number> =>
+    (await call("SetScimEnabled", uid, { enabled, etag: await etagOf(uid) }, protocol)).code;
   await bind(root, first, owner);
   await bind(root, second, builtInRoleUid("editor"));
   await bind(team, second, owner);

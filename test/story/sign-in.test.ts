@@ -33,7 +33,8 @@ before(async () => {
   await fetch(`${issuer}/people`, { method: "PUT", body: JSON.stringify(people) });
   const oidc = { issuer, clientId: "gantry", clientSecret: secret, additionalScopes: ["email", "profile", "groups"], groupsClaim: "groups", pkceEnabled: true };
   const made = await world.ok("iam.IdentityProvidersService/CreateIdentityProvider", {
-    parent: world.organization, identityProvider: { name: "our people", defaultRole: builtInRoleUid("viewer"), oidc },
+    parent: world.organization,
+    identityProvider: { name: "our people", defaultRole: builtInRoleUid("viewer"), oidc },
   });
   idp = text(made, "uid");
 });
@@ -102,8 +103,12 @@ test("a person whom nobody knew signs in with a browser, gets the provider's def
   const identity = await world.ok("iam.IdentitiesService/GetIdentity", { uid: ada }, { token });
   assert.equal(identity.email, "ada@example.com");
   const bindings = await bindingsOf(ada);
-  assert.deepEqual(bindings.map(({ uid, role }) => [String(uid).slice(0, -17), text(part({ role: role ?? {} }, "role"), "uid")]), [[world.organization, builtInRoleUid("viewer")]]);
-  for (const protocol of ["rest", "grpc"] as const) assert.equal((await world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token, protocol })).code, 0);
+  assert.deepEqual(
+    bindings.map(({ uid, role }) => [String(uid).slice(0, -17), text(part({ role: role ?? {} }, "role"), "uid")]),
+    [[world.organization, builtInRoleUid("viewer")]],
+  );
+  for (const protocol of ["rest", "grpc"] as const)
+    assert.equal((await world.call("iam.GroupsService/GetGroup", { uid: world.organization }, { token, protocol })).code, 0);
   const [arrival, ...more] = await arrivals();
   assert.deepEqual([arrival?.subject, arrival?.group, arrival?.actor, more.length], [ada, world.organization, ada, 0]);
 });
@@ -129,7 +134,8 @@ test("the default role that an owner has taken away does not come back with the 
 
 test("groups that the provider tells give their mapped role for this sign-in, and no refresh token", async () => {
   const mapping = await world.ok("iam.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping", {
-    parent: idp, externalGroupRoleMapping: { externalGroupId: "engines", roleUid: builtInRoleUid("viewer"), scope: world.organization },
+    parent: idp,
+    externalGroupRoleMapping: { externalGroupId: "engines", roleUid: builtInRoleUid("viewer"), scope: world.organization },
   });
   const { address, told } = await waitForTokens();
   await (await browser.context.newPage()).goto(begin(address, { create_refresh_token: "true" }), { waitUntil: "commit" }).catch(() => undefined);

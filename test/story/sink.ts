@@ -23,20 +23,23 @@ export const openSink = async (): Promise<Sink> => {
   const sink: { answer: Sink["answer"] } = { answer: () => ({ status: 200 }) };
   const server: Server = createServer((request, response) => {
     const chunks: Buffer[] = [];
-    request.on("data", (chunk: Buffer) => chunks.push(chunk)).on("end", () => {
-      const one = { headers: request.headers, body: Buffer.concat(chunks).toString() };
-      got.push(one);
-      const { status, headers = {}, body = "" } = sink.answer(one);
-      response.writeHead(status, headers).end(body);
-    });
+    request
+      .on("data", (chunk: Buffer) => chunks.push(chunk))
+      .on("end", () => {
+        const one = { headers: request.headers, body: Buffer.concat(chunks).toString() };
+        got.push(one);
+        const { status, headers = {}, body = "" } = sink.answer(one);
+        response.writeHead(status, headers).end(body);
+      });
   });
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   return Object.assign(sink, {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     got,
-    close: () => new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      server.closeAllConnections();
-    }),
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
   });
 };

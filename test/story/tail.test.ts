@@ -21,8 +21,10 @@ after(async () => {
 });
 
 const tail = (...args: string[]): Program => start(gantryFile, ["events", "tail", ...args], { env: { ...place.environment } });
-const folder = async (name: string): Promise<string> => text(await place.world.ok("iam.GroupsService/CreateGroup", { parent: place.world.organization, group: { name } }), "uid");
-const repo = async (parent: string, name: string): Promise<string> => text(await place.world.ok("registry.ReposService/CreateRepo", { parent, repo: { name } }), "uid");
+const folder = async (name: string): Promise<string> =>
+  text(await place.world.ok("iam.GroupsService/CreateGroup", { parent: place.world.organization, group: { name } }), "uid");
+const repo = async (parent: string, name: string): Promise<string> =>
+  text(await place.world.ok("registry.ReposService/CreateRepo", { parent, repo: { name } }), "uid");
 
 test("past events come first, then each one as it happens, with its time, type, subject and who did it; Ctrl-C ends it", async () => {
   const group = await folder("shown");
@@ -39,7 +41,11 @@ test("past events come first, then each one as it happens, with its time, type, 
   const { code, stderr, stdout } = await program.ended;
   assert.deepEqual([code, stderr], [0, ""]);
   const lines = stdout.trim().split("\n");
-  assert.deepEqual(lines.map((each) => each.slice(0, 24)), [...lines].map((each) => each.slice(0, 24)).sort(), "in order");
+  assert.deepEqual(
+    lines.map((each) => each.slice(0, 24)),
+    [...lines].map((each) => each.slice(0, 24)).sort(),
+    "in order",
+  );
 });
 
 test("--json gives whole events of the wanted group and types alone, one to a line, for other programs", async () => {
@@ -56,8 +62,14 @@ test("--json gives whole events of the wanted group and types alone, one to a li
   program.signal("SIGTERM");
   const { code, stdout } = await program.ended;
   assert.equal(code, 0);
-  const events = stdout.trim().split("\n").map((line) => JSON.parse(line) as JsonObject);
-  assert.deepEqual(events.map(({ subject }) => subject), [past, next]);
+  const events = stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as JsonObject);
+  assert.deepEqual(
+    events.map(({ subject }) => subject),
+    [past, next],
+  );
   for (const event of events) {
     assert.ok(text(event, "uid").startsWith(`${group}/`));
     assert.equal(event.type, "dev.chainguard.api.platform.registry.repo.created.v1");

@@ -41,7 +41,8 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const newGroup = async (parent = organization): Promise<string> => text(await world.ok("iam.GroupsService/CreateGroup", { parent, group: { name: "terms" } }), "uid");
+const newGroup = async (parent = organization): Promise<string> =>
+  text(await world.ok("iam.GroupsService/CreateGroup", { parent, group: { name: "terms" } }), "uid");
 
 const accepted = async (group: string, request: JsonObject = {}): Promise<JsonObject[]> => {
   const { termsAcceptances = [] } = await world.ok(list, { group, ...request });
@@ -59,9 +60,18 @@ for (const protocol of protocols) {
     assert.deepEqual(await world.ok(accept, request, { protocol }), request);
     assert.deepEqual(await accepted(group), first);
     const told = (await world.events()).slice(before);
-    assert.deepEqual(told.map(({ type, subject, group: place, body }) => [type, subject, place, body]), [["dev.chainguard.api.iam.terms.accepted.v1", group, group, request]]);
+    assert.deepEqual(
+      told.map(({ type, subject, group: place, body }) => [type, subject, place, body]),
+      [["dev.chainguard.api.iam.terms.accepted.v1", group, group, request]],
+    );
     const { subject: operator } = await world.ok("chainguard.platform.auth.Auth/Validate", {});
-    assert.deepEqual(first.map(({ docId, acceptedBy, orgUid }) => [docId, acceptedBy, orgUid]).sort(), [[rules.id, operator, group], ["other.v1", operator, group]].sort());
+    assert.deepEqual(
+      first.map(({ docId, acceptedBy, orgUid }) => [docId, acceptedBy, orgUid]).sort(),
+      [
+        [rules.id, operator, group],
+        ["other.v1", operator, group],
+      ].sort(),
+    );
     for (const { createTime } of first) assert.equal(createTime, new Date(world.clock.now - 1000).toISOString());
     // Something new beside something old is a change.
     await world.ok(accept, { group, documentIds: [rules.id, privacy.id] }, { protocol });
@@ -100,13 +110,26 @@ for (const protocol of protocols) {
     assert.equal(made.code, 0, made.message);
     // By its earlier name in the file it is the same operation, and a beside group's word counts nothing.
     assert.equal((await world.call("registry.ReposService/GetRepo", { uid: text(made.reply, "uid") }, { protocol })).code, 0);
-    assert.equal((await world.call("registry.ReposService/GetRepo", { uid: `${await newGroup()}/${"0".repeat(16)}` }, { protocol })).code, codes.FAILED_PRECONDITION);
+    assert.equal(
+      (await world.call("registry.ReposService/GetRepo", { uid: `${await newGroup()}/${"0".repeat(16)}` }, { protocol })).code,
+      codes.FAILED_PRECONDITION,
+    );
   });
 }
 
 test("who may not call an operation is refused as ever and does not learn what is accepted there", async () => {
-  const robot = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "robot", claimMatch: { issuer: "https://ci.example.com", subject: "s" } } }), "uid");
-  const { code } = await world.call("registry.ReposService/CreateRepo", { parent: await newGroup(), repo: { name: "mine" } }, { token: await world.token(robot) });
+  const robot = text(
+    await world.ok("iam.IdentitiesService/CreateIdentity", {
+      parent: organization,
+      identity: { name: "robot", claimMatch: { issuer: "https://ci.example.com", subject: "s" } },
+    }),
+    "uid",
+  );
+  const { code } = await world.call(
+    "registry.ReposService/CreateRepo",
+    { parent: await newGroup(), repo: { name: "mine" } },
+    { token: await world.token(robot) },
+  );
   assert.equal(code, codes.PERMISSION_DENIED);
 });
 
@@ -114,13 +137,27 @@ test("what was accepted above a group is listed there, what was accepted below o
   const above = await newGroup();
   const [group, beside] = [await newGroup(above), await newGroup(above)];
   const below = await newGroup(group);
-  for (const [place, id] of [[above, "other.v1"], [group, rules.id], [group, privacy.id], [beside, "other.v1"], [below, "other.v1"]] as const) {
+  for (const [place, id] of [
+    [above, "other.v1"],
+    [group, rules.id],
+    [group, privacy.id],
+    [beside, "other.v1"],
+    [below, "other.v1"],
+  ] as const) {
     world.clock.now += 1000;
     await world.ok(accept, { group: place, documentIds: [id] });
   }
   const shown = (rows: readonly JsonObject[]): unknown[] => rows.map(({ orgUid, docId }) => [orgUid, docId]);
-  assert.deepEqual(shown(await accepted(group)), [[above, "other.v1"], [group, rules.id], [group, privacy.id]]);
-  assert.deepEqual(shown(await accepted(group, { orderBy: "doc_id desc" })), [[group, privacy.id], [above, "other.v1"], [group, rules.id]]);
+  assert.deepEqual(shown(await accepted(group)), [
+    [above, "other.v1"],
+    [group, rules.id],
+    [group, privacy.id],
+  ]);
+  assert.deepEqual(shown(await accepted(group, { orderBy: "doc_id desc" })), [
+    [group, privacy.id],
+    [above, "other.v1"],
+    [group, rules.id],
+  ]);
   const first = await world.ok(list, { group, pageSize: 2 });
   assert.equal(first.totalCount, "3");
   const second = await world.ok(list, { group, pageSize: 2, pageToken: text(first, "nextPageToken") });
@@ -129,7 +166,13 @@ test("what was accepted above a group is listed there, what was accepted below o
   // A page token is for one group.
   assert.equal((await world.call(list, { group: beside, pageSize: 2, pageToken: text(first, "nextPageToken") })).code, codes.INVALID_ARGUMENT);
   // Whoever may look in the lower group sees what counts there, though not elsewhere.
-  const robot = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: group, identity: { name: "reader", claimMatch: { issuer: "https://ci.example.com", subject: "s" } } }), "uid");
+  const robot = text(
+    await world.ok("iam.IdentitiesService/CreateIdentity", {
+      parent: group,
+      identity: { name: "reader", claimMatch: { issuer: "https://ci.example.com", subject: "s" } },
+    }),
+    "uid",
+  );
   const role = text(await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "reader", capabilities: ["CAP_TERMS_LIST"] } }), "uid");
   await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: group, roleBinding: { identityUid: robot, roleUid: role } });
   const token = await world.token(robot);
@@ -154,14 +197,22 @@ test("five who accept at once leave one acceptance and one event", async () => {
 
 test("without a file the ids that clients know can be accepted, and nothing needs them", async () => {
   const settings = readSettings({});
-  assert.deepEqual(settings.terms.documents.map(({ id }) => id), ["guardener-tos.v1", "sfdpa.v1", "skills-tos.v1"]);
+  assert.deepEqual(
+    settings.terms.documents.map(({ id }) => id),
+    ["guardener-tos.v1", "sfdpa.v1", "skills-tos.v1"],
+  );
   assert.deepEqual(settings.terms.requires, {});
 });
 
 test("a file that cannot be meant stops the start with one line that names the variable", async () => {
   const document = [rules];
   const files: readonly unknown[] = [
-    "no json", [], { documents: {} }, { documents: [{ label: "no id" }] }, { documents: [rules, rules] }, { documents: document, requires: [] },
+    "no json",
+    [],
+    { documents: {} },
+    { documents: [{ label: "no id" }] },
+    { documents: [rules, rules] },
+    { documents: document, requires: [] },
     { documents: document, requires: { "no.such/Operation": [rules.id] } },
     { documents: document, requires: { "chainguard.platform.registry.v2.ReposService/ListRepos": [rules.id] } },
     { documents: document, requires: { "chainguard.platform.iam.v2.TermsService/AcceptTerms": [rules.id] } },
@@ -169,7 +220,11 @@ test("a file that cannot be meant stops the start with one line that names the v
   ];
   for (const content of files) {
     const GANTRY_TERMS_FILE = await fileOf(content);
-    assert.throws(() => termsOf(readSettings({ GANTRY_TERMS_FILE }).terms), ({ message }: Error) => message.startsWith("GANTRY_TERMS_FILE ") && !message.includes("\n"), JSON.stringify(content));
+    assert.throws(
+      () => termsOf(readSettings({ GANTRY_TERMS_FILE }).terms),
+      ({ message }: Error) => message.startsWith("GANTRY_TERMS_FILE ") && !message.includes("\n"),
+      JSON.stringify(content),
+    );
   }
   assert.throws(() => readSettings({ GANTRY_TERMS_FILE: join(folder, "none.json") }), /^Fault: GANTRY_TERMS_FILE/);
 });

@@ -30,7 +30,12 @@ before(async () => {
   drop = database.drop;
   folder = await mkdtemp(join(tmpdir(), "gantry-verified-"));
   await writeFile(join(folder, "key"), randomBytes(32).toString("base64"), { mode: 0o600 });
-  environment = { DATABASE_URL: database.url, GANTRY_SECRET_KEY_FILE: join(folder, "key"), GANTRY_PUBLIC_URL: "http://gantry.example.test", GANTRY_OPEN_ORGANIZATIONS: "true" };
+  environment = {
+    DATABASE_URL: database.url,
+    GANTRY_SECRET_KEY_FILE: join(folder, "key"),
+    GANTRY_PUBLIC_URL: "http://gantry.example.test",
+    GANTRY_OPEN_ORGANIZATIONS: "true",
+  };
   world = await openWorld(environment);
   second = await openWorld(environment);
 });
@@ -76,7 +81,19 @@ test("the operator makes a verified organization with its kind, and it is ready 
 });
 
 test("a verified organization has a domain for a name, and a kind; only it has one", async () => {
-  for (const name of ["acme", "acme corp", "acme.", ".example", "a..example", "-a.example", "a-.example", "acme.example.1", "a_b.example", `${"a".repeat(64)}.example`, "1.2.3.4"]) {
+  for (const name of [
+    "acme",
+    "acme corp",
+    "acme.",
+    ".example",
+    "a..example",
+    "-a.example",
+    "a-.example",
+    "acme.example.1",
+    "a_b.example",
+    `${"a".repeat(64)}.example`,
+    "1.2.3.4",
+  ]) {
     assert.deepEqual(violated(await create({ name, verified: true, kind: "ORG_KIND_DEV" })), ["name"], name);
   }
   assert.deepEqual(violated(await create({ name: "nokind.example", verified: true })), ["kind"]);
@@ -102,7 +119,12 @@ test("one domain has one verified organization, whoever comes second and however
 test("its name stays while it is verified, for the operator too, by mask, by keys and by full replacement", async () => {
   const uid = await organization();
   const was = await get(uid);
-  for (const [mask, body] of [["name", { name: "other.example" }], [undefined, { name: "other.example" }], ["*", { name: "other.example", verified: true, kind: "ORG_KIND_CUSTOMER" }], ["name,description", { name: "x" }]] as const) {
+  for (const [mask, body] of [
+    ["name", { name: "other.example" }],
+    [undefined, { name: "other.example" }],
+    ["*", { name: "other.example", verified: true, kind: "ORG_KIND_CUSTOMER" }],
+    ["name,description", { name: "x" }],
+  ] as const) {
     assert.deepEqual(violated(await update(uid, { ...body }, mask)), ["name"]);
   }
   assert.deepEqual(await get(uid), was);
@@ -116,7 +138,8 @@ test("kind is changed by naming it; a full replacement that would change it is r
   assert.equal((await update(uid, { kind: "ORG_KIND_INFRA" }, "kind")).code, 0);
   assert.equal((await get(uid)).kind, "ORG_KIND_INFRA");
   for (const kind of [undefined, "ORG_KIND_DEV"]) {
-    for (const protocol of protocols) assert.deepEqual(violated(await update(uid, { name: String(name), verified: true, ...(kind ? { kind } : {}) }, "*", { protocol })), ["kind"]);
+    for (const protocol of protocols)
+      assert.deepEqual(violated(await update(uid, { name: String(name), verified: true, ...(kind ? { kind } : {}) }, "*", { protocol })), ["kind"]);
   }
   assert.equal((await update(uid, { name: String(name), verified: true, kind: "ORG_KIND_INFRA", description: "new" }, "*")).code, 0);
   assert.equal((await get(uid)).description, "new");
@@ -129,10 +152,19 @@ test("nobody but the operator verifies or gives a kind: not an owner, not a pers
   const owner = await person();
   await bind(world, uid, owner.uid, "owner");
   const was = await get(uid);
-  for (const [body, mask] of [[{ verified: false }, "verified"], [{ kind: "ORG_KIND_DEV" }, "kind"], [{ kind: "ORG_KIND_UNSPECIFIED" }, "kind"]] as const) {
-    for (const protocol of protocols) assert.equal((await update(uid, { ...body }, mask, { token: owner.token, protocol })).code, codes.PERMISSION_DENIED, mask);
+  for (const [body, mask] of [
+    [{ verified: false }, "verified"],
+    [{ kind: "ORG_KIND_DEV" }, "kind"],
+    [{ kind: "ORG_KIND_UNSPECIFIED" }, "kind"],
+  ] as const) {
+    for (const protocol of protocols)
+      assert.equal((await update(uid, { ...body }, mask, { token: owner.token, protocol })).code, codes.PERMISSION_DENIED, mask);
   }
-  assert.equal((await update(uid, { name: String(was.name), verified: true, description: "by its owner" }, "name,description,verified", { token: owner.token })).code, 0, "what stays as it is may be said");
+  assert.equal(
+    (await update(uid, { name: String(was.name), verified: true, description: "by its owner" }, "name,description,verified", { token: owner.token })).code,
+    0,
+    "what stays as it is may be said",
+  );
   assert.deepEqual({ ...(await get(uid)), description: "", updateTime: "" }, { ...was, description: "", updateTime: "" });
   assert.equal((await create({ name: "mine.example", verified: true, kind: "ORG_KIND_DEV" }, { token: owner.token })).code, codes.PERMISSION_DENIED);
   assert.equal((await create({ name: "mine.example" }, { token: owner.token })).code, 0);
@@ -154,11 +186,15 @@ test("folders are of their organization's kind and status, show it, and cannot h
   assert.deepEqual(violated(await update(inside, { kind: "ORG_KIND_INFRA" }, "kind")), ["kind"]);
   assert.deepEqual(violated(await update(inside, { verified: true }, "verified")), ["verified"]);
   const list = await world.ok("iam.GroupsService/ListGroups", { uidp: { descendantsOf: uid } });
-  assert.deepEqual(items(list, "groups").map(({ kind }) => kind), ["ORG_KIND_DEV", "ORG_KIND_DEV"]);
+  assert.deepEqual(
+    items(list, "groups").map(({ kind }) => kind),
+    ["ORG_KIND_DEV", "ORG_KIND_DEV"],
+  );
 });
 
 /** The command line beside the servers. */
-const command = async (...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> => gantry(args, { env: { ...environment, GANTRY_DATA: folder } });
+const command = async (...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> =>
+  gantry(args, { env: { ...environment, GANTRY_DATA: folder } });
 
 test("a suspended organization is closed to its members at once, on every server and both protocols, but not to the operator; resumed it is as before", async () => {
   const uid = await organization();
@@ -174,10 +210,12 @@ test("a suspended organization is closed to its members at once, on every server
   /** Each call on each server through each protocol. */
   const everywhere = async (name: string, request: JsonObject, token: string): Promise<Answer[]> => {
     const answers: Answer[] = [];
-    for (const each of [world, second]) for (const protocol of protocols) answers.push(await each.call(name, request, { token, protocol, validateOnly: name.includes("Create") }));
+    for (const each of [world, second])
+      for (const protocol of protocols) answers.push(await each.call(name, request, { token, protocol, validateOnly: name.includes("Create") }));
     return answers;
   };
-  const codesOf = async (name: string, request: JsonObject, token: string): Promise<number[]> => (await everywhere(name, request, token)).map(({ code }) => code);
+  const codesOf = async (name: string, request: JsonObject, token: string): Promise<number[]> =>
+    (await everywhere(name, request, token)).map(({ code }) => code);
   const open = [0, 0, 0, 0];
   const shut = open.map(() => codes.PERMISSION_DENIED);
   const assertAll = async (wanted: number[]): Promise<void> => {
@@ -195,10 +233,15 @@ test("a suspended organization is closed to its members at once, on every server
   assert.equal(suspended.code, 0, suspended.stderr);
   assert.match(suspended.stdout, /is suspended/);
   await assertAll(shut);
-  for (const answer of await everywhere("registry.ReposService/GetRepo", { uid: repo }, member.token)) assert.equal(answer.message, "Permission denied: the organization is suspended");
+  for (const answer of await everywhere("registry.ReposService/GetRepo", { uid: repo }, member.token))
+    assert.equal(answer.message, "Permission denied: the organization is suspended");
   // The rest of a person's world stays.
   assert.deepEqual(await codesOf("iam.GroupsService/GetGroup", { uid: elsewhere }, member.token), open);
-  for (const answer of await everywhere("iam.GroupsService/ListGroups", {}, member.token)) assert.deepEqual(items(answer.reply, "groups").map((group) => group.uid), [elsewhere]);
+  for (const answer of await everywhere("iam.GroupsService/ListGroups", {}, member.token))
+    assert.deepEqual(
+      items(answer.reply, "groups").map((group) => group.uid),
+      [elsewhere],
+    );
   for (const protocol of protocols) {
     const exchanged = await world.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { identity: program }, { token: programToken, protocol });
     assert.equal(exchanged.code, codes.PERMISSION_DENIED);
@@ -207,7 +250,10 @@ test("a suspended organization is closed to its members at once, on every server
   const operator = await world.token();
   assert.deepEqual(await codesOf("registry.ReposService/GetRepo", { uid: repo }, operator), open);
   const shown = await get(uid);
-  assert.deepEqual([shown.status, (await get(String((await create({ name: "made meanwhile" }, { parent: uid })).reply.uid))).status], ["ORG_STATUS_SUSPENDED", "ORG_STATUS_SUSPENDED"]);
+  assert.deepEqual(
+    [shown.status, (await get(String((await create({ name: "made meanwhile" }, { parent: uid })).reply.uid))).status],
+    ["ORG_STATUS_SUSPENDED", "ORG_STATUS_SUSPENDED"],
+  );
 
   const resumed = await command("resume", String(shown.name));
   assert.equal(resumed.code, 0, resumed.stderr);
@@ -218,7 +264,14 @@ test("a suspended organization is closed to its members at once, on every server
 test("the commands say what is wrong: no organization, an unknown one, a folder, two of one name", async () => {
   const inside = String((await create({ name: "in it" }, { parent: world.organization })).reply.uid);
   for (let times = 0; times < 2; times++) assert.equal((await create({ name: "twins" })).code, 0);
-  for (const [args, said] of [[[], /name one organization/], [["nowhere.example"], /no organization/], [[newRoot()], /not found/], [[inside], /is a group in an organization/], [["twins"], /more than one/], [["a", "b"], /name one/]] as const) {
+  for (const [args, said] of [
+    [[], /name one organization/],
+    [["nowhere.example"], /no organization/],
+    [[newRoot()], /not found/],
+    [[inside], /is a group in an organization/],
+    [["twins"], /more than one/],
+    [["a", "b"], /name one/],
+  ] as const) {
     const { code, stderr } = await command("suspend", ...args);
     assert.equal(code, 1);
     assert.match(stderr, said);
@@ -233,7 +286,8 @@ test("a parent given by its name is found among the caller's own groups, however
   const wanted = String((await create({ name: "team" }, { parent: mine })).reply.uid);
   const now = new Date().toISOString();
   await world.server.application.services.store.write(async (rows) => {
-    for (let count = 0; count < 300; count++) await rows.query("insert into groups (uid, name, create_time, update_time) values ($1, 'team', $2, $2)", [newChild(theirs), now]);
+    for (let count = 0; count < 300; count++)
+      await rows.query("insert into groups (uid, name, create_time, update_time) values ($1, 'team', $2, $2)", [newChild(theirs), now]);
   });
   for (const protocol of protocols) {
     const answer = await create({ name: `below ${protocol}` }, { parent: "team", token: owner.token, protocol });

@@ -162,7 +162,10 @@ test("HEAD is answered as GET without the body", async () => {
 });
 
 test("every operation of the contract has an answer", () => {
-  assert.deepEqual(methods.filter(({ name }) => !world.server.application.kernel.answers.has(name)).map(({ name }) => name), []);
+  assert.deepEqual(
+    methods.filter(({ name }) => !world.server.application.kernel.answers.has(name)).map(({ name }) => name),
+    [],
+  );
 });
 
 test("v2 announces no end: neither deprecation nor sunset headers are sent, under any name", async () => {

@@ -27,7 +27,8 @@ let bot: string;
 
 const claimMatch = { issuer: "https://issuer.example.com", subject: "bot" };
 
-const group = async (parent: string, name: string): Promise<string> => text(await world.ok("iam.GroupsService/CreateGroup", { parent, group: { name } }), "uid");
+const group = async (parent: string, name: string): Promise<string> =>
+  text(await world.ok("iam.GroupsService/CreateGroup", { parent, group: { name } }), "uid");
 const role = async (parent: string, name: string, capabilities: readonly string[]): Promise<string> =>
   text(await world.ok("iam.RolesService/CreateRole", { parent, role: { name, capabilities: [...capabilities] } }), "uid");
 const bindTo = async (parent: string, identityUid: string, roleUid: string, more: JsonObject = {}): Promise<string> =>
@@ -50,7 +51,12 @@ after(async () => {
 /** Asks through both protocols, which must say the same. */
 const explain = async (place: string, action: string, identityUid: string | undefined, token = operator) => {
   const query = new URLSearchParams({ place, action, ...(identityUid === undefined ? {} : { identity_uid: identityUid }) }).toString();
-  return ask(world, token, ["GET", `/gantry/v1/access:explain?${query}`], ["gantry.access.v1.AccessService/Explain", { place, action, ...(identityUid === undefined ? {} : { identityUid }) }]);
+  return ask(
+    world,
+    token,
+    ["GET", `/gantry/v1/access:explain?${query}`],
+    ["gantry.access.v1.AccessService/Explain", { place, action, ...(identityUid === undefined ? {} : { identityUid }) }],
+  );
 };
 const whoCan = async (place: string, capability: string, more: Readonly<Record<string, string | number>> = {}, token = operator) => {
   const query = new URLSearchParams({ place, capability, ...Object.fromEntries(Object.entries(more).map(([key, value]) => [key, String(value)])) }).toString();
@@ -60,8 +66,21 @@ const whoCan = async (place: string, capability: string, more: Readonly<Record<s
 test("who is allowed is told the binding: uid, role, group, and that it is inherited", async () => {
   const binding = await bind(world, team, bot, "viewer");
   const viewer = builtInRoleUid("viewer");
-  const grant = { effect: "EFFECT_GIVES", inherited: true, hidden: false, bindingUid: binding, roleUid: viewer, roleName: "viewer", groupUid: team, groupName: "team" };
-  assert.deepEqual((await explain(project, "repo.list", bot)).body, { allowed: true, identityUid: bot, capabilities: [{ capability: "repo.list", held: true, grants: [grant] }] });
+  const grant = {
+    effect: "EFFECT_GIVES",
+    inherited: true,
+    hidden: false,
+    bindingUid: binding,
+    roleUid: viewer,
+    roleName: "viewer",
+    groupUid: team,
+    groupName: "team",
+  };
+  assert.deepEqual((await explain(project, "repo.list", bot)).body, {
+    allowed: true,
+    identityUid: bot,
+    capabilities: [{ capability: "repo.list", held: true, grants: [grant] }],
+  });
   const direct = (await explain(team, "repo.list", bot)).body;
   assert.deepEqual(items(direct, "capabilities")[0]?.grants, [{ ...grant, inherited: false }]);
 });
@@ -93,7 +112,10 @@ test("an operation is explained by every capability that it asks for, and each h
   const { body } = await explain(team, "chainguard.platform.iam.v2.GroupInvitesService/CreateGroupInvite", who);
   assert.equal(body.allowed, false);
   assert.deepEqual(column(body, "capabilities", "capability"), ["group_invites.create", "role_bindings.create"]);
-  assert.deepEqual(items(body, "capabilities").map(({ held }) => held), [true, false]);
+  assert.deepEqual(
+    items(body, "capabilities").map(({ held }) => held),
+    [true, false],
+  );
 });
 
 test("without an identity, the caller asks about itself", async () => {
@@ -104,7 +126,13 @@ test("without an identity, the caller asks about itself", async () => {
 });
 
 test("what nobody knows, and what asks for nothing, is refused by name on both protocols", async () => {
-  for (const action of ["repo.frobnicate", "chainguard.platform.iam.v2.GroupsService/Frobnicate", "chainguard.platform.ping.v2.PingService/Ping", "Repo List", ""]) {
+  for (const action of [
+    "repo.frobnicate",
+    "chainguard.platform.iam.v2.GroupsService/Frobnicate",
+    "chainguard.platform.ping.v2.PingService/Ping",
+    "Repo List",
+    "",
+  ]) {
     const { status, body } = await explain(team, action, bot);
     assert.equal(status, 400, action);
     assert.deepEqual(column(items(body, "details")[1] ?? {}, "fieldViolations", "field"), ["action"]);
@@ -116,15 +144,23 @@ test("what nobody knows, and what asks for nothing, is refused by name on both p
 
 test("a place that is not there is NOT_FOUND to who may ask there, and what is no group too", async () => {
   const repo = text(await world.ok("registry.ReposService/CreateRepo", { parent: team, repo: { name: "no place" } }), "uid");
-  for (const place of [`${team}/0123456789abcdef`, repo]) for (const { status } of [await explain(place, "repo.list", bot), await whoCan(place, "repo.list")]) assert.equal(status, 404);
+  for (const place of [`${team}/0123456789abcdef`, repo])
+    for (const { status } of [await explain(place, "repo.list", bot), await whoCan(place, "repo.list")]) assert.equal(status, 404);
 });
 
 test("only who may see identities, roles and role bindings at the place may ask", async () => {
   const [seesNothing, seesTeam] = await Promise.all(["blind", "lead"].map((name) => createIdentity(world, world.organization, name, claimMatch)));
   await bindTo(team, seesTeam ?? "", builtInRoleUid("viewer"));
-  for (const [who, place, allowed] of [[seesNothing, team, false], [seesTeam, team, true], [seesTeam, project, true], [seesTeam, other, false], [seesTeam, world.organization, false]] as const) {
+  for (const [who, place, allowed] of [
+    [seesNothing, team, false],
+    [seesTeam, team, true],
+    [seesTeam, project, true],
+    [seesTeam, other, false],
+    [seesTeam, world.organization, false],
+  ] as const) {
     const token = await world.token(who);
-    for (const { status } of [await explain(place, "repo.list", bot, token), await whoCan(place, "repo.list", {}, token)]) assert.equal(status, allowed ? 200 : 403);
+    for (const { status } of [await explain(place, "repo.list", bot, token), await whoCan(place, "repo.list", {}, token)])
+      assert.equal(status, allowed ? 200 : 403);
   }
 });
 
@@ -136,10 +172,15 @@ test("a right from above is told truthfully, and the group, the role and the nam
   await bindTo(team, lead, builtInRoleUid("owner"));
   const token = await world.token(lead);
   const seen = await explain(project, "repo.delete", above, token);
-  assert.deepEqual(seen.body, { allowed: true, identityUid: above, capabilities: [{ capability: "repo.delete", held: true, grants: [{ effect: "EFFECT_GIVES", inherited: true, hidden: true }] }] });
+  assert.deepEqual(seen.body, {
+    allowed: true,
+    identityUid: above,
+    capabilities: [{ capability: "repo.delete", held: true, grants: [{ effect: "EFFECT_GIVES", inherited: true, hidden: true }] }],
+  });
   const holders = await whoCan(project, "repo.delete", {}, token);
   assert.deepEqual(column(holders.body, "holders", "identityUid"), [lead, above, operatorUid].sort());
-  for (const { text: said } of [seen, holders]) for (const secret of [hidden, secretRole, "the board", "head of everything", "first organization"]) assert.ok(!said.includes(secret), secret);
+  for (const { text: said } of [seen, holders])
+    for (const secret of [hidden, secretRole, "the board", "head of everything", "first organization"]) assert.ok(!said.includes(secret), secret);
   // Near misses that lie out of sight are not told at all.
   assert.deepEqual((await explain(project, "repo.create", above, token)).body.capabilities, [{ capability: "repo.create", held: false, grants: [] }]);
   assert.deepEqual(column(items((await explain(project, "repo.create", above)).body, "capabilities")[0] ?? {}, "grants", "roleName"), ["the board"]);
@@ -152,7 +193,9 @@ test("an identity that exists and one that does not are explained alike to who s
   const token = await world.token(lead);
   const there = await createIdentity(world, other, "there", claimMatch);
   await bindTo(other, there, builtInRoleUid("owner"));
-  const answers = await Promise.all([there, `${other}/0123456789abcdef`].map(async (uid) => (await explain(project, "repo.list", uid, token)).text.replaceAll(uid, "UID")));
+  const answers = await Promise.all(
+    [there, `${other}/0123456789abcdef`].map(async (uid) => (await explain(project, "repo.list", uid, token)).text.replaceAll(uid, "UID")),
+  );
   assert.equal(answers[0], answers[1]);
 });
 
@@ -167,10 +210,17 @@ test("who can: people, identities and the operator, once each, with every bindin
   const below = await createIdentity(world, place, "below", claimMatch);
   await bindTo(await group(inner, "cellar"), below, builtInRoleUid("owner"));
   const { body } = await whoCan(inner, "repo.update");
-  const expected = new Map([[ada, [first, second].sort()], [operatorUid, [""]]]);
+  const expected = new Map([
+    [ada, [first, second].sort()],
+    [operatorUid, [""]],
+  ]);
   assert.deepEqual(column(body, "holders", "identityUid"), [...expected.keys()].sort());
   assert.equal(body.totalCount, "2");
-  for (const holder of items(body, "holders")) assert.deepEqual(items(holder, "grants").map((grant) => text(grant, "bindingUid")), expected.get(text(holder, "identityUid")));
+  for (const holder of items(body, "holders"))
+    assert.deepEqual(
+      items(holder, "grants").map((grant) => text(grant, "bindingUid")),
+      expected.get(text(holder, "identityUid")),
+    );
   assert.equal(items(body, "holders").find(({ identityUid }) => identityUid === ada)?.email, "ada@example.com");
   assert.deepEqual(column((await whoCan(place, "repo.list")).body, "holders", "identityUid"), [ada, local, operatorUid].sort());
 });
@@ -207,13 +257,20 @@ test("who can pages like any list: order, cursor, skip, exact total, and tokens 
     } while (pageToken !== "");
     assert.deepEqual(seen, sorted);
   }
-  for (const [field, value] of [["page_size", -1], ["skip", -1], ["order_by", "name"]] as const) assert.equal((await whoCan(place, "repo.list", { [field]: value })).status, 400);
+  for (const [field, value] of [
+    ["page_size", -1],
+    ["skip", -1],
+    ["order_by", "name"],
+  ] as const)
+    assert.equal((await whoCan(place, "repo.list", { [field]: value })).status, 400);
 });
 
 test("a binding above the identity's own group, which no call can make, gives nothing and is told as that", async () => {
   const insider = await createIdentity(world, team, "insider", claimMatch);
   const uid = await bindTo(team, insider, builtInRoleUid("owner"));
-  await world.server.application.services.store.write((rows) => rows.query("update role_bindings set uid = $2 where uid = $1", [uid, `${world.organization}/00000000000000aa`]));
+  await world.server.application.services.store.write((rows) =>
+    rows.query("update role_bindings set uid = $2 where uid = $1", [uid, `${world.organization}/00000000000000aa`]),
+  );
   const { body } = await explain(project, "repo.delete", insider);
   assert.equal(body.allowed, false);
   assert.deepEqual(column(items(body, "capabilities")[0] ?? {}, "grants", "effect"), ["EFFECT_OUTSIDE_IDENTITY_GROUP"]);
@@ -239,7 +296,10 @@ test("gantry explain and gantry who-can say it at a terminal, in words and as JS
   const [told, lines] = await Promise.all([command("explain", who, "repo.list", place), command("who-can", "repo.list", place, "--json")]);
   assert.deepEqual([told.code, lines.code], [0, 0], told.stderr + lines.stderr);
   assert.match(told.stdout, new RegExp(`^allowed\\nrepo\\.list: held\\n.*BINDING.*\\n +gives it +viewer +terminal ${place} +never +${binding}\\n$`));
-  const holders = lines.stdout.trim().split("\n").map((line) => JSON.parse(line) as JsonObject);
+  const holders = lines.stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as JsonObject);
   assert.deepEqual(holders, items((await whoCan(place, "repo.list")).body, "holders"));
   assert.match(whoCanLines(holders), new RegExp(`^IDENTITY .*\\n(?:.*\\n)*${who} +terminal bot +viewer +terminal ${place} +never +${binding}\\n`));
 });
@@ -275,12 +335,29 @@ test("explain says what a real call then finds, and who can is all whom explain 
     fc.asyncProperty(plan, async ({ parents, homes, roles, bindings }) => {
       const groups = [await group(world.organization, `tree ${number++}`)];
       for (const parent of parents) groups.push(await group(groups[parent] ?? "", "branch"));
-      const people = ["one", "two"].map((subject) => registerPerson(world.server.application.services, { issuer: "https://people.example.com", subject: `${subject} ${number}`, email: "", name: subject }));
-      const identities = [...(await Promise.all(homes.map((home) => createIdentity(world, groups[home] ?? "", "someone", claimMatch)))), ...(await Promise.all(people))];
-      const made = await Promise.all(roles.map(({ at, holds }, each) => role(groups[at] ?? "", `role ${each}`, holds.map((name) => symbols[name]))));
+      const people = ["one", "two"].map((subject) =>
+        registerPerson(world.server.application.services, { issuer: "https://people.example.com", subject: `${subject} ${number}`, email: "", name: subject }),
+      );
+      const identities = [
+        ...(await Promise.all(homes.map((home) => createIdentity(world, groups[home] ?? "", "someone", claimMatch)))),
+        ...(await Promise.all(people)),
+      ];
+      const made = await Promise.all(
+        roles.map(({ at, holds }, each) =>
+          role(
+            groups[at] ?? "",
+            `role ${each}`,
+            holds.map((name) => symbols[name]),
+          ),
+        ),
+      );
       const roleUids = [...made, builtInRoleUid("viewer"), builtInRoleUid("registry.push")];
       for (const { who, at, role: which, minutes } of bindings) {
-        const roleBinding = { identityUid: identities[who] ?? "", roleUid: roleUids[which] ?? "", ...(minutes === undefined ? {} : { expireTime: new Date(world.clock.now + minutes * 60_000).toISOString() }) };
+        const roleBinding = {
+          identityUid: identities[who] ?? "",
+          roleUid: roleUids[which] ?? "",
+          ...(minutes === undefined ? {} : { expireTime: new Date(world.clock.now + minutes * 60_000).toISOString() }),
+        };
         // One that the rules refuse (sideways, twice, a role of another branch) is not part of the plan.
         await world.call("iam.RoleBindingsService/CreateRoleBinding", { parent: groups[at] ?? "", roleBinding });
       }
@@ -293,7 +370,10 @@ test("explain says what a real call then finds, and who can is all whom explain 
               identities.map(async (identityUid) => {
                 const reply = await world.ok("gantry.access.v1.AccessService/Explain", { place, identityUid, action: capability });
                 assert.equal(reply.allowed, await really(await world.token(identityUid), capability, place), `${capability} at ${place} for ${identityUid}`);
-                assert.equal(items(items(reply, "capabilities")[0] ?? {}, "grants").some(({ effect }) => effect === "EFFECT_GIVES"), reply.allowed);
+                assert.equal(
+                  items(items(reply, "capabilities")[0] ?? {}, "grants").some(({ effect }) => effect === "EFFECT_GIVES"),
+                  reply.allowed,
+                );
                 return reply.allowed === true;
               }),
             );

@@ -41,17 +41,38 @@ const actions: Readonly<Record<string, string>> = {
 
 /** One event in the words that all three kinds of document have. */
 export const said = (event: JsonObject): Said => {
-  const member = ["detection", "fixed", "falsePositiveDetermination", "analysisNotPlanned", "fixNotPlanned", "pendingUpstreamFix", "truePositiveDetermination", "patched"]
-    .find((each) => event[each] !== undefined) ?? "";
+  const member =
+    [
+      "detection",
+      "fixed",
+      "falsePositiveDetermination",
+      "analysisNotPlanned",
+      "fixNotPlanned",
+      "pendingUpstreamFix",
+      "truePositiveDetermination",
+      "patched",
+    ].find((each) => event[each] !== undefined) ?? "";
   const data = part(event, member);
-  const plain: Said = { status: "affected", fixedVersions: [], reason: "", action: actions[member] ?? "", note: text(data, "note"), time: text(event, "createTime") };
+  const plain: Said = {
+    status: "affected",
+    fixedVersions: [],
+    reason: "",
+    action: actions[member] ?? "",
+    note: text(data, "note"),
+    time: text(event, "createTime"),
+  };
   switch (member) {
-    case "fixed": return { ...plain, status: "fixed", fixedVersions: [text(data, "fixedVersion")].filter((version) => version !== "") };
-    case "patched": return { ...plain, status: "fixed", fixedVersions: texts(data, "patchedVersions") };
-    case "falsePositiveDetermination": return { ...plain, status: "not_affected", reason: text(data, "type") };
+    case "fixed":
+      return { ...plain, status: "fixed", fixedVersions: [text(data, "fixedVersion")].filter((version) => version !== "") };
+    case "patched":
+      return { ...plain, status: "fixed", fixedVersions: texts(data, "patchedVersions") };
+    case "falsePositiveDetermination":
+      return { ...plain, status: "not_affected", reason: text(data, "type") };
     case "detection":
-    case "analysisNotPlanned": return { ...plain, status: "under_investigation" };
-    default: return plain;
+    case "analysisNotPlanned":
+      return { ...plain, status: "under_investigation" };
+    default:
+      return plain;
   }
 };
 
@@ -86,7 +107,8 @@ export const purlOf = (row: AdvisoryRow, version = ""): string => {
   return `pkg:${encodeURIComponent(artifactType || "generic")}/${path}${version === "" ? "" : `@${encodeURIComponent(version)}`}${architecture}`;
 };
 
-export const latestTime = (advisories: readonly AdvisoryRow[]): string => advisories.reduce((time, { updateTime }) => (updateTime > time ? updateTime : time), "");
+export const latestTime = (advisories: readonly AdvisoryRow[]): string =>
+  advisories.reduce((time, { updateTime }) => (updateTime > time ? updateTime : time), "");
 
 export const earliestTime = (advisories: readonly AdvisoryRow[]): string =>
   advisories.reduce((time, { createTime }) => (time === "" || createTime < time ? createTime : time), "");

@@ -46,7 +46,9 @@ const vulnerabilityOf = (advisory: Published): JsonObject => {
   const [first, ...others] = numbersOf(advisory);
   const cve = cveForm.test(first) ? first : undefined;
   const ids = (cve === undefined ? [first, ...others] : others).map((text) => ({ system_name: text.replace(/-.*$/, "") || "advisory", text }));
-  const products = (now.fixedVersions.length > 0 ? now.fixedVersions.map((version) => productOf(advisory, version)) : [productOf(advisory)]).map(({ product_id }) => product_id);
+  const products = (now.fixedVersions.length > 0 ? now.fixedVersions.map((version) => productOf(advisory, version)) : [productOf(advisory)]).map(
+    ({ product_id }) => product_id,
+  );
   const vectors = scoresOf(advisory, products).map(({ text }) => String(text));
   const notes = [
     { category: "description", text: `${first} in ${advisory.artifactName}` },

@@ -13,7 +13,16 @@ import { Fault, invalid } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { rootOf } from "#base/uid.ts";
-import { type AdvisoryRow, findChangedAdvisories, findChangedDocuments, findPublished, findPublishedById, readSeverities, severitiesOf, type Store } from "#store";
+import {
+  type AdvisoryRow,
+  findChangedAdvisories,
+  findChangedDocuments,
+  findPublished,
+  findPublishedById,
+  readSeverities,
+  severitiesOf,
+  type Store,
+} from "#store";
 import { numbersOf, type Published, publishedOf } from "./advisory.ts";
 import { csafDocument } from "./csaf.ts";
 import { openVexDocument } from "./openvex.ts";
@@ -55,9 +64,12 @@ const documentOf = async (feed: Feed, kind: Kind, name: string): Promise<JsonObj
   const advisories: [Published, ...Published[]] = [first, ...others];
   const address = addressOf(feed, kind, name);
   switch (kind) {
-    case "osv": return osvRecord(advisories);
-    case "openvex": return openVexDocument(address, advisories);
-    case "csaf": return csafDocument(name, address, feed.publicUrl, advisories);
+    case "osv":
+      return osvRecord(advisories);
+    case "openvex":
+      return openVexDocument(address, advisories);
+    case "csaf":
+      return csafDocument(name, address, feed.publicUrl, advisories);
   }
 };
 
@@ -91,7 +103,11 @@ const listing = async (feed: Feed, kind: Kind, query: URLSearchParams): Promise<
 };
 
 /** CSAF 2.0, 7.1.11 to 7.1.13. */
-const csafIndex = async (feed: Feed, name: string, query: URLSearchParams): Promise<{ type: string; text: string; link?: Record<string, string> } | undefined> => {
+const csafIndex = async (
+  feed: Feed,
+  name: string,
+  query: URLSearchParams,
+): Promise<{ type: string; text: string; link?: Record<string, string> } | undefined> => {
   const folder = `${feed.publicUrl.replace(/\/$/, "")}${base}csaf/`;
   if (name === "provider-metadata.json") {
     const [newest] = await findChangedDocuments(feed.store.read, "", "", 1, true);
@@ -112,7 +128,14 @@ const csafIndex = async (feed: Feed, name: string, query: URLSearchParams): Prom
   const file = ({ id }: Entry): string => `${encodeURIComponent(id)}.json`;
   if (name === "index.txt") return { type: "text/plain; charset=utf-8", text: entries.map((entry) => `${file(entry)}\n`).join(""), link };
   // The newest first.
-  return { type: "text/csv; charset=utf-8", text: entries.toReversed().map((entry) => `"${file(entry)}","${entry.modified}"\n`).join(""), link };
+  return {
+    type: "text/csv; charset=utf-8",
+    text: entries
+      .toReversed()
+      .map((entry) => `"${file(entry)}","${entry.modified}"\n`)
+      .join(""),
+    link,
+  };
 };
 
 const shown = (asked: DocumentAsked, type: string, text: string, more: Record<string, string> = {}): DocumentShown => {
@@ -135,21 +158,23 @@ const fileOf = (path: string): { kind: Kind; name: string } | undefined => {
 };
 
 /** The documents of a server, by path; undefined for paths of something else. */
-export const openDocuments = (feed: Feed) => (path: string): { GET: (asked: DocumentAsked) => Promise<DocumentShown> } | undefined => {
-  const file = fileOf(path);
-  if (!file) return undefined;
-  const { kind, name } = file;
-  return {
-    async GET(asked) {
-      if (name === "all.json") {
-        const { entries, link } = await listing(feed, kind, asked.query);
-        return shown(asked, "application/json", JSON.stringify(entries), link);
-      }
-      const index = kind === "csaf" ? await csafIndex(feed, name, asked.query) : undefined;
-      if (index) return shown(asked, index.type, index.text, index.link);
-      const document = name.endsWith(".json") ? await documentOf(feed, kind, name.slice(0, -".json".length)) : undefined;
-      if (!document) throw new Fault("NOT_FOUND", `no such document: ${name}`);
-      return shown(asked, "application/json", JSON.stringify(document));
-    },
+export const openDocuments =
+  (feed: Feed) =>
+  (path: string): { GET: (asked: DocumentAsked) => Promise<DocumentShown> } | undefined => {
+    const file = fileOf(path);
+    if (!file) return undefined;
+    const { kind, name } = file;
+    return {
+      async GET(asked) {
+        if (name === "all.json") {
+          const { entries, link } = await listing(feed, kind, asked.query);
+          return shown(asked, "application/json", JSON.stringify(entries), link);
+        }
+        const index = kind === "csaf" ? await csafIndex(feed, name, asked.query) : undefined;
+        if (index) return shown(asked, index.type, index.text, index.link);
+        const document = name.endsWith(".json") ? await documentOf(feed, kind, name.slice(0, -".json".length)) : undefined;
+        if (!document) throw new Fault("NOT_FOUND", `no such document: ${name}`);
+        return shown(asked, "application/json", JSON.stringify(document));
+      },
+    };
   };
-};

@@ -5,8 +5,17 @@ import type { JsonObject } from "#base/json.ts";
 import { distributionOf, latest, type Published, purlOf } from "./advisory.ts";
 
 const ecosystems: Readonly<Record<string, string>> = {
-  golang: "Go", pypi: "PyPI", npm: "npm", maven: "Maven", cargo: "crates.io", gem: "RubyGems", nuget: "NuGet", composer: "Packagist",
-  wolfi: "Wolfi", chainguard: "Chainguard", alpine: "Alpine",
+  golang: "Go",
+  pypi: "PyPI",
+  npm: "npm",
+  maven: "Maven",
+  cargo: "crates.io",
+  gem: "RubyGems",
+  nuget: "NuGet",
+  composer: "Packagist",
+  wolfi: "Wolfi",
+  chainguard: "Chainguard",
+  alpine: "Alpine",
 };
 
 const ecosystemOf = (advisory: Published): string => {
@@ -31,10 +40,12 @@ const affectedOf = (advisory: Published): JsonObject[] => {
   // What is not affected has no range of versions; saying so is for its status.
   if (status === "not_affected") return [];
   const events: JsonObject[] = [{ introduced: "0" }, ...fixedVersions.slice(0, 1).map((fixed) => ({ fixed }))];
-  return [{
-    package: { ecosystem: ecosystemOf(advisory), name: advisory.artifactName, purl: purlOf(advisory) },
-    ranges: [{ type: "ECOSYSTEM", events }],
-  }];
+  return [
+    {
+      package: { ecosystem: ecosystemOf(advisory), name: advisory.artifactName, purl: purlOf(advisory) },
+      ranges: [{ type: "ECOSYSTEM", events }],
+    },
+  ];
 };
 
 /** The record of one number; several artifacts may share it. */
@@ -60,7 +71,12 @@ export const osvRecord = (advisories: readonly [Published, ...Published[]]): Jso
       author: first.author,
       statuses: about.map((advisory) => {
         const { status, reason, note } = latest(advisory);
-        return { package: purlOf(advisory), status, ...(reason === "" ? {} : { reason: reason.replace(/^TYPE_/, "").toLowerCase() }), ...(note === "" ? {} : { note }) };
+        return {
+          package: purlOf(advisory),
+          status,
+          ...(reason === "" ? {} : { reason: reason.replace(/^TYPE_/, "").toLowerCase() }),
+          ...(note === "" ? {} : { note }),
+        };
       }),
     },
   };

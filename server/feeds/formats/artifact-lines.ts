@@ -9,12 +9,20 @@ import type { At } from "../refused.ts";
 import type { Format } from "./format.ts";
 
 const ecosystems: ReadonlyMap<string, LibraryArtifactRecord["ecosystem"]> = new Map([
-  ["JAVA", "ECOSYSTEM_JAVA"], ["MAVEN", "ECOSYSTEM_JAVA"], ["ECOSYSTEM_JAVA", "ECOSYSTEM_JAVA"],
-  ["PYTHON", "ECOSYSTEM_PYTHON"], ["PYPI", "ECOSYSTEM_PYTHON"], ["ECOSYSTEM_PYTHON", "ECOSYSTEM_PYTHON"],
+  ["JAVA", "ECOSYSTEM_JAVA"],
+  ["MAVEN", "ECOSYSTEM_JAVA"],
+  ["ECOSYSTEM_JAVA", "ECOSYSTEM_JAVA"],
+  ["PYTHON", "ECOSYSTEM_PYTHON"],
+  ["PYPI", "ECOSYSTEM_PYTHON"],
+  ["ECOSYSTEM_PYTHON", "ECOSYSTEM_PYTHON"],
 ]);
 
 /** Built from what is known; a version is as old as its first file and as large as all of them. */
-export const versionOf = (version: string, files: readonly { readonly sizeBytes: number | undefined; readonly timeMs: number | undefined }[], description = ""): LibraryVersionRecord => {
+export const versionOf = (
+  version: string,
+  files: readonly { readonly sizeBytes: number | undefined; readonly timeMs: number | undefined }[],
+  description = "",
+): LibraryVersionRecord => {
   const sizes = files.flatMap(({ sizeBytes }) => (sizeBytes === undefined ? [] : [sizeBytes]));
   const times = files.flatMap(({ timeMs }) => (timeMs === undefined ? [] : [timeMs]));
   return {
@@ -28,7 +36,10 @@ export const versionOf = (version: string, files: readonly { readonly sizeBytes:
 const lineVersionOf = (given: At): LibraryVersionRecord => {
   if (typeof given.value === "string") return { version: given.id() };
   const version = given.object().at("version").id();
-  const files = given.at("files").list().map((file) => ({ sizeBytes: file.object().at("sizeBytes").count(), timeMs: file.at("uploadTime").time() }));
+  const files = given
+    .at("files")
+    .list()
+    .map((file) => ({ sizeBytes: file.object().at("sizeBytes").count(), timeMs: file.at("uploadTime").time() }));
   const own = { sizeBytes: given.at("sizeBytes").count(), timeMs: given.at("publishTime").time() ?? given.at("uploadTime").time() };
   const described = [given, ...given.at("files").list()].map((each) => each.at("description").prose()).find((text) => text !== "") ?? "";
   const summed = versionOf(version, files, described);
@@ -51,7 +62,8 @@ const recordOf = (line: At): LibraryArtifactRecord => {
   const description = line.at("description").prose();
   const cudaVersions = line.at("cudaVersions").ids();
   return {
-    kind: "library", ecosystem,
+    kind: "library",
+    ecosystem,
     name: line.at("name").id(),
     ...(description === "" ? {} : { description }),
     ...(line.at("remediated").flag() ? { remediated: true } : {}),

@@ -56,10 +56,17 @@ interface Said {
 /** What each status says. The lists of remarks are asked again for each product, so they are read once. */
 const tellersOf = (vulnerability: At): ReadonlyMap<string, (said: Said) => AdvisoryEventData> => {
   const flags = vulnerability.at("flags").list();
-  const impacts = vulnerability.at("threats").list().filter((threat) => threat.object().at("category").name() === "impact");
+  const impacts = vulnerability
+    .at("threats")
+    .list()
+    .filter((threat) => threat.object().at("category").name() === "impact");
   const remediations = vulnerability.at("remediations").list();
   const category = (names: readonly string[]): At[] => remediations.filter((each) => names.includes(each.object().at("category").name()));
-  const [unplanned, awaited, possible] = [category(["no_fix_planned"]), category(["none_available", "fix_planned"]), category(["mitigation", "workaround", "vendor_fix", "optional_patch"])];
+  const [unplanned, awaited, possible] = [
+    category(["no_fix_planned"]),
+    category(["none_available", "fix_planned"]),
+    category(["mitigation", "workaround", "vendor_fix", "optional_patch"]),
+  ];
   const details = (entry: At | undefined): string => entry?.at("details").prose().trim() ?? "";
   const isAffected = ({ product }: Said): AdvisoryEventData => {
     const never = about(unplanned, product);
@@ -94,7 +101,9 @@ const growing = ({ number, author }: Document, { id, aliases }: { readonly id: s
     kind: "advisory",
     key: [number, id, artifactType, namespace, artifactName, artifactArchitecture].join(" "),
     advisoryId: number,
-    author, artifactName, artifactType,
+    author,
+    artifactName,
+    artifactType,
     ...(artifactArchitecture ? { artifactArchitecture } : {}),
     ...(namespace ? { namespace } : {}),
     aliases,
@@ -104,7 +113,11 @@ const growing = ({ number, author }: Document, { id, aliases }: { readonly id: s
 
 const advisoriesOf = (document: Document, vulnerability: At): AdvisoryRecord[] => {
   const cve = vulnerability.object().at("cve").name();
-  const ids = vulnerability.at("ids").list().map((id) => id.object().at("text").name()).filter((id) => id !== "" && !/\s|:\/\//.test(id));
+  const ids = vulnerability
+    .at("ids")
+    .list()
+    .map((id) => id.object().at("text").name())
+    .filter((id) => id !== "" && !/\s|:\/\//.test(id));
   const aliases = [...new Set([cve, ...ids].filter((id) => id !== ""))];
   const status = vulnerability.at("product_status");
   const found = new Map<string, Growing>();
@@ -127,7 +140,8 @@ const advisoriesOf = (document: Document, vulnerability: At): AdvisoryRecord[] =
 };
 
 const isCsaf = (document: JsonObject): boolean =>
-  isObject(document.document) && ("csaf_version" in document.document || (typeof document.document.category === "string" && document.document.category.startsWith("csaf_")));
+  isObject(document.document) &&
+  ("csaf_version" in document.document || (typeof document.document.category === "string" && document.document.category.startsWith("csaf_")));
 
 export const csaf: Format = {
   name: "csaf",
@@ -143,6 +157,9 @@ export const csaf: Format = {
       time: timestamp(tracking.at("current_release_date").requiredTime()),
       products: productsOf(document.at("product_tree")),
     };
-    return document.at("vulnerabilities").list().flatMap((vulnerability) => advisoriesOf(read, vulnerability));
+    return document
+      .at("vulnerabilities")
+      .list()
+      .flatMap((vulnerability) => advisoriesOf(read, vulnerability));
   },
 };

@@ -9,22 +9,38 @@ import { cveReferenceType, distinctReferences, distinctSeverities, scoreOf, seve
 
 const cveForm = /^CVE-\d{4}-\d{4,19}$/;
 
-const metricKeys = [["cvssV4_0", "CVSS_V4"], ["cvssV3_1", "CVSS_V3"], ["cvssV3_0", "CVSS_V3"], ["cvssV2_0", "CVSS_V2"]] as const;
+const metricKeys = [
+  ["cvssV4_0", "CVSS_V4"],
+  ["cvssV3_1", "CVSS_V3"],
+  ["cvssV3_0", "CVSS_V3"],
+  ["cvssV2_0", "CVSS_V2"],
+] as const;
 
 const severitiesOf = (container: At): SeverityRecord[] =>
-  container.at("metrics").list().flatMap((metric) =>
-    metricKeys.flatMap(([key, type]) => {
-      const given = metric.at(key);
-      const score = given.missing ? "" : scoreOf(given, "vectorString");
-      return score === "" ? [] : [{ type: severityType(type), score }];
-    }),
-  );
+  container
+    .at("metrics")
+    .list()
+    .flatMap((metric) =>
+      metricKeys.flatMap(([key, type]) => {
+        const given = metric.at(key);
+        const score = given.missing ? "" : scoreOf(given, "vectorString");
+        return score === "" ? [] : [{ type: severityType(type), score }];
+      }),
+    );
 
 const referencesOf = (container: At): ReferenceRecord[] =>
-  container.at("references").list().map((reference) => ({
-    type: cveReferenceType(reference.at("tags").list().map((tag) => tag.name())),
-    url: reference.at("url").url(),
-  }));
+  container
+    .at("references")
+    .list()
+    .map((reference) => ({
+      type: cveReferenceType(
+        reference
+          .at("tags")
+          .list()
+          .map((tag) => tag.name()),
+      ),
+      url: reference.at("url").url(),
+    }));
 
 /** The English text of a list of texts by language, or the first one. */
 const english = (texts: At): string => {
@@ -42,7 +58,10 @@ const recordOf = (document: At): VulnerabilityRecord => {
   const cna = document.at("containers").object().at("cna").object();
   const containers = [cna, ...document.at("containers").at("adp").list()];
   return {
-    kind: "vulnerability", id, aliases: [], state,
+    kind: "vulnerability",
+    id,
+    aliases: [],
+    state,
     summary: cna.at("title").prose(),
     details: english(cna.at(state === "REJECTED" ? "rejectedReasons" : "descriptions")),
     severities: distinctSeverities(containers.flatMap(severitiesOf)),

@@ -19,13 +19,24 @@ const recordOf = (line: At): VulnerabilityRecord => {
     summary: line.at("summary").prose(),
     details: line.at("details").prose(),
     severities: distinctSeverities(
-      line.at("severities").list().map((severity) => ({ type: severityType(severity.at("type").name()), score: scoreOf(severity, "score") || severity.at("score").required() })),
+      line
+        .at("severities")
+        .list()
+        .map((severity) => ({ type: severityType(severity.at("type").name()), score: scoreOf(severity, "score") || severity.at("score").required() })),
     ),
     references: distinctReferences(
-      line.at("references").list().map((reference) => ({
-        type: cveReferenceType(reference.at("tags").list().map((tag) => tag.name())),
-        url: reference.at("url").url(),
-      })),
+      line
+        .at("references")
+        .list()
+        .map((reference) => ({
+          type: cveReferenceType(
+            reference
+              .at("tags")
+              .list()
+              .map((tag) => tag.name()),
+          ),
+          url: reference.at("url").url(),
+        })),
     ),
     ...timed("publishTime", line.at("datePublished")),
     ...timed("modifyTime", line.at("dateUpdated")),

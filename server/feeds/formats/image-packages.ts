@@ -13,7 +13,10 @@ const packageOf = (given: At): ImagePackagesRecord["packages"][number] => {
 
 const recordsOf = (line: At): ImagePackagesRecord[] => {
   const repo = line.at("repo").missing ? line.at("image").id() : line.at("repo").id();
-  const tags = line.at("tags").list().map((tag) => tag.id());
+  const tags = line
+    .at("tags")
+    .list()
+    .map((tag) => tag.id());
   const configs = line.at("configs").object();
   // "index" is what all architectures have in common.
   const architectures = configs.keys().filter((architecture) => architecture !== "index");

@@ -15,6 +15,8 @@ export const maven: Format = {
     const versions = metadata.at("versioning").object().at("versions").object().at("version");
     const name = `${metadata.at("groupId").id()}:${metadata.at("artifactId").id()}`;
     if (versions.missing) throw new Refused(["metadata", "versioning", "versions"], "must hold at least one version");
-    return [{ kind: "library", ecosystem: "ECOSYSTEM_JAVA", name, versions: distinctVersions(versions.list().map((version: At) => ({ version: version.id() }))) }];
+    return [
+      { kind: "library", ecosystem: "ECOSYSTEM_JAVA", name, versions: distinctVersions(versions.list().map((version: At) => ({ version: version.id() }))) },
+    ];
   },
 };

@@ -27,11 +27,14 @@ interface Subject {
 
 /** Products with their parts. In 0.0.1 the parts stand beside the products. */
 const subjectsOf = (statement: At): Subject[] =>
-  statement.at("products").list().flatMap((product) => {
-    const parts = [...statement.at("subcomponents").list(), ...(typeof product.value === "string" ? [] : product.object().at("subcomponents").list())];
-    const name = nameOf(product);
-    return parts.length === 0 ? [{ product: name, part: "" }] : parts.map((part) => ({ product: name, part: nameOf(part) }));
-  });
+  statement
+    .at("products")
+    .list()
+    .flatMap((product) => {
+      const parts = [...statement.at("subcomponents").list(), ...(typeof product.value === "string" ? [] : product.object().at("subcomponents").list())];
+      const name = nameOf(product);
+      return parts.length === 0 ? [{ product: name, part: "" }] : parts.map((part) => ({ product: name, part: nameOf(part) }));
+    });
 
 const notes = (statement: At, keys: readonly string[]): string => keys.map((key) => statement.at(key).prose().trim()).find((text) => text !== "") ?? "";
 
@@ -68,7 +71,8 @@ const isOpenVex = (document: JsonObject): boolean =>
   (typeof document["@context"] === "string" && document["@context"].includes("openvex")) || ("statements" in document && "author" in document);
 
 /** The statement of in-toto that a document is signed in. */
-const isAttestation = (document: Json | undefined): boolean => isObject(document) && typeof document.predicateType === "string" && document.predicateType.includes("openvex");
+const isAttestation = (document: Json | undefined): boolean =>
+  isObject(document) && typeof document.predicateType === "string" && document.predicateType.includes("openvex");
 
 const eventTime = (document: At, statement: At): string => {
   const given = [statement.at("timestamp"), document.at("timestamp")].find((time) => time.time() !== undefined);
@@ -96,7 +100,11 @@ export const openvex: Format = {
         // The same package of another version is the same advisory.
         const key = [number, id, artifact.artifactType, namespace, artifact.artifactName, artifactArchitecture, component?.artifactName ?? ""].join(" ");
         const known = found.get(key) ?? {
-          kind: "advisory" as const, key, advisoryId: id, author, ...artifact,
+          kind: "advisory" as const,
+          key,
+          advisoryId: id,
+          author,
+          ...artifact,
           ...(artifactArchitecture ? { artifactArchitecture } : {}),
           ...(namespace ? { namespace } : {}),
           ...(component ? { componentName: component.artifactName, componentType: component.artifactType } : {}),

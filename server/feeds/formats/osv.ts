@@ -9,19 +9,29 @@ import { packageName, readPurl } from "./purl.ts";
 import { distinctSeverities, osvReferenceType, severityType, timed } from "./reference.ts";
 
 const severitiesOf = (within: At): SeverityRecord[] =>
-  within.at("severity").list().map((severity) => ({ type: severityType(severity.at("type").required()), score: severity.at("score").required() }));
+  within
+    .at("severity")
+    .list()
+    .map((severity) => ({ type: severityType(severity.at("type").required()), score: severity.at("score").required() }));
 
 const vulnerabilityOf = (document: At, id: string): VulnerabilityRecord => ({
-  kind: "vulnerability", id,
-  aliases: document.at("aliases").ids().filter((alias) => alias !== id),
+  kind: "vulnerability",
+  id,
+  aliases: document
+    .at("aliases")
+    .ids()
+    .filter((alias) => alias !== id),
   state: "PUBLISHED",
   summary: document.at("summary").prose(),
   details: document.at("details").prose(),
   severities: distinctSeverities([...severitiesOf(document), ...document.at("affected").list().flatMap(severitiesOf)]),
-  references: document.at("references").list().map((reference) => ({
-    type: osvReferenceType(reference.at("type").name()),
-    url: reference.at("url").url(),
-  })),
+  references: document
+    .at("references")
+    .list()
+    .map((reference) => ({
+      type: osvReferenceType(reference.at("type").name()),
+      url: reference.at("url").url(),
+    })),
   ...timed("publishTime", document.at("published")),
   ...timed("modifyTime", document.at("modified")),
   ...timed("withdrawnTime", document.at("withdrawn")),
@@ -29,23 +39,53 @@ const vulnerabilityOf = (document: At, id: string): VulnerabilityRecord => ({
 
 /** OSV's ecosystems and the types of package URLs. */
 const artifactTypes: ReadonlyMap<string, string> = new Map([
-  ["alpine", "apk"], ["chainguard", "apk"], ["wolfi", "apk"], ["debian", "deb"], ["ubuntu", "deb"], ["crates.io", "cargo"], ["go", "golang"],
-  ["maven", "maven"], ["npm", "npm"], ["nuget", "nuget"], ["packagist", "composer"], ["pypi", "pypi"], ["rubygems", "gem"], ["hex", "hex"],
-  ["red hat", "rpm"], ["rocky linux", "rpm"], ["almalinux", "rpm"], ["suse", "rpm"], ["opensuse", "rpm"],
+  ["alpine", "apk"],
+  ["chainguard", "apk"],
+  ["wolfi", "apk"],
+  ["debian", "deb"],
+  ["ubuntu", "deb"],
+  ["crates.io", "cargo"],
+  ["go", "golang"],
+  ["maven", "maven"],
+  ["npm", "npm"],
+  ["nuget", "nuget"],
+  ["packagist", "composer"],
+  ["pypi", "pypi"],
+  ["rubygems", "gem"],
+  ["hex", "hex"],
+  ["red hat", "rpm"],
+  ["rocky linux", "rpm"],
+  ["almalinux", "rpm"],
+  ["suse", "rpm"],
+  ["opensuse", "rpm"],
 ]);
 
 /** What the ranges of one package tell; a range of commits tells nothing of versions. */
 const dataOf = (affected: At): AdvisoryEventData => {
-  const fixed = affected.at("ranges").list().flatMap((range) =>
-    range.at("type").name() === "GIT" ? [] : range.at("events").list().map((event) => event.at("fixed").name()).filter((version) => version !== ""),
-  );
+  const fixed = affected
+    .at("ranges")
+    .list()
+    .flatMap((range) =>
+      range.at("type").name() === "GIT"
+        ? []
+        : range
+            .at("events")
+            .list()
+            .map((event) => event.at("fixed").name())
+            .filter((version) => version !== ""),
+    );
   const versions = [...new Set(fixed)];
   const [only] = versions;
   if (only === undefined) return { truePositiveDetermination: {} };
   return versions.length === 1 ? { fixed: { fixedVersion: only } } : { patched: { patchedVersions: versions } };
 };
 
-const advisoryOf = (document: At, affected: At, { id, aliases, severalOf }: { readonly id: string; readonly aliases: readonly string[]; readonly severalOf: boolean }, { author }: Telling): AdvisoryRecord => {
+const advisoryOf = (
+  document: At,
+  affected: At,
+  { id, aliases, severalOf }: { readonly id: string; readonly aliases: readonly string[]; readonly severalOf: boolean },
+  { author }: Telling,
+): AdvisoryRecord => {
   const given = affected.at("package").object();
   const ecosystem = given.at("ecosystem").required();
   const purl = readPurl(given.at("purl").name());
@@ -70,11 +110,16 @@ const advisoryOf = (document: At, affected: At, { id, aliases, severalOf }: { re
 const advisoriesOf = (document: At, id: string, telling: Telling): FeedRecord[] => {
   // Of a distribution's record the numbers of the vulnerabilities stand under "upstream".
   const aliases = [...new Set([...document.at("aliases").ids(), ...document.at("upstream").ids()])].filter((alias) => alias !== id);
-  const affected = document.at("affected").list().filter((each) => !each.at("package").missing);
-  const byKey = new Map(affected.map((each) => {
-    const record = advisoryOf(document, each, { id, aliases, severalOf: affected.length > 1 }, telling);
-    return [record.key, record] as const;
-  }));
+  const affected = document
+    .at("affected")
+    .list()
+    .filter((each) => !each.at("package").missing);
+  const byKey = new Map(
+    affected.map((each) => {
+      const record = advisoryOf(document, each, { id, aliases, severalOf: affected.length > 1 }, telling);
+      return [record.key, record] as const;
+    }),
+  );
   return [...byKey.values()];
 };
 

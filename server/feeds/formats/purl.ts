@@ -23,11 +23,17 @@ export const readPurl = (given: string): Package | undefined => {
   // A namespace may begin with "@" (npm), written plain against the rule.
   const [, type, path, version = "", qualifiers = ""] = form.exec(given.replace(/^(pkg:\/*npm\/)@/, "$1%40")) ?? [];
   if (type === undefined || path === undefined) return undefined;
-  const steps = path.split("/").filter((step) => step !== "").map(decoded);
+  const steps = path
+    .split("/")
+    .filter((step) => step !== "")
+    .map(decoded);
   const name = steps.pop();
   if (name === undefined) return undefined;
   return {
-    type: type.toLowerCase(), namespace: steps.join("/"), name, version: decoded(version),
+    type: type.toLowerCase(),
+    namespace: steps.join("/"),
+    name,
+    version: decoded(version),
     architecture: new URLSearchParams(qualifiers).get("arch") ?? "",
   };
 };

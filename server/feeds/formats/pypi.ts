@@ -31,7 +31,12 @@ interface Facts {
 
 const recordOf = (document: At): LibraryArtifactRecord => {
   const name = document.at("name").id();
-  const byVersion = new Map<string, Facts[]>(document.at("versions").ids().map((version) => [version, []]));
+  const byVersion = new Map<string, Facts[]>(
+    document
+      .at("versions")
+      .ids()
+      .map((version) => [version, []]),
+  );
   for (const file of document.at("files").list()) {
     const version = versionInFile(file.object().at("filename").required(), name);
     if (version === undefined || version === "") continue;
@@ -39,7 +44,9 @@ const recordOf = (document: At): LibraryArtifactRecord => {
     byVersion.set(version, [...(byVersion.get(version) ?? []), facts]);
   }
   return {
-    kind: "library", ecosystem: "ECOSYSTEM_PYTHON", name,
+    kind: "library",
+    ecosystem: "ECOSYSTEM_PYTHON",
+    name,
     versions: distinctVersions([...byVersion].map(([version, files]) => versionOf(version, files))),
   };
 };

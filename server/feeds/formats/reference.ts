@@ -9,9 +9,16 @@ type SeverityType = SeverityRecord["type"];
 
 /** OSV's own words, which the contract took over. */
 const osvTypes: ReadonlyMap<string, ReferenceType> = new Map([
-  ["ADVISORY", "TYPE_ADVISORY"], ["ARTICLE", "TYPE_ARTICLE"], ["DETECTION", "TYPE_DETECTION"], ["DISCUSSION", "TYPE_DISCUSSION"],
-  ["REPORT", "TYPE_REPORT"], ["FIX", "TYPE_FIX"], ["INTRODUCED", "TYPE_INTRODUCED"], ["PACKAGE", "TYPE_PACKAGE"],
-  ["EVIDENCE", "TYPE_EVIDENCE"], ["WEB", "TYPE_WEB"],
+  ["ADVISORY", "TYPE_ADVISORY"],
+  ["ARTICLE", "TYPE_ARTICLE"],
+  ["DETECTION", "TYPE_DETECTION"],
+  ["DISCUSSION", "TYPE_DISCUSSION"],
+  ["REPORT", "TYPE_REPORT"],
+  ["FIX", "TYPE_FIX"],
+  ["INTRODUCED", "TYPE_INTRODUCED"],
+  ["PACKAGE", "TYPE_PACKAGE"],
+  ["EVIDENCE", "TYPE_EVIDENCE"],
+  ["WEB", "TYPE_WEB"],
 ]);
 
 export const osvReferenceType = (given: string): ReferenceType => osvTypes.get(given.toUpperCase()) ?? "TYPE_UNSPECIFIED";
@@ -28,11 +35,12 @@ const cveTags: readonly (readonly [RegExp, ReferenceType])[] = [
   [/^product$/, "TYPE_PACKAGE"],
 ];
 
-export const cveReferenceType = (tags: readonly string[]): ReferenceType =>
-  cveTags.find(([form]) => tags.some((tag) => form.test(tag)))?.[1] ?? "TYPE_WEB";
+export const cveReferenceType = (tags: readonly string[]): ReferenceType => cveTags.find(([form]) => tags.some((tag) => form.test(tag)))?.[1] ?? "TYPE_WEB";
 
 const severityTypes: ReadonlyMap<string, SeverityType> = new Map([
-  ["CVSS_V2", "TYPE_CVSS_V2"], ["CVSS_V3", "TYPE_CVSS_V3"], ["CVSS_V4", "TYPE_CVSS_V4"],
+  ["CVSS_V2", "TYPE_CVSS_V2"],
+  ["CVSS_V3", "TYPE_CVSS_V3"],
+  ["CVSS_V4", "TYPE_CVSS_V4"],
 ]);
 
 export const severityType = (given: string): SeverityType => severityTypes.get(given) ?? "TYPE_UNSPECIFIED";

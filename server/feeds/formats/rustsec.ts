@@ -24,8 +24,12 @@ const vulnerabilityOf = (document: At, id: string): VulnerabilityRecord => {
   const vector = advisory.at("cvss").name();
   const addresses = [advisory.at("url"), ...advisory.at("references").list()].filter((address) => !address.missing).map((address) => address.url());
   return {
-    kind: "vulnerability", id,
-    aliases: advisory.at("aliases").ids().filter((alias) => alias !== id),
+    kind: "vulnerability",
+    id,
+    aliases: advisory
+      .at("aliases")
+      .ids()
+      .filter((alias) => alias !== id),
     state: "PUBLISHED",
     summary: title,
     details: text,
@@ -48,11 +52,16 @@ const advisoryOf = (document: At, id: string, author: string | undefined): Advis
     author: author ?? "RustSec",
     artifactName: advisory.at("package").required(),
     artifactType: "cargo",
-    aliases: advisory.at("aliases").ids().filter((alias) => alias !== id),
-    events: [{
-      time: timestamp(advisory.at("date").requiredTime()),
-      data: versions.length > 0 ? { patched: { patchedVersions: versions } } : { truePositiveDetermination: {} },
-    }],
+    aliases: advisory
+      .at("aliases")
+      .ids()
+      .filter((alias) => alias !== id),
+    events: [
+      {
+        time: timestamp(advisory.at("date").requiredTime()),
+        data: versions.length > 0 ? { patched: { patchedVersions: versions } } : { truePositiveDetermination: {} },
+      },
+    ],
     ...timed("withdrawnTime", advisory.at("withdrawn")),
   };
 };

@@ -56,10 +56,14 @@ export const secdb: Format = {
   name: "secdb",
   title: "a secdb of Alpine",
   kinds: ["advisories"],
-  fits: (document) => Array.isArray(document.packages) && ("apkurl" in document || "reponame" in document || "distroversion" in document || "urlprefix" in document),
+  fits: (document) =>
+    Array.isArray(document.packages) && ("apkurl" in document || "reponame" in document || "distroversion" in document || "urlprefix" in document),
   read: (document, telling) => {
     const parts = [document.at("distroversion").name(), document.at("reponame").name()].filter((part) => part !== "");
     const repository = parts.length > 0 ? parts.join("/") : document.at("urlprefix").name();
-    return document.at("packages").list().flatMap((entry) => advisoriesOf(entry, repository, telling));
+    return document
+      .at("packages")
+      .list()
+      .flatMap((entry) => advisoriesOf(entry, repository, telling));
   },
 };

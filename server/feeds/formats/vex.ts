@@ -21,7 +21,9 @@ export const notAffected = (justification: string, note: string): AdvisoryEventD
 
 export const affected = (note: string): AdvisoryEventData => ({ truePositiveDetermination: noted(note) });
 
-export const fixedIn = (version: string, note: string): AdvisoryEventData => ({ fixed: { ...(version === "" ? {} : { fixedVersion: version }), ...noted(note) } });
+export const fixedIn = (version: string, note: string): AdvisoryEventData => ({
+  fixed: { ...(version === "" ? {} : { fixedVersion: version }), ...noted(note) },
+});
 
 export const investigated: AdvisoryEventData = { detection: { manual: {} } };
 

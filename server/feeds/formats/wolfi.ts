@@ -54,7 +54,14 @@ const detection = (data: At): AdvisoryEventData => {
     case "manual":
       return { detection: { manual: {} } };
     case "nvdapi":
-      return { detection: { nvdapi: named(inner, [["cpeSearched", "cpeSearched"], ["cpeFound", "cpeFound"]] as const) } };
+      return {
+        detection: {
+          nvdapi: named(inner, [
+            ["cpeSearched", "cpeSearched"],
+            ["cpeFound", "cpeFound"],
+          ] as const),
+        },
+      };
     case "scan/v1":
       return { detection: { scanv1: named(inner, scanKeys) } };
     default:
@@ -73,7 +80,11 @@ const fixed = (data: At): AdvisoryEventData => ({
   fixed: {
     fixedVersion: data.at("fixed-version").required(),
     ...noted(data),
-    ...named(data, [["scannerVersion", "scanner-version"], ["grypeDbBuilt", "grype-db-built"], ["grypeDbChecksum", "grype-db-checksum"]] as const),
+    ...named(data, [
+      ["scannerVersion", "scanner-version"],
+      ["grypeDbBuilt", "grype-db-built"],
+      ["grypeDbChecksum", "grype-db-checksum"],
+    ] as const),
   },
 });
 
@@ -85,7 +96,18 @@ const readers: ReadonlyMap<string, (data: At) => AdvisoryEventData> = new Map([
   ["analysis-not-planned", (data): AdvisoryEventData => ({ analysisNotPlanned: noted(data) })],
   ["fix-not-planned", (data): AdvisoryEventData => ({ fixNotPlanned: noted(data) })],
   ["pending-upstream-fix", (data): AdvisoryEventData => ({ pendingUpstreamFix: noted(data) })],
-  ["patched", (data): AdvisoryEventData => ({ patched: { patchedVersions: data.at("patched-versions").list().map((version) => version.required()), ...noted(data) } })],
+  [
+    "patched",
+    (data): AdvisoryEventData => ({
+      patched: {
+        patchedVersions: data
+          .at("patched-versions")
+          .list()
+          .map((version) => version.required()),
+        ...noted(data),
+      },
+    }),
+  ],
 ]);
 
 const eventOf = (event: At): AdvisoryEventRecord => {
@@ -135,11 +157,14 @@ export const wolfi: Format = {
     const origin = document.at("package").object().at("name").id();
     const namespace = document.at("package").at("namespace").name();
     const seen = new Set<string>();
-    return document.at("advisories").list().map((advisory) => {
-      const record = advisoryOf(advisory, origin, namespace, telling);
-      if (seen.has(record.key)) return advisory.at("id").refuse(`stands twice in the document: ${record.advisoryId}`);
-      seen.add(record.key);
-      return record;
-    });
+    return document
+      .at("advisories")
+      .list()
+      .map((advisory) => {
+        const record = advisoryOf(advisory, origin, namespace, telling);
+        if (seen.has(record.key)) return advisory.at("id").refuse(`stands twice in the document: ${record.advisoryId}`);
+        seen.add(record.key);
+        return record;
+      });
   },
 };

@@ -28,7 +28,8 @@ export const readToml = async (text: string): Promise<JsonObject> => {
     // Dates are texts from here on, as TOML writes them.
     return { ...(JSON.parse(JSON.stringify(parse(head, { maxDepth: limits.feedDepthMax }))) as JsonObject), body };
   } catch (thrown) {
-    if (thrown instanceof TomlError) throw new Broken(above + thrown.line, `not valid TOML: ${(thrown.message.split("\n")[0] ?? "").replace(/^Invalid TOML document: /, "")}`);
+    if (thrown instanceof TomlError)
+      throw new Broken(above + thrown.line, `not valid TOML: ${(thrown.message.split("\n")[0] ?? "").replace(/^Invalid TOML document: /, "")}`);
     if (thrown instanceof RangeError || thrown instanceof TypeError) throw new Broken(above + 1, `not valid TOML: ${thrown.message.split("\n")[0]}`);
     throw thrown;
   }

@@ -24,7 +24,12 @@ export const readXml = async (text: string): Promise<Json> => {
   }
   try {
     return new XMLParser({
-      processEntities: false, ignoreAttributes: true, parseTagValue: false, trimValues: true, ignoreDeclaration: true, ignorePiTags: true,
+      processEntities: false,
+      ignoreAttributes: true,
+      parseTagValue: false,
+      trimValues: true,
+      ignoreDeclaration: true,
+      ignorePiTags: true,
       isArray: (_name, path) => lists.has(String(path)),
     }).parse(text) as Json;
   } catch (thrown) {

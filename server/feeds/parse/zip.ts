@@ -50,7 +50,12 @@ export const readZip = (bytes: Buffer): ZipEntry[] => {
     // More entries than 16 bits can say, or sizes of 64 bits, have the last number of all in their place.
     for (let index = 0; count === 0xffff ? bytes.readUInt32LE(at) === marks.listed : index < count; index++) {
       if (bytes.readUInt32LE(at) !== marks.listed) throw broken("its directory is damaged");
-      const [flags, method, packed, offset] = [bytes.readUInt16LE(at + 8), bytes.readUInt16LE(at + 10), bytes.readUInt32LE(at + 20), bytes.readUInt32LE(at + 42)];
+      const [flags, method, packed, offset] = [
+        bytes.readUInt16LE(at + 8),
+        bytes.readUInt16LE(at + 10),
+        bytes.readUInt32LE(at + 20),
+        bytes.readUInt32LE(at + 42),
+      ];
       const nameLength = bytes.readUInt16LE(at + 28);
       const name = bytes.toString("utf8", at + 46, at + 46 + nameLength);
       at += 46 + nameLength + bytes.readUInt16LE(at + 30) + bytes.readUInt16LE(at + 32);

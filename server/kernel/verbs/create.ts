@@ -42,16 +42,22 @@ export const presented = (resource: BoundResource, draft: JsonObject): JsonObjec
   for (const field of resource.shape.fields) {
     const value = values[field.json];
     const shown = value ?? (field.shape === "one" && field.kind === "bool" ? false : undefined);
-    const empty = shown === undefined || shown === "" || (Array.isArray(shown) && shown.length === 0) ||
-      (field.shape === "map" && Object.keys(shown).length === 0) || (field.kind === "enum" && field.enum?.numbers.get(String(shown)) === 0);
+    const empty =
+      shown === undefined ||
+      shown === "" ||
+      (Array.isArray(shown) && shown.length === 0) ||
+      (field.shape === "map" && Object.keys(shown).length === 0) ||
+      (field.kind === "enum" && field.enum?.numbers.get(String(shown)) === 0);
     if (!empty) out[field.json] = shown;
   }
   return out;
 };
 
-export const create = (resource: BoundResource) => async (context: WriteContext): Promise<Outcome> => {
-  const field = resourceField(context.method);
-  const parent = text(context.request, "parent");
-  await holdParent(context, resource, parent);
-  return { reply: await insert(context, resource, parent, part(context.request, field?.json ?? "")) };
-};
+export const create =
+  (resource: BoundResource) =>
+  async (context: WriteContext): Promise<Outcome> => {
+    const field = resourceField(context.method);
+    const parent = text(context.request, "parent");
+    await holdParent(context, resource, parent);
+    return { reply: await insert(context, resource, parent, part(context.request, field?.json ?? "")) };
+  };

@@ -49,7 +49,8 @@ const tokensFrom = (server: Server, state: string): Promise<Tokens> =>
       if (pathname === "/done") {
         show(response, 200, "You are signed in", "The terminal has what it needs; this page may be closed.");
         response.once("finish", () => came?.());
-      } else if (pathname !== "/callback" || searchParams.get("state") !== state) show(response, 404, "Nothing here", "This is not the address of a sign-in that the terminal waits for.");
+      } else if (pathname !== "/callback" || searchParams.get("state") !== state)
+        show(response, 404, "Nothing here", "This is not the address of a sign-in that the terminal waits for.");
       else if (!searchParams.get("token")) {
         show(response, 400, "Not signed in", "The terminal says why; this page may be closed.");
         response.once("finish", () => reject(new Fault("PERMISSION_DENIED", `not signed in: ${clean(searchParams.get("error") || "no reason was given")}`)));

@@ -7,7 +7,9 @@ import { forgetTokens, keepToken, tokenFile } from "./cache.ts";
 
 const audience = "https://gantry.example.com";
 
-test("a token's file is where clients look for it: by the user's cache, and the audience with its slashes replaced", { skip: process.platform !== "linux" && "other systems have other caches" }, () => {
+test("a token's file is where clients look for it: by the user's cache, and the audience with its slashes replaced", {
+  skip: process.platform !== "linux" && "other systems have other caches",
+}, () => {
   assert.equal(tokenFile({ XDG_CACHE_HOME: "/cache" }, audience, "oidc-token"), "/cache/chainguard/https:--gantry.example.com/oidc-token");
   assert.equal(tokenFile({ HOME: "/people/ada" }, "registry.example.com", "refresh-token"), "/people/ada/.cache/chainguard/registry.example.com/refresh-token");
   assert.throws(() => tokenFile({ XDG_CACHE_HOME: "cache" }, audience, "oidc-token"), /XDG_CACHE_HOME must be a whole path, not "cache"/);

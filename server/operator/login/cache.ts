@@ -24,7 +24,8 @@ const folderOf = (environment: Environment, audience: string): string => {
   const slashed = audience.replaceAll("/", "-");
   const name = process.platform === "win32" ? slashed.replaceAll(/[:\\]/g, "-") : slashed;
   // An audience is a name here and must not lead anywhere else.
-  if (name === "" || name === "." || name === ".." || name.includes("\0")) throw new Fault("INVALID_ARGUMENT", `--audience cannot be ${JSON.stringify(audience)}`);
+  if (name === "" || name === "." || name === ".." || name.includes("\0"))
+    throw new Fault("INVALID_ARGUMENT", `--audience cannot be ${JSON.stringify(audience)}`);
   return join(userCache(environment), "chainguard", name);
 };
 

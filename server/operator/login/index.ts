@@ -48,7 +48,8 @@ const isLoopback = (hostname: string): boolean => hostname === "localhost" || ho
 
 const checkAddress = (issuer: string, err: NodeJS.WriteStream): void => {
   const url = URL.parse(issuer);
-  if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) throw new Fault("INVALID_ARGUMENT", `--issuer must be the server's address, such as https://gantry.example.com, not ${JSON.stringify(issuer)}`);
+  if (url === null || (url.protocol !== "https:" && url.protocol !== "http:"))
+    throw new Fault("INVALID_ARGUMENT", `--issuer must be the server's address, such as https://gantry.example.com, not ${JSON.stringify(issuer)}`);
   if (url.protocol === "http:" && !isLoopback(url.hostname)) err.write(`Careful: ${issuer} is not encrypted, and whoever can listen in can take the token.\n`);
 };
 

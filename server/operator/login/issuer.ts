@@ -66,7 +66,8 @@ const parsed = (raw: string): JsonObject | undefined => {
 };
 
 /** What a refusal says: OAuth's words or those of the API. */
-export const reasonOf = ({ status, body }: Reply): string => clean(text(body, "error_description") || text(body, "message") || text(body, "error") || `HTTP ${status}`);
+export const reasonOf = ({ status, body }: Reply): string =>
+  clean(text(body, "error_description") || text(body, "message") || text(body, "error") || `HTTP ${status}`);
 
 /** Looks the server up by its address. */
 export const findIssuer = async (address: string, stop: AbortSignal): Promise<Issuer> => {
@@ -78,7 +79,8 @@ export const findIssuer = async (address: string, stop: AbortSignal): Promise<Is
   const endpoint = (name: string): string => {
     const value = text(reply.body, name);
     // A browser is sent to one of them, and secrets to the others: to nothing but the web, and as safely as to the server.
-    if (value !== "" && URL.parse(value)?.protocol !== new URL(url).protocol) throw new Fault("FAILED_PRECONDITION", `${address} does not answer as Gantry does (${name})`);
+    if (value !== "" && URL.parse(value)?.protocol !== new URL(url).protocol)
+      throw new Fault("FAILED_PRECONDITION", `${address} does not answer as Gantry does (${name})`);
     return value;
   };
   return {

@@ -60,14 +60,35 @@ const explain = async (context: ReadContext): Promise<Outcome> => {
   // Decided as every request is, and only then told why.
   const theirs = rightsFrom(who, held);
   const bonds = held.bindings.filter(({ path: group }) => covers(group, place) || seesBindings(rights, group));
-  const [roles, groups] = await Promise.all([namesOf(rows, "roles", bonds.map(({ role }) => role)), namesOf(rows, "groups", bonds.map((bond) => bond.path))]);
+  const [roles, groups] = await Promise.all([
+    namesOf(
+      rows,
+      "roles",
+      bonds.map(({ role }) => role),
+    ),
+    namesOf(
+      rows,
+      "groups",
+      bonds.map((bond) => bond.path),
+    ),
+  ]);
   const capabilities = wanted.map((capability): JsonObject => {
     const holds = theirs !== undefined && !theirs.closed && missingCapability(theirs, [capability], place) === undefined;
     const sources = bonds.flatMap((bond): Source[] => {
       const effect = effectOf(bond, capability, place, held.exists);
       if (!effect || holds !== (effect === "GIVES")) return [];
       const { uid: binding, role, path: group, endMs } = bond;
-      return [{ effect, binding, role, roleName: roles.get(role) ?? "", group, groupName: groups.get(group) ?? "", endMs: Number.isFinite(endMs) ? endMs : undefined }];
+      return [
+        {
+          effect,
+          binding,
+          role,
+          roleName: roles.get(role) ?? "",
+          group,
+          groupName: groups.get(group) ?? "",
+          endMs: Number.isFinite(endMs) ? endMs : undefined,
+        },
+      ];
     });
     if (who === operatorUid && operatorGrant.capabilities.has(capability)) sources.push(operatorSource);
     return { capability, held: holds, grants: shownGrants(rights, place, sources) };
@@ -83,17 +104,31 @@ const whoCan = async (context: ReadContext): Promise<Outcome> => {
   if (!capability) throw invalid([{ field: "capability", description: `no capability is called ${JSON.stringify(name)}` }]);
   const { order, limit, skip, after, answer } = readPageRequest(context, holderFact);
   const { holders, total } = await findHolders(rows, {
-    line: ancestry(place), capability: capability.symbol, besides: operatorGrant.capabilities.has(name) ? operatorUid : undefined, nowMs,
+    line: ancestry(place),
+    capability: capability.symbol,
+    besides: operatorGrant.capabilities.has(name) ? operatorUid : undefined,
+    nowMs,
     // One more than shown tells whether there is a next page.
-    descending: order.descending, after: after?.uid, limit: limit + 1, skip,
+    descending: order.descending,
+    after: after?.uid,
+    limit: limit + 1,
+    skip,
   });
   const shown = holders.slice(0, limit);
   const records = shown.map(({ uid, name: called, email, bindings }): JsonObject => {
-    const sources = bindings.map(({ uid: binding, role, roleName, group, groupName, endMs }): Source => ({ effect: "GIVES", binding, role, roleName, group, groupName, endMs }));
+    const sources = bindings.map(
+      ({ uid: binding, role, roleName, group, groupName, endMs }): Source => ({ effect: "GIVES", binding, role, roleName, group, groupName, endMs }),
+    );
     if (uid === operatorUid) sources.push(operatorSource);
     // decisions: Access. A person is visible where it is bound, any other identity where it lives.
-    const known = uid === caller?.uid || [uid, ...bindings.map(({ group }) => group)].some((at) => missingCapability(rights, ["identity.list"], at) === undefined);
-    return { identityUid: uid, ...(known && called !== "" ? { name: called } : {}), ...(known && email !== "" ? { email } : {}), grants: shownGrants(rights, place, sources) };
+    const known =
+      uid === caller?.uid || [uid, ...bindings.map(({ group }) => group)].some((at) => missingCapability(rights, ["identity.list"], at) === undefined);
+    return {
+      identityUid: uid,
+      ...(known && called !== "" ? { name: called } : {}),
+      ...(known && email !== "" ? { email } : {}),
+      grants: shownGrants(rights, place, sources),
+    };
   });
   const last = holders.length > limit ? shown.at(-1)?.uid : undefined;
   return answer(records, total ?? after?.total ?? 0, last === undefined ? undefined : { value: last, uid: last });

@@ -9,8 +9,17 @@ import { timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
 import { flatList, type Outcome, type ReadContext, requireAnywhere, resource } from "#kernel";
 import {
-  countVulnerabilities, findDocumentIds, findImagePackages, findOnPackages, findOrigins, findPublished, findVulnerabilities, type AdvisoryRow,
-  readSeverities, severitiesOf, type VulnerabilityRow,
+  countVulnerabilities,
+  findDocumentIds,
+  findImagePackages,
+  findOnPackages,
+  findOrigins,
+  findPublished,
+  findVulnerabilities,
+  type AdvisoryRow,
+  readSeverities,
+  severitiesOf,
+  type VulnerabilityRow,
 } from "#store";
 import { documentOf } from "./rules/document.ts";
 import { resolvedIn, versionsByName } from "./rules/resolved.ts";
@@ -53,7 +62,9 @@ const listDocuments = async (context: ReadContext): Promise<Outcome> => {
 
 const withoutUnspecified = (list: string): JsonObject[] => {
   const entries = JSON.parse(list) as Json;
-  return (Array.isArray(entries) ? entries.filter(isObject) : []).map(({ type, ...rest }) => (type === undefined || type === "TYPE_UNSPECIFIED" ? rest : { type, ...rest }));
+  return (Array.isArray(entries) ? entries.filter(isObject) : []).map(({ type, ...rest }) =>
+    type === undefined || type === "TYPE_UNSPECIFIED" ? rest : { type, ...rest },
+  );
 };
 
 const metadataOf = ({ id, summary, details, links, severities }: VulnerabilityRow): JsonObject => {
@@ -70,7 +81,8 @@ const metadataOf = ({ id, summary, details, links, severities }: VulnerabilityRo
 const listMetadata = async (context: ReadContext): Promise<Outcome> => {
   const { request, rows } = context;
   const asked = [...new Set([text(request, "id"), ...texts(request, "ids")])].filter((id) => id !== "");
-  if (asked.length > limits.vulnerabilityIdsMax) throw invalid([{ field: "ids", description: `must have at most ${limits.vulnerabilityIdsMax} different entries` }]);
+  if (asked.length > limits.vulnerabilityIdsMax)
+    throw invalid([{ field: "ids", description: `must have at most ${limits.vulnerabilityIdsMax} different entries` }]);
   const ids = asked.length > 0 ? asked : undefined;
   return flatList(context, async ({ order, after, skip, limit, total }) => {
     const [found, counted] = await Promise.all([
@@ -89,7 +101,8 @@ const daysOf = (request: JsonObject): string[] => {
   const [first, last] = ["startTime", "endTime"].map((key) => Math.floor(Date.parse(text(request, key)) / dayMs));
   if (first === undefined || last === undefined) return [];
   if (last < first) throw invalid([{ field: "end_time", description: "must not be before start_time" }]);
-  if (last - first >= limits.reportDaysMax) throw invalid([{ field: "end_time", description: `must be at most ${limits.reportDaysMax} days after start_time` }]);
+  if (last - first >= limits.reportDaysMax)
+    throw invalid([{ field: "end_time", description: `must be at most ${limits.reportDaysMax} days after start_time` }]);
   return Array.from({ length: last - first + 1 }, (_, index) => timestamp((first + index) * dayMs).slice(0, 10));
 };
 
@@ -112,7 +125,11 @@ const reportsOf = async (context: ReadContext, days: readonly string[]): Promise
   const versions = versionsByName(images, origins);
   const advisories = versions.size > 0 ? await findOnPackages(rows, reach, [...versions.keys()]) : [];
   const resolved = resolvedIn(advisories, versions, days[0] ?? "", days.at(-1) ?? "");
-  const severities = await readSeverities(rows, resolved.map(({ advisory }) => rootOf(advisory.uid)), resolved.flatMap(({ id, aliases }) => [id, ...aliases]));
+  const severities = await readSeverities(
+    rows,
+    resolved.map(({ advisory }) => rootOf(advisory.uid)),
+    resolved.flatMap(({ id, aliases }) => [id, ...aliases]),
+  );
   const found = new Map<string, JsonObject[]>();
   for (const { day, id, aliases, advisory } of resolved) {
     const scores = severitiesOf(severities, rootOf(advisory.uid), [id, ...aliases]);

@@ -33,19 +33,23 @@ const capabilitiesOf = async ({ rows, rights }: ReadContext): Promise<JsonObject
     findRows(rows, { name: "groups", columns: ["uid", "name", "description"] }, [...held.keys()]),
     findKnownRoles(rows, rights.uid),
   ]);
-  const byNames = new Map(roles.map(({ capabilities, ...role }) => {
-    const names = capabilities.flatMap((symbol) => capabilityBySymbol(symbol)?.name ?? []).sort();
-    return [names.join(), { ...role, capabilities: names }];
-  }));
+  const byNames = new Map(
+    roles.map(({ capabilities, ...role }) => {
+      const names = capabilities.flatMap((symbol) => capabilityBySymbol(symbol)?.name ?? []).sort();
+      return [names.join(), { ...role, capabilities: names }];
+    }),
+  );
   const shown = new Map(groups.map(([id, name, description]) => [id ?? "", { id: id ?? "", name: name ?? "", description: description ?? "" }]));
-  return [...held].sort(([one], [other]) => (one < other ? -1 : 1)).flatMap(([place, capabilities]) => {
-    const names = [...capabilities].sort();
-    const group = shown.get(place);
-    // The operator's place is above every group. One without capabilities is what a narrowed token may not use.
-    if (names.length === 0 || (!group && place !== EVERYWHERE)) return [];
-    const role = byNames.get(names.join());
-    return [{ ...(group ? { group } : {}), ...(role ? { role } : { capabilities: names }) }];
-  });
+  return [...held]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .flatMap(([place, capabilities]) => {
+      const names = [...capabilities].sort();
+      const group = shown.get(place);
+      // The operator's place is above every group. One without capabilities is what a narrowed token may not use.
+      if (names.length === 0 || (!group && place !== EVERYWHERE)) return [];
+      const role = byNames.get(names.join());
+      return [{ ...(group ? { group } : {}), ...(role ? { role } : { capabilities: names }) }];
+    });
 };
 
 const validate = async (context: ReadContext): Promise<Outcome> => {
@@ -57,9 +61,14 @@ const validate = async (context: ReadContext): Promise<Outcome> => {
   const told = Object.entries({ name, picture, givenName, familyName }).filter(([, value]) => value !== "");
   return {
     reply: {
-      issuer: caller.issuer, subject: caller.uid, audience: [...caller.audience],
-      expiry: timestamp(caller.expireTimeMs), issuedAt: timestamp(caller.issueTimeMs),
-      capabilities, ...(email ? { email } : {}), ...(told.length > 0 ? { profile: Object.fromEntries(told) } : {}),
+      issuer: caller.issuer,
+      subject: caller.uid,
+      audience: [...caller.audience],
+      expiry: timestamp(caller.expireTimeMs),
+      issuedAt: timestamp(caller.issueTimeMs),
+      capabilities,
+      ...(email ? { email } : {}),
+      ...(told.length > 0 ? { profile: Object.fromEntries(told) } : {}),
     },
   };
 };
@@ -85,11 +94,14 @@ const enter = async (context: WriteContext, upstream: Upstream): Promise<Outcome
   const { services, request, rows } = context;
   const [claimed, code] = [text(request, "identityId"), text(request, "code")];
   if (claimed !== "") {
-    if (claimed !== services.authn.personUid(upstream.issuer, upstream.subject)) throw denied("Permission denied: identity_id is not the identity of this token");
+    if (claimed !== services.authn.personUid(upstream.issuer, upstream.subject))
+      throw denied("Permission denied: identity_id is not the identity of this token");
     const known = await lockRow(rows, { name: "identities", columns: ["uid"] }, claimed, "key share");
     if (!known) throw new Fault("NOT_FOUND", "account not found, registration required");
   }
-  return registered(await (code === "" ? register(rows, { ...occasionOf(context), upstream }) : acceptInvite(rows, { ...occasionOf(context), upstream, code })));
+  return registered(
+    await (code === "" ? register(rows, { ...occasionOf(context), upstream }) : acceptInvite(rows, { ...occasionOf(context), upstream, code })),
+  );
 };
 
 /** By a token of ours: who is registered accepts an invite. */

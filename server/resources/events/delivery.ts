@@ -51,8 +51,10 @@ const rotateSecret = async (context: WriteContext): Promise<Outcome> => {
   const secret = newSecret();
   const previousSecretExpireTime = timestamp(nowMs + overlapMs);
   await updateRow(rows, subscriptions, uid, {
-    secret_sealed: services.seal.seal(secretPurpose, secret), previous_secret_sealed: secretSealed,
-    previous_secret_expire_time: previousSecretExpireTime, update_time: timestamp(nowMs),
+    secret_sealed: services.seal.seal(secretPurpose, secret),
+    previous_secret_sealed: secretSealed,
+    previous_secret_expire_time: previousSecretExpireTime,
+    update_time: timestamp(nowMs),
   });
   return { reply: { secret, previousSecretExpireTime, subscriptionUid: uid } };
 };

@@ -11,7 +11,9 @@ import { grantProblem } from "./rules/grant.ts";
 const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
   const { parent } = context;
   draft.identityProviderUid = parent;
-  const violations = ["externalGroupId", "roleUid", "scope"].filter((field) => text(draft, field) === "").map((field) => ({ field, description: `${field} is required` }));
+  const violations = ["externalGroupId", "roleUid", "scope"]
+    .filter((field) => text(draft, field) === "")
+    .map((field) => ({ field, description: `${field} is required` }));
   const scope = text(draft, "scope");
   // resources: ExternalGroupRoleMappings.
   if (scope !== "" && scope !== rootOf(parent)) violations.push({ field: "scope", description: "must be the organization of the identity provider" });
@@ -27,7 +29,9 @@ const batchDelete = async (context: WriteContext): Promise<Outcome> => {
   const parent = text(request, "parent");
   const names = texts(request, "names");
   // Attack 4: only the first item of a batch is checked.
-  const violations = names.flatMap((name, index) => (parentOf(name) === parent ? [] : [{ field: `names[${index}]`, description: "is not a mapping of the batch's parent" }]));
+  const violations = names.flatMap((name, index) =>
+    parentOf(name) === parent ? [] : [{ field: `names[${index}]`, description: "is not a mapping of the batch's parent" }],
+  );
   if (violations.length > 0) throw invalid(violations);
   await holdParent(context, mapping, parent);
   const taken = await takeRows(rows, mapping.shape.table, names);

@@ -32,7 +32,8 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   add("roleUid", await grantProblem(role, parent, context));
   if (violations.length > 0) return violations;
   // What groups at an identity provider give ends with the session; the promise would be void before anybody took it up.
-  if (!(await mayPromise(rows, caller?.uid ?? "", role, parent, nowMs))) throw denied("Permission denied: an invite needs rights by a role binding, which outlast the session");
+  if (!(await mayPromise(rows, caller?.uid ?? "", role, parent, nowMs)))
+    throw denied("Permission denied: an invite needs rights by a role binding, which outlast the session");
   draft.expirationTime = timestamp(nowMs + ttlMs);
   draft.keyId = newRoot();
   return [];

@@ -28,16 +28,20 @@ const inherit = async (draft: JsonObject, { rows, parent }: RuleContext): Promis
 
 const folderViolations = (draft: JsonObject, before: JsonObject | undefined): Violation[] => {
   const foreign = { verified: draft.verified === true, kind: kindOf(draft) !== kindless && kindOf(draft) !== kindOf(before) };
-  return (["verified", "kind"] as const).flatMap((field) => (foreign[field] ? [{ field, description: `${field} belongs to organizations, not to the groups below them` }] : []));
+  return (["verified", "kind"] as const).flatMap((field) =>
+    foreign[field] ? [{ field, description: `${field} belongs to organizations, not to the groups below them` }] : [],
+  );
 };
 
 // resources: Groups. A verified organization is the one owner of its domain; what it is for is asked when it is made.
 const organizationViolations = (draft: JsonObject, before: JsonObject | undefined): Violation[] => {
   const verified = draft.verified === true;
   const out: Violation[] = [];
-  if (verified && !isDomain(text(draft, "name"))) out.push({ field: "name", description: "name must be a domain, such as example.org, for the organization to be verified" });
+  if (verified && !isDomain(text(draft, "name")))
+    out.push({ field: "name", description: "name must be a domain, such as example.org, for the organization to be verified" });
   if (verified && !before && kindOf(draft) === kindless) out.push({ field: "kind", description: "kind is required of a verified organization" });
-  if (!verified && kindOf(before) === kindless && kindOf(draft) !== kindless) out.push({ field: "kind", description: "kind is given to verified organizations only" });
+  if (!verified && kindOf(before) === kindless && kindOf(draft) !== kindless)
+    out.push({ field: "kind", description: "kind is given to verified organizations only" });
   return out;
 };
 
@@ -99,7 +103,12 @@ const createGroup = async (context: WriteContext): Promise<Outcome> => {
 const cardFields = ["uid", "name", "verified"] as const;
 
 /** The verified organization of the caller's own domain, locked; undefined whenever there is none to show. */
-const ownOrganization = async ({ caller, services, rows, resources }: Pick<ReadContext, "caller" | "services" | "rows" | "resources">): Promise<JsonObject | undefined> => {
+const ownOrganization = async ({
+  caller,
+  services,
+  rows,
+  resources,
+}: Pick<ReadContext, "caller" | "services" | "rows" | "resources">): Promise<JsonObject | undefined> => {
   const domain = companyDomain(caller?.email, services.freeMailDomains);
   const found = resources.get(GroupSchema.typeName);
   if (domain === undefined || !found) return undefined;
@@ -128,7 +137,9 @@ const requestAccess = async (context: WriteContext): Promise<Outcome> => {
   const askedMs = await noteAccessRequest(rows, uid, caller.uid, nowMs, nowMs - limits.accessRequestMs);
   if (askedMs === undefined) return { reply: {} };
   const waitSeconds = Math.max(1, Math.ceil((askedMs + limits.accessRequestMs - nowMs) / 1000));
-  throw new Fault("RESOURCE_EXHAUSTED", "access to this organization was asked for already; its owners know", { headers: { "retry-after": String(waitSeconds) } });
+  throw new Fault("RESOURCE_EXHAUSTED", "access to this organization was asked for already; its owners know", {
+    headers: { "retry-after": String(waitSeconds) },
+  });
 };
 
 const checkEligibility = async ({ caller, services }: ReadContext): Promise<Outcome> => ({

@@ -4,7 +4,20 @@ import { IdentityProviderSchema, IdentityProvidersService } from "#contract/gen/
 import { invalid, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
-import { type BoundResource, boundOf, get, holdParent, insert, type Outcome, type ReadContext, readMask, resource, type RuleContext, update, type WriteContext } from "#kernel";
+import {
+  type BoundResource,
+  boundOf,
+  get,
+  holdParent,
+  insert,
+  type Outcome,
+  type ReadContext,
+  readMask,
+  resource,
+  type RuleContext,
+  update,
+  type WriteContext,
+} from "#kernel";
 import { clientSecretPurpose, findMappedRoles, findScim, lockRow, updateRow } from "#store";
 import { grantProblem } from "./rules/grant.ts";
 import { issuerProblem } from "./rules/issuer.ts";
@@ -13,7 +26,9 @@ import { generateScimToken, regenerateScimToken, revokeScimToken, setScimEnabled
 /** The configuration as its row and its readers see it: without the secret, and without what says nothing. */
 const shownOidc = (given: JsonObject): JsonObject => {
   const { clientSecret: _secret, pkceEnabled, ...rest } = given;
-  const said = Object.entries(rest).filter(([, value]) => value !== "" && value !== "CORRELATION_RULE_UNSPECIFIED" && !(Array.isArray(value) && value.length === 0));
+  const said = Object.entries(rest).filter(
+    ([, value]) => value !== "" && value !== "CORRELATION_RULE_UNSPECIFIED" && !(Array.isArray(value) && value.length === 0),
+  );
   return { ...Object.fromEntries(said), pkceEnabled: pkceEnabled === true };
 };
 

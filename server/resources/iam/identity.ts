@@ -20,7 +20,10 @@ const patternViolation = (field: string, pattern: string): Violation[] =>
 
 const claimMatchViolations = (match: JsonObject, services: Services): Violation[] => {
   const out: Violation[] = [];
-  for (const [name, pattern] of [["issuer", "issuerPattern"], ["subject", "subjectPattern"]] as const) {
+  for (const [name, pattern] of [
+    ["issuer", "issuerPattern"],
+    ["subject", "subjectPattern"],
+  ] as const) {
     if (!text(match, name) && !text(match, pattern)) out.push({ field: `claimMatch.${name}`, description: `${name} or ${pattern} is required` });
   }
   const unfit = text(match, "issuer") ? issuerProblem(text(match, "issuer"), services) : undefined;
@@ -44,7 +47,8 @@ const keysViolation = (json: string): string | undefined => {
   const keys = typeof parsed === "object" && parsed !== null && "keys" in parsed ? parsed.keys : undefined;
   if (!Array.isArray(keys) || keys.length === 0) return 'must be a JWKS with at least one key: {"keys": [...]}';
   for (const key of keys) {
-    if (typeof key !== "object" || key === null || !["RSA", "EC", "OKP"].includes(String(Reflect.get(key, "kty")))) return "must hold public keys of type RSA, EC or OKP";
+    if (typeof key !== "object" || key === null || !["RSA", "EC", "OKP"].includes(String(Reflect.get(key, "kty"))))
+      return "must hold public keys of type RSA, EC or OKP";
     if (privateMembers.some((member) => Object.hasOwn(key, member))) return "must hold public keys only; a private key does not belong here";
   }
   return undefined;
@@ -65,7 +69,10 @@ const staticKeysViolations = (keys: JsonObject, nowMs: number): Violation[] => {
 };
 
 const awsViolations = (aws: JsonObject): Violation[] =>
-  [["arn", "arnPattern"], ["userId", "userIdPattern"]].flatMap(([name = "", pattern = ""]) => [
+  [
+    ["arn", "arnPattern"],
+    ["userId", "userIdPattern"],
+  ].flatMap(([name = "", pattern = ""]) => [
     ...(text(aws, name) || text(aws, pattern) ? [] : [{ field: `awsIdentity.${name}`, description: `${name} or ${pattern} is required` }]),
     ...patternViolation(`awsIdentity.${pattern}`, text(aws, pattern)),
   ]);
@@ -87,7 +94,8 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   const human = text(draft, "uid").length === 40;
   const violations = human ? [] : relationshipViolations(draft, context);
   if (violations.length > 0 || !before) return violations;
-  if (human) return relationships.some((name) => draft[name] !== undefined) ? [{ field: "claimMatch", description: "a person signs in and cannot be assumed" }] : [];
+  if (human)
+    return relationships.some((name) => draft[name] !== undefined) ? [{ field: "claimMatch", description: "a person signs in and cannot be assumed" }] : [];
   const changed = relationships.some((name) => JSON.stringify(draft[name]) !== JSON.stringify(before[name]));
   // decisions: Access. Whoever decides who may act as this identity hands out all that it may do.
   const rights = changed ? await loadRights(rows, text(draft, "uid"), nowMs) : undefined;
@@ -115,8 +123,10 @@ export const identity = resource({
   rules,
   alsoVisible,
   takes: [
-    { table: "role_bindings", column: "identity_uid" }, { table: "profiles", column: "identity_uid" },
-    { table: "identity_metadata", column: "uid" }, { table: "group_access_requests", column: "identity_uid" },
+    { table: "role_bindings", column: "identity_uid" },
+    { table: "profiles", column: "identity_uid" },
+    { table: "identity_metadata", column: "uid" },
+    { table: "group_access_requests", column: "identity_uid" },
   ],
   methods: {
     CreateIdentity: { writes: async (context) => warned(await create(boundOf(context, IdentitySchema))(context)) },

@@ -30,7 +30,8 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   const ends = text(draft, "expireTime");
   const unfit = await grantProblem(role, parent, context, ends === "" ? undefined : Date.parse(ends));
   if (unfit !== undefined) violations.push({ field: "roleUid", description: unfit });
-  if (ends !== text(before ?? {}, "expireTime") && ends !== "" && Date.parse(ends) <= nowMs) violations.push({ field: "expireTime", description: "must be in the future" });
+  if (ends !== text(before ?? {}, "expireTime") && ends !== "" && Date.parse(ends) <= nowMs)
+    violations.push({ field: "expireTime", description: "must be in the future" });
   return violations;
 };
 
@@ -46,9 +47,11 @@ const batchCreate = async (context: WriteContext): Promise<Outcome> => {
     const at = `requests[${index}]`;
     const binding = part(request, "roleBinding");
     // Attack 4: only the first item of a batch is checked.
-    if (text(request, "parent") !== "" && text(request, "parent") !== parent) violations.push({ field: `${at}.parent`, description: "differs from the batch's parent" });
+    if (text(request, "parent") !== "" && text(request, "parent") !== parent)
+      violations.push({ field: `${at}.parent`, description: "differs from the batch's parent" });
     const role = text(binding, "roleUid");
-    if (shared !== "" && role !== "" && role !== shared) violations.push({ field: `${at}.roleBinding.roleUid`, description: "differs from the batch's roleUid" });
+    if (shared !== "" && role !== "" && role !== shared)
+      violations.push({ field: `${at}.roleBinding.roleUid`, description: "differs from the batch's roleUid" });
     const ends = text(binding, "expireTime");
     return { identityUid: text(binding, "identityUid"), roleUid: role || shared, ...(ends === "" ? {} : { expireTime: ends }) };
   });

@@ -32,7 +32,8 @@ const rules = (draft: JsonObject, { before, parent, require }: RuleContext): Vio
   return [];
 };
 
-const alsoVisible = async ({ only }: VisibilityQuery): Promise<readonly string[]> => (only === undefined ? builtInRoleUids : builtInRoleUids.filter((uid) => uid === only));
+const alsoVisible = async ({ only }: VisibilityQuery): Promise<readonly string[]> =>
+  only === undefined ? builtInRoleUids : builtInRoleUids.filter((uid) => uid === only);
 
 /** Whoever promises a role holds its row while doing so (rules/grant.ts). */
 const uses = [
@@ -49,7 +50,8 @@ const deleteRole = async (context: WriteContext): Promise<Outcome> => {
   // After the lock the answers stand.
   await lockRow(context.rows, found.shape.table, uid);
   await dropLapsedInvites(context.rows, uid, context.nowMs);
-  for (const { table, column, use } of uses) if (await isReferenced(context.rows, table, column, uid)) throw blocked("RESOURCE_IN_USE", uid, [`cannot delete role that is ${use}`]);
+  for (const { table, column, use } of uses)
+    if (await isReferenced(context.rows, table, column, uid)) throw blocked("RESOURCE_IN_USE", uid, [`cannot delete role that is ${use}`]);
   return remove(found)(context);
 };
 

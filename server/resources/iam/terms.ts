@@ -20,7 +20,9 @@ const accept = async (context: WriteContext): Promise<Outcome> => {
   const { services, request, rows, caller, nowMs } = context;
   const group = text(request, "group");
   const ids = texts(request, "documentIds");
-  const unknown = ids.flatMap((id, index) => (services.terms.documents.has(id) ? [] : [{ field: `documentIds[${index}]`, description: "is none of the documents that can be accepted here" }]));
+  const unknown = ids.flatMap((id, index) =>
+    services.terms.documents.has(id) ? [] : [{ field: `documentIds[${index}]`, description: "is none of the documents that can be accepted here" }],
+  );
   if (unknown.length > 0) throw invalid(unknown);
   if (!(await lockRow(rows, boundOf(context, GroupSchema.typeName).shape.table, group, "key share"))) throw missing("iam", "Group", group);
   const now = timestamp(nowMs);

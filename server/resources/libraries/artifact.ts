@@ -4,7 +4,16 @@ import { ArtifactSchema, ArtifactsService, EcosystemSchema } from "#contract/gen
 import { invalid, missing } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { type FlatAsk, flatList, type Outcome, type ReadContext, requireAnywhere, resource } from "#kernel";
-import { type ArtifactRow, countArtifacts, countVersions, findArtifacts, findArtifactVersions, type LibraryAsk, type LibraryFilter, type VersionRow } from "#store";
+import {
+  type ArtifactRow,
+  countArtifacts,
+  countVersions,
+  findArtifacts,
+  findArtifactVersions,
+  type LibraryAsk,
+  type LibraryFilter,
+  type VersionRow,
+} from "#store";
 
 const unspecified = EcosystemSchema.values[0]?.name ?? "";
 
@@ -18,11 +27,14 @@ const ecosystemsOf = (request: JsonObject): string[] => {
 const askOf = ({ order, after, skip, limit }: FlatAsk): LibraryAsk => ({ ...order, after, skip, limit });
 
 const artifactOf = ({ uid, name, description, ecosystem, latestVersion, versionCount, createTime, updateTime }: ArtifactRow): JsonObject => ({
-  uid, name,
+  uid,
+  name,
   ...(description === "" ? {} : { description }),
   ecosystem,
   ...(latestVersion === "" ? {} : { latestVersion }),
-  versionCount, createTime, updateTime,
+  versionCount,
+  createTime,
+  updateTime,
 });
 
 const listArtifacts = async (context: ReadContext): Promise<Outcome> => {
@@ -44,9 +56,13 @@ const listArtifacts = async (context: ReadContext): Promise<Outcome> => {
 };
 
 const versionOf = ({ uid, name, version, description, createTime, updateTime, sizeBytes }: VersionRow): JsonObject => ({
-  uid, name, version,
+  uid,
+  name,
+  version,
   ...(description === "" ? {} : { description }),
-  createTime, updateTime, sizeBytes,
+  createTime,
+  updateTime,
+  sizeBytes,
 });
 
 const listVersions = async (context: ReadContext): Promise<Outcome> => {

@@ -12,7 +12,9 @@ const wishOf = (request: JsonObject): { audience: string[]; capabilities: string
   const scope = text(request, "scope");
   return {
     // The public SDK sends several audiences as one text with commas.
-    audience: texts(request, "aud").flatMap((audience) => audience.split(",")).filter((audience) => audience !== ""),
+    audience: texts(request, "aud")
+      .flatMap((audience) => audience.split(","))
+      .filter((audience) => audience !== ""),
     capabilities: texts(request, "cap"),
     scopes: [...texts(request, "scopes"), ...(scope ? [scope] : [])],
   };
@@ -31,7 +33,12 @@ const exchange = async ({ services, request, call, method }: ReadContext): Promi
 
 /** authentication.md: 3.2. The refresh token is the header's. */
 const refresh = async ({ services, request, call, rows, method, nowMs }: WriteContext): Promise<Outcome> => {
-  const renewed = await renew(rows, services, { authorization: call.authorization, ...wishOf(request), operation: method.name, requestSource: requestSourceOf(call) }, nowMs);
+  const renewed = await renew(
+    rows,
+    services,
+    { authorization: call.authorization, ...wishOf(request), operation: method.name, requestSource: requestSourceOf(call) },
+    nowMs,
+  );
   if ("refusal" in renewed) return { reply: {}, unchanged: true, refusal: renewed.refusal };
   const { identity, access, refresh: next } = renewed;
   return {

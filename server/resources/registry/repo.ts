@@ -67,9 +67,12 @@ const getReadme = async ({ request, rows }: ReadContext): Promise<Outcome> => {
 const updateReadme = async ({ request, rows, call }: WriteContext): Promise<Outcome> => {
   const body = part(request, "repoReadme");
   const uid = text(body, "uid");
-  const mask = text(request, "updateMask").split(",").filter((path) => path !== "");
+  const mask = text(request, "updateMask")
+    .split(",")
+    .filter((path) => path !== "");
   const unknown = mask.find((path) => path !== "content" && path !== "*");
-  if (unknown !== undefined) throw invalid([{ field: "update_mask", description: `${JSON.stringify(unknown)} is not a field of RepoReadme that can be changed` }]);
+  if (unknown !== undefined)
+    throw invalid([{ field: "update_mask", description: `${JSON.stringify(unknown)} is not a field of RepoReadme that can be changed` }]);
   const content = text(body, "content");
   if (unsafeHtml(content)) throw invalid([{ field: "content", description: "readme contained unsafe html content" }]);
   const row = await lockRow(rows, readmeTable, uid);

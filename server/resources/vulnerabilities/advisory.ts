@@ -37,7 +37,9 @@ const cveNumber = new RegExp(`^cve-\\d{4}-(\\d{${limits.trigramLength},})$`, "i"
 
 /** Withdrawn ones are shown to whoever names them, and to whoever keeps a copy and must hear of it (docs/decisions). */
 const showsWithdrawn = (request: JsonObject): boolean =>
-  texts(part(request, "uidp"), "ids").length > 0 || texts(request, "advisoryIds").length > 0 || texts(request, "legacyAdvisoryIds").length > 0 ||
+  texts(part(request, "uidp"), "ids").length > 0 ||
+  texts(request, "advisoryIds").length > 0 ||
+  texts(request, "legacyAdvisoryIds").length > 0 ||
   text(request, "updatedSince") !== "";
 
 const conditions = async ({ request, rows }: ReadContext): Promise<Condition[]> => {

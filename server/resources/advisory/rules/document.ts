@@ -7,7 +7,13 @@ const approved = "REVIEW_STATE_APPROVED";
 
 /** The members of an event's oneof that the feed has; a patched package is told by its advisory alone. */
 const members = [
-  "truePositiveDetermination", "falsePositiveDetermination", "fixed", "detection", "analysisNotPlanned", "fixNotPlanned", "pendingUpstreamFix",
+  "truePositiveDetermination",
+  "falsePositiveDetermination",
+  "fixed",
+  "detection",
+  "analysisNotPlanned",
+  "fixNotPlanned",
+  "pendingUpstreamFix",
 ] as const;
 
 /** The feed's own names of what a scanner found. */

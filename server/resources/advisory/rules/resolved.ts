@@ -40,7 +40,12 @@ const numbersOf = ({ advisoryId, aliases }: AdvisoryRow): [string, ...string[]] 
 };
 
 /** What the images have of these advisories' fixes, from the first to the last day. */
-export const resolvedIn = (advisories: readonly AdvisoryRow[], versions: ReadonlyMap<string, ReadonlySet<string>>, firstDay: string, lastDay: string): Resolved[] => {
+export const resolvedIn = (
+  advisories: readonly AdvisoryRow[],
+  versions: ReadonlyMap<string, ReadonlySet<string>>,
+  firstDay: string,
+  lastDay: string,
+): Resolved[] => {
   const found = new Map<string, Resolved>();
   for (const advisory of advisories) {
     const held = versions.get(advisory.artifactName);

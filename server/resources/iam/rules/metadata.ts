@@ -23,10 +23,12 @@ const arranged = (said: JsonObject): JsonObject => {
 
 /** decisions: JSON. Booleans are always there, empty texts never. */
 const shown = (whole: JsonObject): JsonObject =>
-  Object.fromEntries(message.fields.flatMap(({ json, kind }): [string, Json][] => {
-    const value = whole[json] ?? (kind === "bool" ? false : "");
-    return value === "" ? [] : [[json, value]];
-  }));
+  Object.fromEntries(
+    message.fields.flatMap(({ json, kind }): [string, Json][] => {
+      const value = whole[json] ?? (kind === "bool" ? false : "");
+      return value === "" ? [] : [[json, value]];
+    }),
+  );
 
 const parsed = (json: string): JsonObject => {
   const value = JSON.parse(json) as Json;

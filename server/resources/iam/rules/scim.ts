@@ -104,7 +104,11 @@ export const generateScimToken = async (context: WriteContext): Promise<Outcome>
 
 /** How long the old token works on: until the overlap, the old one or the new one ends. A dead token stays dead. */
 const overlapEnd = (state: ScimState, overlapMs: number, expireTime: string | null, nowMs: number): string | null => {
-  const endMs = Math.min(nowMs + Math.min(overlapMs, limits.scimOverlapMaxMs), state.expireTimeMs, expireTime === null ? Number.POSITIVE_INFINITY : Date.parse(expireTime));
+  const endMs = Math.min(
+    nowMs + Math.min(overlapMs, limits.scimOverlapMaxMs),
+    state.expireTimeMs,
+    expireTime === null ? Number.POSITIVE_INFINITY : Date.parse(expireTime),
+  );
   return state.revoked || endMs <= nowMs ? null : timestamp(endMs);
 };
 

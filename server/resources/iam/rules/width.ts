@@ -20,34 +20,70 @@ const gitRefs = ["ref:refs/heads/main", "ref:refs/tags/v1.0.0", "pull_request", 
 const strangers: readonly Stranger[] = [
   // First, since whoever runs an issuer can say all that the others say.
   { who: "any issuer at all", issuer: "https://issuer.somebody-else.example", subjects: undefined },
-  { who: "any repository of GitHub Actions", issuer: "https://token.actions.githubusercontent.com", subjects: gitRefs.map((ref) => `repo:somebody-else/anything:${ref}`) },
   {
-    who: "any project of gitlab.com", issuer: "https://gitlab.com",
+    who: "any repository of GitHub Actions",
+    issuer: "https://token.actions.githubusercontent.com",
+    subjects: gitRefs.map((ref) => `repo:somebody-else/anything:${ref}`),
+  },
+  {
+    who: "any project of gitlab.com",
+    issuer: "https://gitlab.com",
     subjects: ["branch:ref:main", "tag:ref:v1.0.0"].map((ref) => `project_path:somebody-else/anything:ref_type:${ref}`),
   },
   { who: "any Google account", issuer: "https://accounts.google.com", subjects: ["102030405060708090100"] },
-  { who: "any organization of Buildkite", issuer: "https://agent.buildkite.com", subjects: ["organization:somebody-else:pipeline:anything:ref:refs/heads/main:commit:0123456789abcdef0123456789abcdef01234567:step:build"] },
-  { who: "any workspace of HCP Terraform", issuer: "https://app.terraform.io", subjects: ["organization:somebody-else:project:anything:workspace:anything:run_phase:apply"] },
+  {
+    who: "any organization of Buildkite",
+    issuer: "https://agent.buildkite.com",
+    subjects: ["organization:somebody-else:pipeline:anything:ref:refs/heads/main:commit:0123456789abcdef0123456789abcdef01234567:step:build"],
+  },
+  {
+    who: "any workspace of HCP Terraform",
+    issuer: "https://app.terraform.io",
+    subjects: ["organization:somebody-else:project:anything:workspace:anything:run_phase:apply"],
+  },
   { who: "any organization of CircleCI", issuer: `https://oidc.circleci.com/org/${uuid}`, subjects: [`org/${uuid}/project/${uuid}/user/${uuid}`] },
   {
-    who: "any workspace of Bitbucket Pipelines", issuer: "https://api.bitbucket.org/2.0/workspaces/somebody-else/pipelines-config/identity/oidc",
+    who: "any workspace of Bitbucket Pipelines",
+    issuer: "https://api.bitbucket.org/2.0/workspaces/somebody-else/pipelines-config/identity/oidc",
     subjects: [`{${uuid}}:{${uuid}}`, `{${uuid}}:{${uuid}}:{${uuid}}`],
   },
   { who: "any tenant of Microsoft Entra", issuer: `https://login.microsoftonline.com/${uuid}/v2.0`, subjects: undefined },
-  { who: "any cluster of Google Kubernetes Engine", issuer: "https://container.googleapis.com/v1/projects/somebody-else/locations/us-central1/clusters/anything", subjects: undefined },
+  {
+    who: "any cluster of Google Kubernetes Engine",
+    issuer: "https://container.googleapis.com/v1/projects/somebody-else/locations/us-central1/clusters/anything",
+    subjects: undefined,
+  },
   { who: "any cluster of Amazon EKS", issuer: "https://oidc.eks.us-east-1.amazonaws.com/id/0123456789ABCDEF0123456789ABCDEF", subjects: undefined },
 ];
 
 // Claims that everybody chooses for their own jobs: to demand one tells nobody apart.
 const chosen: ReadonlySet<string> = new Set([
-  "aud", "base_ref", "deployment_tier", "email_verified", "environment", "environment_protected", "event_name", "head_ref", "iss", "pipeline_source",
-  "ref", "ref_protected", "ref_type", "repository_visibility", "runner_environment", "run_attempt", "run_phase", "workflow",
+  "aud",
+  "base_ref",
+  "deployment_tier",
+  "email_verified",
+  "environment",
+  "environment_protected",
+  "event_name",
+  "head_ref",
+  "iss",
+  "pipeline_source",
+  "ref",
+  "ref_protected",
+  "ref_type",
+  "repository_visibility",
+  "runner_environment",
+  "run_attempt",
+  "run_phase",
+  "workflow",
 ]);
 /** Values that a stranger's claims have. */
 const theirs = ["somebody-else", "somebody-else/anything", "somebody@somebody-else.example", "102030405060708090100", uuid];
 
 const fits = (literal: string, pattern: string, values: readonly string[]): boolean =>
-  literal === "" ? values.some(compilePattern(pattern) ?? (() => false)) : values.includes(literal === "accounts.google.com" ? "https://accounts.google.com" : literal);
+  literal === ""
+    ? values.some(compilePattern(pattern) ?? (() => false))
+    : values.includes(literal === "accounts.google.com" ? "https://accounts.google.com" : literal);
 
 /** Whether some claim besides the subject tells the owner's tokens from others'. */
 const tellsApart = (match: JsonObject): boolean => {

@@ -3,8 +3,10 @@
 
 /** Elements that Markdown writers use for layout; anything else in angle brackets is refused. */
 const harmless = new Set(
-  ("a abbr b blockquote br center code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark ol p picture pre q s samp source span " +
-    "strike strong sub summary sup table tbody td tfoot th thead tr tt ul var").split(" "),
+  (
+    "a abbr b blockquote br center code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark ol p picture pre q s samp source span " +
+    "strike strong sub summary sup table tbody td tfoot th thead tr tt ul var"
+  ).split(" "),
 );
 
 const withoutCode = (markdown: string): string =>
@@ -21,5 +23,7 @@ export const unsafeHtml = (markdown: string): boolean => {
     if (!harmless.has(name.toLowerCase())) return true;
     if (/(?:^|[\s"'/])(?:on[a-z]+|style|srcdoc|formaction)\s*=/i.test(attributes)) return true;
   }
-  return /(?:javascript|vbscript|data)\s*:(?!image\/(?:png|gif|jpe?g|webp))/i.test(prose.replace(/&(?:#x?[0-9a-f]+|[a-z]+);?/gi, "").replace(/[\s\u0000-\u001f]+(?=[a-z]*:)/gi, ""));
+  return /(?:javascript|vbscript|data)\s*:(?!image\/(?:png|gif|jpe?g|webp))/i.test(
+    prose.replace(/&(?:#x?[0-9a-f]+|[a-z]+);?/gi, "").replace(/[\s\u0000-\u001f]+(?=[a-z]*:)/gi, ""),
+  );
 };

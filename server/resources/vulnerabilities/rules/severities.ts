@@ -8,7 +8,11 @@ const numbersOf = (advisory: JsonObject): string[] => [text(advisory, "advisoryI
 
 /** Advisories with the severities of their vulnerabilities. */
 export const withSeverities = async (rows: Read, advisories: readonly JsonObject[]): Promise<JsonObject[]> => {
-  const known = await readSeverities(rows, advisories.map((advisory) => rootOf(text(advisory, "uid"))), advisories.flatMap(numbersOf));
+  const known = await readSeverities(
+    rows,
+    advisories.map((advisory) => rootOf(text(advisory, "uid"))),
+    advisories.flatMap(numbersOf),
+  );
   if (known.size === 0) return [...advisories];
   return advisories.map((advisory) => {
     const severities = severitiesOf(known, rootOf(text(advisory, "uid")), numbersOf(advisory));
