@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { columns, expression, flag, json, nullableText, nullableTimeMs, number, text, textList, time, timeMs } from "./columns.ts";
+
+const every = columns({
+  identityUid: text,
+  sink: nullableText,
+  enabled: flag,
+  attempts: number,
+  data: json,
+  groups: textList,
+  expireTimeMs: nullableTimeMs("expire_time"),
+  createTimeMs: timeMs("event.create_time"),
+  updateTime: time("update_time"),
+  total: expression("count(*)", number),
+});
+
+test("a field lists the column of its name in snake_case, or its expression", () => {
+  assert.equal(columns({ identityUid: text, total: expression("count(*)", number) }).list, "identity_uid, count(*)");
+  assert.equal(columns({ identityUid: text, total: expression("count(*)", number) }).listOf("held"), "held.identity_uid, count(*)");
+});
+
+test("each column's text becomes the value of its field, also behind an offset", () => {
+  const row = ["uid", "https://sink", "t", "3", '{"a":1}', '["x","y"]', "1500", "1000", "2026-11-22T00:00:00.000Z", "7"];
+  const fields = {
+    identityUid: "uid",
+    sink: "https://sink",
+    enabled: true,
+    attempts: 3,
+    data: { a: 1 },
+    groups: ["x", "y"],
+    expireTimeMs: 1500,
+    createTimeMs: 1000,
+    updateTime: "2026-11-22T00:00:00.000Z",
+    total: 7,
+  };
+  assert.deepEqual(every.read(row), fields);
+  assert.deepEqual(every.read(["version", ...row], 1), fields);
+});
+
+test("NULL is the empty text, list and flag, and undefined where the column may be NULL", () => {
+  const empty = every.read([]);
+  assert.deepEqual(empty, {
+    identityUid: "",
+    sink: undefined,
+    enabled: false,
+    attempts: 0,
+    data: null,
+    groups: [],
+    expireTimeMs: undefined,
+    createTimeMs: 0,
+    updateTime: "",
+    total: 0,
+  });
+});
