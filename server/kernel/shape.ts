@@ -121,8 +121,8 @@ const paramOf = (field: FieldFact, value: Json | undefined): Param => {
   return typeof value === "object" ? JSON.stringify(value) : value;
 };
 
-/** The shape of a resource. `columns` are the table's, as the database has them. */
-export const shapeOf = (message: MessageFact, table: string, columns: ReadonlySet<string>): Shape => {
+/** The shape of a resource. `columns` are the table's, as the database has them, by name. */
+export const shapeOf = (message: MessageFact, table: string, columns: Pick<ReadonlySet<string>, "has">): Shape => {
   // The uid first, wherever the message has it: pages and hydration find it there.
   const fields = message.fields.filter((field) => columns.has(field.name)).sort((one, other) => Number(other.name === "uid") - Number(one.name === "uid"));
   const readers = fields.map((field) => ({ key: field.json, of: reader(field) }));

@@ -17,6 +17,7 @@ export {
   findPublishedById,
   findSubpackages,
 } from "./advisory-reads.ts";
+export { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, readCatalogue } from "./catalogue.ts";
 export { recordKey } from "./feed-rows.ts";
 export {
   claimFeed,
@@ -84,7 +85,6 @@ export {
   isReferenced,
   lockNamed,
   lockRow,
-  readColumns,
   type Table,
   takeRows,
   updateRow,
