@@ -5,16 +5,16 @@
 
 import type { DescMessage } from "@bufbuild/protobuf";
 import { methods as everyMethod } from "#contract/catalog.ts";
-import { messageFact } from "#contract/facts.ts";
+import { type MethodFact, messageFact } from "#contract/facts.ts";
 import type { Catalogue } from "#store";
 import type { BoundResource, Resource, ResourceDefinition, ResourceReference } from "./context.ts";
 import { shapeOf } from "./shape.ts";
 
 export type { BoundResource, Resource, RuleContext, VisibilityQuery } from "./context.ts";
 
-/** Declares a resource. */
-export const resource = (definition: ResourceDefinition): Resource => {
-  const operations = everyMethod.filter((method) => method.service === definition.service.typeName);
+/** Declares a resource. `methods` are those of the contract. */
+export const resource = (definition: ResourceDefinition, methods: readonly MethodFact[] = everyMethod): Resource => {
+  const operations = methods.filter((method) => method.service === definition.service.typeName);
   const [first] = operations;
   if (!first) throw new Error(`${definition.service.typeName} is not in the contract's catalogue`);
   const create = operations.find((method) => method.rpc === `Create${definition.message.name}`);

@@ -26,7 +26,7 @@ const isStored = (resource: Resource): resource is StoredResource => resource.ta
 
 /** An index that must be there. */
 export interface RequiredIndex {
-  /** "order by name", say: ends the sentence "… has no index for". */
+  /** "order by name", say: ends the sentence "the table … has no index for". */
   readonly purpose: string;
   /** The columns that it is about. */
   readonly columns: readonly string[];
@@ -136,7 +136,7 @@ const filtersOf = (resource: Resource): ColumnFilter[] =>
     ),
   );
 
-const columnProblem = (resource: StoredResource, field: FieldFact, column: CatalogueColumn, table: CatalogueTable): string | undefined => {
+const columnProblem = (resource: Resource, field: FieldFact, column: CatalogueColumn, table: CatalogueTable): string | undefined => {
   const where = `the column ${column.name} of the table ${table.name}`;
   const type = columnTypeOf(field);
   // Others may keep what the server makes itself in a narrower type that reads as the same text.
@@ -164,7 +164,7 @@ const fieldsWithoutColumn = (resource: Resource): ReadonlySet<FieldFact | undefi
     ...resource.fact.fields.filter(({ inputOnly, shownOnce }) => inputOnly || shownOnce),
   ]);
 
-const columnProblems = (resource: StoredResource, table: CatalogueTable): string[] => {
+const columnProblems = (resource: Resource, table: CatalogueTable): string[] => {
   const { fact } = resource;
   const problems: string[] = [];
   const elsewhere = fieldsWithoutColumn(resource);
@@ -224,7 +224,7 @@ const hashOf = (name: string): string => `sha256(replace(${name}, '\\', '\\\\'):
 
 const isHashOf = (expression: string, name: string): boolean => expression.startsWith("sha256(") && new RegExp(`\\b${name}\\b`).test(expression);
 
-const uniqueIndex = (resource: StoredResource, table: CatalogueTable): RequiredIndex[] => {
+const uniqueIndex = (resource: Resource, table: CatalogueTable): RequiredIndex[] => {
   const { fact, parentMessage } = resource;
   const fields = (fact.resource?.unique ?? []).flatMap((name) => findField(resource, name) ?? []);
   if (fields.length === 0) return [];
@@ -240,10 +240,9 @@ const uniqueIndex = (resource: StoredResource, table: CatalogueTable): RequiredI
       fields.every((field) => has((expression) => isHashOf(expression, field.name) || (!isHashed(field) && expression === field.name)))
     );
   };
-  const purpose = `${fields.map(({ name }) => name).join(" and ")}, unique${parentMessage === "" ? "" : " below its parent"}`;
   return [
     {
-      purpose,
+      purpose: "uniqueness",
       columns: fields.map(({ name }) => name),
       statement: `create unique index ${table.name}_unique on ${table.name} (${expressions.join(", ")}) include (uid)`,
       serves,
@@ -252,17 +251,17 @@ const uniqueIndex = (resource: StoredResource, table: CatalogueTable): RequiredI
 };
 
 const uidIndex = (table: CatalogueTable): RequiredIndex => ({
-  purpose: "uid, unique",
+  purpose: "uniqueness by uid",
   columns: ["uid"],
   statement: `alter table ${table.name} add primary key (uid)`,
   // In partitions PostgreSQL wants their key in every unique index.
   serves: (index) => index.unique && isWhole(index) && beginsWith(index, ["uid"], table) && (index.keys.length === 1 || table.partitioned),
 });
 
-const parentIndex = (resource: StoredResource, table: CatalogueTable): RequiredIndex => {
+const parentIndex = (resource: Resource, table: CatalogueTable): RequiredIndex => {
   const keys = findField(resource, "name")?.sortable ? [parentKey, "name"] : [parentKey];
   return {
-    purpose: keys.length > 1 ? "the children of one parent by name" : "the children of one parent",
+    purpose: keys.length > 1 ? "children by name" : "children",
     columns: ["uid", ...keys.slice(1)],
     statement: `create index ${table.name}_by_parent on ${table.name} (${[...keys, "uid"].join(", ")})`,
     serves: (index) => beginsWith(index, keys, table) && holdsUid(index) && holdsListed(resource, index),
@@ -270,35 +269,35 @@ const parentIndex = (resource: StoredResource, table: CatalogueTable): RequiredI
 };
 
 const rootsIndex = (table: CatalogueTable): RequiredIndex => ({
-  purpose: "what lies in no parent",
+  purpose: "rows at the root",
   columns: ["uid"],
   statement: `create index ${table.name}_in_root on ${table.name} (uid) where length(uid) = 40`,
   serves: (index) => beginsWith(index, ["uid"], table) && index.predicate === "length(uid) = 40",
 });
 
-const fieldIndex = (resource: StoredResource, table: CatalogueTable, column: string, purpose: string): RequiredIndex => ({
+const fieldIndex = (resource: Resource, table: CatalogueTable, column: string, purpose: string): RequiredIndex => ({
   purpose,
   columns: ["uid", column],
   statement: `create index ${table.name}_by_${column} on ${table.name} (${rootKey}, ${column}, uid)`,
   serves: (index) => beginsWith(index, [rootKey, column, "uid"], table) && holdsListed(resource, index),
 });
 
-const entriesIndex = (resource: StoredResource, table: CatalogueTable, column: string): RequiredIndex => ({
-  purpose: `the filter by entries of ${column}`,
+const entriesIndex = (resource: Resource, table: CatalogueTable, column: string): RequiredIndex => ({
+  purpose: `filter by entries of ${column}`,
   columns: [column],
   statement: `create index ${table.name}_by_${column} on ${table.name} using gin (${column})`,
   serves: (index) => index.method === "gin" && index.keys[0]?.expression === column && holdsListed(resource, index),
 });
 
 const referenceIndex = (table: CatalogueTable, { name, refersTo }: FieldFact): RequiredIndex => ({
-  purpose: `the deletion of a ${refersTo.split(".").at(-1)}, which asks for ${name}`,
+  purpose: `deletion of a ${refersTo.split(".").at(-1)}`,
   columns: [name],
   statement: `create index ${table.name}_by_${name} on ${table.name} (${name}, uid)`,
   serves: (index) => isWhole(index) && beginsWith(index, [name], table),
 });
 
 /** The indexes that a resource's table must have. */
-export const requiredIndexes = (resource: StoredResource, table: CatalogueTable): RequiredIndex[] => {
+export const requiredIndexes = (resource: Resource, table: CatalogueTable): RequiredIndex[] => {
   const lists = listsOf(resource);
   const sortable = lists.length > 0 ? resource.fact.fields.filter(({ name, sortable: is }) => is && name !== "uid").map(({ name }) => name) : [];
   const filters = filtersOf(resource);
@@ -312,7 +311,7 @@ export const requiredIndexes = (resource: StoredResource, table: CatalogueTable)
     ...(lists.length > 0 ? [parentIndex(resource, table)] : []),
     ...(asksForRoots ? [rootsIndex(table)] : []),
     ...sortable.map((column) => fieldIndex(resource, table, column, `order by ${column}`)),
-    ...unordered.map((column) => fieldIndex(resource, table, column, `the filter by ${column}`)),
+    ...unordered.map((column) => fieldIndex(resource, table, column, `filter by ${column}`)),
     ...entries.map(({ column }) => entriesIndex(resource, table, column)),
     ...resource.fact.fields.filter(({ deletedWithReference, inUseAs }) => deletedWithReference || inUseAs !== "").map((field) => referenceIndex(table, field)),
   ];
@@ -320,7 +319,7 @@ export const requiredIndexes = (resource: StoredResource, table: CatalogueTable)
 
 // ---- all together -----------------------------------------------------------------------------------------------
 
-const compareTable = (resource: StoredResource, table: CatalogueTable): SchemaFindings => {
+const compareTable = (resource: Resource, table: CatalogueTable): SchemaFindings => {
   const mismatches = columnProblems(resource, table);
   const unfinished: string[] = [];
   for (const { purpose, columns, statement, serves } of requiredIndexes(resource, table)) {
@@ -328,7 +327,8 @@ const compareTable = (resource: StoredResource, table: CatalogueTable): SchemaFi
     // For a column that is not there yet, an index cannot be asked for.
     if (serving.some(({ valid }) => valid) || !columns.every((name) => table.columns.has(name))) continue;
     const [building] = serving;
-    if (building) unfinished.push(`the index ${building.name} of the table ${table.name} is not valid yet, so ${purpose} is slow, or was never finished`);
+    if (building)
+      unfinished.push(`the index ${building.name} of the table ${table.name} is not valid: it is still being built, or building it has failed (${purpose})`);
     else mismatches.push(`the table ${table.name} has no index for ${purpose}: ${statement}`);
   }
   return { mismatches, unfinished };
