@@ -13,8 +13,8 @@ const options = createRegistry(file_gantry_annotations_v1_annotations, file_goog
 
 const filesBelow = (file: DescFile): DescFile[] => [file, ...file.dependencies.flatMap(filesBelow)];
 
-const find = <Desc>(desc: Desc | undefined, name: string): Desc => {
-  if (!desc) throw new Error(`the planted contract has no ${name}`);
+const requireDescriptor = <Desc>(desc: Desc | undefined, name: string): Desc => {
+  if (!desc) throw new Error(`the planted file has no ${name}`);
   return desc;
 };
 
@@ -33,7 +33,7 @@ export const plantResource = (noun: string, table: string, change: (text: string
   const proto = fromJson(FileDescriptorProtoSchema, json, { registry: options });
   const known = new Map(filesBelow(RoleSchema.file).map((file) => [`${file.name}.proto`, file]));
   const registry = createFileRegistry(proto, (path) => known.get(path));
-  const message: DescMessage = find(registry.getMessage(`chainguard.platform.iam.v2.${noun}`), noun);
-  const service: DescService = find(registry.getService(`chainguard.platform.iam.v2.${noun}sService`), `${noun}sService`);
+  const message: DescMessage = requireDescriptor(registry.getMessage(`chainguard.platform.iam.v2.${noun}`), noun);
+  const service: DescService = requireDescriptor(registry.getService(`chainguard.platform.iam.v2.${noun}sService`), `${noun}sService`);
   return resource({ service, message, table }, service.methods.map(methodFact));
 };

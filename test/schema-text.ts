@@ -6,16 +6,16 @@ import { requiredIndexes } from "../server/kernel/schema.ts";
 
 type Line = readonly [head: string, ...cells: string[]];
 
-const lineOf = ([head, ...cells]: Line): string => `  ${head.padEnd(11)} ${cells.join("  ")}`.trimEnd();
+const schemaLineOf = ([head, ...cells]: Line): string => `  ${head.padEnd(11)} ${cells.join("  ")}`.trimEnd();
 
-const typeOf = ({ type, collation, nullable }: CatalogueColumn): string =>
+const columnTextOf = ({ type, collation, nullable }: CatalogueColumn): string =>
   [type.replace("timestamp(3) with time zone", "timestamptz(3)"), collation === "C" ? 'collate "C"' : "", nullable ? "" : "not null"]
     .filter((word) => word !== "")
     .join(" ");
 
 const withoutCasts = (expression: string): string => expression.replaceAll("::text", "");
 
-const definitionOf = ({ unique, method, keys, included, predicate }: CatalogueIndex): string =>
+const indexTextOf = ({ unique, method, keys, included, predicate }: CatalogueIndex): string =>
   [
     unique ? "unique" : "",
     method === "btree" ? "" : method,
@@ -27,7 +27,7 @@ const definitionOf = ({ unique, method, keys, included, predicate }: CatalogueIn
     .join(" ");
 
 /** The head beside the first of several lines. */
-const listed = (head: string, entries: readonly (readonly string[])[]): Line[] =>
+const linesUnder = (head: string, entries: readonly (readonly string[])[]): Line[] =>
   entries.length === 0 ? [[head, "-"]] : entries.map((cells, index) => [index === 0 ? head : "", ...cells]);
 
 const widthMax = 64;
@@ -39,8 +39,8 @@ const aligned = (rows: readonly (readonly string[])[]): string[][] => {
 };
 
 const tableLines = (table: CatalogueTable, isField: (column: string) => boolean, purposeOf: (index: CatalogueIndex) => string): Line[] => [
-  ...listed("columns", aligned([...table.columns.values()].map((column) => [column.name, typeOf(column), isField(column.name) ? "" : "no field"]))),
-  ...listed("indexes", aligned(table.indexes.map((index) => [index.name.replace(table.name, "…"), definitionOf(index), purposeOf(index)]))),
+  ...linesUnder("columns", aligned([...table.columns.values()].map((column) => [column.name, columnTextOf(column), isField(column.name) ? "" : "no field"]))),
+  ...linesUnder("indexes", aligned(table.indexes.map((index) => [index.name.replace(table.name, "…"), indexTextOf(index), purposeOf(index)]))),
 ];
 
 const resourceLines = (resource: BoundResource, table: CatalogueTable): Line[] => {
@@ -50,12 +50,12 @@ const resourceLines = (resource: BoundResource, table: CatalogueTable): Line[] =
   return [
     ["parent", parent ? parent.fact.short : "-"],
     ["unique by", (fact.resource?.unique ?? []).join(", ") || "-"],
-    ...listed("takes along", [
+    ...linesUnder("takes along", [
       ...children.filter(({ goesWithParent }) => goesWithParent).map((child) => [`${child.table} below it`]),
       ...cascades.map((reference) => [`${reference.resource.table} by ${reference.column}`]),
       ...takes.map((side) => [`rows of ${side.table} by ${side.column}`]),
     ]),
-    ...listed("blocked by", [
+    ...linesUnder("blocked by", [
       ...children.filter(({ goesWithParent }) => !goesWithParent).map((child) => [`${child.table} below it`]),
       ...blocks.map((reference) => [`${reference.resource.table} by ${reference.column}: ${reference.inUseAs}`]),
     ]),
@@ -79,7 +79,7 @@ export const describeSchema = (resources: ReadonlyMap<string, BoundResource>, ca
   others.sort((one, other) => (one.name < other.name ? -1 : 1));
   return [
     "What the database has. Of a resource's table: what follows from the contract, which index serves what, and which is there for reasons of its own.",
-    ...ofResources.map(({ head, lines }) => [head, ...lines.map(lineOf)].join("\n")),
+    ...ofResources.map(({ head, lines }) => [head, ...lines.map(schemaLineOf)].join("\n")),
     "Tables of no resource.",
     ...others.map((table) =>
       [
@@ -88,7 +88,7 @@ export const describeSchema = (resources: ReadonlyMap<string, BoundResource>, ca
           table,
           () => true,
           () => "",
-        ).map(lineOf),
+        ).map(schemaLineOf),
       ].join("\n"),
     ),
   ]

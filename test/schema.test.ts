@@ -65,6 +65,8 @@ const withCollation = (table: string, column: string, collation: string): Catalo
 
 const withoutTable = (table: string): Catalogue => new Map([...catalogue].filter(([name]) => name !== table));
 
+const noIndex = (table: string, purpose: string, statement: string): string => `the table ${table} has no index for ${purpose}: ${statement}`;
+
 const unfit: readonly (readonly [title: string, catalogue: Catalogue, sentence: string])[] = [
   ["a table that is missing", withoutTable("tags"), "the table tags of Tag does not exist: create it in a migration"],
   [
@@ -80,7 +82,8 @@ const unfit: readonly (readonly [title: string, catalogue: Catalogue, sentence: 
   [
     "a column of another type",
     withColumn("role_bindings", "expire_time", { type: "timestamp with time zone" }),
-    "the column expire_time of the table role_bindings is timestamp with time zone, and RoleBinding.expire_time needs timestamp(3) with time zone: change its type in a migration",
+    "the column expire_time of the table role_bindings is timestamp with time zone, " +
+      "and RoleBinding.expire_time needs timestamp(3) with time zone: change its type in a migration",
   ],
   [
     "a text that does not sort by its bytes",
@@ -106,66 +109,71 @@ const unfit: readonly (readonly [title: string, catalogue: Catalogue, sentence: 
   [
     "an order without its index",
     withoutIndex("tags", "tags_by_digest"),
-    "the table tags has no index for order by digest: create index tags_by_digest on tags (left(uid, 40), digest, uid)",
+    noIndex("tags", "order by digest", "create index tags_by_digest on tags (left(uid, 40), digest, uid)"),
   ],
   [
     "an order whose index holds some rows only",
     withIndex("tags", "tags_by_digest", (held) => [{ ...held, predicate: "NOT is_date" }]),
-    "the table tags has no index for order by digest: create index tags_by_digest on tags (left(uid, 40), digest, uid)",
+    noIndex("tags", "order by digest", "create index tags_by_digest on tags (left(uid, 40), digest, uid)"),
   ],
   [
     "an order whose index runs the other way",
     withIndex("tags", "tags_by_digest", (held) => [{ ...held, keys: held.keys.map((key, index) => ({ ...key, descending: index === 1 })) }]),
-    "the table tags has no index for order by digest: create index tags_by_digest on tags (left(uid, 40), digest, uid)",
+    noIndex("tags", "order by digest", "create index tags_by_digest on tags (left(uid, 40), digest, uid)"),
   ],
   [
     "a filter without its index",
     withoutIndex("identities", "identities_by_relationship_type"),
-    "the table identities has no index for filter by relationship_type: create index identities_by_relationship_type on identities (left(uid, 40), relationship_type, uid)",
+    noIndex("identities", "filter by relationship_type", "create index identities_by_relationship_type on identities (left(uid, 40), relationship_type, uid)"),
   ],
   [
     "a filter by entries of a list without its index",
     withoutIndex("advisories", "advisories_by_aliases"),
-    "the table advisories has no index for filter by entries of aliases: create index advisories_by_aliases on advisories using gin (aliases)",
+    noIndex("advisories", "filter by entries of aliases", "create index advisories_by_aliases on advisories using gin (aliases)"),
   ],
   [
     "rows at the root without their index",
     withoutIndex("groups", "groups_in_root"),
-    "the table groups has no index for rows at the root: create index groups_in_root on groups (uid) where length(uid) = 40",
+    noIndex("groups", "rows at the root", "create index groups_in_root on groups (uid) where length(uid) = 40"),
   ],
   [
     "children without their parent's index",
     withoutIndex("identities", "identities_by_parent"),
-    "the table identities has no index for children by name: create index identities_by_parent on identities (left(uid, -17), name, uid)",
+    noIndex("identities", "children by name", "create index identities_by_parent on identities (left(uid, -17), name, uid)"),
   ],
   [
     "a reference without its index",
     withIndex("role_bindings", "role_bindings_by_role", () => []),
-    "the table role_bindings has no index for deletion of a Role: create index role_bindings_by_role_uid on role_bindings (role_uid, uid)",
+    noIndex("role_bindings", "deletion of a Role", "create index role_bindings_by_role_uid on role_bindings (role_uid, uid)"),
   ],
   [
     "a uniqueness without its index",
     withIndex("role_bindings", "role_bindings_unique", (held) => [{ ...held, unique: false }]),
-    "the table role_bindings has no index for uniqueness: create unique index role_bindings_unique on role_bindings (left(uid, -17), identity_uid, role_uid) include (uid)",
+    noIndex("role_bindings", "uniqueness", "create unique index role_bindings_unique on role_bindings (left(uid, -17), identity_uid, role_uid) include (uid)"),
   ],
   [
     "a uniqueness whose index says more than the contract",
     withIndex("repos", "repos_unique", (held) =>
       [held, { ...held, name: "repos_name", keys: held.keys.slice(1) }].map((each) => ({ ...each, unique: each !== held })),
     ),
-    "the table repos has no index for uniqueness: create unique index repos_unique on repos (left(uid, -17), name) include (uid)",
+    noIndex("repos", "uniqueness", "create unique index repos_unique on repos (left(uid, -17), name) include (uid)"),
   ],
   [
     "a long text that is unique by itself instead of its hash",
     withIndex("external_group_role_mappings", "external_group_role_mappings_unique", (held) => [
       { ...held, keys: held.keys.map((key) => (key.expression.startsWith("sha256") ? { ...key, expression: "external_group_id" } : key)) },
     ]),
-    "the table external_group_role_mappings has no index for uniqueness: create unique index external_group_role_mappings_unique on external_group_role_mappings (left(uid, -17), sha256(replace(external_group_id, '\\', '\\\\')::bytea), role_uid, scope) include (uid)",
+    noIndex(
+      "external_group_role_mappings",
+      "uniqueness",
+      "create unique index external_group_role_mappings_unique on external_group_role_mappings " +
+        "(left(uid, -17), sha256(replace(external_group_id, '\\', '\\\\')::bytea), role_uid, scope) include (uid)",
+    ),
   ],
   [
     "uids that are not unique",
     withIndex("groups", "groups_pkey", (held) => [{ ...held, unique: false }]),
-    "the table groups has no index for uniqueness by uid: alter table groups add primary key (uid)",
+    noIndex("groups", "uniqueness by uid", "alter table groups add primary key (uid)"),
   ],
 ];
 
@@ -249,7 +257,8 @@ test("a Create whose parent does not say what it is stops the start, naming the 
   assert.equal(mole.parentMessage, "");
   assert.equal(
     (await started(mole)).said,
-    "the parent of chainguard.platform.iam.v2.MolesService/CreateMole does not say what it is: without refers_to a Mole could be made below what does not exist, and would stay in berths when its parent is deleted; name the parent's message there",
+    "the parent of chainguard.platform.iam.v2.MolesService/CreateMole does not say refers_to: a Mole could be made below what does not exist, " +
+      "and would stay in berths when its parent is deleted; name the parent's message there",
   );
 });
 

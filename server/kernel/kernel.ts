@@ -3,8 +3,8 @@
 import { openRightsCache, type Rights, type RightsCache } from "#authz";
 import { methods } from "#contract/catalog.ts";
 import { readCatalogue } from "#store";
-import type { Answer, Services } from "./context.ts";
-import { bind, type BoundResource, type Resource } from "./resource.ts";
+import type { Answer, BoundResource, Resource, Services } from "./context.ts";
+import { bindResources } from "./resource.ts";
 import { requireSchema } from "./schema.ts";
 import { verbFor } from "./verbs/index.ts";
 
@@ -23,7 +23,7 @@ export interface Kernel {
 export const openKernel = async (services: Services, resources: readonly Resource[]): Promise<Kernel> => {
   const catalogue = await readCatalogue(services.store.read);
   requireSchema(resources, catalogue, services.log);
-  const bound = bind(resources, catalogue);
+  const bound = bindResources(resources, catalogue);
   const answers = new Map<string, Answer>();
   for (const resource of resources) {
     const own = new Map(Object.entries(resource.methods ?? {}));

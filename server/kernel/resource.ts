@@ -35,7 +35,7 @@ interface Binding extends BoundResource {
   readonly blocks: (ResourceReference & { readonly inUseAs: string })[];
 }
 
-const bindOne = (resource: Resource, table: string, resources: readonly Resource[], catalogue: Catalogue): Binding => {
+const bindResource = (resource: Resource, table: string, resources: readonly Resource[], catalogue: Catalogue): Binding => {
   const { fact, hydrate = {}, computedFields, methodFields = [], parentMessage } = resource;
   const columns = catalogue.get(table)?.columns;
   if (!columns) throw new Error(`the table ${table} of ${fact.short} does not exist`);
@@ -54,9 +54,9 @@ const bindOne = (resource: Resource, table: string, resources: readonly Resource
 };
 
 /** Binds resources to their tables, and to each other. Their tables fit already (schema.ts); throws where a file asks for what is not there. */
-export const bind = (resources: readonly Resource[], catalogue: Catalogue): ReadonlyMap<string, BoundResource> => {
+export const bindResources = (resources: readonly Resource[], catalogue: Catalogue): ReadonlyMap<string, BoundResource> => {
   const bound = new Map<string, Binding>();
-  for (const each of resources) if (each.table) bound.set(each.fact.name, bindOne(each, each.table, resources, catalogue));
+  for (const each of resources) if (each.table) bound.set(each.fact.name, bindResource(each, each.table, resources, catalogue));
   for (const each of bound.values()) {
     bound.get(each.parentMessage)?.children.push(each);
     for (const { refersTo, name, deletedWithReference, inUseAs } of each.fact.fields) {

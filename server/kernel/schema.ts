@@ -18,6 +18,7 @@ import type { Log } from "#base/log.ts";
 import type { FieldFact, MethodFact } from "#contract/facts.ts";
 import type { Catalogue, CatalogueColumn, CatalogueIndex, CatalogueTable } from "#store";
 import type { Resource } from "./context.ts";
+import { emptyParamOf } from "./shape.ts";
 
 /** A resource with its table. */
 type StoredResource = Resource & { readonly table: string };
@@ -49,9 +50,9 @@ const findField = ({ fact }: Resource, name: string): FieldFact | undefined => f
 
 /** The Lists that read a resource's rows. */
 const listsOf = ({ operations }: Resource): readonly MethodFact[] =>
-  operations.filter(({ rpc, input, output, writes }) => rpc.startsWith("List") && !writes && input.byName.has("page_token") && output.fields.length > 0);
+  operations.filter(({ rpc, input }) => rpc.startsWith("List") && input.byName.has("page_token"));
 
-const creates = (resource: Resource): boolean => resource.operations.some(({ rpc }) => rpc === `Create${resource.fact.short}`);
+const hasCreate = (resource: Resource): boolean => resource.operations.some(({ rpc }) => rpc === `Create${resource.fact.short}`);
 
 // ---- the contract -----------------------------------------------------------------------------------------------
 
@@ -63,10 +64,9 @@ const contractProblems = (resource: StoredResource, resources: readonly Resource
     problems.push(`the message ${fact.name} has the table ${table}, but not the option gantry.annotations.v1.resource: give it one, if only {}`);
   for (const { name, input } of operations) {
     const parent = input.byName.get("parent");
-    if (!parent || parent.refersTo !== "") continue;
-    problems.push(
-      `the parent of ${name} does not say what it is: without refers_to a ${fact.short} could be made below what does not exist, and would stay in ${table} when its parent is deleted; name the parent's message there`,
-    );
+    if (parent?.refersTo !== "") continue;
+    const harm = `a ${fact.short} could be made below what does not exist, and would stay in ${table} when its parent is deleted`;
+    problems.push(`the parent of ${name} does not say refers_to: ${harm}; name the parent's message there`);
   }
   const create = operations.find(({ rpc }) => rpc === `Create${fact.short}`);
   if (create && !create.input.byName.has("parent") && parentMessage === "") {
@@ -96,8 +96,8 @@ const scalarTypes: Readonly<Record<string, string>> = {
 /** The type of a field's column, in the catalogue's words. */
 const columnTypeOf = ({ shape, kind }: FieldFact): string => (shape !== "one" || kind === "message" ? "jsonb" : (scalarTypes[kind] ?? "text"));
 
-/** True for a field whose absence is written as null (shape.ts). */
-const isNullWhenAbsent = ({ shape, kind }: FieldFact): boolean => shape !== "one" || ["message", "enum", "timestamp"].includes(kind);
+/** True for a field whose absence is written as null. */
+const isNullWhenAbsent = (field: FieldFact): boolean => emptyParamOf(field) === null;
 
 /** Clients must give it, or the server does. */
 const isAlwaysThere = ({ required, sortable, outputOnly, minItems }: FieldFact): boolean => required || sortable || outputOnly || minItems > 0;
@@ -117,7 +117,7 @@ const isCompared = (resource: Resource, field: FieldFact): boolean =>
   field.deletedWithReference ||
   field.inUseAs !== "" ||
   (resource.fact.resource?.unique.includes(field.name) ?? false) ||
-  filtersOf(resource).some(({ column, indexed }) => column === field.name && indexed);
+  columnFiltersOf(resource).some(({ column, indexed }) => column === field.name && indexed);
 
 interface ColumnFilter {
   readonly column: string;
@@ -126,7 +126,7 @@ interface ColumnFilter {
 }
 
 /** The comparisons of columns that Lists can ask for. */
-const filtersOf = (resource: Resource): ColumnFilter[] =>
+const columnFiltersOf = (resource: Resource): ColumnFilter[] =>
   listsOf(resource).flatMap(({ input }) =>
     input.fields.flatMap(({ filter }) =>
       // "parent" is the uid without its last segment, and has the parent's index.
@@ -146,9 +146,9 @@ const columnProblem = (resource: Resource, field: FieldFact, column: CatalogueCo
   if (isText && isCompared(resource, field) && column.collation !== "C")
     return `${where} sorts by the collation ${column.collation}, and ${resource.fact.short}.${field.name} must sort by its bytes: declare it collate "C"`;
   // Where the uid may be null, rows without one are in no list.
-  const mustNotBeNull = (field.name === "uid" && creates(resource)) || (field.sortable && table.columns.get("uid")?.nullable === false);
+  const mustNotBeNull = (field.name === "uid" && hasCreate(resource)) || (field.sortable && table.columns.get("uid")?.nullable === false);
   if (mustNotBeNull && column.nullable) return `${where} may be null, and a list by ${field.name} would leave out such rows: declare it not null`;
-  if (!column.nullable && creates(resource) && isNullWhenAbsent(field) && !isAlwaysThere(field))
+  if (!column.nullable && hasCreate(resource) && isNullWhenAbsent(field) && !isAlwaysThere(field))
     return `${where} is not null, and ${resource.fact.short}.${field.name} may be absent: let it be null`;
   if (column.nullable && resource.fact.resource?.unique.includes(field.name))
     return `${where} may be null, and nulls are never alike, though ${resource.fact.short} is unique by it: declare it not null`;
@@ -173,17 +173,16 @@ const columnProblems = (resource: Resource, table: CatalogueTable): string[] => 
     const problem = column && columnProblem(resource, field, column, table);
     if (problem !== undefined) problems.push(problem);
     if (column || elsewhere.has(field)) continue;
-    problems.push(
-      `the table ${table.name} has no column ${field.name}, and ${fact.short}.${field.name} no other source: alter table ${table.name} add column ${field.name} ${columnDeclaration(field)}`,
-    );
+    const statement = `alter table ${table.name} add column ${field.name} ${columnDeclaration(field)}`;
+    problems.push(`the table ${table.name} has no column ${field.name}, and ${fact.short}.${field.name} no other source: ${statement}`);
   }
   for (const { name, nullable, filledByItself } of table.columns.values()) {
-    if (nullable || filledByItself || fact.byName.has(name) || !creates(resource)) continue;
+    if (nullable || filledByItself || fact.byName.has(name) || !hasCreate(resource)) continue;
     problems.push(
       `the column ${name} of the table ${table.name} is no field of ${fact.short}, so that a create leaves it out: give it a default, or let it be null`,
     );
   }
-  for (const { column: name, comparison } of filtersOf(resource)) {
+  for (const { column: name, comparison } of columnFiltersOf(resource)) {
     const column = table.columns.get(name);
     if (!column && !fact.byName.has(name)) problems.push(`the table ${table.name} has no column ${name}, which a filter of ${fact.short} compares: add it`);
     if (column && comparison === "include" && (column.type !== "boolean" || column.nullable))
@@ -220,7 +219,7 @@ const isHashed = ({ kind, uid, outputOnly, maxLength }: FieldFact): boolean =>
   kind === "string" && !uid && !outputOnly && maxLength * utf8BytesMax > indexEntryBytesMax;
 
 /** A text becomes its bytes with every backslash doubled. */
-const hashOf = (name: string): string => `sha256(replace(${name}, '\\', '\\\\')::bytea)`;
+const hashExpressionOf = (name: string): string => `sha256(replace(${name}, '\\', '\\\\')::bytea)`;
 
 const isHashOf = (expression: string, name: string): boolean => expression.startsWith("sha256(") && new RegExp(`\\b${name}\\b`).test(expression);
 
@@ -231,7 +230,7 @@ const uniqueIndex = (resource: Resource, table: CatalogueTable): RequiredIndex[]
   // In the place of the parent's path stands a field that holds it.
   const parents = [parentKey, ...fact.fields.flatMap(({ name, outputOnly, refersTo }) => (outputOnly && refersTo === parentMessage ? [name] : []))];
   const above = parentMessage === "" ? [] : [parentKey];
-  const expressions = [...above, ...fields.map((field) => (isHashed(field) ? hashOf(field.name) : field.name))];
+  const expressions = [...above, ...fields.map((field) => (isHashed(field) ? hashExpressionOf(field.name) : field.name))];
   const serves = (index: CatalogueIndex): boolean => {
     if (!index.unique || index.method !== "btree" || !isWhole(index) || index.keys.length !== expressions.length) return false;
     const has = (test: (expression: string) => boolean): boolean => index.keys.some(({ expression }) => test(expression));
@@ -300,7 +299,7 @@ const referenceIndex = (table: CatalogueTable, { name, refersTo }: FieldFact): R
 export const requiredIndexes = (resource: Resource, table: CatalogueTable): RequiredIndex[] => {
   const lists = listsOf(resource);
   const sortable = lists.length > 0 ? resource.fact.fields.filter(({ name, sortable: is }) => is && name !== "uid").map(({ name }) => name) : [];
-  const filters = filtersOf(resource);
+  const filters = columnFiltersOf(resource);
   const entries = filters.filter(({ column, comparison }) => comparison === "equal" && findField(resource, column)?.shape === "list");
   const filtered = filters.filter((filter) => (filter.indexed || filter.comparison === "after") && !entries.includes(filter)).map(({ column }) => column);
   const unordered = [...new Set(filtered)].filter((column) => !sortable.includes(column) && column !== "uid");
@@ -338,11 +337,11 @@ const compareTable = (resource: Resource, table: CatalogueTable): SchemaFindings
 export const compareSchema = (resources: readonly Resource[], catalogue: Catalogue): SchemaFindings => {
   const findings = resources.filter(isStored).map((resource): SchemaFindings => {
     const contract = contractProblems(resource, resources);
+    // What would follow from a contract that is not complete is not asked for.
+    if (contract.length > 0) return { mismatches: contract, unfinished: [] };
     const table = catalogue.get(resource.table);
-    const { mismatches, unfinished } = table
-      ? compareTable(resource, table)
-      : { mismatches: [`the table ${resource.table} of ${resource.fact.short} does not exist: create it in a migration`], unfinished: [] };
-    return { mismatches: [...contract, ...mismatches], unfinished };
+    if (table) return compareTable(resource, table);
+    return { mismatches: [`the table ${resource.table} of ${resource.fact.short} does not exist: create it in a migration`], unfinished: [] };
   });
   return { mismatches: findings.flatMap(({ mismatches }) => mismatches), unfinished: findings.flatMap(({ unfinished }) => unfinished) };
 };

@@ -5,7 +5,7 @@ import { builtInRoleUids } from "#authz";
 import { blocked, type Violation } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { isRoot } from "#base/uid.ts";
-import { capabilityBySymbol, inOrder } from "#contract/capabilities.ts";
+import { capabilityBySymbol, sortCapabilities } from "#contract/capabilities.ts";
 import { boundOf, type VisibilityQuery, type Outcome, remove, resource, type RuleContext, type WriteContext } from "#kernel";
 import { dropLapsedInvites } from "#signin";
 import { isReferenced, lockRow } from "#store";
@@ -23,7 +23,7 @@ const rules = (draft: JsonObject, { before, parent, require }: RuleContext): Vio
   if (internal && !symbols.includes("CAP_INTERNAL")) {
     return [{ field: "capabilities", description: `${internal.symbol} needs CAP_INTERNAL in the same role` }];
   }
-  draft.capabilities = inOrder(symbols);
+  draft.capabilities = sortCapabilities(symbols);
   // decisions: Access. Nobody grants what they do not hold.
   if (JSON.stringify(before?.capabilities) !== JSON.stringify(draft.capabilities)) {
     // A role that exists may be bound for good.
