@@ -7,24 +7,23 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import pg from "pg";
 import { Fault } from "#base/fault.ts";
-import type { Log } from "#base/log.ts";
+import { type Log, silent } from "#base/log.ts";
 import { openKernel, type Resource } from "#kernel";
 import { resources } from "#resources";
-import { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, readCatalogue } from "#store";
+import { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, openStore, readCatalogue } from "#store";
 import { compareSchema } from "../server/kernel/schema.ts";
 import { freshDatabase } from "./database.ts";
 import { plantResource } from "./planted-resource.ts";
-import { openWorld } from "./world.ts";
+import { openWorld, type World } from "./world.ts";
 
 const database = await freshDatabase();
-const world = await openWorld({ DATABASE_URL: database.url });
-const { services } = world.server.application;
+const store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: silent });
 after(async () => {
-  await world.close();
+  await store.close();
   await database.drop();
 });
 
-const catalogue = await readCatalogue(services.store.read);
+const catalogue = await readCatalogue(store.read);
 
 test("a migrated database has every table, column and index that the contract asks for", () => {
   assert.ok(resources.filter(({ table }) => table !== undefined).length > 10);
@@ -122,6 +121,11 @@ const unfit: readonly (readonly [title: string, catalogue: Catalogue, sentence: 
     noIndex("tags", "order by digest", "create index tags_by_digest on tags (left(uid, 40), digest, uid)"),
   ],
   [
+    "an order whose index sorts by another collation",
+    withIndex("tags", "tags_by_digest", (held) => [{ ...held, keys: held.keys.map((key, index) => (index === 1 ? { ...key, collation: "default" } : key)) }]),
+    noIndex("tags", "order by digest", "create index tags_by_digest on tags (left(uid, 40), digest, uid)"),
+  ],
+  [
     "a filter without its index",
     withoutIndex("identities", "identities_by_relationship_type"),
     noIndex("identities", "filter by relationship_type", "create index identities_by_relationship_type on identities (left(uid, 40), relationship_type, uid)"),
@@ -171,6 +175,11 @@ const unfit: readonly (readonly [title: string, catalogue: Catalogue, sentence: 
     ),
   ],
   [
+    "a uniqueness by what may be null",
+    withColumn("terms_acceptances", "org_uid", { nullable: true }),
+    "the column org_uid of the table terms_acceptances may be null, and nulls are never alike, though TermsAcceptance is unique by it: declare it not null",
+  ],
+  [
     "uids that are not unique",
     withIndex("groups", "groups_pkey", (held) => [{ ...held, unique: false }]),
     noIndex("groups", "uniqueness by uid", "alter table groups add primary key (uid)"),
@@ -198,9 +207,11 @@ test("further indexes are nobody's business, and one that has more keys behind t
 
 // ---- a resource made after the guide, with its slips ------------------------------------------------------------
 
-/** The guide's own table, so that it stays true. */
+/** The guide's own table, so that the guide stays true; under a name that whoever follows it does not take. */
 const guide = readFileSync(join(import.meta.dirname, "..", "docs", "adding-a-resource.md"), "utf8");
-const [, berths = ""] = /```sql\n([\s\S]*?)```/.exec(guide) ?? [];
+const [, guideTable = ""] = /```sql\n([\s\S]*?)```/.exec(guide) ?? [];
+const table = "planted_berths";
+const createTable = guideTable.replaceAll("berths", table);
 
 /** Roles have capabilities, berths have none; and a name is unique below its parent. */
 const asBerths = (text: string): string => {
@@ -212,10 +223,15 @@ const asBerths = (text: string): string => {
   return JSON.stringify(file);
 };
 
-const berth = plantResource("Berth", "berths", asBerths);
+const berth = plantResource("Berth", table, asBerths);
+
+let opened: Promise<World> | undefined;
+after(async () => (await opened)?.close());
 
 /** What the start says, and what it logs. */
 const started = async (planted: Resource): Promise<{ said: string; logged: string[] }> => {
+  opened ??= openWorld({ DATABASE_URL: database.url });
+  const { services } = (await opened).server.application;
   const logged: string[] = [];
   const log: Log = (event, facts) => logged.push(`${event}: ${String(facts?.problem ?? facts?.warning)}`);
   try {
@@ -242,55 +258,56 @@ const query = async (...statements: readonly string[]): Promise<void> => {
 };
 
 test("a resource without its table stops the start with one sentence", async () => {
-  assert.equal((await started(berth)).said, "the table berths of Berth does not exist: create it in a migration");
+  assert.equal((await started(berth)).said, "the table planted_berths of Berth does not exist: create it in a migration");
 });
 
 test("the table that the guide shows is all that its resource needs", async () => {
-  await query(berths);
+  await query(createTable);
   const { said, logged } = await started(berth);
   assert.match(said, fits);
   assert.deepEqual(logged, []);
 });
 
 test("a Create whose parent does not say what it is stops the start, naming the request", async () => {
-  const mole = plantResource("Mole", "berths", (text) => asBerths(text).replaceAll('"refersTo":"chainguard.platform.iam.v2.Group",', ""));
+  const mole = plantResource("Mole", table, (text) => asBerths(text).replaceAll('"refersTo":"chainguard.platform.iam.v2.Group",', ""));
   assert.equal(mole.parentMessage, "");
   assert.equal(
     (await started(mole)).said,
     "the parent of chainguard.platform.iam.v2.MolesService/CreateMole does not say refers_to: a Mole could be made below what does not exist, " +
-      "and would stay in berths when its parent is deleted; name the parent's message there",
+      "and would stay in planted_berths when its parent is deleted; name the parent's message there",
   );
 });
 
 test("a resource that says nothing of its rows stops the start", async () => {
-  const quay = plantResource("Quay", "berths", (text) => asBerths(text).replace(/"\[gantry\.annotations\.v1\.resource\]":\{[^}]*\}/, ""));
+  const quay = plantResource("Quay", table, (text) => asBerths(text).replace(/"\[gantry\.annotations\.v1\.resource\]":\{[^}]*\}/, ""));
   assert.match(
     (await started(quay)).said,
-    /^the message chainguard\.platform\.iam\.v2\.Quay has the table berths, but not the option gantry\.annotations\.v1\.resource/,
+    /^the message chainguard\.platform\.iam\.v2\.Quay has the table planted_berths, but not the option gantry\.annotations\.v1\.resource/,
   );
 });
 
 test("an order without its index stops the start with the line that makes it, and that line is all it takes", async () => {
-  await query("drop index berths_by_create_time");
+  await query("drop index planted_berths_by_create_time");
   const { said } = await started(berth);
-  const [, line = ""] = /^the table berths has no index for order by create_time: (create index .*)$/.exec(said) ?? [];
-  assert.equal(line, "create index berths_by_create_time on berths (left(uid, 40), create_time, uid)");
+  const [, line = ""] = /^the table planted_berths has no index for order by create_time: (create index .*)$/.exec(said) ?? [];
+  assert.equal(line, "create index planted_berths_by_create_time on planted_berths (left(uid, 40), create_time, uid)");
   await query(line);
   assert.match((await started(berth)).said, fits);
 });
 
 test("an index that was never finished is a warning in the log, and the server starts", async () => {
-  const [line = ""] = /create index berths_by_name .*/.exec(berths) ?? [];
-  await query("drop index berths_by_name");
+  const [line = ""] = /create index planted_berths_by_name .*/.exec(createTable) ?? [];
+  await query("drop index planted_berths_by_name");
   const writer = new pg.Client({ connectionString: database.url });
   await writer.connect();
-  await writer.query("begin; lock table berths in row exclusive mode");
+  await writer.query("begin; lock table planted_berths in row exclusive mode");
   // Waits for the writer, until it is cut off: what is left is an index that nobody can use.
   await assert.rejects(query("set statement_timeout = '200ms'", line.replace("create index", "create index concurrently")), /timeout/);
   await writer.end();
   const { said, logged } = await started(berth);
   assert.match(said, fits);
   assert.deepEqual(logged, [
-    "schema.index.unfinished: the index berths_by_name of the table berths is not valid: it is still being built, or building it has failed (order by name)",
+    "schema.index.unfinished: the index planted_berths_by_name of the table planted_berths is not valid: " +
+      "it is still being built, or building it has failed (order by name)",
   ]);
 });

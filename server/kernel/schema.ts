@@ -347,13 +347,13 @@ export const compareSchema = (resources: readonly Resource[], catalogue: Catalog
 };
 
 /**
- * Throws FAILED_PRECONDITION with one sentence where a table does not fit the contract; the log has all of them, and a
- * warning for each index that is still being built.
+ * Throws FAILED_PRECONDITION with one sentence where a table does not fit the contract; the log names the others, and has
+ * a warning for each index that is still being built.
  */
 export const requireSchema = (resources: readonly Resource[], catalogue: Catalogue, log: Log): void => {
   const { mismatches, unfinished } = compareSchema(resources, catalogue);
   for (const warning of unfinished) log("schema.index.unfinished", { warning });
-  for (const problem of mismatches) log("schema.mismatch", { problem });
   const [first, ...others] = mismatches;
+  for (const problem of others) log("schema.mismatch", { problem });
   if (first !== undefined) throw new Fault("FAILED_PRECONDITION", others.length === 0 ? first : `${first} (and ${others.length} more: the log names them)`);
 };
