@@ -163,6 +163,11 @@ const unfit: readonly (readonly [title: string, catalogue: Catalogue, sentence: 
     noIndex("repos", "uniqueness", "create unique index repos_unique on repos (left(uid, -17), name) include (uid)"),
   ],
   [
+    "a uniqueness whose index says less than the contract",
+    withIndex("tags", "tags_unique", (held) => [{ ...held, keys: [...held.keys, { expression: "digest", collation: "C", descending: false }] }]),
+    noIndex("tags", "uniqueness", "create unique index tags_unique on tags (left(uid, -17), name) include (uid)"),
+  ],
+  [
     "a long text that is unique by itself instead of its hash",
     withIndex("external_group_role_mappings", "external_group_role_mappings_unique", (held) => [
       { ...held, keys: held.keys.map((key) => (key.expression.startsWith("sha256") ? { ...key, expression: "external_group_id" } : key)) },
