@@ -10,7 +10,7 @@ import { timestamp } from "#base/time.ts";
 import { EVERYWHERE, isRoot } from "#base/uid.ts";
 import { capabilityBySymbol } from "#contract/capabilities.ts";
 import { boundOf, type Context, requestSourceOf, type Outcome, type ReadContext, remove, resource, type WriteContext } from "#kernel";
-import { acceptInvite, acceptInviteAs, inviteGroup, providerAudiences, register, type Registered, takeHeadlessSession, type Upstream } from "#signin";
+import { acceptInvite, acceptInviteAs, findInviteGroup, providerAudiences, register, type Registered, takeHeadlessToken, type Upstream } from "#signin";
 import { findKnownRoles, findProfile, findRows, lockRow, type Read } from "#store";
 
 const anonymous = (): Fault => unauthenticated("the request carries no token: send Authorization: Bearer <token>");
@@ -119,7 +119,7 @@ const joinAs = async (context: WriteContext, caller: NonNullable<Context<Read>["
 const registration = async ({ services, call, request, rows }: ReadContext): Promise<{ writes: (context: WriteContext) => Promise<Outcome> }> => {
   const code = text(request, "code");
   const upstream = await services.authn.upstream(call.authorization, async (issuer) => {
-    const group = code === "" ? undefined : await inviteGroup(rows, code);
+    const group = code === "" ? undefined : await findInviteGroup(rows, code);
     return group === undefined ? undefined : providerAudiences(rows, group, issuer);
   });
   if (upstream) return { writes: (context) => enter(context, upstream) };
@@ -136,7 +136,7 @@ const deleteOwn = async (context: WriteContext): Promise<Outcome> => {
 
 /** Once: what has been fetched is gone. Only who holds the key of the code can read it (server/signin/headless.ts). */
 const headlessSession = async ({ services, request, nowMs }: ReadContext): Promise<Outcome> => {
-  const session = await takeHeadlessSession(services.store, text(request, "code"), nowMs);
+  const session = await takeHeadlessToken(services.store, text(request, "code"), nowMs);
   // It says nothing of the code: whoever waits asks again and again.
   if (!session) throw new Fault("NOT_FOUND", "nobody has finished a sign-in with this code yet");
   return { reply: { ecdhPublicKey: btoa(session.publicKey), encryptedIdtoken: session.encrypted.toString("base64") } };
