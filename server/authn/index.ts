@@ -45,7 +45,7 @@ export interface AuthnOptions {
   readonly audiences: readonly string[];
   /** GANTRY_EGRESS_ALLOW, as the operator wrote it. */
   readonly egressAllow: string;
-  /** Every capability that there is, by name: what a token can be narrowed to. */
+  /** Every capability that there is, by name: what a token can be downscoped to. */
   readonly knownCapabilities: ReadonlySet<string>;
   /** GANTRY_AWS_STS_URL: where signed GetCallerIdentity requests go; undefined: to the host that they are signed for. */
   readonly awsStsUrl?: string | undefined;

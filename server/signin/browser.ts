@@ -141,9 +141,10 @@ const takePendingSignIn = async (
   browserSecret: string,
 ): Promise<{ readonly provider: Provider | undefined; readonly pending: PendingSignIn } | undefined> => {
   const row = await store.write((rows) => takeSignIn(rows, secretHashOf(state), secretHashOf(browserSecret), clock()));
-  const opened = row && vault.open(sealPurpose, row.sealed);
+  if (!row) return undefined;
+  const opened = vault.open(sealPurpose, row.sealed);
   if (opened === undefined) return undefined;
-  return { provider: await findProvider(store.read, row?.identityProviderUid ?? ""), pending: JSON.parse(opened) as PendingSignIn };
+  return { provider: await findProvider(store.read, row.identityProviderUid), pending: JSON.parse(opened) as PendingSignIn };
 };
 
 /** Makes the person known, or lets in who is. */

@@ -87,7 +87,12 @@ const registered = ({ identity, group }: Registered): Outcome => ({
   unchanged: true,
 });
 
-const occasionOf = ({ services, call, nowMs }: WriteContext) => ({ authn: services.authn, publicUrl: services.publicUrl, ...requestSourceOf(call), nowMs });
+const registrationContextOf = ({ services, call, nowMs }: WriteContext) => ({
+  authn: services.authn,
+  publicUrl: services.publicUrl,
+  ...requestSourceOf(call),
+  nowMs,
+});
 
 /** By another issuer's token. `identity_id` says that one is known already, and is checked. */
 const enter = async (context: WriteContext, upstream: Upstream): Promise<Outcome> => {
@@ -100,7 +105,9 @@ const enter = async (context: WriteContext, upstream: Upstream): Promise<Outcome
     if (!known) throw new Fault("NOT_FOUND", "account not found, registration required");
   }
   return registered(
-    await (code === "" ? register(rows, { ...occasionOf(context), upstream }) : acceptInvite(rows, { ...occasionOf(context), upstream, code })),
+    await (code === ""
+      ? register(rows, { ...registrationContextOf(context), upstream })
+      : acceptInvite(rows, { ...registrationContextOf(context), upstream, code })),
   );
 };
 
@@ -113,7 +120,7 @@ const joinAs = async (context: WriteContext, caller: NonNullable<Context<Read>["
   if (!row) throw unauthenticated("the identity of this token no longer exists");
   if (code === "") return registered({ identity: caller.uid, group: "" });
   const person = { uid: caller.uid, issuer: row[0] ?? "", email: row[1] ?? "", act: caller.act };
-  return registered(await acceptInviteAs(rows, { ...occasionOf(context), person, code }));
+  return registered(await acceptInviteAs(rows, { ...registrationContextOf(context), person, code }));
 };
 
 const registration = async ({ services, call, request, rows }: ReadContext): Promise<{ writes: (context: WriteContext) => Promise<Outcome> }> => {
