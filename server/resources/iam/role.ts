@@ -1,13 +1,14 @@
 // A role: a named set of capabilities. Built-in ones have no parent and cannot be changed; custom ones belong to a group.
 
+import { GroupInviteSchema } from "#contract/gen/chainguard/platform/iam/v2/group_invites_pb.js";
 import { RoleSchema, RolesService } from "#contract/gen/chainguard/platform/iam/v2/roles_pb.js";
 import { builtInRoleUids } from "#authz";
 import { blocked, type Violation } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { isRoot } from "#base/uid.ts";
 import { capabilityBySymbol, sortCapabilities } from "#contract/capabilities.ts";
-import { boundOf, type VisibilityQuery, type Outcome, remove, resource, type RuleContext, type WriteContext } from "#kernel";
-import { deleteExpiredInvitesOfRole, lockRow } from "#store";
+import { boundOf, change, type VisibilityQuery, type Outcome, remove, resource, type RuleContext, type WriteContext } from "#kernel";
+import { listExpiredInvitesOfRole, lockRow } from "#store";
 
 const managed = (uid: string) => blocked("MANAGED_ROLE", uid, ["built-in roles cannot be changed or deleted"]);
 
@@ -40,7 +41,9 @@ const deleteRole = async (context: WriteContext): Promise<Outcome> => {
   if (builtInRoleUids.includes(uid)) throw managed(uid);
   // Whoever promises a role holds its row while doing so (rules/grant.ts): after the lock nobody new does.
   await lockRow(context.rows, found.shape.table, uid);
-  await deleteExpiredInvitesOfRole(context.rows, uid, context.nowMs);
+  const invite = boundOf(context, GroupInviteSchema);
+  for (const expired of await listExpiredInvitesOfRole(context.rows, uid, context.nowMs))
+    await change(context, invite, { kind: "delete", uid: expired }, "row");
   return remove(found)(context);
 };
 
