@@ -67,7 +67,7 @@ export {
 export { lockPerson, writeIdentityMetadata } from "./identity-metadata.ts";
 export {
   clientSecretPurpose,
-  enableScim,
+  scimEnabledColumns,
   findProvider,
   findProvidersOfOrganization,
   findScim,
@@ -75,8 +75,8 @@ export {
   listClientIds,
   lockScim,
   type Provider,
-  replaceScimToken,
-  revokeScimTokens,
+  scimTokenColumns,
+  scimRevokedColumns,
   type ScimState,
 } from "./identity-providers.ts";
 export {
