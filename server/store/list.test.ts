@@ -37,7 +37,7 @@ let store: Store;
 
 before(async () => {
   database = await freshDatabase();
-  store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: silent });
+  store = await openStore({ databaseUrl: database.url, log: silent });
   await store.write(async (rows) => {
     for (const { uid, name, status, create_time } of things) {
       await rows.query(

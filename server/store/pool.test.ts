@@ -13,7 +13,7 @@ let store: Store;
 
 before(async () => {
   database = await freshDatabase();
-  store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: silent });
+  store = await openStore({ databaseUrl: database.url, log: silent });
   await store.write((rows) => rows.query("create table notes (id integer primary key, text text, facts jsonb)"));
 });
 after(async () => {
@@ -267,7 +267,7 @@ test("more transactions than connections wait their turn", async () => {
 });
 
 test("a database that is not there, or not named right, is one plain line", async () => {
-  const refusal = async (databaseUrl: string): Promise<string> => (await faultOf(openStore({ databaseUrl, dataDirectory: "/nowhere", log: silent }))).message;
+  const refusal = async (databaseUrl: string): Promise<string> => (await faultOf(openStore({ databaseUrl, log: silent }))).message;
   assert.match(await refusal("mysql://secret@host/db"), /^DATABASE_URL must be an address of the form/);
   const address = new URL(database.url);
   address.pathname = "/nosuchdatabase";
@@ -276,7 +276,7 @@ test("a database that is not there, or not named right, is one plain line", asyn
 });
 
 test("a closed store says that it is stopping", async () => {
-  const other = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: silent });
+  const other = await openStore({ databaseUrl: database.url, log: silent });
   await other.read.query("select 1");
   await other.close();
   assert.equal((await faultOf(other.read.query("select 1"))).code, "UNAVAILABLE");
