@@ -27,7 +27,7 @@ export const baselinePath = join(import.meta.dirname, "fixtures", "baseline.sql"
 
 const person = "5".repeat(40);
 
-/** What comes of people signing in, and of programs at their terminals. $1: the provider, $2: the organization. */
+/** The rows of sign-ins, in a browser and at a terminal. */
 const plainRows = (provider: string, organization: string): string => `
   insert into identities (uid, name, email, issuer, subject, create_time, update_time)
     values ('${person}', 'Ada', 'ada@example.com', 'https://issuer.example.com', 'ada', '2026-11-20', '2026-11-20');
@@ -35,7 +35,8 @@ const plainRows = (provider: string, organization: string): string => `
   insert into identity_metadata (uid, said) values ('${person}', '{"jobTitle": "engineer"}');
   insert into group_access_requests (group_uid, identity_uid, request_time) values ('${organization}', '${person}', '2026-11-20');
   insert into provider_arrivals (provider_uid, identity_uid, create_time) values ('${provider}', '${person}', '2026-11-20');
-  insert into sign_ins (state_hash, browser_hash, identity_provider_uid, sealed, expire_time) values ('state', 'browser', '${provider}', 'sealed', '2026-11-20');
+  insert into sign_ins (state_hash, browser_hash, identity_provider_uid, sealed, expire_time)
+    values ('state', 'browser', '${provider}', 'sealed', '2026-11-20');
   insert into sessions (id, identity_uid, identity_provider_uid, groups, create_time, expire_time)
     values ('session', '${person}', '${provider}', array['platform', 'a "quoted" one'], '2026-11-20', '2026-11-21');
   insert into refresh_tokens (id, secret_hash, identity_uid, identity_provider_uid, audience, act, email, create_time, expire_time)

@@ -27,7 +27,8 @@ const findTables = async (client: pg.Client): Promise<string[]> => {
 
 const findColumns = async (client: pg.Client, table: string): Promise<Column[]> => {
   const { rows } = await client.query<Column>(
-    "select attname as name, attidentity <> '' as identity from pg_attribute where attrelid = $1::regclass and attnum > 0 and not attisdropped and attgenerated = '' order by attnum",
+    `select attname as name, attidentity <> '' as identity from pg_attribute
+     where attrelid = $1::regclass and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`,
     [table],
   );
   return rows;

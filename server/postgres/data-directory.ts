@@ -187,10 +187,10 @@ const locateAsUser = async (dataDirectory: string, uid: number): Promise<string>
 
 /** A folder for the socket: beside the data, or where its path would be too long a private one for sockets. */
 const ensureSocketDirectory = async (directory: string, runAs: RunAs | undefined): Promise<string> => {
-  const fits = (folder: string): boolean => Buffer.byteLength(join(folder, `.s.PGSQL.${port}`)) <= socketPathBytesMax;
-  if (fits(directory)) return directory;
+  const isShortEnough = (folder: string): boolean => Buffer.byteLength(join(folder, `.s.PGSQL.${port}`)) <= socketPathBytesMax;
+  if (isShortEnough(directory)) return directory;
   const name = `gantry-${createHash("sha256").update(directory).digest("hex").slice(0, 16)}`;
-  const folder = [tmpdir(), "/tmp"].map((parent) => join(resolve(parent), name)).find(fits) ?? join("/tmp", name);
+  const folder = [tmpdir(), "/tmp"].map((parent) => join(resolve(parent), name)).find(isShortEnough) ?? join("/tmp", name);
   await ensurePrivateFolder(folder, 0o700, runAs);
   return folder;
 };
@@ -233,7 +233,8 @@ export const prepareDataDirectory = async (
   const version = await readVersion(installation);
   if (major !== undefined && major !== version.split(".")[0]) {
     throw startFailure(
-      `the database in ${directory} was made by PostgreSQL ${major}, and this Gantry brings ${version}: move it over with pg_dump, or set GANTRY_DATA to another folder`,
+      `the database in ${directory} was made by PostgreSQL ${major}, and this Gantry brings ${version}: ` +
+        "move it over with pg_dump, or set GANTRY_DATA to another folder",
     );
   }
   return { directory, socketDirectory: await ensureSocketDirectory(directory, runAs), runAs, installation };

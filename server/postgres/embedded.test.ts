@@ -339,7 +339,8 @@ test("programs that npm has left without links and execute bits are put right, i
   const code = `
     import { startEmbedded } from "./server/postgres/embedded.ts";
     import { installationIn } from "./server/postgres/installation.ts";
-    const start = () => startEmbedded({ dataDirectory: ${JSON.stringify(data)}, log() {}, progress() {}, installed: installationIn(${JSON.stringify(stripped)}) });
+    const installed = installationIn(${JSON.stringify(stripped)});
+    const start = () => startEmbedded({ dataDirectory: ${JSON.stringify(data)}, log() {}, progress() {}, installed });
     for (let i = 0; i < 2; i++) await (await start()).stop();
     console.log("ran");
   `;

@@ -110,7 +110,7 @@ const parts: readonly (readonly [part: string, use: string, isKept: () => boolea
   ],
   [
     "Query.handleReadyForQuery()",
-    "it is called once a statement's rows are complete, each statement's own in its turn",
+    "it is called once a statement's rows are complete, each statement's own in their order",
     async () => {
       const texts = [1, 2, 3].map((number) => rowsOf(`ready ${number}`, `select ${number} from pg_sleep(${number === 1 ? 0.05 : 0})`));
       return JSON.stringify(await Promise.all(texts)) === '[[["1"]],[["2"]],[["3"]]]';
@@ -171,7 +171,7 @@ const parts: readonly (readonly [part: string, use: string, isKept: () => boolea
   ],
   [
     "the text of its error for a client that was closed",
-    "a statement that comes after the close is told that the database is not reachable",
+    "a statement that comes after the close fails as one that reaches no database",
     async () => {
       const closed = await connect();
       await closed.end();
@@ -186,7 +186,7 @@ for (const [part, use, isKept] of parts)
     assert.ok(await isKept(), `pg ${version} has changed ${part}, which its documentation does not promise and driver-internals.ts leans on: ${use}.`);
   });
 
-test("every method that a statement puts in the place of the driver's own is in this contract", () => {
+test("every method of the driver that a statement overrides is in this contract", () => {
   const { statement } = capture("s", "select 1");
   const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(statement)).filter((name) => name !== "constructor");
   assert.ok(methods.length > 3);

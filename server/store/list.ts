@@ -9,7 +9,7 @@
 //
 //   scan   one index gives the rows in the page's order, and reading stops when the page is full
 //            (uid)                order by uid: a branch is a range
-//            (root, field, uid)   order by that field in a whole root; or where a condition fixes the field, order
+//            (root, field, uid)   order by that field in an entire root; or where a condition fixes the field, order
 //                                 by uid: a branch is a range of (field, uid)
 //            (parent, name)       the children of one parent by name
 //            (root, field, uid)   order by uid, where a condition leaves several values of a field: a range for each,
@@ -374,8 +374,8 @@ const sourceOf = (parameters: Parameters, selection: Selection, path: AccessPath
   if (path.by === "parent" || path.by === "heap") return { branches: undefined, bounds: lateralBounds, within: withinBranches() };
   const roots = new Set(branches.map(({ low }) => low.slice(0, rootLength)));
   if (path.by === "order" && roots.size < branches.length) {
-    const whole = [...roots].map((root) => ({ low: root, high: `${root}0` }));
-    return { branches: branchList(parameters, whole, "branch"), bounds: lateralBounds, within: withinBranches() };
+    const wholeRoots = [...roots].map((root) => ({ low: root, high: `${root}0` }));
+    return { branches: branchList(parameters, wholeRoots, "branch"), bounds: lateralBounds, within: withinBranches() };
   }
   return { branches: branchList(parameters, branches, "branch"), bounds: lateralBounds, within: [] };
 };
@@ -454,7 +454,8 @@ const pageText = (parameters: Parameters, table: Table, selection: Selection): s
     const all = { ...selection, after: undefined };
     if (path.by === "values") {
       const { each, terms } = valueRanges(parameters, all, path, source);
-      return `select t.* from ${each} cross join lateral (${rows}${whereClause(terms)} offset 0) as t${whereClause(afterCursor(parameters, selection))}${pageClauses()}`;
+      const found = `${each} cross join lateral (${rows}${whereClause(terms)} offset 0) as t`;
+      return `select t.* from ${found}${whereClause(afterCursor(parameters, selection))}${pageClauses()}`;
     }
     const allTerms = pathTerms(parameters, all, path, source);
     if (path.by === "heap") {

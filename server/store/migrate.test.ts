@@ -168,7 +168,8 @@ test("a database of the versions before the baseline is refused with one sentenc
 const outside = (sql: string): string => `-- compatible, outside a transaction\n${sql}`;
 const numbers = "create table a (x integer, y integer); insert into a select n, n % 10 from generate_series(1, 1000) as n;";
 const twoIndexes = outside(
-  "-- The first; its comment ends with a mark;\ncreate unique index concurrently if not exists a_by_x on a (x);\ncreate index concurrently if not exists a_by_y\n  on a (y) where y > 1;\n",
+  "-- The first; its comment ends with a mark;\ncreate unique index concurrently if not exists a_by_x on a (x);\n" +
+    "create index concurrently if not exists a_by_y\n  on a (y) where y > 1;\n",
 );
 const validIndexes = "select indexrelid::regclass::text, indisvalid from pg_index where indrelid = 'a'::regclass order by 1";
 
@@ -218,8 +219,8 @@ test("a migration outside a transaction whose server is cut off goes on from the
   await writer.connect();
   await writer.query("begin; update a set y = 0 where x = 1");
   const cut = assert.rejects(run(), refusedWith(/^migration 0002_indexes.sql failed: terminating connection/));
-  const building =
-    "from pg_stat_activity where application_name = 'gantry migrate' and datname = current_database() and query like 'create unique index%' and wait_event_type = 'Lock'";
+  const building = `from pg_stat_activity where application_name = 'gantry migrate' and datname = current_database()
+    and query like 'create unique index%' and wait_event_type = 'Lock'`;
   await until(async () => (await rows(`select 1 ${building}`)).length === 1);
   const other = run();
   await until(async () => lines.includes("Waiting for another server to migrate the database"));

@@ -78,7 +78,7 @@ test("a read cannot write", async () => {
   assert.deepEqual(await noted(99), []);
 });
 
-test("reads whose connection is cut are asked again on another", async () => {
+test("reads whose connection is cut are sent again on another", async () => {
   const reads = Array.from({ length: 12 }, (_, index) => store.read.query("select $1::int from pg_sleep(0.1)", [index]));
   await store.write((rows) =>
     rows.query(
@@ -260,7 +260,7 @@ test("statements beyond those that are kept prepared still run", async () => {
   assert.deepEqual(await store.read.query("select $1::int + 2099", [1]), [["2100"]]);
 });
 
-test("more transactions than connections wait their turn", async () => {
+test("more transactions than connections wait for one", async () => {
   const count = limits.writeConnections * 4;
   await Promise.all(Array.from({ length: count }, (_, index) => store.write((rows) => rows.query("insert into notes (id) values ($1)", [2000 + index]))));
   assert.deepEqual(await store.read.query("select count(*) from notes where id >= 2000"), [[String(count)]]);

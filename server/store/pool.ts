@@ -22,7 +22,7 @@ export interface Connections {
 /** A connection that does not answer within this time is none. */
 export const connectTimeoutMs = limits.outboundTimeoutMs;
 
-// A transaction that waits for a lock gives up before its statement does, so that the two are told apart.
+// A transaction that waits for a lock gives up before its statement does, so that the two can be distinguished.
 const lockTimeoutMs = Math.floor((limits.statementTimeoutMs * 2) / 3);
 
 // A connection holds each prepared statement in memory for good. Ours are a few hundred; if requests lead to texts

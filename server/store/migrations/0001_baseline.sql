@@ -470,7 +470,7 @@ create index headless_sessions_by_expire_time on headless_sessions (expire_time)
 create table signing_keys (
   kid text primary key,
   public_jwk jsonb not null,
-  -- Sealed with the secret key; the plain private key never touches the disk.
+  -- Sealed with the secret key; unsealed the private key never touches the disk.
   private_jwk_sealed text not null,
   create_time timestamptz(3) not null,
   -- From then on it signs nothing; it is published until its last token has expired.
