@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { builtInRoleUid } from "#authz";
 import { text } from "#base/json.ts";
+import pg from "pg";
 import { seal } from "./audit.ts";
 import { freshDatabase } from "./database.ts";
 import { dumpRows } from "./dump.ts";
@@ -51,6 +52,11 @@ const plainRows = (provider: string, organization: string): string => `
 const main = async (): Promise<void> => {
   const folder = mkdtempSync(join(tmpdir(), "gantry-baseline-"));
   const database = await freshDatabase();
+  // Without what databases for tests have besides (told.ts).
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  await client.query("drop schema public cascade; create schema public");
+  await client.end();
   const key = join(folder, "secret.key");
   writeFileSync(key, baselineSecretKey, { mode: 0o600 });
   const terms = join(folder, "terms.json");

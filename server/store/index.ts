@@ -73,6 +73,8 @@ export type {
 } from "./records.ts";
 export { findKnownRoles, findProfile, type KnownRole, type Profile } from "./profiles.ts";
 export {
+  countBelow,
+  countReferences,
   deleteBelow,
   deleteRow,
   findNamed,
@@ -86,7 +88,8 @@ export {
   lockRow,
   readColumns,
   type Table,
-  takeRows,
+  takeBelow,
+  takeReferences,
   updateRow,
   type Values,
 } from "./rows.ts";
@@ -98,6 +101,7 @@ export {
   type VulnerabilityRow,
 } from "./vulnerabilities.ts";
 export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
+export { findSubscriptionSecret } from "./subscriptions.ts";
 export { findAcceptedTerms } from "./terms.ts";
 export { checkAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
 export { settleRecords, withdrawVanished, writeRecords } from "./write-records.ts";
