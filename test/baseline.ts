@@ -110,7 +110,7 @@ const main = async (): Promise<void> => {
     const head =
       "-- Rows in every table of the baseline, made by test/baseline.ts and never changed since the baseline landed.\n" +
       "-- test/story/upgrade.test.ts brings them to the present.\n\n";
-    writeFileSync(baselinePath, head + (await dumpRows(database.url)));
+    writeFileSync(baselinePath, head + (await dumpRows(database.url, (value) => value.replaceAll(fixtures, "/srv/feeds"))));
   } finally {
     await database.drop();
     rmSync(folder, { recursive: true });

@@ -45,7 +45,7 @@ const dumpPartitions = async (client: pg.Client): Promise<string[]> => {
   );
 };
 
-const dumpTable = async (client: pg.Client, table: string): Promise<string[]> => {
+const dumpTable = async (client: pg.Client, table: string, rewrite: (value: string) => string): Promise<string[]> => {
   const columns = await findColumns(client, table);
   const identity = columns.find((column) => column.identity)?.name;
   const { rows } = await client.query<(string | null)[]>({
@@ -57,7 +57,7 @@ const dumpTable = async (client: pg.Client, table: string): Promise<string[]> =>
     .join(", ")
     .replaceAll(/(.{100,}?,) /g, "$1\n  ");
   const into = `insert into ${table}\n  (${names})${identity === undefined ? "" : " overriding system value"} values`;
-  const values = rows.map((row) => `(\n  ${row.map((value) => (value === null ? "null" : literalOf(value))).join(",\n  ")}\n)`);
+  const values = rows.map((row) => `(\n  ${row.map((value) => (value === null ? "null" : literalOf(rewrite(value)))).join(",\n  ")}\n)`);
   return [
     `alter table ${table} disable trigger user;`,
     `delete from ${table};`,
@@ -67,15 +67,15 @@ const dumpTable = async (client: pg.Client, table: string): Promise<string[]> =>
   ];
 };
 
-/** All rows of the database. */
-export const dumpRows = async (databaseUrl: string): Promise<string> => {
+/** All rows of the database. `rewrite` takes out of each value what is of this machine. */
+export const dumpRows = async (databaseUrl: string, rewrite: (value: string) => string): Promise<string> => {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   try {
     await client.query("set timezone = 'UTC'; set datestyle = 'ISO'");
     const tables = await findTables(client);
     const statements = [...(await dumpPartitions(client))];
-    for (const table of tables) statements.push((await dumpTable(client, table)).join("\n"));
+    for (const table of tables) statements.push((await dumpTable(client, table, rewrite)).join("\n"));
     return `${statements.join("\n\n")}\n`;
   } finally {
     await client.end();

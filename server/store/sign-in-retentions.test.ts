@@ -96,7 +96,7 @@ const count = async (store: Store, table: string): Promise<number> => Number((aw
 
 test("each table of signing in loses the rows whose time is over, and no other", async (t) => {
   const database = await freshDatabase();
-  const store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: () => {} });
+  const store = await openStore({ databaseUrl: database.url, log: () => {} });
   t.after(async () => {
     await store.close();
     await database.drop();
