@@ -1,6 +1,6 @@
-// The store's face: rows in PostgreSQL, and the vault for what must be secret in them.
+// The public entry of the store: rows in PostgreSQL, and the vault for what must be secret in them.
 
-export { violatedConstraint } from "./faults.ts";
+export { brokenConnection, sqlState, violatedConstraint } from "./faults.ts";
 export {
   type AdvisoryRow,
   type Changed,
