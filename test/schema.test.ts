@@ -17,7 +17,7 @@ import { plantResource } from "./planted-resource.ts";
 import { openWorld, type World } from "./world.ts";
 
 const database = await freshDatabase();
-const store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: silent });
+const store = await openStore({ databaseUrl: database.url, log: silent });
 after(async () => {
   await store.close();
   await database.drop();

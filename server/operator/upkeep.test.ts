@@ -70,7 +70,7 @@ test("events and deliveries are forgotten after their time, and what can never b
   await runMaintenance(world.server.application.kernel);
   assert.deepEqual(await found(), [[updated, "DELIVERY_STATE_PENDING"]]);
   // As a subscription leaves them that is deleted while an event is taken up.
-  await services.store.write((rows) => rows.query("delete from subscriptions where uid = $1", [String(subscription)]));
+  await services.store.write(async (rows) => (await plant(rows)).query("delete from subscriptions where uid = $1", [String(subscription)]));
   await runMaintenance(world.server.application.kernel);
   assert.deepEqual(await found(), []);
 });
