@@ -90,6 +90,7 @@ export {
   updateRow,
   type Values,
 } from "./rows.ts";
+export { isReadable } from "./readiness.ts";
 export { countHolders, enableScim, findScim, lockScim, replaceScimToken, revokeScimTokens, type ScimState } from "./scim.ts";
 export {
   countVulnerabilities,

@@ -7,7 +7,7 @@ import { codes } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { ownOrigin } from "#base/origin.ts";
 import { makePerson, registerThroughProvider, type Upstream } from "#signin";
-import { registerPerson } from "../../server/operator/person.ts";
+import { registerPerson } from "../../server/application/person.ts";
 import { contents, findRole, openPlace, type Place } from "./place.ts";
 import { type Issuer, startIssuer } from "./processes.ts";
 

@@ -1,0 +1,41 @@
+// Suspending an organization, and resuming it: its status is output only in the contract, and the operator's to set.
+
+import { Fault } from "#base/fault.ts";
+import { isObject, type JsonObject, text } from "#base/json.ts";
+import { timestamp } from "#base/time.ts";
+import { isRoot, isUid } from "#base/uid.ts";
+import { setOrganizationStatus } from "#store";
+import type { Application } from "./application.ts";
+import { recordCommand } from "./command-record.ts";
+
+const groupsService = "chainguard.platform.iam.v2.GroupsService";
+
+const findOrganization = async ({ call }: Pick<Application, "call">, uidOrName: string): Promise<JsonObject> => {
+  if (isUid(uidOrName)) {
+    if (!isRoot(uidOrName)) throw new Fault("INVALID_ARGUMENT", `${uidOrName} is a group in an organization; name the organization`);
+    return call(`${groupsService}/GetGroup`, { uid: uidOrName });
+  }
+  const { groups } = await call(`${groupsService}/ListGroups`, { name: uidOrName, uidp: { inRoot: true }, pageSize: 2 });
+  const [only, other] = Array.isArray(groups) ? groups.filter(isObject) : [];
+  if (!only) throw new Fault("NOT_FOUND", `there is no organization ${JSON.stringify(uidOrName)}`);
+  if (other) throw new Fault("FAILED_PRECONDITION", `more than one organization has the name ${JSON.stringify(uidOrName)}; give its uid`);
+  return only;
+};
+
+/** Closes an organization to its members, or opens it again. Throws a Fault of one line where none, or more than one, is meant. */
+export const setSuspended = async (
+  application: Pick<Application, "call" | "services">,
+  uidOrName: string,
+  suspended: boolean,
+): Promise<{ readonly uid: string; readonly name: string }> => {
+  const organization = await findOrganization(application, uidOrName);
+  const { services } = application;
+  const { store, clock } = services;
+  const uid = text(organization, "uid");
+  await store.write(async (rows) => {
+    await setOrganizationStatus(rows, uid, suspended ? "ORG_STATUS_SUSPENDED" : "ORG_STATUS_READY", timestamp(clock()));
+    const type = `dev.gantry.organization.${suspended ? "suspended" : "resumed"}.v1`;
+    await recordCommand(rows, services, suspended ? "suspend" : "resume", type, uid);
+  });
+  return { uid, name: text(organization, "name") };
+};
