@@ -24,7 +24,7 @@ const operatorAuthorization = ({ authn, clock, publicUrl }: Pick<Services, "auth
   };
 };
 
-const callOf = (name: string, request: JsonObject, authorization: string, idempotencyKey: string | undefined): Call => {
+const operatorRequest = (name: string, request: JsonObject, authorization: string, idempotencyKey: string | undefined): Call => {
   const method = methodByName(name);
   if (!method) throw new Error(`no operation ${name}`);
   return {
@@ -46,7 +46,7 @@ const callOf = (name: string, request: JsonObject, authorization: string, idempo
 export const operatorCalls = (serve: Serve, services: Pick<Services, "authn" | "clock" | "publicUrl">): OperatorCall => {
   const authorization = operatorAuthorization(services);
   return async (name, request, { idempotencyKey } = {}) => {
-    const { message } = await serve(callOf(name, request, await authorization(), idempotencyKey));
+    const { message } = await serve(operatorRequest(name, request, await authorization(), idempotencyKey));
     return message;
   };
 };

@@ -59,7 +59,7 @@ const readListen = (value: string): { host: string; port: number } => {
   return { host: match[1] ?? match[2] ?? "", port };
 };
 
-const readUrl = (variable: string, value: string): string => {
+const readHttpUrl = (variable: string, value: string): string => {
   const url = URL.parse(value);
   if (!url || !["http:", "https:"].includes(url.protocol) || url.search || url.hash || url.username || url.password) {
     throw settingFault(variable, `must be an http or https address without user, query and fragment, not ${JSON.stringify(value)}`);
@@ -155,7 +155,7 @@ const readMonths = (value: string | undefined): number => {
 
 /** The address under which clients know the server: all that a command needs which is a client itself. */
 export const readPublicUrl = (environment: Environment): string => {
-  if (environment.GANTRY_PUBLIC_URL) return readUrl("GANTRY_PUBLIC_URL", environment.GANTRY_PUBLIC_URL);
+  if (environment.GANTRY_PUBLIC_URL) return readHttpUrl("GANTRY_PUBLIC_URL", environment.GANTRY_PUBLIC_URL);
   const { host, port } = readListen(environment.GANTRY_LISTEN || defaultListen);
   return listenerUrl(host, port, Boolean(environment.GANTRY_TLS_CERT));
 };
@@ -193,7 +193,7 @@ export const readSettings = (environment: Environment): Settings => {
     terms: termsFile === undefined ? defaultTerms : readTermsFile(readSettingFile("GANTRY_TERMS_FILE", termsFile)),
     openOrganizations: readFlag("GANTRY_OPEN_ORGANIZATIONS", valueOf("GANTRY_OPEN_ORGANIZATIONS")),
     feedsFile: valueOf("GANTRY_FEEDS"),
-    awsStsUrl: awsStsUrl === undefined ? undefined : readUrl("GANTRY_AWS_STS_URL", awsStsUrl),
+    awsStsUrl: awsStsUrl === undefined ? undefined : readHttpUrl("GANTRY_AWS_STS_URL", awsStsUrl),
     deliveryDelaysSeconds: readDelays(valueOf("GANTRY_DELIVERY_DELAYS")),
     auditMonths: readMonths(valueOf("GANTRY_AUDIT_MONTHS")),
     freeMailDomains: splitList(valueOf("GANTRY_FREE_MAIL_DOMAINS")).map((domain) => domain.toLowerCase()),
