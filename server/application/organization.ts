@@ -4,7 +4,7 @@ import { Fault } from "#base/fault.ts";
 import { isObject, type JsonObject, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { isRoot, isUid } from "#base/uid.ts";
-import { setOrganizationStatus } from "#store";
+import { updateOrganizationStatus } from "#store";
 import type { Application } from "./application.ts";
 import { recordCommand } from "./command-record.ts";
 
@@ -33,7 +33,7 @@ export const setSuspended = async (
   const { store, clock } = services;
   const uid = text(organization, "uid");
   await store.write(async (rows) => {
-    await setOrganizationStatus(rows, uid, suspended ? "ORG_STATUS_SUSPENDED" : "ORG_STATUS_READY", timestamp(clock()));
+    await updateOrganizationStatus(rows, uid, suspended ? "ORG_STATUS_SUSPENDED" : "ORG_STATUS_READY", timestamp(clock()));
     const type = `dev.gantry.organization.${suspended ? "suspended" : "resumed"}.v1`;
     await recordCommand(rows, services, suspended ? "suspend" : "resume", type, uid);
   });

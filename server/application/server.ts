@@ -10,7 +10,6 @@ import { httpStatusOf, openTransport, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
 import { makeFirstOrganization } from "./first-organization.ts";
 import { findImportGroup } from "./import-group.ts";
-import { issuerEndpoints } from "./issuer-endpoints.ts";
 import { listenFault } from "./listen-fault.ts";
 import { startMaintenance } from "./maintenance.ts";
 import type { Settings } from "./settings.ts";
@@ -59,7 +58,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       },
       {
         serve,
-        issuer: issuerEndpoints(services, signIn),
+        issuer: signIn,
         documents: openDocuments({ store, publicUrl: settings.publicUrl }),
         ready: () => isReadable(store.read),
       },
