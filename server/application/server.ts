@@ -5,7 +5,7 @@ import type { Clock } from "#base/time.ts";
 import { type Delivery, openDelivery } from "#delivery";
 import { openDocuments, type Schedule, startFeeds } from "#feeds";
 import { openSignIn } from "#signin";
-import { isReadable } from "#store";
+import { ping } from "#store";
 import { httpStatusOf, openTransport, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
 import { makeFirstOrganization } from "./first-organization.ts";
@@ -60,7 +60,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
         serve,
         issuer: signIn,
         documents: openDocuments({ store, publicUrl: settings.publicUrl }),
-        ready: () => isReadable(store.read),
+        ready: () => ping(store.read),
       },
     ).catch((thrown: unknown) => {
       throw listenFault(settings, thrown);

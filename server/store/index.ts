@@ -135,7 +135,6 @@ export {
   updateRow,
   type Values,
 } from "./rows.ts";
-export { isReadable } from "./readiness.ts";
 export { insertSession } from "./sessions.ts";
 export { deleteSomeExpiredSignIns, insertSignIn, takeSignIn } from "./sign-ins.ts";
 export {
