@@ -31,6 +31,6 @@ Registering somebody twice changes nothing.`,
       if (issuer === undefined || subject === undefined) throw new Fault("INVALID_ARGUMENT", "register needs --issuer and --subject");
       if (!["https:", "http:"].includes(URL.parse(issuer)?.protocol ?? ""))
         throw new Fault("INVALID_ARGUMENT", `--issuer must be an address, not ${JSON.stringify(issuer)}`);
-      const uid = await withApplication(terminal, ({ services }) => registerPerson(services, { issuer, subject, email, name }));
+      const uid = await withApplication(terminal, ({ kernel }) => registerPerson(kernel, { issuer, subject, email, name }));
       terminal.out.write(`${uid}\n`);
     });

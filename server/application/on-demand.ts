@@ -13,7 +13,7 @@ export const openApplication = async (options: ApplicationOptions): Promise<Appl
 
 export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => (await import("./server.ts")).startServer(settings, options);
 
-export const registerPerson = async (services: Services, person: Person): Promise<string> => (await import("./person.ts")).registerPerson(services, person);
+export const registerPerson = async (kernel: Kernel, person: Person): Promise<string> => (await import("./person.ts")).registerPerson(kernel, person);
 
 export const mintToken = async (services: Services, identity: string | undefined, audience: string | undefined): Promise<string> =>
   (await import("./token.ts")).mintToken(services, identity, audience);

@@ -2,11 +2,11 @@
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type JsonObject, text } from "#base/json.ts";
-import { timestamp } from "#base/time.ts";
 import { isRoot, isUid } from "#base/uid.ts";
-import { updateOrganizationStatus } from "#store";
+import { GroupSchema } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
+import { boundOf, change, changeContext, lockResource } from "#kernel";
 import type { Application } from "./application.ts";
-import { recordCommand } from "./command-record.ts";
+import { commandCause, recordCommand } from "./command-record.ts";
 
 const groupsService = "chainguard.platform.iam.v2.GroupsService";
 
@@ -24,18 +24,22 @@ const findOrganization = async ({ call }: Pick<Application, "call">, uidOrName: 
 
 /** Closes an organization to its members, or opens it again. Throws a Fault of one line where none, or more than one, is meant. */
 export const setSuspended = async (
-  application: Pick<Application, "call" | "services">,
+  application: Pick<Application, "call" | "kernel" | "services">,
   uidOrName: string,
   suspended: boolean,
 ): Promise<{ readonly uid: string; readonly name: string }> => {
   const organization = await findOrganization(application, uidOrName);
-  const { services } = application;
-  const { store, clock } = services;
+  const { kernel, services } = application;
   const uid = text(organization, "uid");
-  await store.write(async (rows) => {
-    await updateOrganizationStatus(rows, uid, suspended ? "ORG_STATUS_SUSPENDED" : "ORG_STATUS_READY", timestamp(clock()));
-    const type = `dev.gantry.organization.${suspended ? "suspended" : "resumed"}.v1`;
-    await recordCommand(rows, services, suspended ? "suspend" : "resume", type, uid);
+  const command = suspended ? "suspend" : "resume";
+  await services.store.write(async (rows) => {
+    const context = changeContext(kernel, rows, commandCause(command));
+    const group = boundOf(context, GroupSchema);
+    const before = await lockResource(context, group, uid);
+    if (!before) return;
+    const columns = { status: suspended ? "ORG_STATUS_SUSPENDED" : "ORG_STATUS_READY" };
+    await change(context, group, { kind: "update", before, draft: before, columns }, "cause");
+    await recordCommand(rows, services, command, `dev.gantry.organization.${suspended ? "suspended" : "resumed"}.v1`, uid);
   });
   return { uid, name: text(organization, "name") };
 };

@@ -37,13 +37,13 @@ export interface Server {
 
 export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => {
   const application = await openApplication({ settings, ...options });
-  const { services, serve, call } = application;
+  const { services, kernel, serve, call } = application;
   let feeds: Schedule | undefined;
   try {
     const firstOrganization = await makeFirstOrganization(call);
     if (settings.feedsFile !== undefined) feeds = await startFeeds(settings.feedsFile, services, (group) => findImportGroup(call, group, "group"));
     const { authn, store } = services;
-    const signIn = openSignIn({ ...services, vault: services.seal, origins: settings.corsOrigins, statusOf: httpStatusOf });
+    const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, statusOf: httpStatusOf });
     const transport = await openTransport(
       {
         host: settings.host,
@@ -70,7 +70,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       { publicUrl: settings.publicUrl, byHand: options.deliversByHand === true },
     );
     if (options.deliversByHand !== true) services.audit.start();
-    const maintenance = startMaintenance(services, settings.auditMonths);
+    const maintenance = startMaintenance(kernel, settings.auditMonths);
     void feeds?.turn();
     return {
       application,

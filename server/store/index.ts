@@ -51,12 +51,13 @@ export {
 } from "./device-codes.ts";
 export { listMappedRoles } from "./external-group-role-mappings.ts";
 export { insertAccessRequest } from "./group-access-requests.ts";
-export { deleteExpiredInvitesOfRole, findInviteUid, type Invite, lockInvite } from "./group-invites.ts";
+export { findInviteUid, type Invite, listExpiredInvitesOfRole, lockExpiredInvites, lockInvite } from "./group-invites.ts";
 export { findVerifiedOrganization, isOrganizationSuspended, updateOrganizationStatus } from "./groups.ts";
 export { deleteExpiredHeadlessSessions, hasHeadlessSession, insertHeadlessSession, takeHeadlessSession } from "./headless-sessions.ts";
 export {
   findBoundPeople,
   findIdentity,
+  findIdentityEmail,
   hasIdentity,
   hasPersonOfIssuer,
   type Identity,
@@ -109,10 +110,11 @@ export type {
   VulnerabilityRecord,
   Written,
 } from "./records.ts";
+export { ping } from "./ping.ts";
 export { findProfile, writeProfile } from "./profiles.ts";
 export { insertProviderArrival } from "./provider-arrivals.ts";
 export { deleteRefreshToken, insertRefreshToken, type RefreshTokenFamily, replaceRefreshTokenSecret } from "./refresh-tokens.ts";
-export { countIdentitiesBoundWith, insertOrExtendRoleBinding } from "./role-bindings.ts";
+export { countIdentitiesBoundWith, findRoleBindingUid } from "./role-bindings.ts";
 export { findKnownRoles } from "./roles.ts";
 export {
   countBelow,

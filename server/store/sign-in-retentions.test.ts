@@ -4,11 +4,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import { newChild, newRoot } from "#base/uid.ts";
 import { freshDatabase } from "../../test/database.ts";
 import { awsRequestsRetention } from "./aws-requests.ts";
 import { deviceCodesRetention } from "./device-codes.ts";
-import { groupInvitesRetention } from "./group-invites.ts";
 import type { Store, Write } from "./handle.ts";
 import { headlessSessionsRetention } from "./headless-sessions.ts";
 import { openStore } from "./open.ts";
@@ -79,16 +77,6 @@ const cases: readonly Case[] = [
     retention: awsRequestsRetention,
     keptMs: 0,
     insert: (rows, key, time) => rows.query("insert into aws_requests (digest, expire_time) values ($1, $2)", [key, time]),
-  },
-  {
-    retention: groupInvitesRetention,
-    keptMs: limits.inviteLifetimeMs,
-    insert: (rows, key, time) =>
-      rows.query(
-        `insert into group_invites (uid, role_uid, expiration_time, key_id, code_hash, create_time, update_time)
-         values ($1, '', $2, '', $3, $2, $2)`,
-        [newChild(newRoot()), time, key],
-      ),
   },
 ];
 
