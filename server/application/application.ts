@@ -9,7 +9,8 @@ import { type Clock, systemClock, timestamp } from "#base/time.ts";
 import { capabilities } from "#contract/capabilities.ts";
 import { type Services, type Kernel, makeServe, openKernel, type Serve, termsOf } from "#kernel";
 import { resources } from "#resources";
-import { openStore, openVault } from "#store";
+import { openVault } from "#store";
+import { openDatabase } from "./database.ts";
 import { type OperatorCall, operatorCalls } from "./operator-calls.ts";
 import type { Settings } from "./settings.ts";
 
@@ -31,8 +32,8 @@ export interface ApplicationOptions {
   readonly join?: boolean;
 }
 
-export const openApplication = async ({ settings, log, clock = systemClock, progress, join = false }: ApplicationOptions): Promise<Application> => {
-  const store = await openStore({ databaseUrl: settings.databaseUrl, dataDirectory: settings.dataDirectory, log, progress, join });
+export const openApplication = async ({ settings, log, clock = systemClock, progress = () => {}, join = false }: ApplicationOptions): Promise<Application> => {
+  const store = await openDatabase({ settings, log, progress, join });
   try {
     const vault = await openVault({ file: settings.secretKeyFile, dataDirectory: settings.dataDirectory, required: settings.databaseUrl !== undefined });
     await store.write((rows) => writeBuiltIns(rows, timestamp(clock())));

@@ -1,6 +1,6 @@
-// The store's face: rows in PostgreSQL, and the vault for what must be secret in them.
+// The public entry of the store: rows in PostgreSQL, and the vault for what must be secret in them.
 
-export { violatedConstraint } from "./faults.ts";
+export { brokenConnection, sqlState, violatedConstraint } from "./faults.ts";
 export {
   type AdvisoryRow,
   type Changed,
@@ -67,7 +67,7 @@ export {
 export { lockPerson, writeIdentityMetadata } from "./identity-metadata.ts";
 export {
   clientSecretPurpose,
-  enableScim,
+  scimEnabledColumns,
   findProvider,
   findProvidersOfOrganization,
   findScim,
@@ -75,8 +75,8 @@ export {
   listClientIds,
   lockScim,
   type Provider,
-  replaceScimToken,
-  revokeScimTokens,
+  scimTokenColumns,
+  scimRevokedColumns,
   type ScimState,
 } from "./identity-providers.ts";
 export {

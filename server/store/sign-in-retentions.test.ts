@@ -83,8 +83,8 @@ const cases: readonly Case[] = [
 const count = async (store: Store, table: string): Promise<number> => Number((await store.read.query(`select count(*) from ${table}`))[0]?.[0]);
 
 test("each table of signing in loses the rows whose time is over, and no other", async (t) => {
-  const database = await freshDatabase();
-  const store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: () => {} });
+  const database = await freshDatabase({ planted: true });
+  const store = await openStore({ databaseUrl: database.url, log: () => {} });
   t.after(async () => {
     await store.close();
     await database.drop();
