@@ -19,6 +19,7 @@ const entry: Entry = {
   userAgent: "j",
   requestId: "k",
   eventId: "l",
+  resourceUids: ["m", "n"],
 };
 const hash = hashOf("before", entry);
 
@@ -39,6 +40,7 @@ const others: { readonly [Name in keyof Entry]: readonly Entry[Name][] } = {
   userAgent: [""],
   requestId: [""],
   eventId: [""],
+  resourceUids: [[], ["m"], ["n", "m"], ["mn"], ["m,n"], ["m", "n", ""]],
 };
 
 for (const name of Object.keys(others) as (keyof Entry)[]) {
@@ -50,6 +52,10 @@ for (const name of Object.keys(others) as (keyof Entry)[]) {
 test("the hash changes with the one before, and is 64 letters of hex", () => {
   assert.match(hash, /^[0-9a-f]{64}$/);
   for (const before of ["", "Before", "before\n"]) assert.notEqual(hashOf(before, entry), hash);
+});
+
+test("the hash changes where a uid is moved from one list to another", () => {
+  assert.notEqual(hashOf("before", { ...entry, bindingUids: ["h", "i", "m"], resourceUids: ["n"] }), hash);
 });
 
 test("the hash is the same in whichever order the columns' types give the keys of act", () => {

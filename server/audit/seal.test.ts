@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { operatorUid } from "#authz";
 import { limits } from "#base/limits.ts";
-import { placeOf } from "./seal.ts";
+import { entryPath } from "./seal.ts";
 
 const one = "1".repeat(40);
 const other = "2".repeat(40);
@@ -30,14 +30,14 @@ const places: readonly (readonly [title: string, subject: string, group: string,
   ["a group that is no uid counts as none", repo, "nowhere", group],
 ];
 
-for (const [title, subject, told, place] of places) test(`where an entry belongs: ${title}`, () => assert.equal(placeOf(subject, told), place));
+for (const [title, subject, told, place] of places) test(`where an entry belongs: ${title}`, () => assert.equal(entryPath(subject, told), place));
 
 test("where an entry belongs: very deep down at the last level that an index has room for", () => {
   assert.ok(deep.length <= limits.uidLengthMax);
-  const place = placeOf(deep, deep);
+  const place = entryPath(deep, deep);
   assert.equal(place, deep.slice(0, limits.auditPlaceLengthMax));
   assert.match(place, /^[0-9a-f]{40}(?:\/[0-9a-f]{16})+$/);
-  assert.equal(placeOf(`${deep}/${"d".repeat(16)}`, one), one);
+  assert.equal(entryPath(`${deep}/${"d".repeat(16)}`, one), one);
   // What PostgreSQL's manual allows one entry of a B-tree, less what the entry itself takes.
   assert.ok(40 + limits.uidLengthMax + place.length + 17 <= 2704 - 40);
 });

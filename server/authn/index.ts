@@ -78,6 +78,8 @@ export interface Authn {
   keys(): Promise<JsonObject>;
   /** Begins to replace the key that signs (keys.ts). */
   rotate(): Promise<void>;
+  /** The same where the newest key has signed for long enough (limits). */
+  rotateIfDue(): Promise<void>;
   personUid(issuer: string, subject: string): string;
   /** A token for somebody whom a sign-in has vouched for. */
   issue(vouched: Vouched): Promise<Issued>;
@@ -205,6 +207,7 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
     discovery: () => discovery(issuer),
     keys: () => keys.published(),
     rotate: () => keys.rotate(),
+    rotateIfDue: () => keys.rotateIfDue(),
     personUid: personUid,
     issue: (vouched) => issue({ keys, clock, issuer, knownCapabilities }, vouched),
     narrowing: (wanted) => readDownscoping(wanted, knownCapabilities),

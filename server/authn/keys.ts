@@ -11,7 +11,7 @@ import { isObject, text, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { timestamp, type Clock } from "#base/time.ts";
-import type { Read, Store, Vault } from "#store";
+import { areSigningKeysOlder, type Read, type Store, type Vault } from "#store";
 
 interface Key {
   readonly kid: string;
@@ -31,6 +31,8 @@ export interface Keys {
   published(): Promise<JsonObject>;
   /** Begins to replace the key that signs. */
   rotate(): Promise<void>;
+  /** The same where the newest key is older than limits.signingKeyLifetimeMs. */
+  rotateIfDue(): Promise<void>;
 }
 
 const algorithm = "RS256";
@@ -163,6 +165,8 @@ export const openKeys = async (store: Store, vault: Vault, clock: Clock, log: Lo
     return signer;
   };
 
+  const rotate = (): Promise<void> => add(clock() + overlapMs);
+
   await load();
   if (signingKey() === undefined) await add(undefined);
   // A wrong secret key shows at the start, in one line, and not at the first token.
@@ -181,6 +185,9 @@ export const openKeys = async (store: Store, vault: Vault, clock: Clock, log: Lo
       await fresh();
       return { keys: alive().map((key) => key.published) };
     },
-    rotate: () => add(clock() + overlapMs),
+    rotate,
+    rotateIfDue: async () => {
+      if (await areSigningKeysOlder(store.read, clock() - limits.signingKeyLifetimeMs)) await rotate();
+    },
   };
 };

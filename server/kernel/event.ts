@@ -73,6 +73,7 @@ export const eventOf = (
       operation: method.name,
       bindings: [...new Set(permitted.flatMap(({ capabilities, path: place }) => bindingsGiving(rights, capabilities, place)))],
       origin: call.origin(),
+      resources: [],
     },
   };
 };

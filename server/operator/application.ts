@@ -3,6 +3,8 @@
 
 import { openAudit } from "#audit";
 import { openAuthn } from "#authn";
+import { enqueueDeliveries } from "#delivery";
+import { type NumberEvents, openNumbering } from "#outbox";
 import { operatorUid, writeBuiltIns } from "#authz";
 import type { Log } from "#base/log.ts";
 import { type Clock, systemClock, timestamp } from "#base/time.ts";
@@ -18,6 +20,8 @@ export interface Application {
   readonly services: Services;
   readonly kernel: Kernel;
   readonly serve: Serve;
+  /** Gives new events their positions and enqueues them. */
+  readonly numberEvents: NumberEvents;
   /** Makes a call as the operator, the same way as any other call. */
   call(method: string, request: JsonObject, options?: { readonly idempotencyKey?: string }): Promise<JsonObject>;
   close(): Promise<void>;
@@ -50,7 +54,8 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
       awsStsUrl: settings.awsStsUrl,
       knownCapabilities: new Set(capabilities.map(({ name }) => name)),
     });
-    const audit = openAudit({ store, vault, clock, log, publicUrl: settings.publicUrl });
+    const numberEvents = openNumbering(store, enqueueDeliveries);
+    const audit = openAudit({ store, vault, clock, log, publicUrl: settings.publicUrl, numberEvents });
     const services: Services = {
       store,
       authn,
@@ -78,6 +83,7 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
       services,
       kernel,
       serve,
+      numberEvents,
       async call(name, request, options = {}) {
         const method = methodByName(name);
         if (!method) throw new Error(`no operation ${name}`);

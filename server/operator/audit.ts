@@ -1,11 +1,11 @@
 // `gantry audit verify`: whether the audit log is what was written.
 
 import { readFileSync } from "node:fs";
-import { chainRoots, type Link, type Verdict, verifyChain, verifySum } from "#audit";
+import { type Link, type Verdict, verifyAllChains, verifyChain } from "#audit";
 import { operatorUid } from "#authz";
 import { Fault } from "#base/fault.ts";
 import { rootOf } from "#base/uid.ts";
-import { findRows, type Read } from "#store";
+import { findChainRoots, findRows, type Read } from "#store";
 import type { Application } from "./application.ts";
 import type { Progress } from "./progress.ts";
 
@@ -67,7 +67,7 @@ export const verifyAudit = async ({ services }: Application, { group, known, jso
     seal,
   } = services;
   const earlier = known === undefined ? new Map<string, Link>() : readKnown(known);
-  const roots = group === undefined ? [...new Set([...(await chainRoots(read)), ...earlier.keys()])].sort() : [rootOf(group)];
+  const roots = group === undefined ? [...new Set([...(await findChainRoots(read)), ...earlier.keys()])].sort() : [rootOf(group)];
   const verdicts: Verdict[] = [];
   const nameOf = await namesOf(read, roots);
   for (const root of roots) {
@@ -81,7 +81,7 @@ export const verifyAudit = async ({ services }: Application, { group, known, jso
     );
   }
   // Also for one of them: an older seal of its own shows here alone.
-  const together = await verifySum(read, seal);
+  const together = await verifyAllChains(read, seal);
   if (!json) for (const problem of together) write(`all logs together  NOT WHOLE: ${problem}`);
   else if (together.length > 0) write(JSON.stringify({ problems: together }));
   if (roots.length === 0 && !json) write("nothing has been logged yet");

@@ -39,7 +39,7 @@ export const issuerEndpoints = (services: Services, { grants, beginDevice, paths
         return await (grant ? grant(form, requestSource) : exchange(services, form, authorization, requestSource));
       } catch (thrown) {
         if (thrown instanceof Fault && isRefusal(thrown))
-          audit.refused({ caller: undefined, operation: tokenPath, subject: "", code: thrown.code, requestSource });
+          audit.recordRefusal({ caller: undefined, operation: tokenPath, subject: "", code: thrown.code, requestSource });
         throw thrown;
       }
     },

@@ -6,6 +6,7 @@ import { text } from "#base/json.ts";
 import type { Clock } from "#base/time.ts";
 import { openDocuments, type Schedule } from "#feeds";
 import { openSignIn } from "#signin";
+import { ping } from "#store";
 import { type Transport, httpStatusOf, openTransport } from "#transport";
 import { type Delivery, openDelivery } from "#delivery";
 import type { Settings } from "./config.ts";
@@ -90,14 +91,14 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
         serve: open.serve,
         issuer: issuerEndpoints(open.services, signIn),
         documents: openDocuments({ store, publicUrl: settings.publicUrl }),
-        ready: async () => (await store.read.query("select 1")).length === 1,
+        ready: () => ping(store.read),
       },
     ).catch((thrown: unknown) => {
       throw portFault(settings, thrown);
     });
     const delivery = openDelivery(
       { ...open.services, vault: open.services.seal, outbound: authn.outbound, delaysSeconds: settings.deliveryDelaysSeconds, userAgent: `gantry/${version}` },
-      { publicUrl: settings.publicUrl, byHand: options.deliversByHand === true },
+      { numberEvents: open.numberEvents, publicUrl: settings.publicUrl, byHand: options.deliversByHand === true },
     );
     if (options.deliversByHand !== true) open.services.audit.start();
     const upkeep = startMaintenance(open.services, settings.auditMonths);

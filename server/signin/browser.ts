@@ -67,7 +67,7 @@ const cookieOf = (parts: SignInDependencies, state: string, asked: EndpointReque
 /** Ends as the sign-in's finish says, with what went wrong. */
 export const refuse = async (parts: SignInDependencies, thrown: unknown, finish: Completion, requestSource: RequestSource): Promise<EndpointAnswer> => {
   const fault = toFault(thrown);
-  if (isRefusal(fault)) parts.audit.refused({ caller: undefined, operation: signInPath, subject: "", code: fault.code, requestSource });
+  if (isRefusal(fault)) parts.audit.recordRefusal({ caller: undefined, operation: signInPath, subject: "", code: fault.code, requestSource });
   parts.log("signin.refused", {
     requestId: requestSource.requestId,
     code: fault.code,

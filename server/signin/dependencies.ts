@@ -12,7 +12,7 @@ import type { Providers } from "./provider.ts";
 export interface SignInSettings {
   readonly store: Store;
   readonly authn: Authn;
-  readonly audit: Pick<Audit, "refused">;
+  readonly audit: Pick<Audit, "recordRefusal">;
   readonly vault: Pick<Vault, "seal" | "open">;
   readonly clock: Clock;
   readonly log: Log;

@@ -3,9 +3,9 @@
 // Rights are kept in memory under a version of the caller's root (table access_versions). Reading the version in
 // the request's own statement costs nothing measurable and makes a revocation effective with the next request on
 // every replica (decisions: Access). A statement that finds another version throws StaleAccess; the kernel loads the
-// rights anew and goes the way once more.
+// rights anew and handles the request once more.
 
-import type { Check, Param, Read, Row } from "./handle.ts";
+import type { Check, Param, Read, Row, Write } from "./handle.ts";
 
 /** The version of `root`'s access data that a decision was made with. */
 export interface AccessVersion {
@@ -16,7 +16,12 @@ export interface AccessVersion {
 /** The rights that a request was decided with are no longer the store's. Never leaves the server. */
 export class StaleAccess extends Error {}
 
-/** Checks the witness by a statement of its own: first in a transaction, or beside a hand-written read. */
+/** The first version of a root's access data, unless it has one. */
+export const insertAccessVersion = async (rows: Write, root: string): Promise<void> => {
+  await rows.query("insert into access_versions (root) values ($1) on conflict do nothing", [root]);
+};
+
+/** Checks the version by a statement of its own: first in a transaction, or beside a hand-written read. */
 export const checkAccessVersion = async (rows: Read, accessVersion: AccessVersion): Promise<void> => {
   const [row] = await rows.query("select version from access_versions where root = $1", [accessVersion.root]);
   if (row?.[0] !== accessVersion.version) throw new StaleAccess();
@@ -55,7 +60,7 @@ class VersionCheckedRead implements Read, Check {
 }
 
 /**
- * `read`, made to confirm the witness with its first statement: rows.ts and list.ts fold the check into theirs, any
+ * `read`, made to check the version with its first statement: rows.ts and list.ts fold the check into theirs, any
  * other statement gets one sent along.
  */
 export const withAccessVersionCheck = (read: Read, accessVersion: AccessVersion): Read => new VersionCheckedRead(read, accessVersion);

@@ -38,6 +38,15 @@ export const textList: Column<readonly string[]> = {
   },
 };
 
+/** A jsonb column that holds an object of texts; anything else is an empty one. */
+export const textMap: Column<Readonly<Record<string, string>>> = {
+  read: (value) => {
+    const map: unknown = value === null ? {} : JSON.parse(value);
+    if (typeof map !== "object" || map === null || Array.isArray(map)) return {};
+    return Object.fromEntries(Object.entries(map).map(([key, entry]) => [key, String(entry)]));
+  },
+};
+
 /** An SQL expression in place of a column of the field's name. */
 export const expression = <Value>(sql: string, column: Column<Value>): Column<Value> => ({ ...column, sql });
 
