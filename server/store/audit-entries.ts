@@ -43,11 +43,11 @@ const insertText = `
   insert into audit_entries
     (uid, sequence, create_time, seal_time, caller_uid, act, operation, subject, type, code, count, binding_uids, remote_address, user_agent, request_id,
      event_id, resource_uids, hash)
-  select uid, sequence, "createTime", "sealTime", "callerUid", act, operation, subject, type, code, count, "bindingUids", "remoteAddress", "userAgent", "requestId",
-    "eventId", "resourceUids", hash
+  select uid, sequence, "createTime", "sealTime", "callerUid", act, operation, subject, type, code, count, "bindingUids", "remoteAddress", "userAgent",
+    "requestId", "eventId", "resourceUids", hash
   from jsonb_to_recordset($1::jsonb) as entry(
-    uid text, sequence bigint, "createTime" timestamptz, "sealTime" timestamptz, "callerUid" text, act jsonb, operation text, subject text, type text, code text,
-    count bigint, "bindingUids" jsonb, "remoteAddress" text, "userAgent" text, "requestId" text, "eventId" text, "resourceUids" jsonb, hash text)`;
+    uid text, sequence bigint, "createTime" timestamptz, "sealTime" timestamptz, "callerUid" text, act jsonb, operation text, subject text, type text,
+    code text, count bigint, "bindingUids" jsonb, "remoteAddress" text, "userAgent" text, "requestId" text, "eventId" text, "resourceUids" jsonb, hash text)`;
 
 export const insertAuditEntries = async (rows: Write, entries: readonly AuditEntry[]): Promise<void> => {
   await rows.query(insertText, [JSON.stringify(entries)]);

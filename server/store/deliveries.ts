@@ -29,7 +29,8 @@ const recipients = `
 
 const enqueueText = `
   insert into deliveries (uid, subscription_uid, event_id, type, subject, state, next_attempt_time, create_time, update_time)
-  select recipient.subscription_uid || '/' || ${uidSegmentOf("recipient.position")}, recipient.subscription_uid, recipient.event_id, recipient.type, recipient.subject,
+  select recipient.subscription_uid || '/' || ${uidSegmentOf("recipient.position")}, recipient.subscription_uid, recipient.event_id, recipient.type,
+    recipient.subject,
     case when row_number() over (partition by recipient.subscription_uid, recipient.subject order by recipient.position) = 1 and not exists (
       select from deliveries as earlier
       where earlier.subscription_uid = recipient.subscription_uid and earlier.subject = recipient.subject

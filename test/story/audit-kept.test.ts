@@ -152,7 +152,8 @@ test("by an entry that somebody wrote into an old month, no more goes with that 
   const [last = 0, before = 0] = (await numbersOf(world)).reverse();
   await tamper(
     world,
-    `insert into audit_entries (uid, sequence, seal_time, ${columns}) select uid, sequence, '2031-01-31T12:00:00Z', ${columns} from audit_entries where left(uid, 40) = $1 and sequence = $2`,
+    `insert into audit_entries (uid, sequence, seal_time, ${columns})
+     select uid, sequence, '2031-01-31T12:00:00Z', ${columns} from audit_entries where left(uid, 40) = $1 and sequence = $2`,
     [root, before],
   );
   await tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence < $2 and seal_time >= '2031-02-01'", [root, last]);
@@ -186,7 +187,9 @@ test("a clock that goes back, also over the end of a month, breaks no order", as
 const eachOnce = async (world: World): Promise<void> => {
   const wrong = await tamper(
     world,
-    "select event.event_id, count(entry.event_id) from outbox as event left join audit_entries as entry on entry.event_id = event.event_id::text group by event.event_id having count(entry.event_id) <> 1",
+    `select event.event_id, count(entry.event_id)
+     from outbox as event left join audit_entries as entry on entry.event_id = event.event_id::text
+     group by event.event_id having count(entry.event_id) <> 1`,
   );
   assert.deepEqual(wrong, []);
   const [[events, entries] = []] = await tamper(world, "select (select count(*) from outbox), (select count(*) from audit_entries)");

@@ -1,4 +1,4 @@
-// Upkeep, against a real server with a settable clock.
+// Maintenance, against a real server with a settable clock.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
