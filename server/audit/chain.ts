@@ -37,7 +37,7 @@ const hashedText = (entry: Entry): string =>
   ]);
 
 /** SHA-256, in hex, of the hash before and the entry. */
-export const hashOf = (previous: string, entry: Entry): string =>
+export const hashEntry = (previous: string, entry: Entry): string =>
   createHash("sha256")
     .update(`${previous}\n${hashedText(entry)}`)
     .digest("hex");

@@ -1,6 +1,6 @@
 // The log's months: entries are partitioned by the month of sealing, and a month that has been kept long enough is
 // dropped at once. Each chain's head remembers the last entry that went, so that a beginning which somebody else deleted
-// can be told apart.
+// shows.
 
 import { timestamp } from "#base/time.ts";
 import { dropAuditMonth, findAuditRootsOfMonth, listAuditMonths, lockExclusive, type Month, monthAfter, type Retention, type Store, type Vault } from "#store";

@@ -60,17 +60,17 @@ export const openRefusals = ({ store, clock, log, publicUrl }: RefusalServices):
       closeWindow();
       windowMs = nowMs;
     }
-    const toldApart = caller === "" || writtenOf.has(caller) || writtenOf.size < limits.refusalCallersMax;
+    const tracked = caller === "" || writtenOf.has(caller) || writtenOf.size < limits.refusalCallersMax;
     const written = writtenOf.get(caller) ?? 0;
     const time = timestamp(nowMs);
     const common = { home: homeOf(caller), code, time };
-    if (toldApart && written < (caller === "" ? limits.refusalsUnknownMax : limits.refusalsPerCallerMax)) {
+    if (tracked && written < (caller === "" ? limits.refusalsUnknownMax : limits.refusalsPerCallerMax)) {
       writtenOf.set(caller, written + 1);
       const { origin, requestId } = requestSource;
       collected.push({ ...common, caller, operation, subject, count: 1, address: origin.address, userAgent: origin.userAgent, requestId });
       return;
     }
-    const countedCaller = toldApart ? caller : "";
+    const countedCaller = tracked ? caller : "";
     const key = `${countedCaller} ${code}`;
     const before = counted.get(key) ?? {
       ...common,

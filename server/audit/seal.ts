@@ -19,7 +19,7 @@ import {
   type Store,
   type Vault,
 } from "#store";
-import { type Entry, hashOf } from "./chain.ts";
+import { type Entry, hashEntry } from "./chain.ts";
 import {
   combineNonces,
   emptyHead,
@@ -35,8 +35,11 @@ import {
 } from "./heads.ts";
 import { headInMonth, monthOf } from "./months.ts";
 
-/** The path, or the one above it that leaves room for a subject of any length: one that had none could never be sealed, nor could anything behind it. */
-const indexablePath = (path: string): string => path.slice(0, limits.auditPlaceLengthMax);
+/**
+ * The path, or the one above it that leaves an index room for a subject of any length: an entry without that room could
+ * never be sealed, nor could anything behind it.
+ */
+const indexablePath = (path: string): string => path.slice(0, limits.auditPathLengthMax);
 
 /**
  * Where an entry belongs: beside what it is about, so that whoever watches over a part of the tree sees it, in the
@@ -51,7 +54,7 @@ export const entryPath = (subject: string, group: string): string => {
 const entryUid = (path: string, sequence: number): string => `${path}/${sequence.toString(16).padStart(16, "0")}`;
 
 /** The entry of an event, as its audit context says (server/outbox/record.ts). */
-const entryOf = (event: AuditedEvent, path: string, sequence: number, sealTime: string): Entry => {
+const entryFromEvent = (event: AuditedEvent, path: string, sequence: number, sealTime: string): Entry => {
   const { auditContext } = event;
   const actor = part(auditContext, "actor");
   return {
@@ -118,8 +121,8 @@ export const sealNext = async (store: Store, vault: Pick<Vault, "seal" | "open">
     const entries = located.map(({ event, path }): AuditEntry => {
       const root = rootOf(path);
       const head = changed.get(root) ?? headInMonth(heads.get(root) ?? emptyHead, monthOf(sealTime));
-      const entry = entryOf(event, path, head.last.sequence + 1, sealTime);
-      const hash = hashOf(head.last.hash, entry);
+      const entry = entryFromEvent(event, path, head.last.sequence + 1, sealTime);
+      const hash = hashEntry(head.last.hash, entry);
       changed.set(root, { ...head, last: { sequence: entry.sequence, hash }, position: event.position });
       return { ...entry, hash };
     });

@@ -3,12 +3,15 @@
 import { isObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { findAuditEntries, findChainEnds, type Read, type StoredAuditEntry, type Vault } from "#store";
-import { type Entry, hashOf, type Link } from "./chain.ts";
+import { type Entry, hashEntry, type Link } from "./chain.ts";
 import { type Head, isSameNonce, openHead, readSealSummary } from "./heads.ts";
 
 export interface Verdict {
   readonly root: string;
-  /** The chain's end, as it is sealed; undefined where the seal cannot be opened. Kept elsewhere, it proves that nothing before it was taken away later. */
+  /**
+   * The chain's end, as it is sealed; undefined where the seal cannot be opened. Kept elsewhere, it proves that nothing
+   * before it was taken away later.
+   */
   readonly last: Link | undefined;
   /** Entries that were verified. */
   readonly entries: number;
@@ -17,7 +20,7 @@ export interface Verdict {
 }
 
 /** Undefined where a column holds what none of ours ever held. */
-const entryFrom = (stored: StoredAuditEntry): Entry | undefined => {
+const entryFromRow = (stored: StoredAuditEntry): Entry | undefined => {
   const { act, bindingUids, resourceUids } = stored;
   if (!isObject(act) || !Array.isArray(bindingUids) || !Array.isArray(resourceUids)) return undefined;
   return { ...stored, act: act as Record<string, string>, bindingUids: bindingUids as string[], resourceUids: resourceUids as string[] };
@@ -35,7 +38,7 @@ const readChain = async (read: Read, vault: Pick<Vault, "open">, root: string): 
   return { head: sealed ? openHead(vault, root, sealed) : undefined, first: firstSequence, last: lastSequence };
 };
 
-/** From the first kept entry to the sealed end; stops at the first break, since nothing behind it can be told apart. */
+/** From the first kept entry to the sealed end; stops at the first break, since nothing behind it can be verified. */
 const verifyEntries = async (
   read: Read,
   root: string,
@@ -51,8 +54,8 @@ const verifyEntries = async (
     for (const stored of await findAuditEntries(read, root, sequence, until, limits.verifiedMax + 1)) {
       const { uid, sequence: found } = stored;
       if (found !== sequence + 1) return { entries, problem: found === sequence ? `entry ${sequence} is there twice` : `entry ${sequence + 1} is missing` };
-      const entry = entryFrom(stored);
-      hash = entry ? hashOf(hash, entry) : "";
+      const entry = entryFromRow(stored);
+      hash = entry ? hashEntry(hash, entry) : "";
       if (hash !== stored.hash) return { entries, problem: `entry ${found} (${uid}) is not what was written, or the one before it is not` };
       sequence = found;
       if (differsFromKnown()) return { entries, problem: `entry ${sequence} is not the one that was known before` };
@@ -88,7 +91,7 @@ export const verifyChain = async (read: Read, vault: Pick<Vault, "open">, root: 
 
 /**
  * What is wrong with all chains together, in a sentence each: a chain that was cut off with its older seal put back, or
- * deleted whole, is whole in itself.
+ * deleted with its seal, has nothing wrong in itself.
  */
 export const verifyAllChains = async (read: Read, vault: Pick<Vault, "open">): Promise<string[]> => {
   const { progress, unsealedPosition, entries, combinedNonce } = await readSealSummary(read, vault);

@@ -28,7 +28,7 @@ interface HoldingSink {
   readonly url: string;
   /** The next request that arrives, in the order of arrival; it waits for its answer. */
   next(): Promise<HeldRequest>;
-  /** Requests that nobody has asked for with next(). */
+  /** Requests that arrived and that next() has not returned. */
   unread(): number;
 }
 
@@ -89,7 +89,7 @@ interface TakenOver {
   readonly slow: { readonly request: HeldRequest; readonly finished: Promise<void> };
   readonly other: { readonly request: HeldRequest; readonly finished: Promise<void> };
   readonly sink: HoldingSink;
-  /** The subscription's row and those of its deliveries, whole. */
+  /** The subscription's row and those of its deliveries, every column. */
   rows(): Promise<unknown>;
   /** States and attempts, in the order of events. */
   deliveries(): Promise<unknown>;

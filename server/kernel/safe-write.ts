@@ -25,7 +25,7 @@ export const matches = (header: string, etag: string): boolean =>
 class ValidatedOnly extends Error {
   readonly outcome: Outcome;
   constructor(outcome: Outcome) {
-    super("rehearsed");
+    super("validated only");
     this.outcome = outcome;
   }
 }

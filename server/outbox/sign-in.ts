@@ -31,7 +31,7 @@ export const recordSignIn = async (
   source: string,
   { identity, caller = identity, act, session, operation, requestSource, time }: SignIn,
 ): Promise<void> => {
-  const limit = { bindingsMax: limits.reasonGrantsMax, organizationsMax: limits.signInPlacesMax };
+  const limit = { bindingsMax: limits.reasonGrantsMax, organizationsMax: limits.signInOrganizationsMax };
   const rights = await findOrganizationRights(rows, identity, time, session ?? "", limit);
   // An identity of a group has rights there and below only. Who has none anywhere is logged at their own uid, for the
   // operator.

@@ -12,7 +12,7 @@ import type { Retention } from "./retention.ts";
 // ---- enqueue ----------------------------------------------------------------------------------------------------
 
 // A subscription receives the events of its group and of all below it, that is: of each event, those at its group and at
-// each one above. Customers' events only (events, 4), and of the types that it asks for.
+// each one above. Customers' events only (events, 4), and of the types that it names.
 const recipients = `
   select subscription.uid as subscription_uid, event.event_id, event.position, event.type, event.subject
   from outbox as event
@@ -78,7 +78,7 @@ const dueText = `
   select candidate.uid from (
     select delivery.uid, delivery.next_attempt_time, delivery.nth, load.quick or (delivery.nth = 1 and subscription.failing_since is null) as at_once,
       row_number() over (
-        partition by load.quick order by subscription.failing_since is not null, delivery.nth, delivery.next_attempt_time, delivery.uid) as place
+        partition by load.quick order by subscription.failing_since is not null, delivery.nth, delivery.next_attempt_time, delivery.uid) as rank
     from sending
     join subscriptions as subscription on subscription.uid = sending.uid and subscription.enabled
     left join unnest($2::text[], $3::integer[], $4::integer[], $5::boolean[]) as here(uid, in_flight, claimable, quick) on here.uid = sending.uid
@@ -94,7 +94,7 @@ const dueText = `
       limit least(load.claimable, case when subscription.failing_since is not null then 1 end)
     ) as delivery
   ) as candidate
-  where candidate.at_once or candidate.place <= $7
+  where candidate.at_once or candidate.rank <= $7
   order by candidate.nth, candidate.next_attempt_time, candidate.uid limit $8`;
 
 /** The uids of deliveries that are due and that no claim holds, as many as the quota and the loads allow. */

@@ -66,15 +66,15 @@ const holderBinding = columns({
 /** The columns of the statement's first row, before those of a binding: the access version and the total. */
 const headColumns = 2;
 
-const counts = (identity: string, path: string): string =>
+const bindingCounts = (identity: string, path: string): string =>
   `(binding.expire_time is null or binding.expire_time > $3::timestamptz)
         and (length(${identity}) = 40 or ${path} = left(${identity}, -17) or ${path} ^@ (left(${identity}, -17) || '/'))`;
 
-const statementOf = (descending: boolean, first: boolean, version: string): string => {
+const holdersStatement = (descending: boolean, first: boolean, version: string): string => {
   const [past, direction] = descending ? ["<", " desc"] : [">", ""];
   const range = (path: string): string => `
       select binding.identity_uid from role_bindings as binding
-      where left(binding.uid, -17) = ${path} and binding.role_uid = source.role collate "POSIX" and ${counts("binding.identity_uid", path)}
+      where left(binding.uid, -17) = ${path} and binding.role_uid = source.role collate "POSIX" and ${bindingCounts("binding.identity_uid", path)}
         and exists (select from identities where uid = binding.identity_uid)`;
   const total = `(select count(*) from (
       select given.identity_uid from source cross join lateral (${range("source.path")}) as given union select $4 where $4 <> '') as every)`;
@@ -107,7 +107,7 @@ const statementOf = (descending: boolean, first: boolean, version: string): stri
     left join lateral (
       select binding.* from unnest($1::text[]) as ancestor(path) join role_bindings as binding
         on left(binding.uid, -17) = ancestor.path and binding.identity_uid = page.identity_uid and binding.role_uid in (select role from source)
-      where ${counts("page.identity_uid", "ancestor.path")}
+      where ${bindingCounts("page.identity_uid", "ancestor.path")}
     ) as binding on true
     left join roles as role on role.uid = binding.role_uid
     left join groups as bound_group on bound_group.uid = left(binding.uid, -17)
@@ -122,7 +122,7 @@ export const findHolders = async (rows: Read, query: HoldersQuery): Promise<Hold
   const values: Param[] = [ancestry, capability, new Date(nowMs).toISOString(), unboundHolder ?? "", limit, skip];
   if (after !== undefined) values.push(after);
   if (check) values.push(check.root);
-  const statement = statementOf(descending, after === undefined, versionColumn(check && `$${values.length}`));
+  const statement = holdersStatement(descending, after === undefined, versionColumn(check && `$${values.length}`));
   const [head, ...found] = await (check ? check.bare : rows).query(statement, values);
   if (check) check.confirm(head?.[0]);
   const holders = new Map<string, Omit<Holder, "bindings"> & { bindings: GivingBinding[] }>();

@@ -11,7 +11,7 @@ import type { Retention } from "./retention.ts";
 /**
  * An event's position in the order of all, for whoever goes through them all: the index of that order is on this
  * expression, so that a list of one organization's events by position never takes it (list.ts). It did, where the
- * operator asked: for each organization it read the events of all.
+ * operator listed: for each organization it read the events of all.
  */
 export const eventOrder = "position + 0";
 

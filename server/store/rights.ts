@@ -26,7 +26,7 @@ export interface BoundIdentity {
   readonly bindings: readonly BindingRow[];
 }
 
-const bound = columns({
+const boundRow = columns({
   version: expression("access.version", nullableText),
   identityUid: expression("identity.uid", nullableText),
   homeStatus: expression("home.status", text),
@@ -38,7 +38,7 @@ const bound = columns({
 });
 
 const boundText = `
-  select ${bound.list}
+  select ${boundRow.list}
   from (values (1)) as always
   left join access_versions as access on access.root = $1
   left join identities as identity on identity.uid = $2
@@ -49,7 +49,7 @@ const boundText = `
 
 /** The identity of this uid, whose root is `root`, in one statement. */
 export const findBoundIdentity = async (rows: Read, root: string, uid: string): Promise<BoundIdentity> => {
-  const found = await bound.find(rows, boundText, [root, uid]);
+  const found = await boundRow.find(rows, boundText, [root, uid]);
   const [first] = found;
   return {
     version: first?.version,

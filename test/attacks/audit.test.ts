@@ -12,7 +12,7 @@ import { codes } from "#base/fault.ts";
 import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { newRoot } from "#base/uid.ts";
-import { type Entry, hashOf } from "../../server/audit/chain.ts";
+import { type Entry, hashEntry } from "../../server/audit/chain.ts";
 import { combineNonces, openHead, readProgress, writeHead, writeProgress } from "../../server/audit/heads.ts";
 import { entriesOf, seal, tamper, verify } from "../audit.ts";
 import { createIdentity, openPlace, type Place } from "../story/place.ts";
@@ -115,7 +115,7 @@ const rehash = async (world: World, root: string): Promise<void> => {
       eventId: at(15),
       resourceUids: JSON.parse(at(16)) as string[],
     };
-    hash = hashOf(hash, entry);
+    hash = hashEntry(hash, entry);
     await tamper(world, "update audit_entries set hash = $3 where uid = $1 and sequence = $2", [entry.uid, entry.sequence, hash]);
   }
 };
