@@ -101,7 +101,7 @@ export const claimsOf = (token: string): JsonObject => base64Json(token.split(".
 export const headerOf = (token: string): JsonObject => base64Json(token.split(".")[0]);
 
 export const openApplication = async (t: TestContext, options: Partial<AuthnOptions> = {}): Promise<TestServices> => {
-  const database = await freshDatabase();
+  const database = await freshDatabase({ planted: true });
   const time = { nowMs: Date.UTC(2026, 10, 20, 12) };
   const logged: TestServices["logged"] = [];
   const log = (event: string, facts = {}): void => void logged.push({ event, facts });

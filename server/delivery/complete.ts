@@ -33,7 +33,7 @@ const disableSubscriptions = async (rows: Write, source: string, subscriptions: 
       body: { uid, sink },
       requestId: "",
       time: timestamp(nowMs),
-      auditContext: { operation: "", bindings: [], origin: ownOrigin, resources: [] },
+      auditContext: { operation: "", bindings: [], origin: ownOrigin },
     });
   }
 };

@@ -23,5 +23,5 @@ export const recordCommand = async (rows: Write, { publicUrl, clock }: Services,
     body: {},
     requestId: "",
     time: timestamp(clock()),
-    auditContext: { operation: `gantry ${command}`, bindings: [], origin: commandOrigin(command), resources: [] },
+    auditContext: { operation: `gantry ${command}`, bindings: [], origin: commandOrigin(command) },
   });

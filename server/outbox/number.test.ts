@@ -42,7 +42,7 @@ const change = (at: Store, events: number, subject = ""): Promise<void> =>
         body: {},
         requestId: "",
         time: now,
-        auditContext: { operation: "", bindings: [], origin: ownOrigin, resources: [] },
+        auditContext: { operation: "", bindings: [], origin: ownOrigin },
       });
     }
   });

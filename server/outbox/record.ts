@@ -13,8 +13,8 @@ export interface AuditContext {
   /** The role bindings (or mappings of groups to roles) that allowed it; none of the operator's and of what is open. */
   readonly bindings: readonly string[];
   readonly origin: Origin;
-  /** The uids of the rows that a batch made or removed; empty for any other event, whose subject says it. */
-  readonly resources: readonly string[];
+  /** The uids of the rows that a batch made or removed; of any other event its subject says it. */
+  readonly resources?: readonly string[];
 }
 
 /** What happened, in the terms of CloudEvents (events). */
@@ -45,7 +45,7 @@ export interface OnlyRecipient {
 }
 
 /** As the row keeps it (column audit_context); read by the audit log. */
-const auditContextJson = (actor: JsonObject | undefined, { operation, bindings, origin, resources }: AuditContext): JsonObject => ({
+const auditContextJson = (actor: JsonObject | undefined, { operation, bindings, origin, resources = [] }: AuditContext): JsonObject => ({
   ...(actor ? { actor } : {}),
   operation,
   bindings: [...bindings],

@@ -53,7 +53,7 @@ export const recordSignIn = async (
       body: {},
       requestId: requestSource.requestId,
       time,
-      auditContext: { operation, bindings, origin: requestSource.origin, resources: [] },
+      auditContext: { operation, bindings, origin: requestSource.origin },
     });
   }
 };

@@ -119,7 +119,7 @@ const tell = async (rows: Write, { uid, act }: Person, group: string, { publicUr
     body,
     requestId,
     time: timestamp(nowMs),
-    auditContext: { operation: method.name, bindings: [], origin, resources: [] },
+    auditContext: { operation: method.name, bindings: [], origin },
   });
 };
 

@@ -1,8 +1,5 @@
-// Rows with names: the columns that a statement lists, and what the text of each becomes. Each table's file declares
-// its rows once, and its statements list and read them by that declaration; nobody counts positions.
-//
-//   const session = columns({ identityUid: text, groups: textList, expireTimeMs: timeMs("expire_time") });
-//   session.find(rows, `select ${session.list} from sessions where id = $1`, [id])
+// Rows with names: the columns that a statement lists, and what the text of each becomes. Each table's file declares its
+// rows once with `columns`; its statements name them by `list` and read them by `find`. Nobody counts positions.
 
 import type { Json } from "#base/json.ts";
 import type { Param, Read, Row } from "./handle.ts";

@@ -85,7 +85,6 @@ export { ping } from "./ping.ts";
 export type { Retention } from "./retention.ts";
 export { retentions } from "./retentions.ts";
 export { type BindingRow, type BoundIdentity, findBoundIdentity, findOrganizationRights, findSessionGrants } from "./rights.ts";
-export { clearFailing, disableFailing, markFailing } from "./subscriptions.ts";
 export { clientSecretPurpose, findMappedRoles, findProvider, type Provider } from "./identity-providers.ts";
 export {
   type ArtifactRow,
@@ -122,6 +121,8 @@ export type {
 } from "./records.ts";
 export { findKnownRoles, findProfile, type KnownRole, type Profile } from "./profiles.ts";
 export {
+  countBelow,
+  countReferences,
   deleteBelow,
   deleteRow,
   findNamed,
@@ -135,7 +136,8 @@ export {
   lockRow,
   readColumns,
   type Table,
-  takeRows,
+  takeBelow,
+  takeReferences,
   updateRow,
   type Values,
 } from "./rows.ts";
@@ -148,6 +150,7 @@ export {
 } from "./vulnerabilities.ts";
 export { areSigningKeysOlder } from "./signing-keys.ts";
 export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
+export { clearFailing, disableFailing, findSubscriptionSecret, markFailing } from "./subscriptions.ts";
 export { findAcceptedTerms } from "./terms.ts";
 export { checkAccessVersion, insertAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
 export { settleRecords, withdrawVanished, writeRecords } from "./write-records.ts";

@@ -1,7 +1,13 @@
-// Table subscriptions, as far as deliveries change it: how long each sink has been failing.
+// Table subscriptions: what its rows keep besides the contract's fields, and how long each sink has been failing.
 
 import { columns, text } from "./columns.ts";
-import type { Write } from "./handle.ts";
+import type { Read, Write } from "./handle.ts";
+
+const secret = columns({ secretSealed: text });
+
+/** The sealed secret of a subscription; the empty text where there is none. */
+export const findSubscriptionSecret = async (rows: Read, uid: string): Promise<string> =>
+  (await secret.findOne(rows, `select ${secret.list} from subscriptions where uid = $1`, [uid]))?.secretSealed ?? "";
 
 /** Their sinks work. */
 export const clearFailing = async (rows: Write, uids: readonly string[]): Promise<void> => {

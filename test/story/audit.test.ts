@@ -111,7 +111,7 @@ for (const protocol of ["rest", "grpc"] as const) {
     };
     await store.write(async (rows) => {
       await record(rows, event);
-      await record(rows, { ...event, auditContext: { ...event.auditContext, resources: [] } });
+      await record(rows, { ...event, auditContext: { operation: "batch", bindings: [editorBinding], origin: ownOrigin } });
     });
     const [batch, single] = (await entries({ subjects: [group] })).filter((entry) => entry.requestId === requestId);
     assert.deepEqual(batch?.resourceUids, resources);
