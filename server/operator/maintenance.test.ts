@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { limits } from "#base/limits.ts";
+import { plant } from "../../test/told.ts";
 import { openWorld, type World } from "../../test/world.ts";
 import { runMaintenance } from "./maintenance.ts";
 
@@ -50,7 +51,7 @@ test("events and deliveries are deleted after their time, and what can never be 
   });
   const { uid: repo } = await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "kept" } });
   await world.server.delivery.finish();
-  await services.store.write((rows) => rows.query("update subscriptions set enabled = false", []));
+  await services.store.write(async (rows) => (await plant(rows)).query("update subscriptions set enabled = false", []));
   world.clock.now += limits.eventRetentionMs + 1;
   await world.ok("registry.ReposService/UpdateRepo", { repo: { uid: String(repo), description: "later" }, updateMask: "description" });
   await world.server.delivery.finish();
@@ -70,7 +71,7 @@ test("events and deliveries are deleted after their time, and what can never be 
   await runMaintenance(services);
   assert.deepEqual(await found(), [[updated, "DELIVERY_STATE_PENDING"]]);
   // As a subscription leaves them that is deleted while an event is enqueued.
-  await services.store.write((rows) => rows.query("delete from subscriptions where uid = $1", [String(subscription)]));
+  await services.store.write(async (rows) => (await plant(rows)).query("delete from subscriptions where uid = $1", [String(subscription)]));
   await runMaintenance(services);
   assert.deepEqual(await found(), []);
 });
