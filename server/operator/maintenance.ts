@@ -4,13 +4,12 @@
 import { auditRetention } from "#audit";
 import { limits } from "#base/limits.ts";
 import type { Services } from "#kernel";
-import { deleteExpiredInvites, retentions } from "#store";
+import { retentions } from "#store";
 
 /** Deletes the rows of every table whose time is over, and replaces a signing key that has signed long enough. */
 export const runMaintenance = async ({ store, authn, clock, seal }: Services, auditMonths: number = limits.auditMonths): Promise<void> => {
   const nowMs = clock();
   for (const retention of retentions) await retention.deleteExpired(store, nowMs);
-  await store.write((rows) => deleteExpiredInvites(rows, nowMs));
   await authn.rotateIfDue();
   await auditRetention(seal, auditMonths).deleteExpired(store, nowMs);
 };

@@ -89,7 +89,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       },
       {
         serve: open.serve,
-        issuer: issuerEndpoints(open.services, signIn),
+        issuer: issuerEndpoints(signIn),
         documents: openDocuments({ store, publicUrl: settings.publicUrl }),
         ready: () => ping(store.read),
       },

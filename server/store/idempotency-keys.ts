@@ -1,9 +1,9 @@
 // Table idempotency_keys: the first answer to each key of a caller (decisions: Safe writes).
 
-import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import { type Column, columns, text } from "./columns.ts";
+import { type Column, columns, nullableObject, text } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 import type { Retention } from "./retention.ts";
 
@@ -20,12 +20,7 @@ export interface FirstAnswer {
   readonly reply: JsonObject;
 }
 
-const reply: Column<JsonObject> = {
-  read: (value) => {
-    const parsed = JSON.parse(value ?? "{}") as Json;
-    return isObject(parsed) ? parsed : {};
-  },
-};
+const reply: Column<JsonObject> = { read: (value) => nullableObject.read(value) ?? {} };
 
 const firstAnswer = columns<FirstAnswer>({ requestDigest: text, reply });
 

@@ -33,7 +33,6 @@ export {
   type StoredAuditEntry,
 } from "./audit-entries.ts";
 export { findAllSealed, findSealedHeads, findSealedProgress, type SealedProgress, writeSealedHead, writeSealedProgress } from "./audit-seals.ts";
-export { writeBuiltInRole, writeOperator } from "./built-ins.ts";
 export {
   type AttemptResult,
   type ClaimedDelivery,
@@ -48,7 +47,6 @@ export {
   type SubjectQueue,
   type SubscriptionLoad,
 } from "./deliveries.ts";
-export { deleteExpiredInvites } from "./expired-invites.ts";
 export { recordKey } from "./feed-rows.ts";
 export {
   claimFeed,
@@ -80,12 +78,53 @@ export {
   type NewRefusal,
   numberEvents,
 } from "./outbox.ts";
-export { findBoundPeople } from "./people.ts";
 export { ping } from "./ping.ts";
 export type { Retention } from "./retention.ts";
 export { retentions } from "./retentions.ts";
 export { type BindingRow, type BoundIdentity, findBoundIdentity, findOrganizationRights, findSessionGrants } from "./rights.ts";
-export { clientSecretPurpose, findMappedRoles, findProvider, type Provider } from "./identity-providers.ts";
+export { hasAwsRequest, insertAwsRequest } from "./aws-requests.ts";
+export {
+  approveDeviceCode,
+  countOpenDeviceCodes,
+  deleteDeviceCode,
+  deleteEndedDeviceCodes,
+  findOpenDeviceCode,
+  hasDeviceCode,
+  insertDeviceCode,
+  lockDeviceCode,
+  refuseDeviceCode,
+  updateDevicePoll,
+} from "./device-codes.ts";
+export { listMappedRoles } from "./external-group-role-mappings.ts";
+export { insertAccessRequest } from "./group-access-requests.ts";
+export { deleteExpiredInvitesOfRole, findInviteUid, type Invite, lockInvite } from "./group-invites.ts";
+export { findVerifiedOrganization, isOrganizationSuspended, updateOrganizationStatus } from "./groups.ts";
+export { deleteExpiredHeadlessSessions, hasHeadlessSession, insertHeadlessSession, takeHeadlessSession } from "./headless-sessions.ts";
+export {
+  findBoundPeople,
+  findIdentity,
+  hasIdentity,
+  hasPersonOfIssuer,
+  type Identity,
+  lockPersonAndProvider,
+  updateLastSeen,
+  writeOperator,
+} from "./identities.ts";
+export { lockPerson, writeIdentityMetadata } from "./identity-metadata.ts";
+export {
+  clientSecretPurpose,
+  enableScim,
+  findProvider,
+  findProvidersOfOrganization,
+  findScim,
+  hasProviderOfIssuer,
+  listClientIds,
+  lockScim,
+  type Provider,
+  replaceScimToken,
+  revokeScimTokens,
+  type ScimState,
+} from "./identity-providers.ts";
 export {
   type ArtifactRow,
   countArtifacts,
@@ -99,8 +138,6 @@ export {
 export { lockExclusive, lockShared } from "./lock.ts";
 export { timeText } from "./time-text.ts";
 export { type Branch, type Condition, countRows, isLarge, listRows, needsSize, type Page, pageStatement, type Selection, wholeTable } from "./list.ts";
-export { lockPerson, writeSaid } from "./metadata.ts";
-export { findVerified, noteAccessRequest, setOrganizationStatus } from "./organizations.ts";
 export { findManifests, insertManifests, type Manifest, type ManifestFact } from "./manifests.ts";
 export type {
   AdvisoryEventData,
@@ -119,7 +156,11 @@ export type {
   VulnerabilityRecord,
   Written,
 } from "./records.ts";
-export { findKnownRoles, findProfile, type KnownRole, type Profile } from "./profiles.ts";
+export { findProfile, writeProfile } from "./profiles.ts";
+export { insertProviderArrival } from "./provider-arrivals.ts";
+export { deleteRefreshToken, insertRefreshToken, type RefreshTokenFamily, replaceRefreshTokenSecret } from "./refresh-tokens.ts";
+export { countIdentitiesBoundWith, insertOrExtendRoleBinding } from "./role-bindings.ts";
+export { findKnownRoles, writeBuiltInRole } from "./roles.ts";
 export {
   countBelow,
   countReferences,
@@ -141,16 +182,26 @@ export {
   updateRow,
   type Values,
 } from "./rows.ts";
-export { countHolders, enableScim, findScim, lockScim, replaceScimToken, revokeScimTokens, type ScimState } from "./scim.ts";
+export { insertSession } from "./sessions.ts";
+export { deleteSomeExpiredSignIns, insertSignIn, takeSignIn } from "./sign-ins.ts";
+export {
+  areSigningKeysOlder,
+  deleteRetiredSigningKeys,
+  hasUnretiredSigningKey,
+  insertSigningKey,
+  listSigningKeys,
+  lockSigningKeys,
+  retireSigningKeys,
+} from "./signing-keys.ts";
 export {
   countVulnerabilities,
   findVulnerabilities,
   type VulnerabilitiesAsk,
   type VulnerabilityRow,
 } from "./vulnerabilities.ts";
-export { areSigningKeysOlder } from "./signing-keys.ts";
 export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
 export { clearFailing, disableFailing, findSubscriptionSecret, markFailing } from "./subscriptions.ts";
-export { findAcceptedTerms } from "./terms.ts";
+export { findAcceptedTerms } from "./terms-acceptances.ts";
+export { addWrongUserCode, countWrongUserCodes } from "./user-code-guesses.ts";
 export { checkAccessVersion, insertAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
 export { settleRecords, withdrawVanished, writeRecords } from "./write-records.ts";

@@ -1,10 +1,10 @@
 // Table outbox: every event, written in the transaction of its change. Lists of events, deliveries and the audit log are
 // made of these rows.
 
-import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import { type Column, columns, json, number, text, time } from "./columns.ts";
+import { type Column, columns, nullableObject, number, text, time } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 import type { Retention } from "./retention.ts";
 
@@ -123,12 +123,7 @@ export const findLastPosition = async (rows: Read): Promise<number> => {
 };
 
 /** A jsonb column that holds an object; anything else is an empty one. */
-const object: Column<JsonObject> = {
-  read: (value) => {
-    const parsed: Json = json.read(value);
-    return isObject(parsed) ? parsed : {};
-  },
-};
+const object: Column<JsonObject> = { read: (value) => nullableObject.read(value) ?? {} };
 
 /** What the audit log keeps of an event. */
 export interface AuditedEvent {

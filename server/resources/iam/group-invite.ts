@@ -7,7 +7,7 @@ import { limits } from "#base/limits.ts";
 import { durationMs, timestamp } from "#base/time.ts";
 import { newRoot } from "#base/uid.ts";
 import { boundOf, change, holdParent, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
-import { inviteCodeHash, makeInviteCode, mayPromise } from "#signin";
+import { inviteCodeHash, makeInviteCode, mayInvite } from "#signin";
 import { grantProblem } from "./rules/grant.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -31,7 +31,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   add("roleUid", await grantProblem(role, parent, context));
   if (violations.length > 0) return violations;
   // What groups at an identity provider give ends with the session; the promise would be void before anybody took it up.
-  if (!(await mayPromise(rows, caller?.uid ?? "", role, parent, nowMs)))
+  if (!(await mayInvite(rows, caller?.uid ?? "", role, parent, nowMs)))
     throw denied("Permission denied: an invite needs rights by a role binding, which outlast the session");
   draft.expirationTime = timestamp(nowMs + ttlMs);
   return [];

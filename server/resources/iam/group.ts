@@ -8,8 +8,8 @@ import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { EVERYWHERE, isRoot, isUid, newRoot, rootOf } from "#base/uid.ts";
 import { type BoundResource, boundOf, change, holdParent, type Outcome, type ReadContext, resource, type RuleContext, type WriteContext } from "#kernel";
-import { vouches } from "#signin";
-import { findNamed, findVerified, lockRow, noteAccessRequest } from "#store";
+import { isTrustedForEmail } from "#signin";
+import { findNamed, findVerifiedOrganization, insertAccessRequest, lockRow } from "#store";
 import { companyDomain, isDomain } from "./rules/mail.ts";
 
 const isOperator = ({ rights }: WriteContext): boolean => rights.grants.some(({ path: place }) => place === EVERYWHERE);
@@ -114,10 +114,10 @@ const ownOrganization = async ({
   const domain = companyDomain(caller?.email, services.freeMailDomains);
   const found = resources.get(GroupSchema.typeName);
   if (domain === undefined || !found) return undefined;
-  const row = await findVerified(rows, found.shape.table, domain);
+  const row = await findVerifiedOrganization(rows, found.shape.table, domain);
   const organization = row && found.shape.read(row, 0);
   if (!caller || !organization || organization.status === "ORG_STATUS_SUSPENDED") return undefined;
-  return (await vouches(rows, text(organization, "uid"), caller.act?.iss ?? caller.issuer)) ? organization : undefined;
+  return (await isTrustedForEmail(rows, text(organization, "uid"), caller.act?.iss ?? caller.issuer)) ? organization : undefined;
 };
 
 // One answer for every reason, so that nobody learns which domains have an organization here (resources: Groups).
@@ -136,7 +136,7 @@ const requestAccess = async (context: WriteContext): Promise<Outcome> => {
   const uid = text(request, "groupUid");
   const organization = await ownOrganization(context);
   if (!caller || organization?.uid !== uid) throw missing("iam", "Group", uid);
-  const askedMs = await noteAccessRequest(rows, uid, caller.uid, nowMs, nowMs - limits.accessRequestMs);
+  const askedMs = await insertAccessRequest(rows, uid, caller.uid, nowMs, nowMs - limits.accessRequestMs);
   if (askedMs === undefined) return { reply: {} };
   const waitSeconds = Math.max(1, Math.ceil((askedMs + limits.accessRequestMs - nowMs) / 1000));
   throw new Fault("RESOURCE_EXHAUSTED", "access to this organization was asked for already; its owners know", {

@@ -17,7 +17,7 @@ import {
   update,
   type WriteContext,
 } from "#kernel";
-import { clientSecretPurpose, findMappedRoles, findScim, lockRow } from "#store";
+import { clientSecretPurpose, findScim, listMappedRoles, lockRow } from "#store";
 import { grantProblem } from "./rules/grant.ts";
 import { issuerProblem } from "./rules/issuer.ts";
 import { generateScimToken, regenerateScimToken, revokeScimToken, setScimEnabled, shownScim } from "./rules/scim.ts";
@@ -41,7 +41,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   const problem = await grantProblem(text(draft, "defaultRole"), parent, context);
   if (problem !== undefined) return [{ field: "defaultRole", description: problem }];
   // decisions: Access. Whoever decides who signs in hands out all that signing in gives.
-  if (before && reconfigured) for (const { role, scope } of await findMappedRoles(rows, text(before, "uid"))) await grantProblem(role, scope, context);
+  if (before && reconfigured) for (const { role, scope } of await listMappedRoles(rows, text(before, "uid"))) await grantProblem(role, scope, context);
   return [];
 };
 
