@@ -15,7 +15,7 @@ let store: Store;
 let other: Store;
 beforeEach(async () => {
   database = await freshDatabase();
-  const open = (): Promise<Store> => openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: silent });
+  const open = (): Promise<Store> => openStore({ databaseUrl: database.url, log: silent });
   [store, other] = [await open(), await open()];
   await store.write((rows) => rows.query("create table enqueued (position bigint primary key)"));
 });

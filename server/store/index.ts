@@ -1,6 +1,6 @@
-// The public entry: rows in PostgreSQL, and the vault for what must be secret in them.
+// The public entry of the store: rows in PostgreSQL, and the vault for what must be secret in them.
 
-export { violatedConstraint } from "./faults.ts";
+export { brokenConnection, sqlState, violatedConstraint } from "./faults.ts";
 export {
   type AdvisoryRow,
   type Changed,
@@ -97,12 +97,13 @@ export {
 } from "./device-codes.ts";
 export { listMappedRoles } from "./external-group-role-mappings.ts";
 export { insertAccessRequest } from "./group-access-requests.ts";
-export { deleteExpiredInvitesOfRole, findInviteUid, type Invite, lockInvite } from "./group-invites.ts";
+export { findInviteUid, type Invite, listExpiredInvitesOfRole, lockExpiredInvites, lockInvite } from "./group-invites.ts";
 export { findVerifiedOrganization, isOrganizationSuspended, updateOrganizationStatus } from "./groups.ts";
 export { deleteExpiredHeadlessSessions, hasHeadlessSession, insertHeadlessSession, takeHeadlessSession } from "./headless-sessions.ts";
 export {
   findBoundPeople,
   findIdentity,
+  findIdentityEmail,
   hasIdentity,
   hasPersonOfIssuer,
   type Identity,
@@ -113,7 +114,7 @@ export {
 export { lockPerson, writeIdentityMetadata } from "./identity-metadata.ts";
 export {
   clientSecretPurpose,
-  enableScim,
+  scimEnabledColumns,
   findProvider,
   findProvidersOfOrganization,
   findScim,
@@ -121,8 +122,8 @@ export {
   listClientIds,
   lockScim,
   type Provider,
-  replaceScimToken,
-  revokeScimTokens,
+  scimTokenColumns,
+  scimRevokedColumns,
   type ScimState,
 } from "./identity-providers.ts";
 export {
@@ -159,7 +160,7 @@ export type {
 export { findProfile, writeProfile } from "./profiles.ts";
 export { insertProviderArrival } from "./provider-arrivals.ts";
 export { deleteRefreshToken, insertRefreshToken, type RefreshTokenFamily, replaceRefreshTokenSecret } from "./refresh-tokens.ts";
-export { countIdentitiesBoundWith, insertOrExtendRoleBinding } from "./role-bindings.ts";
+export { countIdentitiesBoundWith, findRoleBindingUid } from "./role-bindings.ts";
 export { findKnownRoles, writeBuiltInRole } from "./roles.ts";
 export {
   countBelow,

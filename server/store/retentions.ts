@@ -4,7 +4,6 @@
 import { awsRequestsRetention } from "./aws-requests.ts";
 import { deliveriesRetention } from "./deliveries.ts";
 import { deviceCodesRetention } from "./device-codes.ts";
-import { groupInvitesRetention } from "./group-invites.ts";
 import { headlessSessionsRetention } from "./headless-sessions.ts";
 import { idempotencyKeysRetention } from "./idempotency-keys.ts";
 import { outboxRetention } from "./outbox.ts";
@@ -16,7 +15,7 @@ import { userCodeGuessesRetention } from "./user-code-guesses.ts";
 
 /**
  * The audit log's months are not among them: what is dropped of a chain is sealed with the secret key (server/audit).
- * Invites are a resource's rows: their deletion is to be recorded as an event of each.
+ * Nor are invites: they are a resource's rows, and each that is deleted has its event (signin/expired-invites.ts).
  */
 export const retentions: readonly Retention[] = [
   idempotencyKeysRetention,
@@ -27,7 +26,6 @@ export const retentions: readonly Retention[] = [
   deviceCodesRetention,
   headlessSessionsRetention,
   userCodeGuessesRetention,
-  groupInvitesRetention,
   outboxRetention,
   deliveriesRetention,
 ];

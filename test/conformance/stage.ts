@@ -280,7 +280,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     await (verified ??= world.ok("iam.GroupsService/UpdateGroup", { group, updateMask: "name,verified,kind" }));
     const subject = `colleague ${next()}`;
     const email = `${subject.replace(" ", "-")}@${ownDomain}`;
-    const uid = await registerPerson(services, { issuer: "https://people.example.com", subject, email, name: "" });
+    const uid = await registerPerson(world.server.application.kernel, { issuer: "https://people.example.com", subject, email, name: "" });
     return { uid, token: await services.authn.mint({ uid, audience: [services.publicUrl], email }) };
   };
 

@@ -63,7 +63,7 @@ const organization = async (more: JsonObject = {}): Promise<string> => {
 };
 
 const person = async (): Promise<{ uid: string; token: string }> => {
-  const uid = await registerPerson(world.server.application.services, { issuer: "https://people.example.com", subject: `p${made++}`, email: "", name: "" });
+  const uid = await registerPerson(world.server.application.kernel, { issuer: "https://people.example.com", subject: `p${made++}`, email: "", name: "" });
   return { uid, token: await world.token(uid) };
 };
 

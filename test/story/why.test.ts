@@ -203,8 +203,12 @@ test("an identity that exists and one that does not are explained alike to who s
 test("who can: people, identities and the operator, once each, with every binding that lets them", async () => {
   const place = await group(world.organization, "crowd");
   const inner = await group(place, "inner");
-  const { services } = world.server.application;
-  const ada = await registerPerson(services, { issuer: "https://people.example.com", subject: "ada", email: "ada@example.com", name: "Ada" });
+  const ada = await registerPerson(world.server.application.kernel, {
+    issuer: "https://people.example.com",
+    subject: "ada",
+    email: "ada@example.com",
+    name: "Ada",
+  });
   const [first, second] = [await bindTo(place, ada, builtInRoleUid("owner")), await bindTo(inner, ada, builtInRoleUid("editor"))];
   const local = await createIdentity(world, place, "local", claimMatch);
   await bindTo(place, local, builtInRoleUid("viewer"));
@@ -337,7 +341,7 @@ test("explain says what a real call then finds, and who can is all whom explain 
       const groups = [await group(world.organization, `tree ${number++}`)];
       for (const parent of parents) groups.push(await group(groups[parent] ?? "", "branch"));
       const people = ["one", "two"].map((subject) =>
-        registerPerson(world.server.application.services, { issuer: "https://people.example.com", subject: `${subject} ${number}`, email: "", name: subject }),
+        registerPerson(world.server.application.kernel, { issuer: "https://people.example.com", subject: `${subject} ${number}`, email: "", name: subject }),
       );
       const identities = [
         ...(await Promise.all(homes.map((home) => createIdentity(world, groups[home] ?? "", "someone", claimMatch)))),

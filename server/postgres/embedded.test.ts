@@ -24,39 +24,39 @@ import { after, before, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
 import { silent } from "#base/log.ts";
-import { openStore, type Store, type StoreOptions } from "#store";
-import { binariesIn, installedBinaries } from "./binaries.ts";
-import { startEmbedded } from "./embedded.ts";
-import { migrate } from "./migrate.ts";
+import { openStore, type Store } from "#store";
+import { databaseUrlOf } from "./address.ts";
+import { type EmbeddedOptions, startEmbedded } from "./embedded.ts";
+import { findInstallation, installationIn } from "./installation.ts";
 
 const isRoot = process.getuid?.() === 0;
-/** The user that plays the ordinary one, when we are root. */
+/** An ordinary user, when we are root. */
 const nobody = { uid: 65534, gid: 65534 };
 const nobodyRuns = isRoot && spawnSync(process.execPath, ["--version"], { ...nobody, cwd: "/" }).status === 0;
 
 const temporary = (t: TestContext): string => {
-  const directory = mkdtempSync(join(tmpdir(), "gantry-store-"));
+  const directory = mkdtempSync(join(tmpdir(), "gantry-postgres-"));
   chmodSync(directory, 0o755);
   t.after(() => {
-    const place = existsSync(join(directory, "data")) && placeOf(join(directory, "data"));
+    const relocated = existsSync(join(directory, "data")) && relocationOf(join(directory, "data"));
     rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
-    if (place) rmSync(place, { recursive: true, force: true });
+    if (relocated) rmSync(relocated, { recursive: true, force: true });
   });
   return directory;
 };
 
-/** Where under /var/lib/gantry the data lies, if it does. */
-const placeOf = (data: string): string | undefined => {
+/** The folder below /var/lib/gantry that holds the data, if one does. */
+const relocationOf = (data: string): string | undefined => {
   const link = join(data, "postgres");
   return lstatSync(link, { throwIfNoEntry: false })?.isSymbolicLink() ? dirname(readlinkSync(link)) : undefined;
 };
 
 // Making a cluster takes most of a second: one is made here, and copied for the tests that are not about that.
-const model = mkdtempSync(join(tmpdir(), "gantry-store-"));
+const model = mkdtempSync(join(tmpdir(), "gantry-postgres-"));
 before(async () => {
   chmodSync(model, 0o711);
   const server = await startEmbedded({ dataDirectory: model, log: silent, progress: () => {}, durable: false });
-  await migrate(server.place, () => {});
+  await (await openStore({ databaseUrl: databaseUrlOf(server.address), log: silent })).close();
   await server.stop();
 });
 after(() => rmSync(model, { recursive: true }));
@@ -70,10 +70,17 @@ const used = (t: TestContext, ...below: string[]): string => {
   return data;
 };
 
-const open = async (t: TestContext, dataDirectory: string, more: Partial<StoreOptions> = {}): Promise<Store> => {
-  const store = await openStore({ dataDirectory, log: silent, ...more });
-  t.after(() => store.close());
-  return store;
+/** A store on an embedded server, which stops with it. */
+const open = async (t: TestContext, dataDirectory: string, more: Partial<EmbeddedOptions> = {}): Promise<Store> => {
+  const options = { dataDirectory, log: silent, progress: () => {}, ...more };
+  const embedded = await startEmbedded(options);
+  const store = await openStore({ ...options, databaseUrl: databaseUrlOf(embedded.address) });
+  const close = async (): Promise<void> => {
+    await store.close();
+    await embedded.stop();
+  };
+  t.after(close);
+  return { ...store, close };
 };
 
 const remember = (store: Store, text: string): Promise<void> =>
@@ -94,18 +101,22 @@ const refusedWith = (pattern: RegExp) => (error: unknown) => {
 
 const until = async (condition: () => boolean | Promise<boolean>): Promise<void> => {
   for (const end = Date.now() + 10_000; !(await condition()); await sleep(10)) {
-    assert.ok(Date.now() < end, "the awaited did not come about");
+    assert.ok(Date.now() < end, "what was awaited did not happen");
   }
 };
 
 const program = `
+  import { databaseUrlOf, startEmbedded } from "#postgres";
   import { openStore } from "#store";
+  const [log, progress] = [() => {}, () => {}];
   try {
-    const store = await openStore({ dataDirectory: process.env.DATA, log: () => {}, join: process.env.JOIN === "yes" });
+    const embedded = await startEmbedded({ dataDirectory: process.env.DATA, log, progress, join: process.env.JOIN === "yes" });
+    const store = await openStore({ databaseUrl: databaseUrlOf(embedded.address), log });
     await store.write((rows) => rows.query("insert into access_versions (root) values ($1)", [process.env.TEXT]));
     console.log("open");
     for await (const _ of process.stdin);
     await store.close();
+    await embedded.stop();
     console.log("closed");
   } catch (error) {
     console.log("refused: " + error.message);
@@ -114,8 +125,8 @@ const program = `
 
 interface Gantry {
   readonly process: ChildProcess;
-  /** The next line it says. */
-  says(): Promise<string>;
+  /** Its next line. */
+  nextLine(): Promise<string>;
   /** Stops it in order. */
   stop(): Promise<void>;
   kill(): Promise<void>;
@@ -134,7 +145,7 @@ const another = (t: TestContext, data: string, text: string, more: { as?: typeof
   const ended = new Promise<void>((done) => child.once("close", () => done()));
   return {
     process: child,
-    says: async () => (await lines.next()).value ?? "nothing more",
+    nextLine: async () => (await lines.next()).value ?? "nothing more",
     async stop() {
       child.stdin.end();
       await ended;
@@ -173,11 +184,11 @@ test("a second server on the same data directory is refused at once, and a comma
   const begin = Date.now();
   await assert.rejects(open(t, data), refusedWith(new RegExp(`${data} is in use by another Gantry \\(process ${process.pid}\\)`)));
   const other = another(t, data, "other");
-  assert.match(await other.says(), new RegExp(`^refused: .*in use by another Gantry \\(process ${process.pid}\\)`));
+  assert.match(await other.nextLine(), new RegExp(`^refused: .*in use by another Gantry \\(process ${process.pid}\\)`));
   assert.ok(Date.now() - begin < 3_000);
 
   const command = another(t, data, "from the command", { join: true });
-  assert.equal(await command.says(), "open");
+  assert.equal(await command.nextLine(), "open");
   await command.stop();
   assert.deepEqual(await remembered(server), ["from the command"]);
   await server.close();
@@ -192,7 +203,7 @@ test("a second server on the same data directory is refused at once, and a comma
 test("of two servers started at the same moment on a new directory, exactly one opens", async (t) => {
   const data = join(temporary(t), "data");
   const racers = [another(t, data, "one"), another(t, data, "two")];
-  const said = await Promise.all(racers.map((racer) => racer.says()));
+  const said = await Promise.all(racers.map((racer) => racer.nextLine()));
   assert.equal(said.filter((line) => line === "open").length, 1, said.join(" | "));
   assert.equal(said.filter((line) => /^refused: .*in use/.test(line)).length, 1, said.join(" | "));
   await Promise.all(racers.map((racer) => racer.stop()));
@@ -204,7 +215,7 @@ test("of two servers started at the same moment on a new directory, exactly one 
 test("after kill -9 of the server the next one takes over, with every committed row", async (t) => {
   const data = used(t);
   const killed = another(t, data, "committed");
-  assert.equal(await killed.says(), "open");
+  assert.equal(await killed.nextLine(), "open");
   const orphan = postmaster(data);
   await killed.kill();
   process.kill(orphan, 0);
@@ -215,7 +226,7 @@ test("after kill -9 of the server the next one takes over, with every committed 
   // And after kill -9 of PostgreSQL as well: its own recovery.
   await next.close();
   const again = another(t, data, "recovered");
-  assert.equal(await again.says(), "open");
+  assert.equal(await again.nextLine(), "open");
   const lost = postmaster(data);
   await again.kill();
   process.kill(lost, "SIGKILL");
@@ -286,41 +297,50 @@ test("a data directory too deep for a socket's path gets its socket in a private
   assert.match(folder, /\/gantry-[0-9a-f]{16}$/);
   assert.equal(statSync(folder).mode & 0o777, 0o700);
   const command = another(t, data, "joined", { join: true });
-  assert.equal(await command.says(), "open");
+  assert.equal(await command.nextLine(), "open");
   await command.stop();
   assert.deepEqual(await remembered(store), ["deep", "joined"]);
   await store.close();
   rmSync(folder, { recursive: true });
 });
 
+test("a data directory may have any name", async (t) => {
+  const data = used(t, `100% of "it", a+b & c=d?#'`);
+  const store = await open(t, data);
+  await remember(store, "odd");
+  assert.deepEqual(await remembered(store), ["odd"]);
+  await store.close();
+});
+
 test("programs that npm has left without links and execute bits are put right, in a copy where they are read-only", async (t) => {
   const directory = temporary(t);
-  const { native } = installedBinaries();
-  const bare = join(directory, "package", "native");
-  cpSync(native, bare, { recursive: true, verbatimSymlinks: true });
+  const { folder: native } = findInstallation();
+  const stripped = join(directory, "package", "native");
+  cpSync(native, stripped, { recursive: true, verbatimSymlinks: true });
   cpSync(join(native, "..", "package.json"), join(directory, "package", "package.json"));
-  const links = JSON.parse(readFileSync(join(bare, "pg-symlinks.json"), "utf8")) as { target: string }[];
+  const links = JSON.parse(readFileSync(join(stripped, "pg-symlinks.json"), "utf8")) as { target: string }[];
   const strip = (): void => {
     for (const { target } of links) unlinkSync(join(directory, "package", target));
-    for (const name of ["initdb", "postgres"]) chmodSync(join(bare, "bin", name), 0o644);
+    for (const name of ["initdb", "postgres"]) chmodSync(join(stripped, "bin", name), 0o644);
   };
-  const options = { log: silent, progress: () => {}, durable: false, installed: binariesIn(bare) };
+  const options = { log: silent, progress: () => {}, durable: false, installed: installationIn(stripped) };
 
   strip();
-  const mended = await startEmbedded({ ...options, dataDirectory: join(directory, "data") });
-  await mended.stop();
+  const repaired = await startEmbedded({ ...options, dataDirectory: join(directory, "data") });
+  await repaired.stop();
   assert.ok(links.every(({ target }) => existsSync(join(directory, "package", target))));
 
   if (!nobodyRuns) return;
-  // Another's, so that the ordinary user may not mend it.
+  // Another user's, so that the ordinary user may not repair it.
   strip();
   const data = join(directory, "data2");
   mkdirSync(data);
   chownSync(data, nobody.uid, nobody.gid);
   const code = `
-    import { startEmbedded } from "./server/store/embedded.ts";
-    import { binariesIn } from "./server/store/binaries.ts";
-    const start = () => startEmbedded({ dataDirectory: ${JSON.stringify(data)}, log() {}, progress() {}, installed: binariesIn(${JSON.stringify(bare)}) });
+    import { startEmbedded } from "./server/postgres/embedded.ts";
+    import { installationIn } from "./server/postgres/installation.ts";
+    const installed = installationIn(${JSON.stringify(stripped)});
+    const start = () => startEmbedded({ dataDirectory: ${JSON.stringify(data)}, log() {}, progress() {}, installed });
     for (let i = 0; i < 2; i++) await (await start()).stop();
     console.log("ran");
   `;
@@ -329,14 +349,14 @@ test("programs that npm has left without links and execute bits are put right, i
   assert.ok(!existsSync(join(directory, "package", links[0]?.target ?? "")));
 });
 
-test("a place that cannot be written is refused in one line that names GANTRY_DATA", { skip: !nobodyRuns && "needs root" }, async (t) => {
+test("a folder that cannot be written is refused in one line that names GANTRY_DATA", { skip: !nobodyRuns && "needs root" }, async (t) => {
   const directory = temporary(t);
   const refused = another(t, join(directory, "data"), "x", { as: nobody });
-  assert.match(await refused.says(), /^refused: GANTRY_DATA: .*data cannot be made: EACCES/);
+  assert.match(await refused.nextLine(), /^refused: GANTRY_DATA: .*data cannot be made: EACCES/);
   const roots = await open(t, join(directory, "data"));
   await roots.close();
   const foreign = another(t, join(directory, "data"), "x", { as: nobody });
-  assert.match(await foreign.says(), /^refused: the database in .* belongs to user \d+.*GANTRY_DATA/);
+  assert.match(await foreign.nextLine(), /^refused: the database in .* belongs to user \d+.*GANTRY_DATA/);
 });
 
 test("an ordinary user's server serves, and root takes its directory over as that user", { skip: !nobodyRuns && "needs root" }, async (t) => {
@@ -344,10 +364,10 @@ test("an ordinary user's server serves, and root takes its directory over as tha
   mkdirSync(data);
   chownSync(data, nobody.uid, nobody.gid);
   const ordinary = another(t, data, "ordinary", { as: nobody });
-  assert.equal(await ordinary.says(), "open");
+  assert.equal(await ordinary.nextLine(), "open");
   assert.equal(statSync(`/proc/${postmaster(data)}`).uid, nobody.uid);
   const command = another(t, data, "root's command", { join: true });
-  assert.equal(await command.says(), "open");
+  assert.equal(await command.nextLine(), "open");
   await command.stop();
   await ordinary.stop();
 
@@ -356,16 +376,16 @@ test("an ordinary user's server serves, and root takes its directory over as tha
   assert.deepEqual(await remembered(root), ["ordinary", "root's command"]);
   await root.close();
   const back = another(t, data, "again", { as: nobody });
-  assert.equal(await back.says(), "open");
+  assert.equal(await back.nextLine(), "open");
   await back.stop();
 });
 
-test("below a folder that only root may enter, the database finds a place and stays there", { skip: !isRoot && "needs root" }, async (t) => {
+test("below a folder that only root may enter, the database is kept elsewhere and stays there", { skip: !isRoot && "needs root" }, async (t) => {
   const directory = temporary(t);
   chmodSync(directory, 0o700);
   const data = join(directory, "data");
   // A clone's programs are out of reach in the same way.
-  const { native } = installedBinaries();
+  const { folder: native } = findInstallation();
   cpSync(native, join(directory, "package", "native"), { recursive: true, verbatimSymlinks: true });
   cpSync(join(native, "..", "package.json"), join(directory, "package", "package.json"));
   const said: string[] = [];
@@ -373,21 +393,21 @@ test("below a folder that only root may enter, the database finds a place and st
     dataDirectory: data,
     log: silent,
     progress: (line: string) => said.push(line),
-    installed: binariesIn(join(directory, "package", "native")),
+    installed: installationIn(join(directory, "package", "native")),
   };
 
   const first = await startEmbedded(options);
-  const place = placeOf(data);
-  assert.match(String(place), /^\/var\/lib\/gantry\/[0-9a-f]{12}$/);
-  assert.match(said.join("\n"), new RegExp(`Only root can enter ${data}, so the database is kept in ${place}`));
+  const relocated = relocationOf(data);
+  assert.match(String(relocated), /^\/var\/lib\/gantry\/[0-9a-f]{12}$/);
+  assert.match(said.join("\n"), new RegExp(`Only root can enter ${data}, so the database is kept in ${relocated}`));
   await assert.rejects(startEmbedded(options), refusedWith(/in use by another Gantry/));
   await first.stop();
   const second = await startEmbedded(options);
   await second.stop();
-  assert.equal(placeOf(data), place);
+  assert.equal(relocationOf(data), relocated);
 
-  // The place has gone: never an empty database in silence.
-  rmSync(String(place), { recursive: true });
+  // The folder is gone: never an empty database in silence.
+  rmSync(String(relocated), { recursive: true });
   await assert.rejects(startEmbedded(options), refusedWith(/is a link to .*, which is gone: .*GANTRY_DATA/));
 });
 
@@ -400,7 +420,7 @@ test("another major version's data is refused by name", async (t) => {
 test("a process that forgets to close its store ends all the same, and PostgreSQL with it", async (t) => {
   const data = used(t);
   const code = `
-    import { startEmbedded } from "./server/store/embedded.ts";
+    import { startEmbedded } from "./server/postgres/embedded.ts";
     await startEmbedded({ dataDirectory: ${JSON.stringify(data)}, log() {}, progress() {}, durable: false });
   `;
   const run = spawnSync(process.execPath, ["--input-type=module", "--eval", code], { cwd: join(import.meta.dirname, "..", ".."), encoding: "utf8" });
