@@ -33,8 +33,7 @@ const hashedText = (entry: Entry): string =>
     entry.userAgent,
     entry.requestId,
     entry.eventId,
-    // Where there are none, it is the text of an entry from before there were any (migration 0002).
-    ...(entry.resourceUids.length > 0 ? [entry.resourceUids] : []),
+    entry.resourceUids,
   ]);
 
 /** SHA-256, in hex, of the hash before and the entry. */
