@@ -78,7 +78,6 @@ export {
   type NewRefusal,
   numberEvents,
 } from "./outbox.ts";
-export { ping } from "./ping.ts";
 export type { Retention } from "./retention.ts";
 export { retentions } from "./retentions.ts";
 export { type BindingRow, type BoundIdentity, findBoundIdentity, findOrganizationRights, findSessionGrants } from "./rights.ts";
@@ -157,6 +156,7 @@ export type {
   VulnerabilityRecord,
   Written,
 } from "./records.ts";
+export { ping } from "./ping.ts";
 export { findProfile, writeProfile } from "./profiles.ts";
 export { insertProviderArrival } from "./provider-arrivals.ts";
 export { deleteRefreshToken, insertRefreshToken, type RefreshTokenFamily, replaceRefreshTokenSecret } from "./refresh-tokens.ts";

@@ -11,7 +11,7 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { retentions } from "#store";
 import { sealNext } from "../../server/audit/seal.ts";
-import { runMaintenance } from "../../server/operator/maintenance.ts";
+import { runMaintenance } from "../../server/application/maintenance.ts";
 import { entriesOf, seal, tamper, verify } from "../audit.ts";
 import { freshDatabase } from "../database.ts";
 import { freePort, openWorld, type World } from "../world.ts";

@@ -13,7 +13,7 @@ import { messageByName, methods, registry } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { allBut, folder, openStage } from "../conformance/stage.ts";
 import { some, valueAt } from "../samples.ts";
-import { registerPerson } from "../../server/operator/person.ts";
+import { registerPerson } from "../../server/application/person.ts";
 import { realData } from "./import.ts";
 import { startIssuer } from "./processes.ts";
 import { type Accepted, openReceiver, readEvent } from "./receiver.ts";
