@@ -1,11 +1,14 @@
 // What attempts came to, written down: the deliveries, which event of each subject is sent next, and how each sink does.
 
+import { SubscriptionSchema } from "#contract/gen/chainguard/platform/events/v2/subscriptions_pb.js";
+import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { ownOrigin } from "#base/origin.ts";
 import { timestamp } from "#base/time.ts";
 import { parentOf } from "#base/uid.ts";
+import { boundOf, change, changeContext, type Kernel, lockResource } from "#kernel";
 import { record } from "#outbox";
-import { type AttemptResult, clearFailing, completeDeliveries, disableFailing, lockShared, markFailing, releaseNext, type Store, type Write } from "#store";
+import { type AttemptResult, clearFailing, completeDeliveries, lockFailing, lockShared, markFailing, releaseNext, type Write } from "#store";
 
 export interface CompletedAttempt extends Omit<AttemptResult, "became"> {
   readonly subscription: string;
@@ -14,23 +17,32 @@ export interface CompletedAttempt extends Omit<AttemptResult, "became"> {
   readonly became: AttemptResult["became"] | "lost";
 }
 
+/** For the subscriptions whose rows delivery changes. */
+export type DeliveryKernel = Pick<Kernel, "services" | "resources">;
+
 const disabledType = "dev.gantry.events.subscription.disabled.v1";
 
+const byItself = { operation: "", actor: undefined, bindings: () => [], origin: () => ownOrigin, requestId: "" };
+
 /** Disables those of these subscriptions whose sinks have failed for too long; an event tells their groups. */
-const disableSubscriptions = async (rows: Write, source: string, subscriptions: readonly string[], nowMs: number): Promise<void> => {
-  const disabled = await disableFailing(rows, subscriptions, timestamp(nowMs - limits.sinkFailureMs), timestamp(nowMs));
-  for (const { uid, sink } of disabled) {
+const disableSubscriptions = async (kernel: DeliveryKernel, rows: Write, subscriptions: readonly string[], nowMs: number): Promise<void> => {
+  const context = changeContext(kernel, rows, byItself);
+  const resource = boundOf(context, SubscriptionSchema);
+  for (const uid of await lockFailing(rows, subscriptions, timestamp(nowMs - limits.sinkFailureMs))) {
+    const before = await lockResource(context, resource, uid);
+    if (!before) continue;
+    await change(context, resource, { kind: "update", before, draft: { ...before, enabled: false } }, "cause");
     const group = parentOf(uid);
     await record(rows, {
       type: disabledType,
-      source: `${source}/events/v2/subscriptions`,
+      source: `${kernel.services.publicUrl.replace(/\/$/, "")}/events/v2/subscriptions`,
       subject: uid,
       group,
       audience: "customer",
       extensions: { group },
       actor: undefined,
-      bodyType: "chainguard.platform.events.v2.Subscription",
-      body: { uid, sink },
+      bodyType: SubscriptionSchema.typeName,
+      body: { uid, sink: text(before, "sink") },
       requestId: "",
       time: timestamp(nowMs),
       auditContext: { operation: "", bindings: [], origin: ownOrigin },
@@ -45,13 +57,12 @@ const isResult = (attempt: CompletedAttempt): attempt is CompletedAttempt & Atte
 /**
  * Writes what became of these attempts, in one transaction. The result of one whose claim was taken over counts for
  * nothing, unless it arrived.
- * @param source the server's public URL
  */
-export const completeAttempts = async (store: Store, source: string, attempts: readonly CompletedAttempt[], nowMs: number): Promise<void> => {
+export const completeAttempts = async (kernel: DeliveryKernel, attempts: readonly CompletedAttempt[], nowMs: number): Promise<void> => {
   const now = timestamp(nowMs);
   const results = attempts.filter(isResult);
   if (results.length === 0) return;
-  await store.write(async (rows) => {
+  await kernel.services.store.write(async (rows) => {
     await lockShared(rows, "eventOrder");
     const completed = await completeDeliveries(rows, results, now);
     const counted = results.filter(({ uid }) => completed.has(uid));
@@ -62,7 +73,7 @@ export const completeAttempts = async (store: Store, source: string, attempts: r
     if (working.length > 0) await clearFailing(rows, working);
     if (failing.length > 0) {
       await markFailing(rows, failing, now);
-      await disableSubscriptions(rows, source, failing, nowMs);
+      await disableSubscriptions(kernel, rows, failing, nowMs);
     }
   });
 };

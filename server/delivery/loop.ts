@@ -7,7 +7,7 @@ import type { NumberEvents } from "#outbox";
 import type { ClaimedDelivery, SubscriptionLoad } from "#store";
 import { attemptDelivery, type AttemptServices, type Batch, openBatch } from "./attempt.ts";
 import { claim } from "./claim.ts";
-import { type CompletedAttempt, completeAttempts } from "./complete.ts";
+import { type CompletedAttempt, completeAttempts, type DeliveryKernel } from "./complete.ts";
 
 export interface Delivery {
   /** Sends everything that is due now, and what becomes due by it; resolves when nothing is left. */
@@ -18,16 +18,14 @@ export interface Delivery {
 
 export interface DeliveryOptions {
   readonly numberEvents: NumberEvents;
-  /** Of this server: the source of its own events. */
-  readonly publicUrl: string;
+  readonly kernel: DeliveryKernel;
   /** The loop does not run by itself. */
   readonly byHand?: boolean;
 }
 
 /** Opens the loop. */
-export const openDelivery = (services: AttemptServices, { numberEvents, publicUrl, byHand = false }: DeliveryOptions): Delivery => {
+export const openDelivery = (services: AttemptServices, { numberEvents, kernel, byHand = false }: DeliveryOptions): Delivery => {
   const { store, clock, log } = services;
-  const source = publicUrl.replace(/\/$/, "");
   /** How many attempts are running for each subscription. */
   const inFlightOf = new Map<string, number>();
   // Subscriptions whose sink answered the last attempt at once, be it with a refusal. A slow or dead one never gets so
@@ -76,7 +74,7 @@ export const openDelivery = (services: AttemptServices, { numberEvents, publicUr
   const completeEnded = async (): Promise<number> => {
     const attempts = completed;
     completed = [];
-    await completeAttempts(store, source, attempts, clock()).catch((cause: unknown) => {
+    await completeAttempts(kernel, attempts, clock()).catch((cause: unknown) => {
       // The sinks have their events; the leases end and they get them again. Better twice than never.
       log("delivery.completion.failed", { deliveries: attempts.length, cause });
     });

@@ -201,7 +201,7 @@ export {
   type VulnerabilityRow,
 } from "./vulnerabilities.ts";
 export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
-export { clearFailing, disableFailing, findSubscriptionSecret, markFailing } from "./subscriptions.ts";
+export { clearFailing, lockFailing, findSubscriptionSecret, markFailing } from "./subscriptions.ts";
 export { findAcceptedTerms } from "./terms-acceptances.ts";
 export { addWrongUserCode, countWrongUserCodes } from "./user-code-guesses.ts";
 export { checkAccessVersion, insertAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";

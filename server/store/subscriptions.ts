@@ -19,17 +19,10 @@ export const markFailing = async (rows: Write, uids: readonly string[], now: str
   await rows.query("update subscriptions set failing_since = $2 where uid = any($1) and failing_since is null", [uids, now]);
 };
 
-export interface DisabledSubscription {
-  readonly uid: string;
-  readonly sink: string;
-}
+const uidOnly = columns({ uid: text });
 
-const disabled = columns<DisabledSubscription>({ uid: text, sink: text });
-
-const disableText = `
-  update subscriptions set enabled = false, update_time = $3 where uid = any($1) and enabled and failing_since < $2
-  returning ${disabled.list}`;
-
-/** Disables those of these subscriptions that have been failing since before `since`, and returns them. */
-export const disableFailing = (rows: Write, uids: readonly string[], since: string, now: string): Promise<DisabledSubscription[]> =>
-  disabled.find(rows, disableText, [uids, since, now]);
+/** Those of these enabled subscriptions whose sinks have failed since before `since`, kept from others until the transaction ends. */
+export const lockFailing = async (rows: Write, uids: readonly string[], since: string): Promise<string[]> => {
+  const statement = `select ${uidOnly.list} from subscriptions where uid = any($1) and enabled and failing_since < $2 order by uid for update`;
+  return (await uidOnly.find(rows, statement, [uids, since])).map(({ uid }) => uid);
+};
