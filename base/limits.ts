@@ -101,6 +101,12 @@ export const limits = {
   /** JSON Lines are read line by line: only one line is held. The whole, unpacked, ends somewhere all the same. */
   feedLineBytesMax: 8 * 1024 * 1024,
   feedSourceBytesMax: 8 * 1024 * 1024 * 1024,
+  /**
+   * A zip archive, by its directory: an entry of it takes 1 KB of memory (measured), and what is packed so tightly that
+   * the 64 MiB of an archive unpack to more than this is no text.
+   */
+  feedArchiveEntriesMax: 100_000,
+  feedArchiveUnpackedBytesMax: 1024 * 1024 * 1024,
   /** Read by the whole language a text takes a hundred times its size and 1 s a megabyte; the largest known is 120 KiB. */
   feedYamlLengthMax: 2 * 1024 * 1024,
   /** CSAF lets branches of products nest 30 deep, each of them two levels of JSON. */

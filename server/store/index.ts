@@ -3,51 +3,40 @@
 export { violatedConstraint } from "./faults.ts";
 export {
   type AdvisoryRow,
-  type Changed,
-  type DocumentsAsk,
-  type FacetFilter,
   findChangedAdvisories,
   findChangedDocuments,
   findDocumentIds,
-  findFacets,
-  findImagePackages,
   findOnPackages,
-  findOrigins,
   findPublished,
   findPublishedById,
-  findSubpackages,
-} from "./advisory-reads.ts";
-export { recordKey } from "./feed-rows.ts";
+} from "./advisories.ts";
+export { type FacetFilter, findFacets } from "./advisory-facets.ts";
+export { addChanges, changeCount, noChanges, noCounts, addCounts, type OwnedChanges, type OwnedCounts, recordOwner } from "./feed-counts.ts";
 export {
-  claimFeed,
-  countFeedFiles,
-  feedFailures,
+  countFeedParts,
+  deleteFeedPartsExcept,
   type FeedPart,
-  type FeedSource,
   findFeedParts,
   findFeedRecords,
-  openFeed,
-  releaseFeed,
-  renewFeed,
-  sweepFeed,
+  findPartRecords,
+  type KnownParts,
+  partKey,
   writeFeedParts,
-} from "./feeds.ts";
+} from "./feed-files.ts";
+export { recordKey } from "./feed-rows.ts";
+export { claimFeed, countFeedFailures, releaseFeed, renewFeed } from "./feed-schedules.ts";
+export { type FeedSource, lockFeed, openFeed, updateFeed } from "./feeds.ts";
+export { findImagePackages } from "./image-packages.ts";
+export { findOrigins, findSubpackages } from "./package-origins.ts";
 export type { Check, Param, Read, Row, Store, Write } from "./handle.ts";
 export { openStore, type StoreOptions } from "./open.ts";
 export { openVault, type Vault, type VaultOptions, vaultOf } from "./vault.ts";
 export { findHolders, type GivingBinding } from "./holders.ts";
 export { findBoundPeople } from "./people.ts";
 export { clientSecretPurpose, findMappedRoles, findProvider, type Provider } from "./identity-providers.ts";
-export {
-  type ArtifactRow,
-  countArtifacts,
-  countVersions,
-  findArtifacts,
-  findArtifactVersions,
-  type LibraryAsk,
-  type LibraryFilter,
-  type VersionRow,
-} from "./libraries.ts";
+export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, type LibraryFilter } from "./library-artifacts.ts";
+export type { LibraryPage } from "./library-pages.ts";
+export { countVersions, type VersionRow } from "./library-versions.ts";
 export { lockAlone, lockTogether } from "./lock.ts";
 export { timeText } from "./time-text.ts";
 export { type Branch, type Condition, countRows, isLarge, listRows, needsSize, type Page, pageStatement, type Selection, wholeTable } from "./list.ts";
@@ -69,7 +58,7 @@ export type {
   ScanDetection,
   SeverityRecord,
   VulnerabilityRecord,
-  Written,
+  WriteCounts,
 } from "./records.ts";
 export { findKnownRoles, findProfile, type KnownRole, type Profile } from "./profiles.ts";
 export {
@@ -94,10 +83,9 @@ export { countHolders, enableScim, findScim, lockScim, replaceScimToken, revokeS
 export {
   countVulnerabilities,
   findVulnerabilities,
-  type VulnerabilitiesAsk,
   type VulnerabilityRow,
 } from "./vulnerabilities.ts";
 export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
 export { findAcceptedTerms } from "./terms.ts";
 export { checkAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
-export { settleRecords, withdrawVanished, writeRecords } from "./write-records.ts";
+export { refreshRecordStatistics, withdrawVanished, writeRecords } from "./write-records.ts";

@@ -8,22 +8,22 @@ import { findSeverities, type SeverityRow } from "./vulnerabilities.ts";
 
 export type KnownSeverities = ReadonlyMap<string, readonly SeverityRow[]>;
 
-const parsed = (severities: string): JsonObject[] => {
+const severityList = (severities: string): JsonObject[] => {
   const list = JSON.parse(severities) as Json;
   return Array.isArray(list) ? list.filter(isObject) : [];
 };
 
 /** The severities of the records that these numbers name, and of those that they name in turn; each once. */
 export const severitiesOf = (known: KnownSeverities, root: string, numbers: readonly string[]): JsonObject[] => {
-  const may = ({ owner }: SeverityRow): boolean => owner === "" || rootOf(owner) === root;
-  const named = numbers.flatMap((number) => known.get(number) ?? []).filter(may);
+  const isVisible = ({ owner }: SeverityRow): boolean => owner === "" || rootOf(owner) === root;
+  const named = numbers.flatMap((number) => known.get(number) ?? []).filter(isVisible);
   const further = named
     .flatMap(({ aliases }) => aliases)
     .flatMap((number) => known.get(number) ?? [])
-    .filter(may);
+    .filter(isVisible);
   const found = new Map<string, JsonObject>();
   for (const { severities } of [...named, ...further]) {
-    for (const { type, score } of parsed(severities)) {
+    for (const { type, score } of severityList(severities)) {
       if (typeof type !== "string" || typeof score !== "string") continue;
       const key = `${type} ${score}`;
       if (!found.has(key)) found.set(key, type === "TYPE_UNSPECIFIED" ? { score } : { type, score });

@@ -5,7 +5,7 @@
 
 import { timestamp } from "#base/time.ts";
 import type { LibraryArtifactRecord, LibraryVersionRecord } from "../record.ts";
-import type { At } from "../refused.ts";
+import type { Field } from "../field.ts";
 import type { Format } from "./format.ts";
 
 const ecosystems: ReadonlyMap<string, LibraryArtifactRecord["ecosystem"]> = new Map([
@@ -33,7 +33,7 @@ export const versionOf = (
   };
 };
 
-const lineVersionOf = (given: At): LibraryVersionRecord => {
+const lineVersionOf = (given: Field): LibraryVersionRecord => {
   if (typeof given.value === "string") return { version: given.id() };
   const version = given.object().at("version").id();
   const files = given
@@ -55,7 +55,7 @@ export const distinctVersions = (versions: readonly LibraryVersionRecord[]): Lib
   ...new Map(versions.map((version) => [version.version, version])).values(),
 ];
 
-const recordOf = (line: At): LibraryArtifactRecord => {
+const recordOf = (line: Field): LibraryArtifactRecord => {
   const given = line.at("ecosystem");
   const ecosystem = ecosystems.get(given.required().toUpperCase());
   if (!ecosystem) return given.refuse("must be JAVA or PYTHON");
@@ -76,6 +76,6 @@ export const artifactLines: Format = {
   name: "artifacts",
   title: "a list of artifacts",
   kinds: ["libraries"],
-  fits: (document) => "ecosystem" in document && "name" in document,
+  matches: (document) => "ecosystem" in document && "name" in document,
   read: (line) => [recordOf(line)],
 };

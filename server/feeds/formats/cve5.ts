@@ -3,7 +3,7 @@
 
 import { isObject } from "#base/json.ts";
 import type { ReferenceRecord, SeverityRecord, VulnerabilityRecord } from "../record.ts";
-import type { At } from "../refused.ts";
+import type { Field } from "../field.ts";
 import type { Format } from "./format.ts";
 import { cveReferenceType, distinctReferences, distinctSeverities, scoreOf, severityType, timed } from "./reference.ts";
 
@@ -16,7 +16,7 @@ const metricKeys = [
   ["cvssV2_0", "CVSS_V2"],
 ] as const;
 
-const severitiesOf = (container: At): SeverityRecord[] =>
+const severitiesOf = (container: Field): SeverityRecord[] =>
   container
     .at("metrics")
     .list()
@@ -28,7 +28,7 @@ const severitiesOf = (container: At): SeverityRecord[] =>
       }),
     );
 
-const referencesOf = (container: At): ReferenceRecord[] =>
+const referencesOf = (container: Field): ReferenceRecord[] =>
   container
     .at("references")
     .list()
@@ -43,13 +43,13 @@ const referencesOf = (container: At): ReferenceRecord[] =>
     }));
 
 /** The English text of a list of texts by language, or the first one. */
-const english = (texts: At): string => {
+const english = (texts: Field): string => {
   const entries = texts.list();
   const found = entries.find((entry) => /^en(?:-|$)/i.test(entry.at("lang").name())) ?? entries[0];
   return found ? found.at("value").prose() : "";
 };
 
-const recordOf = (document: At): VulnerabilityRecord => {
+const recordOf = (document: Field): VulnerabilityRecord => {
   const metadata = document.at("cveMetadata").object();
   const id = metadata.at("cveId").id();
   if (!cveForm.test(id)) return metadata.at("cveId").refuse("must be a number such as CVE-2024-12345");
@@ -75,6 +75,6 @@ export const cve5: Format = {
   name: "cve5",
   title: "a CVE record of JSON 5",
   kinds: ["vulnerabilities"],
-  fits: (document) => document.dataType === "CVE_RECORD" || "cveMetadata" in document || (isObject(document.containers) && "cna" in document.containers),
+  matches: (document) => document.dataType === "CVE_RECORD" || "cveMetadata" in document || (isObject(document.containers) && "cna" in document.containers),
   read: (document) => [recordOf(document)],
 };

@@ -4,11 +4,11 @@
 //    "severities": [{"type": "CVSS_V3", "score": "CVSS:3.1/…"}], "datePublished": "…", "dateUpdated": "…"}
 
 import type { VulnerabilityRecord } from "../record.ts";
-import type { At } from "../refused.ts";
+import type { Field } from "../field.ts";
 import type { Format } from "./format.ts";
 import { cveReferenceType, distinctReferences, distinctSeverities, scoreOf, severityType, timed } from "./reference.ts";
 
-const recordOf = (line: At): VulnerabilityRecord => {
+const recordOf = (line: Field): VulnerabilityRecord => {
   const state = line.at("state").required();
   if (state !== "PUBLISHED" && state !== "REJECTED") return line.at("state").refuse("must be PUBLISHED or REJECTED");
   return {
@@ -47,6 +47,6 @@ export const distilled: Format = {
   name: "distilled",
   title: "a distilled CVE record",
   kinds: ["vulnerabilities"],
-  fits: (document) => "id" in document && "state" in document && ("severities" in document || "dateUpdated" in document),
+  matches: (document) => "id" in document && "state" in document && ("severities" in document || "dateUpdated" in document),
   read: (line) => [recordOf(line)],
 };

@@ -4,12 +4,12 @@
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord } from "../record.ts";
-import type { At } from "../refused.ts";
-import type { Format, Telling } from "./format.ts";
+import type { Field } from "../field.ts";
+import type { Format, ReadOptions } from "./format.ts";
 import { affected, fixedIn, investigated, isJustification, notAffected, productOf } from "./vex.ts";
 
 /** The name of a product or subcomponent: the text itself, its package URL, or its @id. */
-const nameOf = (component: At): string => {
+const nameOf = (component: Field): string => {
   if (typeof component.value === "string") return component.required();
   const identifiers = component.object().at("identifiers");
   const purl = identifiers.at("purl").name();
@@ -26,7 +26,7 @@ interface Subject {
 }
 
 /** Products with their parts. In 0.0.1 the parts stand beside the products. */
-const subjectsOf = (statement: At): Subject[] =>
+const subjectsOf = (statement: Field): Subject[] =>
   statement
     .at("products")
     .list()
@@ -36,9 +36,9 @@ const subjectsOf = (statement: At): Subject[] =>
       return parts.length === 0 ? [{ product: name, part: "" }] : parts.map((part) => ({ product: name, part: nameOf(part) }));
     });
 
-const notes = (statement: At, keys: readonly string[]): string => keys.map((key) => statement.at(key).prose().trim()).find((text) => text !== "") ?? "";
+const notes = (statement: Field, keys: readonly string[]): string => keys.map((key) => statement.at(key).prose().trim()).find((text) => text !== "") ?? "";
 
-const dataOf = (statement: At, version: string): AdvisoryEventData => {
+const dataOf = (statement: Field, version: string): AdvisoryEventData => {
   const status = statement.at("status");
   const justification = statement.at("justification").name();
   if (justification !== "" && !isJustification(justification)) return statement.at("justification").refuse("must be a justification of OpenVEX");
@@ -61,7 +61,7 @@ interface Vulnerability {
   readonly aliases: readonly string[];
 }
 
-const vulnerabilityOf = (given: At): Vulnerability => {
+const vulnerabilityOf = (given: Field): Vulnerability => {
   if (typeof given.value === "string") return { id: given.id(), aliases: [] };
   const name = given.object().at("name");
   return { id: name.missing ? given.at("@id").id() : name.id(), aliases: given.at("aliases").ids() };
@@ -74,7 +74,7 @@ const isOpenVex = (document: JsonObject): boolean =>
 const isAttestation = (document: Json | undefined): boolean =>
   isObject(document) && typeof document.predicateType === "string" && document.predicateType.includes("openvex");
 
-const eventTime = (document: At, statement: At): string => {
+const eventTime = (document: Field, statement: Field): string => {
   const given = [statement.at("timestamp"), document.at("timestamp")].find((time) => time.time() !== undefined);
   return timestamp((given ?? document.at("timestamp")).requiredTime());
 };
@@ -83,11 +83,11 @@ export const openvex: Format = {
   name: "openvex",
   title: "an OpenVEX document",
   kinds: ["advisories"],
-  fits: (document) => isOpenVex(document) || isAttestation(document),
-  read: (given, telling: Telling) => {
+  matches: (document) => isOpenVex(document) || isAttestation(document),
+  read: (given, options: ReadOptions) => {
     const document = isAttestation(given.value) ? given.at("predicate").object() : given;
     const number = document.at("@id").missing ? document.at("id").name() : document.at("@id").name();
-    const author = telling.author ?? (document.at("author").name() || "OpenVEX");
+    const author = options.author ?? (document.at("author").name() || "OpenVEX");
     const found = new Map<string, AdvisoryRecord & { readonly events: AdvisoryEventRecord[] }>();
     for (const statement of document.at("statements").entries()) {
       const { id, aliases } = vulnerabilityOf(statement.at("vulnerability"));

@@ -3,18 +3,18 @@
 
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryEventData, AdvisoryRecord, FeedRecord, SeverityRecord, VulnerabilityRecord } from "../record.ts";
-import type { At } from "../refused.ts";
-import type { Format, Telling } from "./format.ts";
+import type { Field } from "../field.ts";
+import type { Format, ReadOptions } from "./format.ts";
 import { packageName, readPurl } from "./purl.ts";
 import { distinctSeverities, osvReferenceType, severityType, timed } from "./reference.ts";
 
-const severitiesOf = (within: At): SeverityRecord[] =>
+const severitiesOf = (within: Field): SeverityRecord[] =>
   within
     .at("severity")
     .list()
     .map((severity) => ({ type: severityType(severity.at("type").required()), score: severity.at("score").required() }));
 
-const vulnerabilityOf = (document: At, id: string): VulnerabilityRecord => ({
+const vulnerabilityOf = (document: Field, id: string): VulnerabilityRecord => ({
   kind: "vulnerability",
   id,
   aliases: document
@@ -61,7 +61,7 @@ const artifactTypes: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** What the ranges of one package tell; a range of commits tells nothing of versions. */
-const dataOf = (affected: At): AdvisoryEventData => {
+const dataOf = (affected: Field): AdvisoryEventData => {
   const fixed = affected
     .at("ranges")
     .list()
@@ -81,10 +81,10 @@ const dataOf = (affected: At): AdvisoryEventData => {
 };
 
 const advisoryOf = (
-  document: At,
-  affected: At,
+  document: Field,
+  affected: Field,
   { id, aliases, severalOf }: { readonly id: string; readonly aliases: readonly string[]; readonly severalOf: boolean },
-  { author }: Telling,
+  { author }: ReadOptions,
 ): AdvisoryRecord => {
   const given = affected.at("package").object();
   const ecosystem = given.at("ecosystem").required();
@@ -107,7 +107,7 @@ const advisoryOf = (
   };
 };
 
-const advisoriesOf = (document: At, id: string, telling: Telling): FeedRecord[] => {
+const advisoriesOf = (document: Field, id: string, options: ReadOptions): FeedRecord[] => {
   // Of a distribution's record the numbers of the vulnerabilities stand under "upstream".
   const aliases = [...new Set([...document.at("aliases").ids(), ...document.at("upstream").ids()])].filter((alias) => alias !== id);
   const affected = document
@@ -116,7 +116,7 @@ const advisoriesOf = (document: At, id: string, telling: Telling): FeedRecord[] 
     .filter((each) => !each.at("package").missing);
   const byKey = new Map(
     affected.map((each) => {
-      const record = advisoryOf(document, each, { id, aliases, severalOf: affected.length > 1 }, telling);
+      const record = advisoryOf(document, each, { id, aliases, severalOf: affected.length > 1 }, options);
       return [record.key, record] as const;
     }),
   );
@@ -127,11 +127,11 @@ export const osv: Format = {
   name: "osv",
   title: "an OSV record",
   kinds: ["vulnerabilities", "advisories"],
-  fits: (document) => "id" in document && ("affected" in document || "modified" in document || "schema_version" in document),
-  read: (document, telling) => {
+  matches: (document) => "id" in document && ("affected" in document || "modified" in document || "schema_version" in document),
+  read: (document, options) => {
     const id = document.at("id").id();
     // Read in any case: what is wrong in one half makes the document wrong.
     const vulnerability = vulnerabilityOf(document, id);
-    return telling.kind === "vulnerabilities" ? [vulnerability] : advisoriesOf(document, id, telling);
+    return options.kind === "vulnerabilities" ? [vulnerability] : advisoriesOf(document, id, options);
   },
 };

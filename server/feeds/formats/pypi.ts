@@ -2,7 +2,7 @@
 
 import { isObject } from "#base/json.ts";
 import type { LibraryArtifactRecord } from "../record.ts";
-import type { At } from "../refused.ts";
+import type { Field } from "../field.ts";
 import { distinctVersions, versionOf } from "./artifact-lines.ts";
 import type { Format } from "./format.ts";
 
@@ -29,7 +29,7 @@ interface Facts {
   readonly timeMs: number | undefined;
 }
 
-const recordOf = (document: At): LibraryArtifactRecord => {
+const recordOf = (document: Field): LibraryArtifactRecord => {
   const name = document.at("name").id();
   const byVersion = new Map<string, Facts[]>(
     document
@@ -55,6 +55,6 @@ export const pypi: Format = {
   name: "pypi",
   title: "a project of a Python package index",
   kinds: ["libraries"],
-  fits: (document) => Array.isArray(document.files) && "name" in document && isObject(document.meta) && "api-version" in document.meta,
+  matches: (document) => Array.isArray(document.files) && "name" in document && isObject(document.meta) && "api-version" in document.meta,
   read: (document) => [recordOf(document)],
 };

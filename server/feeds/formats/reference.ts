@@ -2,7 +2,7 @@
 
 import { timestamp } from "#base/time.ts";
 import type { ReferenceRecord, SeverityRecord } from "../record.ts";
-import type { At } from "../refused.ts";
+import type { Field } from "../field.ts";
 
 type ReferenceType = ReferenceRecord["type"];
 type SeverityType = SeverityRecord["type"];
@@ -53,7 +53,7 @@ export const severityOfVector = (vector: string): SeverityRecord => {
 };
 
 /** The vector at this key, or the score where there is none. */
-export const scoreOf = (severity: At, key: string): string => {
+export const scoreOf = (severity: Field, key: string): string => {
   const vector = severity.at(key).name();
   const score = severity.at("baseScore").value;
   return vector === "" && typeof score === "number" && score >= 0 && score <= 10 ? String(score) : vector;
@@ -75,7 +75,7 @@ export const distinctReferences = (references: readonly ReferenceRecord[]): Refe
 const noTime = Date.parse("0001-01-01T00:00:00Z");
 
 /** A time as a member of a record: absent where the source does not tell. */
-export const timed = <Key extends string>(key: Key, at: At): Partial<Record<Key, string>> => {
+export const timed = <Key extends string>(key: Key, at: Field): Partial<Record<Key, string>> => {
   const found: Partial<Record<Key, string>> = {};
   const given = at.time();
   if (given !== undefined && given !== noTime) found[key] = timestamp(given);

@@ -3,12 +3,12 @@
 
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryRecord, VulnerabilityRecord } from "../record.ts";
-import type { At } from "../refused.ts";
+import type { Field } from "../field.ts";
 import type { Format } from "./format.ts";
 import { distinctReferences, severityOfVector, timed } from "./reference.ts";
 
 /** The body's first heading and what follows; RustSec's first files say both in the head instead. */
-const bodyOf = (document: At): { readonly title: string; readonly text: string } => {
+const bodyOf = (document: Field): { readonly title: string; readonly text: string } => {
   const body = document.at("body").prose();
   const [heading, title = ""] = /^\s*#[ \t]+(.*)(?:\r?\n|$)/.exec(body) ?? [];
   const advisory = document.at("advisory");
@@ -18,7 +18,7 @@ const bodyOf = (document: At): { readonly title: string; readonly text: string }
   };
 };
 
-const vulnerabilityOf = (document: At, id: string): VulnerabilityRecord => {
+const vulnerabilityOf = (document: Field, id: string): VulnerabilityRecord => {
   const advisory = document.at("advisory");
   const { title, text } = bodyOf(document);
   const vector = advisory.at("cvss").name();
@@ -40,7 +40,7 @@ const vulnerabilityOf = (document: At, id: string): VulnerabilityRecord => {
   };
 };
 
-const advisoryOf = (document: At, id: string, author: string | undefined): AdvisoryRecord => {
+const advisoryOf = (document: Field, id: string, author: string | undefined): AdvisoryRecord => {
   const advisory = document.at("advisory");
   // In the first files the versions stand beside the advisory's own members.
   const patched = (document.at("versions").missing ? advisory.at("patched_versions") : document.at("versions").at("patched")).list();
@@ -70,7 +70,7 @@ export const rustsec: Format = {
   name: "rustsec",
   title: "a RustSec record",
   kinds: ["vulnerabilities", "advisories"],
-  fits: (document) => "advisory" in document && "body" in document,
+  matches: (document) => "advisory" in document && "body" in document,
   read: (document, { kind, author }) => {
     const advisory = document.at("advisory").object();
     const id = advisory.at("id").id();

@@ -3,8 +3,8 @@
 
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryEventRecord, AdvisoryRecord } from "../record.ts";
-import type { At } from "../refused.ts";
-import type { Format, Telling } from "./format.ts";
+import type { Field } from "../field.ts";
+import type { Format, ReadOptions } from "./format.ts";
 
 interface Found {
   readonly advisoryId: string;
@@ -13,7 +13,7 @@ interface Found {
 }
 
 /** "CVE-2019-1 GHSA-…" names one thing twice; "CVE-2019-1 (+ regression)" has a remark. */
-const idsOf = (entry: At): string[] => {
+const idsOf = (entry: Field): string[] => {
   const words = entry.required().trim().split(/\s+/);
   const ids = words.filter((word) => /^[A-Za-z][A-Za-z0-9]*[-:?_][\w.:?-]+$/.test(word));
   return ids.length > 0 ? ids : words.slice(0, 1);
@@ -25,7 +25,7 @@ const eventOf = (version: string): AdvisoryEventRecord => ({
   data: version === "0" ? { falsePositiveDetermination: { type: "TYPE_UNSPECIFIED" } } : { fixed: { fixedVersion: version } },
 });
 
-const advisoriesOf = (entry: At, repository: string, { author }: Telling): AdvisoryRecord[] => {
+const advisoriesOf = (entry: Field, repository: string, { author }: ReadOptions): AdvisoryRecord[] => {
   const pkg = entry.at("pkg").object();
   const name = pkg.at("name").id();
   const fixes = pkg.at("secfixes");
@@ -56,14 +56,14 @@ export const secdb: Format = {
   name: "secdb",
   title: "a secdb of Alpine",
   kinds: ["advisories"],
-  fits: (document) =>
+  matches: (document) =>
     Array.isArray(document.packages) && ("apkurl" in document || "reponame" in document || "distroversion" in document || "urlprefix" in document),
-  read: (document, telling) => {
+  read: (document, options) => {
     const parts = [document.at("distroversion").name(), document.at("reponame").name()].filter((part) => part !== "");
     const repository = parts.length > 0 ? parts.join("/") : document.at("urlprefix").name();
     return document
       .at("packages")
       .list()
-      .flatMap((entry) => advisoriesOf(entry, repository, telling));
+      .flatMap((entry) => advisoriesOf(entry, repository, options));
   },
 };

@@ -4,8 +4,8 @@
 import { isObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord, FalsePositiveType, ScanDetection } from "../record.ts";
-import type { At } from "../refused.ts";
-import type { Format, Telling } from "./format.ts";
+import type { Field } from "../field.ts";
+import type { Format, ReadOptions } from "./format.ts";
 
 const falsePositiveTypes: ReadonlyMap<string, FalsePositiveType> = new Map([
   ["vulnerability-record-analysis-contested", "TYPE_VULNERABILITY_RECORD_ANALYSIS_CONTESTED"],
@@ -32,7 +32,7 @@ const scanKeys = [
   ["grypeDbChecksum", "grypeDBChecksum"],
 ] as const;
 
-const named = <Key extends string>(data: At, keys: readonly (readonly [Key, string])[]): Partial<Record<Key, string>> => {
+const named = <Key extends string>(data: Field, keys: readonly (readonly [Key, string])[]): Partial<Record<Key, string>> => {
   const found: Partial<Record<Key, string>> = {};
   for (const [key, name] of keys) {
     const value = data.at(name).name();
@@ -42,12 +42,12 @@ const named = <Key extends string>(data: At, keys: readonly (readonly [Key, stri
 };
 
 /** Members that are prose, only where they say something. */
-const noted = (data: At): { readonly note?: string } => {
+const noted = (data: Field): { readonly note?: string } => {
   const note = data.at("note").prose();
   return note === "" ? {} : { note };
 };
 
-const detection = (data: At): AdvisoryEventData => {
+const detection = (data: Field): AdvisoryEventData => {
   const type = data.at("type");
   const inner = data.at("data");
   switch (type.required()) {
@@ -69,14 +69,14 @@ const detection = (data: At): AdvisoryEventData => {
   }
 };
 
-const falsePositive = (data: At): AdvisoryEventData => {
+const falsePositive = (data: Field): AdvisoryEventData => {
   const given = data.at("type");
   const type = falsePositiveTypes.get(given.required());
   if (!type) return given.refuse(`must be one of ${[...falsePositiveTypes.keys()].join(", ")}`);
   return { falsePositiveDetermination: { type, ...noted(data) } };
 };
 
-const fixed = (data: At): AdvisoryEventData => ({
+const fixed = (data: Field): AdvisoryEventData => ({
   fixed: {
     fixedVersion: data.at("fixed-version").required(),
     ...noted(data),
@@ -88,7 +88,7 @@ const fixed = (data: At): AdvisoryEventData => ({
   },
 });
 
-const readers: ReadonlyMap<string, (data: At) => AdvisoryEventData> = new Map([
+const readers: ReadonlyMap<string, (data: Field) => AdvisoryEventData> = new Map([
   ["detection", detection],
   ["fixed", fixed],
   ["false-positive-determination", falsePositive],
@@ -110,7 +110,7 @@ const readers: ReadonlyMap<string, (data: At) => AdvisoryEventData> = new Map([
   ],
 ]);
 
-const eventOf = (event: At): AdvisoryEventRecord => {
+const eventOf = (event: Field): AdvisoryEventRecord => {
   const type = event.at("type");
   const read = readers.get(type.required());
   if (!read) return type.refuse(`must be one of ${[...readers.keys()].join(", ")}`);
@@ -123,7 +123,7 @@ const firstScan = (events: readonly AdvisoryEventRecord[]): ScanDetection => {
   return {};
 };
 
-const advisoryOf = (advisory: At, origin: string, namespace: string, telling: Telling): AdvisoryRecord => {
+const advisoryOf = (advisory: Field, origin: string, namespace: string, options: ReadOptions): AdvisoryRecord => {
   const advisoryId = advisory.at("id").id();
   const events = advisory.at("events").list().map(eventOf);
   const { component, componentLocation, componentType } = firstScan(events);
@@ -132,7 +132,7 @@ const advisoryOf = (advisory: At, origin: string, namespace: string, telling: Te
     // Documents of the first schemas number by vulnerability, so that packages share numbers.
     key: advisoryId.startsWith("CGA-") ? advisoryId : `${origin} ${advisoryId}`,
     advisoryId,
-    author: telling.author ?? "Wolfi",
+    author: options.author ?? "Wolfi",
     artifactName: origin,
     artifactType: "apk",
     ...(component ? { componentName: component } : {}),
@@ -148,8 +148,8 @@ export const wolfi: Format = {
   name: "wolfi",
   title: "an advisory document of schema 2",
   kinds: ["advisories"],
-  fits: (document) => "advisories" in document && ("schema-version" in document || isObject(document.package)),
-  read: (document, telling) => {
+  matches: (document) => "advisories" in document && ("schema-version" in document || isObject(document.package)),
+  read: (document, options) => {
     const version = document.at("schema-version");
     // JSON may say 2 as a number.
     const given = typeof version.value === "number" ? String(version.value) : version.required();
@@ -161,7 +161,7 @@ export const wolfi: Format = {
       .at("advisories")
       .list()
       .map((advisory) => {
-        const record = advisoryOf(advisory, origin, namespace, telling);
+        const record = advisoryOf(advisory, origin, namespace, options);
         if (seen.has(record.key)) return advisory.at("id").refuse(`stands twice in the document: ${record.advisoryId}`);
         seen.add(record.key);
         return record;
