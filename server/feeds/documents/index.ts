@@ -24,7 +24,7 @@ import {
   severitiesOf,
   type Store,
 } from "#store";
-import { numbersOf, type Published, publishedOf } from "./advisory.ts";
+import { vulnerabilityNumbers, type Published, publishedOf } from "./advisory.ts";
 import { csafDocument } from "./csaf.ts";
 import { openVexDocument } from "./openvex.ts";
 import { osvRecord } from "./osv.ts";
@@ -52,8 +52,8 @@ interface Feed {
 
 const withSeverityRecords = async ({ store }: Feed, rows: readonly AdvisoryRow[]): Promise<Published[]> => {
   const roots = rows.map(({ uid }) => rootOf(uid));
-  const known = await readSeverities(store.read, roots, rows.flatMap(numbersOf));
-  return rows.map((row) => publishedOf(row, severitiesOf(known, rootOf(row.uid), numbersOf(row))));
+  const known = await readSeverities(store.read, roots, rows.flatMap(vulnerabilityNumbers));
+  return rows.map((row) => publishedOf(row, severitiesOf(known, rootOf(row.uid), vulnerabilityNumbers(row))));
 };
 
 const documentAddress = ({ publicUrl }: Feed, kind: Kind, name: string): string =>

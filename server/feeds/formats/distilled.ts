@@ -1,4 +1,4 @@
-// CVE records cut down to what is shown, one per line:
+// CVE records cut down to what the API answers, one per line:
 //
 //   {"id": "CVE-2024-1", "state": "PUBLISHED", "summary": null, "details": "…", "references": [{"url": "…", "tags": ["patch"]}],
 //    "severities": [{"type": "CVSS_V3", "score": "CVSS:3.1/…"}], "datePublished": "…", "dateUpdated": "…"}
@@ -6,9 +6,9 @@
 import type { VulnerabilityRecord } from "../record.ts";
 import type { Field } from "../field.ts";
 import type { Format } from "./format.ts";
-import { cveReferenceType, distinctReferences, distinctSeverities, scoreOf, severityType, timed } from "./reference.ts";
+import { cveReferenceType, distinctReferences, distinctSeverities, scoreOf, severityType, timeMember } from "./reference.ts";
 
-const recordOf = (line: Field): VulnerabilityRecord => {
+const distilledRecord = (line: Field): VulnerabilityRecord => {
   const state = line.at("state").required();
   if (state !== "PUBLISHED" && state !== "REJECTED") return line.at("state").refuse("must be PUBLISHED or REJECTED");
   return {
@@ -38,8 +38,8 @@ const recordOf = (line: Field): VulnerabilityRecord => {
           url: reference.at("url").url(),
         })),
     ),
-    ...timed("publishTime", line.at("datePublished")),
-    ...timed("modifyTime", line.at("dateUpdated")),
+    ...timeMember("publishTime", line.at("datePublished")),
+    ...timeMember("modifyTime", line.at("dateUpdated")),
   };
 };
 
@@ -48,5 +48,5 @@ export const distilled: Format = {
   title: "a distilled CVE record",
   kinds: ["vulnerabilities"],
   matches: (document) => "id" in document && "state" in document && ("severities" in document || "dateUpdated" in document),
-  read: (line) => [recordOf(line)],
+  read: (line) => [distilledRecord(line)],
 };

@@ -1,5 +1,5 @@
 // What every format is: a name, what it is recognised by, and what its documents tell. Pure: parsed values in, records
-// out; what must not be kept is refused with its place (refused.ts).
+// out; what must not be kept is refused with its path (field.ts).
 
 import type { JsonObject } from "#base/json.ts";
 import type { FeedRecord } from "../record.ts";
@@ -17,7 +17,7 @@ export interface ReadOptions {
 
 export interface Format {
   readonly name: string;
-  /** What a person is told that a file is. */
+  /** What messages call a file of this format. */
   readonly title: string;
   readonly kinds: readonly FeedKind[];
   /** Whether a document is of this format, by what only this format has. */

@@ -6,12 +6,12 @@ import type { ImagePackagesRecord } from "../record.ts";
 import type { Field } from "../field.ts";
 import type { Format } from "./format.ts";
 
-const packageOf = (given: Field): ImagePackagesRecord["packages"][number] => {
-  const [, name, version] = /^([^=<>~\s]+)=(\S+)$/.exec(given.required()) ?? [];
-  return name === undefined || version === undefined ? given.refuse("must be a package and its version, such as bash=5.3-r12") : { name, version };
+const readPackageVersion = (field: Field): ImagePackagesRecord["packages"][number] => {
+  const [, name, version] = /^([^=<>~\s]+)=(\S+)$/.exec(field.required()) ?? [];
+  return name === undefined || version === undefined ? field.refuse("must be a package and its version, such as bash=5.3-r12") : { name, version };
 };
 
-const recordsOf = (line: Field): ImagePackagesRecord[] => {
+const imageRecords = (line: Field): ImagePackagesRecord[] => {
   const repo = line.at("repo").missing ? line.at("image").id() : line.at("repo").id();
   const tags = line
     .at("tags")
@@ -21,7 +21,7 @@ const recordsOf = (line: Field): ImagePackagesRecord[] => {
   // "index" is what all architectures have in common.
   const architectures = configs.keys().filter((architecture) => architecture !== "index");
   return architectures.flatMap((architecture) => {
-    const packages = configs.at(architecture).object().at("packages").list().map(packageOf);
+    const packages = configs.at(architecture).object().at("packages").list().map(readPackageVersion);
     return tags.map((tag): ImagePackagesRecord => ({ kind: "image", repo, tag, architecture, packages }));
   });
 };
@@ -31,5 +31,5 @@ export const imagePackages: Format = {
   title: "a list of images with their packages",
   kinds: ["images"],
   matches: (document) => "configs" in document && ("image" in document || "repo" in document),
-  read: recordsOf,
+  read: imageRecords,
 };

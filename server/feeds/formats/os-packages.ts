@@ -6,7 +6,7 @@ import type { PackageOriginRecord } from "../record.ts";
 import type { Field } from "../field.ts";
 import type { Format } from "./format.ts";
 
-const nameOf = (subpackage: Field): string => (typeof subpackage.value === "string" ? subpackage.id() : subpackage.object().at("name").id());
+const subpackageName = (subpackage: Field): string => (typeof subpackage.value === "string" ? subpackage.id() : subpackage.object().at("name").id());
 
 export const osPackages: Format = {
   name: "os-packages",
@@ -15,7 +15,7 @@ export const osPackages: Format = {
   matches: (document) => "name" in document && "subpackages" in document,
   read: (line) => {
     const origin = line.at("name").id();
-    const names = new Set([origin, ...line.at("subpackages").list().map(nameOf)]);
+    const names = new Set([origin, ...line.at("subpackages").list().map(subpackageName)]);
     return [...names].map((name): PackageOriginRecord => ({ kind: "origin", name, origin }));
   },
 };
