@@ -15,6 +15,8 @@ export interface AuditContext {
   readonly origin: Origin;
   /** How many records it stands for, where that is not one. */
   readonly count?: number;
+  /** Further rows that the event tells of: those of a batch. */
+  readonly resources?: readonly string[];
 }
 
 /** What happened, in the terms of CloudEvents (events). */
@@ -52,7 +54,7 @@ export interface Only {
 }
 
 /** As the row keeps it (migrations: outbox.audit_context). */
-const auditContextText = (actor: JsonObject | undefined, { operation, bindings, origin, count }: AuditContext): string =>
+const auditContextText = (actor: JsonObject | undefined, { operation, bindings, origin, count, resources }: AuditContext): string =>
   JSON.stringify({
     ...(actor ? { actor } : {}),
     operation,
@@ -60,6 +62,7 @@ const auditContextText = (actor: JsonObject | undefined, { operation, bindings, 
     address: origin.address,
     userAgent: origin.userAgent,
     ...(count === undefined ? {} : { count }),
+    ...(resources ? { resources: [...resources] } : {}),
   });
 
 /** Writes the event. */

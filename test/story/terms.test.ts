@@ -8,13 +8,13 @@ import { after, before, test } from "node:test";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { termsOf } from "#kernel";
-import { readSettings } from "#operator";
+import { readSettings } from "#application";
 import { openWorld, type World } from "../world.ts";
 
 const protocols = ["rest", "grpc"] as const;
 const accept = "iam.TermsService/AcceptTerms";
 const list = "iam.TermsService/ListTermsAcceptances";
-const rules = { id: "services-rules.v1", label: "Services rules", url: "https://example.com/rules" };
+const rules = { id: "house-rules.v1", label: "House rules", url: "https://example.com/rules" };
 const privacy = { id: "privacy.v2", label: "Privacy", url: "https://example.com/privacy" };
 
 let folder: string;
