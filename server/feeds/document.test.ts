@@ -328,7 +328,8 @@ test("a file of another kind, or of another format than was asked for, is refuse
 });
 
 const wolfi = file("harbour.yaml");
-const bomb = `id: X-1\nmodified: 2025-01-01T00:00:00Z\na: &a [x,x,x,x,x,x,x,x,x,x]\n${[..."bcdefgh"].map((name, index) => `${name}: &${name} [${Array(10).fill(`*${"abcdefgh"[index]}`).join(",")}]`).join("\n")}\n`;
+const aliasLines = [..."bcdefgh"].map((name, index) => `${name}: &${name} [${Array(10).fill(`*${"abcdefgh"[index]}`).join(",")}]`);
+const bomb = `id: X-1\nmodified: 2025-01-01T00:00:00Z\na: &a [x,x,x,x,x,x,x,x,x,x]\n${aliasLines.join("\n")}\n`;
 const json = (given: object): string => JSON.stringify(given, null, 1);
 const cve = JSON.parse(file("cve5.json")) as { cveMetadata: Record<string, unknown>; containers: { cna: Record<string, unknown> } };
 const withCna = (given: object): string => json({ ...cve, containers: { ...cve.containers, cna: { ...cve.containers.cna, ...given } } });

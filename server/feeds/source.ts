@@ -141,11 +141,10 @@ const addressSource = (url: URL, fetch: Fetch): Source => ({
   count: async () => 1,
   async *files() {
     const { status, body } = await fetch(url.href);
-    if (status !== 200)
-      throw new Fault(
-        "UNAVAILABLE",
-        `${addressLabel(url)} answers with status ${status}${status >= 300 && status < 400 ? "; redirects are not followed: name the address that they lead to" : ""}`,
-      );
+    if (status !== 200) {
+      const hint = status >= 300 && status < 400 ? "; redirects are not followed: name the address that they lead to" : "";
+      throw new Fault("UNAVAILABLE", `${addressLabel(url)} answers with status ${status}${hint}`);
+    }
     yield* filesIn(addressLabel(url), body);
   },
 });

@@ -183,7 +183,8 @@ export const findDocumentIds = async (rows: Read, ask: DocumentsAsk, count: bool
   const [sign, direction] = descending ? ["<", "desc"] : [">", "asc"];
   const next = (than: string): string => `(select origin from advisories where ${published} and origin ${sign} ${than} order by origin ${direction} limit 1)`;
   const start = after === undefined ? `(select origin from advisories where ${published} order by origin ${direction} limit 1)` : next("$1");
-  const step = `with recursive document as (select ${start} as origin union all select ${next("document.origin")} from document where document.origin is not null)`;
+  const step = `with recursive document as (select ${start} as origin
+    union all select ${next("document.origin")} from document where document.origin is not null)`;
   const values = after === undefined ? [] : [after];
   const [found, counted] = await Promise.all([
     documentOrigin.find(

@@ -77,7 +77,8 @@ export const findFacets = async (rows: Read, filter: FacetFilter): Promise<strin
   const anyOf = (values: readonly string[] | undefined): readonly string[] | null => values ?? null;
   const found = await facetId.find(
     rows,
-    `select ${facetId.list} from advisory_facets where ($1::text[] is null or artifact_type = any($1)) and ($2::text[] is null or artifact_architecture = any($2))
+    `select ${facetId.list} from advisory_facets
+     where ($1::text[] is null or artifact_type = any($1)) and ($2::text[] is null or artifact_architecture = any($2))
        and ($3::text[] is null or component_type = any($3)) and ($4::text is null or latest_event_type = $4)
        and ($5::text[] is null or event_types && $5) and ($6::text[] is null or event_review_states && $6)
        and ($7::text[] is null or event_authors && $7) and ($8::text[] is null or event_reviewers && $8)

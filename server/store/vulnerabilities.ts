@@ -44,7 +44,8 @@ export const writeVulnerabilities = async (rows: Write, target: RecordTarget, re
        withdraw_time, hidden, feed, digest, create_time, update_time)
      select $1, id, state, summary, details, links::jsonb, severities::jsonb, aliases::jsonb, nullif(published, '')::timestamptz,
        nullif(modified, '')::timestamptz, nullif(withdrawn, '')::timestamptz, hidden = 'true', $2, digest, $3::timestamptz, $3::timestamptz
-     from unnest($4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[])
+     from unnest($4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],
+       $14::text[], $15::text[])
        as given(id, state, summary, details, links, severities, aliases, published, modified, withdrawn, hidden, digest)
      on conflict (id, owner) do update set state = excluded.state, summary = excluded.summary, details = excluded.details,
        links = excluded.links, severities = excluded.severities, aliases = excluded.aliases, publish_time = excluded.publish_time,
