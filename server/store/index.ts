@@ -12,6 +12,7 @@ export {
 } from "./advisories.ts";
 export { type FacetFilter, findFacets } from "./advisory-facets.ts";
 export { addChanges, changeCount, noChanges, noCounts, addCounts, type OwnedChanges, type OwnedCounts, recordOwner } from "./feed-counts.ts";
+export { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, readCatalogue } from "./catalogue.ts";
 export {
   countFeedParts,
   deleteFeedPartsExcept,
@@ -119,7 +120,6 @@ export {
   isReferenced,
   lockNamed,
   lockRow,
-  readColumns,
   type Table,
   takeBelow,
   takeReferences,

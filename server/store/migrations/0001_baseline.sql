@@ -816,6 +816,9 @@ create index outbox_by_position on outbox (left(uid, 40), position, uid) where u
 create index outbox_by_create_time on outbox (left(uid, 40), create_time, uid) where uid is not null;
 create index outbox_by_type on outbox (left(uid, 40), type, uid) where uid is not null;
 create index outbox_by_parent on outbox (left(uid, -17), position, uid) where uid is not null;
+-- What lies in no group. Without, a list of that alone went through everything that the caller may see: 0.4 s among half
+-- a million events, and nothing found.
+create index outbox_in_root on outbox (uid) where length(uid) = 40;
 
 create table subscriptions (
   uid text collate "C" primary key,
@@ -902,6 +905,7 @@ create index audit_entries_by_operation on audit_entries (left(uid, 40), operati
 create index audit_entries_by_subject on audit_entries (left(uid, 40), subject, uid);
 create index audit_entries_by_code on audit_entries (left(uid, 40), code, uid);
 create index audit_entries_by_parent on audit_entries (left(uid, -17), uid);
+create index audit_entries_in_root on audit_entries (uid) where length(uid) = 40;
 
 -- How far each chain goes, and how much of its beginning has been dropped: sealed with the secret key, so that nobody
 -- who has only the database can write a chain anew.
