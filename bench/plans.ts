@@ -6,7 +6,9 @@
 // on their way to the store and explained as the server runs them: prepared, with generic plans. What is refused:
 //   - a sequential scan of a table that grows;
 //   - a sort of more rows than limits.sortRowsMax says may be sorted;
-//   - a page that reads many more rows than it shows (a total reads its branch, and is not asked).
+//   - a page that reads many more rows than it shows (a total reads its branch, and is not asked);
+//   - for rights at a thousand places: more buffers than a few descents of an index for each, whether a neighbour's rows
+//     lie under 10, 1,000 or 30,000 parents.
 // The last column is the time of one run; it is shown and not judged.
 
 import { parseArgs } from "node:util";
@@ -30,6 +32,7 @@ import {
   fillRepos,
   fillTags,
   settleRows,
+  spreadRepos,
   withClient,
   withoutIndexes,
 } from "./seed.ts";
@@ -57,6 +60,8 @@ interface Plan {
   readonly "Actual Loops"?: number;
   readonly "Rows Removed by Filter"?: number;
   readonly "Rows Removed by Index Recheck"?: number;
+  readonly "Shared Hit Blocks"?: number;
+  readonly "Shared Read Blocks"?: number;
   readonly Plans?: readonly Plan[];
 }
 
@@ -75,7 +80,13 @@ const passedMax = limits.sortRowsMax * 4;
 const times = (plan: Plan, key: "Actual Rows" | "Rows Removed by Filter" | "Rows Removed by Index Recheck"): number =>
   (plan[key] ?? 0) * (plan["Actual Loops"] ?? 1);
 
-const judge = (plan: Plan, ms: number, readMax: number): Finding => {
+/** What a statement may read: rows for its page, buffers in all. */
+interface Bounds {
+  readonly rows: number;
+  readonly buffers: number;
+}
+
+const judge = (plan: Plan, ms: number, max: Bounds): Finding => {
   const ways = new Set<string>();
   const faults = new Set<string>();
   const found = { page: 0, count: 0 };
@@ -102,7 +113,9 @@ const judge = (plan: Plan, ms: number, readMax: number): Finding => {
     for (const each of inner) visit(each, counts);
   };
   visit(plan, false);
-  if (passed.page + found.page > readMax) faults.add(`reads ${Math.round(passed.page + found.page)} rows`);
+  if (passed.page + found.page > max.rows) faults.add(`reads ${Math.round(passed.page + found.page)} rows`);
+  const buffers = (plan["Shared Hit Blocks"] ?? 0) + (plan["Shared Read Blocks"] ?? 0);
+  if (buffers > max.buffers) faults.add(`reads ${buffers} buffers`);
   return { ways: [...ways].join(", "), read: Math.round(found.page + passed.page), ms, faults: [...faults] };
 };
 
@@ -111,16 +124,16 @@ const literal = (value: Statement["values"][number]): string => {
   return `'${(typeof value === "object" ? arrayText(value) : String(value)).replaceAll("'", "''")}'`;
 };
 
-const explain = async (client: pg.Client, { text, values }: Statement, readMax: number): Promise<Finding> => {
+const explain = async (client: pg.Client, { text, values }: Statement, max: Bounds): Promise<Finding> => {
   await client.query(`prepare asked as ${text}`);
   try {
     const given = values.length > 0 ? `(${values.map(literal).join(", ")})` : "";
     const { rows } = await client.query<{ "QUERY PLAN": { Plan: Plan; "Execution Time": number }[] }>(
-      `explain (analyze, timing off, format json) execute asked${given}`,
+      `explain (analyze, buffers, timing off, format json) execute asked${given}`,
     );
     const [found] = rows[0]?.["QUERY PLAN"] ?? [];
     if (!found) throw new Error("no plan");
-    return judge(found.Plan, found["Execution Time"], readMax);
+    return judge(found.Plan, found["Execution Time"], max);
   } finally {
     await client.query("deallocate asked");
   }
@@ -385,6 +398,7 @@ const examine = async (
   [caller, authorization]: readonly [string, string],
   method: string,
   first: JsonObject,
+  buffersMax = Number.POSITIVE_INFINITY,
 ): Promise<number> => {
   let bad = 0;
   let request: JsonObject | undefined = first;
@@ -393,7 +407,7 @@ const examine = async (
     try {
       const call = callOf(method, request, authorization);
       for (const statement of await statementsOf(open, call)) {
-        const finding = await explain(client, statement, readsBranch(first) ? Number.POSITIVE_INFINITY : passedMax);
+        const finding = await explain(client, statement, { rows: readsBranch(first) ? Number.POSITIVE_INFINITY : passedMax, buffers: buffersMax });
         if (finding.faults.length > 0) bad++;
         show(caller, asked, finding);
       }
@@ -404,6 +418,40 @@ const examine = async (
       show(caller, asked, { ways: "", read: 0, ms: 0, faults: [failed(thrown)] });
       request = undefined;
     }
+  }
+  return bad;
+};
+
+// ---- neighbours ---------------------------------------------------------------------------------------------------
+
+const neighbourParents = [10, 1_000, 30_000];
+const places = 1_000;
+/** For each place: a descent for the count, one for the page, and the rows that they find. */
+const buffersPerPlaceMax = 30;
+
+/** Lists of whoever has rights at a thousand places, while a neighbour's rows lie under ever more parents. Returns how many are wrong. */
+const examineNeighbours = async (client: pg.Client, writer: pg.Client, open: Application, rows: number): Promise<number> => {
+  const [own, neighbour] = [await makeOrganization(open, "scattered"), await makeOrganization(open, "neighbour")];
+  const member = await makeMember(open, own, [own], "viewer");
+  await writer.query("set session_replication_role = replica");
+  await writer.query("delete from role_bindings where identity_uid = $1", [member]);
+  await writer.query(
+    `insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time)
+     select $1::text || '/' || lpad(to_hex(2 * n), 16, '0') || '/00000000000000aa', $2, $3, now(), now() from generate_series(1, $4::int) as n`,
+    [own, member, builtInRoleUid("viewer"), places],
+  );
+  await spreadRepos(writer, own, 2 * places, 5);
+  const authorization = await authorizationOf(open, member);
+  let bad = 0;
+  for (const parents of neighbourParents) {
+    await writer.query("delete from repos where uid > $1 || '/' and uid < $1 || '0'", [neighbour]);
+    await spreadRepos(writer, neighbour, parents, Math.ceil(rows / parents));
+    await settleRows(writer, "repos", "role_bindings");
+    for (const order of ["", "name", "name desc", "create_time desc"])
+      for (const request of [{}, { name: "repo-3" }]) {
+        const asked = order === "" ? request : { ...request, orderBy: order };
+        bad += await examine(client, open, [`1000 places, ${parents} parents`, authorization], repos, asked, buffersPerPlaceMax * places);
+      }
   }
   return bad;
 };
@@ -420,6 +468,7 @@ const run = (folder: Folder): Promise<number> => {
       for (const caller of ground.callers) {
         for (const [method, request] of asks(ground).filter(([method]) => wanted(method))) bad += await examine(client, open, caller, method, request);
       }
+      if (wanted(repos)) bad += await withClient(await placeOf(site), (writer) => examineNeighbours(client, writer, open, Math.ceil(Number(values.rows) / 10)));
       process.stdout.write(bad > 0 ? `${bad} plans are wrong\n` : "every plan is right\n");
       return bad > 0 ? 1 : 0;
     }),

@@ -143,4 +143,42 @@ test("a deletion that would take more rows along than one may is refused with th
   assert.deepEqual(told.at(-1), ["platform.registry.repo.deleted.v1", repo]);
 });
 
+test("a deletion that is refused has deleted nothing on its way there, whatever it is refused for", async () => {
+  const { store } = world.server.application.services;
+  const group = await makeGroup();
+  const identity = await makeIdentity(world.organization);
+  await bind(group, identity);
+  await makeTag(await makeRepo(group), "1");
+  const role = await make("iam.RolesService/CreateRole", { parent: world.organization, role: { name: "kept", capabilities: ["CAP_IAM_GROUPS_LIST"] } });
+  await make("iam.RoleBindingsService/CreateRoleBinding", { parent: group, roleBinding: { identityUid: identity, roleUid: role } });
+  const large = await makeRepo(await makeGroup());
+  await store.write(async (rows) =>
+    (await plant(rows)).query(
+      `insert into tags (uid, name, digest, create_time, update_time)
+       select $1 || '/' || lpad(to_hex(number), 16, '0'), number::text, 'sha256:' || repeat('a', 64), now(), now() from generate_series(1, $2::integer) as number`,
+      [large, limits.deletedRowsMax + 1],
+    ),
+  );
+  // A sequence keeps what it counted through a rollback.
+  const kept = ["groups", "role_bindings", "repos", "tags", "roles", "subscriptions", "group_invites", "access_versions"];
+  await store.write(async (rows) => {
+    await rows.query("create sequence deleted_rows");
+    await rows.query("create function count_deleted() returns trigger language plpgsql as $$ begin perform nextval('deleted_rows'); return old; end $$");
+    for (const table of kept) await rows.query(`create trigger count_deleted before delete on ${table} for each row execute function count_deleted()`);
+  });
+  const countDeleted = async (): Promise<string> =>
+    String((await store.read.query("select case when is_called then last_value else 0 end from deleted_rows"))[0]?.[0]);
+  for (const [method, uid] of [
+    ["iam.GroupsService/DeleteGroup", group],
+    ["iam.RolesService/DeleteRole", role],
+    ["registry.ReposService/DeleteRepo", large],
+  ] as const) {
+    assert.equal((await world.call(method, { uid })).code, codes.FAILED_PRECONDITION, method);
+    assert.equal(await countDeleted(), "0", method);
+  }
+  await world.ok("registry.TagsService/DeleteTag", { uid: newChildAt(large, 1) });
+  await world.ok("registry.ReposService/DeleteRepo", { uid: large });
+  assert.equal(await countDeleted(), String(limits.deletedRowsMax + 2), "the same count sees what is deleted");
+});
+
 const newChildAt = (parent: string, number: number): string => `${newChild(parent).slice(0, -16)}${number.toString(16).padStart(16, "0")}`;
