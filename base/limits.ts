@@ -46,6 +46,13 @@ export const limits = {
 
   /** PostgreSQL: one statement; one idle transaction. A list that needs longer lacks an index. */
   statementTimeoutMs: 15_000,
+  /** What an answer of PostgreSQL may take on our side: a statement's whole time and its way here. */
+  exchangeTimeoutMs: 17_000,
+  /** A connection that is silent for so long is probed (TCP keepalive), ten times, a second apart. */
+  keepAliveDelayMs: 10_000,
+  /** What a stop takes: the database is closed under whatever is not done then, within so many more. */
+  stopMs: 12_000,
+  storeCloseMs: 2_000,
   /** Connections: reads are pipelined over few (measured: 2-4 best), group commit wants many writers. */
   readConnections: 3,
   writeConnections: 12,

@@ -15,6 +15,8 @@ export interface StoreOptions {
   readonly log: Log;
   /** Receives a line for what takes its time: waiting, migrations. */
   readonly progress?: ((line: string) => void) | undefined;
+  /** How long PostgreSQL may take for an answer; limits.exchangeTimeoutMs where nothing is said. */
+  readonly exchangeTimeoutMs?: number | undefined;
 }
 
 /** How often a database that is only just starting is tried again. */
@@ -45,13 +47,13 @@ const migrateWhenReady = async (databaseUrl: string, progress: (line: string) =>
 };
 
 /** Opens the store. Whatever prevents it is thrown as a Fault of one line. */
-export const openStore = async ({ databaseUrl, log, progress = () => {} }: StoreOptions): Promise<Store> => {
+export const openStore = async ({ databaseUrl, log, progress = () => {}, exchangeTimeoutMs }: StoreOptions): Promise<Store> => {
   // The address may hold a password, so it is never shown.
   if (!/^postgres(ql)?:\/\//.test(databaseUrl)) {
     throw new Fault("FAILED_PRECONDITION", "DATABASE_URL must be an address of the form postgresql://user:password@host/database");
   }
   await migrateWhenReady(databaseUrl, progress);
-  const connections = openConnections(databaseUrl, log);
+  const connections = openConnections(databaseUrl, log, exchangeTimeoutMs);
   let closing: Promise<void> | undefined;
   return { read: connections.read, write: connections.write, close: () => (closing ??= connections.close()) };
 };
