@@ -115,6 +115,9 @@ export const sendStatement = (client: pg.ClientBase, name: string | undefined, t
     client.query(new PreparedStatement(name ?? "", text, values, begins, answered, failed));
   });
 
+/** The process of PostgreSQL that serves the connection, as it was announced when the connection was made. */
+export const announcedBackend = (client: pg.Client): unknown => Reflect.get(client, "processID");
+
 const corked = new WeakSet<Writable>();
 
 /** Holds back what is written to a connection until the tick ends, and then writes it at once. */

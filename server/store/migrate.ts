@@ -4,17 +4,18 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { exchange, openExchangeWatches } from "./exchange.ts";
+import { poolerProblem, type ServerFacts, serverProblem, startCause } from "./fitness.ts";
+import { limits } from "#base/limits.ts";
 import { type Migration, migrationFailure, readMigrations } from "./migration-files.ts";
 import { connectTimeoutMs } from "./pool.ts";
+import { poolsTransactions } from "./pooler.ts";
 
 /** The advisory lock under which migrations run; any number that nothing else in the database locks. */
 const migrationLock = "7166352907141";
 
 /** How often a server that waits for another's migrations looks again. */
 const lockPollMs = 50;
-
-/** PostgreSQL's own version number of the oldest that will do. */
-const serverVersionMin = 150_000;
 
 /** The first migration of the versions before the baseline, whose databases are not taken over. */
 const firstBeforeBaseline = "0001_access.sql";
@@ -64,15 +65,20 @@ const findMissing = async (client: pg.Client, migrations: readonly Migration[], 
   return migrations.slice(applied.length);
 };
 
-const checkServer = async (client: pg.Client): Promise<void> => {
-  const { rows } = await client.query<{ version: string; number: number; encoding: string }>(`
+const checkServer = async (client: pg.Client, config: pg.ClientConfig): Promise<void> => {
+  // Superusers have what is reserved, and no limit of the database or of their own.
+  const { rows } = await client.query<ServerFacts>(`
     select current_setting('server_version') as version, current_setting('server_version_num')::int as number,
-           current_setting('server_encoding') as encoding`);
-  const server = rows[0];
-  if (!server || server.number < serverVersionMin) {
-    throw migrationFailure(`the database is PostgreSQL ${server?.version}; Gantry needs ${serverVersionMin / 10_000} or newer`);
-  }
-  if (server.encoding !== "UTF8") throw migrationFailure(`the database's encoding is ${server.encoding}; Gantry needs UTF8`);
+      current_setting('server_encoding') as encoding,
+      jsonb_build_object(
+        'server', current_setting('max_connections')::int - case when rolsuper then 0 else
+          current_setting('superuser_reserved_connections')::int + coalesce(current_setting('reserved_connections', true)::int, 0) end,
+        'database', case when rolsuper then -1 else datconnlimit end,
+        'role', case when rolsuper then -1 else rolconnlimit end) as connections
+    from pg_database cross join pg_roles where datname = current_database() and rolname = current_user`);
+  const problem = rows[0] && serverProblem(rows[0]);
+  if (problem !== undefined) throw migrationFailure(problem);
+  if (await poolsTransactions(client, config)) throw migrationFailure(poolerProblem);
 };
 
 /**
@@ -130,15 +136,21 @@ const applyMigration = async (client: pg.Client, migration: Migration): Promise<
 /** Migrates the database. Waits for another server that does. `directory` is for tests: other migrations than this code's. */
 export const migrate = async (databaseUrl: string, progress: (line: string) => void, directory?: string): Promise<void> => {
   const migrations = await readMigrations(directory);
-  const client = new pg.Client({ connectionString: databaseUrl, application_name: "gantry migrate", connectionTimeoutMillis: connectTimeoutMs });
+  const config = { connectionString: databaseUrl, application_name: "gantry migrate", connectionTimeoutMillis: connectTimeoutMs };
+  const client = new pg.Client(config);
   client.on("error", () => {});
+  // Of what is asked at every start an answer comes soon; a migration may take its time.
+  openExchangeWatches(limits.exchangeTimeoutMs).add(client);
   await client.connect();
   try {
     // A migration may take its time; a notice that a table exists already is of no interest.
-    await client.query("set statement_timeout = 0; set lock_timeout = 0; set client_min_messages = warning");
-    await checkServer(client);
+    const missing = await exchange(client, async () => {
+      await client.query("set statement_timeout = 0; set lock_timeout = 0; set client_min_messages = warning");
+      await checkServer(client, config);
+      return findMissing(client, migrations, progress);
+    });
     // The usual start finds nothing to do and takes no lock.
-    if ((await findMissing(client, migrations, progress)).length === 0) return;
+    if (missing.length === 0) return;
     await lockMigrations(client, progress);
     await client.query(`
       create table if not exists schema_migrations (
@@ -150,7 +162,7 @@ export const migrate = async (databaseUrl: string, progress: (line: string) => v
       )`);
     for (const migration of await findMissing(client, migrations, progress)) {
       await applyMigration(client, migration).catch((error: unknown) => {
-        throw migrationFailure(`migration ${migration.name} failed: ${error instanceof Error ? error.message : String(error)}`, error);
+        throw migrationFailure(`migration ${migration.name} failed: ${startCause(error)}`, error);
       });
       progress(`Migrated the database: ${migration.name}`);
     }

@@ -4,7 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
-import { brokenConnection, sqlState } from "./faults.ts";
+import { sqlState } from "./faults.ts";
+import { startFailureText } from "./fitness.ts";
 import type { Store } from "./handle.ts";
 import { migrate } from "./migrate.ts";
 import { openConnections } from "./pool.ts";
@@ -34,10 +35,7 @@ const migrateWhenReady = async (databaseUrl: string, progress: (line: string) =>
       const { code } = error as NodeJS.ErrnoException;
       const isStarting = code === "ECONNREFUSED" || sqlState(error) === "57P03";
       if (!isStarting || Date.now() > until) {
-        const what = brokenConnection(error) ? "the database is not reachable" : "the database does not let Gantry in";
-        // Node puts several addresses' failures into one error without a text of its own.
-        const why = (error instanceof Error && error.message) || code || String(error);
-        throw new Fault("FAILED_PRECONDITION", `DATABASE_URL: ${what}: ${why}`, { cause: error });
+        throw new Fault("FAILED_PRECONDITION", startFailureText(error), { cause: error });
       }
     }
     if (!waitIsTold) progress("Waiting for the database");
