@@ -67,6 +67,8 @@ create index identities_by_parent on identities (left(uid, -17), name collate "P
 create index identities_by_relationship_type on identities (left(uid, 40), relationship_type, uid);
 create index identities_in_root on identities (uid) where length(uid) = 40;
 create index identities_by_issuer on identities (issuer, subject);
+-- For the look at a start at what patterns of issuers there are.
+create index identities_by_issuer_pattern on identities (uid) where claim_match ->> 'issuerPattern' <> '';
 
 create table roles (
   uid text collate "C" primary key,
