@@ -78,10 +78,37 @@ export const limits = {
   /** Outbound: discovery and keys. */
   outboundTimeoutMs: 5_000,
   outboundBytesMax: 512 * 1024,
+  /**
+   * Of it, until a connection stands: looking up the name, and trying its first addresses in turn. Less than the whole, so
+   * that a host that is silent can be told from one that answers slowly.
+   */
+  outboundConnectMs: 3_500,
+  outboundAddressesMax: 4,
+  nameTimeoutMs: 3_000,
+  nameTryMs: 1_000,
+  nameTriesMax: 2,
+  /** Exchanges with others at a time for each purpose, and of these for one organization (or host, where none is known). */
+  issuerFetchesMax: 64,
+  issuerFetchesEachMax: 16,
+  sinkFetchesMax: 512,
+  sinkFetchesEachMax: 192,
+  feedFetchesMax: 16,
+  feedFetchesEachMax: 8,
   issuerCacheEntries: 1_000,
+  /** Key sets in memory, for each organization that names issuers: KiB, a usual one has 2 to 5. And so many organizations. */
+  issuerShareKiB: 256,
+  issuerPartiesMax: 1_000,
+  /** Issuers that failed, remembered for each organization. */
+  issuerFailuresMax: 200,
+  /** Issuers that strangers name by a pattern and that were never reached: so many are tried for one organization in issuerRetryMs. */
+  issuerTriesMax: 20,
   issuerKeysLifetimeMs: 10 * 60 * 1000,
   /** An unknown kid asks the issuer again at most this often. */
   issuerRetryMs: 30_000,
+  /** One that failed is left alone for that long, then for twice as long each time, up to this: it is found again soon. */
+  issuerPauseMaxMs: 2 * 60 * 1000,
+  /** Hosts in memory that could not be connected to, for each organization. */
+  silentHostsMax: 200,
 
   /** authentication.md: 6. A signed AWS request: how old it may be, how far ahead of our clock. */
   awsRequestAgeMs: 15 * 60 * 1000,

@@ -44,6 +44,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     const firstOrganization = await makeFirstOrganization(call);
     if (settings.feedsFile !== undefined) feeds = await startFeeds(settings.feedsFile, services, (group) => findImportGroup(call, group, "group"));
     const { authn, store } = services;
+    await authn.reportIssuerPatterns();
     const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, statusOf: httpStatusOf });
     const transport = await openTransport(
       {

@@ -19,6 +19,7 @@ export interface Settings {
   readonly serviceDomain: string;
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
   readonly egressAllow: string;
+  readonly issuerHosts: string;
   readonly secretKeyFile: string | undefined;
   readonly audiences: readonly string[];
   readonly corsOrigins: readonly string[];
@@ -186,6 +187,7 @@ export const readSettings = (environment: Environment): Settings => {
     serviceDomain: readDomain(valueOf("GANTRY_SERVICE_DOMAIN") ?? "gantry.local"),
     tls: cert && key ? readCertificate(cert, key) : undefined,
     egressAllow: valueOf("GANTRY_EGRESS_ALLOW") ?? "",
+    issuerHosts: valueOf("GANTRY_ISSUER_HOSTS") ?? "",
     secretKeyFile,
     audiences: splitList(valueOf("GANTRY_AUDIENCES")),
     corsOrigins: splitList(valueOf("GANTRY_CORS_ORIGINS")).map(readOrigin),

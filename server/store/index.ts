@@ -99,6 +99,7 @@ export {
   findBoundPeople,
   findIdentity,
   findIdentityEmail,
+  findIssuerPatterns,
   hasIdentity,
   hasPersonOfIssuer,
   type Identity,

@@ -29,6 +29,9 @@ const claimMatchViolations = (match: JsonObject, services: Services): Violation[
   const unfit = text(match, "issuer") ? issuerProblem(text(match, "issuer"), services) : undefined;
   if (unfit !== undefined) out.push({ field: "claimMatch.issuer", description: unfit });
   for (const name of ["issuerPattern", "subjectPattern", "audiencePattern"]) out.push(...patternViolation(`claimMatch.${name}`, text(match, name)));
+  const pattern = text(match, "issuerPattern");
+  const unbounded = pattern && compilePattern(pattern) ? services.authn.issuerPatternProblem(pattern) : undefined;
+  if (unbounded !== undefined) out.push({ field: "claimMatch.issuerPattern", description: unbounded });
   for (const [claim, pattern] of Object.entries(part(match, "claimPatterns"))) {
     out.push(...patternViolation(`claimMatch.claimPatterns[${JSON.stringify(claim)}]`, String(pattern)));
   }
