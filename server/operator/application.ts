@@ -7,6 +7,7 @@ import { operatorUid, writeBuiltIns } from "#authz";
 import type { Log } from "#base/log.ts";
 import { type Clock, systemClock, timestamp } from "#base/time.ts";
 import { capabilities } from "#contract/capabilities.ts";
+import { readingOf, unreadCall } from "#contract/call.ts";
 import { methodByName } from "#contract/catalog.ts";
 import type { JsonObject } from "#base/json.ts";
 import { type Services, type Kernel, makeServe, openKernel, type Serve, termsOf } from "#kernel";
@@ -32,6 +33,7 @@ export interface ApplicationOptions {
   readonly join?: boolean;
 }
 
+const commandOrigin = { address: "", userAgent: "gantry" };
 const commandTokenMs = 10 * 60 * 1000;
 
 export const openApplication = async ({ settings, log, clock = systemClock, progress, join = false }: ApplicationOptions): Promise<Application> => {
@@ -78,23 +80,11 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
       services,
       kernel,
       serve,
-      async call(name, request, options = {}) {
+      async call(name, request, { idempotencyKey } = {}) {
         const method = methodByName(name);
         if (!method) throw new Error(`no operation ${name}`);
-        const { message } = await serve({
-          method,
-          request,
-          problems: [],
-          bodyPaths: undefined,
-          authorization: await authorization(),
-          identity: undefined,
-          idempotencyKey: options.idempotencyKey,
-          validateOnly: false,
-          ifMatch: undefined,
-          ifNoneMatch: undefined,
-          requestId: crypto.randomUUID(),
-          origin: () => ({ address: "", userAgent: "gantry" }),
-        });
+        const options = { authorization: await authorization(), idempotencyKey, requestId: crypto.randomUUID(), origin: () => commandOrigin };
+        const { message } = await serve(unreadCall(method, options, () => readingOf(request)));
         return message;
       },
       async close() {

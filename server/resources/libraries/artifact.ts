@@ -3,7 +3,8 @@
 import { ArtifactSchema, ArtifactsService, EcosystemSchema } from "#contract/gen/chainguard/platform/libraries/v2/artifacts_pb.js";
 import { invalid, missing } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
-import { type FlatAsk, flatList, type Outcome, type ReadContext, requireAnywhere, resource } from "#kernel";
+import { type PageRequest, pageOf } from "#base/page.ts";
+import { answerPage, type Outcome, type ReadContext, requireAnywhere, resource } from "#kernel";
 import {
   type ArtifactRow,
   countArtifacts,
@@ -24,7 +25,7 @@ const ecosystemsOf = (request: JsonObject): string[] => {
   return ecosystems;
 };
 
-const askOf = ({ order, after, skip, limit }: FlatAsk): LibraryAsk => ({ ...order, after, skip, limit });
+const askOf = ({ order, after, skip, limit }: PageRequest): LibraryAsk => ({ ...order, after, skip, limit });
 
 const artifactOf = ({ uid, name, description, ecosystem, latestVersion, versionCount, createTime, updateTime }: ArtifactRow): JsonObject => ({
   uid,
@@ -46,12 +47,13 @@ const listArtifacts = async (context: ReadContext): Promise<Outcome> => {
     cudaVersion: text(request, "cudaVersion"),
     remediated: request.remediated === true,
   };
-  return flatList(context, async (ask) => {
-    const [found, counted] = await Promise.all([findArtifacts(rows, filter, askOf(ask)), ask.total === undefined ? countArtifacts(rows, filter) : undefined]);
-    return {
-      records: found.map((row) => ({ key: row.key, record: artifactOf(row) })),
-      total: counted ? [...counted.values()].reduce((one, other) => one + other, 0) : (ask.total ?? 0),
-    };
+  return answerPage(context, async (page) => {
+    const [found, counted] = await Promise.all([findArtifacts(rows, filter, askOf(page)), page.total === undefined ? countArtifacts(rows, filter) : undefined]);
+    return pageOf(
+      page,
+      found.map((row) => ({ key: row.key, record: artifactOf(row) })),
+      counted ? [...counted.values()].reduce((one, other) => one + other, 0) : (page.total ?? 0),
+    );
   });
 };
 
@@ -69,10 +71,14 @@ const listVersions = async (context: ReadContext): Promise<Outcome> => {
   requireAnywhere(context);
   const { request, rows } = context;
   const artifact = text(request, "artifactId");
-  return flatList(context, async (ask) => {
-    const [found, counted] = await Promise.all([findArtifactVersions(rows, artifact, askOf(ask)), ask.total ?? countVersions(rows, artifact)]);
+  return answerPage(context, async (page) => {
+    const [found, counted] = await Promise.all([findArtifactVersions(rows, artifact, askOf(page)), page.total ?? countVersions(rows, artifact)]);
     if (!found) throw missing("libraries", "Artifact", artifact);
-    return { records: found.map((row) => ({ key: row.key, record: versionOf(row) })), total: counted };
+    return pageOf(
+      page,
+      found.map((row) => ({ key: row.key, record: versionOf(row) })),
+      counted,
+    );
   });
 };
 
