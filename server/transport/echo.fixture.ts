@@ -55,7 +55,7 @@ const dependencies: Omit<Dependencies, "serve"> = {
 
 interface Overrides extends Partial<Omit<Dependencies, "serve">> {
   /** Runs before the message is read, as the kernel's authentication does. */
-  readonly authenticate?: (call: UnreadCall) => void;
+  readonly authenticate?: (call: UnreadCall) => void | Promise<void>;
   /** Answers a call whose message was read. */
   readonly serve?: (call: Call) => Promise<Reply>;
 }
@@ -77,7 +77,7 @@ export const openEcho = async (config: Partial<Config> = {}, { authenticate, ser
       ...dependencies,
       ...overrides,
       serve: async (unread) => {
-        authenticate?.(unread);
+        await authenticate?.(unread);
         const call = withRequest(unread, await unread.read());
         calls.push(call);
         return serve(call);
