@@ -53,8 +53,8 @@ const cutOff = (headers: typeof createGroup, part: Buffer | string) => (echo: Ec
   withSession(echo, async (session) => {
     const streams = [session.request(headers), session.request(headers)];
     for (const stream of streams) stream.on("error", () => {}).write(part);
-    while (statuses(await exchangeRaw(echo, head("content-length: 900") + json(900)))[0] !== "503") assert.ok(streams.every(({ closed }) => !closed));
     const closed = Promise.all(streams.map((stream) => once(stream, "close")));
+    while (statuses(await exchangeRaw(echo, head("content-length: 900") + json(900)))[0] !== "503") assert.ok(streams.every(({ closed }) => !closed));
     for (const stream of streams) stream.close(8);
     await closed;
     // Behind the resets: the server has seen them when it answers this.

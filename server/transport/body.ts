@@ -56,7 +56,7 @@ export const readBody = (context: ServerContext, request: HttpRequest): Promise<
     let reservedBytes = 0;
     const finish = (fault: Fault | undefined): void => {
       clearTimeout(timer);
-      source.off("data", onData).off("end", onEnd).off("close", onGone);
+      source.off("data", onData).off("end", onEnd).off("close", onGone).off("aborted", onGone);
       context.releaseBytes(reservedBytes);
       if (fault) {
         // What still comes is thrown away; the server's own time limit ends a peer that never stops.
@@ -73,7 +73,8 @@ export const readBody = (context: ServerContext, request: HttpRequest): Promise<
     const onEnd = (): void => finish(undefined);
     const onGone = (): void => finish(senderGone());
     const timer = setTimeout(() => finish(new Fault("DEADLINE_EXCEEDED", "the request body took too long", { httpStatus: 408 })), requestTimeoutMs);
-    source.on("data", onData).on("end", onEnd).on("close", onGone).on("error", onGone);
+    // "aborted" before "end": node:http2 ends a stream that its sender has reset as if it were complete.
+    source.on("aborted", onGone).on("data", onData).on("end", onEnd).on("close", onGone).on("error", onGone);
   });
 };
 
