@@ -52,7 +52,11 @@ const message = (nameLength: number): Buffer =>
 const cutOff = (headers: typeof createGroup, part: Buffer | string) => (echo: Echo) =>
   withSession(echo, async (session) => {
     const streams = [session.request(headers), session.request(headers)];
-    for (const stream of streams) stream.on("error", () => {}).write(part);
+    for (const stream of streams)
+      stream
+        .on("error", () => {})
+        .resume()
+        .write(part);
     const closed = Promise.all(streams.map((stream) => once(stream, "close")));
     while (statuses(await exchangeRaw(echo, head("content-length: 900") + json(900)))[0] !== "503") assert.ok(streams.every(({ closed }) => !closed));
     for (const stream of streams) stream.close(8);
