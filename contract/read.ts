@@ -7,6 +7,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import type { Violation } from "#base/fault.ts";
+import { readTimestamp, timestamp } from "#base/time.ts";
 import type { FieldFact, HttpFact, Kind, MessageFact, MethodFact } from "./facts.ts";
 
 export interface Reading {
@@ -44,19 +45,10 @@ const integer = (value: Json, least: bigint, most: bigint): bigint | undefined =
   return parsed >= least && parsed <= most ? parsed : undefined;
 };
 
-const instant = /^(\d{4})-\d{2}-\d{2}[Tt](?:[01]\d|2[0-3]):\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})$/;
-
-/** RFC 3339 to our three decimals; finer parts are cut off (the store keeps milliseconds). */
-const readTimestamp = (value: string): string | undefined => {
-  if (!instant.test(value)) return undefined;
-  const milliseconds = Date.parse(value.toUpperCase().replace(/(\.\d{3})\d+/, "$1"));
-  if (Number.isNaN(milliseconds)) return undefined;
-  const text = new Date(milliseconds).toISOString();
-  const day = value.slice(0, 10);
-  // Date.parse takes the 30th of February for the 1st of March; a shift by the zone is at most a day.
-  const utc = Date.parse(`${day}T00:00:00Z`);
-  if (Number.isNaN(utc) || new Date(utc).toISOString().slice(0, 10) !== day) return undefined;
-  return text.length === 24 ? text : undefined;
+/** RFC 3339 to our three decimals. protobuf's JSON has nine at most. */
+const normalTimestamp = (value: string): string | undefined => {
+  const milliseconds = /\.\d{10}/.test(value) ? undefined : readTimestamp(value);
+  return milliseconds === undefined ? undefined : timestamp(milliseconds);
 };
 
 const base64 = /^[A-Za-z0-9+/_-]*={0,2}$/;
@@ -119,7 +111,7 @@ const readOne = (reader: Reader, field: FieldFact, value: Json, at: string): Jso
       return name ?? refuse(`is not a known value of ${field.enum?.name ?? "its enum"}`);
     }
     case "timestamp":
-      return (typeof value === "string" ? readTimestamp(value) : undefined) ?? refuse();
+      return (typeof value === "string" ? normalTimestamp(value) : undefined) ?? refuse();
     case "duration":
       return typeof value === "string" && /^-?\d{1,12}(?:\.\d{1,9})?s$/.test(value) && Math.abs(Number.parseFloat(value)) <= durationSecondsMax
         ? value
