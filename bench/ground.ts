@@ -13,7 +13,7 @@ import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
 import { silent } from "#base/log.ts";
 import { openApplication, type Application, readSettings } from "#operator";
-import { startEmbedded } from "../server/store/embedded.ts";
+import { startEmbedded } from "#postgres";
 import type { Place } from "./load.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -192,8 +192,8 @@ export const enter = (site: Site): Promise<Application> => openApplication({ set
 
 /** The running server's database. */
 export const placeOf = async ({ data }: Site): Promise<Place> => {
-  const { place } = await startEmbedded({ dataDirectory: data, log: silent, progress: () => {}, join: true });
-  return { host: place.host ?? "", port: place.port ?? 0, user: place.user ?? "", database: place.database ?? "" };
+  const { address } = await startEmbedded({ dataDirectory: data, log: silent, progress: () => {}, join: true });
+  return address;
 };
 
 /** A new organization. */

@@ -13,8 +13,8 @@ import { loadRights, downscope, type Downscoping, openRightsCache, type Rights, 
 let database: Awaited<ReturnType<typeof freshDatabase>>;
 let store: Store;
 before(async () => {
-  database = await freshDatabase();
-  store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: silent });
+  database = await freshDatabase({ planted: true });
+  store = await openStore({ databaseUrl: database.url, log: silent });
 });
 after(async () => {
   await store.close();

@@ -48,11 +48,10 @@ export const importing = <T>(kernel: Kernel, requestId: string, work: (call: Imp
       if (!method || !answer) throw unimplemented(name);
       if (!("writes" in answer)) throw internal(`${name} does not write`);
       const call = callOf(method, request, { requestId, origin: () => ownOrigin });
-      return perform(answer, {
+      const context = {
         services: kernel.services,
         method,
         call,
-        rows,
         ...validate(call),
         caller: operator,
         rights: everything,
@@ -60,7 +59,8 @@ export const importing = <T>(kernel: Kernel, requestId: string, work: (call: Imp
         nowMs: asOfMs,
         resources: kernel.resources,
         permitted: [],
-        require: (needed, place) => requireAt(everything, needed, place),
-      });
+        require: (needed: Iterable<string>, path: string) => requireAt(everything, needed, path),
+      };
+      return perform(answer, context, rows);
     }, rows),
   );

@@ -12,8 +12,9 @@ import { methodByName } from "#contract/catalog.ts";
 import type { JsonObject } from "#base/json.ts";
 import { type Services, type Kernel, makeServe, openKernel, type Serve, termsOf } from "#kernel";
 import { resources } from "#resources";
-import { openStore, openVault } from "#store";
+import { openVault } from "#store";
 import type { Settings } from "./config.ts";
+import { openDatabase } from "./database.ts";
 
 export interface Application {
   readonly services: Services;
@@ -36,8 +37,8 @@ export interface ApplicationOptions {
 const commandOrigin = { address: "", userAgent: "gantry" };
 const commandTokenMs = 10 * 60 * 1000;
 
-export const openApplication = async ({ settings, log, clock = systemClock, progress, join = false }: ApplicationOptions): Promise<Application> => {
-  const store = await openStore({ databaseUrl: settings.databaseUrl, dataDirectory: settings.dataDirectory, log, progress, join });
+export const openApplication = async ({ settings, log, clock = systemClock, progress = () => {}, join = false }: ApplicationOptions): Promise<Application> => {
+  const store = await openDatabase({ settings, log, progress, join });
   try {
     const vault = await openVault({ file: settings.secretKeyFile, dataDirectory: settings.dataDirectory, required: settings.databaseUrl !== undefined });
     await store.write((rows) => writeBuiltIns(rows, timestamp(clock())));

@@ -154,7 +154,7 @@ const register: Command = {
     if (!["https:", "http:"].includes(URL.parse(issuer)?.protocol ?? ""))
       throw new Fault("INVALID_ARGUMENT", `--issuer must be an address, not ${JSON.stringify(issuer)}`);
     const email = option(run, "email") ?? "";
-    const uid = await withHouse(run, ({ services }) => registerPerson(services, { issuer, subject, email, name: option(run, "name") ?? "" }));
+    const uid = await withHouse(run, ({ kernel }) => registerPerson(kernel, { issuer, subject, email, name: option(run, "name") ?? "" }));
     run.out.write(`${uid}\n`);
     return 0;
   },

@@ -5,18 +5,19 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { dropMonths } from "#audit";
 import { deleteExpired } from "#delivery";
-import type { Services } from "#kernel";
+import type { Kernel } from "#kernel";
+import { deleteExpiredInvites } from "#signin";
 
 /** Forgets answers, AWS requests, sign-ins and invites whose time is over, and replaces a signing key that has signed long enough. */
-export const runMaintenance = async ({ store, authn, clock, seal }: Services, auditMonths: number = limits.auditMonths): Promise<void> => {
+export const runMaintenance = async (kernel: Pick<Kernel, "services" | "resources">, auditMonths: number = limits.auditMonths): Promise<void> => {
+  const { store, authn, clock, seal } = kernel.services;
   const nowMs = clock();
   await store.write((rows) => rows.query("delete from idempotency_keys where create_time < $1", [timestamp(nowMs - limits.idempotencyLifetimeMs)]));
   await store.write((rows) => rows.query("delete from aws_requests where expire_time < $1", [timestamp(nowMs)]));
   for (const table of ["sign_ins", "sessions", "refresh_tokens"]) {
     await store.write((rows) => rows.query(`delete from ${table} where expire_time < $1`, [timestamp(nowMs)]));
   }
-  // An invite that has expired says so for as long again as it can have lived.
-  await store.write((rows) => rows.query("delete from group_invites where expiration_time < $1", [timestamp(nowMs - limits.inviteLifetimeMs)]));
+  await deleteExpiredInvites(kernel);
   await deleteExpired(store, nowMs);
   const due = await store.read.query("select 1 from signing_keys having max(create_time) < $1", [timestamp(nowMs - limits.signingKeyLifetimeMs)]);
   if (due.length > 0) await authn.rotate();
@@ -24,9 +25,9 @@ export const runMaintenance = async ({ store, authn, clock, seal }: Services, au
 };
 
 /** Keeps up now and then until stopped. A failure is logged and tried again at the next turn. */
-export const startMaintenance = (services: Services, auditMonths: number): { stop: () => void } => {
+export const startMaintenance = (kernel: Pick<Kernel, "services" | "resources">, auditMonths: number): { stop: () => void } => {
   const timer = setInterval(() => {
-    runMaintenance(services, auditMonths).catch((cause: unknown) => services.log("maintenance.failed", { cause }));
+    runMaintenance(kernel, auditMonths).catch((cause: unknown) => kernel.services.log("maintenance.failed", { cause }));
   }, limits.maintenanceMs);
   timer.unref();
   return { stop: () => clearInterval(timer) };

@@ -2,10 +2,10 @@
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type JsonObject, text } from "#base/json.ts";
-import { timestamp } from "#base/time.ts";
 import { isRoot, isUid } from "#base/uid.ts";
-import { setOrganizationStatus } from "#store";
-import { recordCommand } from "./command-record.ts";
+import { GroupSchema } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
+import { boundOf, change, changeContext, lockResource } from "#kernel";
+import { commandCause, recordCommand } from "./command-record.ts";
 import type { Application } from "./application.ts";
 
 const groups = "chainguard.platform.iam.v2.GroupsService";
@@ -27,10 +27,15 @@ const find = async ({ call }: Application, given: string): Promise<JsonObject> =
 export const setSuspended = async (open: Application, given: string, suspended: boolean): Promise<{ readonly uid: string; readonly name: string }> => {
   const organization = await find(open, given);
   const uid = text(organization, "uid");
-  const { store, clock } = open.services;
+  const { kernel } = open;
   const command = suspended ? "suspend" : "resume";
-  await store.write(async (rows) => {
-    await setOrganizationStatus(rows, uid, suspended ? "ORG_STATUS_SUSPENDED" : "ORG_STATUS_READY", timestamp(clock()));
+  await open.services.store.write(async (rows) => {
+    const context = changeContext(kernel, rows, commandCause(command));
+    const group = boundOf(context, GroupSchema);
+    const before = await lockResource(context, group, uid);
+    if (!before) return;
+    const columns = { status: suspended ? "ORG_STATUS_SUSPENDED" : "ORG_STATUS_READY" };
+    await change(context, group, { kind: "update", before, draft: before, columns }, "cause");
     await recordCommand(rows, open.services, command, `dev.gantry.organization.${suspended ? "suspended" : "resumed"}.v1`, uid);
   });
   return { uid, name: text(organization, "name") };

@@ -1,8 +1,8 @@
 // The operator's way of naming people, and with them the issuers that may speak for people (decisions: Tokens).
 
-import type { Services } from "#kernel";
+import { changeContext, type Kernel } from "#kernel";
 import { makePerson } from "#signin";
-import { recordCommand } from "./command-record.ts";
+import { commandCause, recordCommand } from "./command-record.ts";
 
 export interface Person {
   readonly issuer: string;
@@ -13,11 +13,11 @@ export interface Person {
 }
 
 /** Makes the person's identity, unless it is there. Returns its uid, which follows from issuer and subject. */
-export const registerPerson = async (services: Services, { issuer, subject, email, name }: Person): Promise<string> => {
-  const { authn, clock, store } = services;
-  const uid = authn.personUid(issuer, subject);
-  await store.write(async (rows) => {
-    const made = await makePerson(rows, { issuer, subject, email, name }, { authn, nowMs: clock() });
+export const registerPerson = async (kernel: Pick<Kernel, "services" | "resources">, person: Person): Promise<string> => {
+  const { services } = kernel;
+  const uid = services.authn.personUid(person.issuer, person.subject);
+  await services.store.write(async (rows) => {
+    const made = await makePerson(changeContext(kernel, rows, commandCause("register")), person, "cause");
     if (made) await recordCommand(rows, services, "register", "dev.gantry.person.registered.v1", uid);
   });
   return uid;

@@ -73,7 +73,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       feeds = await startFeeds(settings.feedsFile, open.services, (group) => destination(open, group, "group"));
     }
     const { authn, store } = open.services;
-    const signIn = openSignIn({ ...open.services, vault: open.services.seal, origins: settings.corsOrigins, statusOf: httpStatusOf });
+    const signIn = openSignIn({ ...open.services, kernel: open.kernel, vault: open.services.seal, origins: settings.corsOrigins, statusOf: httpStatusOf });
     const doors = await openTransport(
       {
         host: settings.host,
@@ -88,7 +88,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       },
       {
         serve: open.serve,
-        issuer: issuerEndpoints(open.services, signIn),
+        issuer: issuerEndpoints(signIn),
         documents: openDocuments({ store, publicUrl: settings.publicUrl }),
         ready: async () => (await store.read.query("select 1")).length === 1,
       },
@@ -100,7 +100,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       { publicUrl: settings.publicUrl, byHand: options.deliversByHand === true },
     );
     if (options.deliversByHand !== true) open.services.audit.start();
-    const upkeep = startMaintenance(open.services, settings.auditMonths);
+    const upkeep = startMaintenance(open.kernel, settings.auditMonths);
     void feeds?.turn();
     return {
       application: open,

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { limits } from "#base/limits.ts";
+import { plant } from "../../test/told.ts";
 import { openWorld, type World } from "../../test/world.ts";
 import { runMaintenance } from "./maintenance.ts";
 
@@ -18,13 +19,12 @@ const kids = async (): Promise<number> => {
 };
 
 test("a signing key is replaced when it has signed long enough, and not before", async () => {
-  const { services } = world.server.application;
-  await runMaintenance(services);
+  await runMaintenance(world.server.application.kernel);
   assert.equal(await kids(), 1);
   world.clock.now += limits.signingKeyLifetimeMs + 1;
-  await runMaintenance(services);
+  await runMaintenance(world.server.application.kernel);
   assert.equal(await kids(), 2);
-  await runMaintenance(services);
+  await runMaintenance(world.server.application.kernel);
   assert.equal(await kids(), 2);
   await world.ok("iam.GroupsService/GetGroup", { uid: world.organization });
 });
@@ -34,10 +34,10 @@ test("an answer kept for an idempotency key is forgotten after its time", async 
   const create = () =>
     world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "kept" } }, { headers: { "idempotency-key": "k" } });
   const { uid } = await create();
-  await runMaintenance(services);
+  await runMaintenance(world.server.application.kernel);
   assert.equal((await create()).uid, uid);
   world.clock.now += limits.idempotencyLifetimeMs + 1;
-  await runMaintenance(services);
+  await runMaintenance(world.server.application.kernel);
   const kept = await services.store.read.query("select count(*) from idempotency_keys where key = 'k'");
   assert.deepEqual(kept, [["0"]]);
 });
@@ -50,7 +50,7 @@ test("events and deliveries are forgotten after their time, and what can never b
   });
   const { uid: repo } = await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "kept" } });
   await world.server.delivery.finish();
-  await services.store.write((rows) => rows.query("update subscriptions set enabled = false", []));
+  await services.store.write(async (rows) => (await plant(rows)).query("update subscriptions set enabled = false", []));
   world.clock.now += limits.eventRetentionMs + 1;
   await world.ok("registry.ReposService/UpdateRepo", { repo: { uid: String(repo), description: "later" }, updateMask: "description" });
   await world.server.delivery.finish();
@@ -64,14 +64,14 @@ test("events and deliveries are forgotten after their time, and what can never b
     [created, "DELIVERY_STATE_PENDING"],
     [updated, "DELIVERY_STATE_WAITING"],
   ]);
-  await runMaintenance(services);
+  await runMaintenance(world.server.application.kernel);
   assert.equal((await found()).length, 2, "what the audit log has not taken up stays");
   await services.audit.finish();
-  await runMaintenance(services);
+  await runMaintenance(world.server.application.kernel);
   assert.deepEqual(await found(), [[updated, "DELIVERY_STATE_PENDING"]]);
   // As a subscription leaves them that is deleted while an event is taken up.
-  await services.store.write((rows) => rows.query("delete from subscriptions where uid = $1", [String(subscription)]));
-  await runMaintenance(services);
+  await services.store.write(async (rows) => (await plant(rows)).query("delete from subscriptions where uid = $1", [String(subscription)]));
+  await runMaintenance(world.server.application.kernel);
   assert.deepEqual(await found(), []);
 });
 
@@ -86,6 +86,6 @@ test("positions go on where they were after everything older was forgotten, so t
   const read = await happen("read");
   await services.audit.finish();
   world.clock.now += limits.eventRetentionMs + 1;
-  await runMaintenance(services);
+  await runMaintenance(world.server.application.kernel);
   assert.ok((await happen("after the silence")) > read);
 });

@@ -14,7 +14,7 @@ export const openApplication = async (options: ApplicationOptions): Promise<Appl
 
 export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => (await import("./serve.ts")).startServer(settings, options);
 
-export const registerPerson = async (services: Services, person: Person): Promise<string> => (await import("./person.ts")).registerPerson(services, person);
+export const registerPerson = async (kernel: Kernel, person: Person): Promise<string> => (await import("./person.ts")).registerPerson(kernel, person);
 
 export const importRegistry = async (kernel: Kernel, work: RegistryImport): Promise<RegistrySummary> => (await import("#feeds")).importRegistry(kernel, work);
 

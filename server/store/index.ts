@@ -1,6 +1,6 @@
-// The store's face: rows in PostgreSQL, and the vault for what must be secret in them.
+// The public entry of the store: rows in PostgreSQL, and the vault for what must be secret in them.
 
-export { violatedConstraint } from "./faults.ts";
+export { brokenConnection, sqlState, violatedConstraint } from "./faults.ts";
 export {
   type AdvisoryRow,
   type Changed,
@@ -36,8 +36,49 @@ export type { Check, Param, Read, Row, Store, Write } from "./handle.ts";
 export { openStore, type StoreOptions } from "./open.ts";
 export { openVault, type Vault, type VaultOptions, vaultOf } from "./vault.ts";
 export { findHolders, type GivingBinding } from "./holders.ts";
-export { findBoundPeople } from "./people.ts";
-export { clientSecretPurpose, findMappedRoles, findProvider, type Provider } from "./identity-providers.ts";
+export { hasAwsRequest, insertAwsRequest } from "./aws-requests.ts";
+export {
+  approveDeviceCode,
+  countOpenDeviceCodes,
+  deleteDeviceCode,
+  deleteEndedDeviceCodes,
+  findOpenDeviceCode,
+  hasDeviceCode,
+  insertDeviceCode,
+  lockDeviceCode,
+  refuseDeviceCode,
+  updateDevicePoll,
+} from "./device-codes.ts";
+export { listMappedRoles } from "./external-group-role-mappings.ts";
+export { insertAccessRequest } from "./group-access-requests.ts";
+export { findInviteUid, type Invite, listExpiredInvitesOfRole, lockExpiredInvites, lockInvite } from "./group-invites.ts";
+export { findVerifiedOrganization, isOrganizationSuspended, updateOrganizationStatus } from "./groups.ts";
+export { deleteExpiredHeadlessSessions, hasHeadlessSession, insertHeadlessSession, takeHeadlessSession } from "./headless-sessions.ts";
+export {
+  findBoundPeople,
+  findIdentity,
+  findIdentityEmail,
+  hasIdentity,
+  hasPersonOfIssuer,
+  type Identity,
+  lockPersonAndProvider,
+  updateLastSeen,
+} from "./identities.ts";
+export { lockPerson, writeIdentityMetadata } from "./identity-metadata.ts";
+export {
+  clientSecretPurpose,
+  scimEnabledColumns,
+  findProvider,
+  findProvidersOfOrganization,
+  findScim,
+  hasProviderOfIssuer,
+  listClientIds,
+  lockScim,
+  type Provider,
+  scimTokenColumns,
+  scimRevokedColumns,
+  type ScimState,
+} from "./identity-providers.ts";
 export {
   type ArtifactRow,
   countArtifacts,
@@ -51,8 +92,6 @@ export {
 export { lockAlone, lockTogether } from "./lock.ts";
 export { timeText } from "./time-text.ts";
 export { type Branch, type Condition, countRows, isLarge, listRows, needsSize, type Page, pageStatement, type Selection, wholeTable } from "./list.ts";
-export { lockPerson, writeSaid } from "./metadata.ts";
-export { findVerified, noteAccessRequest, setOrganizationStatus } from "./organizations.ts";
 export { findManifests, insertManifests, type Manifest, type ManifestFact } from "./manifests.ts";
 export type {
   AdvisoryEventData,
@@ -71,8 +110,14 @@ export type {
   VulnerabilityRecord,
   Written,
 } from "./records.ts";
-export { findKnownRoles, findProfile, type KnownRole, type Profile } from "./profiles.ts";
+export { findProfile, writeProfile } from "./profiles.ts";
+export { insertProviderArrival } from "./provider-arrivals.ts";
+export { deleteRefreshToken, insertRefreshToken, type RefreshTokenFamily, replaceRefreshTokenSecret } from "./refresh-tokens.ts";
+export { countIdentitiesBoundWith, findRoleBindingUid } from "./role-bindings.ts";
+export { findKnownRoles } from "./roles.ts";
 export {
+  countBelow,
+  countReferences,
   deleteBelow,
   deleteRow,
   findNamed,
@@ -86,11 +131,22 @@ export {
   lockRow,
   readColumns,
   type Table,
-  takeRows,
+  takeBelow,
+  takeReferences,
   updateRow,
   type Values,
 } from "./rows.ts";
-export { countHolders, enableScim, findScim, lockScim, replaceScimToken, revokeScimTokens, type ScimState } from "./scim.ts";
+export { insertSession } from "./sessions.ts";
+export { deleteSomeExpiredSignIns, insertSignIn, takeSignIn } from "./sign-ins.ts";
+export {
+  areSigningKeysOlder,
+  deleteRetiredSigningKeys,
+  hasUnretiredSigningKey,
+  insertSigningKey,
+  listSigningKeys,
+  lockSigningKeys,
+  retireSigningKeys,
+} from "./signing-keys.ts";
 export {
   countVulnerabilities,
   findVulnerabilities,
@@ -98,6 +154,8 @@ export {
   type VulnerabilityRow,
 } from "./vulnerabilities.ts";
 export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
-export { findAcceptedTerms } from "./terms.ts";
+export { findSubscriptionSecret } from "./subscriptions.ts";
+export { findAcceptedTerms } from "./terms-acceptances.ts";
+export { addWrongUserCode, countWrongUserCodes } from "./user-code-guesses.ts";
 export { checkAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
 export { settleRecords, withdrawVanished, writeRecords } from "./write-records.ts";

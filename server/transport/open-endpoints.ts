@@ -1,11 +1,11 @@
 // Paths beside the contract: the issuer's own (discovery, keys, RFC 8693 token exchange), the two that tell whether the
 // server is alive and ready, and the documents of the open feed. None of them needs a token.
 
+import type { Endpoint } from "#base/endpoint.ts";
 import { Fault, toFault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import type { RequestSource } from "#base/origin.ts";
 import { contentTypeOf, readBody } from "./body.ts";
-import type { Endpoint } from "./endpoint.ts";
 import { headerOf, type HttpRequest, type HttpResponse } from "./http-message.ts";
 import { logFault, oauthError } from "./render.ts";
 import type { ServerContext } from "./server-context.ts";

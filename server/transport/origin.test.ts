@@ -14,7 +14,7 @@ import { limits } from "#base/limits.ts";
 import { GetGroupRequestSchema } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
 import { type Echo, openEcho } from "./echo.fixture.ts";
 import { frameMessage } from "./frames.ts";
-import type { IssuerEndpoints } from "./endpoint.ts";
+import type { IssuerEndpoints } from "./issuer-endpoints.ts";
 import { localhost } from "./localhost.fixture.ts";
 import { originReader } from "./origin.ts";
 

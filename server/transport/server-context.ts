@@ -2,10 +2,11 @@
 // defaults.
 
 import type { BlockList } from "node:net";
+import type { Endpoint } from "#base/endpoint.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Serve } from "#kernel";
-import type { Endpoint, IssuerEndpoints } from "./endpoint.ts";
+import type { IssuerEndpoints } from "./issuer-endpoints.ts";
 import type { OriginOf } from "./origin.ts";
 
 /** base/limits.ts as numbers; tests shorten the times. */

@@ -314,7 +314,7 @@ test("attack 5: who holds it for a time gives it for good on none of the ways", 
 });
 
 test("attack 5: a person cannot be made to be acted as, not even by the operator", async () => {
-  const person = await registerPerson(world.server.application.services, {
+  const person = await registerPerson(world.server.application.kernel, {
     issuer: "https://people.example.com",
     subject: "ada",
     email: "ada@example.com",

@@ -15,12 +15,16 @@ import { some, withValue } from "../samples.ts";
 const stage = await openStage();
 const { world } = stage;
 after(() => stage.close());
-const { services } = world.server.application;
 const operator = await stage.operator();
 const named = (rpc: string): MethodFact => methods.find((method) => method.rpc === rpc && stage.answers(method)) ?? assert.fail(rpc);
 
 test("attack 6: unless organizations are open, nobody but the operator makes one: over both protocols, both versions' names, with and without a parent", async () => {
-  const uid = await registerPerson(services, { issuer: "https://people.example.com", subject: "founder", email: "founder@example.com", name: "Founder" });
+  const uid = await registerPerson(world.server.application.kernel, {
+    issuer: "https://people.example.com",
+    subject: "founder",
+    email: "founder@example.com",
+    name: "Founder",
+  });
   const token = await world.token(uid);
   const before = await stage.fingerprint();
   for (const parent of ["", "/"]) {

@@ -11,6 +11,7 @@ import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, callHttp, type Protocol } from "../client.ts";
 import { collectionOf, createOf, matcherOf, some } from "../samples.ts";
+import { plant } from "../told.ts";
 import { allBut, protocols, folder, groupMessage, isList, isMade, neighbour, openStage, pluralOf, roleMessage, rowsOf, uidsOf, violationsOf } from "./stage.ts";
 
 const stage = await openStage();
@@ -246,7 +247,7 @@ for (const subject of subjects) {
       external_group_id: "external_group_id || n",
     };
     const clone = `insert into ${table} (${columns.join(", ")}) select ${columns.map((name) => special[name] ?? name).join(", ")} from ${table}, generate_series(1, 210) as n where uid = $2`;
-    await world.server.application.services.store.write((write) => write.query(clone, [crowded, [...rows.keys()][1] ?? ""]));
+    await world.server.application.services.store.write(async (write) => (await plant(write)).query(clone, [crowded, [...rows.keys()][1] ?? ""]));
     const within = { uidp: { descendantsOf: crowded } };
     for (const protocol of protocols) {
       for (const [asked, shown] of [
@@ -266,8 +267,8 @@ for (const subject of subjects) {
       for (const asked of [-1, -2_147_483_648]) assertViolation(await stage.call(protocol, list, { pageSize: asked }, { token: operator }), "page_size");
     }
     assert.equal((await walk(list, within, { token: operator })).uids.length, 210);
-    await world.server.application.services.store.write((write) =>
-      write.query(`delete from ${table} where uid > $1 and uid < $2`, [`${crowded}/`, `${crowded}0`]),
+    await world.server.application.services.store.write(async (write) =>
+      (await plant(write)).query(`delete from ${table} where uid > $1 and uid < $2`, [`${crowded}/`, `${crowded}0`]),
     );
   });
 

@@ -135,7 +135,7 @@ test("the token of a deleted identity is UNAUTHENTICATED from the next request o
 });
 
 test("a person's rights follow the same rule, in each organization on its own", async () => {
-  const uid = await registerPerson(world.server.application.services, {
+  const uid = await registerPerson(world.server.application.kernel, {
     issuer: "https://people.example.com",
     subject: "p1",
     email: "p1@example.com",
@@ -152,7 +152,7 @@ test("a person's rights follow the same rule, in each organization on its own", 
 });
 
 test("a person is visible to itself and to whoever may list identities where it is bound, and to nobody else", async () => {
-  const uid = await registerPerson(world.server.application.services, {
+  const uid = await registerPerson(world.server.application.kernel, {
     issuer: "https://people.example.com",
     subject: "p2",
     email: "p2@example.com",

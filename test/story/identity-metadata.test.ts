@@ -20,7 +20,7 @@ after(() => world?.close());
 
 let people = 0;
 const person = async (): Promise<{ uid: string; token: string }> => {
-  const uid = await registerPerson(world.server.application.services, {
+  const uid = await registerPerson(world.server.application.kernel, {
     issuer: "https://people.example.com",
     subject: `p${people++}`,
     email: "ada@example.com",

@@ -41,7 +41,7 @@ const told = some(
 // Somebody new joins by an invite, with a token of an issuer that is known here.
 const issuer = await startIssuer();
 after(() => issuer.close());
-await registerPerson(world.server.application.services, { issuer: issuer.url, subject: "known", email: "known@example.com", name: "" });
+await registerPerson(world.server.application.kernel, { issuer: issuer.url, subject: "known", email: "known@example.com", name: "" });
 const newcomer = async (): Promise<{ request: JsonObject; token: string }> => {
   const invite = await world.ok("iam.GroupInvitesService/CreateGroupInvite", {
     parent: world.organization,

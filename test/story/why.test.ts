@@ -1,6 +1,7 @@
 // Why allowed, why denied, and who can: the questions that people ask of a system of rights, over both protocols
 // (docs/decisions/0010).
 
+import { plant } from "../told.ts";
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import fc from "fast-check";
@@ -202,8 +203,12 @@ test("an identity that exists and one that does not are explained alike to who s
 test("who can: people, identities and the operator, once each, with every binding that lets them", async () => {
   const place = await group(world.organization, "crowd");
   const inner = await group(place, "inner");
-  const { services } = world.server.application;
-  const ada = await registerPerson(services, { issuer: "https://people.example.com", subject: "ada", email: "ada@example.com", name: "Ada" });
+  const ada = await registerPerson(world.server.application.kernel, {
+    issuer: "https://people.example.com",
+    subject: "ada",
+    email: "ada@example.com",
+    name: "Ada",
+  });
   const [first, second] = [await bindTo(place, ada, builtInRoleUid("owner")), await bindTo(inner, ada, builtInRoleUid("editor"))];
   const local = await createIdentity(world, place, "local", claimMatch);
   await bindTo(place, local, builtInRoleUid("viewer"));
@@ -268,8 +273,8 @@ test("who can pages like any list: order, cursor, skip, exact total, and tokens 
 test("a binding above the identity's own group, which no call can make, gives nothing and is told as that", async () => {
   const insider = await createIdentity(world, team, "insider", claimMatch);
   const uid = await bindTo(team, insider, builtInRoleUid("owner"));
-  await world.server.application.services.store.write((rows) =>
-    rows.query("update role_bindings set uid = $2 where uid = $1", [uid, `${world.organization}/00000000000000aa`]),
+  await world.server.application.services.store.write(async (rows) =>
+    (await plant(rows)).query("update role_bindings set uid = $2 where uid = $1", [uid, `${world.organization}/00000000000000aa`]),
   );
   const { body } = await explain(project, "repo.delete", insider);
   assert.equal(body.allowed, false);
@@ -336,7 +341,7 @@ test("explain says what a real call then finds, and who can is all whom explain 
       const groups = [await group(world.organization, `tree ${number++}`)];
       for (const parent of parents) groups.push(await group(groups[parent] ?? "", "branch"));
       const people = ["one", "two"].map((subject) =>
-        registerPerson(world.server.application.services, { issuer: "https://people.example.com", subject: `${subject} ${number}`, email: "", name: subject }),
+        registerPerson(world.server.application.kernel, { issuer: "https://people.example.com", subject: `${subject} ${number}`, email: "", name: subject }),
       );
       const identities = [
         ...(await Promise.all(homes.map((home) => createIdentity(world, groups[home] ?? "", "someone", claimMatch)))),

@@ -1,14 +1,14 @@
 // A role: a named set of capabilities. Built-in ones have no parent and cannot be changed; custom ones belong to a group.
 
+import { GroupInviteSchema } from "#contract/gen/chainguard/platform/iam/v2/group_invites_pb.js";
 import { RoleSchema, RolesService } from "#contract/gen/chainguard/platform/iam/v2/roles_pb.js";
 import { builtInRoleUids } from "#authz";
 import { blocked, type Violation } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { isRoot } from "#base/uid.ts";
 import { capabilityBySymbol, inOrder } from "#contract/capabilities.ts";
-import { boundOf, type VisibilityQuery, type Outcome, remove, resource, type RuleContext, type WriteContext } from "#kernel";
-import { dropLapsedInvites } from "#signin";
-import { isReferenced, lockRow } from "#store";
+import { boundOf, change, type VisibilityQuery, type Outcome, remove, resource, type RuleContext, type WriteContext } from "#kernel";
+import { isReferenced, listExpiredInvitesOfRole, lockRow } from "#store";
 
 const managed = (uid: string) => blocked("MANAGED_ROLE", uid, ["built-in roles cannot be changed or deleted"]);
 
@@ -49,7 +49,9 @@ const deleteRole = async (context: WriteContext): Promise<Outcome> => {
   if (builtInRoleUids.includes(uid)) throw managed(uid);
   // After the lock the answers stand.
   await lockRow(context.rows, found.shape.table, uid);
-  await dropLapsedInvites(context.rows, uid, context.nowMs);
+  const invite = boundOf(context, GroupInviteSchema);
+  for (const expired of await listExpiredInvitesOfRole(context.rows, uid, context.nowMs))
+    await change(context, invite, { kind: "delete", uid: expired }, "row");
   for (const { table, column, use } of uses)
     if (await isReferenced(context.rows, table, column, uid)) throw blocked("RESOURCE_IN_USE", uid, [`cannot delete role that is ${use}`]);
   return remove(found)(context);

@@ -1,0 +1,15 @@
+// A token that was given for another one: no sign-in through a provider, but somebody comes in all the same.
+
+import type { Exchanged } from "#authn";
+import type { RequestSource } from "#base/origin.ts";
+import { timestamp } from "#base/time.ts";
+import { recordSignIn } from "#outbox";
+import type { SignInSettings } from "./settings.ts";
+
+/** Writes its line in the audit log; awaited before the token is anybody's. */
+export const recordExchange = async (
+  { store, clock, publicUrl }: Pick<SignInSettings, "store" | "clock" | "publicUrl">,
+  { uid, act, session }: Exchanged,
+  operation: string,
+  requestSource: RequestSource,
+): Promise<void> => store.write((rows) => recordSignIn(rows, publicUrl, { identity: uid, act, session, operation, requestSource, time: timestamp(clock()) }));
