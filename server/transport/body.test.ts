@@ -209,3 +209,29 @@ test("a body that waits until its sender is known takes no room from others", as
     for (const answer of answers) assert.equal((await answer)[":status"], 200);
   });
 });
+
+test("a body that ends empty while its sender is still unknown is an empty body", async () => {
+  let gate = Promise.withResolvers<void>();
+  await using echo = await openEcho({}, { authenticate: () => gate.promise });
+  const whileUnknown = async <T>(answer: Promise<T>, arrived: () => Promise<unknown>): Promise<T> => {
+    await arrived();
+    gate.resolve();
+    const result = await answer;
+    gate = Promise.withResolvers();
+    return result;
+  };
+  await withSession(echo, async (session) => {
+    const roundTrip = () => new Promise((resolve) => session.ping(resolve));
+    await once(session, "connect");
+    const empty = session.request(createGroup);
+    empty.end();
+    assert.equal((await whileUnknown(answerOf(empty), roundTrip))[":status"], 200);
+    const rpc = session.request(createGroupRpc);
+    rpc.end();
+    assert.equal((await whileUnknown(answerOf(rpc), roundTrip))["grpc-status"], "12");
+    const { socket, received } = await connectRaw(echo);
+    socket.write(`${head("transfer-encoding: chunked")}0\r\n\r\n`);
+    const served = () => exchangeRaw(echo, "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    assert.deepEqual(statuses(await whileUnknown(received, served)), ["200"]);
+  });
+});

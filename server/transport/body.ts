@@ -48,7 +48,8 @@ export const readBody = (context: ServerContext, request: HttpRequest): Promise<
   const { source } = request;
   if (!request.hasBody) return Promise.resolve(Buffer.alloc(0));
   if (Number(headerOf(request, "content-length") ?? 0) > bodyBytesMax) return Promise.reject(bodyTooLarge(bodyBytesMax));
-  // While it was decided about its sender nobody listened, and what is gone says so no more.
+  // While its sender was authenticated nobody listened: an empty body may have ended, and a sender may have gone.
+  if (source.readableEnded) return Promise.resolve(Buffer.alloc(0));
   if (source.destroyed) return Promise.reject(senderGone());
   request.sendContinue?.();
   return new Promise((resolve, reject) => {

@@ -260,7 +260,7 @@ export const grpcTransport = (
             refuse(thrown);
           }
         });
-        stream.on("end", () => {
+        const onEnd = (): void => {
           requestEnded = true;
           if (!reading) return;
           if (reader.pending() > 0) refuse(new Fault("INVALID_ARGUMENT", "the request ends within a message"));
@@ -269,7 +269,10 @@ export const grpcTransport = (
             reading = false;
             resolve(only);
           }
-        });
+        };
+        // Without data the stream may have ended while nobody listened.
+        if (stream.readableEnded) onEnd();
+        else stream.on("end", onEnd);
       });
 
     const readMessage = async (): Promise<Buffer> => {
