@@ -12,7 +12,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
 import { silent } from "#base/log.ts";
-import { openApplication, type Application, readSettings } from "#operator";
+import { openApplication, type Application, readSettings } from "#application";
 import { startEmbedded } from "#postgres";
 import type { Place } from "./load.ts";
 

@@ -6,8 +6,8 @@ import type { JsonObject } from "#base/json.ts";
 import { ownOrigin } from "#base/origin.ts";
 import { readingOf, unreadCall } from "#contract/call.ts";
 import { methodByName } from "#contract/catalog.ts";
+import type { Application } from "#application";
 import { makeServe, type UnreadCall } from "#kernel";
-import type { Application } from "#operator";
 import type { Param, Read } from "#store";
 import type { Script } from "./load.ts";
 

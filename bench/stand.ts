@@ -1,7 +1,7 @@
 // A server with organizations of known sizes in its database, each with a caller as there are in life: an identity
 // with one binding, to view the organization. Not the operator, whose lists are written differently.
 
-import type { Application } from "#operator";
+import type { Application } from "#application";
 import { authorizationOf, enter, type Folder, makeMember, makeOrganization, placeOf, type Process, type Serving, serve, type Site } from "./ground.ts";
 import type { Place } from "./load.ts";
 import { fillRepos, settleRows, withClient, withoutIndexes } from "./seed.ts";

@@ -12,7 +12,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { dropDatabase, makeTemplate, startTestServer } from "./database.ts";
 
-const rooms = ["base", "bench", "bin", "contract", "server", "test", "tools"];
+const rooms = ["base", "bench", "bin", "cli", "contract", "server", "test", "tools"];
 
 const given = process.argv.slice(2);
 const options = given.filter((argument) => argument.startsWith("--"));

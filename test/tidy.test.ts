@@ -439,10 +439,10 @@ test("what the kernel is excused for is still there", () => {
 
 test("every setting is in the README and in the guide for operators, and they have no other", () => {
   const settingsIn = (path: string): string[] => [...new Set((files.get(path) ?? "").match(/\b(?:GANTRY_[A-Z_]*[A-Z]|DATABASE_URL)\b/g))].sort();
-  const read = settingsIn("server/operator/config.ts");
+  const read = settingsIn("server/application/settings.ts");
   assert.ok(read.length > 5, "the settings were not found");
   for (const path of ["README.md", "docs/operations.md"])
-    assert.deepEqual(settingsIn(path), read, `${path} and server/operator/config.ts do not have the same settings`);
+    assert.deepEqual(settingsIn(path), read, `${path} and server/application/settings.ts do not have the same settings`);
 });
 
 test("what a comment cites stands in the documents", () => {

@@ -9,7 +9,7 @@ import { operatorUid } from "#authz";
 import type { JsonObject } from "#base/json.ts";
 import { type Log, silent } from "#base/log.ts";
 import { signedInType } from "#outbox";
-import { readSettings, type Server, startServer } from "#operator";
+import { readSettings, type Server, startServer } from "#application";
 import { type Answer, type CallOptions, callOver, disconnect, type Protocol } from "./client.ts";
 import { freshDatabase } from "./database.ts";
 

@@ -9,7 +9,7 @@ import { ownOrigin } from "#base/origin.ts";
 import { unreadCall } from "#contract/call.ts";
 import { methodByName, registry } from "#contract/catalog.ts";
 import { type Reading, readGrpc } from "#contract/read.ts";
-import { openApplication, readSettings } from "#operator";
+import { openApplication, readSettings } from "#application";
 
 const method = methodByName("chainguard.platform.registry.v2.ReposService/GetRepo");
 if (!method) throw new Error("the contract has no GetRepo");

@@ -3,9 +3,10 @@
 import { openRightsCache, type Rights, type RightsCache } from "#authz";
 import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import { readColumns, type Write } from "#store";
-import type { Answer, Cause, ChangeContext, Reads, Services } from "./context.ts";
-import { bind, type BoundResource, type Resource } from "./resource.ts";
+import { readCatalogue, type Write } from "#store";
+import type { Answer, BoundResource, Cause, ChangeContext, Reads, Resource, Services } from "./context.ts";
+import { bindResources } from "./resource.ts";
+import { requireSchema } from "./schema.ts";
 import { verbFor } from "./verbs/index.ts";
 
 export interface Kernel {
@@ -42,9 +43,11 @@ const currentReadsOf = (answers: ReadonlyMap<string, Answer>, resources: Readonl
   return found;
 };
 
-/** Checks the resources against contract and database, and finds who answers what. Throws where they disagree. */
+/** Checks the resources against contract and database, and finds the answer to each operation. Throws where they disagree. */
 export const openKernel = async (services: Services, resources: readonly Resource[]): Promise<Kernel> => {
-  const bound = bind(resources, await readColumns(services.store.read));
+  const catalogue = await readCatalogue(services.store.read);
+  requireSchema(resources, catalogue, services.log);
+  const bound = bindResources(resources, catalogue);
   const answers = new Map<string, Answer>();
   for (const resource of resources) {
     const own = new Map(Object.entries(resource.methods ?? {}));

@@ -71,7 +71,7 @@ export const makeServe =
 const recordRefusal = ({ services }: Kernel, unread: UnreadCall, call: Call | undefined, caller: Caller | undefined, { code }: Fault): void => {
   const { method } = unread;
   const subject = resourcePathOrEmpty(method, call ? call.request : unread.requestInUrl());
-  services.audit.refused({ caller: caller?.uid, operation: method.name, subject, code, requestSource: requestSourceOf(unread) });
+  services.audit.recordRefusal({ caller: caller?.uid, operation: method.name, subject, code, requestSource: requestSourceOf(unread) });
 };
 
 const handle = async (kernel: Kernel, call: Call, caller: Caller | undefined, rights: Rights, proven: boolean): Promise<Reply> => {

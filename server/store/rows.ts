@@ -93,18 +93,6 @@ export const deleteBelow = async (rows: Write, table: string, column: string, ui
   await rows.query(`delete from ${table} where ${column} >= $1 and ${column} < $2`, [uid, `${uid}0`]);
 };
 
-/** Every column of every table, as the running database has them. */
-export const readColumns = async (rows: Read): Promise<ReadonlyMap<string, ReadonlySet<string>>> => {
-  const found = await rows.query("select table_name, column_name from information_schema.columns where table_schema = current_schema()");
-  const tables = new Map<string, Set<string>>();
-  for (const [table, column] of found) {
-    if (!table || !column) continue;
-    const columns = tables.get(table) ?? new Set();
-    tables.set(table, columns.add(column));
-  }
-  return tables;
-};
-
 /** Inserts one row unless that would violate a unique index; false where it would. */
 export const insertRowUnlessTaken = async (rows: Write, table: Table, values: Values): Promise<boolean> => {
   const columns = Object.keys(values);

@@ -9,7 +9,7 @@ import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { allBut, protocols, identityMessage, openStage, roleMessage, symbolsOf } from "../conformance/stage.ts";
 import { some, valueOf } from "../samples.ts";
-import { registerPerson } from "../../server/operator/person.ts";
+import { registerPerson } from "../../server/application/person.ts";
 
 const stage = await openStage();
 const { world } = stage;

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
-import { registerPerson } from "../../server/operator/person.ts";
+import { registerPerson } from "../../server/application/person.ts";
 import { contents, findRole, openPlace, type Place } from "../story/place.ts";
 import { type Issuer, startIssuer } from "../story/processes.ts";
 

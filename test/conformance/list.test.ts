@@ -168,8 +168,8 @@ for (const subject of subjects) {
     }
   });
 
-  // What neither column nor brief shows, a resource's own Get may say besides (SCIM state).
-  const besides = new Set((world.server.application.kernel.resources.get(message.name)?.shows ?? []).map((name) => message.byName.get(name)?.json));
+  // What has neither a column nor an embedded summary, a resource's own Get may say besides (SCIM state).
+  const besides = new Set((world.server.application.kernel.resources.get(message.name)?.methodFields ?? []).map((name) => message.byName.get(name)?.json));
 
   test(`${list.rpc} shows each row as its Get does`, async () => {
     for (const protocol of protocols) {

@@ -11,7 +11,7 @@ import { codes } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import { registerPerson } from "../../server/operator/person.ts";
+import { registerPerson } from "../../server/application/person.ts";
 import { type Answer, callOver } from "../client.ts";
 import { freshDatabase } from "../database.ts";
 import { some } from "../samples.ts";

@@ -12,7 +12,7 @@ import type { MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, type CallOptions, callOver, type Protocol } from "../client.ts";
 import { bodyField, bodyOf, createOf, type Sampling, some, subjectOf, valueAt, valueOf, withValue } from "../samples.ts";
 import { builtInRoles } from "../../server/authz/roles.ts";
-import { registerPerson } from "../../server/operator/person.ts";
+import { registerPerson } from "../../server/application/person.ts";
 import { storeHeadlessToken } from "../../server/signin/headless.ts";
 import { beginFamily } from "../../server/signin/refresh.ts";
 import { openWorld, type World } from "../world.ts";

@@ -7,7 +7,7 @@ import { codes } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { callHttp } from "../client.ts";
 import { openWorld, type World } from "../world.ts";
-import { runMaintenance } from "../../server/operator/maintenance.ts";
+import { runMaintenance } from "../../server/application/maintenance.ts";
 import { awsToken, type Principal, signatureOf, type Spelling, startSts, type Sts } from "./aws-sts.ts";
 import { bind } from "./place.ts";
 

@@ -7,7 +7,7 @@ import { codes } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { newRoot } from "#base/uid.ts";
-import { registerPerson } from "../../server/operator/person.ts";
+import { registerPerson } from "../../server/application/person.ts";
 import type { Answer, Protocol } from "../client.ts";
 import { openWorld, type World } from "../world.ts";
 import { contents } from "./place.ts";

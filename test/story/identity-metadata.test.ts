@@ -5,7 +5,7 @@ import { after, before, test } from "node:test";
 import { exportJWK, generateKeyPair } from "jose";
 import { codes } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
-import { registerPerson } from "../../server/operator/person.ts";
+import { registerPerson } from "../../server/application/person.ts";
 import type { Answer, Protocol } from "../client.ts";
 import { openWorld, type World } from "../world.ts";
 import { items } from "./protocols.ts";

@@ -8,8 +8,8 @@ import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { contents, findRole, openPlace, type Place } from "./place.ts";
 import { type Issuer, startIssuer } from "./processes.ts";
-import { registerPerson } from "../../server/operator/person.ts";
-import { runMaintenance } from "../../server/operator/maintenance.ts";
+import { registerPerson } from "../../server/application/person.ts";
+import { runMaintenance } from "../../server/application/maintenance.ts";
 
 const protocols = ["rest", "grpc"] as const;
 const register = "chainguard.platform.auth.Auth/Register";

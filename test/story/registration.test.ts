@@ -9,7 +9,7 @@ import { ownOrigin } from "#base/origin.ts";
 import { changeContext } from "#kernel";
 import { makePerson, registerThroughProvider, type Upstream } from "#signin";
 import type { Write } from "#store";
-import { registerPerson } from "../../server/operator/person.ts";
+import { registerPerson } from "../../server/application/person.ts";
 import { contents, findRole, openPlace, type Place } from "./place.ts";
 import { type Issuer, startIssuer } from "./processes.ts";
 

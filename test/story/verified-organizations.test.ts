@@ -10,7 +10,7 @@ import { after, before, test } from "node:test";
 import { codes } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { newChild, newRoot } from "#base/uid.ts";
-import { registerPerson } from "../../server/operator/person.ts";
+import { registerPerson } from "../../server/application/person.ts";
 import type { Answer, Protocol } from "../client.ts";
 import { freshDatabase } from "../database.ts";
 import { plant } from "../told.ts";

@@ -9,9 +9,9 @@ import { builtInRoleUid, operatorUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
 import { codes } from "#base/fault.ts";
 import { newRoot } from "#base/uid.ts";
-import { setSuspended } from "../../server/operator/organization.ts";
-import { whoCanLines } from "../../server/operator/reasons.ts";
-import { registerPerson } from "../../server/operator/person.ts";
+import { setSuspended } from "../../server/application/organization.ts";
+import { holdersText } from "../../cli/access-report.ts";
+import { registerPerson } from "../../server/application/person.ts";
 import type { World } from "../world.ts";
 import { ask, column, items } from "./protocols.ts";
 import { bind, createIdentity, openPlace, type Place } from "./place.ts";
@@ -306,7 +306,7 @@ test("gantry explain and gantry who-can say it at a terminal, in words and as JS
     .split("\n")
     .map((line) => JSON.parse(line) as JsonObject);
   assert.deepEqual(holders, items((await whoCan(place, "repo.list")).body, "holders"));
-  assert.match(whoCanLines(holders), new RegExp(`^IDENTITY .*\\n(?:.*\\n)*${who} +terminal bot +viewer +terminal ${place} +never +${binding}\\n`));
+  assert.match(holdersText(holders), new RegExp(`^IDENTITY .*\\n(?:.*\\n)*${who} +terminal bot +viewer +terminal ${place} +never +${binding}\\n`));
 });
 
 // ---- the answers and the way of a request -----------------------------------------------------------------------

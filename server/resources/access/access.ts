@@ -102,9 +102,9 @@ const whoCan = async (context: ReadContext): Promise<Outcome> => {
   if (!capability) throw invalid([{ field: "capability", description: `no capability is called ${JSON.stringify(name)}` }]);
   return answerPage(context, async (page) => {
     const { holders, total } = await findHolders(rows, {
-      line: ancestry(place),
+      ancestry: ancestry(place),
       capability: capability.symbol,
-      besides: operatorGrant.capabilities.has(name) ? operatorUid : undefined,
+      unboundHolder: operatorGrant.capabilities.has(name) ? operatorUid : undefined,
       nowMs,
       descending: page.order.descending,
       after: page.after?.[0],

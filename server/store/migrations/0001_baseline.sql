@@ -803,7 +803,7 @@ create table outbox (
   data text not null,
   request_id text not null,
   create_time timestamptz(3) not null,
-  -- By whom, by which call and right, and from where: {actor, operation, bindings, address, userAgent, code, count}.
+  -- By whom, by which call and right, and from where: {actor, operation, bindings, resources, address, userAgent, code, count}.
   audit_context jsonb not null default '{}'
 );
 create index outbox_waiting on outbox (id) where position is null;
@@ -816,6 +816,9 @@ create index outbox_by_position on outbox (left(uid, 40), position, uid) where u
 create index outbox_by_create_time on outbox (left(uid, 40), create_time, uid) where uid is not null;
 create index outbox_by_type on outbox (left(uid, 40), type, uid) where uid is not null;
 create index outbox_by_parent on outbox (left(uid, -17), position, uid) where uid is not null;
+-- What lies in no group. Without, a list of that alone went through everything that the caller may see: 0.4 s among half
+-- a million events, and nothing found.
+create index outbox_in_root on outbox (uid) where length(uid) = 40;
 
 create table subscriptions (
   uid text collate "C" primary key,
@@ -892,6 +895,8 @@ create table audit_entries (
   user_agent text not null,
   request_id text not null,
   event_id text not null,
+  -- Of a batch: the rows that it created or deleted.
+  resource_uids jsonb not null default '[]',
   hash text not null,
   primary key (uid, seal_time)
 ) partition by range (seal_time);
@@ -902,6 +907,7 @@ create index audit_entries_by_operation on audit_entries (left(uid, 40), operati
 create index audit_entries_by_subject on audit_entries (left(uid, 40), subject, uid);
 create index audit_entries_by_code on audit_entries (left(uid, 40), code, uid);
 create index audit_entries_by_parent on audit_entries (left(uid, -17), uid);
+create index audit_entries_in_root on audit_entries (uid) where length(uid) = 40;
 
 -- How far each chain goes, and how much of its beginning has been dropped: sealed with the secret key, so that nobody
 -- who has only the database can write a chain anew.
