@@ -6,7 +6,7 @@ import { resourcePathOf } from "./validate.ts";
 import type { Call, Reply } from "./call.ts";
 import type { Context, Outcome } from "./context.ts";
 import type { Kernel } from "./kernel.ts";
-import { etagOf, matches } from "./safe-write.ts";
+import { etagOf, matchesEtag } from "./safe-write.ts";
 
 /** Only a single resource that can be read again has an ETag. */
 const hasEtag = ({ method }: Call): boolean => (method.rpc.startsWith("Get") || method.rpc.startsWith("Update")) && method.output.byName.has("uid");
@@ -16,7 +16,7 @@ export const replyOf = (call: Call, { reply, headers }: Outcome): Reply => {
   const json = JSON.stringify(reply);
   const etag = etagOf(json);
   // RFC 9110, 13.1.2: in a write If-None-Match means something else, which no client here uses.
-  const unchanged = !call.method.writes && call.ifNoneMatch !== undefined && matches(call.ifNoneMatch, etag);
+  const unchanged = !call.method.writes && call.ifNoneMatch !== undefined && matchesEtag(call.ifNoneMatch, etag);
   return { message: reply, json, headers: { ...headers, etag }, ...(unchanged ? { httpStatus: 304 } : {}) };
 };
 
