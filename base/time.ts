@@ -1,4 +1,4 @@
-// The clock: settable in tests, truncated to milliseconds so that a row and its event say the same.
+// The clock: settable in tests, truncated to milliseconds so that a row and its event say the same. And times as texts.
 
 /** Milliseconds since 1970. */
 export type Clock = () => number;
@@ -11,29 +11,17 @@ export const timestamp = (milliseconds: number): string => new Date(milliseconds
 /** Milliseconds of a duration as the contract reads it ("3600s", "-0.5s"). */
 export const durationMs = (duration: string): number => Number.parseFloat(duration) * 1000;
 
-const rfc3339 = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
+const timestampForm = /^(\d{4}-\d{2}-(\d{2}))[Tt]((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?)([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+// Before and behind these neither RFC 3339 nor google.protobuf.Timestamp can say a time.
+const firstTimestampMs = Date.parse("0001-01-01T00:00:00Z");
+const lastTimestampMs = Date.parse("9999-12-31T23:59:59.999Z");
 
-// google.protobuf.Timestamp: 0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999999999Z.
-const earliestMs = Date.parse("0001-01-01T00:00:00Z");
-const latestMs = Date.parse("9999-12-31T23:59:59.999Z");
-
-/** Date.parse takes the 30th of February for the 2nd of March; undefined for what is no day of the calendar. */
-const startOfDay = (date: string): number | undefined => {
-  const milliseconds = Date.parse(`${date}T00:00:00Z`);
-  return !Number.isNaN(milliseconds) && new Date(milliseconds).toISOString().startsWith(date) ? milliseconds : undefined;
-};
-
-/**
- * The time of an RFC 3339 text in milliseconds since 1970, finer parts cut off; undefined where it is none, or beyond
- * what protobuf can say. A leap second is none: no clock here has one.
- */
+/** Milliseconds since 1970 of an RFC 3339 time, what is finer cut off; undefined for a text that is none. */
 export const readTimestamp = (text: string): number | undefined => {
-  const [, date, hour, minute, second, fraction = "", sign, offsetHour = "0", offsetMinute = "0"] = rfc3339.exec(text) ?? [];
-  const day = date === undefined ? undefined : startOfDay(date);
-  if (day === undefined || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return undefined;
-  if (Number(offsetHour) > 23 || Number(offsetMinute) > 59) return undefined;
-  const offsetMs = (Number(offsetHour) * 60 + Number(offsetMinute)) * 60_000 * (sign === "-" ? -1 : 1);
-  const timeOfDayMs = ((Number(hour) * 60 + Number(minute)) * 60 + Number(second)) * 1000 + Number(fraction.slice(0, 3).padEnd(3, "0"));
-  const milliseconds = day + timeOfDayMs - offsetMs;
-  return milliseconds >= earliestMs && milliseconds <= latestMs ? milliseconds : undefined;
+  const [, date, day, clock, offset = ""] = timestampForm.exec(text) ?? [];
+  if (date === undefined) return undefined;
+  // Date.parse takes the 30th of February for a day in March.
+  if (new Date(`${date}T00:00:00Z`).getUTCDate() !== Number(day)) return undefined;
+  const milliseconds = Date.parse(`${date}T${clock}${offset.toUpperCase()}`);
+  return milliseconds >= firstTimestampMs && milliseconds <= lastTimestampMs ? milliseconds : undefined;
 };

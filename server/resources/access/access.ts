@@ -101,16 +101,16 @@ const whoCan = async (context: ReadContext): Promise<Outcome> => {
   const capability = capabilityByName(name);
   if (!capability) throw invalid([{ field: "capability", description: `no capability is called ${JSON.stringify(name)}` }]);
   return answerPage(context, async (page) => {
-    const { holders, total } = await findHolders(rows, {
-      ancestry: ancestry(place),
-      capability: capability.symbol,
-      unboundHolder: operatorGrant.capabilities.has(name) ? operatorUid : undefined,
-      nowMs,
-      descending: page.order.descending,
-      after: page.after?.[0],
-      limit: page.limit,
-      skip: page.skip,
-    });
+    const { holders, total } = await findHolders(
+      rows,
+      {
+        ancestry: ancestry(place),
+        capability: capability.symbol,
+        unboundHolder: operatorGrant.capabilities.has(name) ? operatorUid : undefined,
+        nowMs,
+      },
+      page,
+    );
     const records = holders.map(({ uid, name: called, email, bindings }): KeyedRecord => {
       const sources = bindings.map(
         ({ uid: binding, role, roleName, group, groupName, endMs }): Source => ({ effect: "GIVES", binding, role, roleName, group, groupName, endMs }),

@@ -22,11 +22,11 @@ import {
   severitiesOf,
   type VulnerabilityRow,
 } from "#store";
-import { documentOf } from "./rules/document.ts";
+import { feedDocument } from "./rules/document.ts";
 import { resolvedIn, versionsByName } from "./rules/resolved.ts";
 
 /** decisions: Lists. Over gRPC a request without the additive page fields is an existing client's, and gets everything. */
-const wantsWhole = ({ pageSize, pageToken, orderBy, skip }: JsonObject): boolean =>
+const wantsAll = ({ pageSize, pageToken, orderBy, skip }: JsonObject): boolean =>
   pageSize === undefined && pageToken === undefined && orderBy === undefined && skip === undefined;
 
 // ---- documents --------------------------------------------------------------------------------------------------
@@ -34,8 +34,8 @@ const wantsWhole = ({ pageSize, pageToken, orderBy, skip }: JsonObject): boolean
 const byOrigin = (advisories: readonly AdvisoryRow[]): Map<string, AdvisoryRow[]> => {
   const found = new Map<string, AdvisoryRow[]>();
   for (const advisory of advisories) {
-    const held = found.get(advisory.origin);
-    if (held) held.push(advisory);
+    const known = found.get(advisory.origin);
+    if (known) known.push(advisory);
     else found.set(advisory.origin, [advisory]);
   }
   return found;
@@ -47,17 +47,15 @@ const listDocuments = async (context: ReadContext): Promise<Outcome> => {
   return answerPage(
     context,
     async (page) => {
-      const { order, after, skip, limit, total } = page;
-      const ask = { ...filter, descending: order.descending, after: after?.[0], skip, limit };
-      const found = await findDocumentIds(rows, ask, total === undefined);
+      const found = await findDocumentIds(rows, filter, page);
       const advisories = byOrigin(await findPublished(rows, found.ids));
       return pageOf(
         page,
-        found.ids.map((id) => ({ key: [id], record: documentOf(id, advisories.get(id) ?? []) })),
-        total ?? found.total ?? 0,
+        found.ids.map((id) => ({ key: [id], record: feedDocument(id, advisories.get(id) ?? []) })),
+        page.total ?? found.total ?? 0,
       );
     },
-    wantsWhole(request),
+    wantsAll(request),
   );
 };
 
@@ -70,7 +68,7 @@ const withoutUnspecified = (list: string): JsonObject[] => {
   );
 };
 
-const metadataOf = ({ id, summary, details, links, severities }: VulnerabilityRow): JsonObject => {
+const metadataMessage = ({ id, summary, details, links, severities }: VulnerabilityRow): JsonObject => {
   const [references, scores] = [withoutUnspecified(links), withoutUnspecified(severities)];
   return {
     id,
@@ -88,14 +86,10 @@ const listMetadata = async (context: ReadContext): Promise<Outcome> => {
     throw invalid([{ field: "ids", description: `must have at most ${limits.vulnerabilityIdsMax} different entries` }]);
   const ids = asked.length > 0 ? asked : undefined;
   return answerPage(context, async (page) => {
-    const { order, after, skip, limit, total } = page;
-    const [found, counted] = await Promise.all([
-      findVulnerabilities(rows, ids, { descending: order.descending, after: after?.[0], skip, limit }),
-      total ?? countVulnerabilities(rows, ids),
-    ]);
+    const [found, counted] = await Promise.all([findVulnerabilities(rows, ids, page), page.total ?? countVulnerabilities(rows, ids)]);
     return pageOf(
       page,
-      found.map((row) => ({ key: [row.id], record: metadataOf(row) })),
+      found.map((row) => ({ key: [row.id], record: metadataMessage(row) })),
       counted,
     );
   });
@@ -115,23 +109,23 @@ const daysOf = (request: JsonObject): string[] => {
 };
 
 /** resources: Advisory. Without tags it is `latest`. */
-const imagesOf = async ({ request, rows, visiblePaths: reach }: ReadContext): Promise<Readonly<Record<string, string>>[]> => {
+const imagesOf = async ({ request, rows, visiblePaths }: ReadContext): Promise<Readonly<Record<string, string>>[]> => {
   const refs = Array.isArray(request.imageRefs) ? request.imageRefs.filter(isObject) : [];
   const found = await Promise.all(
     refs.map((ref) => {
       const tags = texts(ref, "tags");
-      return findImagePackages(rows, reach, text(ref, "repo"), tags.length > 0 ? tags : ["latest"]);
+      return findImagePackages(rows, visiblePaths, text(ref, "repo"), tags.length > 0 ? tags : ["latest"]);
     }),
   );
   return found.flat();
 };
 
 const reportsOf = async (context: ReadContext, days: readonly string[]): Promise<Map<string, JsonObject[]>> => {
-  const { rows, visiblePaths: reach } = context;
+  const { rows, visiblePaths } = context;
   const images = await imagesOf(context);
   const origins = await findOrigins(rows, [...new Set(images.flatMap((packages) => Object.keys(packages)))]);
   const versions = versionsByName(images, origins);
-  const advisories = versions.size > 0 ? await findOnPackages(rows, reach, [...versions.keys()]) : [];
+  const advisories = versions.size > 0 ? await findOnPackages(rows, visiblePaths, [...versions.keys()]) : [];
   const resolved = resolvedIn(advisories, versions, days[0] ?? "", days.at(-1) ?? "");
   const severities = await readSeverities(
     rows,
@@ -167,7 +161,7 @@ const listResolved = async (context: ReadContext): Promise<Outcome> => {
         days.length,
       );
     },
-    wantsWhole(context.request),
+    wantsAll(context.request),
   );
 };
 

@@ -3,18 +3,9 @@
 import { ArtifactSchema, ArtifactsService, EcosystemSchema } from "#contract/gen/chainguard/platform/libraries/v2/artifacts_pb.js";
 import { invalid, missing } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
-import { type PageRequest, pageOf } from "#base/page.ts";
+import { pageOf } from "#base/page.ts";
 import { answerPage, type Outcome, type ReadContext, requireAnywhere, resource } from "#kernel";
-import {
-  type ArtifactRow,
-  countArtifacts,
-  countVersions,
-  findArtifacts,
-  findArtifactVersions,
-  type LibraryAsk,
-  type LibraryFilter,
-  type VersionRow,
-} from "#store";
+import { type ArtifactRow, countArtifacts, countVersions, findArtifacts, findArtifactVersions, type LibraryFilter, type VersionRow } from "#store";
 
 const unspecified = EcosystemSchema.values[0]?.name ?? "";
 
@@ -25,9 +16,7 @@ const ecosystemsOf = (request: JsonObject): string[] => {
   return ecosystems;
 };
 
-const askOf = ({ order, after, skip, limit }: PageRequest): LibraryAsk => ({ ...order, after, skip, limit });
-
-const artifactOf = ({ uid, name, description, ecosystem, latestVersion, versionCount, createTime, updateTime }: ArtifactRow): JsonObject => ({
+const artifactMessage = ({ uid, name, description, ecosystem, latestVersion, versionCount, createTime, updateTime }: ArtifactRow): JsonObject => ({
   uid,
   name,
   ...(description === "" ? {} : { description }),
@@ -48,16 +37,16 @@ const listArtifacts = async (context: ReadContext): Promise<Outcome> => {
     remediated: request.remediated === true,
   };
   return answerPage(context, async (page) => {
-    const [found, counted] = await Promise.all([findArtifacts(rows, filter, askOf(page)), page.total === undefined ? countArtifacts(rows, filter) : undefined]);
+    const [found, counted] = await Promise.all([findArtifacts(rows, filter, page), page.total === undefined ? countArtifacts(rows, filter) : undefined]);
     return pageOf(
       page,
-      found.map((row) => ({ key: row.key, record: artifactOf(row) })),
+      found.map((row) => ({ key: row.key, record: artifactMessage(row) })),
       counted ? [...counted.values()].reduce((one, other) => one + other, 0) : (page.total ?? 0),
     );
   });
 };
 
-const versionOf = ({ uid, name, version, description, createTime, updateTime, sizeBytes }: VersionRow): JsonObject => ({
+const versionMessage = ({ uid, name, version, description, createTime, updateTime, sizeBytes }: VersionRow): JsonObject => ({
   uid,
   name,
   version,
@@ -72,11 +61,11 @@ const listVersions = async (context: ReadContext): Promise<Outcome> => {
   const { request, rows } = context;
   const artifact = text(request, "artifactId");
   return answerPage(context, async (page) => {
-    const [found, counted] = await Promise.all([findArtifactVersions(rows, artifact, askOf(page)), page.total ?? countVersions(rows, artifact)]);
+    const [found, counted] = await Promise.all([findArtifactVersions(rows, artifact, page), page.total ?? countVersions(rows, artifact)]);
     if (!found) throw missing("libraries", "Artifact", artifact);
     return pageOf(
       page,
-      found.map((row) => ({ key: row.key, record: versionOf(row) })),
+      found.map((row) => ({ key: row.key, record: versionMessage(row) })),
       counted,
     );
   });
