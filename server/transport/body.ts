@@ -43,7 +43,7 @@ export const tooManyBodies = (): Fault => new Fault("UNAVAILABLE", "too many req
  * All bytes of the body. Throws where it is too large, too slow, or its sender went away. While it comes its bytes are
  * reserved from what all bodies together may hold, and they are released however it ends.
  */
-export const readBody = (context: ServerContext, request: HttpRequest): Promise<Buffer> => {
+export const readRequestBody = (context: ServerContext, request: HttpRequest): Promise<Buffer> => {
   const { bodyBytesMax, requestTimeoutMs } = context.bounds;
   const { source } = request;
   if (!request.hasBody) return Promise.resolve(Buffer.alloc(0));

@@ -5,7 +5,7 @@ import type { Endpoint } from "#base/endpoint.ts";
 import { Fault, toFault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import type { RequestSource } from "#base/origin.ts";
-import { contentTypeOf, readBody } from "./body.ts";
+import { contentTypeOf, readRequestBody } from "./body.ts";
 import { headerOf, type HttpRequest, type HttpResponse } from "./http-message.ts";
 import { logFault, oauthError } from "./render.ts";
 import type { ServerContext } from "./server-context.ts";
@@ -23,7 +23,7 @@ const readForm = async (context: ServerContext, request: HttpRequest): Promise<U
   if (request.hasBody && contentTypeOf(request) !== "form") {
     throw new Fault("INVALID_ARGUMENT", "send the parameters as application/x-www-form-urlencoded", { httpStatus: 415 });
   }
-  return new URLSearchParams((await readBody(context, request)).toString("utf8"));
+  return new URLSearchParams((await readRequestBody(context, request)).toString("utf8"));
 };
 
 const sourceOf = (context: ServerContext, { address, headers, requestId }: HttpRequest): RequestSource => ({

@@ -7,7 +7,7 @@ import { type RequestReading, type UnreadCall, unreadCall } from "#contract/call
 import { currentPath, domains, methodByName, methods } from "#contract/catalog.ts";
 import { readRest } from "#contract/read.ts";
 import type { Reply } from "#kernel";
-import { contentTypeOf, readBody, readJson } from "./body.ts";
+import { contentTypeOf, readRequestBody, readJson } from "./body.ts";
 import { crossOrigin } from "./cors.ts";
 import { logSlowCall, type Untimed, withDeadline } from "./deadline.ts";
 import { headerOf, type HttpRequest, type HttpResponse, type SendResponse } from "./http-message.ts";
@@ -61,7 +61,7 @@ const emptyBody: BodyReading = { body: undefined, problems: [] };
 
 /** The request's body as the operation's rule wants it: JSON for its body field, or more parameters where it has none. */
 const readBodyFor = async (context: ServerContext, request: HttpRequest, { http }: Match, query: Parameters): Promise<BodyReading> => {
-  const bytes = await readBody(context, request);
+  const bytes = await readRequestBody(context, request);
   // curl's -d calls everything a form (decisions: JSON).
   if (http.body !== "") return readJson(bytes, context.bounds.jsonDepthMax);
   // authentication, 3: the token exchange takes its fields as a form and has no JSON mapping.
