@@ -40,7 +40,7 @@ export const compilePattern = (text: string): Pattern | undefined => {
     return known;
   }
   const pattern = compile(text);
-  // A text beyond the limit is refused at once and would only take the others' place.
+  // A text beyond the limit is refused at once and would only take the others' entries.
   if (text.length > patternLengthMax) return undefined;
   if (compiled.size >= cacheEntriesMax) {
     const oldest = compiled.keys().next();

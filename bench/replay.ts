@@ -4,9 +4,10 @@
 import { writeFile } from "node:fs/promises";
 import type { JsonObject } from "#base/json.ts";
 import { ownOrigin } from "#base/origin.ts";
+import { readingOf, unreadCall } from "#contract/call.ts";
 import { methodByName } from "#contract/catalog.ts";
-import { type Call, makeServe } from "#kernel";
 import type { Application } from "#application";
+import { makeServe, type UnreadCall } from "#kernel";
 import type { Param, Read } from "#store";
 import type { Script } from "./load.ts";
 
@@ -16,27 +17,14 @@ export interface Statement {
 }
 
 /** A call as a protocol would make it. */
-export const callOf = (name: string, request: JsonObject, authorization: string): Call => {
+export const callOf = (name: string, request: JsonObject, authorization: string): UnreadCall => {
   const method = methodByName(name);
   if (!method) throw new Error(`no operation ${name}`);
-  return {
-    method,
-    request,
-    authorization,
-    problems: [],
-    bodyPaths: undefined,
-    identity: undefined,
-    idempotencyKey: undefined,
-    validateOnly: false,
-    ifMatch: undefined,
-    ifNoneMatch: undefined,
-    requestId: "bench",
-    origin: () => ownOrigin,
-  };
+  return unreadCall(method, { authorization, requestId: "bench", origin: () => ownOrigin }, () => readingOf(request));
 };
 
 /** What a call asks the store for once everything that is remembered is remembered. */
-export const statementsOf = async (open: Application, call: Call): Promise<Statement[]> => {
+export const statementsOf = async (open: Application, call: UnreadCall): Promise<Statement[]> => {
   const { kernel } = open;
   let heard: Statement[] = [];
   const { store } = kernel.services;

@@ -196,6 +196,9 @@ test("a time is read in every spelling of RFC 3339 and kept in ours; what is no 
     assert.equal(read(text), wanted, text);
   for (const text of [
     "2026-02-29T00:00:00Z",
+    "2026-01-31T08:00:00.1234567890Z",
+    "2016-12-31T23:59:60Z",
+    "0000-12-31T23:59:59Z",
     "2026-13-01T00:00:00Z",
     "2026-01-01T24:00:01Z",
     "2026-01-01T00:60:00Z",

@@ -13,7 +13,7 @@ import { denied, Fault, unauthenticated } from "#base/fault.ts";
 import { part, text, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
-import type { Clock } from "#base/time.ts";
+import { type Clock, readTimestamp } from "#base/time.ts";
 import { isUid } from "#base/uid.ts";
 import { findIdentity, hasAwsRequest, insertAwsRequest, type Store } from "#store";
 import type { Audiences } from "./audiences.ts";
@@ -102,7 +102,7 @@ const readHeaders = (lines: readonly string[]): ReadonlyMap<string, string> => {
 /** "20261121T220000Z" in milliseconds since 1970; NaN for what is no time. */
 const amzDateMs = (date: string): number => {
   const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(date) ?? [];
-  return year === undefined ? Number.NaN : Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+  return year === undefined ? Number.NaN : (readTimestamp(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`) ?? Number.NaN);
 };
 
 const checkBodyless = (headers: ReadonlyMap<string, string>): void => {

@@ -10,9 +10,11 @@ import type { Fault, Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import type { Log } from "#base/log.ts";
 import type { Origin } from "#base/origin.ts";
+import type { Order } from "#base/page.ts";
 import type { Clock } from "#base/time.ts";
 import type { Condition, Read, Store, Write } from "#store";
 import type { Call } from "./call.ts";
+import type { Mask } from "./mask.ts";
 import type { Seal } from "./page.ts";
 import type { Shape } from "./shape.ts";
 import type { Terms } from "./terms.ts";
@@ -48,6 +50,10 @@ export interface Context<Rows extends Read> {
   readonly call: Call;
   /** The request, free of what only the server may set. */
   readonly request: JsonObject;
+  /** Of an update: the fields that it changes; undefined for every other operation. */
+  readonly mask: Mask | undefined;
+  /** Of a list: its sort; undefined for every other operation. */
+  readonly order: Order | undefined;
   /** Undefined for open operations. */
   readonly caller: Caller | undefined;
   readonly rights: Rights;

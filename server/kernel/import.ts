@@ -7,11 +7,11 @@ import type { JsonObject } from "#base/json.ts";
 import { ownOrigin } from "#base/origin.ts";
 import { EVERYWHERE } from "#base/uid.ts";
 import { capabilities } from "#contract/capabilities.ts";
+import { callOf } from "#contract/call.ts";
 import { methodByName } from "#contract/catalog.ts";
 import type { Caller } from "#authn";
 import type { Write } from "#store";
 import { validate } from "./validate.ts";
-import type { Call } from "./call.ts";
 import type { Outcome } from "./context.ts";
 import type { Kernel } from "./kernel.ts";
 import { requireAt } from "./permit.ts";
@@ -47,25 +47,12 @@ export const importing = <T>(kernel: Kernel, requestId: string, work: (call: Imp
       const answer = method && kernel.answers.get(method.name);
       if (!method || !answer) throw unimplemented(name);
       if (!("writes" in answer)) throw internal(`${name} does not write`);
-      const call: Call = {
-        method,
-        request,
-        requestId,
-        problems: [],
-        bodyPaths: undefined,
-        authorization: undefined,
-        identity: undefined,
-        idempotencyKey: undefined,
-        validateOnly: false,
-        ifMatch: undefined,
-        ifNoneMatch: undefined,
-        origin: () => ownOrigin,
-      };
+      const call = callOf(method, request, { requestId, origin: () => ownOrigin });
       const context = {
         services: kernel.services,
         method,
         call,
-        request: validate(call),
+        ...validate(call),
         caller: operator,
         rights: everything,
         visiblePaths: [EVERYWHERE],

@@ -7,7 +7,7 @@ import { type FieldFact, type MessageFact, messageFact } from "#contract/facts.t
 import { IdentitySchema } from "#contract/gen/chainguard/platform/iam/v2/identities_pb.js";
 import { IdentityProviderSchema } from "#contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js";
 import { RepoSchema } from "#contract/gen/chainguard/platform/registry/v2/repos_pb.js";
-import { applyMask, immutableChanges, readMask, touched, withImmutables } from "./mask.ts";
+import { applyMask, immutableChanges, maskedFields, readMask, withImmutables } from "./mask.ts";
 
 const repo = messageFact(RepoSchema);
 const identity = messageFact(IdentitySchema);
@@ -106,7 +106,7 @@ for (const message of [repo, identity, provider]) {
         const [beforeText, bodyText] = [JSON.stringify(before), JSON.stringify(body)];
         const result = applyMask(message, before, body, mask);
         assert.deepEqual([JSON.stringify(before), JSON.stringify(body)], [beforeText, bodyText], "neither is changed");
-        const tops = touched(mask);
+        const tops = maskedFields(mask);
         for (const field of message.fields) {
           const rivals = message.fields.filter((other) => other !== field && field.oneof !== undefined && !field.presence && other.oneof === field.oneof);
           if (tops.has(field.json) || rivals.some((rival) => tops.has(rival.json))) continue;
