@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import type { Json } from "./json.ts";
 import { lineOf } from "./json-line.ts";
+import { fc } from "../test/property.ts";
 
 type Path = readonly (string | number)[];
 

@@ -3,22 +3,19 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import plan from "../modules.json" with { type: "json" };
 import { files, isCode, isTest } from "./project-files.ts";
 import { functionsOf } from "./source.ts";
 
 const modulesMax = 2;
+
+const modules: readonly string[] = Object.keys((JSON.parse(files.get("modules.json") ?? "{}") as { modules: object }).modules);
 
 /** Verbs and nouns that mean the same wherever they stand, each with what that is. */
 const conventions: ReadonlyMap<string, string> = new Map([]);
 
 /** The longest folder of modules.json around a file; its first folder where there is none (bench). */
 const moduleOf = (path: string): string =>
-  Object.keys(plan.modules)
-    .filter((module) => path === module || path.startsWith(`${module}/`))
-    .sort((one, other) => other.length - one.length)[0] ??
-  path.split("/")[0] ??
-  path;
+  modules.filter((module) => path === module || path.startsWith(`${module}/`)).sort((one, other) => other.length - one.length)[0] ?? path.split("/")[0] ?? path;
 
 interface Place {
   readonly module: string;

@@ -218,6 +218,15 @@ const linksLead: Rule = (path, content) =>
     return anchor === undefined || headings.includes(anchor) ? [] : [`${path} links to ${target}, which has no such heading`];
   });
 
+/** What a test chooses by chance follows from the seed that is printed (test/length.ts). */
+const choosesBySeed = eachToken((token, before, after) => {
+  if (isWord(token, "random") && isMark(before, ".") && isMark(after, "("))
+    return "chooses by a chance that nobody can repeat: randomNumbers of test/length.ts";
+  return token.kind === "text" && token.value === "fast-check" && isWord(before, "from")
+    ? "takes fast-check past the seed of the run: test/property.ts"
+    : undefined;
+});
+
 const columnsMax = 160;
 const shortLines: Rule = (path, content) =>
   content
@@ -438,6 +447,16 @@ const fileRules: readonly FileRule[] = [
       ["server/kernel/x.ts", "if (fact.short === 'Group') return;", /knows Group/],
     ],
     fine: [["server/kernel/select.ts", 'const groupMessage = "chainguard.platform.iam.v2.Group"; // repos']],
+  },
+  {
+    title: "tests choose by the seed of the run",
+    about: (path) => isCode(path) && (isTest(path) || path.startsWith("test/")) && path !== "test/property.ts",
+    rule: choosesBySeed,
+    planted: [
+      ["test/x.test.ts", "if (Math.random() < 0.5) return;", /nobody can repeat/],
+      ["server/authn/x.test.ts", 'import fc from "fast-check";', /past the seed/],
+    ],
+    fine: [["test/x.test.ts", 'import { fc } from "./property.ts"; const random = randomNumbers(); random(); // Math.random()']],
   },
   {
     title: "no line is longer than 160 columns",

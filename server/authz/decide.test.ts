@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import { ancestry, EVERYWHERE } from "#base/uid.ts";
 import { missingCapability, visiblePaths } from "./decide.ts";
 import { type Grant, downscope, type Rights } from "./rights.ts";
+import { fc, runs } from "../../test/property.ts";
 
 const names = ["repo.list", "repo.create", "groups.list", "tag.list"];
 
@@ -39,7 +39,7 @@ test("a capability is lacking exactly where neither the place nor anything above
       const answer = missingCapability(held, needed, at);
       assert.equal(answer, missing[0]);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
@@ -57,7 +57,7 @@ test("a place is within reach exactly where every capability is held, and no bra
         assert.deepEqual(branches, [...branches].sort());
       },
     ),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
@@ -87,7 +87,7 @@ test("a narrowed token holds exactly what its identity holds, among its capabili
       }
       assert.equal(less.accessVersion, held.accessVersion, "it is proved by the same version");
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
@@ -98,6 +98,6 @@ test("narrowing twice never widens", () => {
       for (const at of universe)
         for (const name of names) if (missingCapability(twice, [name], at) === undefined) assert.equal(missingCapability(once, [name], at), undefined);
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   );
 });

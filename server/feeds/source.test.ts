@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import fc from "fast-check";
 import { limits } from "#base/limits.ts";
 import { Broken } from "./refused.ts";
 import { decode, type FeedFile, Reader } from "./source.ts";
+import { fc, runs } from "../../test/property.ts";
 
 const fileOf = (chunks: readonly Uint8Array[]): FeedFile => ({
   name: "",
@@ -49,7 +49,7 @@ test("lines are the same however a file is cut into pieces, packed or not", asyn
       // What a packed file is shows in its first two bytes.
       assert.deepEqual(await linesOf(fileOf(cut(gzipSync(bytes), [10, ...pieces]))), expected);
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 
@@ -60,7 +60,7 @@ test("what is left after a look at the beginning is the whole file", async () =>
       await reader.head((held) => held.length >= length);
       assert.equal((await reader.rest()).toString(), text);
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 

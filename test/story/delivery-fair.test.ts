@@ -7,13 +7,13 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
-import fc from "fast-check";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { openWorld, type World } from "../world.ts";
 import { openPlace, type Place } from "./place.ts";
 import { type Got, openSink, type Sink } from "./sink.ts";
+import { fc, runs } from "../property.ts";
 
 // Tried again at once, and often enough for any row of failures.
 const settings = { GANTRY_DELIVERY_DELAYS: Array.from({ length: 50 }, () => "0").join() };
@@ -179,12 +179,12 @@ test("of each subject events first arrive in the order of its changes, however c
     { weight: 1, arbitrary: fc.record({ race: fc.nat(2) }) },
     { weight: 2, arbitrary: fc.record({ deliver: fc.nat(1) }) },
   );
-  let runs = 0;
+  let histories = 0;
   const run = async (
     steps: readonly ({ change: number; at: number } | { race: number } | { deliver: number })[],
     failures: readonly number[],
   ): Promise<void> => {
-    const group = await folder(`order-${++runs}`);
+    const group = await folder(`order-${++histories}`);
     const repos = [await makeRepo(group, "a"), await makeRepo(group, "b"), await makeRepo(group, "c")];
     await subscribe(group, sink.url);
     await world.server.delivery.finish();
@@ -230,7 +230,7 @@ test("of each subject events first arrive in the order of its changes, however c
     }
   };
   const failing = fc.array(fc.nat(3), { minLength: 3, maxLength: 9 });
-  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 14 }), failing, run), { numRuns: 4, endOnFailure: true });
+  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 14 }), failing, run), { numRuns: runs(4), endOnFailure: true });
 });
 
 test("the database goes away again and again in the middle of it: every change that was committed arrives, and nothing else", async () => {

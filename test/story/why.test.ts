@@ -3,7 +3,6 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import fc from "fast-check";
 import { builtInRoleUid, operatorUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
 import { codes } from "#base/fault.ts";
@@ -15,6 +14,7 @@ import type { World } from "../world.ts";
 import { ask, column, items } from "./protocols.ts";
 import { bind, createIdentity, openPlace, type Place } from "./place.ts";
 import { gantry, stopAll } from "./processes.ts";
+import { fc, runs } from "../property.ts";
 
 let home: Place;
 let world: World;
@@ -386,7 +386,7 @@ test("explain says what a real call then finds, and who can is all whom explain 
       }
     }),
     // A counterexample is small as it is; to shrink it would take minutes.
-    { numRuns: 6, endOnFailure: true },
+    { numRuns: runs(6), endOnFailure: true },
   );
   assert.ok(allowedCount > 50 && deniedCount > 50, `${allowedCount} allowed, ${deniedCount} denied: too one-sided to tell`);
 });

@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import fc from "fast-check";
 import { Broken } from "../refused.ts";
 import { readPlainYaml } from "./plain-yaml.ts";
 import { readYaml } from "./yaml.ts";
+import { fc, runs } from "../../../test/property.ts";
 
 /** A last line of no meaning, which the fast reader leaves to the whole language. */
 const whole = async (text: string): Promise<unknown> => {
@@ -77,7 +77,7 @@ const line = fc.tuple(fc.constantFrom("", "  ", "    ", " ", "      "), pieces, 
 test("what the fast reader of plain YAML reads, the whole language reads the same", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(line, { minLength: 1, maxLength: 8 }), fc.constantFrom("", "\n", "\n\n"), (lines, end) => agree(lines.join("\n") + end)),
-    { numRuns: 8_000 },
+    { numRuns: runs(8_000) },
   );
 });
 
