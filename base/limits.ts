@@ -131,6 +131,11 @@ export const limits = {
 
   /** Role bindings that one reason names (contract: CapabilityReason); a person reads no more. */
   reasonGrantsMax: 25,
+  /**
+   * Rows that one deletion takes along and tells of. Each is an event in the same transaction: ten thousand take about
+   * two seconds, well below the time that a statement may take.
+   */
+  deletedRowsMax: 10_000,
   /** AIP-233 and the public platform: bindings of one batch. */
   batchMax: 25,
   /** resources: SCIM tokens. Two years on any calendar hold one leap day. */

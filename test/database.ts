@@ -11,6 +11,7 @@ import { silent } from "#base/log.ts";
 import pg from "pg";
 import { type Embedded, startEmbedded } from "../server/store/embedded.ts";
 import { migrate } from "../server/store/migrate.ts";
+import { refuseUntold } from "./told.ts";
 
 /** A database server for tests: where databases are made, and what they are clones of. */
 export interface TestServer {
@@ -43,6 +44,7 @@ export const makeTemplate = async (url: string): Promise<TestServer> => {
   const template = freshName();
   await command(url, `create database ${template} template template0 encoding 'UTF8' lc_collate 'C' lc_ctype 'C'`);
   await migrate({ connectionString: addressOf(url, template) }, () => {});
+  await command(addressOf(url, template), refuseUntold());
   return { url, template };
 };
 
@@ -78,16 +80,23 @@ const { GANTRY_TEST_DATABASE_URL: sharedUrl, GANTRY_TEST_TEMPLATE: sharedTemplat
 
 let server: Promise<TestServer> | undefined;
 
-/** A migrated database of the caller's own; `url` is of the form that DATABASE_URL takes. */
-export const freshDatabase = async (): Promise<{ url: string; drop(): Promise<void> }> => {
+/**
+ * A migrated database of the caller's own; `url` is of the form that DATABASE_URL takes.
+ * @param planted rows are written by the test itself, and told to nobody (told.ts)
+ */
+export const freshDatabase = async ({ planted = false } = {}): Promise<{ url: string; drop(): Promise<void> }> => {
   const name = freshName();
+  const allow = (url: string): Promise<void> => (planted ? command(url, `alter database ${name} set gantry.untold = 'on'`) : Promise.resolve());
   if (!sharedUrl && givenUrl) {
     await command(givenUrl, `create database ${name} template template0 encoding 'UTF8' lc_collate 'C' lc_ctype 'C'`);
     await migrate({ connectionString: addressOf(givenUrl, name) }, () => {});
+    await command(addressOf(givenUrl, name), refuseUntold());
+    await allow(givenUrl);
     return { url: addressOf(givenUrl, name), drop: () => dropDatabase(givenUrl, name) };
   }
   server ??= sharedUrl && sharedTemplate ? Promise.resolve({ url: sharedUrl, template: sharedTemplate }) : startOwnServer();
   const { url, template } = await server;
   await command(url, `create database ${name} template ${template}`);
+  await allow(url);
   return { url: addressOf(url, name), drop: () => dropDatabase(url, name) };
 };

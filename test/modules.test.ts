@@ -26,7 +26,7 @@ interface Plan {
   readonly modules: Readonly<Record<string, Module>>;
   /** Which modules of a module are its tests, and what they may bring in besides. */
   readonly tests: { readonly files: readonly string[]; readonly packages: readonly string[] };
-  /** What stands around the project and may look into every module. Nobody in it looks out. */
+  /** What stands around the project and may look into every module. Nothing in it imports from there. */
   readonly outside: Readonly<Record<string, { readonly packages: readonly string[] }>>;
 }
 
@@ -81,7 +81,7 @@ const relative = (path: string, specifier: string): Verdict => {
   const [from, to] = [moduleOf(path), moduleOf(target)];
   if (outsideOf(path) !== undefined) return to !== undefined || outsideOf(target) !== undefined ? {} : { wrong: "leads out of the project's modules" };
   if (from === to) return isTest(target) && !isTest(path) ? { wrong: "is a test, and what runs for users does not lean on tests" } : {};
-  if (outsideOf(target) !== undefined) return isTest(path) ? {} : { wrong: "stands outside the services; nothing in them imports it" };
+  if (outsideOf(target) !== undefined) return isTest(path) ? {} : { wrong: "stands outside of what is served; nothing in it imports from there" };
   return { wrong: `goes around an entry: another module is imported by its entry${to && plan.modules[to]?.entry ? ` (${plan.modules[to].entry})` : ""}` };
 };
 
@@ -317,7 +317,7 @@ const planted: readonly (readonly [rule: string, path: string, source: string, v
     /goes around an entry/,
   ],
   ["out of the project", "test/planted.ts", 'import { other } from "../../other/index.ts";', /leads out of the project/],
-  ["from what runs into the tests", "server/kernel/planted.ts", 'import { openWorld } from "../../test/world.ts";', /nothing in them imports it/],
+  ["from what runs into the tests", "server/kernel/planted.ts", 'import { openWorld } from "../../test/world.ts";', /nothing in it imports from there/],
   ["a test under what runs", "server/authn/planted.ts", 'import { serve } from "./testing.ts";', /does not lean on tests/],
   ["past the entry", "server/kernel/planted.ts", 'import { listRows } from "#store/list.ts";', /is no entry/],
   ["an entry that is not there", "server/kernel/planted.ts", 'import { help } from "#helpers";', /is no entry/],

@@ -2,7 +2,7 @@
 // host, and what the operator adds.
 
 import { unauthenticated } from "#base/fault.ts";
-import { shown } from "./token.ts";
+import { quoteForError } from "./token.ts";
 
 export interface Audiences {
   readonly accepted: ReadonlySet<string>;
@@ -11,19 +11,19 @@ export interface Audiences {
 }
 
 /** The public URL without its trailing slash: what paths are appended to. */
-export const baseOf = (issuer: string): string => issuer.replace(/\/+$/, "");
+export const withoutTrailingSlash = (issuer: string): string => issuer.replace(/\/+$/, "");
 
 /** The audiences of the server at `issuer`. The host counts with and without its port. */
-export const audiences = (issuer: string, more: readonly string[]): Audiences => {
+export const audiencesOf = (issuer: string, more: readonly string[]): Audiences => {
   const { host, hostname } = new URL(issuer);
-  const accepted: ReadonlySet<string> = new Set([baseOf(issuer), `${baseOf(issuer)}/`, host, hostname, ...more]);
+  const accepted: ReadonlySet<string> = new Set([withoutTrailingSlash(issuer), `${withoutTrailingSlash(issuer)}/`, host, hostname, ...more]);
   return {
     accepted,
     check: (audience) => {
       if (audience.some((entry) => accepted.has(entry))) return;
-      const meant = audience.length === 0 ? "none" : shown(audience.join(", "));
+      const present = audience.length === 0 ? "none" : quoteForError(audience.join(", "));
       const ours = [...accepted].map((entry) => JSON.stringify(entry)).join(", ");
-      throw unauthenticated(`the token has the wrong audience (${meant}); expected one of ${ours}`);
+      throw unauthenticated(`the token has the wrong audience (${present}); expected one of ${ours}`);
     },
   };
 };

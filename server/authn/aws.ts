@@ -13,21 +13,21 @@ import { denied, Fault, unauthenticated } from "#base/fault.ts";
 import { part, text, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
-import { timestamp, type Clock } from "#base/time.ts";
+import type { Clock } from "#base/time.ts";
 import { isUid } from "#base/uid.ts";
-import type { Store } from "#store";
+import { findIdentity, hasAwsRequest, insertAwsRequest, type Store } from "#store";
 import type { Audiences } from "./audiences.ts";
-import { meets, objectOf } from "./claims.ts";
-import { findIdentity } from "./identities.ts";
+import { meetsDemand, parseObject } from "./claims.ts";
 import type { Outbound, OutboundReply } from "./outbound.ts";
 import { isClean } from "./token.ts";
 
 /** A request as its bearer signed it, well-formed and of this time; AWS has not been asked yet. */
-export interface AwsProof {
+export interface AwsRequest {
   readonly host: string;
   readonly audience: string;
   readonly identity: string;
   readonly signature: string;
+  /** Milliseconds since 1970. */
   readonly expireTimeMs: number;
   /** As they go to AWS: lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
@@ -40,17 +40,17 @@ export interface AwsCaller {
   readonly userId: string;
 }
 
-export interface Aws {
+export interface AwsTokens {
   /**
    * Refuses unless AWS says that the token's request was signed by whom the identity `uid` means. Uses the request up.
    * Gives the request, and what stays known of its signer in tokens issued for it.
    */
-  assume(uid: string, token: string): Promise<{ readonly proof: AwsProof; readonly act: Readonly<Record<string, string>>; readonly subject: string }>;
+  verify(uid: string, token: string): Promise<{ readonly request: AwsRequest; readonly act: Readonly<Record<string, string>>; readonly subject: string }>;
 }
 
 const requestLine = "POST /?Action=GetCallerIdentity&Version=2011-06-15 HTTP/1.1";
-const prefix = Buffer.from("POST /").toString("base64url");
-const form = /^[A-Za-z0-9_-]+={0,2}$/;
+const tokenPrefix = Buffer.from("POST /").toString("base64url");
+const tokenForm = /^[A-Za-z0-9_-]+={0,2}$/;
 const headerForm = /^([A-Za-z0-9-]+): ?([\x20-\x7e]*)$/;
 const authorizationForm =
   /^AWS4-HMAC-SHA256 Credential=\w{16,128}\/(\d{8})\/[a-z0-9-]{1,32}\/sts\/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?Signature=([0-9a-f]{64})$/;
@@ -60,10 +60,10 @@ const authorizationForm =
 const genuineHost = /^sts(?:\.(?!cn-|us-gov-|us-iso)[a-z]{2}-[a-z]+(?:-[a-z]+)?-\d)?\.amazonaws\.com$/;
 
 /** What a request must sign, so that none of it can be changed for another use. */
-const bound = ["host", "x-amz-date", "chainguard-audience", "chainguard-identity"];
-// Nothing else is sent on: a header that we do not know could mean something to AWS, or to a proxy before it.
-const known: ReadonlySet<string> = new Set([
-  ...bound,
+const signedHeaders = ["host", "x-amz-date", "chainguard-audience", "chainguard-identity"];
+// Nothing else is sent on: another header could mean something to AWS, or to a proxy before it.
+const acceptedHeaders: ReadonlySet<string> = new Set([
+  ...signedHeaders,
   "authorization",
   "x-amz-security-token",
   "x-amz-content-sha256",
@@ -75,68 +75,68 @@ const known: ReadonlySet<string> = new Set([
 ]);
 const emptyDigest = createHash("sha256").digest("hex");
 
-const malformed = (why: string): Fault => unauthenticated(`the AWS request is malformed: ${why}`);
+const malformedRequest = (why: string): Fault => unauthenticated(`the AWS request is malformed: ${why}`);
 
 /** True for a text that can only be meant as such a request: a JWT has dots. */
-export const looksLikeAws = (token: string): boolean => token.startsWith(prefix) && form.test(token);
+export const isAwsToken = (token: string): boolean => token.startsWith(tokenPrefix) && tokenForm.test(token);
 
-const decoded = (token: string): string => {
+const decodeRequest = (token: string): string => {
   if (token.length > limits.tokenBytesMax) throw unauthenticated(`the token is longer than ${limits.tokenBytesMax} bytes`);
   // One byte one character: what is not ASCII is refused by the forms below.
   return Buffer.from(token, "base64url").toString("latin1");
 };
 
-const headersOf = (lines: readonly string[]): ReadonlyMap<string, string> => {
+const readHeaders = (lines: readonly string[]): ReadonlyMap<string, string> => {
   const headers = new Map<string, string>();
   for (const line of lines) {
     const [matched, name = "", value = ""] = headerForm.exec(line) ?? [];
     const key = name.toLowerCase();
-    if (matched === undefined) throw malformed("a header is not one line of printable text");
-    if (!known.has(key)) throw malformed(`the header ${JSON.stringify(key)} is not expected`);
-    if (headers.has(key)) throw malformed(`the header ${JSON.stringify(key)} is there twice`);
+    if (matched === undefined) throw malformedRequest("a header is not one line of printable text");
+    if (!acceptedHeaders.has(key)) throw malformedRequest(`the header ${JSON.stringify(key)} is not expected`);
+    if (headers.has(key)) throw malformedRequest(`the header ${JSON.stringify(key)} is there twice`);
     headers.set(key, value);
   }
   return headers;
 };
 
 /** "20261121T220000Z" in milliseconds since 1970; NaN for what is no time. */
-const timeOf = (date: string): number => {
+const amzDateMs = (date: string): number => {
   const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(date) ?? [];
   return year === undefined ? Number.NaN : Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
 };
 
-const checkEmpty = (headers: ReadonlyMap<string, string>): void => {
-  if ((headers.get("content-length") ?? "0") !== "0") throw malformed("it has a body");
-  if ((headers.get("x-amz-content-sha256") ?? emptyDigest) !== emptyDigest) throw malformed("it signs a body");
+const checkBodyless = (headers: ReadonlyMap<string, string>): void => {
+  if ((headers.get("content-length") ?? "0") !== "0") throw malformedRequest("it has a body");
+  if ((headers.get("x-amz-content-sha256") ?? emptyDigest) !== emptyDigest) throw malformedRequest("it signs a body");
   // A packed answer could be larger than it looks.
-  if ((headers.get("accept-encoding") ?? "identity") !== "identity") throw malformed("it asks for a packed answer");
+  if ((headers.get("accept-encoding") ?? "identity") !== "identity") throw malformedRequest("it asks for a packed answer");
 };
 
 /** Reads the request of a token at `nowMs`. `endpointHost` is accepted besides the genuine ones. */
-export const readAws = (token: string, endpointHost: string | undefined, nowMs: number): AwsProof => {
-  const plain = decoded(token);
-  const end = plain.indexOf("\r\n\r\n");
-  if (end < 0 || end + 4 !== plain.length) throw malformed("it is not one HTTP request without a body");
-  const [first, ...lines] = plain.slice(0, end).split("\r\n");
-  if (first !== requestLine) throw malformed(`it does not begin with ${requestLine}`);
-  const headers = headersOf(lines);
-  checkEmpty(headers);
+export const readAwsRequest = (token: string, endpointHost: string | undefined, nowMs: number): AwsRequest => {
+  const decoded = decodeRequest(token);
+  const end = decoded.indexOf("\r\n\r\n");
+  if (end < 0 || end + 4 !== decoded.length) throw malformedRequest("it is not one HTTP request without a body");
+  const [first, ...lines] = decoded.slice(0, end).split("\r\n");
+  if (first !== requestLine) throw malformedRequest(`it does not begin with ${requestLine}`);
+  const headers = readHeaders(lines);
+  checkBodyless(headers);
 
   const [matched, day = "", signed = "", signature = ""] = authorizationForm.exec(headers.get("authorization") ?? "") ?? [];
-  if (matched === undefined) throw malformed("its Authorization is not an AWS4-HMAC-SHA256 signature for STS");
+  if (matched === undefined) throw malformedRequest("its Authorization is not an AWS4-HMAC-SHA256 signature for STS");
   const names = signed.split(";");
-  if (new Set(names).size !== names.length) throw malformed("it signs a header twice");
+  if (new Set(names).size !== names.length) throw malformedRequest("it signs a header twice");
   const absent = names.find((name) => !headers.has(name));
-  if (absent !== undefined) throw malformed(`it signs the header ${JSON.stringify(absent)}, which is not there`);
-  const needed = headers.has("x-amz-security-token") ? [...bound, "x-amz-security-token"] : bound;
-  const loose = needed.find((name) => !names.includes(name));
-  if (loose !== undefined) throw malformed(`the header ${JSON.stringify(loose)} is not signed`);
+  if (absent !== undefined) throw malformedRequest(`it signs the header ${JSON.stringify(absent)}, which is not there`);
+  const needed = headers.has("x-amz-security-token") ? [...signedHeaders, "x-amz-security-token"] : signedHeaders;
+  const unsigned = needed.find((name) => !names.includes(name));
+  if (unsigned !== undefined) throw malformedRequest(`the header ${JSON.stringify(unsigned)} is not signed`);
 
   const host = headers.get("host") ?? "";
-  if (!genuineHost.test(host) && host !== endpointHost) throw malformed("its host is not AWS STS");
+  if (!genuineHost.test(host) && host !== endpointHost) throw malformedRequest("its host is not AWS STS");
   const date = headers.get("x-amz-date") ?? "";
-  const dateMs = timeOf(date);
-  if (Number.isNaN(dateMs) || !date.startsWith(day)) throw malformed("its X-Amz-Date is not the time that it was signed for");
+  const dateMs = amzDateMs(date);
+  if (Number.isNaN(dateMs) || !date.startsWith(day)) throw malformedRequest("its X-Amz-Date is not the time that it was signed for");
   if (nowMs - dateMs > limits.awsRequestAgeMs) throw unauthenticated("the AWS request has expired");
   if (dateMs - nowMs > limits.awsRequestAheadMs) throw unauthenticated("the AWS request is not valid yet");
   return {
@@ -150,35 +150,35 @@ export const readAws = (token: string, endpointHost: string | undefined, nowMs: 
 };
 
 /** The answer's document, as AWS writes it: JSON where the request asks for it, else XML. */
-const documentOf = async ({ headers, body }: OutboundReply): Promise<JsonObject | undefined> => {
+const parseAnswer = async ({ headers, body }: OutboundReply): Promise<JsonObject | undefined> => {
   const answer = new TextDecoder().decode(body);
-  if ((headers["content-type"] ?? "").startsWith("application/json")) return objectOf(answer);
-  // An answer of AWS has no DTD; one that has could give its words another meaning.
+  if ((headers["content-type"] ?? "").startsWith("application/json")) return parseObject(answer);
+  // An answer of AWS has no DTD; one that has could give its text another meaning.
   if (answer.includes("<!")) return undefined;
   const { XMLParser } = await import("fast-xml-parser");
   const parsed: unknown = new XMLParser({ processEntities: false, parseTagValue: false, ignoreAttributes: true }).parse(answer);
-  return objectOf(JSON.stringify(parsed));
+  return parseObject(JSON.stringify(parsed));
 };
 
-const callerOf = async (answer: OutboundReply): Promise<AwsCaller | undefined> => {
-  const document = await documentOf(answer);
+const readAwsCaller = async (answer: OutboundReply): Promise<AwsCaller | undefined> => {
+  const document = await parseAnswer(answer);
   const result = part(part(document ?? {}, "GetCallerIdentityResponse"), "GetCallerIdentityResult");
   const [account, arn, userId] = [text(result, "Account"), text(result, "Arn"), text(result, "UserId")];
-  const whole = /^\d{12}$/.test(account) && arn !== "" && userId !== "" && isClean(arn) && isClean(userId);
-  return whole ? { account, arn, userId } : undefined;
+  const isComplete = /^\d{12}$/.test(account) && arn !== "" && userId !== "" && isClean(arn) && isClean(userId);
+  return isComplete ? { account, arn, userId } : undefined;
 };
 
-/** The name of the first field of aws_identity that does not fit. */
-const mismatch = (wanted: JsonObject, { account, arn, userId }: AwsCaller): string | undefined => {
-  if (text(wanted, "awsAccount") !== account) return "aws_account";
-  if (!meets(text(wanted, "arn"), text(wanted, "arnPattern"), [arn])) return "arn";
-  return meets(text(wanted, "userId"), text(wanted, "userIdPattern"), [userId]) ? undefined : "user_id";
+/** The name of the first field of aws_identity that does not match. */
+const awsIdentityMismatch = (identity: JsonObject, { account, arn, userId }: AwsCaller): string | undefined => {
+  if (text(identity, "awsAccount") !== account) return "aws_account";
+  if (!meetsDemand(text(identity, "arn"), text(identity, "arnPattern"), [arn])) return "arn";
+  return meetsDemand(text(identity, "userId"), text(identity, "userIdPattern"), [userId]) ? undefined : "user_id";
 };
 
 /** The issuer that tokens and events name for whom AWS vouched. */
 export const awsIssuer = "https://sts.amazonaws.com";
 
-const actorOf = ({ audience }: AwsProof, { account, arn, userId }: AwsCaller): Readonly<Record<string, string>> => ({
+const awsActClaimOf = ({ audience }: AwsRequest, { account, arn, userId }: AwsCaller): Readonly<Record<string, string>> => ({
   iss: awsIssuer,
   sub: userId,
   aud: audience,
@@ -186,27 +186,27 @@ const actorOf = ({ audience }: AwsProof, { account, arn, userId }: AwsCaller): R
   "aws-arn": arn,
 });
 
-const unfit = (name: string): Fault => denied(`the token may not act as this identity: invalid ${JSON.stringify(name)}`);
+const invalidAwsField = (name: string): Fault => denied(`the token may not act as this identity: invalid ${JSON.stringify(name)}`);
 
 // Why AWS does not answer is for the log (outbound.ts).
-const unreachable = (cause?: unknown): Fault => new Fault("UNAVAILABLE", "AWS STS cannot be asked at the moment", { cause });
+const unreachableSts = (cause?: unknown): Fault => new Fault("UNAVAILABLE", "AWS STS cannot be asked at the moment", { cause });
 
-export const openAws = (parts: {
+export const openAwsTokens = (dependencies: {
   readonly store: Store;
   readonly outbound: Outbound;
-  readonly expected: Audiences;
+  readonly audiences: Audiences;
   readonly clock: Clock;
   readonly log: Log;
   /** GANTRY_AWS_STS_URL; undefined: the host that was signed. */
   readonly endpoint: string | undefined;
-}): Aws => {
-  const { store, outbound, expected, clock, log, endpoint } = parts;
-  let asking = 0;
+}): AwsTokens => {
+  const { store, outbound, audiences, clock, log, endpoint } = dependencies;
+  let calls = 0;
 
-  const send = async ({ host, headers }: AwsProof): Promise<OutboundReply> => {
-    // One who sends made-up requests costs AWS some, and nobody here more than a turn.
-    if (asking >= limits.awsCallsMax) throw unreachable();
-    asking++;
+  const send = async ({ host, headers }: AwsRequest): Promise<OutboundReply> => {
+    // Whoever sends made-up requests costs AWS some, and nobody here more than one of these calls.
+    if (calls >= limits.awsCallsMax) throw unreachableSts();
+    calls++;
     try {
       const base = (endpoint ?? `https://${host}`).replace(/\/+$/, "");
       return await outbound.fetch("issuer", `${base}/?Action=GetCallerIdentity&Version=2011-06-15`, {
@@ -216,56 +216,48 @@ export const openAws = (parts: {
       });
     } catch (cause) {
       log("authn.aws.failed", { cause });
-      throw unreachable(cause);
+      throw unreachableSts(cause);
     } finally {
-      asking--;
+      calls--;
     }
   };
 
-  /** Whom AWS names. Whatever is no plain answer is no proof (attack 23). */
-  const ask = async (proof: AwsProof): Promise<AwsCaller> => {
-    const answer = await send(proof);
-    if (answer.status >= 500 || answer.status === 429) throw unreachable(new Error(`AWS STS answers ${answer.status}`));
+  /** Whom AWS names. Whatever is no well-formed answer is no proof (attack 23). */
+  const fetchCaller = async (request: AwsRequest): Promise<AwsCaller> => {
+    const answer = await send(request);
+    if (answer.status >= 500 || answer.status === 429) throw unreachableSts(new Error(`AWS STS answers ${answer.status}`));
     if (answer.status !== 200) throw unauthenticated(`AWS does not accept the signed request (${answer.status})`);
-    const named = await callerOf(answer).catch(() => undefined);
-    if (named === undefined) throw unauthenticated("AWS does not say who signed the request");
-    return named;
+    const caller = await readAwsCaller(answer).catch(() => undefined);
+    if (caller === undefined) throw unauthenticated("AWS does not say who signed the request");
+    return caller;
   };
 
-  const spent = (): Fault => unauthenticated("the AWS request was used before: sign a new one each time");
-  const digestOf = ({ signature }: AwsProof): string => createHash("sha256").update(signature).digest("hex");
-
-  const isSpent = async (proof: AwsProof): Promise<boolean> =>
-    (await store.read.query("select 1 from aws_requests where digest = $1", [digestOf(proof)])).length > 0;
+  const usedBefore = (): Fault => unauthenticated("the AWS request was used before: sign a new one each time");
+  const digestOfRequest = ({ signature }: AwsRequest): string => createHash("sha256").update(signature).digest("hex");
 
   /** Of any number of servers that are shown the same request at the same time, one comes through. */
-  const spend = async (proof: AwsProof): Promise<void> => {
-    const made = await store.write((rows) =>
-      rows.query("insert into aws_requests (digest, expire_time) values ($1, $2) on conflict do nothing returning 1", [
-        digestOf(proof),
-        timestamp(proof.expireTimeMs + limits.clockSkewMs),
-      ]),
-    );
-    if (made.length === 0) throw spent();
+  const markUsed = async (request: AwsRequest): Promise<void> => {
+    const untilMs = request.expireTimeMs + limits.clockSkewMs;
+    if (!(await store.write((rows) => insertAwsRequest(rows, digestOfRequest(request), untilMs)))) throw usedBefore();
   };
 
   return {
-    assume: async (uid, token) => {
-      const proof = readAws(token, endpoint === undefined ? undefined : new URL(endpoint).host, clock());
-      expected.check([proof.audience]);
-      if (!isUid(uid) || proof.identity !== uid) throw unfit("identity");
-      const wanted = (await findIdentity(store.read, uid))?.awsIdentity;
+    verify: async (uid, token) => {
+      const request = readAwsRequest(token, endpoint === undefined ? undefined : new URL(endpoint).host, clock());
+      audiences.check([request.audience]);
+      if (!isUid(uid) || request.identity !== uid) throw invalidAwsField("identity");
+      const awsIdentity = (await findIdentity(store.read, uid))?.awsIdentity;
       // The same words for an identity that is unknown and for one that takes no AWS requests; neither is a reason to
       // ask AWS (attack 18).
-      if (wanted === undefined) throw unfit("iss");
-      if (await isSpent(proof)) throw spent();
-      const named = await ask(proof);
-      const wrong = mismatch(wanted, named);
-      if (wrong !== undefined) throw unfit(wrong);
+      if (awsIdentity === undefined) throw invalidAwsField("iss");
+      if (await hasAwsRequest(store.read, digestOfRequest(request))) throw usedBefore();
+      const caller = await fetchCaller(request);
+      const mismatch = awsIdentityMismatch(awsIdentity, caller);
+      if (mismatch !== undefined) throw invalidAwsField(mismatch);
       // AWS took its time, and the request may have grown too old meanwhile.
-      if (clock() > proof.expireTimeMs) throw unauthenticated("the AWS request has expired");
-      await spend(proof);
-      return { proof, act: actorOf(proof, named), subject: named.userId };
+      if (clock() > request.expireTimeMs) throw unauthenticated("the AWS request has expired");
+      await markUsed(request);
+      return { request, act: awsActClaimOf(request, caller), subject: caller.userId };
     },
   };
 };

@@ -1,9 +1,9 @@
-// Who is asking, as the rooms above see it.
+// Who is asking, as the modules above see it.
 
 import type { JsonObject } from "#base/json.ts";
 import { claimOf, isClean, type Token } from "./token.ts";
 
-/** Frozen, and the same object for every request with the same token: the kernel hangs rights on it. */
+/** Frozen, and the same object for every request with the same token: rights are cached by it. */
 export interface Caller {
   /** The identity that acts. Whether it still exists is asked by the kernel, with every request. */
   readonly uid: string;
@@ -24,17 +24,17 @@ export interface Caller {
 }
 
 /** The caller, frozen with its lists. */
-export const freeze = (caller: Caller): Caller => {
+export const freezeCaller = (caller: Caller): Caller => {
   for (const part of [caller.audience, caller.act, caller.capabilities, caller.scopes]) if (part !== undefined) Object.freeze(part);
   return Object.freeze(caller);
 };
 
 /** A token's e-mail address, only where its issuer says that it verified it: events show it as the actor's. */
-export const emailOf = (claims: JsonObject): { readonly email?: string } => {
+export const verifiedEmailOf = (claims: JsonObject): { readonly email?: string } => {
   const email = claimOf(claims, "email");
   const verified = claimOf(claims, "email_verified");
-  const believed = verified === true || verified === "true";
-  return believed && typeof email === "string" && email !== "" && isClean(email) ? { email } : {};
+  const isVerified = verified === true || verified === "true";
+  return isVerified && typeof email === "string" && email !== "" && isClean(email) ? { email } : {};
 };
 
 /** When the token says that it was issued; its expiry where it does not say. */
@@ -44,9 +44,9 @@ export const issueTimeOf = (token: Token): number => {
 };
 
 /** What stays known of an upstream token in what we issue for it (authentication.md: 2, claim act). */
-export const actorOf = (token: Token): Readonly<Record<string, string>> => ({
+export const actClaimOf = (token: Token): Readonly<Record<string, string>> => ({
   iss: token.issuer,
   sub: token.subject,
   aud: token.audience.join(","),
-  ...emailOf(token.claims),
+  ...verifiedEmailOf(token.claims),
 });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Json, JsonObject } from "#base/json.ts";
-import { mismatch, staticMismatch } from "./claims.ts";
+import { claimMismatch, staticKeysMismatch } from "./claims.ts";
 import type { Token } from "./token.ts";
 import { fc, runs } from "../../test/property.ts";
 
@@ -69,16 +69,16 @@ const table: readonly [string, JsonObject, JsonObject, string | undefined][] = [
   ["attack 30: what a prototype has is no claim", { ...base, claimPatterns: { toString: ".*" } }, good, "toString"],
   ["a demand that is no text holds for nobody", { ...base, claimPatterns: { n: 1 } }, { ...good, n: "1" }, "n"],
 ];
-for (const [title, match, claims, wrong] of table) test(title, () => assert.equal(mismatch(match, tokenOf(claims), accepted), wrong));
+for (const [title, match, claims, wrong] of table) test(title, () => assert.equal(claimMismatch(match, tokenOf(claims), accepted), wrong));
 
 const keys = { issuer: "https://ci.example", subject: "s", audiences: [] as string[] };
 test("static keys: issuer and subject exactly, one audience or ours", () => {
-  assert.equal(staticMismatch(keys, tokenOf(good), accepted), undefined);
-  assert.equal(staticMismatch(keys, tokenOf({ ...good, iss: "https://ci.example/" }), accepted), "iss");
-  assert.equal(staticMismatch(keys, tokenOf({ ...good, sub: "S" }), accepted), "sub");
-  assert.equal(staticMismatch(keys, tokenOf({ ...good, aud: "x" }), accepted), "aud");
-  assert.equal(staticMismatch({ ...keys, audiences: ["x"] }, tokenOf(good), accepted), "aud");
-  assert.equal(staticMismatch({ ...keys, audiences: ["x"] }, tokenOf({ ...good, aud: ["x"] }), accepted), undefined);
+  assert.equal(staticKeysMismatch(keys, tokenOf(good), accepted), undefined);
+  assert.equal(staticKeysMismatch(keys, tokenOf({ ...good, iss: "https://ci.example/" }), accepted), "iss");
+  assert.equal(staticKeysMismatch(keys, tokenOf({ ...good, sub: "S" }), accepted), "sub");
+  assert.equal(staticKeysMismatch(keys, tokenOf({ ...good, aud: "x" }), accepted), "aud");
+  assert.equal(staticKeysMismatch({ ...keys, audiences: ["x"] }, tokenOf(good), accepted), "aud");
+  assert.equal(staticKeysMismatch({ ...keys, audiences: ["x"] }, tokenOf({ ...good, aud: ["x"] }), accepted), undefined);
 });
 
 // The rules once more, as they are written down, without regard for speed: JavaScript's own expressions stand in
@@ -126,7 +126,7 @@ test("claim matching equals a slow reading of its rules, over random identities 
   let fits = 0;
   fc.assert(
     fc.property(match, claims, (demanded, said) => {
-      const answer = mismatch(demanded, tokenOf(said), accepted);
+      const answer = claimMismatch(demanded, tokenOf(said), accepted);
       if (answer === undefined) fits++;
       assert.equal(answer, slow(demanded, said));
     }),

@@ -3,22 +3,22 @@
 import { SignJWT } from "jose";
 import { limits } from "#base/limits.ts";
 import type { Clock } from "#base/time.ts";
-import { bounded } from "./bounded.ts";
 import type { Keys } from "./keys.ts";
+import { lruCache } from "./lru-cache.ts";
 
 // What a receiver checks of it besides the signature, the group and the digest.
-const audience = "customer";
+const deliveryAudience = "customer";
 
-/** Signs for the subscriptions of `group`; an event that several of them hear is signed once. */
+/** Signs for the subscriptions of `group`; an event that goes to several of them is signed once. */
 export const openDeliveryTokens = (keys: Keys, clock: Clock, issuer: string): ((group: string, digest: string) => Promise<string>) => {
-  const signed = bounded<{ readonly token: Promise<string>; readonly freshUntilMs: number }>(limits.claimedMax);
+  const signed = lruCache<{ readonly token: Promise<string>; readonly freshUntilMs: number }>(limits.claimedMax);
   const sign = async (group: string, digest: string): Promise<string> => {
-    const { kid, key } = await keys.signing();
+    const { kid, key } = await keys.signingKey();
     const nowSeconds = Math.floor(clock() / 1000);
     return new SignJWT({
       iss: issuer,
       sub: `webhook:${group}`,
-      aud: audience,
+      aud: deliveryAudience,
       iat: nowSeconds,
       exp: nowSeconds + limits.deliveryTokenLifetimeMs / 1000,
       webhook: { digest },
@@ -28,10 +28,10 @@ export const openDeliveryTokens = (keys: Keys, clock: Clock, issuer: string): ((
   };
   return (group, digest) => {
     const key = `${group} ${digest}`;
-    const known = signed.peek(key);
-    if (known !== undefined && known.freshUntilMs > clock()) return known.token;
+    const cached = signed.peek(key);
+    if (cached !== undefined && cached.freshUntilMs > clock()) return cached.token;
     const token = sign(group, digest);
-    // Half of its life is left for the way: a receiver's clock may differ.
+    // Half of its life is left for the delivery: a receiver's clock may differ.
     signed.set(key, { token, freshUntilMs: clock() + limits.deliveryTokenLifetimeMs / 2 });
     token.catch(() => signed.delete(key));
     return token;

@@ -1,19 +1,19 @@
 // What /.well-known/openid-configuration says of us (OpenID Connect Discovery 1.0, section 3; RFC 8414).
 
 import type { JsonObject } from "#base/json.ts";
-import { baseOf } from "./audiences.ts";
-import { grantType } from "./form.ts";
+import { withoutTrailingSlash } from "./audiences.ts";
+import { tokenExchangeGrantType } from "./exchange-form.ts";
 
-/** The document of the issuer of that name. `issuer` must come back exactly, or no library believes it. */
-export const discovery = (issuer: string): JsonObject => {
-  const base = baseOf(issuer);
+/** The document of the issuer of that name. `issuer` must come back exactly, or no library accepts it. */
+export const discoveryDocument = (issuer: string): JsonObject => {
+  const base = withoutTrailingSlash(issuer);
   return {
     issuer,
     jwks_uri: `${base}/.well-known/jwks.json`,
     token_endpoint: `${base}/oauth/token`,
     // For people: with our own parameters (authentication.md: 7), not those of RFC 6749.
     authorization_endpoint: `${base}/oauth`,
-    grant_types_supported: [grantType],
+    grant_types_supported: [tokenExchangeGrantType],
     response_types_supported: ["id_token"],
     subject_types_supported: ["public"],
     id_token_signing_alg_values_supported: ["RS256"],

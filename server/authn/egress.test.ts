@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readEgress, refusal, type Purpose } from "./egress.ts";
+import { readEgress, egressRefusal, type Purpose } from "./egress.ts";
 
 const nothing = readEgress("");
 
@@ -63,13 +63,13 @@ test("every range that is not public is refused, in IPv4, IPv6 and IPv4 inside I
     "1",
     "10.0.0.1/8",
   ])
-    assert.notEqual(refusal(nothing, "issuer", "https:", address, 443), undefined, address);
+    assert.notEqual(egressRefusal(nothing, "issuer", "https:", address, 443), undefined, address);
 });
 
 test("public addresses are reached over https, and over nothing else", () => {
   for (const address of ["1.1.1.1", "8.8.8.8", "172.32.0.1", "100.128.0.1", "2606:4700:4700::1111", "2a00:1450:4001::1", "::ffff:8.8.8.8"]) {
-    assert.equal(refusal(nothing, "sink", "https:", address, 8443), undefined, address);
-    assert.match(refusal(nothing, "sink", "http:", address, 80) ?? "", /over https only/, address);
+    assert.equal(egressRefusal(nothing, "sink", "https:", address, 8443), undefined, address);
+    assert.match(egressRefusal(nothing, "sink", "http:", address, 80) ?? "", /over https only/, address);
   }
 });
 
@@ -93,7 +93,7 @@ test("an entry allows its range, for its purpose and port, also over http", () =
     ["feed", "8.8.8.8", 80, true],
   ];
   for (const [purpose, address, port, allowed] of table)
-    assert.equal(refusal(egress, purpose, "http:", address, port) === undefined, allowed, `${purpose} ${address} ${port}`);
+    assert.equal(egressRefusal(egress, purpose, "http:", address, port) === undefined, allowed, `${purpose} ${address} ${port}`);
 });
 
 test("a list that cannot be read stops the start with one line that names the entry", () => {

@@ -1,5 +1,5 @@
 // Where the server may connect to: every public address over https, and what the operator lists in
-// GANTRY_EGRESS_ALLOW, over plain http too (decisions: Tokens). Pure: text and addresses in, verdicts out.
+// GANTRY_EGRESS_ALLOW, over plain http too (decisions: Tokens). Pure: text and addresses in, decisions out.
 //
 //   list    = entry *( "," entry )
 //   entry   = [ purpose "=" ] range [ ":" port ]
@@ -48,23 +48,23 @@ export const readEgress = (allow: string): Egress =>
     .map((entry) => entry.trim())
     .filter((entry) => entry !== "")
     .map((entry) => {
-      const wrong = (why: string): Fault =>
+      const unreadable = (why: string): Fault =>
         new Fault(
           "FAILED_PRECONDITION",
           `GANTRY_EGRESS_ALLOW: ${JSON.stringify(entry)} ${why}; write for example 10.0.0.0/8, issuer=127.0.0.1/32:9000 or sink=[fd00::/8]:443`,
         );
       const [matched, purpose, bracketed, v4, v6, port] = entryForm.exec(entry) ?? [];
-      if (matched === undefined) throw wrong("is not an address range");
-      if (purpose !== undefined && !isPurpose(purpose)) throw wrong(`is for none of ${purposes.join(", ")}`);
+      if (matched === undefined) throw unreadable("is not an address range");
+      if (purpose !== undefined && !isPurpose(purpose)) throw unreadable(`is for none of ${purposes.join(", ")}`);
       const range = networkOf(bracketed ?? v4 ?? v6 ?? "");
-      if (range === undefined) throw wrong("is not an address range");
+      if (range === undefined) throw unreadable("is not an address range");
       const portNumber = port === undefined ? undefined : Number(port);
-      if (portNumber !== undefined && (portNumber < 1 || portNumber > 65_535)) throw wrong("has no possible port");
+      if (portNumber !== undefined && (portNumber < 1 || portNumber > 65_535)) throw unreadable("has no possible port");
       return { purpose, ...range, port: portNumber };
     });
 
 /** ::ffff:10.0.0.1 is 10.0.0.1, for every rule. */
-const plain = (address: string): Address | undefined => {
+const parseAddress = (address: string): Address | undefined => {
   try {
     return ipaddr.process(address);
   } catch {
@@ -75,8 +75,8 @@ const plain = (address: string): Address | undefined => {
 // Only what is known to be public: 2000::/3 is all of IPv6 that was ever handed out, and ipaddr.js takes the
 // special ranges out of it (6to4, Teredo, documentation, …) as it does out of IPv4 (private, CGNAT, metadata, …).
 // NAT64 (64:ff9b::/96) and ULA lie outside.
-const handedOut = ipaddr.parseCIDR("2000::/3");
-const isPublic = (address: Address): boolean => address.range() === "unicast" && (address.kind() === "ipv4" || address.match(handedOut));
+const globalUnicast = ipaddr.parseCIDR("2000::/3");
+const isPublic = (address: Address): boolean => address.range() === "unicast" && (address.kind() === "ipv4" || address.match(globalUnicast));
 
 /** Whether the operator lists the address for this purpose and port. */
 const isListed = (egress: Egress, purpose: Purpose, address: Address, port: number): boolean =>
@@ -89,8 +89,8 @@ const isListed = (egress: Egress, purpose: Purpose, address: Address, port: numb
   );
 
 /** Why a connection to `address` is refused; undefined where it is allowed. */
-export const refusal = (egress: Egress, purpose: Purpose, protocol: string, address: string, port: number): string | undefined => {
-  const parsed = plain(address);
+export const egressRefusal = (egress: Egress, purpose: Purpose, protocol: string, address: string, port: number): string | undefined => {
+  const parsed = parseAddress(address);
   if (parsed === undefined) return `${address} is not an address`;
   if (isListed(egress, purpose, parsed, port)) return undefined;
   if (!isPublic(parsed)) return `${address} is not a public address (${parsed.range()}); GANTRY_EGRESS_ALLOW can allow it`;

@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Fault } from "#base/fault.ts";
 import { newChild, newRoot } from "#base/uid.ts";
-import { claimsOf, headerOf, hour, makeKey, openApplication, publicUrl, refusal, startIssuer } from "./testing.ts";
+import { claimsOf, headerOf, hour, makeKey, openTestServices, publicUrl, refusalOf, startIssuer } from "./testing.ts";
 import { SignJWT } from "jose";
 
 test("a token of the issuer that an identity names is exchanged for one of ours that acts as the identity", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const uid = await services.claimMatch({ issuer: issuer.url, subject: "repo:acme/app" });
   const foreign = await issuer.token({
@@ -45,7 +45,7 @@ test("a token of the issuer that an identity names is exchanged for one of ours 
 });
 
 test("a verified token is answered at once, with the same frozen caller, until it expires", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const header = `Bearer ${await services.authn.mint({ uid: newRoot(), audience: [publicUrl] })}`;
   const caller = await services.authn.authenticate(header, undefined);
   assert.ok(Object.isFrozen(caller) && Object.isFrozen(caller.audience));
@@ -53,11 +53,11 @@ test("a verified token is answered at once, with the same frozen caller, until i
   assert.equal(services.authn.authenticate(header, ""), caller);
   assert.equal(services.authn.authenticate(header, caller.uid), caller);
   services.time.nowMs += 3_600_000 + 60_000;
-  assert.equal(await refusal(() => services.authn.authenticate(header, undefined)), "UNAUTHENTICATED: the token has expired");
+  assert.equal(await refusalOf(() => services.authn.authenticate(header, undefined)), "UNAUTHENTICATED: the token has expired");
 });
 
 test("each claim that does not fit is refused by its name, and an unknown identity like one of another issuer", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const good = { sub: "robot", aud: publicUrl, team: ["a", "b"], admin: true };
   const uid = await services.claimMatch({
@@ -73,7 +73,7 @@ test("each claim that does not fit is refused by its name, and an unknown identi
   });
   const text = (claim: string): string => `PERMISSION_DENIED: the token may not act as this identity: invalid "${claim}"`;
   const refused = async (claims: Record<string, unknown>, identity = uid): Promise<string> =>
-    refusal(async () => services.exchange(await issuer.token({ ...good, ...claims }), { identity }));
+    refusalOf(async () => services.exchange(await issuer.token({ ...good, ...claims }), { identity }));
 
   assert.equal(claimsOf(await services.exchange(await issuer.token(good), { identity: uid })).sub, uid);
   assert.equal(claimsOf(await services.exchange(await issuer.token({ ...good, aud: ["x", "sts.example"] }), { identity: patterned })).sub, patterned);
@@ -92,20 +92,20 @@ test("each claim that does not fit is refused by its name, and an unknown identi
 });
 
 test("identities of services and of AWS, and humans by their uid, are not assumed with a token", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const aws = await services.identity({ relationship_type: "RELATIONSHIP_TYPE_AWS_IDENTITY" });
   const service = await services.identity({ relationship_type: "RELATIONSHIP_TYPE_SERVICE_PRINCIPAL" });
-  const human = await services.human(issuer.url, "ann");
+  const human = await services.person(issuer.url, "ann");
   for (const identity of [aws, service, human]) {
     const token = await issuer.token({ sub: "ann", aud: publicUrl });
-    assert.match(await refusal(() => services.exchange(token, { identity })), /^PERMISSION_DENIED: /);
+    assert.match(await refusalOf(() => services.exchange(token, { identity })), /^PERMISSION_DENIED: /);
   }
-  assert.deepEqual(issuer.asked, [], "their issuers are not even contacted");
+  assert.deepEqual(issuer.requestedPaths, [], "their issuers are not even contacted");
 });
 
 test("an exchange neither waits for nor fails with whoever holds the identity's row", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const uid = await services.claimMatch({ issuer: issuer.url, subject: "robot" });
   const token = await issuer.token({ sub: "robot", aud: publicUrl });
@@ -120,7 +120,7 @@ test("an exchange neither waits for nor fails with whoever holds the identity's 
 });
 
 test("what an owner changes holds for the next exchange", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const uid = await services.claimMatch({ issuer: issuer.url, subject: "robot" });
   const token = await issuer.token({ sub: "robot", aud: publicUrl });
@@ -128,13 +128,13 @@ test("what an owner changes holds for the next exchange", async (t) => {
   await services.store.write((rows) =>
     rows.query("update identities set claim_match = $2 where uid = $1", [uid, JSON.stringify({ issuer: issuer.url, subject: "other" })]),
   );
-  assert.match(await refusal(() => services.exchange(token, { identity: uid })), /invalid "sub"/);
+  assert.match(await refusalOf(() => services.exchange(token, { identity: uid })), /invalid "sub"/);
   await services.store.write((rows) => rows.query("delete from identities where uid = $1", [uid]));
-  assert.match(await refusal(() => services.exchange(token, { identity: uid })), /invalid "iss"/);
+  assert.match(await refusalOf(() => services.exchange(token, { identity: uid })), /invalid "iss"/);
 });
 
 test("static keys vouch for their own identity only, until they expire, and nobody is contacted", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const [mine, theirs] = [await makeKey("k"), await makeKey("k")];
   const expires = new Date(services.time.nowMs + 600_000).toISOString();
   const withKeys = (key: typeof mine, more = {}) =>
@@ -161,17 +161,17 @@ test("static keys vouch for their own identity only, until they expire, and nobo
       .sign(mine.private);
 
   assert.equal(claimsOf(await services.exchange(await token(), { identity: one })).sub, one);
-  assert.equal(await refusal(async () => services.exchange(await token(), { identity: other })), "UNAUTHENTICATED: the token's signature is wrong");
-  assert.match(await refusal(async () => services.exchange(await token(), { identity: named })), /invalid "aud"/);
+  assert.equal(await refusalOf(async () => services.exchange(await token(), { identity: other })), "UNAUTHENTICATED: the token's signature is wrong");
+  assert.match(await refusalOf(async () => services.exchange(await token(), { identity: named })), /invalid "aud"/);
   await services.exchange(await token({ aud: ["pulls"] }), { identity: named });
-  assert.match(await refusal(async () => services.exchange(await token({ sub: "x" }), { identity: one })), /invalid "sub"/);
-  assert.match(await refusal(async () => services.exchange(await token({ iss: "https://vault.internal/" }), { identity: one })), /invalid "iss"/);
+  assert.match(await refusalOf(async () => services.exchange(await token({ sub: "x" }), { identity: one })), /invalid "sub"/);
+  assert.match(await refusalOf(async () => services.exchange(await token({ iss: "https://vault.internal/" }), { identity: one })), /invalid "iss"/);
   services.time.nowMs += 600_000;
-  assert.match(await refusal(async () => services.exchange(await token(), { identity: one })), /^PERMISSION_DENIED: the identity's keys have expired/);
+  assert.match(await refusalOf(async () => services.exchange(await token(), { identity: one })), /^PERMISSION_DENIED: the identity's keys have expired/);
 });
 
 test("attack 11, cache key: what one tenant's own keys vouch for counts for nobody else, verified or not", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const evil = await makeKey("one");
   const match = { issuer: issuer.url, subject: "robot" };
@@ -180,26 +180,26 @@ test("attack 11, cache key: what one tenant's own keys vouch for counts for nobo
     static_keys: { ...match, issuerKeys: JSON.stringify({ keys: [evil.public] }) },
   });
   const victims = await services.claimMatch(match);
-  await services.human(issuer.url, "robot");
+  await services.person(issuer.url, "robot");
   const forged = await new SignJWT({ iss: issuer.url, sub: "robot", aud: publicUrl, ...hour(services.time.nowMs) })
     .setProtectedHeader({ alg: "ES256", kid: "one" })
     .sign(evil.private);
   const as = (identity: string | undefined) => services.authn.authenticate(`Bearer ${forged}`, identity);
   for (let n = 0; n < 2; n++) {
     assert.equal((await as(evils)).uid, evils);
-    assert.equal(await refusal(() => as(victims)), "UNAUTHENTICATED: the token's signature is wrong");
-    assert.equal(await refusal(() => as(undefined)), "UNAUTHENTICATED: the token's signature is wrong");
+    assert.equal(await refusalOf(() => as(victims)), "UNAUTHENTICATED: the token's signature is wrong");
+    assert.equal(await refusalOf(() => as(undefined)), "UNAUTHENTICATED: the token's signature is wrong");
   }
   const right = await issuer.token({ sub: "robot", aud: publicUrl });
   assert.equal((await services.authn.authenticate(`Bearer ${right}`, victims)).uid, victims);
-  assert.match(await refusal(() => services.authn.authenticate(`Bearer ${right}`, evils)), /signature is wrong/);
+  assert.match(await refusalOf(() => services.authn.authenticate(`Bearer ${right}`, evils)), /signature is wrong/);
 });
 
 test("a registered human signs in by issuer and subject; a stranger of that issuer is told to register", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const other = await startIssuer(t, () => services.time.nowMs);
-  const ann = await services.human(issuer.url, "ann");
+  const ann = await services.person(issuer.url, "ann");
   const claims = { sub: "ann", aud: publicUrl, email: "ann@acme.example", email_verified: true };
 
   const token = await services.exchange(await issuer.token(claims));
@@ -210,19 +210,19 @@ test("a registered human signs in by issuer and subject; a stranger of that issu
   assert.equal(claimsOf(unverified).email, undefined, "an address that nobody verified is not passed on");
 
   assert.equal(
-    await refusal(async () => services.exchange(await issuer.token({ ...claims, sub: "bob" }))),
+    await refusalOf(async () => services.exchange(await issuer.token({ ...claims, sub: "bob" }))),
     "NOT_FOUND: account not found, registration required",
   );
   assert.match(
-    await refusal(async () => services.exchange(await issuer.token({ ...claims, aud: "other-app" }))),
+    await refusalOf(async () => services.exchange(await issuer.token({ ...claims, aud: "other-app" }))),
     /^UNAUTHENTICATED: the token has the wrong audience/,
   );
-  assert.match(await refusal(async () => services.exchange(await other.token(claims))), /^UNAUTHENTICATED: the token's issuer .* is not known here/);
-  assert.deepEqual(other.asked, [], "an issuer that nobody named is not contacted");
+  assert.match(await refusalOf(async () => services.exchange(await other.token(claims))), /^UNAUTHENTICATED: the token's issuer .* is not known here/);
+  assert.deepEqual(other.requestedPaths, [], "an issuer that nobody named is not contacted");
 });
 
 test("a token is narrowed by capabilities and groups, and one made from it can only be narrower", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const root = newRoot();
   const team = newChild(root);
   const uid = await services.identity({}, newChild(root));
@@ -237,16 +237,16 @@ test("a token is narrowed by capabilities and groups, and one made from it can o
   assert.deepEqual([second.gantry_cap, second.gantry_scopes], [["repo.list"], [team]]);
   const same = claimsOf(await services.exchange(first));
   assert.deepEqual([same.gantry_cap, same.gantry_scopes], [["repo.list", "group.list"], [root]]);
-  assert.match(await refusal(() => services.exchange(first, { capabilities: ["repo.create"] })), /^PERMISSION_DENIED: .* cap /);
-  assert.match(await refusal(() => services.exchange(first, { scopes: [newRoot()] })), /^PERMISSION_DENIED: .* scopes /);
+  assert.match(await refusalOf(() => services.exchange(first, { capabilities: ["repo.create"] })), /^PERMISSION_DENIED: .* cap /);
+  assert.match(await refusalOf(() => services.exchange(first, { scopes: [newRoot()] })), /^PERMISSION_DENIED: .* scopes /);
   assert.equal(
-    await refusal(() => services.exchange(own, { capabilities: ["repo.destroy"], scopes: ["x"], identity: "y" })),
+    await refusalOf(() => services.exchange(own, { capabilities: ["repo.destroy"], scopes: ["x"], identity: "y" })),
     'INVALID_ARGUMENT: Invalid argument: cap: "repo.destroy" is not a capability',
   );
 });
 
 test("all wrong parameters of an exchange are told at once, in texts that can be sent", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const own = await services.authn.mint({ uid: newRoot(), audience: [publicUrl] });
   const long = "x".repeat(100_000);
   await assert.rejects(
@@ -266,11 +266,11 @@ test("all wrong parameters of an exchange are told at once, in texts that can be
     },
   );
   const many = Array.from({ length: 1_000 }, newRoot);
-  assert.match(await refusal(() => services.exchange(own, { scopes: many })), /scopes: more than one token can carry/);
+  assert.match(await refusalOf(() => services.exchange(own, { scopes: many })), /scopes: more than one token can carry/);
 });
 
 test("a token of ours is no way out of its narrowing, its end or its audience", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const uid = await services.identity({});
   const wide = await services.claimMatch({ issuer: publicUrl, subject: uid });
   const own = await services.authn.mint({ uid, audience: [publicUrl], capabilities: ["repo.list"], lifetimeMs: 600_000 });
@@ -286,23 +286,23 @@ test("a token of ours is no way out of its narrowing, its end or its audience", 
   assert.equal(claimsOf(await services.exchange(own)).exp, (services.time.nowMs - 30_000) / 1000);
 
   const forSink = await services.authn.mint({ uid, audience: ["https://sink.example"] });
-  assert.match(await refusal(() => services.exchange(forSink)), /wrong audience/);
-  assert.match(await refusal(() => services.exchange(forSink, { identity: wide })), /invalid "aud"/);
+  assert.match(await refusalOf(() => services.exchange(forSink)), /wrong audience/);
+  assert.match(await refusalOf(() => services.exchange(forSink, { identity: wide })), /invalid "aud"/);
   assert.match(
-    await refusal(() => services.authn.authenticate(`Bearer ${forSink}`, undefined)),
+    await refusalOf(() => services.authn.authenticate(`Bearer ${forSink}`, undefined)),
     /wrong audience \("https:\/\/sink.example"\); expected one of "https:\/\/gantry.example:8443"/,
   );
 
   const fresh = await services.authn.mint({ uid, audience: [publicUrl] });
   await services.store.write((rows) => rows.query("delete from identities where uid = $1", [uid]));
-  assert.match(await refusal(() => services.exchange(fresh)), /^UNAUTHENTICATED: the identity .* does not exist any more/);
-  assert.match(await refusal(() => services.exchange(fresh, { identity: wide })), /does not exist any more/);
+  assert.match(await refusalOf(() => services.exchange(fresh)), /^UNAUTHENTICATED: the identity .* does not exist any more/);
+  assert.match(await refusalOf(() => services.exchange(fresh, { identity: wide })), /does not exist any more/);
 });
 
 test("a foreign token is also taken directly: as its human, or as the identity that the request names", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
-  const ann = await services.human(issuer.url, "ann");
+  const ann = await services.person(issuer.url, "ann");
   const uid = await services.claimMatch({ issuer: issuer.url, subject: "ann" });
   const token = await issuer.token({ sub: "ann", aud: "https://gantry.example:8443/" });
   const as = (identity?: string) => services.authn.authenticate(`Bearer ${token}`, identity);
@@ -313,34 +313,34 @@ test("a foreign token is also taken directly: as its human, or as the identity t
   assert.equal(robot.uid, uid);
   assert.equal(await as(uid), robot, "the same caller again");
   assert.equal(await as(), human);
-  assert.equal(issuer.asked.length, 2, "discovery and keys, once");
+  assert.equal(issuer.requestedPaths.length, 2, "discovery and keys, once");
 
   await services.store.write((rows) => rows.query("delete from identities where uid = $1", [uid]));
-  assert.match(await refusal(() => as(uid)), /^UNAUTHENTICATED: .* invalid "iss"/);
+  assert.match(await refusalOf(() => as(uid)), /^UNAUTHENTICATED: .* invalid "iss"/);
   await services.store.write((rows) => rows.query("delete from identities where uid = $1", [ann]));
-  assert.match(await refusal(() => as()), /^UNAUTHENTICATED: account not found|^UNAUTHENTICATED: .* is not known here/);
-  assert.match(await refusal(() => as("nobody")), /^UNAUTHENTICATED: the header Gantry-Identity is not the uid/);
+  assert.match(await refusalOf(() => as()), /^UNAUTHENTICATED: account not found|^UNAUTHENTICATED: .* is not known here/);
+  assert.match(await refusalOf(() => as("nobody")), /^UNAUTHENTICATED: the header Gantry-Identity is not the uid/);
   const own = await services.authn.mint({ uid: newRoot(), audience: [publicUrl] });
   // Before and after it is cached.
   for (let n = 0; n < 2; n++) {
-    assert.match(await refusal(() => services.authn.authenticate(`Bearer ${own}`, uid)), /^UNAUTHENTICATED: a token of this server acts as its own subject/);
+    assert.match(await refusalOf(() => services.authn.authenticate(`Bearer ${own}`, uid)), /^UNAUTHENTICATED: a token of this server acts as its own subject/);
     await services.authn.authenticate(`Bearer ${own}`, undefined);
   }
 });
 
 test("two tenants may register the same issuer and subject; a token acts for the one that it names", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const match = { issuer: issuer.url, subject: "robot" };
   const [one, other] = [await services.claimMatch(match), await services.claimMatch(match)];
   const header = `Bearer ${await issuer.token({ sub: "robot", aud: publicUrl })}`;
   assert.equal((await services.authn.authenticate(header, one)).uid, one);
   assert.equal((await services.authn.authenticate(header, other)).uid, other);
-  assert.match(await refusal(() => services.authn.authenticate(header, undefined)), /^UNAUTHENTICATED: /);
+  assert.match(await refusalOf(() => services.authn.authenticate(header, undefined)), /^UNAUTHENTICATED: /);
 });
 
 test("RFC 8693: a form is answered with a bearer token, and each wrong parameter is named", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const uid = await services.claimMatch({ issuer: issuer.url, subject: "robot" });
   const root = newRoot();
@@ -362,7 +362,7 @@ test("RFC 8693: a form is answered with a bearer token, and each wrong parameter
   });
   assert.deepEqual([claimsOf(String(token)).aud, claimsOf(String(token)).gantry_scopes], ["https://registry.example", [root]]);
 
-  const refused = (more: Record<string, string>) => refusal(() => services.authn.exchangeForm(new URLSearchParams({ ...form, ...more }), undefined));
+  const refused = (more: Record<string, string>) => refusalOf(() => services.authn.exchangeForm(new URLSearchParams({ ...form, ...more }), undefined));
   assert.match(await refused({ grant_type: "password" }), /^INVALID_ARGUMENT: Invalid argument: grant_type: /);
   assert.match(await refused({ requested_token_type: `${urn}token-type:refresh_token` }), /requested_token_type/);
   assert.match(await refused({ subject_token_type: `${urn}token-type:saml2` }), /subject_token_type/);
@@ -371,11 +371,11 @@ test("RFC 8693: a form is answered with a bearer token, and each wrong parameter
   assert.match(await refused({ subject_token: "not a token" }), /^UNAUTHENTICATED: the token is malformed/);
   const twice = new URLSearchParams(form);
   twice.append("identity", root);
-  assert.match(await refusal(() => services.authn.exchangeForm(twice, undefined)), /identity: must be given once/);
+  assert.match(await refusalOf(() => services.authn.exchangeForm(twice, undefined)), /identity: must be given once/);
 });
 
 test("a human's uid depends on where the issuer ends and the subject begins, and Google has one", async (t) => {
-  const { authn } = await openApplication(t);
+  const { authn } = await openTestServices(t);
   assert.match(authn.personUid("https://a", "bc"), /^[0-9a-f]{40}$/);
   assert.notEqual(authn.personUid("https://a", "bc"), authn.personUid("https://ab", "c"));
   assert.notEqual(authn.personUid("https://a", "1:b"), authn.personUid("https://a1:", "b"));

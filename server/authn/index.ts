@@ -1,4 +1,4 @@
-// The face of this room: who is asking (authenticate), and tokens of our own for those whom somebody else vouches
+// The public entry of authn: who is asking (authenticate), and tokens of our own for those whom somebody else vouches
 // for (exchange). What they may do, and whether they still exist, is decided elsewhere, from live data.
 
 import { Fault, unauthenticated } from "#base/fault.ts";
@@ -8,31 +8,29 @@ import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import { isUid } from "#base/uid.ts";
 import type { Store, Vault } from "#store";
-import { openAssume } from "./assume.ts";
-import { audiences } from "./audiences.ts";
-import { awsIssuer, looksLikeAws, openAws } from "./aws.ts";
-import { bounded, weightOf } from "./bounded.ts";
-import { actorOf, emailOf, freeze, issueTimeOf, type Caller } from "./caller.ts";
+import { audiencesOf } from "./audiences.ts";
+import { awsIssuer, isAwsToken, openAwsTokens } from "./aws.ts";
+import { actClaimOf, type Caller, freezeCaller, issueTimeOf, verifiedEmailOf } from "./caller.ts";
 import { openDeliveryTokens } from "./delivery-token.ts";
-import { discovery } from "./discovery.ts";
-import { issue, openExchange, type Exchange, type Exchanged, type Issued, type Vouched } from "./exchange.ts";
-import { exchangeForm } from "./form.ts";
-import { personUid, normalIssuer } from "./people.ts";
-import { noteSeen } from "./identities.ts";
+import { discoveryDocument } from "./discovery.ts";
+import { type Downscoping, readDownscoping, type TokenRequest } from "./downscope.ts";
+import { type Exchanged, type ExchangeRequest, type Issued, type IssueRequest, issueToken, openExchange } from "./exchange.ts";
+import { exchangeForm } from "./exchange-form.ts";
+import { openForeignTokens } from "./foreign-tokens.ts";
 import { openIssuers } from "./issuers.ts";
 import { openKeys } from "./keys.ts";
-import { mint, readOwn, type Mint } from "./mint.ts";
-import { readDownscoping, type Downscoping, type Wanted } from "./downscope.ts";
+import { recordLastSeen } from "./last-seen.ts";
+import { entryWeightOf, lruCache } from "./lru-cache.ts";
+import { type MintRequest, mintToken, readOwnToken } from "./mint.ts";
 import { openOutbound, type Outbound } from "./outbound.ts";
-import { bearer, endMs, readToken, type Token } from "./token.ts";
+import { normalIssuer, personUid } from "./people.ts";
+import { readBearer, readToken, type Token, tokenEndMs } from "./token.ts";
 import { type Upstream, upstreamOf } from "./upstream.ts";
 
 export type { Caller } from "./caller.ts";
 export type { Purpose } from "./egress.ts";
-export type { Exchange, Exchanged, Issued, Vouched } from "./exchange.ts";
+export type { Exchanged, Issued } from "./exchange.ts";
 export { personUid } from "./people.ts";
-export type { Mint } from "./mint.ts";
-export type { Downscoping, Wanted } from "./downscope.ts";
 export { openOutbound, type Outbound, type OutboundReply, type OutboundRequest } from "./outbound.ts";
 export { type Upstream, upstreamOf } from "./upstream.ts";
 
@@ -47,7 +45,7 @@ export interface AuthnOptions {
   readonly audiences: readonly string[];
   /** GANTRY_EGRESS_ALLOW, as the operator wrote it. */
   readonly egressAllow: string;
-  /** Every capability that there is, by name: what a token can be narrowed to. */
+  /** Every capability that there is, by name: what a token can be downscoped to. */
   readonly knownCapabilities: ReadonlySet<string>;
   /** GANTRY_AWS_STS_URL: where signed GetCallerIdentity requests go; undefined: to the host that they are signed for. */
   readonly awsStsUrl?: string | undefined;
@@ -61,15 +59,15 @@ export interface Authn {
    */
   authenticate(authorization: string | undefined, identity: string | undefined): Caller | Promise<Caller>;
   /**
-   * Whom a foreign token is about, registered or not; undefined for a token of ours. `named` tells the audiences for
-   * which somebody who may let people in names the token's issuer, in its one spelling; undefined where nobody does.
+   * Whom a foreign token is about, registered or not; undefined for a token of ours. `audiencesFor` gives the audiences
+   * for which somebody who may let people in names the token's issuer, in its one spelling; undefined where nobody does.
    */
-  upstream(authorization: string | undefined, named: (issuer: string) => Promise<readonly string[] | undefined>): Promise<Upstream | undefined>;
-  exchange(request: Exchange): Promise<Exchanged>;
+  upstream(authorization: string | undefined, audiencesFor: (issuer: string) => Promise<readonly string[] | undefined>): Promise<Upstream | undefined>;
+  exchange(request: ExchangeRequest): Promise<Exchanged>;
   /** RFC 8693: the form of /oauth/token and its answer. */
   exchangeForm(form: URLSearchParams, authorization: string | undefined): Promise<{ readonly answer: JsonObject; readonly exchanged: Exchanged }>;
-  /** A token without a question: for the operator's command line. */
-  mint(request: Mint): Promise<string>;
+  /** A token for any identity, unasked: for the operator's command line. */
+  mint(request: MintRequest): Promise<string>;
   /** The token on a delivery: that we send these very bytes ("sha256:…") to a subscription of this group. */
   deliveryToken(group: string, digest: string): Promise<string>;
   /** /.well-known/openid-configuration */
@@ -78,17 +76,19 @@ export interface Authn {
   keys(): Promise<JsonObject>;
   /** Begins to replace the key that signs (keys.ts). */
   rotate(): Promise<void>;
+  /** The same, if the key that signs has signed for limits.signingKeyLifetimeMs. */
+  rotateIfDue(): Promise<void>;
   personUid(issuer: string, subject: string): string;
-  /** A token for somebody whom a sign-in has vouched for. */
-  issue(vouched: Vouched): Promise<Issued>;
-  /** What a request asks a token to be narrowed to. Throws INVALID_ARGUMENT. */
-  narrowing(wanted: Wanted): Downscoping;
+  /** A token for somebody whom a sign-in has verified. */
+  issue(request: IssueRequest): Promise<Issued>;
+  /** What a request asks a token to be downscoped to. Throws INVALID_ARGUMENT. */
+  readDownscoping(request: TokenRequest): Downscoping;
   /**
-   * The person of an ID token, after its form, times and signature were looked at. Whom it is for, and that its
-   * issuer may say so, is the asker's to know; so is `more`, what the issuer told besides.
+   * The person of an ID token, after its form, times and signature were verified. Whom it is for, and that its issuer
+   * may say so, is the caller's to check; so is `more`, the claims that the issuer gave besides.
    */
   verifyIdToken(text: string, more: JsonObject): Promise<Upstream>;
-  /** Refuses unless the bearer of this token, which was believed, may act as the assumable identity. */
+  /** Refuses unless the bearer of this token, which was verified, may act as the assumable identity. */
   assume(identity: string, text: string): Promise<void>;
   /** The guarded client to issuers. */
   readonly outbound: Outbound;
@@ -99,52 +99,52 @@ export interface Authn {
 export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
   const { store, vault, clock, log, issuer, knownCapabilities } = options;
   const outbound = openOutbound({ allow: options.egressAllow });
-  const expected = audiences(issuer, options.audiences);
+  const audiences = audiencesOf(issuer, options.audiences);
   const keys = await openKeys(store, vault, clock, log);
   const issuers = openIssuers(outbound, clock, log);
-  const assume = openAssume({ store, issuers, expected, clock });
-  const aws = openAws({ store, outbound, expected, clock, log, endpoint: options.awsStsUrl });
-  const exchange = openExchange({ store, keys, clock, log, issuer, expected, assume, aws, knownCapabilities });
+  const foreignTokens = openForeignTokens({ store, issuers, audiences, clock });
+  const awsTokens = openAwsTokens({ store, outbound, audiences, clock, log, endpoint: options.awsStsUrl });
+  const exchange = openExchange({ store, keys, clock, log, issuer, audiences, foreignTokens, awsTokens, knownCapabilities });
 
   // By the whole header: a string that is cut first would be a new one each time, hashed anew. Only what was
-  // verified is held, so that wrong tokens cannot drive out right ones.
-  const own = bounded<{ readonly caller: Caller; readonly endMs: number }>(limits.tokenCacheEntries);
-  const foreign = bounded<Caller>(limits.tokenCacheEntries);
+  // verified is cached, so that wrong tokens cannot drive out right ones.
+  const ownCallers = lruCache<{ readonly caller: Caller; readonly endMs: number }>(limits.tokenCacheEntries);
+  const foreignCallers = lruCache<Caller>(limits.tokenCacheEntries);
 
   const authenticateOwn = async (token: Token, header: string, identity: string | undefined): Promise<Caller> => {
-    const caller = await readOwn(keys, token);
-    expected.check(caller.audience);
+    const caller = await readOwnToken(keys, token);
+    audiences.check(caller.audience);
     if (identity !== undefined && identity !== caller.uid)
       throw unauthenticated("a token of this server acts as its own subject: exchange it to act as another identity");
-    own.set(header, { caller, endMs: endMs(token) }, weightOf(header));
+    ownCallers.set(header, { caller, endMs: tokenEndMs(token) }, entryWeightOf(header));
     return caller;
   };
 
-  const unknownCaller = (thrown: unknown): never => {
+  const throwAsUnauthenticated = (thrown: unknown): never => {
     // In an exchange these tell the client what to do next; here the request has simply not said who it is.
     const refused = thrown instanceof Fault && (thrown.code === "PERMISSION_DENIED" || thrown.code === "NOT_FOUND");
     throw refused ? unauthenticated(thrown.message, thrown) : thrown;
   };
 
-  const assumed = async (token: Token, identity: string | undefined): Promise<string> => {
-    if (identity === undefined) return assume.human(token);
+  const actingUidOf = async (token: Token, identity: string | undefined): Promise<string> => {
+    if (identity === undefined) return foreignTokens.findPerson(token);
     if (!isUid(identity)) throw unauthenticated("the header Gantry-Identity is not the uid of an identity");
-    await assume.identity(identity, token, false);
+    await foreignTokens.checkIdentity(identity, token, false);
     return identity;
   };
 
-  /** One request, one signature: it is read anew each time, and the second time refused. */
+  /** One request, one signature: nothing is cached, and the second time it is refused. */
   const authenticateAws = async (presented: string, identity: string | undefined): Promise<Caller> => {
     if (identity === undefined) throw unauthenticated("an AWS request acts as an assumable identity: name it in the header Gantry-Identity");
-    const { proof, act, subject } = await aws.assume(identity, presented).catch(unknownCaller);
-    await noteSeen(store, log, identity, clock());
-    return freeze({
+    const { request, act, subject } = await awsTokens.verify(identity, presented).catch(throwAsUnauthenticated);
+    await recordLastSeen(store, log, identity, clock());
+    return freezeCaller({
       uid: identity,
-      expireTimeMs: proof.expireTimeMs,
-      issueTimeMs: proof.expireTimeMs - limits.awsRequestAgeMs,
+      expireTimeMs: request.expireTimeMs,
+      issueTimeMs: request.expireTimeMs - limits.awsRequestAgeMs,
       issuer: awsIssuer,
       subject,
-      audience: [proof.audience],
+      audience: [request.audience],
       act,
       capabilities: undefined,
       scopes: undefined,
@@ -152,33 +152,33 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
   };
 
   const authenticateForeign = async (token: Token, identity: string | undefined): Promise<Caller> => {
-    // Asked anew each time: the row decides, and may have changed (decisions: Access). What is kept below says only
-    // what the token itself says.
-    const uid = await assumed(token, identity).catch(unknownCaller);
+    // Looked up each time: the row decides, and may have changed (decisions: Access). What is cached below is only what
+    // the token itself says.
+    const uid = await actingUidOf(token, identity).catch(throwAsUnauthenticated);
     // A uid has no spaces: two pairs cannot have one key (attack 11).
     const key = `${uid} ${token.text}`;
-    const known = foreign.peek(key);
-    if (known !== undefined) return known;
-    const caller = freeze({
+    const cached = foreignCallers.peek(key);
+    if (cached !== undefined) return cached;
+    const caller = freezeCaller({
       uid,
       expireTimeMs: token.expireTimeMs,
       issueTimeMs: issueTimeOf(token),
       issuer: token.issuer,
       subject: token.subject,
       audience: [...token.audience],
-      act: actorOf(token),
+      act: actClaimOf(token),
       capabilities: undefined,
       scopes: undefined,
-      ...(identity === undefined ? emailOf(token.claims) : {}),
+      ...(identity === undefined ? verifiedEmailOf(token.claims) : {}),
     });
-    foreign.set(key, caller, weightOf(key));
-    await noteSeen(store, log, uid, clock());
+    foreignCallers.set(key, caller, entryWeightOf(key));
+    await recordLastSeen(store, log, uid, clock());
     return caller;
   };
 
-  const authenticateAnew = async (header: string, identity: string | undefined): Promise<Caller> => {
-    const presented = bearer(header);
-    if (looksLikeAws(presented)) return authenticateAws(presented, identity);
+  const authenticateUncached = async (header: string, identity: string | undefined): Promise<Caller> => {
+    const presented = readBearer(header);
+    if (isAwsToken(presented)) return authenticateAws(presented, identity);
     const token = readToken(presented, clock());
     return token.issuer === issuer ? authenticateOwn(token, header, identity) : authenticateForeign(token, identity);
   };
@@ -187,35 +187,36 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
     authenticate: (authorization, identity) => {
       const header = authorization ?? "";
       // An empty header, as some clients send it, names nobody.
-      const named = identity === "" ? undefined : identity;
-      const known = own.peek(header);
-      if (known !== undefined && known.endMs > clock() && (named === undefined || named === known.caller.uid)) return known.caller;
-      return authenticateAnew(header, named);
+      const assumed = identity === "" ? undefined : identity;
+      const cached = ownCallers.peek(header);
+      if (cached !== undefined && cached.endMs > clock() && (assumed === undefined || assumed === cached.caller.uid)) return cached.caller;
+      return authenticateUncached(header, assumed);
     },
-    upstream: async (authorization, named) => {
-      const token = readToken(bearer(authorization), clock());
+    upstream: async (authorization, audiencesFor) => {
+      const token = readToken(readBearer(authorization), clock());
       if (token.issuer === issuer) return undefined;
-      await assume.newcomer(token, await named(normalIssuer(token.issuer)));
+      await foreignTokens.checkNewcomer(token, await audiencesFor(normalIssuer(token.issuer)));
       return upstreamOf(token.issuer, token.subject, token.audience, token.claims);
     },
     exchange,
     exchangeForm: (form, authorization) => exchangeForm(form, authorization, clock, exchange),
     deliveryToken: openDeliveryTokens(keys, clock, issuer),
-    mint: async (request) => (await mint(keys, clock, issuer, request)).token,
-    discovery: () => discovery(issuer),
-    keys: () => keys.published(),
+    mint: async (request) => (await mintToken(keys, clock, issuer, request)).token,
+    discovery: () => discoveryDocument(issuer),
+    keys: () => keys.publicKeySet(),
     rotate: () => keys.rotate(),
-    personUid: personUid,
-    issue: (vouched) => issue({ keys, clock, issuer, knownCapabilities }, vouched),
-    narrowing: (wanted) => readDownscoping(wanted, knownCapabilities),
+    rotateIfDue: () => keys.rotateIfDue(),
+    personUid,
+    issue: (request) => issueToken({ keys, clock, issuer, knownCapabilities }, request),
+    readDownscoping: (request) => readDownscoping(request, knownCapabilities),
     verifyIdToken: async (text, more) => {
       const token = readToken(text, clock());
       await issuers.verify(token);
       return upstreamOf(token.issuer, token.subject, token.audience, { ...more, ...token.claims });
     },
     assume: async (identity, text) => {
-      await assume.identity(identity, readToken(text, clock()), false);
-      await noteSeen(store, log, identity, clock());
+      await foreignTokens.checkIdentity(identity, readToken(text, clock()), false);
+      await recordLastSeen(store, log, identity, clock());
     },
     outbound,
     close: () => outbound.close(),

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limits } from "#base/limits.ts";
-import { makeKey, openApplication, publicUrl, refusal, startIssuer, type TestServices, type TestIssuer } from "./testing.ts";
+import { makeKey, openTestServices, publicUrl, refusalOf, startIssuer, type TestServices, type TestIssuer } from "./testing.ts";
 import type { TestContext } from "node:test";
 
 interface Scene {
@@ -15,7 +15,7 @@ interface Scene {
 }
 
 const scene = async (t: TestContext): Promise<Scene> => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const uid = await services.claimMatch({ issuer: issuer.url, subject: "robot" });
   let count = 0;
@@ -24,7 +24,7 @@ const scene = async (t: TestContext): Promise<Scene> => {
     const token = await issuer.token({ sub: "robot", aud: publicUrl, jti: String(count++) }, header);
     return services.exchange(token, { identity: uid }).then(
       () => "",
-      (thrown: unknown) => refusal(() => Promise.reject(thrown)),
+      (thrown: unknown) => refusalOf(() => Promise.reject(thrown)),
     );
   };
   return { services, issuer, uid, tries };
@@ -36,10 +36,10 @@ const unknownKey = "UNAUTHENTICATED: the token's key is not among its issuer's k
 test("an issuer is asked once for many tokens at once, and again when its keys are old", async (t) => {
   const { services, issuer, tries } = await scene(t);
   assert.deepEqual(await Promise.all(Array.from({ length: 20 }, () => tries())), Array(20).fill(""));
-  assert.deepEqual(issuer.asked, ["/.well-known/openid-configuration", "/keys"]);
+  assert.deepEqual(issuer.requestedPaths, ["/.well-known/openid-configuration", "/keys"]);
   services.time.nowMs += limits.issuerKeysLifetimeMs;
   assert.equal(await tries(), "");
-  assert.equal(issuer.asked.length, 4);
+  assert.equal(issuer.requestedPaths.length, 4);
 });
 
 test("a new key of an issuer is found at once, and a withdrawn one stops counting with its key set", async (t) => {
@@ -49,20 +49,20 @@ test("a new key of an issuer is found at once, and a withdrawn one stops countin
   services.time.nowMs += limits.issuerRetryMs;
   issuer.keys = [await makeKey("two")];
   assert.equal(await tries(), "");
-  assert.equal(issuer.asked.length, 4);
+  assert.equal(issuer.requestedPaths.length, 4);
   services.time.nowMs += limits.issuerKeysLifetimeMs;
-  assert.equal(await refusal(() => services.authn.authenticate(`Bearer ${old}`, uid)), unknownKey);
+  assert.equal(await refusalOf(() => services.authn.authenticate(`Bearer ${old}`, uid)), unknownKey);
 });
 
 test("attack 18, a storm of made-up key names asks the issuer at most once per interval", async (t) => {
   const { services, issuer, tries } = await scene(t);
   assert.equal(await tries(), "");
   services.time.nowMs += limits.issuerRetryMs;
-  issuer.asked.length = 0;
+  issuer.requestedPaths.length = 0;
   const storm = await Promise.all(Array.from({ length: 100 }, (_, n) => tries({ kid: `made-up-${n}` })));
   assert.deepEqual(new Set(storm), new Set([unknownKey]));
   for (let n = 0; n < 10; n++) assert.equal(await tries({ kid: `again-${n}` }), unknownKey);
-  assert.deepEqual(issuer.asked, ["/.well-known/openid-configuration", "/keys"]);
+  assert.deepEqual(issuer.requestedPaths, ["/.well-known/openid-configuration", "/keys"]);
   assert.equal(await tries(), "", "true tokens pass all the while");
 });
 
@@ -70,13 +70,13 @@ test("attack 18, an issuer that nobody named is never asked", async (t) => {
   const { services, uid } = await scene(t);
   const stranger = await startIssuer(t, () => services.time.nowMs);
   const token = await stranger.token({ sub: "robot", aud: publicUrl });
-  for (const identity of [uid, ""]) assert.match(await refusal(() => services.exchange(token, { identity })), /^(PERMISSION_DENIED|UNAUTHENTICATED): /);
-  for (const identity of [uid, undefined]) assert.match(await refusal(() => services.authn.authenticate(`Bearer ${token}`, identity)), /^UNAUTHENTICATED: /);
-  assert.deepEqual(stranger.asked, []);
+  for (const identity of [uid, ""]) assert.match(await refusalOf(() => services.exchange(token, { identity })), /^(PERMISSION_DENIED|UNAUTHENTICATED): /);
+  for (const identity of [uid, undefined]) assert.match(await refusalOf(() => services.authn.authenticate(`Bearer ${token}`, identity)), /^UNAUTHENTICATED: /);
+  assert.deepEqual(stranger.requestedPaths, []);
 });
 
 test("attack 17, an issuer pattern never leads to a URL that two readers read differently", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const uid = await services.claimMatch({ issuerPattern: "(?s).*", subject: "robot" });
   const { port } = new URL(issuer.url);
@@ -100,9 +100,13 @@ test("attack 17, an issuer pattern never leads to a URL that two readers read di
     " ",
   ]) {
     const token = await issuer.token({ iss, sub: "robot", aud: publicUrl });
-    assert.match(await refusal(() => services.exchange(token, { identity: uid })), /^UNAUTHENTICATED: the token's issuer .* is not the URL of an issuer/, iss);
+    assert.match(
+      await refusalOf(() => services.exchange(token, { identity: uid })),
+      /^UNAUTHENTICATED: the token's issuer .* is not the URL of an issuer/,
+      iss,
+    );
   }
-  assert.deepEqual(issuer.asked, []);
+  assert.deepEqual(issuer.requestedPaths, []);
 });
 
 test("attack 20, a redirect of discovery or of the key set is not followed", async (t) => {
@@ -115,7 +119,7 @@ test("attack 20, a redirect of discovery or of the key set is not followed", asy
       return true;
     };
     assert.equal(await tries(), unreadable(issuer));
-    assert.deepEqual(other.asked, []);
+    assert.deepEqual(other.requestedPaths, []);
   }
 });
 
@@ -123,8 +127,8 @@ test("attack 19, an issuer at a private address is not asked unless the operator
   const { services, issuer, uid } = await scene(t);
   const strict = await services.replica({ egressAllow: "sink=127.0.0.0/8" });
   const token = await issuer.token({ sub: "robot", aud: publicUrl });
-  assert.equal(await refusal(() => strict.authenticate(`Bearer ${token}`, uid)), unreadable(issuer));
-  assert.deepEqual(issuer.asked, []);
+  assert.equal(await refusalOf(() => strict.authenticate(`Bearer ${token}`, uid)), unreadable(issuer));
+  assert.deepEqual(issuer.requestedPaths, []);
   assert.equal((await services.authn.authenticate(`Bearer ${token}`, uid)).uid, uid);
 
   // The keys' own address is checked as well: discovery of a public issuer could name any.
@@ -134,8 +138,8 @@ test("attack 19, an issuer at a private address is not asked unless the operator
     response.end(JSON.stringify({ issuer: issuer.url, jwks_uri: `${inside.url}/keys` }));
     return true;
   };
-  assert.equal(await refusal(() => lured.authenticate(`Bearer ${token}`, uid)), unreadable(issuer));
-  assert.deepEqual(inside.asked, []);
+  assert.equal(await refusalOf(() => lured.authenticate(`Bearer ${token}`, uid)), unreadable(issuer));
+  assert.deepEqual(inside.requestedPaths, []);
 });
 
 test("attack 23, an issuer that answers wrongly vouches for nobody, and the reason is in the log", async (t) => {
@@ -180,7 +184,7 @@ test("an issuer that is down is not asked with every request, and is found again
     return true;
   };
   for (let n = 0; n < 5; n++) assert.equal(await tries(), unreadable(issuer));
-  assert.equal(issuer.asked.length, 1);
+  assert.equal(issuer.requestedPaths.length, 1);
   issuer.instead = undefined;
   services.time.nowMs += limits.issuerRetryMs;
   assert.equal(await tries(), "");

@@ -8,7 +8,7 @@ import { limits } from "#base/limits.ts";
 import { newRoot } from "#base/uid.ts";
 import { type Row, type Store, vaultOf } from "#store";
 import type { Authn } from "./index.ts";
-import { claimsOf, headerOf, openApplication, publicUrl, refusal, serve } from "./testing.ts";
+import { claimsOf, headerOf, openTestServices, publicUrl, refusalOf, startHttpServer } from "./testing.ts";
 
 const overlapMs = limits.issuerRetryMs + limits.clockSkewMs;
 const published = async (authn: Authn): Promise<JsonObject[]> => (await authn.keys()).keys as JsonObject[];
@@ -17,7 +17,7 @@ const mint = (authn: Authn): Promise<string> => authn.mint({ uid: newRoot(), aud
 const takes = async (authn: Authn, token: string): Promise<boolean> => (await authn.authenticate(`Bearer ${token}`, undefined)).uid === claimsOf(token).sub;
 
 test("servers that start at once on one empty store share one key, and a restart keeps it", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   await services.store.write((rows) => rows.query("delete from signing_keys"));
   const replicas = await Promise.all([services.replica(), services.replica(), services.replica()]);
   const [one] = await Promise.all(replicas.map(kids));
@@ -32,7 +32,7 @@ test("servers that start at once on one empty store share one key, and a restart
 });
 
 test("only public members are published, and the private ones are sealed in the store", async (t) => {
-  const { authn, store, vault } = await openApplication(t);
+  const { authn, store, vault } = await openTestServices(t);
   for (const key of await published(authn)) {
     assert.deepEqual(Object.keys(key).sort(), ["alg", "e", "kid", "kty", "n", "use"]);
     assert.ok(Buffer.from(String(key.n), "base64url").length >= 256);
@@ -46,7 +46,7 @@ test("only public members are published, and the private ones are sealed in the 
 });
 
 test("a rotation refuses nobody: both keys are published, every replica takes tokens of either, the old one goes last", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const other = await services.replica();
   const before = await mint(other);
   const [oldKid] = await kids(services.authn);
@@ -70,7 +70,7 @@ test("a rotation refuses nobody: both keys are published, every replica takes to
 });
 
 test("a replica that is shown made-up keys without end still knows a new key when its first token comes", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   let looks = 0;
   const store: Store = {
     ...services.store,
@@ -84,7 +84,7 @@ test("a replica that is shown made-up keys without end still knows a new key whe
   const other = await services.replica({ store });
   const forged = (await mint(services.authn)).replace(/^[^.]+/, Buffer.from('{"alg":"RS256","kid":"made-up"}').toString("base64url"));
   const storm = async (): Promise<void> => {
-    assert.equal(await refusal(() => other.authenticate(`Bearer ${forged}`, undefined)), "UNAUTHENTICATED: the token's key is not among this server's keys");
+    assert.equal(await refusalOf(() => other.authenticate(`Bearer ${forged}`, undefined)), "UNAUTHENTICATED: the token's key is not among this server's keys");
   };
   services.time.nowMs += limits.issuerRetryMs;
   looks = 0;
@@ -101,7 +101,7 @@ test("a replica that is shown made-up keys without end still knows a new key whe
 });
 
 test("two operators who rotate at once, or twice in a row, leave one key that signs in the end", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   // Keys take their time to be made; these two begin to write in the same moment.
   let waiting: (() => void) | undefined;
   const store: Store = {
@@ -125,7 +125,7 @@ test("two operators who rotate at once, or twice in a row, leave one key that si
 });
 
 test("another secret key stops the start with one line", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   await assert.rejects(services.replica({ vault: vaultOf(new Uint8Array(32)) }), (error: Error) =>
     /^the signing keys cannot be opened: GANTRY_SECRET_KEY_FILE .*$/.test(error.message),
   );
@@ -134,11 +134,11 @@ test("another secret key stops the start with one line", async (t) => {
 
 test("a library that only knows our issuer verifies our tokens through discovery", async (t) => {
   let authn: Authn | undefined;
-  const url = await serve(t, async (request, response) => {
+  const url = await startHttpServer(t, async (request, response) => {
     const body = request.url === "/.well-known/openid-configuration" ? authn?.discovery() : await authn?.keys();
     response.end(JSON.stringify(body));
   });
-  const services = await openApplication(t, { issuer: url });
+  const services = await openTestServices(t, { issuer: url });
   authn = services.authn;
   const discovery = (await (await fetch(`${url}/.well-known/openid-configuration`)).json()) as JsonObject;
   assert.equal(discovery.issuer, url);
@@ -153,14 +153,28 @@ test("a library that only knows our issuer verifies our tokens through discovery
 });
 
 test("a token lives an hour at most, acts as a uid, and is narrowed to nothing by an empty list", async (t) => {
-  const { authn, time } = await openApplication(t);
+  const { authn, time } = await openTestServices(t);
   const nobody = await authn.mint({ uid: "nobody", audience: [publicUrl] });
-  assert.match(await refusal(() => authn.authenticate(`Bearer ${nobody}`, undefined)), /its claim "sub" is not a uid/);
+  assert.match(await refusalOf(() => authn.authenticate(`Bearer ${nobody}`, undefined)), /its claim "sub" is not a uid/);
   const long = claimsOf(await authn.mint({ uid: newRoot(), audience: [publicUrl], lifetimeMs: 1e12 }));
   assert.equal(long.exp, time.nowMs / 1000 + 3600);
   const nothing = await authn.mint({ uid: newRoot(), audience: [publicUrl], capabilities: [], scopes: [] });
   const caller = await authn.authenticate(`Bearer ${nothing}`, undefined);
   assert.deepEqual([caller.capabilities, caller.scopes], [[], []], "an empty list is nothing, not everything");
   const scopes = Array.from({ length: 500 }, newRoot);
-  assert.match(await refusal(() => authn.mint({ uid: newRoot(), audience: [publicUrl], scopes })), /^INVALID_ARGUMENT: .* too many/);
+  assert.match(await refusalOf(() => authn.mint({ uid: newRoot(), audience: [publicUrl], scopes })), /^INVALID_ARGUMENT: .* too many/);
+});
+
+test("a key that has signed for its whole time is replaced when somebody looks, and no sooner", async (t) => {
+  const services = await openTestServices(t);
+  const [first] = await kids(services.authn);
+  services.time.nowMs += limits.signingKeyLifetimeMs;
+  await services.authn.rotateIfDue();
+  assert.deepEqual(await kids(services.authn), [first]);
+  services.time.nowMs += 1;
+  await services.authn.rotateIfDue();
+  const both = await kids(services.authn);
+  assert.equal(both.length, 2);
+  await services.authn.rotateIfDue();
+  assert.deepEqual(await kids(services.authn), both);
 });

@@ -1,7 +1,7 @@
 // Our own tokens, written and read back (authentication.md: 2).
 //
 // The public format's claim `cap` lists the bits of every right that the token has. Gantry decides from live
-// rights, so a list made at minting would only be wrong later; what must travel is the narrowing alone. It goes
+// rights, so a list made at minting would only be wrong later; what must travel is the downscoping alone. It goes
 // into two claims of our own, `gantry_cap` (capability names) and `gantry_scopes` (group uids): a `cap` with
 // another meaning than the public one would mislead the clients that decode it.
 
@@ -11,11 +11,11 @@ import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Clock } from "#base/time.ts";
 import { isUid } from "#base/uid.ts";
-import { emailOf, freeze, issueTimeOf, type Caller } from "./caller.ts";
+import { type Caller, freezeCaller, issueTimeOf, verifiedEmailOf } from "./caller.ts";
 import type { Keys } from "./keys.ts";
 import { checkSignature, claimOf, ownAlgorithms, type Token } from "./token.ts";
 
-export interface Mint {
+export interface MintRequest {
   /** The identity that the token acts as. */
   readonly uid: string;
   readonly audience: readonly string[];
@@ -29,11 +29,16 @@ export interface Mint {
   readonly session?: string | undefined;
 }
 
-const narrowing = { capabilities: "gantry_cap", scopes: "gantry_scopes" } as const;
+const downscopingClaims = { capabilities: "gantry_cap", scopes: "gantry_scopes" } as const;
 const sessionClaim = "gantry_session";
 
-/** Writes and signs a token. */
-export const mint = async (keys: Keys, clock: Clock, issuer: string, request: Mint): Promise<{ token: string; expireTimeMs: number }> => {
+/** Writes and signs a token; its end is in milliseconds since 1970. */
+export const mintToken = async (
+  keys: Keys,
+  clock: Clock,
+  issuer: string,
+  request: MintRequest,
+): Promise<{ readonly token: string; readonly expireTimeMs: number }> => {
   const issued = Math.floor(clock() / 1000);
   const lifetimeMs = Math.min(request.lifetimeMs ?? limits.accessTokenLifetimeMs, limits.accessTokenLifetimeMs);
   const expires = Math.floor((clock() + lifetimeMs) / 1000);
@@ -47,54 +52,54 @@ export const mint = async (keys: Keys, clock: Clock, issuer: string, request: Mi
   };
   if (request.email !== undefined) Object.assign(claims, { email: request.email, email_verified: true });
   if (request.act !== undefined) claims.act = { ...request.act };
-  if (request.capabilities !== undefined) claims[narrowing.capabilities] = [...request.capabilities];
-  if (request.scopes !== undefined) claims[narrowing.scopes] = [...request.scopes];
+  if (request.capabilities !== undefined) claims[downscopingClaims.capabilities] = [...request.capabilities];
+  if (request.scopes !== undefined) claims[downscopingClaims.scopes] = [...request.scopes];
   if (request.session !== undefined) claims[sessionClaim] = request.session;
 
-  const { kid, key } = await keys.signing();
+  const { kid, key } = await keys.signingKey();
   const token = await new SignJWT(claims).setProtectedHeader({ alg: "RS256", typ: "JWT", kid }).sign(key);
   // A token that we would refuse to read helps nobody; the lists are what made it long.
   if (token.length > limits.tokenBytesMax) throw invalid([{ field: "scopes", description: "too many scopes, capabilities or audiences for one token" }]);
   return { token, expireTimeMs: expires * 1000 };
 };
 
-const textsOrNone = (value: Json | undefined): readonly string[] | undefined => {
+const optionalTextsOf = (value: Json | undefined): readonly string[] | undefined => {
   if (value === undefined) return undefined;
   if (Array.isArray(value) && value.every((entry) => typeof entry === "string")) return value;
   throw unauthenticated("the token is malformed: its narrowing is not a list of texts");
 };
 
-const actOf = (value: Json | undefined): Readonly<Record<string, string>> | undefined => {
+const readActClaim = (value: Json | undefined): Readonly<Record<string, string>> | undefined => {
   if (!isObject(value)) return undefined;
   const act: Record<string, string> = {};
   for (const [name, entry] of Object.entries(value)) if (typeof entry === "string") act[name] = entry;
   return act;
 };
 
-const sessionOf = ({ claims }: Token): { readonly session?: string } => {
+const readSessionClaim = ({ claims }: Token): { readonly session?: string } => {
   const session = claimOf(claims, sessionClaim);
   if (session === undefined) return {};
   if (typeof session === "string") return { session };
   throw unauthenticated("the token is malformed: its session is not a text");
 };
 
-/** The caller of a token that says it is ours. Its audience is not looked at: see audiences.ts. */
-export const readOwn = async (keys: Keys, token: Token): Promise<Caller> => {
+/** The caller of a token that says it is ours, verified but for its audience (audiences.ts). */
+export const readOwnToken = async (keys: Keys, token: Token): Promise<Caller> => {
   if (!ownAlgorithms.includes(token.algorithm)) throw unauthenticated(`the token's algorithm is not accepted; expected ${ownAlgorithms.join(", ")}`);
-  const key = await keys.verifying(token.kid);
+  const key = await keys.verifyingKey(token.kid);
   await checkSignature(token, () => key, ownAlgorithms);
   if (!isUid(token.subject)) throw unauthenticated('the token is malformed: its claim "sub" is not a uid');
-  return freeze({
+  return freezeCaller({
     uid: token.subject,
     expireTimeMs: token.expireTimeMs,
     issueTimeMs: issueTimeOf(token),
     issuer: token.issuer,
     subject: token.subject,
     audience: [...token.audience],
-    act: actOf(claimOf(token.claims, "act")),
-    capabilities: textsOrNone(claimOf(token.claims, narrowing.capabilities)),
-    scopes: textsOrNone(claimOf(token.claims, narrowing.scopes)),
-    ...emailOf(token.claims),
-    ...sessionOf(token),
+    act: readActClaim(claimOf(token.claims, "act")),
+    capabilities: optionalTextsOf(claimOf(token.claims, downscopingClaims.capabilities)),
+    scopes: optionalTextsOf(claimOf(token.claims, downscopingClaims.scopes)),
+    ...verifiedEmailOf(token.claims),
+    ...readSessionClaim(token),
   });
 };

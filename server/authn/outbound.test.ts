@@ -8,7 +8,7 @@ import { test, type TestContext } from "node:test";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { Fault } from "#base/fault.ts";
 import { openOutbound, type Outbound, type OutboundRequest } from "./outbound.ts";
-import { serve } from "./testing.ts";
+import { startHttpServer } from "./testing.ts";
 
 const open = (t: TestContext, allow: string): Outbound => {
   const outbound = openOutbound({ allow });
@@ -29,17 +29,17 @@ const why = async (outbound: Outbound, url: string, request?: OutboundRequest): 
 };
 
 /** A server that counts who comes. */
-const counting = async (t: TestContext): Promise<{ url: string; port: string; asked: string[] }> => {
-  const asked: string[] = [];
-  const url = await serve(t, (request, response) => {
-    asked.push(request.url ?? "");
+const counting = async (t: TestContext): Promise<{ url: string; port: string; requestedPaths: string[] }> => {
+  const requestedPaths: string[] = [];
+  const url = await startHttpServer(t, (request, response) => {
+    requestedPaths.push(request.url ?? "");
     response.end("hello");
   });
-  return { url, port: new URL(url).port, asked };
+  return { url, port: new URL(url).port, requestedPaths };
 };
 
 test("attack 19, local addresses: none is reached without the operator's word, however it is spelled", async (t) => {
-  const { port, asked } = await counting(t);
+  const { port, requestedPaths } = await counting(t);
   const outbound = open(t, "");
   for (const host of [
     "127.0.0.1",
@@ -64,11 +64,11 @@ test("attack 19, local addresses: none is reached without the operator's word, h
     await why(outbound, "http://169.254.169.254/latest/meta-data/"),
     "169.254.169.254 is not a public address (linkLocal); GANTRY_EGRESS_ALLOW can allow it",
   );
-  assert.deepEqual(asked, []);
+  assert.deepEqual(requestedPaths, []);
 });
 
 test("what the operator allows is reached over plain http, for its purpose and port only", async (t) => {
-  const { url, port, asked } = await counting(t);
+  const { url, port, requestedPaths } = await counting(t);
   const answer = await open(t, "127.0.0.0/8").fetch("sink", `${url}/x`);
   assert.equal(answer.status, 200);
   assert.equal(Buffer.from(answer.body).toString(), "hello");
@@ -76,7 +76,7 @@ test("what the operator allows is reached over plain http, for its purpose and p
   assert.equal(await why(open(t, `issuer=127.0.0.1:${port}`), `http://localhost:${port}`), "it was reached");
   assert.match(await why(open(t, `sink=127.0.0.1:${port}`), url), /is not a public address/);
   assert.match(await why(open(t, "127.0.0.1:1"), url), /is not a public address/);
-  assert.equal(asked.length, 3);
+  assert.equal(requestedPaths.length, 3);
 
   // A connection that one purpose keeps open serves no other.
   const sink = open(t, "sink=127.0.0.0/8");
@@ -87,27 +87,27 @@ test("what the operator allows is reached over plain http, for its purpose and p
 test("attack 20, redirect: an answer that leads elsewhere is an answer, and is not followed", async (t) => {
   const target = await counting(t);
   for (const status of [301, 302, 303, 307, 308]) {
-    const url = await serve(t, (_, response) => response.writeHead(status, { location: target.url }).end());
+    const url = await startHttpServer(t, (_, response) => response.writeHead(status, { location: target.url }).end());
     const answer = await open(t, "127.0.0.0/8").fetch("issuer", url);
     assert.deepEqual([answer.status, answer.headers.location], [status, target.url]);
   }
-  assert.deepEqual(target.asked, []);
+  assert.deepEqual(target.requestedPaths, []);
 });
 
 test("attack 17, a URL that reads as one host and leads to another is not fetched", async (t) => {
-  const { url, port, asked } = await counting(t);
+  const { url, port, requestedPaths } = await counting(t);
   const outbound = open(t, "127.0.0.0/8");
   assert.match(await why(outbound, `http://issuer.example@127.0.0.1:${port}/`), /user name/);
   assert.match(await why(outbound, `http://:x@127.0.0.1:${port}/`), /user name or password/);
   for (const other of ["ftp://127.0.0.1/", "file:///etc/passwd", "data:,x", "//127.0.0.1", "", "x"])
     assert.match(await why(outbound, other), /neither https nor http|not a URL/, other);
-  assert.deepEqual(asked, []);
+  assert.deepEqual(requestedPaths, []);
   assert.equal(await why(outbound, url), "it was reached");
 });
 
 test("an answer that is too long is not read to its end, packed ones are not asked for", async (t) => {
   let encoding: string | undefined;
-  const url = await serve(t, (request, response) => {
+  const url = await startHttpServer(t, (request, response) => {
     encoding = request.headers["accept-encoding"];
     const more = (): void => {
       while (response.write("x".repeat(10_000)) && !response.destroyed);
@@ -121,8 +121,8 @@ test("an answer that is too long is not read to its end, packed ones are not ask
 });
 
 test("a server that does not answer, or never ends its answer, is left after the time limit", async (t) => {
-  const silentUrl = await serve(t, () => {});
-  const endlessUrl = await serve(t, (_, response) => void response.write("x"));
+  const silentUrl = await startHttpServer(t, () => {});
+  const endlessUrl = await startHttpServer(t, (_, response) => void response.write("x"));
   const outbound = open(t, "127.0.0.0/8");
   assert.match(await why(outbound, silentUrl, { timeoutMs: 100 }), /time/i);
   assert.match(await why(outbound, endlessUrl, { timeoutMs: 100 }), /time|abort/i);
@@ -146,7 +146,7 @@ test("proxy variables of the environment change nothing", async (t) => {
     for (const name of names) delete process.env[name];
   });
   assert.equal(await why(open(t, "127.0.0.0/8"), target.url), "it was reached");
-  assert.deepEqual(proxy.asked, []);
+  assert.deepEqual(proxy.requestedPaths, []);
 });
 
 // For the test below only: a certificate for the name localhost, and for no address, until 2126.

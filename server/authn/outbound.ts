@@ -10,7 +10,7 @@ import { isIP } from "node:net";
 import { Agent, buildConnector, request as send } from "undici";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
-import { purposes, readEgress, refusal, type Egress, type Purpose } from "./egress.ts";
+import { type Egress, egressRefusal, type Purpose, purposes, readEgress } from "./egress.ts";
 
 export interface OutboundRequest {
   readonly method?: "GET" | "POST";
@@ -39,10 +39,10 @@ export interface Outbound {
   close(): Promise<void>;
 }
 
-const textOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
+const errorTextOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
 
 /** Connects by address: undici is given the one that was checked, and the name only for the certificate. */
-const guarded = (purpose: Purpose, egress: Egress): buildConnector.connector => {
+const guardedConnector = (purpose: Purpose, egress: Egress): buildConnector.connector => {
   const connect = buildConnector({ timeout: limits.outboundTimeoutMs, allowH2: false });
   return (target, callback) => {
     // A literal IPv6 address wears brackets in a URL.
@@ -54,15 +54,15 @@ const guarded = (purpose: Purpose, egress: Egress): buildConnector.connector => 
         callback(last, null);
         return;
       }
-      const why = refusal(egress, purpose, target.protocol, address, port);
+      const why = egressRefusal(egress, purpose, target.protocol, address, port);
       if (why !== undefined) {
         attempt(others, new Error(why));
         return;
       }
       const { servername: _, ...rest } = target;
       // Without a name the certificate is checked against the address itself, which is then what the URL says.
-      const named = target.protocol === "https:" && isIP(name) === 0 ? { servername: name } : {};
-      connect({ ...rest, ...named, hostname: address, host: address }, (error, socket) => {
+      const certificateName = target.protocol === "https:" && isIP(name) === 0 ? { servername: name } : {};
+      connect({ ...rest, ...certificateName, hostname: address, host: address }, (error, socket) => {
         if (error !== null) attempt(others, error);
         else callback(null, socket);
       });
@@ -74,12 +74,12 @@ const guarded = (purpose: Purpose, egress: Egress): buildConnector.connector => 
           found.map((entry) => entry.address),
           new Error(`${name} has no address`),
         ),
-      (error: unknown) => callback(error instanceof Error ? error : new Error(textOf(error)), null),
+      (error: unknown) => callback(error instanceof Error ? error : new Error(errorTextOf(error)), null),
     );
   };
 };
 
-const readAll = async (stream: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Uint8Array> => {
+const readBody = async (stream: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Uint8Array> => {
   const chunks: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of stream) {
@@ -91,7 +91,7 @@ const readAll = async (stream: AsyncIterable<Uint8Array>, bytesMax: number): Pro
 };
 
 /** The URL, if it is one that we would ever contact. */
-const readUrl = (text: string): URL => {
+const parseTargetUrl = (text: string): URL => {
   const url = URL.parse(text);
   if (url === null) throw new Error("not a URL");
   if (url.protocol !== "https:" && url.protocol !== "http:") throw new Error("neither https nor http");
@@ -104,11 +104,11 @@ const readUrl = (text: string): URL => {
 export const openOutbound = ({ allow }: { readonly allow: string }): Outbound => {
   const egress = readEgress(allow);
   // Connections are kept per purpose: one that was allowed for a sink must not serve an issuer.
-  const agents = new Map(purposes.map((purpose) => [purpose, new Agent({ connect: guarded(purpose, egress), pipelining: 1 })]));
+  const agents = new Map(purposes.map((purpose) => [purpose, new Agent({ connect: guardedConnector(purpose, egress), pipelining: 1 })]));
   return {
     fetch: async (purpose, address, request = {}) => {
       try {
-        const url = readUrl(address);
+        const url = parseTargetUrl(address);
         const dispatcher = agents.get(purpose);
         if (dispatcher === undefined) throw new Error(`no purpose ${purpose}`);
         const timeoutMs = request.timeoutMs ?? limits.outboundTimeoutMs;
@@ -129,7 +129,7 @@ export const openOutbound = ({ allow }: { readonly allow: string }): Outbound =>
           if (first !== undefined) headers[name] = first;
         }
         if (request.discard) await answer.body.dump({ limit: limits.outboundBytesMax });
-        const body = request.discard ? new Uint8Array() : await readAll(answer.body, request.bytesMax ?? limits.outboundBytesMax);
+        const body = request.discard ? new Uint8Array() : await readBody(answer.body, request.bytesMax ?? limits.outboundBytesMax);
         return { status: answer.statusCode, headers, body };
       } catch (cause) {
         throw new Fault("UNAVAILABLE", `${address} cannot be reached`, { cause });

@@ -1,4 +1,4 @@
-// For this room's tests: a real OIDC issuer on a port of its own, and our side of the room over a real database.
+// For this module's tests: a real OIDC issuer on a port of its own, and authn over a real database.
 
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -9,10 +9,11 @@ import type { JsonObject } from "#base/json.ts";
 import { newChild, newRoot } from "#base/uid.ts";
 import { openStore, vaultOf, type Store, type Vault } from "#store";
 import { freshDatabase } from "../../test/database.ts";
-import { openAuthn, type Authn, type AuthnOptions, type Exchange } from "./index.ts";
+import type { ExchangeRequest } from "./exchange.ts";
+import { openAuthn, type Authn, type AuthnOptions } from "./index.ts";
 
 /** A server on a loopback port, closed with the test. Gives its address. */
-export const serve = async (t: TestContext, listener: RequestListener): Promise<string> => {
+export const startHttpServer = async (t: TestContext, listener: RequestListener): Promise<string> => {
   const server = createServer(listener);
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   t.after(() => {
@@ -37,10 +38,10 @@ export const makeKey = async (kid: string, alg = "ES256"): Promise<SigningKey> =
 export interface TestIssuer {
   readonly url: string;
   /** Paths that were asked for, in order. */
-  readonly asked: string[];
+  readonly requestedPaths: string[];
   /** What it publishes. */
   keys: SigningKey[];
-  /** Answers in the issuer's place, if it returns true. */
+  /** Answers instead of the issuer, if it returns true. */
   instead: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
   /** A token signed with the first key. Claims that are undefined are left out. */
   token(claims: Record<string, unknown>, header?: Record<string, unknown>): Promise<string>;
@@ -55,7 +56,7 @@ export const hour = (nowMs: number): { iat: number; exp: number } => ({
 export const startIssuer = async (t: TestContext, nowMs: () => number): Promise<TestIssuer> => {
   const issuer: { -readonly [K in keyof TestIssuer]: TestIssuer[K] } = {
     url: "",
-    asked: [],
+    requestedPaths: [],
     keys: [await makeKey("one")],
     instead: undefined,
     token: async (claims, header) => {
@@ -64,8 +65,8 @@ export const startIssuer = async (t: TestContext, nowMs: () => number): Promise<
       return new SignJWT(payload).setProtectedHeader({ alg: key.alg, kid: key.kid, ...header }).sign(key.private);
     },
   };
-  issuer.url = await serve(t, (request, response) => {
-    issuer.asked.push(request.url ?? "");
+  issuer.url = await startHttpServer(t, (request, response) => {
+    issuer.requestedPaths.push(request.url ?? "");
     if (issuer.instead?.(request, response)) return;
     response.setHeader("content-type", "application/json");
     if (request.url === "/.well-known/openid-configuration") return void response.end(JSON.stringify({ issuer: issuer.url, jwks_uri: `${issuer.url}/keys` }));
@@ -90,8 +91,8 @@ export interface TestServices {
   /** Stores an identity below `parent` (or a root one) and gives its uid. */
   identity(columns: Readonly<Record<string, string | object>>, uid?: string): Promise<string>;
   claimMatch(match: JsonObject): Promise<string>;
-  human(issuer: string, subject: string): Promise<string>;
-  exchange(token: string, request?: Partial<Exchange>): Promise<string>;
+  person(issuer: string, subject: string): Promise<string>;
+  exchange(token: string, request?: Partial<ExchangeRequest>): Promise<string>;
 }
 
 const base64Json = (part: string | undefined): JsonObject => JSON.parse(Buffer.from(part ?? "", "base64url").toString()) as JsonObject;
@@ -100,8 +101,8 @@ const base64Json = (part: string | undefined): JsonObject => JSON.parse(Buffer.f
 export const claimsOf = (token: string): JsonObject => base64Json(token.split(".")[1]);
 export const headerOf = (token: string): JsonObject => base64Json(token.split(".")[0]);
 
-export const openApplication = async (t: TestContext, options: Partial<AuthnOptions> = {}): Promise<TestServices> => {
-  const database = await freshDatabase();
+export const openTestServices = async (t: TestContext, options: Partial<AuthnOptions> = {}): Promise<TestServices> => {
+  const database = await freshDatabase({ planted: true });
   const time = { nowMs: Date.UTC(2026, 10, 20, 12) };
   const logged: TestServices["logged"] = [];
   const log = (event: string, facts = {}): void => void logged.push({ event, facts });
@@ -151,16 +152,16 @@ export const openApplication = async (t: TestContext, options: Partial<AuthnOpti
     replica,
     identity,
     claimMatch: (match) => identity({ relationship_type: "RELATIONSHIP_TYPE_CLAIM_MATCH", claim_match: match }),
-    human: (issuer, subject) => identity({ issuer, subject }, authn.personUid(issuer, subject)),
+    person: (issuer, subject) => identity({ issuer, subject }, authn.personUid(issuer, subject)),
     exchange: async (token, request = {}) => {
-      const plain = { audience: [], identity: "", capabilities: [], scopes: [] };
-      return (await authn.exchange({ authorization: `Bearer ${token}`, ...plain, ...request })).token;
+      const defaults = { audience: [], identity: "", capabilities: [], scopes: [] };
+      return (await authn.exchange({ authorization: `Bearer ${token}`, ...defaults, ...request })).token;
     },
   };
 };
 
 /** The fault that `work` ends with, as `CODE: text`. Anything else fails the test. */
-export const refusal = async (work: () => unknown): Promise<string> => {
+export const refusalOf = async (work: () => unknown): Promise<string> => {
   try {
     await work();
   } catch (thrown) {

@@ -6,8 +6,8 @@ import { test } from "node:test";
 import { exportSPKI, importJWK, SignJWT, type CryptoKey, type JWK } from "jose";
 import type { JsonObject } from "#base/json.ts";
 import { newRoot } from "#base/uid.ts";
-import { bearer, readToken } from "./token.ts";
-import { claimsOf, headerOf, hour, makeKey, openApplication, publicUrl, refusal, startIssuer, type TestServices } from "./testing.ts";
+import { readBearer, readToken } from "./token.ts";
+import { claimsOf, headerOf, hour, makeKey, openTestServices, publicUrl, refusalOf, startIssuer, type TestServices } from "./testing.ts";
 
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 const assemble = (header: unknown, claims: unknown, signature: string): string => `${part(header)}.${part(claims)}.${signature}`;
@@ -16,11 +16,11 @@ const hmac = (header: unknown, claims: unknown, secret: string | Buffer): string
   return `${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`;
 };
 const refusedBy = (services: TestServices, token: string, identity?: string): Promise<string> =>
-  refusal(() => services.authn.authenticate(`Bearer ${token}`, identity));
+  refusalOf(() => services.authn.authenticate(`Bearer ${token}`, identity));
 const publishedKey = async (services: TestServices): Promise<JWK> => (((await services.authn.keys()).keys ?? []) as JsonObject[])[0] as JWK;
 
 test("attack 14, algorithm confusion: a public key is no shared secret, and none is no algorithm", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const own = await services.authn.mint({ uid: newRoot(), audience: [publicUrl] });
   const claims = claimsOf(own);
   const { kid } = headerOf(own);
@@ -42,7 +42,7 @@ test("attack 14, algorithm confusion: a public key is no shared secret, and none
 });
 
 test("attack 14, a foreign key serves only the algorithm that it is for", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const uid = await services.claimMatch({ issuer: issuer.url, subject: "robot" });
   const rsa = await makeKey("rsa", "RS256");
@@ -69,7 +69,7 @@ test("attack 14, a foreign key serves only the algorithm that it is for", async 
 });
 
 test("attack 15, embedded key: a header that brings or points to its own key is refused", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const { kid } = headerOf(await services.authn.mint({ uid: newRoot(), audience: [publicUrl] }));
   const mine = await makeKey(String(kid), "RS256");
@@ -84,11 +84,11 @@ test("attack 15, embedded key: a header that brings or points to its own key is 
   }
   const same = await new SignJWT(claims).setProtectedHeader({ alg: "RS256", kid: mine.kid }).sign(mine.private);
   assert.equal(await refusedBy(services, same), "UNAUTHENTICATED: the token's signature is wrong", "the name of a key is not the key");
-  assert.deepEqual(issuer.asked, []);
+  assert.deepEqual(issuer.requestedPaths, []);
 });
 
 test("attack 16, unknown crit: a header that must be understood is refused, and so is an unencoded payload", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const own = await services.authn.mint({ uid: newRoot(), audience: [publicUrl] });
   const [, payload, signature] = own.split(".");
   for (const more of [{ crit: ["exp"] }, { crit: [] }, { crit: ["b64"], b64: false }, { b64: false }, { b64: true }])
@@ -99,7 +99,7 @@ test("attack 16, unknown crit: a header that must be understood is refused, and 
 });
 
 test("a token has one spelling: whitespace, padding, more or fewer parts and other forms are refused", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const own = await services.authn.mint({ uid: newRoot(), audience: [publicUrl] });
   const [header = "", payload = "", signature = ""] = own.split(".");
   const spellings = [
@@ -131,12 +131,12 @@ test("a token has one spelling: whitespace, padding, more or fewer parts and oth
   ];
   for (const token of spellings) assert.match(await refusedBy(services, token), /^UNAUTHENTICATED: /, JSON.stringify(token.slice(0, 60)));
   for (const header of [undefined, "", own, `Basic ${own}`, `Bearer${own}`, `Token ${own}`, `Bearer\t${own}`, "Bearer", "Bearer "])
-    assert.match(await refusal(() => services.authn.authenticate(header, undefined)), /^UNAUTHENTICATED: /, JSON.stringify(header?.slice(0, 20)));
-  for (const scheme of ["Bearer", "bearer", "BEARER"]) assert.equal(bearer(`${scheme} ${own}`), own);
+    assert.match(await refusalOf(() => services.authn.authenticate(header, undefined)), /^UNAUTHENTICATED: /, JSON.stringify(header?.slice(0, 20)));
+  for (const scheme of ["Bearer", "bearer", "BEARER"]) assert.equal(readBearer(`${scheme} ${own}`), own);
 });
 
 test("expired, not yet valid, and times that are no times are refused by what is wrong", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const uid = await services.claimMatch({ issuer: issuer.url, subject: "robot" });
   const now = Math.floor(services.time.nowMs / 1000);
@@ -161,7 +161,7 @@ test("expired, not yet valid, and times that are no times are refused by what is
 });
 
 test("attack 17, issuer and audience of other types: lists, numbers and objects are no issuer and no subject", async (t) => {
-  const services = await openApplication(t);
+  const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const uid = await services.claimMatch({ issuerPattern: ".*", subject: "robot" });
   const refused = async (claims: Record<string, unknown>): Promise<string> =>
@@ -172,7 +172,7 @@ test("attack 17, issuer and audience of other types: lists, numbers and objects 
     assert.match(await refused({ sub }), /^UNAUTHENTICATED: the token is malformed: its claim "sub"/);
   for (const aud of [{ 0: publicUrl }, 1, [publicUrl, 1], [[publicUrl]], null])
     assert.match(await refused({ aud }), /^UNAUTHENTICATED: the token is malformed: its claim "aud"/);
-  assert.deepEqual(issuer.asked, []);
+  assert.deepEqual(issuer.requestedPaths, []);
 });
 
 test("attack 30, prototype pollution: claims named after prototypes are data", () => {
@@ -183,7 +183,7 @@ test("attack 30, prototype pollution: claims named after prototypes are data", (
 });
 
 test("every accepted spelling of this server's audience is taken, and none that only looks like it", async (t) => {
-  const services = await openApplication(t, { audiences: ["api.internal"] });
+  const services = await openTestServices(t, { audiences: ["api.internal"] });
   const uid = newRoot();
   const tried = async (audience: string[]): Promise<boolean> => {
     const token = await services.authn.mint({ uid, audience });

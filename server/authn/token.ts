@@ -1,4 +1,4 @@
-// The text of a token, read and not yet believed: form, header and claims of a compact JWS, and its times.
+// The text of a token, read and not yet verified: form, header and claims of a compact JWS, and its times.
 // Whatever is odd is refused here, before any key is looked for; each refusal says what is wrong.
 
 import { compactVerify, errors, type CompactVerifyGetKey } from "jose";
@@ -28,21 +28,21 @@ export const foreignAlgorithms: readonly string[] = ["RS256", "RS384", "RS512", 
 const refusedHeaders = ["crit", "b64", "jwk", "jku", "x5c", "x5u"];
 
 // jose decodes base64url leniently (whitespace, padding); a token has one spelling.
-const form = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
-const scheme = /^bearer +/i;
+const compactJwsForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
+const bearerScheme = /^bearer +/i;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
-/** The last instant that a Date can say. */
+/** The last instant that a Date can hold. */
 const endOfTimeMs = 8.64e15;
 
 /** The token of an Authorization header. */
-export const bearer = (authorization: string | undefined): string => {
+export const readBearer = (authorization: string | undefined): string => {
   if (authorization === undefined || authorization === "") throw unauthenticated("the request carries no token: send Authorization: Bearer <token>");
-  const start = scheme.exec(authorization)?.[0].length;
+  const start = bearerScheme.exec(authorization)?.[0].length;
   if (start === undefined) throw unauthenticated("the Authorization header is not of the form Bearer <token>");
   return authorization.slice(start);
 };
 
-const decode = (part: string, what: string): JsonObject => {
+const decodeJsonPart = (part: string, what: string): JsonObject => {
   let value: Json;
   try {
     value = JSON.parse(utf8.decode(Buffer.from(part, "base64url"))) as Json;
@@ -62,8 +62,8 @@ export const claimOf = (claims: JsonObject, name: string): Json | undefined => (
  */
 export const isClean = (value: string): boolean => value.isWellFormed() && !/\p{Cc}/u.test(value);
 
-/** A text from outside as an error shows it: quoted, and never so long that the error cannot be sent. */
-export const shown = (value: string): string => JSON.stringify(value.length > 200 ? `${value.slice(0, 200)}…` : value);
+/** A text from outside as an error carries it: in quotes, and never so long that the error cannot be sent. */
+export const quoteForError = (value: string): string => JSON.stringify(value.length > 200 ? `${value.slice(0, 200)}…` : value);
 
 const textClaim = (claims: JsonObject, name: string): string => {
   const value = claimOf(claims, name);
@@ -88,10 +88,10 @@ const audienceClaim = (claims: JsonObject): string[] => {
 /** Reads a token's text and its times at `nowMs`. Nothing in it is true before `checkSignature`. */
 export const readToken = (text: string, nowMs: number): Token => {
   if (text.length > limits.tokenBytesMax) throw unauthenticated(`the token is longer than ${limits.tokenBytesMax} bytes`);
-  if (!form.test(text)) throw unauthenticated("the token is malformed: it is not a signed JWT of three parts");
+  if (!compactJwsForm.test(text)) throw unauthenticated("the token is malformed: it is not a signed JWT of three parts");
   const [first = "", second = ""] = text.split(".", 2);
-  const header = decode(first, "header");
-  const claims = decode(second, "payload");
+  const header = decodeJsonPart(first, "header");
+  const claims = decodeJsonPart(second, "payload");
   const algorithm = claimOf(header, "alg");
   if (typeof algorithm !== "string" || !foreignAlgorithms.includes(algorithm))
     throw unauthenticated(`the token's algorithm is not accepted; expected one of ${foreignAlgorithms.join(", ")}`);
@@ -117,8 +117,8 @@ export const readToken = (text: string, nowMs: number): Token => {
   };
 };
 
-/** The instant from which a token is expired for us. */
-export const endMs = (token: Token): number => token.expireTimeMs + limits.clockSkewMs;
+/** When a token is expired for us, in milliseconds since 1970. */
+export const tokenEndMs = (token: Token): number => token.expireTimeMs + limits.clockSkewMs;
 
 /** Whether one of `keys` signed the token. Throws the Fault that says why not. */
 export const checkSignature = async (token: Token, keys: CompactVerifyGetKey, algorithms: readonly string[]): Promise<void> => {

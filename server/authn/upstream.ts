@@ -1,15 +1,15 @@
-// What another issuer says of a person: what is kept of its token's claims once the token is believed. Its texts go
+// What another issuer says of a person: what is kept of its token's claims once the token is verified. Its texts go
 // into rows, events and answers, so each is clean and bounded or left out; without a subject there is nobody.
 
+import { unauthenticated } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { unauthenticated } from "#base/fault.ts";
-import { emailOf } from "./caller.ts";
+import { verifiedEmailOf } from "./caller.ts";
 import { normalIssuer } from "./people.ts";
 import { claimOf, isClean } from "./token.ts";
 
 export interface Upstream {
-  /** In its one spelling (humans.ts). */
+  /** In its one spelling (people.ts). */
   readonly issuer: string;
   readonly subject: string;
   /** Only where the issuer says that it verified it. */
@@ -32,7 +32,7 @@ export const upstreamOf = (issuer: string, subject: string, audience: readonly s
     const value = claimOf(claims, claim);
     if (typeof value === "string" && value.length <= limits.profileLengthMax && isClean(value)) profile[key] = value;
   }
-  const { email } = emailOf(claims);
+  const { email } = verifiedEmailOf(claims);
   return {
     issuer: normalIssuer(issuer),
     subject,

@@ -13,7 +13,7 @@ import { fc, runs } from "../../test/property.ts";
 let database: Awaited<ReturnType<typeof freshDatabase>>;
 let store: Store;
 before(async () => {
-  database = await freshDatabase();
+  database = await freshDatabase({ planted: true });
   store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: silent });
 });
 after(async () => {

@@ -7,6 +7,7 @@ import type { MethodFact } from "#contract/facts.ts";
 import type { Fault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import type { Log } from "#base/log.ts";
+import type { Origin } from "#base/origin.ts";
 import type { Clock } from "#base/time.ts";
 import type { Read, Store, Write } from "#store";
 import type { Call } from "./call.ts";
@@ -62,7 +63,27 @@ export interface Context<Rows extends Read> {
 }
 
 export type ReadContext = Context<Read>;
-export type WriteContext = Context<Write>;
+
+/** Who or what changes rows: the events of the change and the audit log name it. */
+export interface Cause {
+  /** Full name of the operation; the path or command of what is none; "" for what the server does by itself. */
+  readonly operation: string;
+  /** Who did it: {subject, act}; undefined where nobody was signed in. */
+  readonly actor: JsonObject | undefined;
+  /** The role bindings that allowed it, as far as rights have been asked for. */
+  readonly bindings: () => readonly string[];
+  readonly origin: () => Origin;
+  readonly requestId: string;
+}
+
+/** What a change of rows (change.ts) needs, whatever causes it: a request, a sign-in, an import, a command, or the server by itself. */
+export interface ChangeContext extends Pick<Context<Write>, "services" | "resources" | "rows" | "nowMs" | "caller" | "require"> {
+  readonly cause: Cause;
+  /** The rows that the cause's own event tells; each attempt of a transaction begins with none. */
+  readonly toldByCause: string[];
+}
+
+export interface WriteContext extends Context<Write>, ChangeContext {}
 
 export interface Outcome {
   readonly reply: JsonObject;

@@ -1,13 +1,12 @@
 // From a finished write to what shall be told of it: type, subject, group and body as the contract declares them. Pure.
 
-import { bindingsGiving } from "#authz";
-import type { MessageFact } from "#contract/facts.ts";
+import type { MessageFact, MethodFact } from "#contract/facts.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { EVERYWHERE, parentOf, rootOf } from "#base/uid.ts";
 import { timestamp } from "#base/time.ts";
 import type { OutboxEvent } from "#outbox";
-import type { Read } from "#store";
-import type { Context } from "./context.ts";
+import type { ChangeContext } from "./context.ts";
+import type { Resource } from "./resource.ts";
 
 /** The public fields of a message: without our additive ones (clients' decoders may be strict) and without secrets. */
 export const publicPart = (message: MessageFact, value: JsonObject): JsonObject => {
@@ -40,20 +39,20 @@ const groupOf = (uid: string, group: "parent" | "self" | "root"): string => {
   return parent === EVERYWHERE ? "/" : parent;
 };
 
-/** The event of a write. A reply without content is told by its request (deletes). */
-export const eventOf = (
-  { services, method, call, request, caller, rights, permitted }: Omit<Context<Read>, "rows">,
-  reply: JsonObject,
-): OutboxEvent | undefined => {
+/**
+ * The event that the contract declares for an operation; undefined where it declares none. What an answer without
+ * content is about stands in its request (deletes).
+ */
+export const eventOf = ({ services, cause }: ChangeContext, method: MethodFact, request: JsonObject, reply: JsonObject): OutboxEvent | undefined => {
   const { event } = method;
   if (!event) return undefined;
   const message = method.output.fields.length === 0 ? method.input : method.output;
-  const whole = message === method.input ? request : reply;
-  const subject = find(whole, event.subject) || find(request, event.subject);
-  const from = event.groupFrom ? find(whole, event.groupFrom) : subject;
+  const content = message === method.input ? request : reply;
+  const subject = find(content, event.subject) || find(request, event.subject);
+  const from = event.groupFrom ? find(content, event.groupFrom) : subject;
   const group = event.extensions.includes("group") ? groupOf(from, event.group) : "";
   // A batch names its provider as the parent of all.
-  const identityProvider = find(whole, ["identityProviderUid"]) || find(whole, ["parent"]) || parentOf(subject);
+  const identityProvider = find(content, ["identityProviderUid"]) || find(content, ["parent"]) || parentOf(subject);
   return {
     type: event.type,
     source: `${services.publicUrl.replace(/\/$/, "")}${collection(method.http[0]?.template ?? "")}`,
@@ -64,15 +63,17 @@ export const eventOf = (
       ...(group ? { group } : {}),
       ...(event.extensions.includes("identityprovider") ? { identityprovider: identityProvider } : {}),
     },
-    actor: caller && { subject: caller.uid, ...(caller.act ? { act: { ...caller.act } } : {}) },
+    actor: cause.actor,
     bodyType: message.name,
-    body: publicPart(message, whole),
-    requestId: call.requestId,
+    body: publicPart(message, content),
+    requestId: cause.requestId,
     time: timestamp(services.clock()),
-    auditContext: {
-      operation: method.name,
-      bindings: [...new Set(permitted.flatMap(({ capabilities, path: place }) => bindingsGiving(rights, capabilities, place)))],
-      origin: call.origin(),
-    },
+    auditContext: { operation: cause.operation, bindings: cause.bindings(), origin: cause.origin() },
   };
+};
+
+/** The event of one row that was made, changed or removed beside an operation's own: that of its resource's standard method. */
+export const rowEventOf = (context: ChangeContext, resource: Resource, verb: "Create" | "Update" | "Delete", record: JsonObject): OutboxEvent | undefined => {
+  const method = resource.operations.find(({ rpc }) => rpc === `${verb}${resource.fact.short}`);
+  return method && eventOf(context, method, record, record);
 };

@@ -61,11 +61,10 @@ export const importing = <T>(kernel: Kernel, requestId: string, work: (call: Imp
         ifNoneMatch: undefined,
         origin: () => ownOrigin,
       };
-      return perform(answer, {
+      const context = {
         services: kernel.services,
         method,
         call,
-        rows,
         request: validate(call),
         caller: operator,
         rights: everything,
@@ -73,7 +72,8 @@ export const importing = <T>(kernel: Kernel, requestId: string, work: (call: Imp
         nowMs: asOfMs,
         resources: kernel.resources,
         permitted: [],
-        require: (needed, place) => requireAt(everything, needed, place),
-      });
+        require: (needed: Iterable<string>, path: string) => requireAt(everything, needed, path),
+      };
+      return perform(answer, context, rows);
     }, rows),
   );

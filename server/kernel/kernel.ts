@@ -2,8 +2,8 @@
 
 import { openRightsCache, type Rights, type RightsCache } from "#authz";
 import { methods } from "#contract/catalog.ts";
-import { readColumns } from "#store";
-import type { Answer, Services } from "./context.ts";
+import { readColumns, type Write } from "#store";
+import type { Answer, Cause, ChangeContext, Services } from "./context.ts";
 import { bind, type BoundResource, type Resource } from "./resource.ts";
 import { verbFor } from "./verbs/index.ts";
 
@@ -45,3 +45,19 @@ export const openKernel = async (services: Services, resources: readonly Resourc
     nobody: { uid: "", grants: [], accessVersion: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY },
   };
 };
+
+/**
+ * What changes rows without a request whose rights it could ask: a sign-in, an invite whose maker's rights have been
+ * checked, a command of whoever owns the machine, the server by itself. The rules hold all the same; where they ask
+ * for a capability the answer is yes.
+ */
+export const changeContext = ({ services, resources }: Pick<Kernel, "services" | "resources">, rows: Write, cause: Cause): ChangeContext => ({
+  services,
+  resources,
+  rows,
+  cause,
+  nowMs: services.clock(),
+  caller: undefined,
+  require: () => {},
+  toldByCause: [],
+});

@@ -10,7 +10,7 @@ import type { Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import type { Condition, Read } from "#store";
 import type { Rights } from "#authz";
-import type { Answer, ReadContext, WriteContext } from "./context.ts";
+import type { Answer, ChangeContext, ReadContext } from "./context.ts";
 import { type Shape, shapeOf } from "./shape.ts";
 
 export interface ResourceDefinition {
@@ -54,7 +54,7 @@ export interface VisibilityQuery {
   readonly only: string | undefined;
 }
 
-export interface RuleContext extends WriteContext {
+export interface RuleContext extends ChangeContext {
   readonly parent: string;
   /** The resource before an update; undefined on create. */
   readonly before: JsonObject | undefined;
@@ -92,6 +92,8 @@ export interface BoundResource extends Resource {
   readonly parent: Resource | undefined;
   /** What lies directly below it, by the contract. */
   readonly children: readonly Resource[];
+  /** Rows of other resources that are deleted along with it, because their `column` names it. */
+  readonly cascades: readonly { readonly resource: BoundResource; readonly column: string }[];
 }
 
 /**
@@ -120,7 +122,19 @@ export const bind = (resources: readonly Resource[], columns: ReadonlyMap<string
     if (forgotten) throw new Error(`${each.fact.short}.${forgotten.name} has neither a column in ${each.table} nor a source`);
     const parent = resources.find((other) => other.fact.name === each.parentMessage);
     const children = resources.filter((other) => other.table && other.parentMessage === each.fact.name);
-    bound.set(each.fact.name, { ...each, shape, summaries: briefs, parent, children });
+    bound.set(each.fact.name, { ...each, shape, summaries: briefs, parent, children, cascades: [] });
+  }
+  // What goes along and is a resource itself is told of; the rest are side tables.
+  for (const each of bound.values()) {
+    const cascades: { resource: BoundResource; column: string }[] = [];
+    const takes = (each.takes ?? []).filter(({ table, column }) => {
+      const referring = [...bound.values()].find(
+        (other) => other.table === table && other.operations.some(({ rpc, event }) => event && rpc === `Delete${other.fact.short}`),
+      );
+      if (referring) cascades.push({ resource: referring, column });
+      return !referring;
+    });
+    bound.set(each.fact.name, { ...each, takes, cascades });
   }
   return bound;
 };

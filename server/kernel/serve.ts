@@ -16,13 +16,14 @@
 // read need no proof; asking for one would let whoever changes rights all the time keep everybody else out.
 
 import type { Caller } from "#authn";
-import { visiblePaths, type Rights } from "#authz";
+import { bindingsGiving, type Rights, visiblePaths } from "#authz";
 import { Fault, unauthenticated, unimplemented } from "#base/fault.ts";
 import { isRefusal, record } from "#outbox";
-import { checkAccessVersion, StaleAccess, withAccessVersionCheck, type Read } from "#store";
+import { checkAccessVersion, type Read, StaleAccess, withAccessVersionCheck, type Write } from "#store";
 import { validate, namedResourcePath, resourcePathOf } from "./validate.ts";
 import { type Call, requestSourceOf, type Reply, type Serve } from "./call.ts";
-import type { Context, Outcome, PermittedCapabilities, WriteContext, Writes } from "./context.ts";
+import { withRows } from "./change.ts";
+import type { Cause, Context, Outcome, PermittedCapabilities, WriteContext, Writes } from "./context.ts";
 import { eventOf } from "./event.ts";
 import type { Kernel } from "./kernel.ts";
 import { authorize, requireAt, requireNotSuspended } from "./permit.ts";
@@ -103,15 +104,25 @@ const handle = async (kernel: Kernel, call: Call, caller: Caller | undefined, ri
     // Before anything else, so that nobody without the right is given an earlier answer again.
     confirm: async (fresh: Read) => (proven ? undefined : checkAccessVersion(fresh, rights.accessVersion)),
   };
-  const outcome = await writeSafely(services.store, call, given, (inside) => perform(write, { ...context, rows: inside }));
+  const outcome = await writeSafely(services.store, call, given, (inside) => perform(write, context, inside));
   if (outcome.refusal) throw outcome.refusal;
   return replyOf(call, outcome);
 };
 
-/** A write and its event, in the transaction of `context.rows`. */
-export const perform = async (answer: Writes, context: WriteContext): Promise<Outcome> => {
+/** The cause of what this request changes. */
+const causeOf = ({ call, method, caller, rights, permitted }: Omit<Context<Read>, "rows">): Cause => ({
+  operation: method.name,
+  actor: caller && { subject: caller.uid, ...(caller.act ? { act: { ...caller.act } } : {}) },
+  bindings: () => [...new Set(permitted.flatMap(({ capabilities, path }) => bindingsGiving(rights, capabilities, path)))],
+  origin: call.origin,
+  requestId: call.requestId,
+});
+
+/** A write and the event of its operation, in the transaction of `rows`. */
+export const perform = async (answer: Writes, request: Omit<Context<Read>, "rows">, rows: Write): Promise<Outcome> => {
+  const context: WriteContext = { ...request, rows, cause: causeOf(request), toldByCause: [] };
   const outcome = await answer.writes(context);
-  const event = outcome.unchanged ? undefined : eventOf(context, outcome.reply);
-  if (event) await record(context.rows, event, outcome.toldOnly);
+  const event = outcome.unchanged ? undefined : eventOf(context, context.method, context.request, outcome.reply);
+  if (event) await record(rows, withRows(event, context), outcome.toldOnly);
   return outcome;
 };

@@ -4,7 +4,7 @@ import { Fault } from "#base/fault.ts";
 import { isObject, type JsonObject, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { isRoot, isUid } from "#base/uid.ts";
-import { setOrganizationStatus } from "#store";
+import { updateOrganizationStatus } from "#store";
 import { recordCommand } from "./command-record.ts";
 import type { Application } from "./application.ts";
 
@@ -30,7 +30,7 @@ export const setSuspended = async (open: Application, given: string, suspended: 
   const { store, clock } = open.services;
   const command = suspended ? "suspend" : "resume";
   await store.write(async (rows) => {
-    await setOrganizationStatus(rows, uid, suspended ? "ORG_STATUS_SUSPENDED" : "ORG_STATUS_READY", timestamp(clock()));
+    await updateOrganizationStatus(rows, uid, suspended ? "ORG_STATUS_SUSPENDED" : "ORG_STATUS_READY", timestamp(clock()));
     await recordCommand(rows, open.services, command, `dev.gantry.organization.${suspended ? "suspended" : "resumed"}.v1`, uid);
   });
   return { uid, name: text(organization, "name") };

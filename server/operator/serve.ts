@@ -88,7 +88,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       },
       {
         serve: open.serve,
-        issuer: issuerEndpoints(open.services, signIn),
+        issuer: issuerEndpoints(signIn),
         documents: openDocuments({ store, publicUrl: settings.publicUrl }),
         ready: async () => (await store.read.query("select 1")).length === 1,
       },

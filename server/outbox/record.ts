@@ -13,6 +13,8 @@ export interface AuditContext {
   /** The role bindings (or mappings of groups to roles) that allowed it; none of the operator's and of what is open. */
   readonly bindings: readonly string[];
   readonly origin: Origin;
+  /** Further rows that the event tells of: those of a batch. */
+  readonly resources?: readonly string[];
 }
 
 /** What happened, in the terms of CloudEvents (events). */
@@ -50,8 +52,15 @@ export interface Only {
 }
 
 /** As the row keeps it (migrations: outbox.audit_context). */
-const auditContextText = (actor: JsonObject | undefined, { operation, bindings, origin }: AuditContext): string =>
-  JSON.stringify({ ...(actor ? { actor } : {}), operation, bindings: [...bindings], address: origin.address, userAgent: origin.userAgent });
+const auditContextText = (actor: JsonObject | undefined, { operation, bindings, origin, resources }: AuditContext): string =>
+  JSON.stringify({
+    ...(actor ? { actor } : {}),
+    operation,
+    bindings: [...bindings],
+    address: origin.address,
+    userAgent: origin.userAgent,
+    ...(resources ? { resources: [...resources] } : {}),
+  });
 
 /** Writes the event. */
 export const record = async (rows: Write, event: OutboxEvent, only?: Only): Promise<void> => {

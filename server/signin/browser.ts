@@ -1,33 +1,33 @@
-// A person's sign-in with a browser: out to the identity provider with a question, back with its answer.
+// A person's sign-in with a browser: to the identity provider with an authorization request, and back with its callback.
 //
 //   /oauth           who asks, for what, and where it shall end      beginSignIn   a row, a cookie, and off to the provider
-//   /oauth/callback  the provider's answer                           endSignIn     the row is taken, the person admitted
+//   /oauth/callback  the provider's answer                           endSignIn     the row is taken, the person signed in
 //
-// What the provider sends back is bound to the browser that began (cookie), to the question (state, nonce, PKCE) and
+// What the provider sends back is bound to the browser that began (cookie), to the request (state, nonce, PKCE) and
 // to the provider that was asked: its row says which, never the answer. So nobody ends a sign-in that another began,
 // in either's place (RFC 9700, 2.1; 4.4).
 
+import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { Fault, toFault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { RequestSource } from "#base/origin.ts";
-import { timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
 import { isRefusal } from "#outbox";
-import { findProvider, type Provider, type Read, type Write } from "#store";
+import { deleteSomeExpiredSignIns, findProvider, hasIdentity, insertSignIn, type Provider, takeSignIn, type Write } from "#store";
 import type { Completion, SignedIn } from "./completion.ts";
-import { providerNamed } from "./organization.ts";
 import type { SignInDependencies } from "./dependencies.ts";
-import type { UpstreamUser, AuthorizationRequest } from "./provider.ts";
-import { acceptInvite, inviteGroup, type Registered, registerThroughProvider } from "./registration.ts";
-import { hashOf, newSecret } from "./secret.ts";
+import { htmlPage, redirectTo } from "./pages.ts";
+import type { AuthorizationRequest, UpstreamUser } from "./provider.ts";
+import { acceptInvite, findInviteGroup, type Registered, registerThroughProvider } from "./registration.ts";
+import { findRequestedProvider } from "./requested-provider.ts";
+import { newSecret, secretHashOf } from "./secret.ts";
 import { openSession } from "./sessions.ts";
-import { type EndpointRequest, elsewhere, page, type EndpointAnswer } from "./pages.ts";
+import type { SignInSettings } from "./settings.ts";
 
-/** What a sign-in is begun with. */
-export interface Beginning {
+export interface SignInRequest {
   /** A provider's uid, or a verified organization's name. */
   readonly provider: string;
-  readonly finish: Completion;
+  readonly completion: Completion;
   /** Code of an invite to accept; "" for none. */
   readonly invite: string;
   /** The assumable identity to act as; "" for the person. */
@@ -36,189 +36,187 @@ export interface Beginning {
   readonly skipRegistration: boolean;
 }
 
-/** What a sign-in's row keeps, sealed, until the provider answers. */
-interface Kept extends Omit<Beginning, "provider"> {
-  readonly question: AuthorizationRequest;
+/** What a sign-in's row holds, sealed, until the provider answers. */
+interface PendingSignIn extends Omit<SignInRequest, "provider"> {
+  readonly authorizationRequest: AuthorizationRequest;
 }
 
-const purpose = "sign in";
+const sealPurpose = "sign in";
 
 /** Where a sign-in begins: what the audit log calls it. */
 const signInPath = "/oauth";
 
 /** A cookie for each sign-in, so that two in one browser do not end each other. */
-const cookieName = ({ publicUrl }: SignInDependencies, state: string): string =>
+const signInCookieName = ({ publicUrl }: SignInSettings, state: string): string =>
   // RFC 6265bis, 4.1.3.2: with this prefix no other host of the domain can have planted it.
-  `${publicUrl.startsWith("https:") ? "__Host-" : ""}gantry-sign-in-${hashOf(state).slice(0, 8)}`;
+  `${publicUrl.startsWith("https:") ? "__Host-" : ""}gantry-sign-in-${secretHashOf(state).slice(0, 8)}`;
 
-const cookie = (parts: SignInDependencies, state: string, value: string, lifetimeMs: number): Readonly<Record<string, string>> => ({
-  "set-cookie": `${cookieName(parts, state)}=${value}; Path=/; Max-Age=${lifetimeMs / 1000}; HttpOnly; SameSite=Lax${parts.publicUrl.startsWith("https:") ? "; Secure" : ""}`,
-});
+const setSignInCookie = (settings: SignInSettings, state: string, value: string, lifetimeMs: number): Readonly<Record<string, string>> => {
+  const attributes = `Path=/; Max-Age=${lifetimeMs / 1000}; HttpOnly; SameSite=Lax${settings.publicUrl.startsWith("https:") ? "; Secure" : ""}`;
+  return { "set-cookie": `${signInCookieName(settings, state)}=${value}; ${attributes}` };
+};
 
-const cookieOf = (parts: SignInDependencies, state: string, asked: EndpointRequest): string => {
-  const start = `${cookieName(parts, state)}=`;
-  const found = (asked.headers.cookie ?? "")
+const readSignInCookie = (settings: SignInSettings, state: string, request: EndpointRequest): string => {
+  const start = `${signInCookieName(settings, state)}=`;
+  const found = (request.headers.cookie ?? "")
     .split(";")
     .map((each) => each.trim())
     .find((each) => each.startsWith(start));
   return found?.slice(start.length) ?? "";
 };
 
-/** Ends as the sign-in's finish says, with what went wrong. */
-export const refuse = async (parts: SignInDependencies, thrown: unknown, finish: Completion, requestSource: RequestSource): Promise<EndpointAnswer> => {
+const complete = async (dependencies: SignInDependencies, signedIn: SignedIn, completion: Completion): Promise<EndpointAnswer> => {
+  const { completers } = dependencies;
+  switch (completion.kind) {
+    case "redirect":
+      return completers.redirect.complete(dependencies, signedIn, completion);
+    case "device":
+      return completers.device.complete(dependencies, signedIn, completion);
+    case "headless":
+      return completers.headless.complete(dependencies, signedIn, completion);
+  }
+};
+
+/** Ends a sign-in as its completion says, with what went wrong. */
+export const refuseSignIn = async (
+  dependencies: SignInDependencies,
+  thrown: unknown,
+  completion: Completion,
+  requestSource: RequestSource,
+): Promise<EndpointAnswer> => {
+  const { audit, completers, log, statusOf } = dependencies;
   const fault = toFault(thrown);
-  if (isRefusal(fault)) parts.audit.refused({ caller: undefined, operation: signInPath, subject: "", code: fault.code, requestSource });
-  parts.log("signin.refused", {
+  if (isRefusal(fault)) audit.refused({ caller: undefined, operation: signInPath, subject: "", code: fault.code, requestSource });
+  log("signin.refused", {
     requestId: requestSource.requestId,
     code: fault.code,
     message: fault.message,
     ...(fault.cause === undefined ? {} : { cause: fault.cause }),
   });
-  const refusal = { status: parts.statusOf(fault), message: fault.message };
-  switch (finish.kind) {
+  const refusal = { status: statusOf(fault), message: fault.message };
+  switch (completion.kind) {
     case "redirect":
-      return parts.finishers.redirect.refused(parts, refusal, finish);
+      return completers.redirect.refuse(dependencies, refusal, completion);
     case "device":
-      return parts.finishers.device.refused(parts, refusal, finish);
+      return completers.device.refuse(dependencies, refusal, completion);
     case "headless":
-      return parts.finishers.headless.refused(parts, refusal, finish);
+      return completers.headless.refuse(dependencies, refusal, completion);
   }
 };
 
-const complete = async (parts: SignInDependencies, signedIn: SignedIn, finish: Completion): Promise<EndpointAnswer> => {
-  switch (finish.kind) {
-    case "redirect":
-      return parts.finishers.redirect.done(parts, signedIn, finish);
-    case "device":
-      return parts.finishers.device.done(parts, signedIn, finish);
-    case "headless":
-      return parts.finishers.headless.done(parts, signedIn, finish);
-  }
-};
-
-/** Forgets sign-ins that nobody came back from: the path is open, and each call of it leaves a row. */
-const sweep = (rows: Write, nowMs: number): Promise<unknown> =>
-  rows.query(
-    `delete from sign_ins where state_hash in (
-       select state_hash from sign_ins where expire_time <= $1 order by expire_time limit ${limits.sweepRowsMax} for update skip locked)`,
-    [timestamp(nowMs)],
-  );
-
-/** Sends the browser to the provider. What stands in the way ends the sign-in as its finish says. */
+/** Sends the browser to the provider. What stands in the way ends the sign-in as its completion says. */
 export const beginSignIn = async (
-  parts: SignInDependencies,
-  { provider: named, ...beginning }: Beginning,
+  dependencies: SignInDependencies,
+  { provider: idpId, ...request }: SignInRequest,
   requestSource: RequestSource,
 ): Promise<EndpointAnswer> => {
-  const { store, vault, clock, providers } = parts;
+  const { store, vault, clock, providers } = dependencies;
   try {
-    const provider = await providerNamed(store.read, named);
+    const provider = await findRequestedProvider(store.read, idpId);
     const { issuer, clientId } = provider.oidc;
-    const question = { state: newSecret(), nonce: newSecret(), verifier: newSecret(), issuer, clientId };
-    const address = await providers.authorizationUrl(provider, question);
-    const browser = newSecret();
-    const kept: Kept = { ...beginning, question };
+    const authorizationRequest = { state: newSecret(), nonce: newSecret(), verifier: newSecret(), issuer, clientId };
+    const url = await providers.authorizationUrl(provider, authorizationRequest);
+    const browserSecret = newSecret();
+    const pending: PendingSignIn = { ...request, authorizationRequest };
     await store.write(async (rows) => {
-      await sweep(rows, clock());
-      await rows.query("insert into sign_ins (state_hash, browser_hash, identity_provider_uid, sealed, expire_time) values ($1, $2, $3, $4, $5)", [
-        hashOf(question.state),
-        hashOf(browser),
-        provider.uid,
-        vault.seal(purpose, JSON.stringify(kept)),
-        timestamp(clock() + limits.signInLifetimeMs),
-      ]);
+      await deleteSomeExpiredSignIns(rows, clock());
+      await insertSignIn(rows, {
+        stateHash: secretHashOf(authorizationRequest.state),
+        browserHash: secretHashOf(browserSecret),
+        identityProviderUid: provider.uid,
+        sealed: vault.seal(sealPurpose, JSON.stringify(pending)),
+        expireTimeMs: clock() + limits.signInLifetimeMs,
+      });
     });
-    return elsewhere(address, cookie(parts, question.state, browser, limits.signInLifetimeMs));
+    return redirectTo(url, setSignInCookie(dependencies, authorizationRequest.state, browserSecret, limits.signInLifetimeMs));
   } catch (thrown) {
-    return refuse(parts, thrown, beginning.finish, requestSource);
+    return refuseSignIn(dependencies, thrown, request.completion, requestSource);
   }
 };
 
 /** Takes the sign-in out of the store: of all who come back with it one goes on. */
-const take = async (
-  parts: SignInDependencies,
+const takePendingSignIn = async (
+  { store, vault, clock }: SignInDependencies,
   state: string,
-  browser: string,
-): Promise<{ readonly provider: Provider | undefined; readonly kept: Kept } | undefined> => {
-  const [row] = await parts.store.write((rows) =>
-    rows.query("delete from sign_ins where state_hash = $1 and browser_hash = $2 and expire_time > $3 returning identity_provider_uid, sealed", [
-      hashOf(state),
-      hashOf(browser),
-      timestamp(parts.clock()),
-    ]),
-  );
-  const [uid, sealed] = row ?? [];
-  const opened = uid && sealed ? parts.vault.open(purpose, sealed) : undefined;
-  if (!uid || opened === undefined) return undefined;
-  return { provider: await findProvider(parts.store.read, uid), kept: JSON.parse(opened) as Kept };
+  browserSecret: string,
+): Promise<{ readonly provider: Provider | undefined; readonly pending: PendingSignIn } | undefined> => {
+  const row = await store.write((rows) => takeSignIn(rows, secretHashOf(state), secretHashOf(browserSecret), clock()));
+  if (!row) return undefined;
+  const opened = vault.open(sealPurpose, row.sealed);
+  if (opened === undefined) return undefined;
+  return { provider: await findProvider(store.read, row.identityProviderUid), pending: JSON.parse(opened) as PendingSignIn };
 };
-
-const isRegistered = async (rows: Read, uid: string): Promise<boolean> => (await rows.query("select 1 from identities where uid = $1", [uid])).length > 0;
 
 /** Makes the person known, or lets in who is. */
-const register = async (
+const registerUpstreamUser = async (
   rows: Write,
-  parts: SignInDependencies,
+  { authn, publicUrl, clock }: SignInDependencies,
   provider: Provider,
   { upstream }: UpstreamUser,
-  kept: Kept,
+  pending: PendingSignIn,
   requestSource: RequestSource,
 ): Promise<Registered> => {
-  const { authn, publicUrl, clock } = parts;
-  const occasion = { authn, publicUrl, ...requestSource, nowMs: clock() };
-  if (kept.invite !== "") {
-    const group = await inviteGroup(rows, kept.invite);
+  const context = { authn, publicUrl, ...requestSource, nowMs: clock() };
+  if (pending.invite !== "") {
+    const group = await findInviteGroup(rows, pending.invite);
     // Whose address it is, another organization's provider does not say here: its owner could make it say anything.
-    const { email: _, ...nameless } = upstream;
-    const spoken = group !== undefined && rootOf(group) === rootOf(provider.uid) ? upstream : nameless;
-    return acceptInvite(rows, { upstream: spoken, code: kept.invite, ...occasion });
+    const { email: _, ...withoutEmail } = upstream;
+    const trusted = group !== undefined && rootOf(group) === rootOf(provider.uid) ? upstream : withoutEmail;
+    return acceptInvite(rows, { upstream: trusted, code: pending.invite, ...context });
   }
-  if (kept.skipRegistration && !(await isRegistered(rows, authn.personUid(upstream.issuer, upstream.subject)))) {
+  if (pending.skipRegistration && !(await hasIdentity(rows, authn.personUid(upstream.issuer, upstream.subject)))) {
     throw new Fault("NOT_FOUND", "account not found, registration required");
   }
-  return registerThroughProvider(rows, { upstream, provider: { uid: provider.uid, group: provider.parent, defaultRole: provider.defaultRole }, ...occasion });
+  return registerThroughProvider(rows, { upstream, provider: { uid: provider.uid, group: provider.parent, defaultRole: provider.defaultRole }, ...context });
 };
 
-/** Lets the person in: registered if need be, with the session that the provider's groups give. */
-const admit = async (parts: SignInDependencies, provider: Provider, arrival: UpstreamUser, kept: Kept, requestSource: RequestSource): Promise<SignedIn> => {
-  const { authn, store, clock } = parts;
-  const { issuer, subject, audience = "", email } = arrival.upstream;
+/** Signs the person in: registered if need be, with the session that the provider's groups give. */
+const signInUpstreamUser = async (
+  dependencies: SignInDependencies,
+  provider: Provider,
+  upstreamUser: UpstreamUser,
+  pending: PendingSignIn,
+  requestSource: RequestSource,
+): Promise<SignedIn> => {
+  const { authn, store, clock } = dependencies;
+  const { issuer, subject, audience = "", email } = upstreamUser.upstream;
   const nowMs = clock();
-  const shared = {
+  const common = {
     identityProviderUid: provider.uid,
     act: { iss: issuer, sub: subject, aud: audience, ...(email === undefined ? {} : { email }) },
     untilMs: nowMs + limits.accessTokenLifetimeMs,
     requestSource,
   };
-  if (kept.identity !== "") {
-    await authn.assume(kept.identity, arrival.idToken);
-    return { ...shared, uid: kept.identity, session: undefined, mayRefresh: false, email: undefined };
+  if (pending.identity !== "") {
+    await authn.assume(pending.identity, upstreamUser.idToken);
+    return { ...common, uid: pending.identity, session: undefined, mayRefresh: false, email: undefined };
   }
   return store.write(async (rows) => {
-    const { identity } = await register(rows, parts, provider, arrival, kept, requestSource);
-    const session = await openSession(rows, { identity, identityProvider: provider.uid, groups: arrival.groups, nowMs, untilMs: shared.untilMs });
-    return { ...shared, uid: identity, session, mayRefresh: session === undefined, email };
+    const { identity } = await registerUpstreamUser(rows, dependencies, provider, upstreamUser, pending, requestSource);
+    const session = await openSession(rows, { identity, identityProvider: provider.uid, groups: upstreamUser.groups, nowMs, untilMs: common.untilMs });
+    return { ...common, uid: identity, session, mayRefresh: session === undefined, email };
   });
 };
 
-/** Answers the provider's way back. */
-export const endSignIn = async (parts: SignInDependencies, asked: EndpointRequest): Promise<EndpointAnswer> => {
-  const [state = "", another] = asked.query.getAll("state");
-  const taken = another === undefined ? await take(parts, state, cookieOf(parts, state, asked)) : undefined;
+/** Answers the provider's callback. */
+export const endSignIn = async (dependencies: SignInDependencies, request: EndpointRequest): Promise<EndpointAnswer> => {
+  const [state = "", another] = request.query.getAll("state");
+  const taken = another === undefined ? await takePendingSignIn(dependencies, state, readSignInCookie(dependencies, state, request)) : undefined;
   if (!taken) {
-    return page(400, "Not signed in", [
+    return htmlPage(400, "Not signed in", [
       "This sign-in was begun in another browser, has been finished already, or has taken too long. Begin again where you came from.",
     ]);
   }
-  const { provider, kept } = taken;
-  const requestSource = { origin: asked.origin, requestId: asked.requestId };
-  let shown: EndpointAnswer;
+  const { provider, pending } = taken;
+  const requestSource = { origin: request.origin, requestId: request.requestId };
+  let answer: EndpointAnswer;
   try {
     if (!provider) throw new Fault("FAILED_PRECONDITION", "the identity provider has been deleted meanwhile");
-    const arrival = await parts.providers.readCallback(provider, kept.question, asked.query);
-    shown = await complete(parts, await admit(parts, provider, arrival, kept, requestSource), kept.finish);
+    const upstreamUser = await dependencies.providers.readCallback(provider, pending.authorizationRequest, request.query);
+    const signedIn = await signInUpstreamUser(dependencies, provider, upstreamUser, pending, requestSource);
+    answer = await complete(dependencies, signedIn, pending.completion);
   } catch (thrown) {
-    shown = await refuse(parts, thrown, kept.finish, requestSource);
+    answer = await refuseSignIn(dependencies, thrown, pending.completion, requestSource);
   }
-  return { ...shown, headers: { ...shown.headers, ...cookie(parts, state, "", 0) } };
+  return { ...answer, headers: { ...answer.headers, ...setSignInCookie(dependencies, state, "", 0) } };
 };

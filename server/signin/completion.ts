@@ -1,12 +1,12 @@
-// What becomes of a finished sign-in. Whoever begins one says how it shall end (browser.ts: beginSignIn), the sign-in's
-// row carries that to the provider and back, and the finisher of that kind does it. A new kind is a member of
-// `Finish` with a finisher in `Finishers`, given to openSignIn (index.ts); the compiler names what is missing.
+// What becomes of a finished sign-in. Whoever begins one says how it shall be completed (browser.ts: beginSignIn), the
+// sign-in's row carries that to the provider and back, and the completer of that kind does it. A new kind is a member of
+// `Completion` with a completer in `Completers`, given in openSignIn (open.ts); the compiler names what is missing.
 
+import type { EndpointAnswer } from "#base/endpoint.ts";
 import type { RequestSource } from "#base/origin.ts";
-import type { SignInDependencies } from "./dependencies.ts";
-import type { EndpointAnswer } from "./pages.ts";
+import type { SignInSettings } from "./settings.ts";
 
-/** What the tokens shall be good for, as the beginning asked. Empty lists ask for nothing in particular. */
+/** What the tokens shall be good for. Empty lists ask for nothing in particular. */
 export interface RequestedToken {
   readonly audience: readonly string[];
   readonly scopes: readonly string[];
@@ -17,7 +17,7 @@ export interface RequestedToken {
 export interface RedirectCompletion {
   readonly kind: "redirect";
   readonly redirect: string;
-  readonly wish: RequestedToken;
+  readonly requestedToken: RequestedToken;
   readonly createRefreshToken: boolean;
 }
 
@@ -31,15 +31,15 @@ export interface DeviceCompletion {
 export interface HeadlessCompletion {
   readonly kind: "headless";
   readonly code: string;
-  readonly wish: RequestedToken;
+  readonly requestedToken: RequestedToken;
 }
 
-/** Kept in the sign-in's row as JSON: plain values only. */
+/** Stored in the sign-in's row as JSON: plain values only. */
 export type Completion = RedirectCompletion | DeviceCompletion | HeadlessCompletion;
 
-/** Who has signed in. Plain values: a finisher may keep it until its client comes for the tokens (tokens.ts). */
+/** Who has signed in. Plain values: a completer may store it until its client comes for the tokens (tokens.ts). */
 export interface SignedIn {
-  /** The person's uid; with `identity=` in the beginning that of the assumable identity. */
+  /** The person's uid; with `identity=` in the request that of the assumable identity. */
   readonly uid: string;
   readonly identityProviderUid: string;
   /** The session that carries what the provider's groups give (sessions.ts); without one there are no such rights. */
@@ -62,10 +62,10 @@ export interface Refusal {
 }
 
 export interface Completer<Kind extends Completion> {
-  /** The sign-in succeeded. What it throws is shown as a refusal. */
-  done(parts: SignInDependencies, signedIn: SignedIn, finish: Kind): Promise<EndpointAnswer>;
+  /** The sign-in succeeded. What it throws is answered as a refusal. */
+  complete(settings: SignInSettings, signedIn: SignedIn, completion: Kind): Promise<EndpointAnswer>;
   /** It did not. */
-  refused(parts: SignInDependencies, refusal: Refusal, finish: Kind): Promise<EndpointAnswer>;
+  refuse(settings: SignInSettings, refusal: Refusal, completion: Kind): Promise<EndpointAnswer>;
 }
 
 export interface Completers {

@@ -1,111 +1,143 @@
-// The room's paths beside the contract, for browsers and for those who begin a sign-in in one.
+// What sign-in serves beside the contract: the paths for browsers, and the token and device endpoints of OAuth.
 
+import type { Endpoint, EndpointAnswer } from "#base/endpoint.ts";
 import { Fault, invalid, type Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import type { RequestSource } from "#base/origin.ts";
-import { type Beginning, beginSignIn, endSignIn, refuse } from "./browser.ts";
-import { beginDevice, deviceCompleter } from "./device.ts";
-import { devicePaths } from "./device-pages.ts";
+import { beginSignIn, endSignIn, refuseSignIn, type SignInRequest } from "./browser.ts";
 import type { HeadlessCompletion, RedirectCompletion } from "./completion.ts";
-import { type Grant, grantsOf } from "./grants.ts";
+import type { SignInDependencies } from "./dependencies.ts";
+import { beginDevice, deviceCompleter } from "./device.ts";
+import { deviceEndpoints } from "./device-pages.ts";
 import { headlessCompleter, isHeadlessCode } from "./headless.ts";
-import { askHeadless, confirmHeadless, headlessPath } from "./headless-pages.ts";
-import { canSignIn } from "./organization.ts";
-import type { SignInDependencies, SignInSettings } from "./dependencies.ts";
+import { showHeadlessConfirmation, confirmHeadless, headlessPath } from "./headless-pages.ts";
+import { htmlPage, jsonAnswer } from "./pages.ts";
 import { callbackPath, openProviders } from "./provider.ts";
 import { readRedirect, redirectCompleter } from "./redirect.ts";
-import { json, page, type EndpointAnswer, type Endpoint } from "./pages.ts";
+import { isOrganizationWithProvider } from "./requested-provider.ts";
+import { type SignInSettings, urlOfPath } from "./settings.ts";
+import { type Grant, openTokenEndpoint } from "./token-endpoint.ts";
 
-export interface SignIn {
-  readonly parts: SignInDependencies;
-  readonly paths: ReadonlyMap<string, Endpoint>;
-  /** What the token endpoint gives for a sign-in, by grant type. */
-  readonly grants: ReadonlyMap<string, Grant>;
+/** What the transport serves for the issuer; each throws a Fault. */
+export interface SignInEndpoints {
+  /** /.well-known/openid-configuration */
+  readonly discovery: () => JsonObject;
+  /** /.well-known/jwks.json */
+  readonly keys: () => Promise<JsonObject>;
+  /** Every grant of the token endpoint. */
+  readonly exchangeToken: Grant;
   /** RFC 8628, 3.1: a terminal asks for its codes. */
   readonly beginDevice: (form: URLSearchParams) => Promise<JsonObject>;
+  /** Pages and what belongs to them, by path. */
+  readonly endpoints: ReadonlyMap<string, Endpoint>;
 }
 
 /** RFC 6749, 3.1: no parameter is there twice; what is not known is passed over. */
-const single = (query: URLSearchParams, name: string): string => {
-  const [value = "", another] = query.getAll(name);
+const singleParameter = (parameters: URLSearchParams, name: string): string => {
+  const [value = "", another] = parameters.getAll(name);
   if (another !== undefined) throw invalid([{ field: name, description: "must be given once" }]);
   return value;
 };
 
-const list = (query: URLSearchParams, name: string): string[] =>
-  query
+const listParameter = (parameters: URLSearchParams, name: string): string[] =>
+  parameters
     .getAll(name)
     .flatMap((entry) => entry.split(/[ ,]/))
     .filter((entry) => entry !== "");
 
-const flag = (query: URLSearchParams, name: string): boolean => {
-  const value = single(query, name);
+const flagParameter = (parameters: URLSearchParams, name: string): boolean => {
+  const value = singleParameter(parameters, name);
   if (!["", "true", "false"].includes(value)) throw invalid([{ field: name, description: "must be true or false" }]);
   return value === "true";
 };
 
-/** How the sign-in shall end; needed first, so that whatever else is wrong is told there. */
-const readFinish = (parts: SignInDependencies, query: URLSearchParams): RedirectCompletion | HeadlessCompletion => {
-  const wish = { audience: list(query, "audience"), scopes: list(query, "scope"), capabilities: list(query, "cap") };
-  const code = single(query, "headless_code");
+/** How the sign-in shall be completed; needed first, so that whatever else is wrong is answered there. */
+const readCompletion = (settings: SignInSettings, parameters: URLSearchParams): RedirectCompletion | HeadlessCompletion => {
+  const requestedToken = {
+    audience: listParameter(parameters, "audience"),
+    scopes: listParameter(parameters, "scope"),
+    capabilities: listParameter(parameters, "cap"),
+  };
+  const code = singleParameter(parameters, "headless_code");
   if (code !== "") {
     if (!isHeadlessCode(code)) throw invalid([{ field: "headless_code", description: "must be an X25519 public key, as base64url without padding" }]);
-    return { kind: "headless", code, wish };
+    return { kind: "headless", code, requestedToken };
   }
   return {
     kind: "redirect",
-    redirect: readRedirect(parts, single(query, "redirect")),
-    wish,
-    createRefreshToken: flag(query, "create_refresh_token"),
+    redirect: readRedirect(settings, singleParameter(parameters, "redirect")),
+    requestedToken,
+    createRefreshToken: flagParameter(parameters, "create_refresh_token"),
   };
 };
 
-const readBeginning = ({ authn }: SignInDependencies, query: URLSearchParams, finish: RedirectCompletion | HeadlessCompletion): Beginning => {
+const readSignInRequest = ({ authn }: SignInSettings, parameters: URLSearchParams, completion: RedirectCompletion | HeadlessCompletion): SignInRequest => {
   const violations: Violation[] = [];
   for (const name of ["client_id", "connection"]) {
-    if (query.has(name))
+    if (parameters.has(name))
       violations.push({ field: name, description: "names a provider of another service; this server has those of its organizations: give idp_id" });
   }
   if (violations.length > 0) throw invalid(violations);
-  const identity = single(query, "identity");
-  authn.narrowing({ identity, ...finish.wish });
-  return { provider: single(query, "idp_id"), finish, invite: single(query, "invite"), identity, skipRegistration: flag(query, "skip_registration") };
+  const identity = singleParameter(parameters, "identity");
+  authn.readDownscoping({ identity, ...completion.requestedToken });
+  return {
+    provider: singleParameter(parameters, "idp_id"),
+    completion,
+    invite: singleParameter(parameters, "invite"),
+    identity,
+    skipRegistration: flagParameter(parameters, "skip_registration"),
+  };
 };
 
-/** Begins with what is given. `ask`: a headless sign-in is confirmed first. */
-const begin = async (parts: SignInDependencies, given: URLSearchParams, requestSource: RequestSource, ask?: () => EndpointAnswer): Promise<EndpointAnswer> => {
-  let finish: RedirectCompletion | HeadlessCompletion;
+/** Begins the sign-in that the parameters ask for. `confirm`: the page that a headless one is confirmed on first. */
+const beginFromParameters = async (
+  dependencies: SignInDependencies,
+  parameters: URLSearchParams,
+  requestSource: RequestSource,
+  confirm?: () => EndpointAnswer,
+): Promise<EndpointAnswer> => {
+  let completion: RedirectCompletion | HeadlessCompletion;
   try {
-    finish = readFinish(parts, given);
+    completion = readCompletion(dependencies, parameters);
   } catch (thrown) {
     if (!(thrown instanceof Fault)) throw thrown;
     // Nowhere else: the address may be an attacker's.
-    return page(parts.statusOf(thrown), "This sign-in cannot begin", [thrown.message]);
+    return htmlPage(dependencies.statusOf(thrown), "This sign-in cannot begin", [thrown.message]);
   }
   try {
-    const beginning = readBeginning(parts, given, finish);
-    return finish.kind === "headless" && ask ? ask() : await beginSignIn(parts, beginning, requestSource);
+    const request = readSignInRequest(dependencies, parameters, completion);
+    return completion.kind === "headless" && confirm ? confirm() : await beginSignIn(dependencies, request, requestSource);
   } catch (thrown) {
-    return refuse(parts, thrown, finish, requestSource);
+    return refuseSignIn(dependencies, thrown, completion, requestSource);
   }
 };
 
-export const openSignIn = (settings: SignInSettings): SignIn => {
-  const parts: SignInDependencies = {
+export const openSignIn = (settings: SignInSettings): SignInEndpoints => {
+  const { authn, store } = settings;
+  const dependencies: SignInDependencies = {
     ...settings,
     providers: openProviders(settings),
-    finishers: { redirect: redirectCompleter, device: deviceCompleter, headless: headlessCompleter },
+    completers: { redirect: redirectCompleter, device: deviceCompleter, headless: headlessCompleter },
   };
-  const wishless = { invite: "", identity: "", skipRegistration: false };
-  const device = devicePaths(parts, (asked, { userCode, wanted }) =>
-    beginSignIn(parts, { ...wishless, provider: wanted.idp, finish: { kind: "device", userCode } }, asked),
+  const token = openTokenEndpoint(settings);
+  const device = deviceEndpoints(dependencies, (request, { userCode, request: { idp } }) =>
+    beginSignIn(dependencies, { provider: idp, completion: { kind: "device", userCode }, invite: "", identity: "", skipRegistration: false }, request),
   );
-  const paths = new Map<string, Endpoint>([
-    ["/oauth", { GET: (asked) => begin(parts, asked.query, asked, () => askHeadless(parts, asked)) }],
-    [headlessPath, { POST: (asked) => confirmHeadless(parts, asked, (given) => begin(parts, given, asked)) }],
-    [callbackPath, { GET: (asked) => endSignIn(parts, asked) }],
-    ["/orgcheck", { GET: async ({ query }) => json(200, await canSignIn(parts.store.read, single(query, "name"))) }],
-    ...Object.entries(device),
-  ]);
-  return { parts, paths, grants: grantsOf(parts), beginDevice: (form) => beginDevice(parts, form) };
+  return {
+    discovery: () => ({
+      ...authn.discovery(),
+      device_authorization_endpoint: urlOfPath(settings, "/oauth/device_authorization"),
+      grant_types_supported: [...token.grantTypes],
+    }),
+    keys: authn.keys,
+    exchangeToken: token.answer,
+    beginDevice: (form) => beginDevice(settings, form),
+    endpoints: new Map<string, Endpoint>([
+      ["/oauth", { GET: (request) => beginFromParameters(dependencies, request.query, request, () => showHeadlessConfirmation(dependencies, request)) }],
+      [headlessPath, { POST: (request) => confirmHeadless(dependencies, request, (parameters) => beginFromParameters(dependencies, parameters, request)) }],
+      [callbackPath, { GET: (request) => endSignIn(dependencies, request) }],
+      ["/orgcheck", { GET: async ({ query }) => jsonAnswer(200, await isOrganizationWithProvider(store.read, singleParameter(query, "name"))) }],
+      ...Object.entries(device),
+    ]),
+  };
 };

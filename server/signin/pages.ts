@@ -2,32 +2,12 @@
 // that no cache keeps and no other page may frame.
 
 import { createHash } from "node:crypto";
-import type { Origin } from "#base/origin.ts";
+import type { EndpointAnswer } from "#base/endpoint.ts";
 
-/** An answer to a browser or a program beside the contract. */
-export interface EndpointAnswer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
-/** A request to one of the room's paths, free of its protocol. */
-export interface EndpointRequest {
-  readonly query: URLSearchParams;
-  /** The body's form; empty for GET. */
-  readonly form: URLSearchParams;
-  readonly headers: { readonly cookie: string | undefined; readonly authorization: string | undefined; readonly origin: string | undefined };
-  readonly requestId: string;
-  readonly origin: Origin;
-}
-
-/** One path's answers by verb. What they throw is answered with the error body that every path has. */
-export type Endpoint = Readonly<Partial<Record<"GET" | "POST", (asked: EndpointRequest) => Promise<EndpointAnswer>>>>;
-
-const escapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+const htmlEscapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 
 /** Text that stays text inside HTML, in quoted attributes too. */
-export const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => escapes[character] ?? "");
+export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => htmlEscapes[character] ?? "");
 
 const style =
   ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;margin:12vh auto;max-width:30em;padding:0 1.5em;color:#1b1f24;background:#fff}" +
@@ -47,23 +27,23 @@ const pageHeaders = {
 };
 
 /** A page. Paragraphs are plain text; `html` is markup of ours below them, such as a form. */
-export const page = (status: number, title: string, paragraphs: readonly string[], html = ""): EndpointAnswer => ({
+export const htmlPage = (status: number, title: string, paragraphs: readonly string[], html = ""): EndpointAnswer => ({
   status,
   headers: pageHeaders,
   body:
     `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">` +
-    `<title>${escaped(title)}</title><style>${style}</style></head><body><main><h1>${escaped(title)}</h1>` +
-    `${paragraphs.map((paragraph) => `<p>${escaped(paragraph)}</p>`).join("")}${html}</main></body></html>\n`,
+    `<title>${escapeHtml(title)}</title><style>${style}</style></head><body><main><h1>${escapeHtml(title)}</h1>` +
+    `${paragraphs.map((paragraph) => `<p>${escapeHtml(paragraph)}</p>`).join("")}${html}</main></body></html>\n`,
 });
 
-/** Somewhere else, with GET: the address is used once and kept by nobody. */
-export const elsewhere = (address: string, headers: Readonly<Record<string, string>> = {}): EndpointAnswer => ({
+/** On to another address, with GET: it is used once and cached by nobody. */
+export const redirectTo = (url: string, headers: Readonly<Record<string, string>> = {}): EndpointAnswer => ({
   status: 303,
-  headers: { ...noStore, ...headers, location: address },
+  headers: { ...noStore, ...headers, location: url },
   body: "",
 });
 
-export const json = (status: number, value: unknown): EndpointAnswer => ({
+export const jsonAnswer = (status: number, value: unknown): EndpointAnswer => ({
   status,
   headers: { ...noStore, "content-type": "application/json" },
   body: JSON.stringify(value),

@@ -4,4 +4,4 @@ import { hash, randomBytes } from "node:crypto";
 
 export const newSecret = (): string => randomBytes(32).toString("base64url");
 
-export const hashOf = (secret: string): string => hash("sha256", secret, "hex");
+export const secretHashOf = (secret: string): string => hash("sha256", secret, "hex");

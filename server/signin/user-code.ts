@@ -16,4 +16,4 @@ export const readUserCode = (typed: string): string | undefined => {
 };
 
 /** As it is shown: in two halves, which are read out and compared more easily. */
-export const showUserCode = (code: string): string => `${code.slice(0, length / 2)}-${code.slice(length / 2)}`;
+export const formatUserCode = (code: string): string => `${code.slice(0, length / 2)}-${code.slice(length / 2)}`;

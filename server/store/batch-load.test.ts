@@ -14,7 +14,7 @@ let database: Awaited<ReturnType<typeof freshDatabase>>;
 let store: Store;
 
 before(async () => {
-  database = await freshDatabase();
+  database = await freshDatabase({ planted: true });
   store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: silent });
   await store.write(async (rows) => {
     await rows.query("create table berths (uid text primary key, name text not null, note text)");

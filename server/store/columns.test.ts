@@ -1,6 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { columns, expression, flag, json, nullableText, nullableTimeMs, number, text, textList, time, timeMs } from "./columns.ts";
+import {
+  columns,
+  expression,
+  flag,
+  json,
+  nullableObject,
+  nullableText,
+  nullableTextList,
+  nullableTimeMs,
+  number,
+  text,
+  textList,
+  time,
+  timeMs,
+} from "./columns.ts";
 
 const every = columns({
   identityUid: text,
@@ -52,4 +66,11 @@ test("NULL is the empty text, list and flag, and undefined where the column may 
     updateTime: "",
     total: 0,
   });
+});
+
+test("an object or a list that may be NULL is undefined there, and an object also where something else stands", () => {
+  const wanted = columns({ act: nullableObject, scopes: nullableTextList });
+  assert.deepEqual(wanted.read(['{"iss":"x"}', '["a"]']), { act: { iss: "x" }, scopes: ["a"] });
+  assert.deepEqual(wanted.read([null, null]), { act: undefined, scopes: undefined });
+  assert.deepEqual(wanted.read(["[1]", "[]"]), { act: undefined, scopes: [] });
 });

@@ -1,10 +1,7 @@
-// Rows with names: the columns that a statement lists, and what the text of each becomes. Each table's file declares
-// its rows once, and its statements list and read them by that declaration; nobody counts positions.
-//
-//   const session = columns({ identityUid: text, groups: textList, expireTimeMs: timeMs("expire_time") });
-//   session.find(rows, `select ${session.list} from sessions where id = $1`, [id])
+// Rows with names: the columns that a statement lists, and what the text of each becomes. Each table's file declares its
+// rows once with `columns`; its statements name them by `list` and read them by `find`. Nobody counts positions.
 
-import type { Json } from "#base/json.ts";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import type { Param, Read, Row } from "./handle.ts";
 import { timeText } from "./time-text.ts";
 
@@ -30,13 +27,24 @@ export const nullableNumber: Column<number | undefined> = { read: (value) => (va
 /** A jsonb column; NULL is null. */
 export const json: Column<Json> = { read: (value) => (value === null ? null : (JSON.parse(value) as Json)) };
 
-/** A jsonb column that holds a list of texts; NULL is the empty list. */
-export const textList: Column<readonly string[]> = {
+/** A jsonb column that holds an object; undefined for NULL and for what is no object. */
+export const nullableObject: Column<JsonObject | undefined> = {
   read: (value) => {
-    const list: unknown = value === null ? [] : JSON.parse(value);
-    return Array.isArray(list) ? list.map(String) : [];
+    const parsed = json.read(value);
+    return isObject(parsed) ? parsed : undefined;
   },
 };
+
+const readTextList = (value: string): readonly string[] => {
+  const list: unknown = JSON.parse(value);
+  return Array.isArray(list) ? list.map(String) : [];
+};
+
+/** A jsonb column that holds a list of texts; NULL is the empty list. */
+export const textList: Column<readonly string[]> = { read: (value) => (value === null ? [] : readTextList(value)) };
+
+/** The same, of a column that may be NULL. */
+export const nullableTextList: Column<readonly string[] | undefined> = { read: (value) => (value === null ? undefined : readTextList(value)) };
 
 /** An SQL expression in place of a column of the field's name. */
 export const expression = <Value>(sql: string, column: Column<Value>): Column<Value> => ({ ...column, sql });

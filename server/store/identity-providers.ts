@@ -1,6 +1,7 @@
-// Identity providers as signing in needs them, and what they give.
+// Identity providers: as signing in needs them, and the state of their SCIM tokens, whose etag is a number that grows.
 
-import type { Read } from "./handle.ts";
+import { type Column, columns, expression, flag, nullableText, nullableTimeMs, text, textList } from "./columns.ts";
+import type { Read, Write } from "./handle.ts";
 
 /** What a provider's client secret is sealed for. */
 export const clientSecretPurpose = "client secret";
@@ -26,37 +27,115 @@ export interface Provider {
   readonly clientSecretSealed: string | undefined;
 }
 
-const statement = `
-  select uid, left(uid, -17), name, default_role, client_secret_sealed, oidc ->> 'issuer', oidc ->> 'clientId',
-    coalesce(oidc ->> 'groupsClaim', ''), coalesce(oidc ->> 'correlationRule', ''), coalesce((oidc ->> 'pkceEnabled')::boolean, false),
-    array_to_json(array(select jsonb_array_elements_text(oidc -> 'additionalScopes')))
-  from identity_providers where uid = $1`;
+const provider = columns<Omit<Provider, "oidc"> & Provider["oidc"]>({
+  uid: text,
+  parent: expression("left(uid, -17)", text),
+  name: text,
+  defaultRole: text,
+  clientSecretSealed: { read: (value) => value || undefined },
+  issuer: expression("oidc ->> 'issuer'", text),
+  clientId: expression("oidc ->> 'clientId'", text),
+  groupsClaim: expression("oidc ->> 'groupsClaim'", text),
+  correlationRule: expression("oidc ->> 'correlationRule'", text),
+  pkceEnabled: expression("(oidc ->> 'pkceEnabled')::boolean", flag),
+  additionalScopes: expression("array_to_json(array(select jsonb_array_elements_text(oidc -> 'additionalScopes')))", textList),
+});
 
-/** The provider of this uid. */
 export const findProvider = async (rows: Read, uid: string): Promise<Provider | undefined> => {
-  const [row] = await rows.query(statement, [uid]);
-  if (!row) return undefined;
-  const [, parent, name, defaultRole, sealed, issuer, clientId, groupsClaim, correlationRule, pkce, scopes] = row.map((value) => value ?? "");
-  const listed: unknown = JSON.parse(scopes || "[]");
-  return {
-    uid,
-    parent: parent ?? "",
-    name: name ?? "",
-    defaultRole: defaultRole ?? "",
-    oidc: {
-      issuer: issuer ?? "",
-      clientId: clientId ?? "",
-      groupsClaim: groupsClaim ?? "",
-      correlationRule: correlationRule ?? "",
-      pkceEnabled: pkce === "t",
-      additionalScopes: Array.isArray(listed) ? listed.map(String) : [],
-    },
-    clientSecretSealed: sealed || undefined,
-  };
+  const found = await provider.findOne(rows, `select ${provider.list} from identity_providers where uid = $1`, [uid]);
+  if (!found) return undefined;
+  const { parent, name, defaultRole, clientSecretSealed, ...oidc } = found;
+  return { uid, parent, name, defaultRole, clientSecretSealed, oidc };
 };
 
-/** The roles that this provider's groups are mapped to, each once in each scope. */
-export const findMappedRoles = async (rows: Read, provider: string): Promise<{ readonly role: string; readonly scope: string }[]> => {
-  const found = await rows.query("select distinct role_uid, scope from external_group_role_mappings where identity_provider_uid = $1", [provider]);
-  return found.map(([role, scope]) => ({ role: role ?? "", scope: scope ?? "" }));
+const uidOnly = columns({ uid: expression("provider.uid", text) });
+
+/** The uids of the identity providers of the verified organization of this name, two at most. */
+export const findProvidersOfOrganization = async (rows: Read, name: string): Promise<string[]> => {
+  const found = await uidOnly.find(
+    rows,
+    `select ${uidOnly.list} from groups as organization join identity_providers as provider on left(provider.uid, -17) = organization.uid
+     where organization.verified and length(organization.uid) = 40 and organization.name = $1 limit 2`,
+    [name],
+  );
+  return found.map(({ uid }) => uid);
 };
+
+/** True where the provider of some group names this issuer. */
+export const hasProviderOfIssuer = async (rows: Read, issuer: string): Promise<boolean> =>
+  (await rows.query("select 1 from identity_providers where oidc ->> 'issuer' = $1 limit 1", [issuer])).length > 0;
+
+const client = columns({ clientId: expression("oidc ->> 'clientId'", nullableText) });
+
+/** The client ids with which the providers of these very groups name this issuer, one for each provider. */
+export const listClientIds = async (rows: Read, issuer: string, groups: readonly string[]): Promise<(string | undefined)[]> => {
+  const found = await client.find(rows, `select ${client.list} from identity_providers where oidc ->> 'issuer' = $1 and left(uid, -17) = any($2)`, [
+    issuer,
+    groups,
+  ]);
+  return found.map(({ clientId }) => clientId);
+};
+
+export interface ScimState {
+  readonly enabled: boolean;
+  readonly etag: string;
+  /** A token was made, whatever has become of it. */
+  readonly issued: boolean;
+  readonly revoked: boolean;
+  /** Milliseconds since 1970. Infinity: it never ends, or there is none. */
+  readonly expireTimeMs: number;
+  /** When the token before this one ends; undefined where there is none. */
+  readonly previousExpireTimeMs: number | undefined;
+}
+
+const endOrNever: Column<number> = {
+  ...nullableTimeMs("scim_token_expire_time"),
+  read: (value) => (value === null ? Number.POSITIVE_INFINITY : Number(value)),
+};
+
+const scim = columns<ScimState>({
+  enabled: expression("scim_enabled", flag),
+  etag: expression("scim_version", text),
+  issued: expression("scim_token_create_time is not null", flag),
+  revoked: expression("scim_token_create_time is not null and scim_token_hash is null", flag),
+  expireTimeMs: endOrNever,
+  previousExpireTimeMs: nullableTimeMs("scim_previous_token_expire_time"),
+});
+
+/** The state of this provider's token. */
+export const findScim = (rows: Read, uid: string): Promise<ScimState | undefined> =>
+  scim.findOne(rows, `select ${scim.list} from identity_providers where uid = $1`, [uid]);
+
+/** The same, and nobody else changes it until the transaction ends. */
+export const lockScim = (rows: Write, uid: string): Promise<ScimState | undefined> =>
+  scim.findOne(rows, `select ${scim.list} from identity_providers where uid = $1 for update`, [uid]);
+
+const updateScim = (rows: Write, uid: string, sets: string, values: readonly (string | boolean | null)[]): Promise<ScimState | undefined> =>
+  scim.findOne(rows, `update identity_providers set scim_version = scim_version + 1, ${sets} where uid = $1 returning ${scim.list}`, [uid, ...values]);
+
+/** A token as it is kept; times are RFC 3339. */
+export interface ScimToken {
+  readonly hash: string;
+  readonly createTime: string;
+  /** Null: it never ends. */
+  readonly expireTime: string | null;
+  /** Until when the token that is replaced works on; null: it ends now. */
+  readonly previousExpireTime: string | null;
+}
+
+/** Puts a new token in the place of the one that is there. */
+export const replaceScimToken = (rows: Write, uid: string, { hash, createTime, expireTime, previousExpireTime }: ScimToken): Promise<ScimState | undefined> =>
+  updateScim(
+    rows,
+    uid,
+    `
+    scim_previous_token_hash = case when $5::timestamptz is not null then scim_token_hash end, scim_previous_token_expire_time = $5::timestamptz,
+    scim_token_hash = $2, scim_token_create_time = $3::timestamptz, scim_token_expire_time = $4::timestamptz`,
+    [hash, createTime, expireTime, previousExpireTime],
+  );
+
+/** Ends the token and the one before it. */
+export const revokeScimTokens = (rows: Write, uid: string): Promise<ScimState | undefined> =>
+  updateScim(rows, uid, "scim_token_hash = null, scim_token_expire_time = null, scim_previous_token_hash = null, scim_previous_token_expire_time = null", []);
+
+export const enableScim = (rows: Write, uid: string, enabled: boolean): Promise<ScimState | undefined> => updateScim(rows, uid, "scim_enabled = $2", [enabled]);

@@ -36,8 +36,48 @@ export type { Check, Param, Read, Row, Store, Write } from "./handle.ts";
 export { openStore, type StoreOptions } from "./open.ts";
 export { openVault, type Vault, type VaultOptions, vaultOf } from "./vault.ts";
 export { findHolders, type GivingBinding } from "./holders.ts";
-export { findBoundPeople } from "./people.ts";
-export { clientSecretPurpose, findMappedRoles, findProvider, type Provider } from "./identity-providers.ts";
+export { hasAwsRequest, insertAwsRequest } from "./aws-requests.ts";
+export {
+  approveDeviceCode,
+  countOpenDeviceCodes,
+  deleteDeviceCode,
+  deleteEndedDeviceCodes,
+  findOpenDeviceCode,
+  hasDeviceCode,
+  insertDeviceCode,
+  lockDeviceCode,
+  refuseDeviceCode,
+  updateDevicePoll,
+} from "./device-codes.ts";
+export { listMappedRoles } from "./external-group-role-mappings.ts";
+export { insertAccessRequest } from "./group-access-requests.ts";
+export { deleteExpiredInvitesOfRole, findInviteUid, type Invite, lockInvite } from "./group-invites.ts";
+export { findVerifiedOrganization, isOrganizationSuspended, updateOrganizationStatus } from "./groups.ts";
+export { deleteExpiredHeadlessSessions, hasHeadlessSession, insertHeadlessSession, takeHeadlessSession } from "./headless-sessions.ts";
+export {
+  findBoundPeople,
+  findIdentity,
+  hasIdentity,
+  hasPersonOfIssuer,
+  type Identity,
+  lockPersonAndProvider,
+  updateLastSeen,
+} from "./identities.ts";
+export { lockPerson, writeIdentityMetadata } from "./identity-metadata.ts";
+export {
+  clientSecretPurpose,
+  enableScim,
+  findProvider,
+  findProvidersOfOrganization,
+  findScim,
+  hasProviderOfIssuer,
+  listClientIds,
+  lockScim,
+  type Provider,
+  replaceScimToken,
+  revokeScimTokens,
+  type ScimState,
+} from "./identity-providers.ts";
 export {
   type ArtifactRow,
   countArtifacts,
@@ -51,8 +91,6 @@ export {
 export { lockAlone, lockTogether } from "./lock.ts";
 export { timeText } from "./time-text.ts";
 export { type Branch, type Condition, countRows, isLarge, listRows, needsSize, type Page, pageStatement, type Selection, wholeTable } from "./list.ts";
-export { lockPerson, writeSaid } from "./metadata.ts";
-export { findVerified, noteAccessRequest, setOrganizationStatus } from "./organizations.ts";
 export { findManifests, insertManifests, type Manifest, type ManifestFact } from "./manifests.ts";
 export type {
   AdvisoryEventData,
@@ -71,8 +109,14 @@ export type {
   VulnerabilityRecord,
   Written,
 } from "./records.ts";
-export { findKnownRoles, findProfile, type KnownRole, type Profile } from "./profiles.ts";
+export { findProfile, writeProfile } from "./profiles.ts";
+export { insertProviderArrival } from "./provider-arrivals.ts";
+export { deleteRefreshToken, insertRefreshToken, type RefreshTokenFamily, replaceRefreshTokenSecret } from "./refresh-tokens.ts";
+export { countIdentitiesBoundWith, insertOrExtendRoleBinding } from "./role-bindings.ts";
+export { findKnownRoles } from "./roles.ts";
 export {
+  countBelow,
+  countReferences,
   deleteBelow,
   deleteRow,
   findNamed,
@@ -86,11 +130,22 @@ export {
   lockRow,
   readColumns,
   type Table,
-  takeRows,
+  takeBelow,
+  takeReferences,
   updateRow,
   type Values,
 } from "./rows.ts";
-export { countHolders, enableScim, findScim, lockScim, replaceScimToken, revokeScimTokens, type ScimState } from "./scim.ts";
+export { insertSession } from "./sessions.ts";
+export { deleteSomeExpiredSignIns, insertSignIn, takeSignIn } from "./sign-ins.ts";
+export {
+  areSigningKeysOlder,
+  deleteRetiredSigningKeys,
+  hasUnretiredSigningKey,
+  insertSigningKey,
+  listSigningKeys,
+  lockSigningKeys,
+  retireSigningKeys,
+} from "./signing-keys.ts";
 export {
   countVulnerabilities,
   findVulnerabilities,
@@ -98,6 +153,8 @@ export {
   type VulnerabilityRow,
 } from "./vulnerabilities.ts";
 export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
-export { findAcceptedTerms } from "./terms.ts";
+export { findSubscriptionSecret } from "./subscriptions.ts";
+export { findAcceptedTerms } from "./terms-acceptances.ts";
+export { addWrongUserCode, countWrongUserCodes } from "./user-code-guesses.ts";
 export { checkAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
 export { settleRecords, withdrawVanished, writeRecords } from "./write-records.ts";

@@ -36,7 +36,7 @@ let database: Awaited<ReturnType<typeof freshDatabase>>;
 let store: Store;
 
 before(async () => {
-  database = await freshDatabase();
+  database = await freshDatabase({ planted: true });
   store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: silent });
   await store.write(async (rows) => {
     for (const { uid, name, status, create_time } of things) {

@@ -12,7 +12,7 @@ let database: Awaited<ReturnType<typeof freshDatabase>>;
 let store: Store;
 
 before(async () => {
-  database = await freshDatabase();
+  database = await freshDatabase({ planted: true });
   store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: silent });
   await store.write((rows) => rows.query("create table notes (id integer primary key, text text, facts jsonb)"));
 });

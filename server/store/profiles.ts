@@ -1,43 +1,36 @@
-// What is shown to whoever asks who they are.
+// What people's issuers say of them, as it was last told.
 
-import type { Read } from "./handle.ts";
+import { columns, expression, text } from "./columns.ts";
+import type { Read, Write } from "./handle.ts";
 
+/** Empty texts where nothing is known. */
 export interface Profile {
-  readonly email: string;
   readonly name: string;
   readonly givenName: string;
   readonly familyName: string;
   readonly picture: string;
 }
 
-/** What is known of the identity from its issuer; empty texts where nothing is. */
-export const findProfile = async (rows: Read, uid: string): Promise<Profile> => {
-  const [row] = await rows.query(
-    `select email, profile.name, given_name, family_name, picture from identities
-     left join profiles as profile on identity_uid = uid where uid = $1`,
-    [uid],
-  );
-  const [email, name, givenName, familyName, picture] = (row ?? []).map((value) => value ?? "");
-  return { email: email ?? "", name: name ?? "", givenName: givenName ?? "", familyName: familyName ?? "", picture: picture ?? "" };
+const profile = columns<Profile & { readonly email: string }>({
+  email: text,
+  name: expression("profile.name", text),
+  givenName: text,
+  familyName: text,
+  picture: text,
+});
+
+/** What is known of the identity from its issuer. */
+export const findProfile = async (rows: Read, identityUid: string): Promise<Profile & { readonly email: string }> => {
+  const statement = `select ${profile.list} from identities left join profiles as profile on identity_uid = uid where uid = $1`;
+  return (await profile.findOne(rows, statement, [identityUid])) ?? profile.read([]);
 };
 
-export interface KnownRole {
-  readonly id: string;
-  readonly name: string;
-  readonly description: string;
-  /** Symbols. */
-  readonly capabilities: readonly string[];
-}
-
-/** The built-in roles, and those that the identity is bound to. */
-export const findKnownRoles = async (rows: Read, identity: string): Promise<KnownRole[]> => {
-  const found = await rows.query(
-    `select uid, name, description, capabilities from roles
-     where length(uid) = 40 or uid in (select role_uid from role_bindings where identity_uid = $1) order by uid desc`,
-    [identity],
+/** Stores a person's profile, in the place of the one that is there. */
+export const writeProfile = async (rows: Write, identityUid: string, { name, givenName, familyName, picture }: Profile): Promise<void> => {
+  await rows.query(
+    `insert into profiles (identity_uid, name, given_name, family_name, picture) values ($1, $2, $3, $4, $5)
+     on conflict (identity_uid) do update
+     set name = excluded.name, given_name = excluded.given_name, family_name = excluded.family_name, picture = excluded.picture`,
+    [identityUid, name, givenName, familyName, picture],
   );
-  return found.map(([id, name, description, capabilities]) => {
-    const symbols: unknown = JSON.parse(capabilities ?? "[]");
-    return { id: id ?? "", name: name ?? "", description: description ?? "", capabilities: Array.isArray(symbols) ? symbols.map(String) : [] };
-  });
 };

@@ -82,12 +82,6 @@ export const deleteRow = async (rows: Write, table: Table, uid: string): Promise
   await rows.query(`delete from ${table.name} where uid = $1`, [uid]);
 };
 
-/** Deletes the rows of these uids, and returns those that were there, in the order of their uids. */
-export const takeRows = async (rows: Write, table: Table, uids: readonly string[]): Promise<Row[]> => {
-  const columns = table.columns.join(", ");
-  return rows.query(`with taken as (delete from ${table.name} where uid = any($1) returning ${columns}) select ${columns} from taken order by uid`, [uids]);
-};
-
 /** True where `table` holds a row strictly below `uid`. */
 export const holdsBelow = async (rows: Read, table: string, uid: string): Promise<boolean> => {
   const [row] = await rows.query(`select exists (select 1 from ${table} where uid > $1 and uid < $2)`, [`${uid}/`, `${uid}0`]);
@@ -143,3 +137,25 @@ export const isReferenced = async (rows: Read, table: string, column: string, ui
   const [row] = await rows.query(`select exists (select 1 from ${table} where ${column} = $1)`, [uid]);
   return row?.[0] === "t";
 };
+
+/** How many rows of `table` lie at or below `uid`. */
+export const countBelow = async (rows: Read, table: string, uid: string): Promise<number> => {
+  const [row] = await rows.query(`select count(*) from ${table} where uid >= $1 and uid < $2`, [uid, `${uid}0`]);
+  return Number(row?.[0]);
+};
+
+/** How many rows of `table` name `uid` in `column`. */
+export const countReferences = async (rows: Read, table: string, column: string, uid: string): Promise<number> => {
+  const [row] = await rows.query(`select count(*) from ${table} where ${column} = $1`, [uid]);
+  return Number(row?.[0]);
+};
+
+const deletedUids = (rows: readonly Row[]): string[] => rows.flatMap(([uid]) => uid ?? []).sort();
+
+/** Deletes the rows at or below `uid`, and returns their uids in order. */
+export const takeBelow = async (rows: Write, table: string, uid: string): Promise<string[]> =>
+  deletedUids(await rows.query(`delete from ${table} where uid >= $1 and uid < $2 returning uid`, [uid, `${uid}0`]));
+
+/** Deletes the rows that name `uid` in `column`, and returns their uids in order. */
+export const takeReferences = async (rows: Write, table: string, column: string, uid: string): Promise<string[]> =>
+  deletedUids(await rows.query(`delete from ${table} where ${column} = $1 returning uid`, [uid]));

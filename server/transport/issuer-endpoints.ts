@@ -1,6 +1,7 @@
 // Paths beside the contract: the issuer's own (discovery, keys, RFC 8693 token exchange) and the two that ask
 // whether the server lives; and the documents of the open feed. All of them are open.
 
+import type { Endpoint } from "#base/endpoint.ts";
 import { Fault, toFault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import type { RequestSource } from "#base/origin.ts";
@@ -20,29 +21,6 @@ export interface IssuerEndpoints {
   /** Signing in: pages and what belongs to them, by path. */
   readonly endpoints: ReadonlyMap<string, Endpoint>;
 }
-
-/** A request to a path beside the contract, free of its protocol. */
-export interface EndpointRequest extends RequestSource {
-  readonly query: URLSearchParams;
-  /** The body's form; empty for GET. */
-  readonly form: URLSearchParams;
-  readonly headers: {
-    readonly cookie: string | undefined;
-    readonly authorization: string | undefined;
-    readonly origin: string | undefined;
-    readonly ifNoneMatch?: string | undefined;
-  };
-}
-
-/** What such a path shows: a page, an address to go to, a document. */
-export interface EndpointAnswer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
-/** Its answers by verb. They throw Faults like everybody. */
-export type Endpoint = Readonly<Partial<Record<"GET" | "POST", (asked: EndpointRequest) => Promise<EndpointAnswer>>>>;
 
 type Path = Readonly<Record<string, (ask: HttpRequest) => Promise<HttpAnswer>>>;
 

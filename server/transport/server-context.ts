@@ -1,10 +1,11 @@
 // What the doors are given: the house behind them and how they are configured. No code but the defaults.
 
 import type { BlockList } from "node:net";
+import type { Endpoint } from "#base/endpoint.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Serve } from "#kernel";
-import type { IssuerEndpoints, Endpoint } from "./issuer-endpoints.ts";
+import type { IssuerEndpoints } from "./issuer-endpoints.ts";
 import type { OriginOf } from "./origin.ts";
 
 /** base/limits.ts as numbers; tests shorten the times. */

@@ -15,6 +15,7 @@ import { attributes, keyOf, signatures } from "../../server/delivery/envelope.ts
 import { bodyField } from "../samples.ts";
 import { bind, createIdentity, openPlace, type Place } from "../story/place.ts";
 import { type Got, openSink, type Sink } from "../story/sink.ts";
+import { plant } from "../told.ts";
 import { openWorld, type World } from "../world.ts";
 
 // One attempt and two more, all at once: what is refused is refused each time.
@@ -276,7 +277,9 @@ test("attack 23: what cannot be signed is not sent", async () => {
   await open.server.delivery.finish();
   sink.got.length = 0;
   sink.answer = () => ({ status: 200 });
-  await open.server.application.services.store.write((rows) => rows.query("update subscriptions set secret_sealed = 'broken' where uid = $1", [subscription]));
+  await open.server.application.services.store.write(async (rows) =>
+    (await plant(rows)).query("update subscriptions set secret_sealed = 'broken' where uid = $1", [subscription]),
+  );
   const { state } = await tried(open, subscription);
   assert.equal(state, "DELIVERY_STATE_PENDING");
   assert.equal(sink.got.length, 0);

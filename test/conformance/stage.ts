@@ -13,7 +13,7 @@ import { type Answer, type CallOptions, callOver, type Protocol } from "../clien
 import { bodyField, bodyOf, createOf, type Sampling, some, subjectOf, valueAt, valueOf, withValue } from "../samples.ts";
 import { builtInRoles } from "../../server/authz/roles.ts";
 import { registerPerson } from "../../server/operator/person.ts";
-import { keepHeadlessSession } from "../../server/signin/headless.ts";
+import { storeHeadlessToken } from "../../server/signin/headless.ts";
 import { beginFamily } from "../../server/signin/refresh.ts";
 import { openWorld, type World } from "../world.ts";
 import { grown } from "./grown.ts";
@@ -246,7 +246,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
   const headlessCodes = new Set<string>();
   const putBack: Stage["putBack"] = async ({ name }, { code }) => {
     if (name !== getHeadlessSession || typeof code !== "string" || !headlessCodes.has(code)) return;
-    await services.store.write((rows) => keepHeadlessSession(rows, code, { publicKey: code, encrypted: Buffer.from("a sealed token") }, world.clock.now));
+    await services.store.write((rows) => storeHeadlessToken(rows, code, { publicKey: code, encrypted: Buffer.from("a sealed token") }, world.clock.now));
   };
 
   const bind: Stage["bind"] = async (group, identity, role) => {

@@ -44,7 +44,7 @@ const keys = { uid: "uid", name: "name", digest: "digest", create_time: "time" }
 let database: Awaited<ReturnType<typeof freshDatabase>>;
 let store: Store;
 before(async () => {
-  database = await freshDatabase();
+  database = await freshDatabase({ planted: true });
   store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: silent });
   await store.write(async (write) => {
     const column = (of: (row: Plain) => string): string[] => rows.map(of);

@@ -10,6 +10,7 @@ import { after, before, test } from "node:test";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
+import { plant } from "../told.ts";
 import { openWorld, type World } from "../world.ts";
 import { openPlace, type Place } from "./place.ts";
 import { type Got, openSink, type Sink } from "./sink.ts";
@@ -57,7 +58,9 @@ const query = (statement: string, values: readonly string[] = []): Promise<reado
   world.server.application.services.store.read.query(statement, values);
 
 const switchOff = (address: string): Promise<unknown> =>
-  world.server.application.services.store.write((rows) => rows.query("update subscriptions set enabled = false where sink = $1", [address]));
+  world.server.application.services.store.write(async (rows) =>
+    (await plant(rows)).query("update subscriptions set enabled = false where sink = $1", [address]),
+  );
 
 /** Until the sink has something of this subject, which it takes. */
 const hears = (subject: string): Promise<void> =>

@@ -5,7 +5,7 @@ import { after, before, test } from "node:test";
 import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { claimsOf } from "../../server/authn/testing.ts";
-import { escaped } from "../../server/signin/pages.ts";
+import { escapeHtml } from "../../server/signin/pages.ts";
 import { type FakeProvider, openBrowser, openProvider, registerProvider, wayBack } from "../provider.ts";
 import { beginDevice, confirmAs, hiddenIn, onwardFrom, poll, postForm, pressed, type Reply } from "../terminal.ts";
 import { openWorld, type World } from "../world.ts";
@@ -112,7 +112,7 @@ test("a sign-in that the provider refuses is told to the terminal in the words o
   assert.match(last.text, /<h1>Not signed in<\/h1>/);
   const { status, body } = await poll(world, codes);
   assert.deepEqual([status, body.error], [400, "access_denied"]);
-  assert.ok(last.text.includes(escaped(text(body, "error_description"))));
+  assert.ok(last.text.includes(escapeHtml(text(body, "error_description"))));
 });
 
 test("a code ends after fifteen minutes, for the terminal and for the browser, and is forgotten later", async () => {

@@ -13,6 +13,7 @@ import { newChild, newRoot } from "#base/uid.ts";
 import { registerPerson } from "../../server/operator/person.ts";
 import type { Answer, Protocol } from "../client.ts";
 import { freshDatabase } from "../database.ts";
+import { plant } from "../told.ts";
 import { openWorld, type World } from "../world.ts";
 import { items } from "./protocols.ts";
 import { bind, createIdentity } from "./place.ts";
@@ -285,7 +286,8 @@ test("a parent given by its name is found among the caller's own groups, however
   await bind(world, mine, owner.uid, "owner");
   const wanted = String((await create({ name: "team" }, { parent: mine })).reply.uid);
   const now = new Date().toISOString();
-  await world.server.application.services.store.write(async (rows) => {
+  await world.server.application.services.store.write(async (write) => {
+    const rows = await plant(write);
     for (let count = 0; count < 300; count++)
       await rows.query("insert into groups (uid, name, create_time, update_time) values ($1, 'team', $2, $2)", [newChild(theirs), now]);
   });

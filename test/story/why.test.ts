@@ -1,6 +1,7 @@
 // Why allowed, why denied, and who can: the questions that people ask of a system of rights, over both protocols
 // (docs/decisions/0010).
 
+import { plant } from "../told.ts";
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { builtInRoleUid, operatorUid } from "#authz";
@@ -268,8 +269,8 @@ test("who can pages like any list: order, cursor, skip, exact total, and tokens 
 test("a binding above the identity's own group, which no call can make, gives nothing and is told as that", async () => {
   const insider = await createIdentity(world, team, "insider", claimMatch);
   const uid = await bindTo(team, insider, builtInRoleUid("owner"));
-  await world.server.application.services.store.write((rows) =>
-    rows.query("update role_bindings set uid = $2 where uid = $1", [uid, `${world.organization}/00000000000000aa`]),
+  await world.server.application.services.store.write(async (rows) =>
+    (await plant(rows)).query("update role_bindings set uid = $2 where uid = $1", [uid, `${world.organization}/00000000000000aa`]),
   );
   const { body } = await explain(project, "repo.delete", insider);
   assert.equal(body.allowed, false);

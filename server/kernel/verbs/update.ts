@@ -1,23 +1,18 @@
 // Update (AIP-134; requirement: Update convention). Partial, by mask; what does not change makes no event.
 
-import { Fault, invalid, missing, taken, type Violation } from "#base/fault.ts";
+import { invalid, missing, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
-import { timestamp } from "#base/time.ts";
-import { parentOf } from "#base/uid.ts";
-import { lockRow, updateRow } from "#store";
-import { checkMessage, resourceField } from "../field-behavior.ts";
+import { lockRow, type Values } from "#store";
+import { change } from "../change.ts";
 import type { Outcome, WriteContext } from "../context.ts";
-import { hydrate } from "../hydrate.ts";
+import { checkMessage, resourceField } from "../field-behavior.ts";
 import { applyMask, immutableChanges, keptChanges, readMask, touched, withImmutables } from "../mask.ts";
 import type { BoundResource } from "../resource.ts";
 import { arranged } from "../shape.ts";
-import { presented } from "./create.ts";
 
-/** Strictly later than before: two updates in one millisecond still have different times, so different ETags. */
-const laterThan = (before: string, nowMs: number): string => timestamp(Math.max(nowMs, Date.parse(before || timestamp(0)) + 1));
-
+/** @param columns that are no field of the contract and change along; they count as a change */
 export const update =
-  (resource: BoundResource) =>
+  (resource: BoundResource, columns: Values = {}) =>
   async (context: WriteContext): Promise<Outcome> => {
     const { request, rows, method, call } = context;
     const key = resourceField(method)?.json ?? "";
@@ -35,21 +30,6 @@ export const update =
     const found: Violation[] = [];
     checkMessage(resource.fact, draft, "", "json", found, touched(mask));
     if (found.length > 0) throw invalid(found);
-    const broken = (await resource.rules?.(draft, { ...context, parent: parentOf(uid), before })) ?? [];
-    if (broken.length > 0) throw invalid(broken);
-
-    const after = presented(resource, draft);
-    const changed = resource.shape.fields.filter((field) => JSON.stringify(before[field.json]) !== JSON.stringify(after[field.json]));
-    if (changed.length > 0) {
-      const time = resource.shape.fields.find((field) => field.json === "updateTime");
-      if (time) after.updateTime = laterThan(text(before, "updateTime"), context.nowMs);
-      try {
-        await updateRow(rows, resource.shape.table, uid, resource.shape.write(after, time ? [...changed, time] : changed));
-      } catch (thrown) {
-        if (thrown instanceof Fault && thrown.code === "ALREADY_EXISTS") throw taken(resource.domain, resource.fact.short, text(after, "name") || uid);
-        throw thrown;
-      }
-    }
-    const [hydrated] = await hydrate(rows, resource, [after]);
-    return { reply: hydrated ?? after, unchanged: changed.length === 0 };
+    const { record, changed } = await change(context, resource, { kind: "update", before, draft, columns }, "cause");
+    return { reply: record, unchanged: !changed };
   };

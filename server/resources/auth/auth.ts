@@ -10,7 +10,7 @@ import { timestamp } from "#base/time.ts";
 import { EVERYWHERE, isRoot } from "#base/uid.ts";
 import { capabilityBySymbol } from "#contract/capabilities.ts";
 import { boundOf, type Context, requestSourceOf, type Outcome, type ReadContext, remove, resource, type WriteContext } from "#kernel";
-import { acceptInvite, acceptInviteAs, inviteGroup, providerAudiences, register, type Registered, takeHeadlessSession, type Upstream } from "#signin";
+import { acceptInvite, acceptInviteAs, findInviteGroup, providerAudiences, register, type Registered, takeHeadlessToken, type Upstream } from "#signin";
 import { findKnownRoles, findProfile, findRows, lockRow, type Read } from "#store";
 
 const anonymous = (): Fault => unauthenticated("the request carries no token: send Authorization: Bearer <token>");
@@ -87,7 +87,12 @@ const registered = ({ identity, group }: Registered): Outcome => ({
   unchanged: true,
 });
 
-const occasionOf = ({ services, call, nowMs }: WriteContext) => ({ authn: services.authn, publicUrl: services.publicUrl, ...requestSourceOf(call), nowMs });
+const registrationContextOf = ({ services, call, nowMs }: WriteContext) => ({
+  authn: services.authn,
+  publicUrl: services.publicUrl,
+  ...requestSourceOf(call),
+  nowMs,
+});
 
 /** By another issuer's token. `identity_id` says that one is known already, and is checked. */
 const enter = async (context: WriteContext, upstream: Upstream): Promise<Outcome> => {
@@ -100,7 +105,9 @@ const enter = async (context: WriteContext, upstream: Upstream): Promise<Outcome
     if (!known) throw new Fault("NOT_FOUND", "account not found, registration required");
   }
   return registered(
-    await (code === "" ? register(rows, { ...occasionOf(context), upstream }) : acceptInvite(rows, { ...occasionOf(context), upstream, code })),
+    await (code === ""
+      ? register(rows, { ...registrationContextOf(context), upstream })
+      : acceptInvite(rows, { ...registrationContextOf(context), upstream, code })),
   );
 };
 
@@ -113,13 +120,13 @@ const joinAs = async (context: WriteContext, caller: NonNullable<Context<Read>["
   if (!row) throw unauthenticated("the identity of this token no longer exists");
   if (code === "") return registered({ identity: caller.uid, group: "" });
   const person = { uid: caller.uid, issuer: row[0] ?? "", email: row[1] ?? "", act: caller.act };
-  return registered(await acceptInviteAs(rows, { ...occasionOf(context), person, code }));
+  return registered(await acceptInviteAs(rows, { ...registrationContextOf(context), person, code }));
 };
 
 const registration = async ({ services, call, request, rows }: ReadContext): Promise<{ writes: (context: WriteContext) => Promise<Outcome> }> => {
   const code = text(request, "code");
   const upstream = await services.authn.upstream(call.authorization, async (issuer) => {
-    const group = code === "" ? undefined : await inviteGroup(rows, code);
+    const group = code === "" ? undefined : await findInviteGroup(rows, code);
     return group === undefined ? undefined : providerAudiences(rows, group, issuer);
   });
   if (upstream) return { writes: (context) => enter(context, upstream) };
@@ -136,7 +143,7 @@ const deleteOwn = async (context: WriteContext): Promise<Outcome> => {
 
 /** Once: what has been fetched is gone. Only who holds the key of the code can read it (server/signin/headless.ts). */
 const headlessSession = async ({ services, request, nowMs }: ReadContext): Promise<Outcome> => {
-  const session = await takeHeadlessSession(services.store, text(request, "code"), nowMs);
+  const session = await takeHeadlessToken(services.store, text(request, "code"), nowMs);
   // It says nothing of the code: whoever waits asks again and again.
   if (!session) throw new Fault("NOT_FOUND", "nobody has finished a sign-in with this code yet");
   return { reply: { ecdhPublicKey: btoa(session.publicKey), encryptedIdtoken: session.encrypted.toString("base64") } };

@@ -3,22 +3,27 @@
 import { DeliveriesService, DeliverySchema } from "#contract/gen/gantry/events/v1/events_pb.js";
 import { SubscriptionSchema } from "#contract/gen/chainguard/platform/events/v2/subscriptions_pb.js";
 import { invalid, missing } from "#base/fault.ts";
-import { text } from "#base/json.ts";
+import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { durationMs, timestamp } from "#base/time.ts";
 import { newSecret, redeliver, replay, secretPurpose } from "#delivery";
-import { type Outcome, resource, type WriteContext } from "#kernel";
+import { type BoundResource, boundOf, change, lockResource, type Outcome, resource, type WriteContext } from "#kernel";
 import { newEventId } from "#outbox";
-import { findRow, lockRow, updateRow } from "#store";
+import { findRow, findSubscriptionSecret } from "#store";
 
-const subscriptions = { name: "subscriptions", columns: ["uid", "secret_sealed"] } as const;
+interface HeldSubscription {
+  readonly uid: string;
+  readonly resource: BoundResource;
+  readonly before: JsonObject;
+}
 
-/** The subscription of the request, kept until the transaction ends: its uid and its sealed secret. Throws NOT_FOUND. */
-const subscriptionOf = async ({ request, rows }: WriteContext): Promise<{ uid: string; secretSealed: string }> => {
-  const uid = text(request, "subscriptionUid");
-  const row = await lockRow(rows, subscriptions, uid);
-  if (!row) throw missing("events", SubscriptionSchema.name, uid);
-  return { uid, secretSealed: row[1] ?? "" };
+/** The subscription of the request, kept until the transaction ends. Throws NOT_FOUND. */
+const holdSubscription = async (context: WriteContext): Promise<HeldSubscription> => {
+  const uid = text(context.request, "subscriptionUid");
+  const found = boundOf(context, SubscriptionSchema);
+  const before = await lockResource(context, found, uid);
+  if (!before) throw missing("events", SubscriptionSchema.name, uid);
+  return { uid, resource: found, before };
 };
 
 const redeliverDelivery = async (context: WriteContext): Promise<Outcome> => {
@@ -31,13 +36,13 @@ const redeliverDelivery = async (context: WriteContext): Promise<Outcome> => {
 };
 
 const replaySubscription = async (context: WriteContext): Promise<Outcome> => {
-  const { uid } = await subscriptionOf(context);
+  const { uid } = await holdSubscription(context);
   const { request, rows, nowMs } = context;
   return { reply: { deliveries: String(await replay(rows, uid, text(request, "since"), timestamp(nowMs))), subscriptionUid: uid } };
 };
 
 const testSubscription = async (context: WriteContext): Promise<Outcome> => {
-  const { uid } = await subscriptionOf(context);
+  const { uid } = await holdSubscription(context);
   const eventId = newEventId();
   return { reply: { eventId, subscriptionUid: uid }, toldOnly: { subscription: uid, eventId } };
 };
@@ -47,21 +52,21 @@ const rotateSecret = async (context: WriteContext): Promise<Outcome> => {
   const overlap = text(request, "overlap");
   const overlapMs = overlap === "" ? limits.secretOverlapMs : durationMs(overlap);
   if (overlapMs < 0 || overlapMs > limits.secretOverlapMaxMs) throw invalid([{ field: "overlap", description: "must be between 0s and 604800s (7 days)" }]);
-  const { uid, secretSealed } = await subscriptionOf(context);
+  const { uid, resource: found, before } = await holdSubscription(context);
   const secret = newSecret();
   const previousSecretExpireTime = timestamp(nowMs + overlapMs);
-  await updateRow(rows, subscriptions, uid, {
+  const columns = {
     secret_sealed: services.seal.seal(secretPurpose, secret),
-    previous_secret_sealed: secretSealed,
+    previous_secret_sealed: await findSubscriptionSecret(rows, uid),
     previous_secret_expire_time: previousSecretExpireTime,
-    update_time: timestamp(nowMs),
-  });
+  };
+  await change(context, found, { kind: "update", before, draft: before, columns }, "cause");
   return { reply: { secret, previousSecretExpireTime, subscriptionUid: uid } };
 };
 
 const enable = async (context: WriteContext): Promise<Outcome> => {
-  const { uid } = await subscriptionOf(context);
-  await updateRow(context.rows, subscriptions, uid, { enabled: true, failing_since: null, update_time: timestamp(context.nowMs) });
+  const { uid, resource: found, before } = await holdSubscription(context);
+  await change(context, found, { kind: "update", before, draft: { ...before, enabled: true }, columns: { failing_since: null } }, "cause");
   return { reply: { subscriptionUid: uid } };
 };
 

@@ -4,8 +4,7 @@ import { SubscriptionSchema, SubscriptionsService } from "#contract/gen/chaingua
 import type { Violation } from "#base/fault.ts";
 import { part, text } from "#base/json.ts";
 import { newSecret, secretPurpose } from "#delivery";
-import { boundOf, holdParent, insert, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
-import { updateRow } from "#store";
+import { boundOf, change, holdParent, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
 
 /**
  * events, 1. A name that leads to a private address is no mistake yet: addresses are judged at each connection. Plain
@@ -27,14 +26,15 @@ const rules = (draft: { readonly sink?: unknown }, { services }: RuleContext): V
 
 /** Its secret is made with it, and shown this once. */
 const create = async (context: WriteContext): Promise<Outcome> => {
-  const { request, rows, caller, services } = context;
+  const { request, caller, services } = context;
   const found = boundOf(context, SubscriptionSchema);
   const parent = text(request, "parent");
   await holdParent(context, found, parent);
   const secret = newSecret();
-  const made = await insert(context, found, parent, { ...part(request, "subscription"), enabled: true });
-  await updateRow(rows, found.shape.table, text(made, "uid"), { creator: caller?.uid ?? "", secret_sealed: services.seal.seal(secretPurpose, secret) });
-  return { reply: { ...made, secret } };
+  const body = { ...part(request, "subscription"), enabled: true };
+  const columns = { creator: caller?.uid ?? "", secret_sealed: services.seal.seal(secretPurpose, secret) };
+  const { record } = await change(context, found, { kind: "create", parent, body, columns }, "cause");
+  return { reply: { ...record, secret } };
 };
 
 export const subscription = resource({

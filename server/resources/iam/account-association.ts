@@ -3,14 +3,16 @@
 import { AccountAssociationSchema, AccountAssociationsService } from "#contract/gen/chainguard/platform/iam/v2/account_associations_pb.js";
 import { missing } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
-import { boundOf, holdParent, insert, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
+import { boundOf, change, holdParent, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
 import { findRow } from "#store";
 
 const createAssociation = async (context: WriteContext): Promise<Outcome> => {
   const found = boundOf(context, AccountAssociationSchema);
   const group = text(context.request, "parent");
   await holdParent(context, found, group);
-  return { reply: await insert(context, found, group, part(context.request, "accountAssociation"), group) };
+  const body = part(context.request, "accountAssociation");
+  const { record } = await change(context, found, { kind: "create", parent: group, uid: group, body }, "cause");
+  return { reply: record };
 };
 
 /** The part of the association that each provider needs. */

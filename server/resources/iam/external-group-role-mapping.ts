@@ -4,8 +4,7 @@ import { ExternalGroupRoleMappingSchema, ExternalGroupRoleMappingsService } from
 import { invalid, type Violation } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { parentOf, rootOf } from "#base/uid.ts";
-import { boundOf, holdParent, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
-import { takeRows } from "#store";
+import { boundOf, change, holdParent, lockResource, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
 import { grantProblem } from "./rules/grant.ts";
 
 const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
@@ -24,7 +23,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
 
 /** All of one provider or none; those that are not there are passed over. */
 const batchDelete = async (context: WriteContext): Promise<Outcome> => {
-  const { request, rows } = context;
+  const { request } = context;
   const mapping = boundOf(context, ExternalGroupRoleMappingSchema);
   const parent = text(request, "parent");
   const names = texts(request, "names");
@@ -34,8 +33,15 @@ const batchDelete = async (context: WriteContext): Promise<Outcome> => {
   );
   if (violations.length > 0) throw invalid(violations);
   await holdParent(context, mapping, parent);
-  const taken = await takeRows(rows, mapping.shape.table, names);
-  return { reply: { parent, externalGroupRoleMappings: taken.map((row) => mapping.shape.read(row, 0)) }, unchanged: taken.length === 0 };
+  const deleted: JsonObject[] = [];
+  // In one order, so that two who delete the same do not wait for each other in a circle.
+  for (const uid of [...new Set(names)].sort()) {
+    const record = await lockResource(context, mapping, uid);
+    if (!record) continue;
+    await change(context, mapping, { kind: "delete", uid }, "cause");
+    deleted.push(record);
+  }
+  return { reply: { parent, externalGroupRoleMappings: deleted }, unchanged: deleted.length === 0 };
 };
 
 export const externalGroupRoleMapping = resource({

@@ -6,9 +6,8 @@ import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { durationMs, timestamp } from "#base/time.ts";
 import { newRoot } from "#base/uid.ts";
-import { boundOf, holdParent, insert, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
-import { inviteCodeHash, makeInviteCode, mayPromise } from "#signin";
-import { updateRow } from "#store";
+import { boundOf, change, holdParent, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
+import { inviteCodeHash, makeInviteCode, mayInvite } from "#signin";
 import { grantProblem } from "./rules/grant.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -32,10 +31,9 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   add("roleUid", await grantProblem(role, parent, context));
   if (violations.length > 0) return violations;
   // What groups at an identity provider give ends with the session; the promise would be void before anybody took it up.
-  if (!(await mayPromise(rows, caller?.uid ?? "", role, parent, nowMs)))
+  if (!(await mayInvite(rows, caller?.uid ?? "", role, parent, nowMs)))
     throw denied("Permission denied: an invite needs rights by a role binding, which outlast the session");
   draft.expirationTime = timestamp(nowMs + ttlMs);
-  draft.keyId = newRoot();
   return [];
 };
 
@@ -43,10 +41,12 @@ const createInvite = async (context: WriteContext): Promise<Outcome> => {
   const found = boundOf(context, GroupInviteSchema);
   const parent = text(context.request, "parent");
   await holdParent(context, found, parent);
-  const made = await insert(context, found, parent, part(context.request, "groupInvite"));
-  const code = makeInviteCode(parent, text(made, "keyId"));
-  await updateRow(context.rows, found.shape.table, text(made, "uid"), { code_hash: inviteCodeHash(code), invited_by: context.caller?.uid ?? "" });
-  return { reply: { ...made, code } };
+  const keyId = newRoot();
+  const code = makeInviteCode(parent, keyId);
+  const body = { ...part(context.request, "groupInvite"), keyId };
+  const columns = { code_hash: inviteCodeHash(code), invited_by: context.caller?.uid ?? "" };
+  const { record } = await change(context, found, { kind: "create", parent, body, columns }, "cause");
+  return { reply: { ...record, code } };
 };
 
 export const groupInvite = resource({

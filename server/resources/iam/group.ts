@@ -1,15 +1,15 @@
 // A group: an organization (no parent), or a folder in one. Rights flow down the tree that groups make.
 
 import { GroupSchema, GroupsService } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
+import { RoleBindingSchema } from "#contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js";
 import { builtInRoleUid } from "#authz";
 import { denied, Fault, invalid, missing, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { timestamp } from "#base/time.ts";
-import { EVERYWHERE, isRoot, isUid, newChild, newRoot, rootOf } from "#base/uid.ts";
-import { type BoundResource, boundOf, holdParent, insert, type Outcome, type ReadContext, resource, type RuleContext, type WriteContext } from "#kernel";
-import { vouches } from "#signin";
-import { findNamed, findVerified, insertRow, lockRow, noteAccessRequest } from "#store";
+import { EVERYWHERE, isRoot, isUid, newRoot, rootOf } from "#base/uid.ts";
+import { type BoundResource, boundOf, change, holdParent, type Outcome, type ReadContext, resource, type RuleContext, type WriteContext } from "#kernel";
+import { isTrustedForEmail } from "#signin";
+import { findNamed, findVerifiedOrganization, insertAccessRequest, lockRow } from "#store";
 import { companyDomain, isDomain } from "./rules/mail.ts";
 
 const isOperator = ({ rights }: WriteContext): boolean => rights.grants.some(({ path: place }) => place === EVERYWHERE);
@@ -78,14 +78,15 @@ const createOrganization = async (context: WriteContext, group: BoundResource, b
     throw denied("Permission denied: only the operator makes organizations here (GANTRY_OPEN_ORGANIZATIONS opens it to people)");
   }
   const uid = newRoot();
-  const made = await insert(context, group, EVERYWHERE, body, uid);
+  const { record } = await change(context, group, { kind: "create", parent: EVERYWHERE, uid, body }, "cause");
   // decisions: Access. Whoever makes an organization owns it; the operator holds every one already.
   if (caller && !isOperator(context)) {
-    const now = timestamp(context.nowMs);
-    const values = { uid: newChild(uid), identity_uid: caller.uid, role_uid: builtInRoleUid("owner"), create_time: now, update_time: now };
-    await insertRow(context.rows, { name: "role_bindings", columns: [] }, values);
+    // The right is the organization's own: nobody could hold it before.
+    const founding = { ...context, require: () => {} };
+    const binding = { identityUid: caller.uid, roleUid: builtInRoleUid("owner") };
+    await change(founding, boundOf(context, RoleBindingSchema), { kind: "create", parent: uid, body: binding }, "row");
   }
-  return made;
+  return record;
 };
 
 const createGroup = async (context: WriteContext): Promise<Outcome> => {
@@ -96,7 +97,8 @@ const createGroup = async (context: WriteContext): Promise<Outcome> => {
   const parent = await findParent(context, given);
   context.require(["groups.create"], parent);
   await holdParent(context, { ...found, parent: found }, parent);
-  return { reply: await insert(context, found, parent, body) };
+  const { record } = await change(context, found, { kind: "create", parent, body }, "cause");
+  return { reply: record };
 };
 
 /** What somebody who does not belong to it is shown of an organization. */
@@ -112,10 +114,10 @@ const ownOrganization = async ({
   const domain = companyDomain(caller?.email, services.freeMailDomains);
   const found = resources.get(GroupSchema.typeName);
   if (domain === undefined || !found) return undefined;
-  const row = await findVerified(rows, found.shape.table, domain);
+  const row = await findVerifiedOrganization(rows, found.shape.table, domain);
   const organization = row && found.shape.read(row, 0);
   if (!caller || !organization || organization.status === "ORG_STATUS_SUSPENDED") return undefined;
-  return (await vouches(rows, text(organization, "uid"), caller.act?.iss ?? caller.issuer)) ? organization : undefined;
+  return (await isTrustedForEmail(rows, text(organization, "uid"), caller.act?.iss ?? caller.issuer)) ? organization : undefined;
 };
 
 // One answer for every reason, so that nobody learns which domains have an organization here (resources: Groups).
@@ -134,7 +136,7 @@ const requestAccess = async (context: WriteContext): Promise<Outcome> => {
   const uid = text(request, "groupUid");
   const organization = await ownOrganization(context);
   if (!caller || organization?.uid !== uid) throw missing("iam", "Group", uid);
-  const askedMs = await noteAccessRequest(rows, uid, caller.uid, nowMs, nowMs - limits.accessRequestMs);
+  const askedMs = await insertAccessRequest(rows, uid, caller.uid, nowMs, nowMs - limits.accessRequestMs);
   if (askedMs === undefined) return { reply: {} };
   const waitSeconds = Math.max(1, Math.ceil((askedMs + limits.accessRequestMs - nowMs) / 1000));
   throw new Fault("RESOURCE_EXHAUSTED", "access to this organization was asked for already; its owners know", {

@@ -3,13 +3,12 @@
 import { IdentityProviderSchema, IdentityProvidersService } from "#contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js";
 import { invalid, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
-import { timestamp } from "#base/time.ts";
 import {
   type BoundResource,
   boundOf,
   get,
   holdParent,
-  insert,
+  change,
   type Outcome,
   type ReadContext,
   readMask,
@@ -18,7 +17,7 @@ import {
   update,
   type WriteContext,
 } from "#kernel";
-import { clientSecretPurpose, findMappedRoles, findScim, lockRow, updateRow } from "#store";
+import { clientSecretPurpose, findScim, listMappedRoles, lockRow } from "#store";
 import { grantProblem } from "./rules/grant.ts";
 import { issuerProblem } from "./rules/issuer.ts";
 import { generateScimToken, regenerateScimToken, revokeScimToken, setScimEnabled, shownScim } from "./rules/scim.ts";
@@ -42,7 +41,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   const problem = await grantProblem(text(draft, "defaultRole"), parent, context);
   if (problem !== undefined) return [{ field: "defaultRole", description: problem }];
   // decisions: Access. Whoever decides who signs in hands out all that signing in gives.
-  if (before && reconfigured) for (const { role, scope } of await findMappedRoles(rows, text(before, "uid"))) await grantProblem(role, scope, context);
+  if (before && reconfigured) for (const { role, scope } of await listMappedRoles(rows, text(before, "uid"))) await grantProblem(role, scope, context);
   return [];
 };
 
@@ -61,16 +60,16 @@ const needProof = (oidc: JsonObject, hasSecret: boolean): void => {
 };
 
 const createProvider = async (context: WriteContext): Promise<Outcome> => {
-  const { request, rows, services } = context;
+  const { request, services } = context;
   const provider = boundOf(context, IdentityProviderSchema);
   const parent = text(request, "parent");
   const body = part(request, "identityProvider");
   await holdParent(context, provider, parent);
-  const made = await insert(context, provider, parent, body);
   const secret = text(part(body, "oidc"), "clientSecret");
-  needProof(part(made, "oidc"), secret !== "");
-  if (secret !== "") await updateRow(rows, provider.shape.table, text(made, "uid"), { client_secret_sealed: services.seal.seal(clientSecretPurpose, secret) });
-  return { reply: await withScim(context, made) };
+  const columns = secret === "" ? {} : { client_secret_sealed: services.seal.seal(clientSecretPurpose, secret) };
+  const { record } = await change(context, provider, { kind: "create", parent, body, columns }, "cause");
+  needProof(part(record, "oidc"), secret !== "");
+  return { reply: await withScim(context, record) };
 };
 
 /**
@@ -88,19 +87,15 @@ const nextSecret = ({ request, call, services }: WriteContext, provider: BoundRe
 };
 
 const updateProvider = async (context: WriteContext): Promise<Outcome> => {
-  const { request, rows, nowMs } = context;
+  const { request, rows } = context;
   const provider = boundOf(context, IdentityProviderSchema);
   const uid = text(part(request, "identityProvider"), "uid");
   const row = await lockRow(rows, { name: provider.shape.table.name, columns: ["client_secret_sealed"] }, uid);
   const held = row?.[0] ?? null;
   const secret = nextSecret(context, provider, held);
-  const { reply, unchanged = false } = await update(provider)(context);
+  const { reply, unchanged = false } = await update(provider, secret === held ? {} : { client_secret_sealed: secret })(context);
   needProof(part(reply, "oidc"), secret !== null);
-  if (secret === held) return { reply: await withScim(context, reply), unchanged };
-  // The secret is nothing that the verb could see change.
-  const updateTime = unchanged ? timestamp(Math.max(nowMs, Date.parse(text(reply, "updateTime")) + 1)) : text(reply, "updateTime");
-  await updateRow(rows, provider.shape.table, uid, { client_secret_sealed: secret, update_time: updateTime });
-  return { reply: await withScim(context, { ...reply, updateTime }) };
+  return { reply: await withScim(context, reply), unchanged };
 };
 
 export const identityProvider = resource({

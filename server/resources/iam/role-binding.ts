@@ -5,7 +5,7 @@ import { Fault, invalid, type Violation } from "#base/fault.ts";
 import { isObject, type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { covers, isRoot, parentOf } from "#base/uid.ts";
-import { boundOf, holdParent, insert, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
+import { type BoundResource, boundOf, change, holdParent, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
 import { lockRow } from "#store";
 import { grantProblem } from "./rules/grant.ts";
 
@@ -35,6 +35,9 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   return violations;
 };
 
+const createBinding = async (context: WriteContext, resource: BoundResource, parent: string, body: JsonObject): Promise<JsonObject> =>
+  (await change(context, resource, { kind: "create", parent, body }, "cause")).record;
+
 // AIP-233: all or nothing, in the order of the requests.
 const batchCreate = async (context: WriteContext): Promise<Outcome> => {
   const found = boundOf(context, RoleBindingSchema);
@@ -58,7 +61,7 @@ const batchCreate = async (context: WriteContext): Promise<Outcome> => {
   if (violations.length > 0) throw invalid(violations);
   await holdParent(context, found, parent);
   const made: JsonObject[] = [];
-  for (const [index, body] of bodies.entries()) made.push(await named(`requests[${index}].roleBinding`, insert(context, found, parent, body)));
+  for (const [index, body] of bodies.entries()) made.push(await named(`requests[${index}].roleBinding`, createBinding(context, found, parent, body)));
   return { reply: { roleBindings: made } };
 };
 

@@ -7,8 +7,7 @@ import { type JsonObject, text, texts } from "#base/json.ts";
 import { isRoot } from "#base/uid.ts";
 import { capabilityBySymbol, inOrder } from "#contract/capabilities.ts";
 import { boundOf, type VisibilityQuery, type Outcome, remove, resource, type RuleContext, type WriteContext } from "#kernel";
-import { dropLapsedInvites } from "#signin";
-import { isReferenced, lockRow } from "#store";
+import { deleteExpiredInvitesOfRole, isReferenced, lockRow } from "#store";
 
 const managed = (uid: string) => blocked("MANAGED_ROLE", uid, ["built-in roles cannot be changed or deleted"]);
 
@@ -49,7 +48,7 @@ const deleteRole = async (context: WriteContext): Promise<Outcome> => {
   if (builtInRoleUids.includes(uid)) throw managed(uid);
   // After the lock the answers stand.
   await lockRow(context.rows, found.shape.table, uid);
-  await dropLapsedInvites(context.rows, uid, context.nowMs);
+  await deleteExpiredInvitesOfRole(context.rows, uid, context.nowMs);
   for (const { table, column, use } of uses)
     if (await isReferenced(context.rows, table, column, uid)) throw blocked("RESOURCE_IN_USE", uid, [`cannot delete role that is ${use}`]);
   return remove(found)(context);

@@ -5,10 +5,9 @@ import { GroupSchema } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.
 import { TermsAcceptanceSchema, TermsService } from "#contract/gen/chainguard/platform/iam/v2/terms_pb.js";
 import { invalid, missing } from "#base/fault.ts";
 import { text, texts } from "#base/json.ts";
-import { timestamp } from "#base/time.ts";
-import { newChild, rootOf } from "#base/uid.ts";
-import { type BoundResource, type Context, list, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
-import { findRow, insertRowUnlessTaken, lockRow, type Read } from "#store";
+import { rootOf } from "#base/uid.ts";
+import { type BoundResource, change, type Context, list, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
+import { findRow, lockRow, type Read } from "#store";
 
 const boundOf = ({ resources }: Context<Read>, message: string): BoundResource => {
   const found = resources.get(message);
@@ -17,7 +16,7 @@ const boundOf = ({ resources }: Context<Read>, message: string): BoundResource =
 };
 
 const accept = async (context: WriteContext): Promise<Outcome> => {
-  const { services, request, rows, caller, nowMs } = context;
+  const { services, request, rows, caller } = context;
   const group = text(request, "group");
   const ids = texts(request, "documentIds");
   const unknown = ids.flatMap((id, index) =>
@@ -25,12 +24,11 @@ const accept = async (context: WriteContext): Promise<Outcome> => {
   );
   if (unknown.length > 0) throw invalid(unknown);
   if (!(await lockRow(rows, boundOf(context, GroupSchema.typeName).shape.table, group, "key share"))) throw missing("iam", "Group", group);
-  const now = timestamp(nowMs);
   let changed = false;
   // In one order, so that two who accept the same do not wait for each other in a circle.
   for (const id of [...new Set(ids)].sort()) {
-    const values = { uid: newChild(group), doc_id: id, accepted_by: caller?.uid ?? "", org_uid: group, create_time: now, update_time: now };
-    changed = (await insertRowUnlessTaken(rows, boundOf(context, TermsAcceptanceSchema.typeName).shape.table, values)) || changed;
+    const wanted = { kind: "create", parent: group, body: { docId: id, acceptedBy: caller?.uid ?? "", orgUid: group }, unlessTaken: true } as const;
+    if ((await change(context, boundOf(context, TermsAcceptanceSchema.typeName), wanted, "cause")).changed) changed = true;
   }
   return { reply: { group, documentIds: ids }, unchanged: !changed };
 };

@@ -8,7 +8,7 @@ import { requestSourceOf, type Outcome, type ReadContext, resource, type WriteCo
 import { recordExchange, renew } from "#signin";
 
 /** What the new token shall be good for. */
-const wishOf = (request: JsonObject): { audience: string[]; capabilities: string[]; scopes: string[] } => {
+const requestedTokenOf = (request: JsonObject): { audience: string[]; capabilities: string[]; scopes: string[] } => {
   const scope = text(request, "scope");
   return {
     // The public SDK sends several audiences as one text with commas.
@@ -23,7 +23,7 @@ const wishOf = (request: JsonObject): { audience: string[]; capabilities: string
 const exchange = async ({ services, request, call, method }: ReadContext): Promise<Outcome> => {
   const exchanged = await services.authn.exchange({
     authorization: call.authorization,
-    ...wishOf(request),
+    ...requestedTokenOf(request),
     identity: text(request, "identity"),
     identityProvider: text(request, "identityProvider"),
   });
@@ -36,7 +36,7 @@ const refresh = async ({ services, request, call, rows, method, nowMs }: WriteCo
   const renewed = await renew(
     rows,
     services,
-    { authorization: call.authorization, ...wishOf(request), operation: method.name, requestSource: requestSourceOf(call) },
+    { authorization: call.authorization, ...requestedTokenOf(request), operation: method.name, requestSource: requestSourceOf(call) },
     nowMs,
   );
   if ("refusal" in renewed) return { reply: {}, unchanged: true, refusal: renewed.refusal };

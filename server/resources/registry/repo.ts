@@ -5,8 +5,8 @@ import { invalid, missing, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { isUid } from "#base/uid.ts";
-import { type Outcome, type ReadContext, resource, type RuleContext, type WriteContext } from "#kernel";
-import { findRow, lockRow, updateRow } from "#store";
+import { boundOf, change, lockResource, type Outcome, type ReadContext, resource, type RuleContext, type WriteContext } from "#kernel";
+import { findRow } from "#store";
 import { unsafeHtml } from "./readme/safe-html.ts";
 
 /** What the catalogue says of a repo; customers read it (resources: Repos). */
@@ -64,7 +64,8 @@ const getReadme = async ({ request, rows }: ReadContext): Promise<Outcome> => {
   return { reply: readmeOf(uid, found.row[found.offset + 1]) };
 };
 
-const updateReadme = async ({ request, rows, call }: WriteContext): Promise<Outcome> => {
+const updateReadme = async (context: WriteContext): Promise<Outcome> => {
+  const { request, rows, call } = context;
   const body = part(request, "repoReadme");
   const uid = text(body, "uid");
   const mask = text(request, "updateMask")
@@ -75,11 +76,13 @@ const updateReadme = async ({ request, rows, call }: WriteContext): Promise<Outc
     throw invalid([{ field: "update_mask", description: `${JSON.stringify(unknown)} is not a field of RepoReadme that can be changed` }]);
   const content = text(body, "content");
   if (unsafeHtml(content)) throw invalid([{ field: "content", description: "readme contained unsafe html content" }]);
-  const row = await lockRow(rows, readmeTable, uid);
-  if (!row) throw missing("registry", "Repo", uid);
+  const found = boundOf(context, RepoSchema);
+  const before = await lockResource(context, found, uid);
+  if (!before) throw missing("registry", "Repo", uid);
+  const held = (await findRow(rows, readmeTable, uid))?.row[1] ?? "";
   const named = mask.length > 0 || (call.bodyPaths ? call.bodyPaths.includes("content") : content !== "");
-  if (!named || row[1] === content) return { reply: readmeOf(uid, row[1]), unchanged: true };
-  await updateRow(rows, readmeTable, uid, { readme: content });
+  if (!named || held === content) return { reply: readmeOf(uid, held), unchanged: true };
+  await change(context, found, { kind: "update", before, draft: before, columns: { readme: content } }, "cause");
   return { reply: readmeOf(uid, content) };
 };
 

@@ -4,10 +4,10 @@
 import { IdentityMetadataSchema } from "#contract/gen/chainguard/platform/iam/v2/identities_pb.js";
 import { messageFact } from "#contract/facts.ts";
 import { denied, invalid, unauthenticated } from "#base/fault.ts";
-import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
+import { type Json, type JsonObject, part, text } from "#base/json.ts";
 import { isRoot } from "#base/uid.ts";
 import { applyMask, type Outcome, readMask, withoutOutputOnly, type WriteContext } from "#kernel";
-import { lockPerson, writeSaid } from "#store";
+import { lockPerson, writeIdentityMetadata } from "#store";
 
 const message = messageFact(IdentityMetadataSchema);
 
@@ -30,11 +30,6 @@ const shown = (whole: JsonObject): JsonObject =>
     }),
   );
 
-const parsed = (json: string): JsonObject => {
-  const value = JSON.parse(json) as Json;
-  return isObject(value) ? value : {};
-};
-
 /** The keys that a body over REST has inside the resource. */
 const impliedBy = (bodyPaths: readonly string[] | undefined): string[] | undefined =>
   bodyPaths?.flatMap((path) => (path.startsWith("identityMetadata.") ? [path.slice("identityMetadata.".length)] : []));
@@ -46,10 +41,10 @@ export const updateMetadata = async ({ caller, call, request, rows }: WriteConte
   if (violations.length > 0) throw invalid(violations);
   const person = await lockPerson(rows, caller.uid);
   if (!person) throw unauthenticated("the identity of this token no longer exists");
-  const before = arranged(parsed(person.said));
+  const before = arranged(person.metadata);
   const after = arranged(applyMask(message, before, body, mask));
   const unchanged = JSON.stringify(before) === JSON.stringify(after);
-  if (!unchanged) await writeSaid(rows, caller.uid, JSON.stringify(after));
+  if (!unchanged) await writeIdentityMetadata(rows, caller.uid, after);
   const { name, givenName, familyName } = person;
   return { reply: shown({ uid: caller.uid, name, givenName, familyName, ...after }), unchanged };
 };

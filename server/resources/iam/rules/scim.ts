@@ -9,7 +9,7 @@ import { limits } from "#base/limits.ts";
 import { durationMs, timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
 import type { Outcome, WriteContext } from "#kernel";
-import { countHolders, enableScim, lockScim, replaceScimToken, revokeScimTokens, type ScimState } from "#store";
+import { countIdentitiesBoundWith, enableScim, lockScim, replaceScimToken, revokeScimTokens, type ScimState } from "#store";
 
 const prefix = "cgscim_";
 const tokenBytes = 32;
@@ -143,7 +143,7 @@ export const setScimEnabled = async (context: WriteContext): Promise<Outcome> =>
   const uid = providerOf(context);
   const enabled = request.enabled === true;
   matchEtag(await held(context), context);
-  if (enabled && (await countHolders(rows, rootOf(uid), builtInRoleUid("owner"), timestamp(nowMs))) < ownersMin) {
+  if (enabled && (await countIdentitiesBoundWith(rows, rootOf(uid), builtInRoleUid("owner"), timestamp(nowMs))) < ownersMin) {
     throw blocked("SCIM_OWNERS_MISSING", uid, [`enabling SCIM needs ${ownersMin} identities that are bound as owners of the organization`]);
   }
   const state = await enableScim(rows, uid, enabled);

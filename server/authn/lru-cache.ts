@@ -1,9 +1,9 @@
-// A map that cannot grow beyond its bound: the entry that was not used for longest makes room.
+// A cache that cannot grow beyond its bound: the entry that was not used for longest makes room.
 
 /** An entry's weight where its texts may be long: one for each begun KiB, about a token's size. */
-export const weightOf = (...texts: readonly string[]): number => Math.ceil(texts.reduce((sum, text) => sum + text.length, 0) / 1024);
+export const entryWeightOf = (...texts: readonly string[]): number => Math.ceil(texts.reduce((sum, text) => sum + text.length, 0) / 1024);
 
-export interface Bounded<V> {
+export interface LruCache<V> {
   /** The value at `key`, without counting as a use: for the hot path, where reordering would cost more. */
   peek(key: string): V | undefined;
   /** The value at `key`, which thereby becomes the youngest. */
@@ -14,7 +14,7 @@ export interface Bounded<V> {
 }
 
 /** Holds entries whose weights (1 where none is given) sum up to at most `weightMax`. */
-export const bounded = <V>(weightMax: number): Bounded<V> => {
+export const lruCache = <V>(weightMax: number): LruCache<V> => {
   const entries = new Map<string, { readonly value: V; readonly weight: number }>();
   let total = 0;
   const remove = (key: string): void => {

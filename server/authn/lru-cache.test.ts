@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bounded, weightOf } from "./bounded.ts";
+import { lruCache, entryWeightOf } from "./lru-cache.ts";
 
 test("what was not used for longest makes room, and looking is not using", () => {
-  const map = bounded<number>(3);
+  const map = lruCache<number>(3);
   for (const key of ["a", "b", "c"]) map.set(key, 1);
   map.peek("a");
   map.use("b");
@@ -20,7 +20,7 @@ test("what was not used for longest makes room, and looking is not using", () =>
 });
 
 test("weights bound the sum: a heavy entry drives out several, one too heavy none", () => {
-  const map = bounded<number>(10);
+  const map = lruCache<number>(10);
   for (let n = 0; n < 10; n++) map.set(`k${n}`, n);
   map.set("heavy", 1, 5);
   assert.equal(map.size, 6);
@@ -30,6 +30,6 @@ test("weights bound the sum: a heavy entry drives out several, one too heavy non
   map.set("too heavy", 1, 11);
   assert.equal(map.peek("too heavy"), undefined);
   assert.equal(map.size, 7);
-  assert.equal(weightOf("x".repeat(1024)), 1);
-  assert.equal(weightOf("x".repeat(1024), "y"), 2);
+  assert.equal(entryWeightOf("x".repeat(1024)), 1);
+  assert.equal(entryWeightOf("x".repeat(1024), "y"), 2);
 });

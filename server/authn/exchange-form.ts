@@ -4,23 +4,23 @@
 import { invalid, type Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import type { Clock } from "#base/time.ts";
-import type { Exchange, Exchanged } from "./exchange.ts";
+import type { Exchanged, ExchangeRequest } from "./exchange.ts";
 
-export const grantType = "urn:ietf:params:oauth:grant-type:token-exchange";
+export const tokenExchangeGrantType = "urn:ietf:params:oauth:grant-type:token-exchange";
 const accessToken = "urn:ietf:params:oauth:token-type:access_token";
 const idToken = "urn:ietf:params:oauth:token-type:id_token";
 const jwt = "urn:ietf:params:oauth:token-type:jwt";
 // What we read and write is a signed JWT; a client may call it by any of its three names.
 const tokenTypes = [accessToken, idToken, jwt];
 
-const once = ["grant_type", "subject_token", "subject_token_type", "requested_token_type", "identity", "actor_token", "actor_token_type"];
+const singleParameters = ["grant_type", "subject_token", "subject_token_type", "requested_token_type", "identity", "actor_token", "actor_token_type"];
 
-/** Answers the form, and tells whose the token is. `exchange` does the work and is given the subject token as if it were the header's. */
+/** Answers the form, and says whose the token is. `exchange` does the work and gets the subject token as if it were the header's. */
 export const exchangeForm = async (
   form: URLSearchParams,
   authorization: string | undefined,
   clock: Clock,
-  exchange: (request: Exchange) => Promise<Exchanged>,
+  exchange: (request: ExchangeRequest) => Promise<Exchanged>,
 ): Promise<{ readonly answer: JsonObject; readonly exchanged: Exchanged }> => {
   const violations: Violation[] = [];
   const wrong = (field: string, description: string): void => void violations.push({ field, description });
@@ -31,8 +31,8 @@ export const exchangeForm = async (
       .flatMap((entry) => entry.split(" "))
       .filter((entry) => entry !== "");
 
-  for (const name of once) if (form.getAll(name).length > 1) wrong(name, "must be given once"); // RFC 6749, 3.2
-  if (value("grant_type") !== grantType) wrong("grant_type", `must be ${grantType}`);
+  for (const name of singleParameters) if (form.getAll(name).length > 1) wrong(name, "must be given once"); // RFC 6749, 3.2
+  if (value("grant_type") !== tokenExchangeGrantType) wrong("grant_type", `must be ${tokenExchangeGrantType}`);
   // Some libraries leave the type out; there is only one that it can be.
   if (value("subject_token_type") !== "" && !tokenTypes.includes(value("subject_token_type")))
     wrong("subject_token_type", `must be one of ${tokenTypes.join(", ")}`);

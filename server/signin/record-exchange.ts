@@ -2,19 +2,13 @@
 
 import type { Exchanged } from "#authn";
 import type { RequestSource } from "#base/origin.ts";
-import { type Clock, timestamp } from "#base/time.ts";
+import { timestamp } from "#base/time.ts";
 import { recordSignIn } from "#outbox";
-import type { Store } from "#store";
-
-export interface ExchangedParts {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly publicUrl: string;
-}
+import type { SignInSettings } from "./settings.ts";
 
 /** Writes its line in the audit log; awaited before the token is anybody's. */
 export const recordExchange = async (
-  { store, clock, publicUrl }: ExchangedParts,
+  { store, clock, publicUrl }: Pick<SignInSettings, "store" | "clock" | "publicUrl">,
   { uid, act, session }: Exchanged,
   operation: string,
   requestSource: RequestSource,

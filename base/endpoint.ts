@@ -1,0 +1,26 @@
+// A path beside the contract, free of its protocol: what it is asked and what it answers. Sign-in and the feeds offer
+// such paths; the transport serves them.
+
+import type { RequestSource } from "./origin.ts";
+
+export interface EndpointRequest extends RequestSource {
+  readonly query: URLSearchParams;
+  /** The body's form; empty for GET. */
+  readonly form: URLSearchParams;
+  readonly headers: {
+    readonly cookie: string | undefined;
+    readonly authorization: string | undefined;
+    readonly origin: string | undefined;
+    readonly ifNoneMatch?: string | undefined;
+  };
+}
+
+/** A page, an address to go to, a document. */
+export interface EndpointAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** A path's answers by verb. What they throw is answered with the error body that every path has. */
+export type Endpoint = Readonly<Partial<Record<"GET" | "POST", (request: EndpointRequest) => Promise<EndpointAnswer>>>>;

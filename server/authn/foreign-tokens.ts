@@ -1,0 +1,141 @@
+// Whom a foreign token may act as. The identity's row is read for every request and decides; only that a signature is
+// right is cached (decisions: Access).
+
+import { createLocalJWKSet, type JSONWebKeySet, type LocalJWKSet } from "jose";
+import { denied, Fault, unauthenticated } from "#base/fault.ts";
+import { text, type JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import type { Clock } from "#base/time.ts";
+import { findIdentity, hasPersonOfIssuer, type Identity, type Store } from "#store";
+import type { Audiences } from "./audiences.ts";
+import { claimMismatch, matchesIssuer, parseObject, staticKeysMismatch } from "./claims.ts";
+import type { Issuers } from "./issuers.ts";
+import { entryWeightOf, lruCache } from "./lru-cache.ts";
+import { issuerSpellingsOf, normalIssuer, personUid } from "./people.ts";
+import { checkSignature, foreignAlgorithms, quoteForError, type Token, tokenEndMs } from "./token.ts";
+
+export interface ForeignTokens {
+  /**
+   * Refuses unless the token may act as the assumable identity `uid`. `isVerified`: the token is one of ours, and its
+   * signature was checked.
+   */
+  checkIdentity(uid: string, token: Token, isVerified: boolean): Promise<void>;
+  /** The uid of the registered person whom the token names. Throws NOT_FOUND for one who is not registered. */
+  findPerson(token: Token): Promise<string>;
+  /**
+   * Refuses unless the token's issuer may speak for people and signed it. `audiences`: besides ours those for which
+   * somebody names the issuer; undefined: nobody does, then it must have named people before.
+   */
+  checkNewcomer(token: Token, audiences: readonly string[] | undefined): Promise<void>;
+}
+
+// The same words for an identity that is unknown and for one that takes no tokens of this issuer: only who was
+// told its uid and has a matching token learns that it exists.
+const invalidClaim = (claim: string): Fault => denied(`the token may not act as this identity: invalid ${JSON.stringify(claim)}`);
+
+/** Which keys verified a signature: the issuer's own, or a set that some identity brought along, by its text. */
+const issuerKeys = "published";
+
+export const openForeignTokens = (dependencies: {
+  readonly store: Store;
+  readonly issuers: Issuers;
+  readonly audiences: Audiences;
+  readonly clock: Clock;
+}): ForeignTokens => {
+  const { store, issuers, audiences, clock } = dependencies;
+
+  // A signature is cached together with the keys that it was checked against: any tenant may register an issuer's name
+  // with keys of its own, and what those verify must not count for anybody else (attack 11).
+  // A key that its issuer withdrew stops counting when the issuer's key set would be renewed.
+  const signatures = lruCache<{ readonly by: string; readonly untilMs: number }>(limits.tokenCacheEntries);
+  const verifyOnce = async (token: Token, by: string, verify: () => Promise<void>): Promise<void> => {
+    const cached = signatures.peek(token.text);
+    if (cached?.by === by && cached.untilMs > clock()) return;
+    await verify();
+    const untilMs = Math.min(tokenEndMs(token), clock() + limits.issuerKeysLifetimeMs);
+    signatures.set(token.text, { by, untilMs }, entryWeightOf(token.text, by));
+  };
+
+  const keySets = lruCache<LocalJWKSet>(limits.issuerCacheEntries);
+  const keySetOf = (json: string): LocalJWKSet => {
+    const cached = keySets.use(json);
+    if (cached !== undefined) return cached;
+    try {
+      const keySet = createLocalJWKSet((parseObject(json) ?? {}) as unknown as JSONWebKeySet);
+      keySets.set(json, keySet, entryWeightOf(json));
+      return keySet;
+    } catch (cause) {
+      throw unauthenticated("the identity's keys are not a JSON Web Key Set", cause);
+    }
+  };
+
+  const checkStaticKeys = async (keys: JsonObject, token: Token): Promise<void> => {
+    const mismatch = staticKeysMismatch(keys, token, audiences.accepted);
+    if (mismatch === "iss") throw invalidClaim("iss");
+    const json = text(keys, "issuerKeys");
+    await verifyOnce(token, json, () => checkSignature(token, keySetOf(json), foreignAlgorithms));
+    if (mismatch !== undefined) throw invalidClaim(mismatch);
+    const expirationTime = text(keys, "expirationTime");
+    // A time that cannot be read is one that has passed.
+    if (expirationTime !== "" && !(Date.parse(expirationTime) > clock())) throw denied(`the identity's keys have expired at ${expirationTime}`);
+  };
+
+  const checkClaimMatch = async (match: JsonObject, token: Token, isVerified: boolean): Promise<void> => {
+    // Before the issuer is contacted: that this identity names it is the only reason to (attack 18). The other
+    // claims are compared after the signature, so that nobody can ask for them with a token made up.
+    if (!matchesIssuer(match, token.issuer)) throw invalidClaim("iss");
+    if (!isVerified) await verifyOnce(token, issuerKeys, () => issuers.verify(token));
+    const mismatch = claimMismatch(match, token, audiences.accepted);
+    if (mismatch !== undefined) throw invalidClaim(mismatch);
+  };
+
+  /** Whether an issuer names people, read from the store at most every issuerRetryMs for each. */
+  const peopleIssuers = lruCache<{ readonly namesPeople: boolean; readonly untilMs: number }>(limits.issuerCacheEntries);
+  const isPeopleIssuer = async (issuer: string): Promise<boolean> => {
+    const cached = peopleIssuers.use(issuer);
+    if (cached !== undefined && cached.untilMs > clock()) return cached.namesPeople;
+    const namesPeople = await hasPersonOfIssuer(store.read, issuerSpellingsOf(issuer));
+    peopleIssuers.set(issuer, { namesPeople, untilMs: clock() + limits.issuerRetryMs });
+    return namesPeople;
+  };
+
+  const isPerson = (found: Identity, token: Token): boolean =>
+    found.relationship === "RELATIONSHIP_TYPE_UNSPECIFIED" && normalIssuer(found.issuer) === normalIssuer(token.issuer) && found.subject === token.subject;
+
+  return {
+    checkIdentity: async (uid, token, isVerified) => {
+      const found = await findIdentity(store.read, uid);
+      switch (found?.relationship) {
+        case "RELATIONSHIP_TYPE_CLAIM_MATCH":
+          return checkClaimMatch(found.claimMatch ?? {}, token, isVerified);
+        case "RELATIONSHIP_TYPE_STATIC":
+          return checkStaticKeys(found.staticKeys ?? {}, token);
+        case "RELATIONSHIP_TYPE_AWS_IDENTITY":
+          throw denied("this identity is assumed with AWS credentials: present a signed GetCallerIdentity request");
+        case "RELATIONSHIP_TYPE_SERVICE_PRINCIPAL":
+          throw denied("this identity belongs to a service of the platform, which this server does not have");
+        default:
+          throw invalidClaim("iss");
+      }
+    },
+    findPerson: async (token) => {
+      const uid = personUid(token.issuer, token.subject);
+      const found = await findIdentity(store.read, uid);
+      const isRegistered = found !== undefined && isPerson(found, token);
+      if (!isRegistered && !(await isPeopleIssuer(token.issuer)))
+        throw unauthenticated(`the token's issuer ${quoteForError(token.issuer)} is not known here; name the identity to act as, or register`);
+      await verifyOnce(token, issuerKeys, () => issuers.verify(token));
+      // A token that its issuer made for another service is no sign-in here, whoever it names.
+      audiences.check(token.audience);
+      if (!isRegistered) throw new Fault("NOT_FOUND", "account not found, registration required");
+      return uid;
+    },
+    checkNewcomer: async (token, providerAudiences) => {
+      // Before the issuer is contacted (attack 18).
+      if (providerAudiences === undefined && !(await isPeopleIssuer(token.issuer)))
+        throw unauthenticated(`the token's issuer ${quoteForError(token.issuer)} is not one that may register people here`);
+      await verifyOnce(token, issuerKeys, () => issuers.verify(token));
+      if (!token.audience.some((entry) => providerAudiences?.includes(entry))) audiences.check(token.audience);
+    },
+  };
+};

@@ -1,0 +1,26 @@
+// What sign-in is given at start (open.ts: openSignIn).
+
+import type { Audit } from "#audit";
+import type { Authn } from "#authn";
+import type { Fault } from "#base/fault.ts";
+import type { Log } from "#base/log.ts";
+import type { Clock } from "#base/time.ts";
+import type { Store, Vault } from "#store";
+
+export interface SignInSettings {
+  readonly store: Store;
+  readonly authn: Authn;
+  readonly audit: Pick<Audit, "refused">;
+  readonly vault: Pick<Vault, "seal" | "open">;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** GANTRY_PUBLIC_URL: where browsers find this server. */
+  readonly publicUrl: string;
+  /** GANTRY_CORS_ORIGINS: pages that a sign-in may end at, besides this server's own. */
+  readonly origins: readonly string[];
+  /** The HTTP status that a fault has. */
+  readonly statusOf: (fault: Fault) => number;
+}
+
+/** The URL of one of sign-in's paths, as browsers know it. */
+export const urlOfPath = ({ publicUrl }: Pick<SignInSettings, "publicUrl">, path: string): string => `${publicUrl.replace(/\/+$/, "")}${path}`;

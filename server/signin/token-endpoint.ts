@@ -1,0 +1,91 @@
+// The token endpoint: every grant by its type (RFC 6749, 4.5). An exchanged token is authn's work (RFC 8693); the other
+// grants are for whoever has signed in.
+
+import { Fault, invalid } from "#base/fault.ts";
+import { type JsonObject, texts } from "#base/json.ts";
+import type { RequestSource } from "#base/origin.ts";
+import { isRefusal } from "#outbox";
+import { deviceGrant, deviceGrantType } from "./device.ts";
+import { recordExchange } from "./record-exchange.ts";
+import { renew } from "./refresh.ts";
+import type { SignInSettings } from "./settings.ts";
+
+/** What the audit log calls what came by it. */
+const tokenPath = "/oauth/token";
+
+/** Answers the form of a grant. `authorization` is the request's header. Throws a Fault. */
+export type Grant = (form: URLSearchParams, authorization: string | undefined, requestSource: RequestSource) => Promise<JsonObject>;
+
+/** A token for a token, with its line in the audit log. */
+const exchangeGrant =
+  (settings: SignInSettings): Grant =>
+  async (form, authorization, requestSource) => {
+    const { answer, exchanged } = await settings.authn.exchangeForm(form, authorization);
+    await recordExchange(settings, exchanged, tokenPath, requestSource);
+    return answer;
+  };
+
+/** RFC 6749, 6: the refresh token works once, and the answer brings the next. */
+const refreshGrant =
+  (settings: SignInSettings): Grant =>
+  async (form, _authorization, requestSource) => {
+    const [token = "", another] = form.getAll("refresh_token");
+    if (token === "" || another !== undefined) throw invalid([{ field: "refresh_token", description: "must be given once" }]);
+    const list = (name: string): string[] =>
+      form
+        .getAll(name)
+        .flatMap((entry) => entry.split(" "))
+        .filter((entry) => entry !== "");
+    const renewal = {
+      authorization: `Bearer ${token}`,
+      audience: [...form.getAll("audience"), ...form.getAll("resource")].filter((entry) => entry !== ""),
+      capabilities: list("cap"),
+      scopes: list("scope"),
+      operation: tokenPath,
+      requestSource,
+    };
+    const nowMs = settings.clock();
+    const renewed = await settings.store.write((rows) => renew(rows, settings, renewal, nowMs));
+    if ("refusal" in renewed) throw new Fault("INVALID_ARGUMENT", renewed.refusal.message, { details: [{ kind: "reason", reason: "invalid_grant" }] });
+    return {
+      access_token: renewed.access.token,
+      token_type: "Bearer",
+      expires_in: Math.max(Math.floor((renewed.access.expireTimeMs - nowMs) / 1000), 0),
+      refresh_token: renewed.refresh.token,
+    };
+  };
+
+export interface TokenEndpoint {
+  readonly grantTypes: readonly string[];
+  readonly answer: Grant;
+}
+
+export const openTokenEndpoint = (settings: SignInSettings): TokenEndpoint => {
+  const exchange = exchangeGrant(settings);
+  const grants = new Map<string, Grant>([
+    ...texts(settings.authn.discovery(), "grant_types_supported").map((type): [string, Grant] => [type, exchange]),
+    [deviceGrantType, (form) => deviceGrant(settings, form)],
+    ["refresh_token", refreshGrant(settings)],
+  ]);
+  const grantTypes = [...grants.keys()];
+  return {
+    grantTypes,
+    answer: async (form, authorization, requestSource) => {
+      const type = form.get("grant_type") ?? "";
+      // Where it is missing, the exchange says so, with whatever else is wrong.
+      const grant = type === "" ? exchange : grants.get(type);
+      if (!grant) {
+        throw new Fault("INVALID_ARGUMENT", `grant_type must be one of ${grantTypes.join(", ")}`, {
+          details: [{ kind: "reason", reason: "unsupported_grant_type" }],
+        });
+      }
+      try {
+        return await grant(form, authorization, requestSource);
+      } catch (thrown) {
+        if (thrown instanceof Fault && isRefusal(thrown))
+          settings.audit.refused({ caller: undefined, operation: tokenPath, subject: "", code: thrown.code, requestSource });
+        throw thrown;
+      }
+    },
+  };
+};

@@ -1,0 +1,51 @@
+// Invites, found by the hash of their code; the resource's own rows go through the kernel.
+
+import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
+import { columns, expression, flag, text, timeMs } from "./columns.ts";
+import type { Read, Write } from "./handle.ts";
+import type { Retention } from "./retention.ts";
+
+export interface Invite {
+  readonly uid: string;
+  readonly role: string;
+  /** Of whom it is for alone; "" for whoever brings the code. */
+  readonly email: string;
+  readonly singleUse: boolean;
+  /** Whose rights the promise stands on. */
+  readonly invitedBy: string;
+  /** Milliseconds since 1970. */
+  readonly expirationTimeMs: number;
+}
+
+const invite = columns<Invite>({
+  uid: text,
+  role: expression("role_uid", text),
+  email: text,
+  singleUse: flag,
+  invitedBy: text,
+  expirationTimeMs: timeMs("expiration_time"),
+});
+
+const uidOnly = columns({ uid: text });
+
+/** The uid of a code's invite, whether or not it can be accepted. */
+export const findInviteUid = async (rows: Read, codeHash: string): Promise<string | undefined> =>
+  (await uidOnly.findOne(rows, `select ${uidOnly.list} from group_invites where code_hash = $1`, [codeHash]))?.uid;
+
+/** The invite of a code, locked until the transaction ends. */
+export const lockInvite = (rows: Write, codeHash: string): Promise<Invite | undefined> =>
+  invite.findOne(rows, `select ${invite.list} from group_invites where code_hash = $1 for update`, [codeHash]);
+
+/** Deletes the invites that promise this role to nobody any more. */
+export const deleteExpiredInvitesOfRole = async (rows: Write, role: string, nowMs: number): Promise<void> => {
+  await rows.query("delete from group_invites where role_uid = $1 and expiration_time <= $2", [role, timestamp(nowMs)]);
+};
+
+export const groupInvitesRetention: Retention = {
+  table: "group_invites",
+  // An invite that has expired says so for as long again as it can have lived.
+  deleteExpired: async (store, nowMs) => {
+    await store.write((rows) => rows.query("delete from group_invites where expiration_time < $1", [timestamp(nowMs - limits.inviteLifetimeMs)]));
+  },
+};

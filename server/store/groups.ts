@@ -1,0 +1,28 @@
+// Organizations by what sets them apart from other groups: a verified domain, a status; the resource's own rows go
+// through the kernel.
+
+import { columns, expression, flag } from "./columns.ts";
+import type { Read, Row, Write } from "./handle.ts";
+import type { Table } from "./rows.ts";
+
+/** The verified organization of this domain: its columns in the table's order. */
+export const findVerifiedOrganization = async (rows: Read, table: Table, domain: string): Promise<Row | undefined> => {
+  const [row] = await rows.query(`select ${table.columns.join(", ")} from ${table.name} where name = $1 and verified and length(uid) = 40`, [domain]);
+  return row;
+};
+
+const closure = columns({ isSuspended: expression("status = 'ORG_STATUS_SUSPENDED'", flag) });
+
+/** Whether the operator has closed this organization to its members. */
+export const isOrganizationSuspended = async (rows: Read, uid: string): Promise<boolean> =>
+  (await closure.findOne(rows, `select ${closure.list} from groups where uid = $1`, [uid]))?.isSuspended ?? false;
+
+/** Sets an organization's status; false where there is no such organization. What follows from it is the tables' own doing. */
+export const updateOrganizationStatus = async (rows: Write, uid: string, status: string, time: string): Promise<boolean> => {
+  const changed = await rows.query("update groups set status = $2, update_time = greatest($3, update_time) where uid = $1 and length(uid) = 40 returning 1", [
+    uid,
+    status,
+    time,
+  ]);
+  return changed.length > 0;
+};

@@ -1,0 +1,84 @@
+// Identities, as those ask for them who decide who somebody is; the resource's own rows go through the kernel.
+
+import type { JsonObject } from "#base/json.ts";
+import { timestamp } from "#base/time.ts";
+import { columns, expression, nullableObject, text } from "./columns.ts";
+import type { Read, Write } from "./handle.ts";
+
+/** What says who may act as an identity. */
+export interface Identity {
+  readonly uid: string;
+  /** RELATIONSHIP_TYPE_…; UNSPECIFIED is a person. */
+  readonly relationship: string;
+  readonly claimMatch: JsonObject | undefined;
+  readonly staticKeys: JsonObject | undefined;
+  readonly awsIdentity: JsonObject | undefined;
+  readonly issuer: string;
+  readonly subject: string;
+}
+
+const identity = columns<Identity>({
+  uid: text,
+  relationship: expression("relationship_type", text),
+  claimMatch: nullableObject,
+  staticKeys: nullableObject,
+  awsIdentity: nullableObject,
+  issuer: text,
+  subject: text,
+});
+
+export const findIdentity = (rows: Read, uid: string): Promise<Identity | undefined> =>
+  identity.findOne(rows, `select ${identity.list} from identities where uid = $1`, [uid]);
+
+export const hasIdentity = async (rows: Read, uid: string): Promise<boolean> => (await rows.query("select 1 from identities where uid = $1", [uid])).length > 0;
+
+/**
+ * Whether some person is registered with one of these spellings of an issuer: only then is it trusted to name people.
+ * People have root uids, and those of one issuer may stand behind any number of assumable identities in the index; an
+ * issuer that only those name costs one walk over them.
+ */
+export const hasPersonOfIssuer = async (rows: Read, spellings: readonly string[]): Promise<boolean> => {
+  const found = await rows.query(
+    `select 1 from identities where issuer = any($1) and length(uid) = 40
+       and relationship_type = 'RELATIONSHIP_TYPE_UNSPECIFIED' limit 1`,
+    [spellings],
+  );
+  return found.length > 0;
+};
+
+/** Sets when the identity was last seen. Never waits for another who does the same. */
+export const updateLastSeen = async (rows: Write, uid: string, nowMs: number): Promise<void> => {
+  await rows.query(
+    `update identities set last_seen_time = $2 where uid = (
+       select uid from identities
+       where uid = $1 and (last_seen_time is null or last_seen_time < $2) for update skip locked)`,
+    [uid, timestamp(nowMs)],
+  );
+};
+
+/** Keeps a person and the identity provider that vouched for it until the transaction ends; false where one is gone. */
+export const lockPersonAndProvider = async (rows: Write, personUid: string, providerUid: string): Promise<boolean> => {
+  const found = await rows.query(
+    "select 1 from identities as person, identity_providers as provider where person.uid = $1 and provider.uid = $2 for key share",
+    [personUid, providerUid],
+  );
+  return found.length > 0;
+};
+
+const uidOnly = columns({ uid: text });
+
+/**
+ * The people bound in or below one of these paths, and `self` where it is one: a person's uid lies below no group, so
+ * who sees it follows from its bindings.
+ * @param only look for this uid alone
+ */
+export const findBoundPeople = async (rows: Read, paths: readonly string[], self: string, only: string | undefined): Promise<string[]> => {
+  const found = await uidOnly.find(
+    rows,
+    `select ${uidOnly.list} from identities where length(uid) = 40 and ($4::text is null or uid = $4) and (uid = $3 or uid in (
+       select identity_uid from role_bindings join unnest($1::text[], $2::text[]) as place(low, high)
+       on uid >= place.low and uid < place.high where length(identity_uid) = 40 and ($4::text is null or identity_uid = $4)))`,
+    [paths, paths.map((path) => (path === "" ? "~" : `${path}0`)), self, only ?? null],
+  );
+  return found.map(({ uid }) => uid);
+};

@@ -1,0 +1,91 @@
+// Refresh tokens: a row for each family, which is all tokens of one sign-in. The row knows the latest token alone.
+
+import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
+import { columns, expression, flag, nullableObject, nullableText, nullableTextList, text, textList, timeMs } from "./columns.ts";
+import type { Write } from "./handle.ts";
+import type { Retention } from "./retention.ts";
+
+/** What every access token of a family says, and cannot have more of. */
+export interface RefreshTokenFamily {
+  readonly identityUid: string;
+  readonly act: Readonly<Record<string, string>>;
+  readonly email: string | undefined;
+  readonly audience: readonly string[];
+  /** Undefined: not narrowed. */
+  readonly capabilities: readonly string[] | undefined;
+  readonly scopes: readonly string[] | undefined;
+  /** The latest token's end, in milliseconds since 1970. */
+  readonly expireTimeMs: number;
+}
+
+export interface RefreshTokenRow extends RefreshTokenFamily {
+  readonly id: string;
+  /** SHA-256 of the latest token's secret. */
+  readonly secretHash: string;
+  readonly identityProviderUid: string;
+  readonly createTimeMs: number;
+}
+
+const family = columns<RefreshTokenFamily>({
+  identityUid: text,
+  audience: textList,
+  act: { read: (value) => Object.fromEntries(Object.entries(nullableObject.read(value) ?? {}).map(([name, each]) => [name, String(each)])) },
+  email: nullableText,
+  capabilities: nullableTextList,
+  scopes: nullableTextList,
+  expireTimeMs: timeMs("expire_time"),
+});
+
+/** Stores a family. False where the identity or the provider is gone: a row made after their end would outlive them. */
+export const insertRefreshToken = async (rows: Write, row: RefreshTokenRow): Promise<boolean> => {
+  const inserted = await rows.query(
+    `with person as (select 1 from identities where uid = $3 for key share), provider as (select 1 from identity_providers where uid = $4 for key share)
+     insert into refresh_tokens (id, secret_hash, identity_uid, identity_provider_uid, audience, act, email, capabilities, scopes, create_time, expire_time)
+     select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11 from person, provider returning id`,
+    [
+      row.id,
+      row.secretHash,
+      row.identityUid,
+      row.identityProviderUid,
+      JSON.stringify(row.audience),
+      JSON.stringify(row.act),
+      row.email ?? null,
+      row.capabilities ? JSON.stringify(row.capabilities) : null,
+      row.scopes ? JSON.stringify(row.scopes) : null,
+      timestamp(row.createTimeMs),
+      timestamp(row.expireTimeMs),
+    ],
+  );
+  return inserted.length > 0;
+};
+
+/**
+ * Replaces the latest token's secret, if this is it and it has not expired. The new one ends at `expireTimeMs`, but
+ * never after the family's whole time. Undefined where it was not the latest.
+ */
+export const replaceRefreshTokenSecret = (
+  rows: Write,
+  change: { readonly id: string; readonly secretHash: string; readonly nextSecretHash: string; readonly nowMs: number; readonly expireTimeMs: number },
+): Promise<RefreshTokenFamily | undefined> =>
+  family.findOne(
+    rows,
+    `update refresh_tokens set secret_hash = $3, expire_time = least($5::timestamptz, date_trunc('second', create_time + $6 * interval '1 millisecond'))
+     where id = $1 and secret_hash = $2 and expire_time > $4::timestamptz
+       and exists (select 1 from identities where uid = identity_uid)
+     returning ${family.list}`,
+    [change.id, change.secretHash, change.nextSecretHash, timestamp(change.nowMs), timestamp(change.expireTimeMs), limits.refreshFamilyLifetimeMs],
+  );
+
+const deleted = columns({ identityUid: text, isLive: expression("expire_time > $2::timestamptz", flag) });
+
+/** Deletes a family. Undefined where there was none; `isLive`: its latest token had not expired at `nowMs`. */
+export const deleteRefreshToken = (rows: Write, id: string, nowMs: number): Promise<{ readonly identityUid: string; readonly isLive: boolean } | undefined> =>
+  deleted.findOne(rows, `delete from refresh_tokens where id = $1 returning ${deleted.list}`, [id, timestamp(nowMs)]);
+
+export const refreshTokensRetention: Retention = {
+  table: "refresh_tokens",
+  deleteExpired: async (store, nowMs) => {
+    await store.write((rows) => rows.query("delete from refresh_tokens where expire_time < $1", [timestamp(nowMs)]));
+  },
+};

@@ -1,0 +1,41 @@
+// Sessions: sign-ins with rights of their own, from the groups that the provider says a person is in.
+
+import { timestamp } from "#base/time.ts";
+import type { Write } from "./handle.ts";
+import type { Retention } from "./retention.ts";
+
+export interface SessionRow {
+  readonly id: string;
+  readonly identityUid: string;
+  readonly identityProviderUid: string;
+  /** As the provider names them. */
+  readonly groups: readonly string[];
+  /** Milliseconds since 1970. */
+  readonly createTimeMs: number;
+  readonly expireTimeMs: number;
+}
+
+/**
+ * Stores a session with those of the groups that a mapping of the provider names; false, and nothing is stored, where
+ * none of them is named.
+ */
+export const insertSession = async (
+  rows: Write,
+  { id, identityUid, identityProviderUid, groups, createTimeMs, expireTimeMs }: SessionRow,
+): Promise<boolean> => {
+  const inserted = await rows.query(
+    `insert into sessions (id, identity_uid, identity_provider_uid, groups, create_time, expire_time)
+     select $1, $2, $3, array_agg(distinct external_group_id), $5::timestamptz, $6::timestamptz from external_group_role_mappings
+     where identity_provider_uid = $3 and external_group_id = any($4)
+     having count(*) > 0 returning id`,
+    [id, identityUid, identityProviderUid, groups, timestamp(createTimeMs), timestamp(expireTimeMs)],
+  );
+  return inserted.length > 0;
+};
+
+export const sessionsRetention: Retention = {
+  table: "sessions",
+  deleteExpired: async (store, nowMs) => {
+    await store.write((rows) => rows.query("delete from sessions where expire_time < $1", [timestamp(nowMs)]));
+  },
+};

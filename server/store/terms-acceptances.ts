@@ -1,0 +1,12 @@
+// Which documents organizations have accepted; the resource's own rows go through the kernel.
+
+import { columns, text } from "./columns.ts";
+import type { Read } from "./handle.ts";
+
+const acceptance = columns({ docId: text });
+
+/** The ids of the documents that one of these groups has accepted. */
+export const findAcceptedTerms = async (rows: Read, groups: readonly string[]): Promise<ReadonlySet<string>> => {
+  const found = await acceptance.find(rows, `select ${acceptance.list} from terms_acceptances where org_uid = any($1)`, [groups]);
+  return new Set(found.map(({ docId }) => docId));
+};

@@ -1,0 +1,146 @@
+// Every change of a resource's row is told: what an operation takes along or makes besides has events and audit entries
+// of its own, before the operation's, with its actor, operation and request. That no row changes untold is held in every
+// test by the database itself (test/told.ts); here is what is told, and how much one deletion may take along.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { builtInRoleUid } from "#authz";
+import { codes } from "#base/fault.ts";
+import { isObject, type JsonObject, text, texts } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { newChild } from "#base/uid.ts";
+import { entriesOf } from "../audit.ts";
+import { plant } from "../told.ts";
+import { openWorld, type World } from "../world.ts";
+
+const protocols = ["rest", "grpc"] as const;
+
+let world: World;
+before(async () => {
+  world = await openWorld({ GANTRY_OPEN_ORGANIZATIONS: "true" });
+});
+after(() => world?.close());
+
+const make = async (name: string, request: JsonObject): Promise<string> => text(await world.ok(name, request), "uid");
+const makeGroup = (): Promise<string> => make("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "told" } });
+const makeIdentity = (parent: string): Promise<string> =>
+  make("iam.IdentitiesService/CreateIdentity", { parent, identity: { name: "ci", claimMatch: { issuer: "https://issuer.example", subject: "ci" } } });
+const bind = (parent: string, identityUid: string, role = "viewer"): Promise<string> =>
+  make("iam.RoleBindingsService/CreateRoleBinding", { parent, roleBinding: { identityUid, roleUid: builtInRoleUid(role) } });
+const makeRepo = (parent: string): Promise<string> => make("registry.ReposService/CreateRepo", { parent, repo: { name: "nginx" } });
+const makeTag = (parent: string, name: string): Promise<string> =>
+  make("registry.TagsService/CreateTag", { parent, tag: { name, digest: `sha256:${"a".repeat(64)}` } });
+
+/** Types and subjects of what was told while `work` ran. */
+const toldBy = async (work: () => Promise<unknown>): Promise<[string, string][]> => {
+  const { length } = await world.events();
+  await work();
+  return (await world.events()).slice(length).map(({ type, subject }) => [type.replace(/^dev\.chainguard\.api\./, ""), subject]);
+};
+
+for (const protocol of protocols) {
+  test(`over ${protocol} an identity's bindings are told before the identity that they went with`, async () => {
+    const group = await makeGroup();
+    const identity = await makeIdentity(group);
+    const bindings = [await bind(group, identity), await bind(group, identity, "editor")].sort();
+    const told = await toldBy(() => world.ok("iam.IdentitiesService/DeleteIdentity", { uid: identity }, { protocol }));
+    assert.deepEqual(told, [...bindings.map((uid) => ["iam.rolebindings.deleted.v1", uid]), ["iam.identity.deleted.v1", identity]]);
+  });
+
+  test(`over ${protocol} a repo's tags are told before the repo, and a group's bindings, invites and subscriptions before the group`, async () => {
+    const group = await makeGroup();
+    const repo = await makeRepo(group);
+    const tags = [await makeTag(repo, "1"), await makeTag(repo, "2")].sort();
+    const ofRepo = await toldBy(() => world.ok("registry.ReposService/DeleteRepo", { uid: repo }, { protocol }));
+    assert.deepEqual(ofRepo, [...tags.map((uid) => ["platform.registry.tag.deleted.v1", uid]), ["platform.registry.repo.deleted.v1", repo]]);
+
+    const identity = await makeIdentity(world.organization);
+    const along = [
+      await bind(group, identity),
+      await make("events.SubscriptionsService/CreateSubscription", { parent: group, subscription: { sink: "https://sink.example" } }),
+      await make("iam.AccountAssociationsService/CreateAccountAssociation", { parent: group, accountAssociation: { name: "accounts" } }),
+    ];
+    const ofGroup = await toldBy(() => world.ok("iam.GroupsService/DeleteGroup", { uid: group }, { protocol }));
+    assert.deepEqual(ofGroup.at(-1), ["iam.group.deleted.v1", group]);
+    assert.deepEqual(
+      ofGroup
+        .slice(0, -1)
+        .map(([, subject]) => subject)
+        .sort(),
+      along.sort(),
+    );
+  });
+}
+
+test("what goes along names the actor, operation and request of its cause, in its event and in the audit log", async () => {
+  const group = await makeGroup();
+  const owner = await makeIdentity(group);
+  await bind(group, owner, "owner");
+  const identity = await makeIdentity(group);
+  const binding = await bind(group, identity);
+  const { headers } = await world.call("iam.IdentitiesService/DeleteIdentity", { uid: identity }, { token: await world.token(owner) });
+  const entries = await entriesOf(world, { uidp: { descendantsOf: world.organization } });
+  const ours = entries.filter(({ requestId }) => requestId === headers["x-request-id"]);
+  assert.deepEqual(ours.map(({ subject }) => subject).sort(), [binding, identity].sort());
+  for (const { operation, callerUid } of ours) assert.deepEqual([operation, callerUid], ["chainguard.platform.iam.v2.IdentitiesService/DeleteIdentity", owner]);
+});
+
+test("a batch has its one event, and its audit entry names every row that it made", async () => {
+  const group = await makeGroup();
+  const identities = [await makeIdentity(group), await makeIdentity(group), await makeIdentity(group)];
+  const requests = identities.map((identityUid) => ({ roleBinding: { identityUid, roleUid: builtInRoleUid("viewer") } }));
+  let made: JsonObject = {};
+  const told = await toldBy(async () => {
+    made = await world.ok("iam.RoleBindingsService/BatchCreateRoleBindings", { parent: group, requests });
+  });
+  assert.equal(told.length, 1);
+  const bindings = Array.isArray(made.roleBindings) ? made.roleBindings.filter(isObject).map(({ uid }) => String(uid)) : [];
+  assert.equal(bindings.length, 3);
+  const [entry] = (await entriesOf(world, { uidp: { descendantsOf: world.organization } })).filter(({ operation }) =>
+    String(operation).endsWith("/BatchCreateRoleBindings"),
+  );
+  assert.deepEqual(texts(entry ?? {}, "resourceUids").sort(), bindings.sort());
+});
+
+test("a new organization tells of its owner's binding, too", async () => {
+  const person = text(await world.ok("iam.IdentitiesService/LookupIdentity", { issuer: "https://people.example", subject: "ann" }), "uid");
+  await world.server.application.services.store.write(async (rows) =>
+    (await plant(rows)).query("insert into identities (uid, name, create_time, update_time) values ($1, 'ann', now(), now())", [person]),
+  );
+  let organization = "";
+  const told = await toldBy(async () => {
+    organization = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "hers" } }, { token: await world.token(person) }), "uid");
+  });
+  assert.deepEqual(
+    told.map(([type]) => type),
+    ["iam.rolebindings.created.v1", "iam.group.created.v1"],
+  );
+  assert.equal(told.at(-1)?.[1], organization);
+});
+
+test("a deletion that would take more rows along than one may is refused with their number, and leaves everything as it was", async () => {
+  const repo = await makeRepo(await makeGroup());
+  const count = limits.deletedRowsMax + 1;
+  await world.server.application.services.store.write(async (rows) =>
+    (await plant(rows)).query(
+      `insert into tags (uid, name, digest, create_time, update_time)
+       select $1 || '/' || lpad(to_hex(number), 16, '0'), number::text, 'sha256:' || repeat('a', 64), now(), now() from generate_series(1, $2::integer) as number`,
+      [repo, count],
+    ),
+  );
+  for (const protocol of protocols) {
+    const before = (await world.events()).length;
+    const refused = await world.call("registry.ReposService/DeleteRepo", { uid: repo }, { protocol });
+    assert.equal(refused.code, codes.FAILED_PRECONDITION);
+    assert.match(refused.message, new RegExp(`${count}`));
+    assert.equal((await world.events()).length, before);
+    const { totalCount } = await world.ok("registry.TagsService/ListTags", { uidp: { childrenOf: repo }, pageSize: 1 });
+    assert.equal(totalCount, String(count));
+  }
+  await world.ok("registry.TagsService/DeleteTag", { uid: newChildAt(repo, 1) });
+  const told = await toldBy(() => world.ok("registry.ReposService/DeleteRepo", { uid: repo }));
+  assert.equal(told.length, count);
+  assert.deepEqual(told.at(-1), ["platform.registry.repo.deleted.v1", repo]);
+});
+
+const newChildAt = (parent: string, number: number): string => `${newChild(parent).slice(0, -16)}${number.toString(16).padStart(16, "0")}`;

@@ -1,0 +1,70 @@
+// In databases for tests alone: a transaction that writes a resource's row and tells of it in no event fails at its
+// commit, naming the row. So every test proves that nothing changes untold (server/kernel/change.ts), unasked.
+
+import { operatorUid } from "#authz";
+import { resources } from "#resources";
+import type { Write } from "#store";
+
+/**
+ * Columns whose change is told to nobody, by table, with the reason. What is not here is told by an event of the same
+ * transaction whose subject is the row, or whose audit context lists it (batches).
+ */
+const untoldColumns: Readonly<Record<string, readonly string[]>> = {
+  // When an identity was last seen is noted at most once a minute by its requests; a sign-in is told as such.
+  identities: ["last_seen_time"],
+  // A folder is of its organization's kind and status: a trigger of the database, told with the organization.
+  groups: ["kind", "status"],
+  // How a sink does is told by its deliveries; that it is switched off is an event.
+  subscriptions: ["failing_since"],
+};
+
+const events = (table: string): boolean =>
+  resources.some((resource) => resource.table === table && resource.operations.some(({ rpc, event }) => event && /^(?:Create|Update|Delete)/.test(rpc)));
+
+const tables = [...new Set(resources.flatMap(({ table }) => (table && events(table) ? [table] : [])))].sort();
+
+// Besides: built-in roles and the operator's identity are the server's own, above every organization, and written at
+// each start before anybody could be told.
+
+/** The statements that make a database refuse what is untold. */
+export const refuseUntold = (): string => `
+  create unlogged table told_rows (transaction xid8, uid text, primary key (transaction, uid));
+
+  create function note_told() returns trigger language plpgsql as $$
+  begin
+    insert into told_rows
+    select pg_current_xact_id(), uid
+    from (select new.subject union select jsonb_array_elements_text(coalesce(new.audit_context -> 'resources', '[]'::jsonb))) as named(uid)
+    on conflict do nothing;
+    return null;
+  end $$;
+  create trigger note_told after insert on outbox for each row execute function note_told();
+
+  create function refuse_untold() returns trigger language plpgsql as $$
+  declare
+    row_before jsonb := case when tg_op = 'INSERT' then '{}'::jsonb else to_jsonb(old) end;
+    row_after jsonb := case when tg_op = 'DELETE' then '{}'::jsonb else to_jsonb(new) end;
+    row_uid text := coalesce(row_after ->> 'uid', row_before ->> 'uid');
+    untold text[] := string_to_array(tg_argv[0], ',');
+  begin
+    if current_setting('gantry.untold', true) = 'on' then return null; end if;
+    if tg_op = 'UPDATE' and row_before - untold = row_after - untold then return null; end if;
+    if (tg_table_name = 'roles' and length(row_uid) = 40) or row_uid = '${operatorUid}' then return null; end if;
+    if not exists (select from told_rows where transaction = pg_current_xact_id() and uid = row_uid) then
+      raise exception 'untold: % of % in % has no event in its transaction', lower(tg_op), row_uid, tg_table_name;
+    end if;
+    return null;
+  end $$;
+  ${tables
+    .map(
+      (table) => `
+  create constraint trigger refuse_untold after insert or update or delete on ${table} deferrable initially deferred
+    for each row execute function refuse_untold('${(untoldColumns[table] ?? []).join(",")}');`,
+    )
+    .join("")}`;
+
+/** Lets this transaction write rows that are told in no event: what a test plants beside the server. */
+export const plant = async (rows: Write): Promise<Write> => {
+  await rows.query("select set_config('gantry.untold', 'on', true)");
+  return rows;
+};
