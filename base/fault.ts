@@ -1,4 +1,4 @@
-// The one error type. Rooms make faults at their own edge with the makers below; server/transport/render.ts
+// The one error type. Modules make faults at their own edge with the makers below; server/transport/render.ts
 // is the only place that turns one into bytes. A cause is for the log and never leaves the server.
 
 import { limits } from "./limits.ts";
@@ -94,7 +94,7 @@ export const taken = (domain: string, resource: string, name: string): Fault =>
 /** PERMISSION_DENIED. The text must not depend on whether the resource exists (decisions: Access). */
 export const denied = (message: string): Fault => new Fault("PERMISSION_DENIED", message);
 
-/** UNAUTHENTICATED; 401 carries the challenge on every door. */
+/** UNAUTHENTICATED; 401 carries the challenge over every protocol. */
 export const unauthenticated = (message: string, cause?: unknown): Fault =>
   new Fault("UNAUTHENTICATED", message, { headers: { "www-authenticate": "Bearer" }, cause });
 

@@ -88,7 +88,10 @@ export const limits = {
   /** One person may ask to be let into one organization this often. */
   accessRequestMs: 24 * 60 * 60 * 1000,
 
-  /** Scheduled feeds: how often a server looks for what is due, how long a turn is held without a sign of life (longer than a fetch), the first wait after a failure. */
+  /**
+   * Scheduled feeds: how often a server looks for what is due, how long a turn is held without a sign of life (longer
+   * than a fetch), the first wait after a failure.
+   */
   feedLookMs: 15_000,
   feedLeaseMs: 15 * 60 * 1000,
   feedRetryMs: 60 * 1000,
@@ -203,7 +206,10 @@ export const limits = {
 
   /** Entries of one list of documents; a Link leads on. Some 100 bytes each. */
   documentEntriesMax: 10_000,
-  /** Facets of advisories that a filter may lead to and each be a range of an index (counted there: measured at a million rows, a tenth of the time that reading the rows takes); beyond it all rows are walked. */
+  /**
+   * Facets of advisories that a filter may lead to and each be a range of an index (counted there: measured at a million
+   * rows, a tenth of the time that reading the rows takes); beyond it all rows are scanned.
+   */
   facetsMax: 2_000,
   /** The shortest text that an index of trigrams knows. */
   trigramLength: 3,

@@ -37,12 +37,14 @@ export const jsonLine = ({ figure, value }: Result): string =>
 
 const unitOf = ({ unit }: Figure): string => (unit === "ratio" ? "" : ` ${unit}`);
 
+const spreadText = ([least, most]: readonly [number, number]): string => `(${shortNumber(least)} … ${shortNumber(most)})`;
+
 export const variantLine = (label: string, unit: string, values: readonly number[]): string =>
-  `    ${label.padEnd(52)} ${`${shortNumber(median(values))} ${unit}`.padStart(12)}   (${shortNumber(Math.min(...values))} … ${shortNumber(Math.max(...values))})`;
+  `    ${label.padEnd(52)} ${`${shortNumber(median(values))} ${unit}`.padStart(12)}   ${spreadText([Math.min(...values), Math.max(...values)])}`;
 
 /** One line of the report: passed or not, name, value, bound, and the least and most of the rounds. */
-export const valueLine = (mark: string, name: string, value: string, bound: string, [least, most]: readonly [number, number]): string =>
-  `  ${mark}  ${name.padEnd(28)} ${value.padStart(10)}   ${bound.padEnd(14)} (${shortNumber(least)} … ${shortNumber(most)})`;
+export const valueLine = (mark: string, name: string, value: string, bound: string, spread: readonly [number, number]): string =>
+  `  ${mark}  ${name.padEnd(28)} ${value.padStart(10)}   ${bound.padEnd(14)} ${spreadText(spread)}`;
 
 export const resultLine = ({ figure, value, spread, passed }: Result): string =>
   valueLine(passed ? "PASS" : "FAIL", figure.name, `${shortNumber(value)}${unitOf(figure)}`, boundText(figure), spread);

@@ -238,7 +238,8 @@ export const fillEvents = async (
         `insert into outbox (event_id, uid, position, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time)
        select gen_random_uuid(), case when n % 10 <> 9 then group_uid || '/' || lpad(to_hex(n), 16, '0') end, n,
          'dev.chainguard.api.platform.registry.' || (array['tag.created', 'tag.created', 'tag.deleted', 'repo.updated'])[1 + ${skewed(7919, 4)}::int] || '.v1',
-         'https://gantry.example.com/registry/v2/tags', group_uid || '/' || ${segment("subject")}, group_uid, case when n % 10 <> 9 then 'customer' else 'internal' end,
+         'https://gantry.example.com/registry/v2/tags', group_uid || '/' || ${segment("subject")}, group_uid,
+         case when n % 10 <> 9 then 'customer' else 'internal' end,
          jsonb_build_object('group', group_uid), 'chainguard.platform.registry.v2.Tag', '{"body":{"name":"' || n || '"}}', ${segment("request")}, time
        from (
          select n, timestamptz '2026-08-01 00:00:00Z' + n * interval '1 millisecond' * (90 * 86400000::bigint / $2::int) as time,

@@ -1,4 +1,4 @@
-// From a door's input to a request of plain values. What cannot be read becomes a problem that names its field;
+// From a transport's input to a request of plain values. What cannot be read becomes a problem that names its field;
 // nothing is thrown, so that the kernel can decide about the caller first.
 //
 // decisions: JSON. camelCase and snake_case in; unknown names refused; a key that would touch a prototype is

@@ -108,7 +108,7 @@ const runShort = async (): Promise<boolean> => {
   if (positionals.length === 0) {
     const took = Math.round(secondsSinceStart());
     console.log(
-      `\n${took} s in all${took > wholeRunMaxSeconds ? `, and it was to be under ${wholeRunMaxSeconds} s on two cores: give what is slow a long form (test/length.ts)` : ""}`,
+      `\n${took} s in all${took > wholeRunMaxSeconds ? `; on two cores it was to be under ${wholeRunMaxSeconds} s: give what is slow a long form` : ""}`,
     );
   }
   if (ran === 0) console.error("No test ran.");

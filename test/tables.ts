@@ -34,7 +34,9 @@ interface Use {
 const storeFolder = "server/store/";
 const genericOwner = "server/store/rows.ts";
 
-const isStoreFile = (path: string): boolean => path.startsWith(storeFolder) && path.endsWith(".ts") && !path.endsWith(".test.ts");
+/** Not what runs: modules.json counts these as tests, too. */
+const isTest = (path: string): boolean => /\.test\.ts$|\.fixture\.ts$|\/testing\.ts$/.test(path);
+const isStoreFile = (path: string): boolean => path.startsWith(storeFolder) && path.endsWith(".ts") && !isTest(path);
 
 const name = '(?:only\\s+)?"?([a-z_][a-z0-9_]*|\\$\\{\\})"?';
 const writeForms = [
@@ -68,7 +70,7 @@ const namesIn = (forms: readonly RegExp[], text: string): string[] => forms.flat
 export const tablesOf = (sources: Sources): ReadonlySet<string> => {
   const tables = new Set<string>();
   for (const [path, content] of Object.entries(sources).sort(([one], [other]) => (one < other ? -1 : 1))) {
-    if (!path.startsWith(storeFolder) || path.endsWith(".test.ts")) continue;
+    if (!path.startsWith(storeFolder) || isTest(path)) continue;
     const texts = path.endsWith(".sql") ? [content.replace(/--[^\n]*/g, "")] : literalsOf(content).map(({ value }) => value);
     for (const text of texts) {
       for (const table of namesIn([createForm], text)) tables.add(table);
@@ -154,7 +156,7 @@ export const planTables = (
   const used = new Map<string, Set<string>>();
   for (const [path, content] of Object.entries(sources)) {
     const module = moduleOf(path, modules);
-    if (module === undefined || path.startsWith(storeFolder) || path.endsWith(".test.ts")) continue;
+    if (module === undefined || path.startsWith(storeFolder) || isTest(path)) continue;
     for (const { specifier, values } of importsOf(content)) {
       if (specifier !== "#store") continue;
       for (const value of values) {

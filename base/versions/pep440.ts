@@ -5,8 +5,16 @@
 
 import { compareBytes, numberKey, textKey } from "./sort-key.ts";
 
-const form =
-  /^v?(?:([0-9]+)!)?([0-9]+(?:\.[0-9]+)*)(?:[-_.]?(a|b|c|rc|alpha|beta|pre|preview)[-_.]?([0-9]+)?)?(?:-([0-9]+)|[-_.]?(?:post|rev|r)[-_.]?([0-9]+)?())?(?:[-_.]?dev[-_.]?([0-9]+)?())?(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?$/;
+const form = new RegExp(
+  [
+    /^v?(?:([0-9]+)!)?([0-9]+(?:\.[0-9]+)*)/,
+    /(?:[-_.]?(a|b|c|rc|alpha|beta|pre|preview)[-_.]?([0-9]+)?)?/,
+    /(?:-([0-9]+)|[-_.]?(?:post|rev|r)[-_.]?([0-9]+)?())?(?:[-_.]?dev[-_.]?([0-9]+)?())?/,
+    /(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?$/,
+  ]
+    .map(({ source }) => source)
+    .join(""),
+);
 
 const preReleases: Readonly<Record<string, string>> = { a: "B", alpha: "B", b: "C", beta: "C", c: "D", rc: "D", pre: "D", preview: "D" };
 

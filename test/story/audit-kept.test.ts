@@ -12,11 +12,11 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { sealNext } from "../../server/audit/seal.ts";
 import { runMaintenance } from "../../server/operator/maintenance.ts";
-import { entriesOf, seal, tamper, verify } from "../audit.ts";
+import { entriesOf, sealAudit, tamper, verifyLogs } from "../audit.ts";
 import { freshDatabase } from "../database.ts";
 import { freePort, openWorld, type World } from "../world.ts";
 import { gantryFile, start, stopAll } from "./processes.ts";
-import { openPlace } from "./place.ts";
+import { openInstallation } from "./installation.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -55,7 +55,7 @@ const numbersOf = async (world: World, root = world.organization): Promise<numbe
   (await tamper(world, "select sequence from audit_entries where left(uid, 40) = $1 order by sequence", [root])).map(([sequence]) => Number(sequence));
 
 const whole = async (world: World): Promise<void> => {
-  const found = await verify(world);
+  const found = await verifyLogs(world);
   assert.equal(found.whole, true, found.lines.join("\n"));
 };
 
@@ -65,7 +65,7 @@ const changesAt = async (world: World, times: readonly string[]): Promise<string
   for (const time of times) {
     world.clock.now = Date.parse(time);
     made.push(await change(world));
-    await seal(world);
+    await sealAudit(world);
   }
   return made;
 };
@@ -124,7 +124,7 @@ test("months beyond the setting are dropped whole, nothing else is, and the log 
   const last = before.length;
   await changesAt(world, ["2031-08-02T00:00:00Z"]);
   await change(world, other);
-  await seal(world);
+  await sealAudit(world);
   assert.deepEqual(await numbersOf(world), [last + 1]);
   assert.deepEqual(await kept(1), ["2031_08"]);
 });
@@ -151,13 +151,14 @@ test("by an entry that somebody wrote into an old month, no more goes with that 
   const [last = 0, before = 0] = (await numbersOf(world)).reverse();
   await tamper(
     world,
-    `insert into audit_entries (uid, sequence, seal_time, ${columns}) select uid, sequence, '2031-01-31T12:00:00Z', ${columns} from audit_entries where left(uid, 40) = $1 and sequence = $2`,
+    `insert into audit_entries (uid, sequence, seal_time, ${columns}) select uid, sequence, '2031-01-31T12:00:00Z', ${columns}
+     from audit_entries where left(uid, 40) = $1 and sequence = $2`,
     [root, before],
   );
   await tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence < $2 and seal_time >= '2031-02-01'", [root, last]);
   world.clock.now = Date.parse("2031-02-20T00:00:00Z");
   await runMaintenance(world.server.application.services, 1);
-  const { whole: found, lines } = await verify(world);
+  const { whole: found, lines } = await verifyLogs(world);
   assert.equal(found, false);
   assert.ok(
     lines.some((line) => line.startsWith(root) && line.includes(`entry ${before} is missing`)),
@@ -185,7 +186,9 @@ test("a clock that goes back, also over the end of a month, breaks no order", as
 const eachOnce = async (world: World): Promise<void> => {
   const wrong = await tamper(
     world,
-    "select event.event_id, count(entry.event_id) from outbox as event left join audit_entries as entry on entry.event_id = event.event_id::text group by event.event_id having count(entry.event_id) <> 1",
+    `select event.event_id, count(entry.event_id)
+     from outbox as event left join audit_entries as entry on entry.event_id = event.event_id::text
+     group by event.event_id having count(entry.event_id) <> 1`,
   );
   assert.deepEqual(wrong, []);
   const [[events, entries] = []] = await tamper(world, "select (select count(*) from outbox), (select count(*) from audit_entries)");
@@ -207,7 +210,7 @@ test("of many writers at two servers that seal at once, every committed change i
   const made: string[] = [];
   let writing = true;
   const sealing = worlds.map(async (each) => {
-    while (writing) await seal(each);
+    while (writing) await sealAudit(each);
   });
   await Promise.all(
     Array.from({ length: 16 }, async (_, writer) => {
@@ -223,7 +226,7 @@ test("of many writers at two servers that seal at once, every committed change i
   );
   writing = false;
   await Promise.all(sealing);
-  await Promise.all(worlds.map(seal));
+  await Promise.all(worlds.map(sealAudit));
   await eachOnce(world);
   await whole(second);
   const told = await tamper(
@@ -248,7 +251,7 @@ test("more events than are sealed in one step are sealed in several, in their or
     [world.organization, timestamp(clock())],
   );
   while (await enqueueDeliveries(store, timestamp(clock())));
-  await seal(world);
+  await sealAudit(world);
   await eachOnce(world);
   const told = await tamper(world, "select request_id from audit_entries where type = 'many' order by sequence");
   assert.deepEqual(
@@ -264,12 +267,12 @@ for (const [title, table] of [
   test(`a step of sealing that fails when ${title} loses and doubles nothing`, async () => {
     const world = await open();
     await change(world);
-    await seal(world);
+    await sealAudit(world);
     const made = [await change(world), await change(world)];
     await tamper(world, "create function fail() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$");
     await tamper(world, `create trigger fail before insert or update on ${table} for each row execute function fail()`);
     const before = await numbersOf(world);
-    for (let tries = 0; tries < 3; tries++) await assert.rejects(seal(world));
+    for (let tries = 0; tries < 3; tries++) await assert.rejects(sealAudit(world));
     assert.deepEqual(await numbersOf(world), before);
     await whole(world);
     await tamper(world, `drop trigger fail on ${table}`);
@@ -282,13 +285,13 @@ for (const [title, table] of [
 }
 
 test("servers that are killed while they seal lose and double nothing, and what they left is sealed by the next", async () => {
-  const place = await openPlace();
-  closing.push(() => place.close());
-  const { world } = place;
+  const installation = await openInstallation();
+  closing.push(() => installation.close());
+  const { world } = installation;
   const made: string[] = [];
   for (let turn = 0; turn < 2; turn++) {
     const port = await freePort();
-    const server = start(gantryFile, ["serve"], { env: { ...place.environment, GANTRY_LISTEN: `127.0.0.1:${port}` } });
+    const server = start(gantryFile, ["serve"], { env: { ...installation.environment, GANTRY_LISTEN: `127.0.0.1:${port}` } });
     await server.says(/Gantry serves/);
     const before = (await numbersOf(world)).length;
     let over = false;
@@ -304,7 +307,7 @@ test("servers that are killed while they seal lose and double nothing, and what 
     over = true;
     await writing;
   }
-  await seal(world);
+  await sealAudit(world);
   await eachOnce(world);
   const told = new Set((await tamper(world, "select subject from audit_entries")).map(([subject]) => subject));
   assert.deepEqual(

@@ -206,7 +206,8 @@ test("what cannot work is said in one line", async () => {
 
 test("what needs no server starts without one: neither the contract nor a package is loaded", async () => {
   const watch =
-    'import { registerHooks } from "node:module"; registerHooks({ load: (url, context, next) => (process.stderr.write(`loaded ${url}\\n`), next(url, context)) });';
+    'import { registerHooks } from "node:module";' +
+    "registerHooks({ load: (url, context, next) => (process.stderr.write(`loaded ${url}\\n`), next(url, context)) });";
   const main = join(import.meta.dirname, "..", "..", "server", "main.ts");
   for (const args of [["--version"], ["login", "--help"], ["logout", "--issuer", world.url]]) {
     const { stderr } = await promisify(execFile)(process.execPath, ["--import", `data:text/javascript,${encodeURIComponent(watch)}`, main, ...args], {

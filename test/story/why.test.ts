@@ -12,12 +12,12 @@ import { setSuspended } from "../../server/operator/organization.ts";
 import { whoCanLines } from "../../server/operator/reasons.ts";
 import { registerPerson } from "../../server/operator/person.ts";
 import type { World } from "../world.ts";
-import { ask, column, items } from "./protocols.ts";
-import { bind, createIdentity, openPlace, type Place } from "./place.ts";
+import { callBoth, column, items } from "./protocols.ts";
+import { bind, createIdentity, openInstallation, type Installation } from "./installation.ts";
 import { gantry, stopAll } from "./processes.ts";
 import { fc, runs } from "../property.ts";
 
-let home: Place;
+let home: Installation;
 let world: World;
 let operator: string;
 /** organization > team > project, and beside the team: other. */
@@ -36,7 +36,7 @@ const bindTo = async (parent: string, identityUid: string, roleUid: string, more
   text(await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent, roleBinding: { identityUid, roleUid, ...more } }), "uid");
 
 before(async () => {
-  home = await openPlace();
+  home = await openInstallation();
   world = home.world;
   operator = await world.token();
   team = await group(world.organization, "team");
@@ -52,7 +52,7 @@ after(async () => {
 /** Asks through both protocols, which must say the same. */
 const explain = async (place: string, action: string, identityUid: string | undefined, token = operator) => {
   const query = new URLSearchParams({ place, action, ...(identityUid === undefined ? {} : { identity_uid: identityUid }) }).toString();
-  return ask(
+  return callBoth(
     world,
     token,
     ["GET", `/gantry/v1/access:explain?${query}`],
@@ -61,7 +61,7 @@ const explain = async (place: string, action: string, identityUid: string | unde
 };
 const whoCan = async (place: string, capability: string, more: Readonly<Record<string, string | number>> = {}, token = operator) => {
   const query = new URLSearchParams({ place, capability, ...Object.fromEntries(Object.entries(more).map(([key, value]) => [key, String(value)])) }).toString();
-  return ask(world, token, ["GET", `/gantry/v1/access:whoCan?${query}`], ["gantry.access.v1.AccessService/WhoCan", { place, capability, ...more }]);
+  return callBoth(world, token, ["GET", `/gantry/v1/access:whoCan?${query}`], ["gantry.access.v1.AccessService/WhoCan", { place, capability, ...more }]);
 };
 
 test("who is allowed is told the binding: uid, role, group, and that it is inherited", async () => {
