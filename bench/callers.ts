@@ -4,8 +4,8 @@
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
 import { silent } from "#base/log.ts";
-import { type Application, openApplication, readSettings } from "#operator";
-import { startEmbedded } from "../server/store/embedded.ts";
+import { type Application, openApplication, readSettings } from "#application";
+import { startEmbedded } from "#postgres";
 import type { DatabaseAddress } from "./load.ts";
 import { type Site, settingsOf } from "./processes.ts";
 
@@ -14,8 +14,8 @@ export const openBeside = (site: Site): Promise<Application> => openApplication(
 
 /** The running server's database. */
 export const databaseOf = async ({ data }: Site): Promise<DatabaseAddress> => {
-  const { place } = await startEmbedded({ dataDirectory: data, log: silent, progress: () => {}, join: true });
-  return { host: place.host ?? "", port: place.port ?? 0, user: place.user ?? "", database: place.database ?? "" };
+  const { address } = await startEmbedded({ dataDirectory: data, log: silent, progress: () => {}, join: true });
+  return address;
 };
 
 /** A new organization. */

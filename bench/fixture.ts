@@ -1,6 +1,6 @@
 // A server with organizations of known sizes in its database, each with a caller who may view it.
 
-import type { Application } from "#operator";
+import type { Application } from "#application";
 import { addOrganization, databaseOf, openBeside, type Organization } from "./callers.ts";
 import type { DatabaseAddress } from "./load.ts";
 import { type Folder, type Process, type Serving, serve, type Site } from "./processes.ts";

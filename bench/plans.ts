@@ -14,7 +14,7 @@ import { builtInRoleUid, operatorUid } from "#authz";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { silent } from "#base/log.ts";
-import { openApplication, type Application, readSettings } from "#operator";
+import { openApplication, type Application, readSettings } from "#application";
 import type pg from "pg";
 import { authorizationOf, databaseOf, makeGroup, makeMember, makeOrganization } from "./callers.ts";
 import { filters, listAdvisories, requestOf } from "./filters.ts";

@@ -6,7 +6,7 @@ import type { JsonObject } from "#base/json.ts";
 import { ownOrigin } from "#base/origin.ts";
 import { methodByName } from "#contract/catalog.ts";
 import { type Call, makeServe } from "#kernel";
-import type { Application } from "#operator";
+import type { Application } from "#application";
 import type { Param, Read } from "#store";
 import type { Script } from "./load.ts";
 

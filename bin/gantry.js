@@ -4,4 +4,4 @@
 import { join } from "node:path";
 import { runNode } from "./node.js";
 
-await runNode([join(import.meta.dirname, "..", "server", "main.ts"), ...process.argv.slice(2)]);
+await runNode([join(import.meta.dirname, "..", "cli", "main.ts"), ...process.argv.slice(2)]);

@@ -29,7 +29,7 @@ export const capabilityBySymbol = (symbol: string): CapabilityFact | undefined =
 export const capabilityByName = (name: string): CapabilityFact | undefined => byName.get(name);
 
 /** The same symbols, each once, in the order of their numbers; unknown ones are left out. */
-export const inOrder = (symbols: readonly string[]): string[] => {
+export const sortCapabilities = (symbols: readonly string[]): string[] => {
   const wanted = new Set(symbols);
   return capabilities.filter(({ symbol }) => wanted.has(symbol)).map(({ symbol }) => symbol);
 };

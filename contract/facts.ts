@@ -17,7 +17,7 @@ export interface FieldFact {
   /** "createTime", as in JSON; "sync_config" where the contract pins it. */
   readonly json: string;
   readonly number: number;
-  /** Where the value stands in a generated message: [property], or [oneof property, case]. */
+  /** Property of a generated message that holds the value: [property], or [oneof property, case]. */
   readonly local: readonly [string] | readonly [string, string];
   readonly shape: Shape;
   /** Kind of the value, of a list's entries, of a map's values. */
@@ -35,6 +35,7 @@ export interface FieldFact {
   readonly immutable: boolean;
   /** Our addition to the public message (number 1000 and above): on the wire, never in an event's body. */
   readonly additive: boolean;
+  /** It holds the uid at which the capabilities are needed. */
   readonly scope: boolean;
   readonly pattern: string | undefined;
   readonly maxLength: number;
@@ -51,12 +52,17 @@ export interface FieldFact {
   readonly namedOnly: boolean;
   readonly sortable: boolean;
   readonly orderAliases: readonly string[];
+  /** Full name of the message whose uid the field holds; "": of none. */
   readonly refersTo: string;
   /** Of a list of messages: the two fields that a query may write as "first:second,second". */
   readonly writtenAs: readonly [string, string] | undefined;
   readonly uid: boolean;
   /** Of a resource's own uid: the message below which it lies, where no Create says so; "": one does. */
   readonly liesBelow: string;
+  /** Of a resource's field with `refersTo`: the resource is deleted along with what it refers to. */
+  readonly deletedWithReference: boolean;
+  /** Of a resource's field with `refersTo`: how it uses what cannot be deleted meanwhile ("bound to identities"); "": it can be. */
+  readonly inUseAs: string;
   readonly filter: FilterFact | undefined;
 }
 
@@ -81,7 +87,16 @@ export interface MessageFact {
   readonly fields: readonly FieldFact[];
   /** By proto name, JSON name and lower camel case. */
   readonly byName: ReadonlyMap<string, FieldFact>;
+  /** What follows for its rows; undefined where the contract does not say that there are any. */
+  readonly resource: ResourceFact | undefined;
   readonly descriptor: DescMessage;
+}
+
+export interface ResourceFact {
+  /** Proto names of the fields that no two resources below one parent have all alike; empty: there are none. */
+  readonly unique: readonly string[];
+  /** Deleted along with its parent; otherwise the parent cannot be deleted while it is there. */
+  readonly deletedWithParent: boolean;
 }
 
 export interface HttpFact {
@@ -96,10 +111,10 @@ export interface EventFact {
   readonly type: string;
   readonly extensions: readonly string[];
   readonly audience: "customer" | "internal";
-  /** Where the subject stands: path in JSON names. */
+  /** The field that holds the subject: path in JSON names. */
   readonly subject: readonly string[];
   readonly group: "parent" | "self" | "root";
-  /** Where the uid stands that the group follows from: path in JSON names; undefined: the subject. */
+  /** The field whose uid the group follows from: path in JSON names; undefined: the subject. */
   readonly groupFrom: readonly string[] | undefined;
 }
 
@@ -119,7 +134,7 @@ export interface MethodFact {
   readonly capabilities: readonly string[];
   readonly unscoped: boolean;
   readonly open: boolean;
-  /** Path (JSON names) of the request field that names the place; undefined for unscoped and open calls. */
+  /** Path (JSON names) of the request field whose uid says where the capabilities are needed; undefined for unscoped and open calls. */
   readonly scope: readonly string[] | undefined;
   readonly event: EventFact | undefined;
   /** True for what changes state: everything that carries an event, and every verb but GET that does not say otherwise. */
@@ -175,7 +190,7 @@ const enumFact = (descriptor: DescEnum): EnumFact => {
   return fact;
 };
 
-const valueOf = (field: DescField): { shape: Shape; kind: Kind; keyKind?: Kind; message?: DescMessage; enum?: DescEnum } => {
+const valueTypeOf = (field: DescField): { shape: Shape; kind: Kind; keyKind?: Kind; message?: DescMessage; enum?: DescEnum } => {
   const messageKind = (message: DescMessage): Kind => wellKnown[message.typeName] ?? "message";
   switch (field.fieldKind) {
     case "scalar":
@@ -205,15 +220,18 @@ const comparisons = {
   [options.Comparison.OWN]: "own",
 } as const;
 
-const pairOf = (written: string): [string, string] | undefined => {
+const writtenPairOf = (written: string): [string, string] | undefined => {
   const [first, second] = written.split(":");
   return first && second ? [first, second] : undefined;
 };
 
 const fieldFact = (field: DescField): FieldFact => {
-  const value = valueOf(field);
+  const value = valueTypeOf(field);
   const behaviours = getOption(field, fieldBehavior);
   const ours = getOption(field, options.field);
+  const where = `${field.parent.typeName}.${field.name}`;
+  if (ours.refersTo === "" && (ours.deletedWithReference || ours.inUseAs !== "")) throw new Error(`${where} says what a deletion does, but not refers_to`);
+  if (ours.deletedWithReference && ours.inUseAs !== "") throw new Error(`${where} is deleted along, so it cannot stand in the way: not both`);
   const filter = hasOption(field, options.filter) ? getOption(field, options.filter) : undefined;
   return {
     name: field.name,
@@ -241,32 +259,42 @@ const fieldFact = (field: DescField): FieldFact => {
     example: ours.example,
     redacted: ours.redacted || ours.shownOnce,
     shownOnce: ours.shownOnce,
-    fixedWhile: camel(ours.fixedWhile),
+    fixedWhile: camelCase(ours.fixedWhile),
     namedOnly: ours.namedOnly,
     sortable: ours.sortable,
     orderAliases: ours.orderAliases,
     refersTo: ours.refersTo,
-    writtenAs: pairOf(ours.writtenAs),
+    writtenAs: writtenPairOf(ours.writtenAs),
     uid: ours.uid,
     liesBelow: ours.liesBelow,
+    deletedWithReference: ours.deletedWithReference,
+    inUseAs: ours.inUseAs,
     filter: filter && { column: filter.column, comparison: comparisons[filter.comparison], unless: filter.unless, indexed: filter.indexed },
   };
 };
 
 /** "create_time" as "createTime": the spelling of masks, also where the contract pins another JSON name. */
-const camel = (name: string): string => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+const camelCase = (name: string): string => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
-/** The facts of one message; computed once. */
+const resourceFact = (descriptor: DescMessage): ResourceFact | undefined => {
+  if (!hasOption(descriptor, options.resource)) return undefined;
+  const { unique, deletedWithParent } = getOption(descriptor, options.resource);
+  const unknown = unique.find((name) => !descriptor.fields.some((field) => field.name === name));
+  if (unknown !== undefined) throw new Error(`${descriptor.typeName} is said to be unique by ${unknown}, which is none of its fields`);
+  return { unique, deletedWithParent };
+};
+
+/** The facts of one message; computed once. Throws where its options contradict each other. */
 export const messageFact = (descriptor: DescMessage): MessageFact => {
   const known = messages.get(descriptor.typeName);
   if (known) return known;
   const fields: FieldFact[] = [];
   const byName = new Map<string, FieldFact>();
-  const fact: MessageFact = { name: descriptor.typeName, short: descriptor.name, fields, byName, descriptor };
+  const fact: MessageFact = { name: descriptor.typeName, short: descriptor.name, fields, byName, resource: resourceFact(descriptor), descriptor };
   messages.set(descriptor.typeName, fact);
   for (const field of descriptor.fields.map(fieldFact)) {
     fields.push(field);
-    for (const name of [field.json, field.name, camel(field.name)]) byName.set(name, field);
+    for (const name of [field.json, field.name, camelCase(field.name)]) byName.set(name, field);
   }
   return fact;
 };
@@ -293,15 +321,16 @@ const httpFacts = (descriptor: DescMethod, input: MessageFact): HttpFact[] => {
   });
 };
 
-const scopeOf = (input: MessageFact): string[] | undefined => {
+const scopePathOf = (input: MessageFact): string[] | undefined => {
   const field = input.fields.find((candidate) => candidate.scope);
   if (!field) return undefined;
   if (!field.message) return [field.json];
-  const inner = scopeOf(field.message);
+  const inner = scopePathOf(field.message);
   return inner && [field.json, ...inner];
 };
 
-const path = (input: MessageFact, dotted: string): string[] => {
+/** A dotted path of proto names in JSON names. */
+const jsonPathOf = (input: MessageFact, dotted: string): string[] => {
   const out: string[] = [];
   let message: MessageFact | undefined = input;
   for (const name of dotted.split(".")) {
@@ -312,9 +341,9 @@ const path = (input: MessageFact, dotted: string): string[] => {
   return out;
 };
 
-const places = { [options.Place.UNSPECIFIED]: "parent", [options.Place.SELF]: "self", [options.Place.ROOT]: "root" } as const;
+const groupRules = { [options.Place.UNSPECIFIED]: "parent", [options.Place.SELF]: "self", [options.Place.ROOT]: "root" } as const;
 
-const domainAndVersion = (typeName: string): [string, string] => {
+const domainAndVersionOf = (typeName: string): [string, string] => {
   const match = /^chainguard\.platform\.([a-z]+)(?:\.(v\d+))?\./.exec(typeName);
   return [match?.[1] ?? typeName.split(".")[0] ?? "", match?.[2] ?? ""];
 };
@@ -322,17 +351,17 @@ const domainAndVersion = (typeName: string): [string, string] => {
 /** The facts of one operation. Throws where the contract forgot to say who may call it. */
 export const methodFact = (descriptor: DescMethod): MethodFact => {
   const name = `${descriptor.parent.typeName}/${descriptor.name}`;
-  if (!hasOption(descriptor, options.access)) throw new Error(`${name} does not say who may call it`);
+  if (!hasOption(descriptor, options.access)) throw new Error(`${name} does not say who may call it: it has no option access`);
   const access = getOption(descriptor, options.access);
   const input = messageFact(descriptor.input);
   const output = messageFact(descriptor.output);
   const event = hasOption(descriptor, options.event) ? getOption(descriptor, options.event) : undefined;
   const body = output.name === "google.protobuf.Empty" ? input : output;
   const http = httpFacts(descriptor, input);
-  const [domain, version] = domainAndVersion(name);
-  const scope = access.unscoped || access.open || access.capabilities.length === 0 ? undefined : scopeOf(input);
+  const [domain, version] = domainAndVersionOf(name);
+  const scope = access.unscoped || access.open || access.capabilities.length === 0 ? undefined : scopePathOf(input);
   if (!access.open && !access.unscoped && access.capabilities.length > 0 && !scope) {
-    throw new Error(`${name} needs capabilities but does not say where`);
+    throw new Error(`${name} needs capabilities, but no field of its request has the option scope`);
   }
   return {
     name,
@@ -352,9 +381,9 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
       extensions: event.extensions,
       audience: event.audience === options.Audience.INTERNAL ? "internal" : "customer",
       // Where the body does not say it, the request does.
-      subject: path(body.byName.has((event.subject || "uid").split(".")[0] ?? "") ? body : input, event.subject || "uid"),
-      group: places[event.group],
-      groupFrom: event.groupFrom ? path(body, event.groupFrom) : undefined,
+      subject: jsonPathOf(body.byName.has((event.subject || "uid").split(".")[0] ?? "") ? body : input, event.subject || "uid"),
+      group: groupRules[event.group],
+      groupFrom: event.groupFrom ? jsonPathOf(body, event.groupFrom) : undefined,
     },
     writes: event !== undefined || (http[0] !== undefined && http[0].verb !== "GET" && !access.reads),
     defaultOrder: hasOption(descriptor, options.list) ? getOption(descriptor, options.list).defaultOrder || "uid" : "uid",

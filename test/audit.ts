@@ -1,7 +1,7 @@
 // The audit log as tests look at it: brought up to date, read through the API, and checked as `gantry audit verify` does.
 
 import type { JsonObject } from "#base/json.ts";
-import { verifyAudit, type Verification } from "../server/operator/audit.ts";
+import { type AuditReport, reportAudit } from "../cli/audit-report.ts";
 import type { World } from "./world.ts";
 
 /** Writes and seals all that has happened. */
@@ -24,9 +24,9 @@ export interface Verified {
 }
 
 /** Checks every log, or what is asked for. */
-export const verifyLogs = async ({ server }: World, asked: Partial<Pick<Verification, "group" | "known" | "json">> = {}): Promise<Verified> => {
+export const verifyLogs = async ({ server }: World, asked: Partial<Pick<AuditReport, "group" | "known" | "json">> = {}): Promise<Verified> => {
   const lines: string[] = [];
-  const whole = await verifyAudit(server.application, {
+  const whole = await reportAudit(server.application, {
     group: undefined,
     known: undefined,
     json: false,

@@ -8,8 +8,8 @@ import { freshDatabase } from "./database.ts";
 
 test("two test databases are migrated and know nothing of each other", async () => {
   const [one, other] = await Promise.all([freshDatabase(), freshDatabase()]);
-  const first = await openStore({ databaseUrl: one.url, dataDirectory: "/nowhere", log: silent });
-  const second = await openStore({ databaseUrl: other.url, dataDirectory: "/nowhere", log: silent });
+  const first = await openStore({ databaseUrl: one.url, log: silent });
+  const second = await openStore({ databaseUrl: other.url, log: silent });
   try {
     await first.write((rows) => rows.query("insert into access_versions (root) values ('only here')"));
     assert.deepEqual(await first.read.query("select root from access_versions"), [["only here"]]);

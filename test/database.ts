@@ -8,8 +8,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { silent } from "#base/log.ts";
+import { databaseUrlOf, type EmbeddedPostgres, startEmbedded } from "#postgres";
 import pg from "pg";
-import { type Embedded, startEmbedded } from "../server/store/embedded.ts";
 import { migrate } from "../server/store/migrate.ts";
 import { refuseUntold } from "./told.ts";
 
@@ -43,7 +43,7 @@ const freshName = (): string => `gantry_test_${process.pid}_${randomBytes(5).toS
 export const makeTemplate = async (url: string): Promise<TestServer> => {
   const template = freshName();
   await command(url, `create database ${template} template template0 encoding 'UTF8' lc_collate 'C' lc_ctype 'C'`);
-  await migrate({ connectionString: addressOf(url, template) }, () => {});
+  await migrate(addressOf(url, template), () => {});
   await command(addressOf(url, template), refuseUntold());
   return { url, template };
 };
@@ -51,12 +51,10 @@ export const makeTemplate = async (url: string): Promise<TestServer> => {
 export const dropDatabase = (url: string, database: string): Promise<void> => command(url, `drop database if exists ${database} with (force)`);
 
 /** An embedded server for tests in a directory of its own: quick to start, nothing kept. */
-export const startTestServer = async (): Promise<{ url: string; directory: string; embedded: Embedded }> => {
+export const startTestServer = async (): Promise<{ url: string; directory: string; embedded: EmbeddedPostgres }> => {
   const directory = mkdtempSync(join(tmpdir(), "gantry-test-"));
   const embedded = await startEmbedded({ dataDirectory: directory, log: silent, progress: () => {}, durable: false });
-  const { host, port, user } = embedded.place;
-  const query = new URLSearchParams({ host: host ?? "", port: String(port), user: user ?? "" });
-  return { url: `postgresql:///postgres?${query}`, directory, embedded };
+  return { url: databaseUrlOf({ ...embedded.address, database: "postgres" }), directory, embedded };
 };
 
 /** The server of a file that runs by itself. Stopped at exit, where nothing can be awaited. */
@@ -89,7 +87,7 @@ export const freshDatabase = async ({ planted = false } = {}): Promise<{ url: st
   const allow = (url: string): Promise<void> => (planted ? command(url, `alter database ${name} set gantry.untold = 'on'`) : Promise.resolve());
   if (!sharedUrl && givenUrl) {
     await command(givenUrl, `create database ${name} template template0 encoding 'UTF8' lc_collate 'C' lc_ctype 'C'`);
-    await migrate({ connectionString: addressOf(givenUrl, name) }, () => {});
+    await migrate(addressOf(givenUrl, name), () => {});
     await command(addressOf(givenUrl, name), refuseUntold());
     await allow(givenUrl);
     return { url: addressOf(givenUrl, name), drop: () => dropDatabase(givenUrl, name) };

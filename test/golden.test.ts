@@ -1,4 +1,4 @@
-// What a person reads in review: routes, who may do what, errors word for word, and the SQL of every way to a page.
+// What a person reads in review: routes, who may do what, errors word for word, the tables, and the SQL of every way to a page.
 // Made anew from the running code and compared with test/golden; a change that is meant is accepted by one command.
 
 import assert from "node:assert/strict";
@@ -11,11 +11,12 @@ import { type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import { type Branch, type Condition, findRow, pageStatement, type Read, type Selection, wholeTable, withAccessVersionCheck } from "#store";
+import { type Branch, type Condition, findRow, pageStatement, type Read, readCatalogue, type Selection, wholeTable, withAccessVersionCheck } from "#store";
 import { builtInRoles } from "../server/authz/roles.ts";
 import { callHttp } from "./client.ts";
 import { folder, openStage } from "./conformance/stage.ts";
 import { nonEmpty, withValue } from "./samples.ts";
+import { describeSchema } from "./schema-text.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -264,6 +265,11 @@ test("the SQL of a get and of every way to a page is that of test/golden/queries
       ...statements.map(([title, sql]) => `-- ${title}\n${pretty(brief(sql))};\n`),
     ].join("\n"),
   );
+});
+
+test("the tables are those of test/golden/schema.txt: columns, indexes and what each is for, what a deletion takes along and is blocked by", async () => {
+  const { kernel, services } = world.server.application;
+  assertGolden("schema.txt", describeSchema(kernel.resources, await readCatalogue(services.store.read)));
 });
 
 test("a golden file that differs fails and names the command that accepts the change", () => {

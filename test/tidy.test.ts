@@ -564,10 +564,29 @@ test("what the kernel is excused for is still there", () => {
 
 test("every setting is in the README and in the guide for operators, and they have no other", () => {
   const settingsIn = (path: string): string[] => [...new Set((files.get(path) ?? "").match(/\b(?:GANTRY_[A-Z_]*[A-Z]|DATABASE_URL)\b/g))].sort();
-  const read = settingsIn("server/operator/config.ts");
+  const read = settingsIn("server/application/settings.ts");
   assert.ok(read.length > 5, "the settings were not found");
   for (const path of ["README.md", "docs/operations.md"])
-    assert.deepEqual(settingsIn(path), read, `${path} and server/operator/config.ts do not have the same settings`);
+    assert.deepEqual(settingsIn(path), read, `${path} and server/application/settings.ts do not have the same settings`);
+});
+
+/** Files that a document names and that are not there; a bare name is in the folder of the one before it, as one reads it. */
+const lostFiles = (content: string): string[] => {
+  let folder = "";
+  return [...content.matchAll(/`([\w./-]+\.(?:ts|js|json))`/g)].flatMap(([, name = ""]) => {
+    // "x.ts" stands for any file.
+    if (/^x\./.test(name)) return [];
+    const path = name.includes("/") ? name : join(folder, name);
+    if (name.includes("/")) folder = join(name, "..");
+    return files.has(path) ? [] : [path];
+  });
+};
+
+test("every file that docs/architecture.md names is there", () => {
+  const content = files.get("docs/architecture.md") ?? "";
+  assert.ok([...content.matchAll(/`[\w./-]+\.ts`/g)].length > 40, "no files were found in it");
+  assert.deepEqual(lostFiles(content), []);
+  assert.deepEqual(lostFiles("`base/uid.ts`, `time.ts`, `lost.ts`; `server/nowhere.ts` and `x.ts`"), ["base/lost.ts", "server/nowhere.ts"]);
 });
 
 test("what a comment cites stands in the documents", () => {

@@ -9,7 +9,7 @@ import { operatorUid } from "#authz";
 import type { JsonObject } from "#base/json.ts";
 import { type Log, silent } from "#base/log.ts";
 import { signedInType } from "#outbox";
-import { readSettings, type Server, startServer } from "#operator";
+import { readSettings, type Server, startServer } from "#application";
 import { type Answer, type CallOptions, callOver, disconnect, type Protocol } from "./client.ts";
 import { freshDatabase } from "./database.ts";
 
@@ -44,8 +44,8 @@ export const freePort = (): Promise<number> =>
     });
   });
 
-/** Starts a server. `environment` adds to or replaces its settings. */
-export const openWorld = async (environment: Readonly<Record<string, string>> = {}, log: Log = silent): Promise<World> => {
+/** Starts a server. `environment` adds to or replaces its settings; its clock begins at `nowMs`. */
+export const openWorld = async (environment: Readonly<Record<string, string>> = {}, log: Log = silent, nowMs = Date.now()): Promise<World> => {
   const database = environment.DATABASE_URL ? undefined : await freshDatabase();
   const folder = await mkdtemp(join(tmpdir(), "gantry-world-"));
   const port = await freePort();
@@ -59,7 +59,7 @@ export const openWorld = async (environment: Readonly<Record<string, string>> = 
     ...environment,
   });
   if (!environment.GANTRY_SECRET_KEY_FILE) await writeFile(join(folder, "secret.key"), randomBytes(32).toString("base64"), { mode: 0o600 });
-  const clock = { now: Date.now() };
+  const clock = { now: nowMs };
   const server = await startServer(settings, { log, clock: () => clock.now, deliversByHand: true });
   const url = `http://127.0.0.1:${port}`;
   const { authn, store } = server.application.services;

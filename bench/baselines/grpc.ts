@@ -8,7 +8,7 @@ import { silent } from "#base/log.ts";
 import { ownOrigin } from "#base/origin.ts";
 import { methodByName, registry } from "#contract/catalog.ts";
 import { type Reading, readGrpc } from "#contract/read.ts";
-import { openApplication, readSettings } from "#operator";
+import { openApplication, readSettings } from "#application";
 
 const method = methodByName("chainguard.platform.registry.v2.ReposService/GetRepo");
 if (!method) throw new Error("the contract has no GetRepo");

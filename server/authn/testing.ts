@@ -106,7 +106,7 @@ export const openTestServices = async (t: TestContext, options: Partial<AuthnOpt
   const time = { nowMs: Date.UTC(2026, 10, 20, 12) };
   const logged: TestServices["logged"] = [];
   const log = (event: string, facts = {}): void => void logged.push({ event, facts });
-  const store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log });
+  const store = await openStore({ databaseUrl: database.url, log });
   const opened: Authn[] = [];
   t.after(async () => {
     await Promise.all(opened.map((authn) => authn.close()));

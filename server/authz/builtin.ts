@@ -2,7 +2,7 @@
 // start at once.
 
 import { createHash } from "node:crypto";
-import { capabilityByName, inOrder } from "#contract/capabilities.ts";
+import { capabilityByName, sortCapabilities } from "#contract/capabilities.ts";
 import type { Write } from "#store";
 import { builtInRoles } from "./roles.ts";
 
@@ -31,7 +31,7 @@ export const writeBuiltIns = async (rows: Write, now: string): Promise<void> => 
        values ($1, $2, $3, $4::jsonb, $5, $5)
        on conflict (uid) do update set capabilities = excluded.capabilities, description = excluded.description, update_time = excluded.update_time
        where held.capabilities <> excluded.capabilities or held.description <> excluded.description`,
-      [builtInRoleUid(name), name, `${title(name)} Role (built-in)`, JSON.stringify(inOrder(symbols)), now],
+      [builtInRoleUid(name), name, `${title(name)} Role (built-in)`, JSON.stringify(sortCapabilities(symbols)), now],
     );
     await rows.query("insert into access_versions (root) values ($1) on conflict do nothing", [builtInRoleUid(name)]);
   }

@@ -14,7 +14,7 @@ let database: Awaited<ReturnType<typeof freshDatabase>>;
 let store: Store;
 before(async () => {
   database = await freshDatabase({ planted: true });
-  store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: silent });
+  store = await openStore({ databaseUrl: database.url, log: silent });
 });
 after(async () => {
   await store.close();

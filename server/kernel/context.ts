@@ -1,18 +1,20 @@
-// What an answer is given and what it gives back.
+// The types that all of the kernel stands on: what an answer is given and gives back, and what a resource is. They name
+// each other, so they stand in one file below everything that uses them.
 
+import type { DescMessage, DescService } from "@bufbuild/protobuf";
 import type { Audit } from "#audit";
 import type { Caller, Authn } from "#authn";
 import type { Rights } from "#authz";
-import type { MethodFact } from "#contract/facts.ts";
-import type { Fault } from "#base/fault.ts";
+import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
+import type { Fault, Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import type { Log } from "#base/log.ts";
 import type { Origin } from "#base/origin.ts";
 import type { Clock } from "#base/time.ts";
-import type { Read, Store, Write } from "#store";
+import type { Condition, Read, Store, Write } from "#store";
 import type { Call } from "./call.ts";
 import type { Seal } from "./page.ts";
-import type { BoundResource } from "./resource.ts";
+import type { Shape } from "./shape.ts";
 import type { Terms } from "./terms.ts";
 
 /** The parts of a running server that the kernel stands on. */
@@ -107,4 +109,85 @@ export interface Writes {
 /** A write that must ask others first (a foreign issuer): nobody is waited for inside a transaction. */
 export interface Asks {
   readonly asks: (context: ReadContext) => Promise<Writes>;
+}
+
+// ---- resources --------------------------------------------------------------------------------------------------
+
+/**
+ * What a resource's file says: only what the contract cannot. The list is closed: a resource that needs more answers
+ * the operation itself, in `methods`.
+ */
+export interface ResourceDefinition {
+  readonly service: DescService;
+  readonly message: DescMessage;
+  /** The table of its rows; absent for what has none. */
+  readonly table?: string;
+  /** Further rows, of no resource, that are deleted along: those whose `column` starts with its uid. */
+  readonly takes?: readonly { readonly table: string; readonly column: string }[];
+  /**
+   * What must hold across fields or rows before a create or update is written. `draft` is the resource as it would
+   * be; change it to fill in what the server decides. Returns violations, or throws another fault.
+   */
+  readonly rules?: (draft: JsonObject, context: RuleContext) => Promise<readonly Violation[]> | readonly Violation[];
+  /** Embedded summaries of others: the field, the field whose uid it shows ("parent" for the resource's own), and the table. */
+  readonly hydrate?: Readonly<Record<string, { readonly by: string; readonly table: string }>>;
+  /** Fields without a column that its own `methods` put into their answers. */
+  readonly methodFields?: readonly string[];
+  /** Root-level rows that the caller sees besides its branches: built-in roles, people. */
+  readonly alsoVisible?: (look: VisibilityQuery) => Promise<readonly string[]>;
+  /** Of a List: filters that the contract leaves to the resource (COMPARISON_OWN), and what it leaves out by itself. */
+  readonly conditions?: (context: ReadContext) => Promise<readonly Condition[]>;
+  /** Fields without a column that are computed for all records of an answer at once. `names` are JSON names. */
+  readonly computedFields?: {
+    readonly names: readonly string[];
+    readonly compute: (rows: Read, records: readonly JsonObject[]) => Promise<readonly JsonObject[]>;
+  };
+  /** Operations that are not one of the five verbs, or need their own answer. Keyed by the operation's name. */
+  readonly methods?: Readonly<Record<string, Answer>>;
+}
+
+/** A look for root-level rows that a caller sees besides its branches. */
+export interface VisibilityQuery {
+  readonly rights: Rights;
+  /** The paths at which the caller holds what the operation needs. */
+  readonly visiblePaths: readonly string[];
+  readonly rows: Read;
+  /** Only this uid matters; undefined: all. */
+  readonly only: string | undefined;
+}
+
+export interface RuleContext extends ChangeContext {
+  readonly parent: string;
+  /** The resource before an update; undefined on create. */
+  readonly before: JsonObject | undefined;
+}
+
+/** A resource as the kernel knows it: its definition beside the contract's facts. */
+export interface Resource extends ResourceDefinition {
+  readonly fact: MessageFact;
+  readonly domain: string;
+  readonly operations: readonly MethodFact[];
+  /** The message of what it lies below, by the contract: of its Create's parent, or said of its uid; "": of nothing. */
+  readonly parentMessage: string;
+  /** By the contract: it is deleted along with its parent; otherwise the parent cannot be deleted while it is there. */
+  readonly goesWithParent: boolean;
+}
+
+/** Rows of a resource that refer to another by one of their columns. */
+export interface ResourceReference {
+  readonly resource: BoundResource;
+  readonly column: string;
+}
+
+/** A resource whose table has been found. */
+export interface BoundResource extends Resource {
+  readonly shape: Shape;
+  readonly summaries: readonly { readonly field: FieldFact; readonly by: string; readonly shape: Shape }[];
+  readonly parent: Resource | undefined;
+  /** What lies directly below it, by the contract. */
+  readonly children: readonly BoundResource[];
+  /** Rows that are deleted along, wherever they lie, because they refer to it. */
+  readonly cascades: readonly ResourceReference[];
+  /** Rows that keep it from being deleted because they refer to it. `inUseAs` ends the refusal "cannot delete role that is …". */
+  readonly blocks: readonly (ResourceReference & { readonly inUseAs: string })[];
 }

@@ -4,7 +4,7 @@
 import { blocked, missing } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { OutboxEvent } from "#outbox";
-import { countBelow, countReferences, deleteBelow, deleteRow, holdsBelow, lockRow, takeBelow, takeReferences } from "#store";
+import { countBelow, countReferences, deleteBelow, deleteRow, holdsBelow, isReferenced, lockRow, takeBelow, takeReferences } from "#store";
 import type { ChangeContext } from "./context.ts";
 import { rowEventOf } from "./event.ts";
 import type { BoundResource } from "./resource.ts";
@@ -31,6 +31,15 @@ const requireEmpty = async ({ rows }: ChangeContext, { fact, children }: BoundRe
   if (held.length > 0) throw blocked("RESOURCE_NOT_EMPTY", "", held);
 };
 
+/** Throws FAILED_PRECONDITION where others refer to it that keep it. */
+const requireUnused = async ({ rows }: ChangeContext, { fact, blocks }: BoundResource, uid: string): Promise<void> => {
+  const uses: string[] = [];
+  for (const { resource: referring, column, inUseAs } of blocks) {
+    if (await isReferenced(rows, referring.shape.table.name, column, uid)) uses.push(`cannot delete ${wordsOf(fact.short)} that is ${inUseAs}`);
+  }
+  if (uses.length > 0) throw blocked("RESOURCE_IN_USE", uid, uses);
+};
+
 /** Throws FAILED_PRECONDITION with the number where more goes along than one transaction may tell of. */
 const requireFew = async ({ rows }: ChangeContext, resource: BoundResource, below: readonly BoundResource[], uid: string): Promise<void> => {
   let count = 0;
@@ -51,6 +60,7 @@ export const deleteTree = async (context: ChangeContext, resource: BoundResource
   if (!(await lockRow(rows, table, uid))) throw missing(resource.domain, resource.fact.short, uid);
   const below = cascadesBelow(resource, resources);
   await requireEmpty(context, resource, uid);
+  await requireUnused(context, resource, uid);
   await requireFew(context, resource, below, uid);
 
   const events: OutboxEvent[] = [];

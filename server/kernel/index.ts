@@ -4,6 +4,7 @@ export { type PageRequest, readPageRequest } from "./page-request.ts";
 export { withoutOutputOnly } from "./field-behavior.ts";
 export { type Call, requestSourceOf, type Reply, type Serve } from "./call.ts";
 export type { Cause, ChangeContext, Context, Services, Outcome, ReadContext, WriteContext } from "./context.ts";
+export { eventOf } from "./event.ts";
 export { type FlatAsk, flatList, type FlatPage, type FlatRecord } from "./flat.ts";
 export { type ImportCall, importing } from "./import.ts";
 export { hydrate } from "./hydrate.ts";
@@ -15,7 +16,7 @@ export { type BoundResource, boundOf, type VisibilityQuery, type Resource, resou
 export { makeServe } from "./serve.ts";
 export { type Terms, type TermsDocument, termsOf, type TermsSettings } from "./terms.ts";
 export { create, holdParent } from "./verbs/create.ts";
-export { change, lockResource } from "./change.ts";
+export { change, lockResource, type ToldBy } from "./change.ts";
 export { get } from "./verbs/get.ts";
 export { list } from "./verbs/list.ts";
 export { remove } from "./verbs/delete.ts";

@@ -2,9 +2,10 @@
 
 import { openRightsCache, type Rights, type RightsCache } from "#authz";
 import { methods } from "#contract/catalog.ts";
-import { readColumns, type Write } from "#store";
-import type { Answer, Cause, ChangeContext, Services } from "./context.ts";
-import { bind, type BoundResource, type Resource } from "./resource.ts";
+import { readCatalogue, type Write } from "#store";
+import type { Answer, BoundResource, Cause, ChangeContext, Resource, Services } from "./context.ts";
+import { bindResources } from "./resource.ts";
+import { requireSchema } from "./schema.ts";
 import { verbFor } from "./verbs/index.ts";
 
 export interface Kernel {
@@ -18,9 +19,11 @@ export interface Kernel {
   readonly nobody: Rights;
 }
 
-/** Checks the resources against contract and database, and finds who answers what. Throws where they disagree. */
+/** Checks the resources against contract and database, and finds the answer to each operation. Throws where they disagree. */
 export const openKernel = async (services: Services, resources: readonly Resource[]): Promise<Kernel> => {
-  const bound = bind(resources, await readColumns(services.store.read));
+  const catalogue = await readCatalogue(services.store.read);
+  requireSchema(resources, catalogue, services.log);
+  const bound = bindResources(resources, catalogue);
   const answers = new Map<string, Answer>();
   for (const resource of resources) {
     const own = new Map(Object.entries(resource.methods ?? {}));

@@ -5,21 +5,21 @@ import type { FieldFact, MethodFact } from "#contract/facts.ts";
 import { type Json, type JsonObject, part, text, texts } from "#base/json.ts";
 import { ancestry, depthOf, EVERYWHERE } from "#base/uid.ts";
 import { type Branch, type Condition, wholeTable } from "#store";
-import type { Resource } from "./resource.ts";
+import type { Resource } from "./context.ts";
 
 const groupMessage = "chainguard.platform.iam.v2.Group";
 
-/** A place and everything below it. */
-const branchOf = (place: string): Branch => (place === EVERYWHERE ? wholeTable : { low: place, high: `${place}0` });
+/** A resource path and everything below it. */
+const subtreeOf = (path: string): Branch => (path === EVERYWHERE ? wholeTable : { low: path, high: `${path}0` });
 
-/** Strictly below a place. */
-const below = (place: string): Branch => ({ low: `${place}/`, high: `${place}0` });
+/** Strictly below a path. */
+const descendantsOf = (path: string): Branch => ({ low: `${path}/`, high: `${path}0` });
 
-// Branches are prefixes of each other or apart, so the meeting of two is one of them, or empty.
-const meet = (branches: readonly Branch[], with_: Branch): Branch[] =>
+// Branches are prefixes of each other or apart, so the intersection of two is one of them, or empty.
+const intersect = (branches: readonly Branch[], other: Branch): Branch[] =>
   branches.flatMap((branch) => {
-    const low = branch.low > with_.low ? branch.low : with_.low;
-    const high = branch.high < with_.high ? branch.high : with_.high;
+    const low = branch.low > other.low ? branch.low : other.low;
+    const high = branch.high < other.high ? branch.high : other.high;
     return low < high ? [{ low, high }] : [];
   });
 
@@ -32,17 +32,17 @@ export interface Scope {
 }
 
 /** What the caller sees, narrowed by the request's uidp filter (uidp, section 4). Fields combine with AND. */
-export const scopeOf = (resource: Resource, reach: readonly string[], alsoVisible: readonly string[], request: JsonObject, byName: boolean): Scope => {
+export const scopeOf = (resource: Resource, visiblePaths: readonly string[], alsoVisible: readonly string[], request: JsonObject, byName: boolean): Scope => {
   const uidp = part(request, "uidp");
-  let branches = reach.map(branchOf);
-  const seen = (uid: string) => branches.some(({ low, high }) => uid >= low && uid < high);
-  branches = [...branches, ...alsoVisible.filter((uid) => !seen(uid)).map(branchOf)].sort((one, other) => (one.low < other.low ? -1 : 1));
+  let branches = visiblePaths.map(subtreeOf);
+  const isCovered = (uid: string) => branches.some(({ low, high }) => uid >= low && uid < high);
+  branches = [...branches, ...alsoVisible.filter((uid) => !isCovered(uid)).map(subtreeOf)].sort((one, other) => (one.low < other.low ? -1 : 1));
   const conditions: Condition[] = [];
-  const descendantsOf = text(uidp, "descendantsOf");
-  if (descendantsOf) branches = meet(branches, below(descendantsOf));
+  const above = text(uidp, "descendantsOf");
+  if (above) branches = intersect(branches, descendantsOf(above));
   const childrenOf = text(uidp, "childrenOf");
   if (childrenOf) {
-    branches = meet(branches, below(childrenOf));
+    branches = intersect(branches, descendantsOf(childrenOf));
     // Where everything below a parent is its child the range says it already, and the depth keeps out what lies below
     // anything else that was given as one (a repo's group); the parent's index still knows the order by name.
     const flat = isFlat(resource) && !byName;
@@ -66,7 +66,7 @@ export const scopeOf = (resource: Resource, reach: readonly string[], alsoVisibl
 const filterCondition = (resource: Resource, field: FieldFact, value: Json | undefined): Condition | undefined => {
   const filter = field.filter;
   if (!filter) return undefined;
-  // Every sortable column has an index in each root (migrations).
+  // Every sortable column has an index in each root (schema.ts).
   const column = resource.fact.byName.get(filter.column);
   const indexed = filter.indexed || column?.sortable === true;
   switch (filter.comparison) {

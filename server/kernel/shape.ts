@@ -25,9 +25,9 @@ export const timestampOf = (text: string): string => {
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction}Z`;
 };
 
-const parse = (text: string): Json => JSON.parse(text) as Json;
+const parseJson = (text: string): Json => JSON.parse(text) as Json;
 
-const byBytes = ([one]: [string, Json], [other]: [string, Json]): number => (one < other ? -1 : 1);
+const compareKeys = ([one]: [string, Json], [other]: [string, Json]): number => (one < other ? -1 : 1);
 
 /** The field's value with every key in its one order. */
 const arrangedValue = (field: FieldFact, value: Json): Json => {
@@ -37,7 +37,7 @@ const arrangedValue = (field: FieldFact, value: Json): Json => {
   if (field.shape === "one" || !isObject(value)) return each(value);
   return Object.fromEntries(
     Object.entries(value)
-      .sort(byBytes)
+      .sort(compareKeys)
       .map(([key, entry]) => [key, each(entry)]),
   );
 };
@@ -67,7 +67,7 @@ const listReader = (): ((text: string) => Json | undefined) => {
     if (text === "[]") return undefined;
     const held = known.get(text);
     if (held !== undefined) return held;
-    const list = parse(text);
+    const list = parseJson(text);
     Object.freeze(list);
     if (known.size >= listsMax) known.clear();
     if (text.length <= listLengthMax) known.set(text, list);
@@ -79,7 +79,7 @@ const listReader = (): ((text: string) => Json | undefined) => {
 const reader = (field: FieldFact): ((text: string) => Json | undefined) => {
   if (field.shape === "list" && !field.message) return listReader();
   if (field.shape !== "one" || field.kind === "message") {
-    return (text) => (text === "[]" || (text === "{}" && field.shape === "map") ? undefined : arrangedValue(field, parse(text)));
+    return (text) => (text === "[]" || (text === "{}" && field.shape === "map") ? undefined : arrangedValue(field, parseJson(text)));
   }
   switch (field.kind) {
     case "bool":
@@ -98,7 +98,8 @@ const reader = (field: FieldFact): ((text: string) => Json | undefined) => {
   }
 };
 
-const emptyOf = (field: FieldFact): Param => {
+/** What a column holds where the field is absent. */
+export const emptyParamOf = (field: FieldFact): Param => {
   if (field.shape !== "one" || field.kind === "message") return null;
   switch (field.kind) {
     case "bool":
@@ -116,13 +117,13 @@ const emptyOf = (field: FieldFact): Param => {
 };
 
 const paramOf = (field: FieldFact, value: Json | undefined): Param => {
-  if (value === undefined || value === null || (Array.isArray(value) && value.length === 0)) return emptyOf(field);
-  if (field.kind === "enum" && field.enum?.numbers.get(String(value)) === 0) return emptyOf(field);
+  if (value === undefined || value === null || (Array.isArray(value) && value.length === 0)) return emptyParamOf(field);
+  if (field.kind === "enum" && field.enum?.numbers.get(String(value)) === 0) return emptyParamOf(field);
   return typeof value === "object" ? JSON.stringify(value) : value;
 };
 
-/** The shape of a resource. `columns` are the table's, as the database has them. */
-export const shapeOf = (message: MessageFact, table: string, columns: ReadonlySet<string>): Shape => {
+/** The shape of a resource. `columns` are the table's, as the database has them, by name. */
+export const shapeOf = (message: MessageFact, table: string, columns: Pick<ReadonlySet<string>, "has">): Shape => {
   // The uid first, wherever the message has it: pages and hydration find it there.
   const fields = message.fields.filter((field) => columns.has(field.name)).sort((one, other) => Number(other.name === "uid") - Number(one.name === "uid"));
   const readers = fields.map((field) => ({ key: field.json, of: reader(field) }));

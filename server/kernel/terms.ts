@@ -20,13 +20,13 @@ export interface Terms {
   readonly required: ReadonlyMap<string, readonly TermsDocument[]>;
 }
 
-/** What the operator said: documents, and the ids of those that an operation needs by its name. */
+/** The operator's file: documents, and the ids of those that an operation needs by its name. */
 export interface TermsSettings {
   readonly documents: readonly TermsDocument[];
   readonly requires: Readonly<Record<string, readonly string[]>>;
 }
 
-const wrong = (reason: string): Fault => new Fault("FAILED_PRECONDITION", `GANTRY_TERMS_FILE ${reason}`);
+const settingsFault = (reason: string): Fault => new Fault("FAILED_PRECONDITION", `GANTRY_TERMS_FILE ${reason}`);
 
 /** Checks it against the contract. Throws one line: it stops the start. */
 export const termsOf = ({ documents, requires }: TermsSettings): Terms => {
@@ -34,14 +34,14 @@ export const termsOf = ({ documents, requires }: TermsSettings): Terms => {
   const required = new Map<string, readonly TermsDocument[]>();
   for (const [name, ids] of Object.entries(requires)) {
     const method = methodByName(name);
-    if (!method) throw wrong(`requires documents for ${JSON.stringify(name)}, which is no operation`);
-    // Without a place there is no organization that could have accepted; and to accept must be possible without.
-    if (!method.scope || method.capabilities.includes("terms.accept")) throw wrong(`cannot require documents for ${name}`);
+    if (!method) throw settingsFault(`requires documents for ${JSON.stringify(name)}, which is no operation`);
+    // Without a path there is no organization that could have accepted; and accepting must be possible without.
+    if (!method.scope || method.capabilities.includes("terms.accept")) throw settingsFault(`cannot require documents for ${name}`);
     required.set(
       method.name,
       ids.map((id) => {
         const document = byId.get(id);
-        if (!document) throw wrong(`requires ${JSON.stringify(id)} for ${name}, which is none of its documents`);
+        if (!document) throw settingsFault(`requires ${JSON.stringify(id)} for ${name}, which is none of its documents`);
         return document;
       }),
     );
@@ -49,11 +49,11 @@ export const termsOf = ({ documents, requires }: TermsSettings): Terms => {
   return { documents: byId, required };
 };
 
-/** Throws FAILED_PRECONDITION, naming the documents, unless the place or one above it has accepted what the operation needs. */
-export const requireTerms = async ({ required }: Terms, method: MethodFact, place: string | undefined, rows: Read): Promise<void> => {
+/** Throws FAILED_PRECONDITION, naming the documents, unless the group at `path` or one above it has accepted what the operation needs. */
+export const requireTerms = async ({ required }: Terms, method: MethodFact, path: string | undefined, rows: Read): Promise<void> => {
   const needed = required.get(method.name);
-  if (!needed || place === undefined) return;
-  const accepted = await findAcceptedTerms(rows, ancestry(place));
+  if (!needed || path === undefined) return;
+  const accepted = await findAcceptedTerms(rows, ancestry(path));
   const missing = needed.filter(({ id }) => !accepted.has(id));
   if (missing.length > 0) throw new Fault("FAILED_PRECONDITION", "terms not accepted", { details: [{ kind: "terms", missing }] });
 };

@@ -12,6 +12,7 @@ import { Fault, toFault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { RequestSource } from "#base/origin.ts";
 import { rootOf } from "#base/uid.ts";
+import { changeContext } from "#kernel";
 import { isRefusal } from "#outbox";
 import { deleteSomeExpiredSignIns, findProvider, hasIdentity, insertSignIn, type Provider, takeSignIn, type Write } from "#store";
 import type { Completion, SignedIn } from "./completion.ts";
@@ -150,24 +151,24 @@ const takePendingSignIn = async (
 /** Makes the person known, or lets in who is. */
 const registerUpstreamUser = async (
   rows: Write,
-  { authn, publicUrl, clock }: SignInDependencies,
+  { authn, kernel }: SignInDependencies,
   provider: Provider,
   { upstream }: UpstreamUser,
   pending: PendingSignIn,
-  requestSource: RequestSource,
+  { requestId, origin }: RequestSource,
 ): Promise<Registered> => {
-  const context = { authn, publicUrl, ...requestSource, nowMs: clock() };
+  const context = changeContext(kernel, rows, { operation: signInPath, actor: undefined, bindings: () => [], origin: () => origin, requestId });
   if (pending.invite !== "") {
     const group = await findInviteGroup(rows, pending.invite);
     // Whose address it is, another organization's provider does not say here: its owner could make it say anything.
     const { email: _, ...withoutEmail } = upstream;
     const trusted = group !== undefined && rootOf(group) === rootOf(provider.uid) ? upstream : withoutEmail;
-    return acceptInvite(rows, { upstream: trusted, code: pending.invite, ...context });
+    return acceptInvite(context, trusted, pending.invite);
   }
   if (pending.skipRegistration && !(await hasIdentity(rows, authn.personUid(upstream.issuer, upstream.subject)))) {
     throw new Fault("NOT_FOUND", "account not found, registration required");
   }
-  return registerThroughProvider(rows, { upstream, provider: { uid: provider.uid, group: provider.parent, defaultRole: provider.defaultRole }, ...context });
+  return registerThroughProvider(context, upstream, provider);
 };
 
 /** Signs the person in: registered if need be, with the session that the provider's groups give. */

@@ -1,5 +1,6 @@
 // The public entry of sign-in: how people come in.
 
+export { deleteExpiredInvites } from "./expired-invites.ts";
 export { inviteCodeHash, makeInviteCode } from "./invite-code.ts";
 export { takeHeadlessToken } from "./headless.ts";
 export { openSignIn, type SignInEndpoints } from "./open.ts";

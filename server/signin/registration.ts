@@ -2,41 +2,35 @@
 // operator says so. A person's identity has the uid that follows from issuer and subject; there is no other way to make
 // one. Everything happens in the caller's transaction, its event included.
 
-import type { Authn, Upstream } from "#authn";
+import type { Upstream } from "#authn";
 import { capabilityNames, loadRights, missingCapability } from "#authz";
 import { blocked, denied, Fault } from "#base/fault.ts";
-import type { JsonObject } from "#base/json.ts";
-import type { RequestSource } from "#base/origin.ts";
 import { timestamp } from "#base/time.ts";
-import { ancestry, newChild, parentOf } from "#base/uid.ts";
+import { ancestry, EVERYWHERE, parentOf } from "#base/uid.ts";
 import { methodByName } from "#contract/catalog.ts";
+import { GroupInviteSchema } from "#contract/gen/chainguard/platform/iam/v2/group_invites_pb.js";
+import { IdentitySchema } from "#contract/gen/chainguard/platform/iam/v2/identities_pb.js";
+import { RoleBindingSchema } from "#contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js";
+import { boundOf, type ChangeContext, change, eventOf, lockResource, type ToldBy } from "#kernel";
 import { record } from "#outbox";
 import {
-  deleteRow,
+  findIdentityEmail,
   findInviteUid,
+  findRoleBindingUid,
   hasProviderOfIssuer,
-  insertOrExtendRoleBinding,
   insertProviderArrival,
-  insertRowUnlessTaken,
   type Invite,
   listClientIds,
   lockInvite,
   lockRow,
   type Read,
-  updateRow,
+  updateLastSeen,
   type Write,
   writeProfile,
 } from "#store";
 import { inviteCodeHash } from "./invite-code.ts";
 
 export type { Upstream } from "#authn";
-
-/** Where and when somebody registers: what the event says besides the person. */
-interface RegistrationContext extends RequestSource {
-  readonly authn: Pick<Authn, "personUid">;
-  readonly publicUrl: string;
-  readonly nowMs: number;
-}
 
 export interface Registered {
   readonly identity: string;
@@ -68,8 +62,8 @@ const identityNameOf = (...texts: readonly (string | undefined)[]): string => {
   return "person";
 };
 
-const personOf = ({ authn }: RegistrationContext, { issuer, subject, audience = "", email = "" }: Upstream): Person => ({
-  uid: authn.personUid(issuer, subject),
+const personOf = ({ services }: Pick<ChangeContext, "services">, { issuer, subject, audience = "", email = "" }: Upstream): Person => ({
+  uid: services.authn.personUid(issuer, subject),
   issuer,
   email,
   act: { iss: issuer, sub: subject, aud: audience, ...(email ? { email } : {}) },
@@ -77,81 +71,79 @@ const personOf = ({ authn }: RegistrationContext, { issuer, subject, audience = 
 
 // ---- the rows of resources, one function for each that is made, changed or removed ---------------------------------
 
-/** Makes the person's identity unless it is there. True where it was made. */
-export const makePerson = async (rows: Write, upstream: Upstream, { authn, nowMs }: Pick<RegistrationContext, "authn" | "nowMs">): Promise<boolean> => {
+/** Makes the person's identity unless it is there. True where it was made; then an event of its own or of its cause tells it. */
+export const makePerson = async (context: ChangeContext, upstream: Upstream, toldBy: ToldBy): Promise<boolean> => {
   const { issuer, subject, email = "", name } = upstream;
-  const now = timestamp(nowMs);
-  return insertRowUnlessTaken(
-    rows,
-    { name: "identities", columns: [] },
-    {
-      uid: authn.personUid(issuer, subject),
-      name: identityNameOf(name, email, subject),
-      email,
-      issuer,
-      subject,
-      last_seen_time: now,
-      create_time: now,
-      update_time: now,
-    },
-  );
+  const body = { name: identityNameOf(name, email, subject) };
+  const uid = context.services.authn.personUid(issuer, subject);
+  const wanted = { kind: "create", parent: EVERYWHERE, uid, body, columns: { email, issuer, subject }, unlessTaken: true } as const;
+  return (await change(context, boundOf(context, IdentitySchema), wanted, toldBy)).changed;
 };
 
 /** The e-mail address is the issuer's to say; the name is the organization's to give and stays. */
-const updatePerson = async (rows: Write, uid: string, { email }: Upstream, nowMs: number): Promise<void> => {
-  await updateRow(rows, { name: "identities", columns: [] }, uid, { last_seen_time: timestamp(nowMs), ...(email === undefined ? {} : { email }) });
+const updatePerson = async (context: ChangeContext, uid: string, { email }: Upstream): Promise<void> => {
+  const identity = boundOf(context, IdentitySchema);
+  const before = await lockResource(context, identity, uid);
+  if (!before) return;
+  const known = await findIdentityEmail(context.rows, uid);
+  if (email === undefined || email === known) await updateLastSeen(context.rows, uid, context.nowMs);
+  else {
+    const draft = { ...before, lastSeenTime: timestamp(context.nowMs) };
+    await change(context, identity, { kind: "update", before, draft, columns: { email } }, "row");
+  }
 };
 
 /** Binds the person to the invite's role, without an end. True where something changed. */
-const makeInvitedBinding = (rows: Write, identityUid: string, group: string, roleUid: string, nowMs: number): Promise<boolean> =>
-  insertOrExtendRoleBinding(rows, { uid: newChild(group), identityUid, roleUid, nowMs });
-
-/** Binds the person to the provider's default role, unless it is bound already or the role is gone. */
-const makeDefaultBinding = async (rows: Write, identityUid: string, group: string, roleUid: string, nowMs: number): Promise<void> => {
-  if (!(await lockRow(rows, { name: "roles", columns: ["uid"] }, roleUid, "key share"))) return;
-  const now = timestamp(nowMs);
-  const binding = { uid: newChild(group), identity_uid: identityUid, role_uid: roleUid, create_time: now, update_time: now };
-  await insertRowUnlessTaken(rows, { name: "role_bindings", columns: [] }, binding);
+const makeInvitedBinding = async (context: ChangeContext, identityUid: string, group: string, roleUid: string): Promise<boolean> => {
+  const binding = boundOf(context, RoleBindingSchema);
+  const wanted = { kind: "create", parent: group, body: { identityUid, roleUid }, unlessTaken: true } as const;
+  if ((await change(context, binding, wanted, "row")).changed) return true;
+  const uid = await findRoleBindingUid(context.rows, { group, identityUid, roleUid });
+  const before = uid === undefined ? undefined : await lockResource(context, binding, uid);
+  // Deleted between the two statements: the next try makes it anew.
+  if (!before) return makeInvitedBinding(context, identityUid, group, roleUid);
+  const { expireTime, ...lasting } = before;
+  return expireTime === undefined ? false : (await change(context, binding, { kind: "update", before, draft: lasting }, "row")).changed;
 };
 
-const deleteUsedInvite = (rows: Write, uid: string): Promise<void> => deleteRow(rows, { name: "group_invites", columns: [] }, uid);
+/** Binds the person to the provider's default role, unless it is bound already or the role is gone. */
+const makeDefaultBinding = async (context: ChangeContext, identityUid: string, group: string, roleUid: string): Promise<void> => {
+  if (!(await lockRow(context.rows, { name: "roles", columns: ["uid"] }, roleUid, "key share"))) return;
+  const wanted = { kind: "create", parent: group, body: { identityUid, roleUid }, unlessTaken: true } as const;
+  await change(context, boundOf(context, RoleBindingSchema), wanted, "row");
+};
+
+const deleteUsedInvite = async (context: ChangeContext, uid: string): Promise<void> => {
+  await change(context, boundOf(context, GroupInviteSchema), { kind: "delete", uid }, "row");
+};
 
 // --------------------------------------------------------------------------------------------------------------------
 
 /** The person's identity, made where it has to be, with what its issuer said just now. True where it was made. */
-const ensurePerson = async (rows: Write, upstream: Upstream, context: RegistrationContext): Promise<boolean> => {
+const ensurePerson = async (context: ChangeContext, upstream: Upstream, toldBy: ToldBy): Promise<boolean> => {
   const { name = "", givenName = "", familyName = "", picture = "" } = upstream;
   const { uid } = personOf(context, upstream);
-  const made = await makePerson(rows, upstream, context);
-  await updatePerson(rows, uid, upstream, context.nowMs);
-  await writeProfile(rows, uid, { name, givenName, familyName, picture });
+  const made = await makePerson(context, upstream, toldBy);
+  if (!made) await updatePerson(context, uid, upstream);
+  await writeProfile(context.rows, uid, { name, givenName, familyName, picture });
   return made;
 };
 
-/** Records the event that the contract declares for Auth.Register, which has no caller yet: the person is who acts. */
-const recordRegistration = async (
-  rows: Write,
-  { uid, act }: Person,
-  group: string,
-  { publicUrl, requestId, origin, nowMs }: RegistrationContext,
-): Promise<void> => {
-  const method = methodByName("chainguard.platform.auth.Auth/Register");
-  if (!method?.event) throw new Error("the contract has no event for registrations");
-  const body: JsonObject = { identity: uid, ...(group ? { group } : {}) };
-  await record(rows, {
-    type: method.event.type,
-    source: `${publicUrl.replace(/\/$/, "")}${method.http[0]?.template ?? ""}`,
-    subject: uid,
-    group,
-    audience: method.event.audience,
-    extensions: group ? { group } : {},
-    actor: { subject: uid, ...(act ? { act: { ...act } } : {}) },
-    bodyType: method.output.name,
-    body,
-    requestId,
-    time: timestamp(nowMs),
-    auditContext: { operation: method.name, bindings: [], origin },
-  });
+const registerName = "chainguard.platform.auth.Auth/Register";
+
+/** What the person's registration changes is done by the person, who has no token of ours yet, with the rights of whoever let them in. */
+const asPerson = (context: ChangeContext, { uid, act }: Person): ChangeContext => ({
+  ...context,
+  require: () => {},
+  cause: { ...context.cause, operation: registerName, actor: { subject: uid, ...(act ? { act: { ...act } } : {}) }, bindings: () => [] },
+});
+
+/** Records the event that the contract declares for Auth.Register. */
+const recordRegistration = async (context: ChangeContext, { uid }: Person, group: string): Promise<void> => {
+  const method = methodByName(registerName);
+  const event = method && eventOf(context, method, {}, { identity: uid, ...(group ? { group } : {}) });
+  if (!event) throw new Error("the contract has no event for registrations");
+  await record(context.rows, event);
 };
 
 /**
@@ -209,14 +201,8 @@ const isInviteFor = async (rows: Read, { email }: Invite, group: string, person:
   email === "" || (foldAsciiCase(email) === foldAsciiCase(person.email) && (await isTrustedForEmail(rows, group, person.issuer)));
 
 /** Gives the person what the invite promises. `ensureRegistered` makes the identity where it has to be; true where it was made. */
-const acceptInviteFor = async (
-  rows: Write,
-  person: Person,
-  code: string,
-  context: RegistrationContext,
-  ensureRegistered: () => Promise<boolean>,
-): Promise<Registered> => {
-  const { nowMs } = context;
+const acceptInviteFor = async (context: ChangeContext, person: Person, code: string, ensureRegistered: () => Promise<boolean>): Promise<Registered> => {
+  const { rows, nowMs } = context;
   const invite = await lockInviteOf(rows, code, nowMs);
   const group = parentOf(invite.uid);
   if (!(await isInviteFor(rows, invite, group, person))) {
@@ -226,9 +212,9 @@ const acceptInviteFor = async (
     throw blocked("INVITE_NOT_COVERED", invite.uid, ["whoever made the invite may not give what it promises any more; ask for a new one"]);
   }
   const made = await ensureRegistered();
-  const joined = await makeInvitedBinding(rows, person.uid, group, invite.role, nowMs);
-  if (joined && invite.singleUse) await deleteUsedInvite(rows, invite.uid);
-  if (made || joined) await recordRegistration(rows, person, group, context);
+  const joined = await makeInvitedBinding(context, person.uid, group, invite.role);
+  if (joined && invite.singleUse) await deleteUsedInvite(context, invite.uid);
+  if (made || joined) await recordRegistration(context, person, group);
   return { identity: person.uid, group };
 };
 
@@ -237,45 +223,43 @@ const acceptInviteFor = async (
  * changes nothing. Throws NOT_FOUND for a code that is unknown or used up, FAILED_PRECONDITION for one that has expired
  * or whose maker may not promise it any more, PERMISSION_DENIED where it is for another e-mail address.
  */
-export const acceptInvite = (
-  rows: Write,
-  { upstream, code, ...context }: RegistrationContext & { readonly upstream: Upstream; readonly code: string },
-): Promise<Registered> => acceptInviteFor(rows, personOf(context, upstream), code, context, () => ensurePerson(rows, upstream, context));
+export const acceptInvite = (cause: ChangeContext, upstream: Upstream, code: string): Promise<Registered> => {
+  const person = personOf(cause, upstream);
+  const context = asPerson(cause, person);
+  return acceptInviteFor(context, person, code, () => ensurePerson(context, upstream, "cause"));
+};
 
 /** The same for a person who is registered and shows a token of ours. */
-export const acceptInviteAs = (
-  rows: Write,
-  { person, code, ...context }: RegistrationContext & { readonly person: Person; readonly code: string },
-): Promise<Registered> => acceptInviteFor(rows, person, code, context, async () => false);
+export const acceptInviteAs = (cause: ChangeContext, person: Person, code: string): Promise<Registered> =>
+  acceptInviteFor(asPerson(cause, person), person, code, async () => false);
 
 /** Makes the person's identity unless it is there, and nothing else: for whom others may bind. */
-export const register = async (rows: Write, { upstream, ...context }: RegistrationContext & { readonly upstream: Upstream }): Promise<Registered> => {
-  const person = personOf(context, upstream);
-  if (await ensurePerson(rows, upstream, context)) await recordRegistration(rows, person, "", context);
+export const register = async (cause: ChangeContext, upstream: Upstream): Promise<Registered> => {
+  const person = personOf(cause, upstream);
+  const context = asPerson(cause, person);
+  if (await ensurePerson(context, upstream, "cause")) await recordRegistration(context, person, "");
   return { identity: person.uid, group: "" };
 };
+
+/** An identity provider that somebody signs in through. */
+interface SignInProvider {
+  readonly uid: string;
+  readonly parent: string;
+  readonly defaultRole: string;
+}
 
 /**
  * For every sign-in through an identity provider: makes the person's identity unless it is there and, the first time
  * that this person comes through this provider, gives its default role at its group (authentication.md: 7).
  */
-export const registerThroughProvider = async (
-  rows: Write,
-  {
-    upstream,
-    provider,
-    ...context
-  }: RegistrationContext & {
-    readonly upstream: Upstream;
-    readonly provider: { readonly uid: string; readonly group: string; readonly defaultRole: string };
-  },
-): Promise<Registered> => {
-  const person = personOf(context, upstream);
-  const { uid, group, defaultRole } = provider;
-  await ensurePerson(rows, upstream, context);
-  if (await insertProviderArrival(rows, uid, person.uid, context.nowMs)) {
-    await makeDefaultBinding(rows, person.uid, group, defaultRole, context.nowMs);
-    await recordRegistration(rows, person, group, context);
+export const registerThroughProvider = async (cause: ChangeContext, upstream: Upstream, { uid, parent, defaultRole }: SignInProvider): Promise<Registered> => {
+  const person = personOf(cause, upstream);
+  const context = asPerson(cause, person);
+  const first = await insertProviderArrival(context.rows, uid, person.uid, context.nowMs);
+  await ensurePerson(context, upstream, first ? "cause" : "row");
+  if (first) {
+    await makeDefaultBinding(context, person.uid, parent, defaultRole);
+    await recordRegistration(context, person, parent);
   }
-  return { identity: person.uid, group };
+  return { identity: person.uid, group: parent };
 };

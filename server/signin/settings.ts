@@ -5,9 +5,12 @@ import type { Authn } from "#authn";
 import type { Fault } from "#base/fault.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
+import type { Kernel } from "#kernel";
 import type { Store, Vault } from "#store";
 
 export interface SignInSettings {
+  /** For the rows of people, bindings and invites that a sign-in changes. */
+  readonly kernel: Pick<Kernel, "services" | "resources">;
   readonly store: Store;
   readonly authn: Authn;
   readonly audit: Pick<Audit, "refused">;

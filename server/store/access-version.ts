@@ -1,9 +1,9 @@
-// How a request proves that the rights it was decided with still hold.
+// How a request checks that the rights it was decided with still hold.
 //
 // Rights are kept in memory under a version of the caller's root (table access_versions). Reading the version in
 // the request's own statement costs nothing measurable and makes a revocation effective with the next request on
 // every replica (decisions: Access). A statement that finds another version throws StaleAccess; the kernel loads the
-// rights anew and goes the way once more.
+// rights anew and handles the request once more.
 
 import type { Check, Param, Read, Row } from "./handle.ts";
 
@@ -16,13 +16,13 @@ export interface AccessVersion {
 /** The rights that a request was decided with are no longer the store's. Never leaves the server. */
 export class StaleAccess extends Error {}
 
-/** Checks the witness by a statement of its own: first in a transaction, or beside a hand-written read. */
+/** Checks the access version by a statement of its own: the first of a transaction, or beside a hand-written read. */
 export const checkAccessVersion = async (rows: Read, accessVersion: AccessVersion): Promise<void> => {
   const [row] = await rows.query("select version from access_versions where root = $1", [accessVersion.root]);
   if (row?.[0] !== accessVersion.version) throw new StaleAccess();
 };
 
-// A class: every request makes one, and an object with a getter of its own costs ten times as much to make.
+// A class: every request creates one, and an object literal with a getter costs ten times as much to create.
 class VersionCheckedRead implements Read, Check {
   readonly bare: Read;
   readonly #accessVersion: AccessVersion;
@@ -55,7 +55,7 @@ class VersionCheckedRead implements Read, Check {
 }
 
 /**
- * `read`, made to confirm the witness with its first statement: rows.ts and list.ts fold the check into theirs, any
- * other statement gets one sent along.
+ * `read`, made to check the access version with its first statement: rows.ts and list.ts fold the check into theirs,
+ * any other statement gets one sent along.
  */
 export const withAccessVersionCheck = (read: Read, accessVersion: AccessVersion): Read => new VersionCheckedRead(read, accessVersion);

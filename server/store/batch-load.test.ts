@@ -1,4 +1,4 @@
-// Rows that are asked for together, on a real database.
+// Rows that are loaded together, on a real database.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -15,7 +15,7 @@ let store: Store;
 
 before(async () => {
   database = await freshDatabase({ planted: true });
-  store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: silent });
+  store = await openStore({ databaseUrl: database.url, log: silent });
   await store.write(async (rows) => {
     await rows.query("create table berths (uid text primary key, name text not null, note text)");
     await rows.query("insert into access_versions (root, version) values ($1, 7), ($2, 9)", [root("a"), root("b")]);
@@ -34,16 +34,16 @@ const find = async (digit: string, version: string, index: number): Promise<stri
   return found?.row[found.offset + 1];
 };
 
-test("two hundred rows that are asked for at once come each to whoever asked for it, missing ones as missing", async () => {
-  const asked = Array.from({ length: 200 }, (_, index) => ({ digit: index % 2 ? "a" : "b", index: index % 110 }));
-  const found = await Promise.all(asked.map(({ digit, index }) => find(digit, digit === "a" ? "7" : "9", index)));
+test("of two hundred rows that are read at once each goes to its own reader, missing ones as missing", async () => {
+  const reads = Array.from({ length: 200 }, (_, index) => ({ digit: index % 2 ? "a" : "b", index: index % 110 }));
+  const found = await Promise.all(reads.map(({ digit, index }) => find(digit, digit === "a" ? "7" : "9", index)));
   assert.deepEqual(
     found,
-    asked.map(({ index }) => (index < 100 ? `berth ${index}` : undefined)),
+    reads.map(({ index }) => (index < 100 ? `berth ${index}` : undefined)),
   );
 });
 
-test("among rows that are asked for together, each is proved by the version of its own asker's root", async () => {
+test("among rows that are loaded together each is checked against the version of its own reader's root", async () => {
   const answers = await Promise.allSettled(Array.from({ length: 60 }, (_, index) => find(index % 2 ? "a" : "b", "7", 1)));
   for (const [index, answer] of answers.entries()) {
     if (index % 2) assert.deepEqual(answer, { status: "fulfilled", value: "berth 1" });
@@ -59,7 +59,7 @@ test("a root that has no version proves nothing", async () => {
   );
 });
 
-test("a statement that fails fails for all who asked, and the next ones are asked for again", async () => {
+test("a statement that fails fails for all its readers, and the next reads are sent again", async () => {
   const gone: Table = { name: "nothing_of_the_kind", columns: ["uid", "name"] };
   const rows = () => withAccessVersionCheck(store.read, { root: root("a"), version: "7" });
   const answers = await Promise.allSettled(Array.from({ length: 20 }, (_, index) => findRow(rows(), gone, berth("a", index))));

@@ -1,15 +1,14 @@
-// Rows that several requests ask for one by one at the same time are read with one statement.
+// Rows that several requests want one by one at the same time are read with one statement.
 //
-// Whoever asks while a statement of the table is on its way is asked for with the next one, together with everybody
-// who came meanwhile; whoever asks alone goes alone, at the end of the event loop's turn. Measured with 16 clients
-// that get one row each: a third more gets, for a tenth of the writes to PostgreSQL.
+// A request that comes while a statement of the table is in flight goes out with the next one, together with all that
+// came meanwhile; one that comes alone is sent alone, at the end of the event loop's tick. Measured with 16 clients that
+// get one row each: a third more gets, for a tenth of the writes to PostgreSQL.
 
 import { limits } from "#base/limits.ts";
 import type { Read, Row } from "./handle.ts";
 import { atEndOfTick } from "./tick.ts";
 
-/** What the reader of a row gets. */
-export interface BatchLoaded {
+export interface LoadedRow {
   /** Of the root's access data, as the same statement read it. */
   readonly version: string | null | undefined;
   /** Its columns begin at `offset`. */
@@ -17,64 +16,64 @@ export interface BatchLoaded {
   readonly offset: number;
 }
 
-/** Reads one row by uid, with the version of `root`. */
-export type BatchLoad = (uid: string, root: string) => Promise<BatchLoaded>;
+/** Reads one row by uid, with the access version of `root`. */
+export type BatchLoad = (uid: string, root: string) => Promise<LoadedRow>;
 
-interface Waiting {
+interface PendingLoad {
   readonly uid: string;
   readonly root: string;
-  readonly resolve: (found: BatchLoaded) => void;
+  readonly resolve: (loaded: LoadedRow) => void;
   readonly reject: (reason: unknown) => void;
 }
 
 /**
  * @param columns of the table; the first is uid
- * @param single the statement for one ($1 the uid, $2 the root): the version, then the row's columns or nulls
+ * @param singleStatement the statement for one row ($1 the uid, $2 the root): the version, then the row's columns or nulls
  */
-export const batchLoader = (read: Read, table: string, columns: readonly string[], single: string): BatchLoad => {
-  const together =
+export const makeBatchLoad = (read: Read, table: string, columns: readonly string[], singleStatement: string): BatchLoad => {
+  const batchStatement =
     `select root, version, ${columns.map(() => "null").join(", ")} from access_versions where root = any($2) ` +
     `union all select null, null, ${columns.join(", ")} from ${table} where uid = any($1)`;
-  let waiting: Waiting[] = [];
-  let asking = false;
+  let pending: PendingLoad[] = [];
+  let sending = false;
 
-  const askForOne = async ({ uid, root, resolve }: Waiting): Promise<void> => {
-    const [row] = await read.query(single, [uid, root]);
+  const loadOne = async ({ uid, root, resolve }: PendingLoad): Promise<void> => {
+    const [row] = await read.query(singleStatement, [uid, root]);
     resolve({ version: row?.[0], row: row?.[1] === null ? undefined : row, offset: 1 });
   };
 
-  const askForAll = async (asked: readonly Waiting[]): Promise<void> => {
-    const distinct = (key: "uid" | "root"): string[] => [...new Set(asked.map((each) => each[key]))];
+  const loadBatch = async (batch: readonly PendingLoad[]): Promise<void> => {
+    const distinct = (key: "uid" | "root"): string[] => [...new Set(batch.map((each) => each[key]))];
     const versions = new Map<string, string | null | undefined>();
     const rows = new Map<string, Row>();
-    for (const row of await read.query(together, [distinct("uid"), distinct("root")])) {
+    for (const row of await read.query(batchStatement, [distinct("uid"), distinct("root")])) {
       const [root, version, uid] = row;
       if (typeof root === "string") versions.set(root, version);
       else rows.set(uid ?? "", row);
     }
-    for (const { uid, root, resolve } of asked) resolve({ version: versions.get(root), row: rows.get(uid), offset: 2 });
+    for (const { uid, root, resolve } of batch) resolve({ version: versions.get(root), row: rows.get(uid), offset: 2 });
   };
 
-  const send = (): void => {
-    const asked = waiting.slice(0, limits.batchLoadRowsMax);
-    waiting = waiting.slice(limits.batchLoadRowsMax);
-    const [first, ...others] = asked;
+  const sendNext = (): void => {
+    const batch = pending.slice(0, limits.batchLoadRowsMax);
+    pending = pending.slice(limits.batchLoadRowsMax);
+    const [first, ...others] = batch;
     if (!first) {
-      asking = false;
+      sending = false;
       return;
     }
-    (others.length === 0 ? askForOne(first) : askForAll(asked))
+    (others.length === 0 ? loadOne(first) : loadBatch(batch))
       .catch((reason: unknown) => {
-        for (const { reject } of asked) reject(reason);
+        for (const { reject } of batch) reject(reason);
       })
-      .finally(() => atEndOfTick(send));
+      .finally(() => atEndOfTick(sendNext));
   };
 
   return (uid, root) =>
     new Promise((resolve, reject) => {
-      waiting.push({ uid, root, resolve, reject });
-      if (asking) return;
-      asking = true;
-      atEndOfTick(send);
+      pending.push({ uid, root, resolve, reject });
+      if (sending) return;
+      sending = true;
+      atEndOfTick(sendNext);
     });
 };

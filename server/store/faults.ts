@@ -1,39 +1,40 @@
-// What a failing database means to a caller: the driver's errors as Faults. Nothing above this room sees another.
+// What a failing database means to a caller: the driver's errors as Faults. Nothing above the store sees another.
 
 import { Fault } from "#base/fault.ts";
 
-/** The parts of the driver's error that are looked at. */
+/** The fields of the driver's errors that are read. */
 interface DriverError {
   readonly code?: unknown;
   readonly constraint?: unknown;
   readonly message?: unknown;
 }
 
-const driverError = (thrown: unknown): DriverError => (typeof thrown === "object" && thrown !== null ? thrown : {});
+const asDriverError = (thrown: unknown): DriverError => (typeof thrown === "object" && thrown !== null ? thrown : {});
 
-/** PostgreSQL's five-letter state of a driver's error, or "" where the server said nothing. */
+/** PostgreSQL's SQLSTATE of a driver's error; "" where it is not the server's own. */
 export const sqlState = (thrown: unknown): string => {
-  const { code } = driverError(thrown);
+  const { code } = asDriverError(thrown);
   // Node's own codes (EPIPE) have no digits.
   return typeof code === "string" && /^(?=.*\d)[0-9A-Z]{5}$/.test(code) ? code : "";
 };
 
-/** The unique index or constraint that a write broke, for callers that know a better text than "already exists". */
+/** The unique index or constraint that a write violated, for callers that know a better text than "already exists". */
 export const violatedConstraint = (fault: unknown): string | undefined => {
   if (!(fault instanceof Fault) || sqlState(fault.cause) !== "23505") return undefined;
-  const { constraint } = driverError(fault.cause);
+  const { constraint } = asDriverError(fault.cause);
   return typeof constraint === "string" ? constraint : undefined;
 };
 
-/** Lost a race against another transaction: the same work may well succeed the next time. */
+/** A serialization failure or a deadlock: the same transaction may well succeed the next time. */
 export const lostRace = (thrown: unknown): boolean => ["40001", "40P01"].includes(sqlState(thrown));
 
 /** The connection broke, or the server is stopping or starting. Whether the statement took effect is unknown. */
 export const brokenConnection = (thrown: unknown): boolean => {
   const state = sqlState(thrown);
   if (state !== "") return /^(08|57P0[1-5])/.test(state);
-  const { code, message } = driverError(thrown);
+  const { code, message } = asDriverError(thrown);
   if (typeof code === "string" && /^E[A-Z_]+$/.test(code)) return true;
+  // The driver's own errors have a text alone (driver-internals.test.ts holds it to them).
   return typeof message === "string" && /^(Connection terminated|Client (was closed|has encountered)|timeout e)/i.test(message);
 };
 
@@ -43,15 +44,15 @@ export const readOnly = (thrown: unknown): boolean => sqlState(thrown) === "2500
 /** A statement that the connection has forgotten or planned for a table that has changed since: plan it anew. */
 export const stalePlan = (thrown: unknown): boolean => {
   const state = sqlState(thrown);
-  return state === "26000" || (state === "0A000" && String(driverError(thrown).message).startsWith("cached plan"));
+  return state === "26000" || (state === "0A000" && String(asDriverError(thrown).message).startsWith("cached plan"));
 };
 
-/** UNAVAILABLE: nothing answers where the database ought to be. */
+/** UNAVAILABLE: no database answers. */
 export const unreachable = (cause: unknown): Fault => new Fault("UNAVAILABLE", "the database is not reachable", { cause });
 
-const invalidValue = (message: string, cause: unknown): Fault => new Fault("INVALID_ARGUMENT", message, { cause });
+const unstorableValue = (message: string, cause: unknown): Fault => new Fault("INVALID_ARGUMENT", message, { cause });
 
-/** The fault for whatever a statement threw. */
+/** The Fault for whatever a statement threw. */
 export const databaseFault = (thrown: unknown): Fault => {
   if (thrown instanceof Fault) return thrown;
   const cause = thrown;
@@ -61,11 +62,11 @@ export const databaseFault = (thrown: unknown): Fault => {
   if (state === "55P03") return new Fault("ABORTED", "another change holds what this one needs; try again", { cause });
   if (state === "57014") return new Fault("DEADLINE_EXCEEDED", "the database took too long", { cause });
   if (state === "25P03") return new Fault("DEADLINE_EXCEEDED", "the change took too long", { cause });
-  if (state === "22021" || state === "22P05" || (state === "22P02" && / type jsonb?/.test(String(driverError(thrown).message)))) {
-    return invalidValue("Invalid argument: a text contains a character that cannot be stored (such as U+0000)", cause);
+  if (state === "22021" || state === "22P05" || (state === "22P02" && / type jsonb?/.test(String(asDriverError(thrown).message)))) {
+    return unstorableValue("Invalid argument: a text contains a character that cannot be stored (such as U+0000)", cause);
   }
-  if (state === "22003" || state === "22008") return invalidValue("Invalid argument: a value is out of the range that can be stored", cause);
-  if (state.startsWith("54")) return invalidValue("Invalid argument: a value is too long to be stored", cause);
+  if (state === "22003" || state === "22008") return unstorableValue("Invalid argument: a value is out of the range that can be stored", cause);
+  if (state.startsWith("54")) return unstorableValue("Invalid argument: a value is too long to be stored", cause);
   if (state.startsWith("53")) return new Fault("UNAVAILABLE", "the database has no room left at the moment", { cause });
   if (brokenConnection(thrown)) return unreachable(cause);
   return new Fault("INTERNAL", "internal error", { cause });

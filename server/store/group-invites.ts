@@ -4,7 +4,6 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, expression, flag, text, timeMs } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
-import type { Retention } from "./retention.ts";
 
 export interface Invite {
   readonly uid: string;
@@ -37,15 +36,14 @@ export const findInviteUid = async (rows: Read, codeHash: string): Promise<strin
 export const lockInvite = (rows: Write, codeHash: string): Promise<Invite | undefined> =>
   invite.findOne(rows, `select ${invite.list} from group_invites where code_hash = $1 for update`, [codeHash]);
 
-/** Deletes the invites that promise this role to nobody any more. */
-export const deleteExpiredInvitesOfRole = async (rows: Write, role: string, nowMs: number): Promise<void> => {
-  await rows.query("delete from group_invites where role_uid = $1 and expiration_time <= $2", [role, timestamp(nowMs)]);
+/** The invites that promise this role to nobody any more. */
+export const listExpiredInvitesOfRole = async (rows: Read, role: string, nowMs: number): Promise<string[]> => {
+  const statement = `select ${uidOnly.list} from group_invites where role_uid = $1 and expiration_time <= $2 order by uid`;
+  return (await uidOnly.find(rows, statement, [role, timestamp(nowMs)])).map(({ uid }) => uid);
 };
 
-export const groupInvitesRetention: Retention = {
-  table: "group_invites",
-  // An invite that has expired says so for as long again as it can have lived.
-  deleteExpired: async (store, nowMs) => {
-    await store.write((rows) => rows.query("delete from group_invites where expiration_time < $1", [timestamp(nowMs - limits.inviteLifetimeMs)]));
-  },
+/** Some of the invites whose time was over before `endMs`, kept from others until the transaction ends. */
+export const lockExpiredInvites = async (rows: Write, endMs: number): Promise<string[]> => {
+  const statement = `select ${uidOnly.list} from group_invites where expiration_time < $1 order by expiration_time limit $2 for update skip locked`;
+  return (await uidOnly.find(rows, statement, [timestamp(endMs), limits.sweepRowsMax])).map(({ uid }) => uid);
 };

@@ -1,23 +1,23 @@
-// What the rooms above see of the database: statements in, rows of texts out. Read and Write are different
-// types, so that a list cannot write.
+// What the modules above see of the database: statements in, rows of texts out. Read and Write are different types,
+// so that a list cannot write.
 
-/** One row: every column as PostgreSQL's own text, null for NULL. Turning text into values is the reader's. */
+/** One row: every column as PostgreSQL's own text, null for NULL. columns.ts turns texts into values. */
 export type Row = readonly (string | null)[];
 
 /** A statement's parameter. Lists become PostgreSQL arrays; JSON is passed as text. */
 export type Param = string | number | boolean | null | readonly string[];
 
-/** What a request's first statement must prove: that the caller's rights are still of this version (access-version.ts). */
+/** What a request's first statement must check: that the caller's rights are still of this version (access-version.ts). */
 export interface Check {
   readonly root: string;
-  /** Compares what a statement read with the version that the decision was made with. Throws StaleAccess. */
+  /** Compares the version that a statement has read with the one that the decision was made with. Throws StaleAccess. */
   confirm(version: string | null | undefined): void;
   /** The same connections, without the check. */
   readonly bare: Read;
 }
 
 export interface Read {
-  /** Present until the first statement has confirmed it. */
+  /** Present until the first statement has confirmed it; absent where nothing has to be checked. */
   readonly check?: Check | undefined;
   /**
    * Runs one prepared statement. `statement` is the whole SQL text with $1, $2, …; the same text is planned once
@@ -35,10 +35,10 @@ export interface Store {
   /** Statements outside any transaction, pipelined over a few shared connections. */
   readonly read: Read;
   /**
-   * Runs `work` in one transaction and commits, or rolls back what it threw. Tried again from the start when it
-   * lost a race (serialization failure, deadlock), so `work` touches rows and nothing else.
+   * Runs `work` in one transaction and commits, or rolls back what it threw. Tried again from the start after a
+   * serialization failure or a deadlock, so `work` touches rows and nothing else.
    */
   write<T>(work: (rows: Write) => Promise<T>): Promise<T>;
-  /** Finishes what runs, closes every connection and stops an embedded server. */
+  /** Lets statements in flight finish and closes every connection. */
   close(): Promise<void>;
 }

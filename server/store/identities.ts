@@ -30,6 +30,12 @@ const identity = columns<Identity>({
 export const findIdentity = (rows: Read, uid: string): Promise<Identity | undefined> =>
   identity.findOne(rows, `select ${identity.list} from identities where uid = $1`, [uid]);
 
+const emailOnly = columns({ email: text });
+
+/** The e-mail address that the identity's issuer said; "" for none. */
+export const findIdentityEmail = async (rows: Read, uid: string): Promise<string> =>
+  (await emailOnly.findOne(rows, `select ${emailOnly.list} from identities where uid = $1`, [uid]))?.email ?? "";
+
 export const hasIdentity = async (rows: Read, uid: string): Promise<boolean> => (await rows.query("select 1 from identities where uid = $1", [uid])).length > 0;
 
 /**

@@ -2,6 +2,7 @@
 
 import { type Column, columns, expression, flag, nullableText, nullableTimeMs, text, textList } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
+import type { Values } from "./rows.ts";
 
 /** What a provider's client secret is sealed for. */
 export const clientSecretPurpose = "client secret";
@@ -79,6 +80,7 @@ export const listClientIds = async (rows: Read, issuer: string, groups: readonly
 export interface ScimState {
   readonly enabled: boolean;
   readonly etag: string;
+  readonly tokenHash: string | undefined;
   /** A token was made, whatever has become of it. */
   readonly issued: boolean;
   readonly revoked: boolean;
@@ -96,6 +98,7 @@ const endOrNever: Column<number> = {
 const scim = columns<ScimState>({
   enabled: expression("scim_enabled", flag),
   etag: expression("scim_version", text),
+  tokenHash: expression("scim_token_hash", nullableText),
   issued: expression("scim_token_create_time is not null", flag),
   revoked: expression("scim_token_create_time is not null and scim_token_hash is null", flag),
   expireTimeMs: endOrNever,
@@ -110,9 +113,6 @@ export const findScim = (rows: Read, uid: string): Promise<ScimState | undefined
 export const lockScim = (rows: Write, uid: string): Promise<ScimState | undefined> =>
   scim.findOne(rows, `select ${scim.list} from identity_providers where uid = $1 for update`, [uid]);
 
-const updateScim = (rows: Write, uid: string, sets: string, values: readonly (string | boolean | null)[]): Promise<ScimState | undefined> =>
-  scim.findOne(rows, `update identity_providers set scim_version = scim_version + 1, ${sets} where uid = $1 returning ${scim.list}`, [uid, ...values]);
-
 /** A token as it is kept; times are RFC 3339. */
 export interface ScimToken {
   readonly hash: string;
@@ -123,19 +123,27 @@ export interface ScimToken {
   readonly previousExpireTime: string | null;
 }
 
-/** Puts a new token in the place of the one that is there. */
-export const replaceScimToken = (rows: Write, uid: string, { hash, createTime, expireTime, previousExpireTime }: ScimToken): Promise<ScimState | undefined> =>
-  updateScim(
-    rows,
-    uid,
-    `
-    scim_previous_token_hash = case when $5::timestamptz is not null then scim_token_hash end, scim_previous_token_expire_time = $5::timestamptz,
-    scim_token_hash = $2, scim_token_create_time = $3::timestamptz, scim_token_expire_time = $4::timestamptz`,
-    [hash, createTime, expireTime, previousExpireTime],
-  );
+// What changes in the provider's row; the kernel writes it as every change of a resource's row.
 
-/** Ends the token and the one before it. */
-export const revokeScimTokens = (rows: Write, uid: string): Promise<ScimState | undefined> =>
-  updateScim(rows, uid, "scim_token_hash = null, scim_token_expire_time = null, scim_previous_token_hash = null, scim_previous_token_expire_time = null", []);
+const nextVersion = ({ etag }: ScimState): Values => ({ scim_version: Number(etag) + 1 });
 
-export const enableScim = (rows: Write, uid: string, enabled: boolean): Promise<ScimState | undefined> => updateScim(rows, uid, "scim_enabled = $2", [enabled]);
+/** A new token in the place of the one that is there. */
+export const scimTokenColumns = (state: ScimState, { hash, createTime, expireTime, previousExpireTime }: ScimToken): Values => ({
+  ...nextVersion(state),
+  scim_previous_token_hash: previousExpireTime === null ? null : (state.tokenHash ?? null),
+  scim_previous_token_expire_time: previousExpireTime,
+  scim_token_hash: hash,
+  scim_token_create_time: createTime,
+  scim_token_expire_time: expireTime,
+});
+
+/** The end of the token and of the one before it. */
+export const scimRevokedColumns = (state: ScimState): Values => ({
+  ...nextVersion(state),
+  scim_token_hash: null,
+  scim_token_expire_time: null,
+  scim_previous_token_hash: null,
+  scim_previous_token_expire_time: null,
+});
+
+export const scimEnabledColumns = (state: ScimState, enabled: boolean): Values => ({ ...nextVersion(state), scim_enabled: enabled });

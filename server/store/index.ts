@@ -1,6 +1,6 @@
-// The store's face: rows in PostgreSQL, and the vault for what must be secret in them.
+// The public entry of the store: rows in PostgreSQL, and the vault for what must be secret in them.
 
-export { violatedConstraint } from "./faults.ts";
+export { brokenConnection, sqlState, violatedConstraint } from "./faults.ts";
 export {
   type AdvisoryRow,
   type Changed,
@@ -17,6 +17,7 @@ export {
   findPublishedById,
   findSubpackages,
 } from "./advisory-reads.ts";
+export { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, readCatalogue } from "./catalogue.ts";
 export { recordKey } from "./feed-rows.ts";
 export {
   claimFeed,
@@ -51,12 +52,13 @@ export {
 } from "./device-codes.ts";
 export { listMappedRoles } from "./external-group-role-mappings.ts";
 export { insertAccessRequest } from "./group-access-requests.ts";
-export { deleteExpiredInvitesOfRole, findInviteUid, type Invite, lockInvite } from "./group-invites.ts";
+export { findInviteUid, type Invite, listExpiredInvitesOfRole, lockExpiredInvites, lockInvite } from "./group-invites.ts";
 export { findVerifiedOrganization, isOrganizationSuspended, updateOrganizationStatus } from "./groups.ts";
 export { deleteExpiredHeadlessSessions, hasHeadlessSession, insertHeadlessSession, takeHeadlessSession } from "./headless-sessions.ts";
 export {
   findBoundPeople,
   findIdentity,
+  findIdentityEmail,
   hasIdentity,
   hasPersonOfIssuer,
   type Identity,
@@ -66,7 +68,7 @@ export {
 export { lockPerson, writeIdentityMetadata } from "./identity-metadata.ts";
 export {
   clientSecretPurpose,
-  enableScim,
+  scimEnabledColumns,
   findProvider,
   findProvidersOfOrganization,
   findScim,
@@ -74,8 +76,8 @@ export {
   listClientIds,
   lockScim,
   type Provider,
-  replaceScimToken,
-  revokeScimTokens,
+  scimTokenColumns,
+  scimRevokedColumns,
   type ScimState,
 } from "./identity-providers.ts";
 export {
@@ -109,10 +111,11 @@ export type {
   VulnerabilityRecord,
   Written,
 } from "./records.ts";
+export { ping } from "./ping.ts";
 export { findProfile, writeProfile } from "./profiles.ts";
 export { insertProviderArrival } from "./provider-arrivals.ts";
 export { deleteRefreshToken, insertRefreshToken, type RefreshTokenFamily, replaceRefreshTokenSecret } from "./refresh-tokens.ts";
-export { countIdentitiesBoundWith, insertOrExtendRoleBinding } from "./role-bindings.ts";
+export { countIdentitiesBoundWith, findRoleBindingUid } from "./role-bindings.ts";
 export { findKnownRoles } from "./roles.ts";
 export {
   countBelow,
@@ -128,7 +131,6 @@ export {
   isReferenced,
   lockNamed,
   lockRow,
-  readColumns,
   type Table,
   takeBelow,
   takeReferences,

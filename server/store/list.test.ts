@@ -1,4 +1,4 @@
-// Every way to a page gives the same rows in the same order as looking at all of them would.
+// Every strategy of a page gives the same rows in the same order as filtering and sorting all of them would.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -6,7 +6,7 @@ import { silent } from "#base/log.ts";
 import { type Branch, type Condition, countRows, listRows, needsSize, openStore, type Selection, type Store, wholeTable } from "#store";
 import { freshDatabase } from "../../test/database.ts";
 
-interface Thing {
+interface GroupRow {
   readonly uid: string;
   readonly name: string;
   readonly status: string;
@@ -18,11 +18,11 @@ const roots = ["a", "b", "c"].map((digit) => digit.repeat(40));
 const segment = (n: number): string => n.toString(16).padStart(16, "0");
 
 /** Three trees of three levels; few names, few times, so that both often tie. */
-const things: Thing[] = [];
+const groups: GroupRow[] = [];
 const add = (uid: string): void => {
-  const n = things.length;
+  const n = groups.length;
   const minute = String((n * 11) % 13).padStart(2, "0");
-  things.push({ uid, name: `name ${(n * 7) % 5}`, status: n % 3 === 0 ? "ORG_STATUS_READY" : "OTHER", create_time: `2026-01-01 00:${minute}:00+00` });
+  groups.push({ uid, name: `name ${(n * 7) % 5}`, status: n % 3 === 0 ? "ORG_STATUS_READY" : "OTHER", create_time: `2026-01-01 00:${minute}:00+00` });
 };
 for (const root of roots) {
   add(root);
@@ -37,9 +37,9 @@ let store: Store;
 
 before(async () => {
   database = await freshDatabase({ planted: true });
-  store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: silent });
+  store = await openStore({ databaseUrl: database.url, log: silent });
   await store.write(async (rows) => {
-    for (const { uid, name, status, create_time } of things) {
+    for (const { uid, name, status, create_time } of groups) {
       await rows.query(
         "insert into groups (uid, name, status, create_time, update_time, resource_limits) values ($1, $2, $3, $4, $4, jsonb_build_array($2::text))",
         [uid, name, status, create_time],
@@ -104,14 +104,14 @@ const filters: Readonly<Record<string, readonly Condition[]>> = {
 };
 
 const parentOf = (uid: string): string => (uid.length === 40 ? "" : uid.slice(0, -17));
-const fieldOf = (thing: Thing, column: string): string | number => {
-  if (column === "parent") return parentOf(thing.uid);
-  if (column === "depth") return (thing.uid.length - 40) / 17;
-  return thing[column as keyof Thing];
+const fieldOf = (group: GroupRow, column: string): string | number => {
+  if (column === "parent") return parentOf(group.uid);
+  if (column === "depth") return (group.uid.length - 40) / 17;
+  return group[column as keyof GroupRow];
 };
 
-const holds = (thing: Thing, { column, comparison, value }: Condition): boolean => {
-  const field = fieldOf(thing, column);
+const holds = (group: GroupRow, { column, comparison, value }: Condition): boolean => {
+  const field = fieldOf(group, column);
   switch (comparison) {
     case "equal":
       return field === value;
@@ -124,27 +124,27 @@ const holds = (thing: Thing, { column, comparison, value }: Condition): boolean 
     case "null":
       return true;
     case "has":
-      return Array.isArray(value) && value.includes(thing.name);
+      return Array.isArray(value) && value.includes(group.name);
     case "contains":
       return String(field).includes(String(value).slice(1, -1));
   }
 };
 
-/** What is selected, by looking at everything. */
+/** The uids that a selection must give, by filtering and sorting all rows. */
 const expected = (branches: readonly Branch[], conditions: readonly Condition[], { column, descending }: Selection["order"]): string[] => {
   const sign = descending ? -1 : 1;
-  const compare = (left: Thing, right: Thing): number => {
+  const compare = (left: GroupRow, right: GroupRow): number => {
     const [first, second] = [fieldOf(left, column), fieldOf(right, column)];
     if (first !== second) return first < second ? -sign : sign;
     return left.uid < right.uid ? -sign : sign;
   };
-  return things
-    .filter((thing) => branches.some(({ low, high }) => thing.uid >= low && thing.uid < high) && conditions.every((condition) => holds(thing, condition)))
+  return groups
+    .filter((group) => branches.some(({ low, high }) => group.uid >= low && group.uid < high) && conditions.every((condition) => holds(group, condition)))
     .sort(compare)
     .map(({ uid }) => uid);
 };
 
-const walk = async (selection: Selection): Promise<string[]> => {
+const readPages = async (selection: Selection): Promise<string[]> => {
   const found: string[] = [];
   let position: Selection["after"];
   for (;;) {
@@ -164,20 +164,20 @@ const orders = ["uid", "name", "create_time"].flatMap((column) => [
 
 for (const [scope, branches] of Object.entries(scopes)) {
   for (const [filter, conditions] of Object.entries(filters)) {
-    test(`${scope}, filtered by ${filter}: whole, in order, page by page, counted`, async () => {
+    test(`${scope}, filtered by ${filter}: complete, in order, page by page, counted`, async () => {
       for (const order of orders) {
         const selection: Selection = { branches, conditions, order, after: undefined, skip: 0, limit: 5, count: true, size: undefined };
         const all = expected(branches, conditions, order);
-        // Few and many rows are sorted and walked; where it matters, nothing may be assumed.
+        // Few rows are sorted, many are scanned in order; where the number matters, it is not left open.
         for (const size of needsSize(selection) ? [1, 1_000_000] : [undefined]) {
-          const told = `${order.column}${order.descending ? " desc" : ""}, size ${size}`;
-          assert.deepEqual(await walk({ ...selection, size }), all, told);
+          const label = `${order.column}${order.descending ? " desc" : ""}, size ${size}`;
+          assert.deepEqual(await readPages({ ...selection, size }), all, label);
           const { rows, offset, total } = await listRows(store.read, table, { ...selection, size, skip: 2 });
-          assert.equal(total, all.length, told);
+          assert.equal(total, all.length, label);
           assert.deepEqual(
             rows.map((row) => row[offset]),
             all.slice(2, 7),
-            told,
+            label,
           );
         }
         assert.equal(await countRows(store.read, table, selection), all.length);

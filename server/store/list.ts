@@ -1,27 +1,27 @@
-// One page of rows in order, below places of the group tree: the statement behind every List.
+// One page of rows in order, at and below resource paths: the statement behind every List.
 //
 // Keyset, never offset, between pages: ordered by (field, uid), a page starts after the last row of the one before,
 // so nobody's insert or delete shifts it. `skip` is an offset within one page's statement.
 //
 // The planner runs with generic plans (planning anew would cost more than the query), so it sees neither how large
-// a branch is nor how frequent a value. We do, and write each statement so that only the index we mean fits it.
-// There are two ways to a page:
+// a branch is nor how frequent a value. We do, and write each statement so that only the index we mean serves it.
+// There are two strategies:
 //
-//   walk   one index gives the rows in the page's order, and reading stops when the page is full
+//   scan   one index gives the rows in the page's order, and reading stops when the page is full
 //            (uid)                order by uid: a branch is a range
-//            (root, field, uid)   order by that field in a whole root; or where a condition fixes the field, order
+//            (root, field, uid)   order by that field in an entire root; or where a condition fixes the field, order
 //                                 by uid: a branch is a range of (field, uid)
-//            (parent, name)       the children of one place by name
+//            (parent, name)       the children of one parent by name
 //            (root, field, uid)   order by uid, where a condition leaves several values of a field: a range for each,
 //                                 merged
-//   sort   the rows are few: the narrowest of these indexes, or one that knows no order (of a list's entries, of parts
-//          of texts), finds them all, then they are sorted
+//   sort   the rows are few: the most selective of these indexes, or one without an order (GIN: elements of lists,
+//          parts of texts), finds them all, then they are sorted
 //
-// Where no index gives order and narrowness at once, the number of rows decides: at most sortRowsMax are sorted; more
-// of them lie so close in the order's index that walking it and passing over the others is quicker. Until the number
+// Where no index gives order and selectivity at once, the number of rows decides: at most sortRowsMax are sorted; more
+// of them lie so close in the order's index that scanning it and filtering out the others is quicker. Until the number
 // is known, the caller counts first (`needsSize`).
 //
-// How an index is kept out: by `(uid >= $1) is true`, which means the same and fits none; the planner takes any plain
+// How an index is kept out: by `(uid >= $1) is true`, which means the same and matches none; the planner takes any bare
 // range for half a percent of the table. How a sort is kept a sort: by `offset 0`, behind which the planner does not
 // look. bench/plans.ts explains every case at a million rows.
 
@@ -38,11 +38,11 @@ export interface Branch {
 export interface Condition {
   /** A column of the table; "parent" is the uid without its last segment, "depth" the number of its segments after the root. */
   readonly column: string;
-  /** "has": the column is a list (jsonb) with one of the texts; "contains": it is like the pattern. */
+  /** "has": the column is a list (jsonb) with one of the texts; "contains": it matches the pattern of LIKE. */
   readonly comparison: "equal" | "any" | "after" | "false" | "null" | "has" | "contains";
   readonly value: Param;
   /**
-   * "equal", "any": the column has an index of its own inside each root. ("after" is asked of such columns alone.)
+   * "equal", "any": the column has an index of its own inside each root. ("after" is for such columns alone.)
    * "has", "contains": it has a GIN index that serves this value.
    */
   readonly indexed?: boolean;
@@ -60,9 +60,9 @@ export interface Selection {
   readonly count: boolean;
   /** Counting stops here; absent: nowhere. */
   readonly countMax?: number | undefined;
-  /** How many rows the selection is known to have; chooses between sorting and walking. */
+  /** How many rows the selection is known to have; decides between sorting and scanning. */
   readonly size: number | undefined;
-  /** True: the branches hold so much that a lower bound leads to fewer rows, though to those of the whole root. */
+  /** True: the branches hold so many rows that a lower bound leads to fewer, though to those of the whole root. */
   readonly large?: boolean;
 }
 
@@ -84,104 +84,105 @@ const segmentLength = 17;
 const isWholeRoot = (branch: Branch): boolean =>
   branch.low.length >= rootLength && branch.low.length <= rootLength + 1 && branch.high === `${branch.low.slice(0, rootLength)}0`;
 
-/** A condition on a column; without one, on any that is a column of its own. */
-const find = ({ conditions }: Selection, comparison: Condition["comparison"], column?: string): Condition | undefined =>
+/** A condition of this comparison, on this column where one is named. */
+const findCondition = ({ conditions }: Selection, comparison: Condition["comparison"], column?: string): Condition | undefined =>
   conditions.find((each) => each.comparison === comparison && (column === undefined || each.column === column));
 
 /**
- * The same selection with its branches cut to what a parent's children leave of them: all children, some that are
- * branches of their own, or none.
+ * The same selection with its branches reduced to the children of the parent that a condition asks for: all of them,
+ * some that are branches of their own, or none.
  */
-const settled = (selection: Selection): Selection => {
-  const parent = find(selection, "equal", "parent");
+const restrictToChildren = (selection: Selection): Selection => {
+  const parent = findCondition(selection, "equal", "parent");
   if (!parent) return selection;
   const below: Branch = { low: `${parent.value}/`, high: `${parent.value}0` };
   if (selection.branches.some(({ low, high }) => low <= below.low && high >= below.high)) return { ...selection, branches: [below] };
   const children = selection.branches.flatMap(({ low }) => (low.startsWith(below.low) && low.length === below.low.length + segmentLength - 1 ? [low] : []));
-  const named: Condition = { column: "uid", comparison: "any", value: children };
-  return { ...selection, branches: children.length > 0 ? [below] : [], conditions: [named, ...selection.conditions] };
+  const amongChildren: Condition = { column: "uid", comparison: "any", value: children };
+  return { ...selection, branches: children.length > 0 ? [below] : [], conditions: [amongChildren, ...selection.conditions] };
 };
 
-// ---- which way --------------------------------------------------------------------------------------------------
+// ---- strategies -------------------------------------------------------------------------------------------------
 
-/** An index, by what it begins with. */
-type Path =
+/** An index, by the columns that it begins with. */
+type AccessPath =
   | { readonly by: "uid" }
-  /** The order's own in each root; its field may have a lower bound. */
+  /** The order's own inside each root; its field may have a lower bound. */
   | { readonly by: "order" }
   /** A field that a condition fixes, or bounds from below. */
   | { readonly by: "field"; readonly condition: Condition }
-  /** A field that a condition leaves several values. */
+  /** A field for which a condition has several values. */
   | { readonly by: "values"; readonly condition: Condition }
   /** An index without an order. */
   | { readonly by: "heap"; readonly condition: Condition }
   | { readonly by: "parent"; readonly condition: Condition };
 
-interface Way {
-  readonly path: Path;
-  readonly sorted: boolean;
+interface Strategy {
+  readonly path: AccessPath;
+  /** True: sort what the path finds; false: the path gives the order. */
+  readonly sorts: boolean;
 }
 
-const byUid: Path = { by: "uid" };
+const uidPath: AccessPath = { by: "uid" };
 
-/** Rows at the root are few among many, and have an index of their own; any other depth narrows nothing. */
+/** Rows at the root are few among many, and have an index of their own; any other depth is not selective. */
 const isInRoot = ({ column, value }: Condition): boolean => column === "depth" && value === 0;
 
-const wholeRoots = ({ branches }: Selection): boolean => branches.every((branch) => isWholeTable(branch) || isWholeRoot(branch));
+const coversWholeRoots = ({ branches }: Selection): boolean => branches.every((branch) => isWholeTable(branch) || isWholeRoot(branch));
 
-/** The index that leads to the fewest rows, whatever their order; undefined where nothing but a branch narrows them. */
-const narrowest = (selection: Selection): Path | undefined => {
-  if (find(selection, "any", "uid") || selection.conditions.some(isInRoot)) return byUid;
-  const parent = find(selection, "equal", "parent") ?? find(selection, "any", "parent");
+/** The index that leads to the fewest rows, whatever their order; undefined where only the branches restrict them. */
+const mostSelectivePath = (selection: Selection): AccessPath | undefined => {
+  if (findCondition(selection, "any", "uid") || selection.conditions.some(isInRoot)) return uidPath;
+  const parent = findCondition(selection, "equal", "parent") ?? findCondition(selection, "any", "parent");
   if (parent) return { by: "parent", condition: parent };
   const fixed = selection.conditions.find(({ comparison, indexed }) => comparison === "equal" && indexed === true);
   if (fixed) return { by: "field", condition: fixed };
   const several = selection.conditions.find(({ comparison, indexed }) => indexed === true && ["any", "has", "contains"].includes(comparison));
   if (several) return { by: several.comparison === "any" ? "values" : "heap", condition: several };
-  const bounded = find(selection, "after");
+  const bounded = findCondition(selection, "after");
   // In a part of a root the index of a bounded field leads through the other parts too.
-  return bounded && (wholeRoots(selection) || selection.large) ? { by: "field", condition: bounded } : undefined;
+  return bounded && (coversWholeRoots(selection) || selection.large) ? { by: "field", condition: bounded } : undefined;
 };
 
-/** How many ranges are merged: each value's in each branch. */
-const rangesOf = ({ branches }: Selection, { condition: { value } }: Path & { readonly by: "values" }): number =>
+/** How many ranges are merged: one for each value and branch. */
+const countRanges = ({ branches }: Selection, { condition: { value } }: AccessPath & { readonly by: "values" }): number =>
   branches.length * (Array.isArray(value) ? value.length : 1);
 
-/** The way that is right however many rows there are; undefined where their number decides. */
-const plainWay = (selection: Selection): Way | undefined => {
+/** The strategy that is right however many rows there are; undefined where their number decides. */
+const strategyOfAnySize = (selection: Selection): Strategy | undefined => {
   const { column } = selection.order;
-  const path = narrowest(selection);
+  const path = mostSelectivePath(selection);
   switch (path?.by) {
     case undefined:
-      if (column === "uid") return find(selection, "after") ? undefined : { path: byUid, sorted: false };
-      return wholeRoots(selection) ? { path: { by: "order" }, sorted: false } : undefined;
-    // The uids that the request names, or roots: no order's index leads to these.
+      if (column === "uid") return findCondition(selection, "after") ? undefined : { path: uidPath, sorts: false };
+      return coversWholeRoots(selection) ? { path: { by: "order" }, sorts: false } : undefined;
+    // Uids of the request, or roots: no order's index leads to these.
     case "uid":
-      return { path, sorted: column !== "uid" };
+      return { path, sorts: column !== "uid" };
     case "parent":
-      return column === "name" && path.condition.comparison === "equal" ? { path, sorted: false } : undefined;
+      return column === "name" && path.condition.comparison === "equal" ? { path, sorts: false } : undefined;
     case "field": {
       const fixed = path.condition.comparison === "equal";
-      return column === path.condition.column || (fixed && column === "uid") ? { path, sorted: false } : undefined;
+      return column === path.condition.column || (fixed && column === "uid") ? { path, sorts: false } : undefined;
     }
     case "values":
-      return column === "uid" && rangesOf(selection, path) <= limits.mergedRangesMax ? { path, sorted: false } : undefined;
+      return column === "uid" && countRanges(selection, path) <= limits.mergedRangesMax ? { path, sorts: false } : undefined;
     case "heap":
     case "order":
       return undefined;
   }
 };
 
-const wayOf = (selection: Selection): Way => {
-  const plain = plainWay(selection);
-  if (plain) return plain;
-  const path = narrowest(selection);
-  // Merging reads a page of each range; walking passes over the more rows the fewer are selected.
+const chooseStrategy = (selection: Selection): Strategy => {
+  const ofAnySize = strategyOfAnySize(selection);
+  if (ofAnySize) return ofAnySize;
+  const path = mostSelectivePath(selection);
+  // Merging reads a page of each range; a scan filters out the more rows the fewer are selected.
   if (path?.by === "values" && selection.order.column === "uid") {
-    return { path: rangesOf(selection, path) * (selection.size ?? 0) <= limits.mergedRowsMax ? path : byUid, sorted: false };
+    return { path: countRanges(selection, path) * (selection.size ?? 0) <= limits.mergedRowsMax ? path : uidPath, sorts: false };
   }
-  if ((selection.size ?? 0) <= limits.sortRowsMax) return { path: path ?? byUid, sorted: true };
-  return { path: selection.order.column === "uid" ? byUid : { by: "order" }, sorted: false };
+  if ((selection.size ?? 0) <= limits.sortRowsMax) return { path: path ?? uidPath, sorts: true };
+  return { path: selection.order.column === "uid" ? uidPath : { by: "order" }, sorts: false };
 };
 
 /**
@@ -189,8 +190,8 @@ const wayOf = (selection: Selection): Way => {
  * first and passes `size`.
  */
 export const needsSize = (selection: Selection): boolean => {
-  const asked = settled(selection);
-  return asked.size === undefined && asked.branches.length > 0 && plainWay(asked) === undefined;
+  const restricted = restrictToChildren(selection);
+  return restricted.size === undefined && restricted.branches.length > 0 && strategyOfAnySize(restricted) === undefined;
 };
 
 // ---- conditions -------------------------------------------------------------------------------------------------
@@ -203,16 +204,16 @@ class Parameters {
   }
 }
 
-/** The same, kept from the indexes: the planner looks for them in a comparison, not in what is said about one. */
-const hide = (term: string): string => `(${term}) is true`;
+/** The same, as a filter alone: the planner matches indexes with a comparison, not with `is true` of one. */
+const asFilter = (term: string): string => `(${term}) is true`;
 
-const compare = (parameters: Parameters, condition: Condition): string => {
+const comparisonOf = (parameters: Parameters, condition: Condition): string => {
   const { column, comparison, value } = condition;
   if (isInRoot(condition)) return `length(uid) = ${rootLength}`;
   if (column === "depth") {
-    // In two halves, or the planner would expect next to nothing.
+    // In two halves, or the planner would expect almost no rows.
     const length = rootLength + segmentLength * Number(value);
-    return `${hide(`length(uid) > ${parameters.add(length - 1)}`)} and ${hide(`length(uid) < ${parameters.add(length + 1)}`)}`;
+    return `${asFilter(`length(uid) > ${parameters.add(length - 1)}`)} and ${asFilter(`length(uid) < ${parameters.add(length + 1)}`)}`;
   }
   const name = column === "parent" ? "left(uid, -17)" : column;
   switch (comparison) {
@@ -233,8 +234,8 @@ const compare = (parameters: Parameters, condition: Condition): string => {
   }
 };
 
-/** Where a branch begins and ends, in SQL: parameters, or columns of a list of branches. */
-interface Ends {
+/** The bounds of a branch, in SQL: parameters, or columns of a list of branches. */
+interface Bounds {
   /** The branch itself, where there is one. */
   readonly branch: Branch | undefined;
   low(): string;
@@ -242,48 +243,49 @@ interface Ends {
 }
 
 /** Parameters are added when they are first used: PostgreSQL refuses one that the statement does not mention. */
-const endsOf = (parameters: Parameters, branch: Branch): Ends => {
+const parameterBounds = (parameters: Parameters, branch: Branch): Bounds => {
   let low: string | undefined;
   let high: string | undefined;
   return { branch, low: () => (low ??= parameters.add(branch.low)), high: () => (high ??= parameters.add(branch.high)) };
 };
 
-const listed: Ends = { branch: undefined, low: () => "branch.low", high: () => "branch.high" };
+const lateralBounds: Bounds = { branch: undefined, low: () => "branch.low", high: () => "branch.high" };
 
-/** The range of a branch as a filter. Hidden one by one: the two together the planner would take for a narrow range. */
-const hiddenRange = ({ branch, low, high }: Ends): string[] => (branch && isWholeTable(branch) ? [] : [hide(`uid >= ${low()}`), hide(`uid < ${high()}`)]);
+/** The range of a branch as filters. Each alone: the two together the planner would take for a narrow range. */
+const rangeFilters = ({ branch, low, high }: Bounds): string[] =>
+  branch && isWholeTable(branch) ? [] : [asFilter(`uid >= ${low()}`), asFilter(`uid < ${high()}`)];
 
 interface Source {
-  /** Rows come once for each of these; undefined: the terms alone say which. */
+  /** Rows are read once for each of these; undefined: the terms alone decide which. */
   readonly branches: string | undefined;
-  readonly ends: Ends;
+  readonly bounds: Bounds;
   /** Further terms: that a row lies in one of the branches. */
   readonly within: readonly string[];
 }
 
-/** Behind the last row of the page before. */
-const behind = (parameters: Parameters, { after, order }: Selection): string[] => {
+/** After the last row of the page before. */
+const afterCursor = (parameters: Parameters, { after, order }: Selection): string[] => {
   if (!after) return [];
   const sign = order.descending ? "<" : ">";
   if (order.column === "uid") return [`uid ${sign} ${parameters.add(after.uid)}`];
   return [`(${order.column}, uid) ${sign} (${parameters.add(after.value)}, ${parameters.add(after.uid)})`];
 };
 
-/** A position says more than a lower bound of the same field, and an index begins to read at one of them only. */
-const passed = ({ after, order }: Selection, { column, comparison }: Condition): boolean =>
+/** The cursor is a closer bound than a lower bound of the same field, and an index scan begins at one of them only. */
+const isBehindCursor = ({ after, order }: Selection, { column, comparison }: Condition): boolean =>
   comparison === "after" && column === order.column && after !== undefined && !order.descending;
 
-/** Whether a condition may show itself to the planner beside the path that it did not make. */
-const shows = (selection: Selection, path: Path, condition: Condition): boolean => {
+/** Whether the planner may match a condition with indexes, beside the path that another condition made. */
+const mayMatchIndexes = (selection: Selection, path: AccessPath, condition: Condition): boolean => {
   if (condition.comparison === "false" || condition.comparison === "null" || (condition.column === "depth" && !isInRoot(condition))) return true;
   switch (path.by) {
-    // The parent's index knows a name too; and no other index is complete without a root.
+    // The parent's index has the name too; and no other index serves without a root.
     case "parent":
       return true;
     case "uid":
-      return narrowest(selection)?.by === "uid";
+      return mostSelectivePath(selection)?.by === "uid";
     case "order":
-      return condition.comparison === "after" && condition.column === selection.order.column && !passed(selection, condition);
+      return condition.comparison === "after" && condition.column === selection.order.column && !isBehindCursor(selection, condition);
     case "field":
     case "values":
     case "heap":
@@ -291,102 +293,102 @@ const shows = (selection: Selection, path: Path, condition: Condition): boolean 
   }
 };
 
-/** A field's rows in one branch, behind the last row of the page before. The field is fixed: its index is in order of uids. */
-const fixedTerms = (parameters: Parameters, { after, order }: Selection, column: string, fixed: string, { low, high }: Ends): string[] => {
+/** The rows of one value of a field in one branch, after the last row of the page before: in its index they are in order of uids. */
+const valueRangeTerms = (parameters: Parameters, { after, order }: Selection, column: string, fixed: string, { low, high }: Bounds): string[] => {
   const last = after && parameters.add(after.uid);
   const from = last && !order.descending ? `greatest(${low()} collate "C", ${last})` : low();
   const to = last && order.descending ? `least(${high()} collate "C", ${last})` : high();
-  // As a range alone: beside `field = $1` the index would be read from the field's first row on.
+  // As a range alone: beside `field = $1` the index would be scanned from the field's first row on.
   const range = [`(${column}, uid) >= (${fixed}, ${from})`, `(${column}, uid) < (${fixed}, ${to})`];
-  return last && !order.descending ? [...range, hide(`uid > ${last}`)] : range;
+  return last && !order.descending ? [...range, asFilter(`uid > ${last}`)] : range;
 };
 
 /** The conditions that did not make the path. */
-const restOf = (parameters: Parameters, selection: Selection, path: Path): string[] => {
-  const made = "condition" in path ? path.condition : undefined;
+const remainingTerms = (parameters: Parameters, selection: Selection, path: AccessPath): string[] => {
+  const pathCondition = "condition" in path ? path.condition : undefined;
   return selection.conditions
-    .filter((condition) => condition !== made)
-    .map((condition) => (shows(selection, path, condition) ? compare(parameters, condition) : hide(compare(parameters, condition))));
+    .filter((condition) => condition !== pathCondition)
+    .map((condition) => (mayMatchIndexes(selection, path, condition) ? comparisonOf(parameters, condition) : asFilter(comparisonOf(parameters, condition))));
 };
 
-/** The children of one place or of several. */
+/** The children of one parent or of several. */
 const parentTerms = (parameters: Parameters, { order }: Selection, condition: Condition, range: () => string[]): string[] => {
-  if (condition.comparison !== "equal") return [compare(parameters, condition), ...range()];
-  // They have been cut to lie within already (settled). Where they are not walked by name but sorted, as a range: of
-  // few places with many children each the planner would expect as many here, and read the whole table.
-  if (order.column === "name") return [compare(parameters, condition)];
+  if (condition.comparison !== "equal") return [comparisonOf(parameters, condition), ...range()];
+  // The branches hold all of them (restrictToChildren). Where they are not scanned by name but sorted, as a range: in a
+  // table of few parents with many children each the planner would expect as many here, and read the whole table.
+  if (order.column === "name") return [comparisonOf(parameters, condition)];
   const parent = parameters.add(condition.value);
   return [`left(uid, -17) between ${parent} and ${parent}`];
 };
 
-/** The rows of one branch by `path`: what its index knows, and the rest as filters. */
-const termsOf = (parameters: Parameters, selection: Selection, path: Path, { ends, within }: Source): string[] => {
-  const { branch, low, high } = ends;
-  const rest = restOf(parameters, selection, path);
+/** The rows of one branch by `path`: what its index matches, and the rest as filters. */
+const pathTerms = (parameters: Parameters, selection: Selection, path: AccessPath, { bounds, within }: Source): string[] => {
+  const { branch, low, high } = bounds;
+  const rest = remainingTerms(parameters, selection, path);
   const root = (): string => `left(uid, 40) = left(${low()}, 40)`;
-  const range = (): string[] => (within.length > 0 ? [...within] : hiddenRange(ends));
-  // A whole root with its own row needs no range where the root is asked for: among a million rows it costs more than they do.
-  const implied = branch !== undefined && isWholeRoot(branch) && branch.low.length === rootLength;
-  const rangeInRoot = (): string[] => (implied ? [] : range());
+  const range = (): string[] => (within.length > 0 ? [...within] : rangeFilters(bounds));
+  // A whole root with its own row needs no range beside the term of the root: among a million rows it costs more than they do.
+  const rangeIsImplied = branch !== undefined && isWholeRoot(branch) && branch.low.length === rootLength;
+  const rangeInRoot = (): string[] => (rangeIsImplied ? [] : range());
   switch (path.by) {
     case "uid":
-      return [...(branch && isWholeTable(branch) ? [] : [`uid >= ${low()}`, `uid < ${high()}`]), ...behind(parameters, selection), ...rest];
+      return [...(branch && isWholeTable(branch) ? [] : [`uid >= ${low()}`, `uid < ${high()}`]), ...afterCursor(parameters, selection), ...rest];
     case "parent":
-      return [...parentTerms(parameters, selection, path.condition, range), ...behind(parameters, selection), ...rest];
+      return [...parentTerms(parameters, selection, path.condition, range), ...afterCursor(parameters, selection), ...rest];
     case "order":
-      return [root(), ...rangeInRoot(), ...behind(parameters, selection), ...rest];
+      return [root(), ...rangeInRoot(), ...afterCursor(parameters, selection), ...rest];
     case "field": {
       const { condition } = path;
       if (condition.comparison === "equal")
-        return [root(), ...fixedTerms(parameters, selection, condition.column, parameters.add(condition.value), ends), ...rest];
-      const bound = compare(parameters, condition);
-      return [root(), passed(selection, condition) ? hide(bound) : bound, ...rangeInRoot(), ...behind(parameters, selection), ...rest];
+        return [root(), ...valueRangeTerms(parameters, selection, condition.column, parameters.add(condition.value), bounds), ...rest];
+      const bound = comparisonOf(parameters, condition);
+      return [root(), isBehindCursor(selection, condition) ? asFilter(bound) : bound, ...rangeInRoot(), ...afterCursor(parameters, selection), ...rest];
     }
     case "values":
-      return [root(), compare(parameters, path.condition), ...rangeInRoot(), ...behind(parameters, selection), ...rest];
+      return [root(), comparisonOf(parameters, path.condition), ...rangeInRoot(), ...afterCursor(parameters, selection), ...rest];
     case "heap":
-      return [compare(parameters, path.condition), ...range(), ...behind(parameters, selection), ...rest];
+      return [comparisonOf(parameters, path.condition), ...range(), ...afterCursor(parameters, selection), ...rest];
   }
 };
 
 // ---- statements -------------------------------------------------------------------------------------------------
 
-const where = (terms: readonly string[]): string => (terms.length > 0 ? ` where ${terms.join(" and ")}` : "");
+const whereClause = (terms: readonly string[]): string => (terms.length > 0 ? ` where ${terms.join(" and ")}` : "");
 
 const everyRoot = "(select root as low, root || '0' as high from access_versions) as branch";
 
-const listOf = (parameters: Parameters, branches: readonly Branch[], alias: string): string =>
+const branchList = (parameters: Parameters, branches: readonly Branch[], alias: string): string =>
   `unnest(${parameters.add(branches.map(({ low }) => low))}::text[], ${parameters.add(branches.map(({ high }) => high))}::text[]) as ${alias}(low, high)`;
 
-/** Where the rows of a path are taken from. */
-const sourceOf = (parameters: Parameters, selection: Selection, path: Path): Source => {
+/** Which branches the rows of a path are read from. */
+const sourceOf = (parameters: Parameters, selection: Selection, path: AccessPath): Source => {
   const { branches } = selection;
   const [only = wholeTable] = branches;
   const inRoots = path.by === "order" || path.by === "field" || path.by === "values";
   if (branches.length === 1) {
-    // The operator's lists by an index that begins with the root: each root is a branch.
-    if (isWholeTable(only) && inRoots) return { branches: everyRoot, ends: listed, within: [] };
-    return { branches: undefined, ends: endsOf(parameters, only), within: [] };
+    // The operator's lists by an index that begins with the root: each root is a branch of its own.
+    if (isWholeTable(only) && inRoots) return { branches: everyRoot, bounds: lateralBounds, within: [] };
+    return { branches: undefined, bounds: parameterBounds(parameters, only), within: [] };
   }
-  const inside = (): string[] => [`exists (select from ${listOf(parameters, branches, "place")} where uid >= place.low and uid < place.high)`];
-  if (path.by === "parent" || path.by === "heap") return { branches: undefined, ends: listed, within: inside() };
+  const withinBranches = (): string[] => [`exists (select from ${branchList(parameters, branches, "place")} where uid >= place.low and uid < place.high)`];
+  if (path.by === "parent" || path.by === "heap") return { branches: undefined, bounds: lateralBounds, within: withinBranches() };
   const roots = new Set(branches.map(({ low }) => low.slice(0, rootLength)));
   if (path.by === "order" && roots.size < branches.length) {
-    const whole = [...roots].map((root) => ({ low: root, high: `${root}0` }));
-    return { branches: listOf(parameters, whole, "branch"), ends: listed, within: inside() };
+    const wholeRoots = [...roots].map((root) => ({ low: root, high: `${root}0` }));
+    return { branches: branchList(parameters, wholeRoots, "branch"), bounds: lateralBounds, within: withinBranches() };
   }
-  return { branches: listOf(parameters, branches, "branch"), ends: listed, within: [] };
+  return { branches: branchList(parameters, branches, "branch"), bounds: lateralBounds, within: [] };
 };
 
-const orderBy = ({ column, descending }: Selection["order"], of = ""): string => {
+const orderClause = ({ column, descending }: Selection["order"], of = ""): string => {
   const direction = descending ? " desc" : "";
   return column === "uid" ? `${of}uid${direction}` : `${of}${column}${direction}, ${of}uid${direction}`;
 };
 
-const countText = (parameters: Parameters, table: Table, selection: Selection): string => {
-  const path = narrowest(selection) ?? byUid;
+const countStatement = (parameters: Parameters, table: Table, selection: Selection): string => {
+  const path = mostSelectivePath(selection) ?? uidPath;
   const source = sourceOf(parameters, selection, path);
-  const rows = `from ${table.name}${where(termsOf(parameters, { ...selection, after: undefined }, path, source))}`;
+  const rows = `from ${table.name}${whereClause(pathTerms(parameters, { ...selection, after: undefined }, path, source))}`;
   if (selection.countMax !== undefined) {
     const each = source.branches ? `from ${source.branches} cross join lateral (select 1 ${rows}) as each` : rows;
     return `select count(*) from (select 1 ${each} limit ${parameters.add(selection.countMax)}) as counted`;
@@ -395,102 +397,103 @@ const countText = (parameters: Parameters, table: Table, selection: Selection): 
   return `select sum(each.rows)::bigint from ${source.branches} cross join lateral (select count(*) as rows ${rows}) as each`;
 };
 
-/** The walk up to `limit` rows. A limit that the planner can read tells it that walking is worth while. */
-const stopped = (parameters: Parameters, walk: string, limit: number): string =>
+/** The scan up to `limit` rows. A limit that the planner can read tells it that an ordered index pays. */
+const limitScan = (parameters: Parameters, scan: string, limit: number): string =>
   limit > limits.pageSizeMax + 1
-    ? `${walk} limit ${parameters.add(limit)}`
-    : `select * from (${walk} limit ${limits.pageSizeMax + 1}) as walked limit ${parameters.add(limit)}`;
+    ? `${scan} limit ${parameters.add(limit)}`
+    : `select * from (${scan} limit ${limits.pageSizeMax + 1}) as walked limit ${parameters.add(limit)}`;
 
-/** The rows of a page's uids. One by one: of a join the planner might read the whole table. */
-const rowsOf = (table: Table, order: Selection["order"], page: string): string => {
+/** The rows of a page's uids. One by one: for a join the planner might read the whole table. */
+const fetchRows = (table: Table, order: Selection["order"], page: string): string => {
   const row = `select ${table.columns.join(", ")} from ${table.name} where uid = page.uid offset 0`;
-  return `select held.* from (${page}) as page cross join lateral (${row}) as held order by ${orderBy(order, "held.")}`;
+  return `select held.* from (${page}) as page cross join lateral (${row}) as held order by ${orderClause(order, "held.")}`;
 };
 
 /**
- * The rows of each of several values, one range of the field's index after the other. Asked for all of them at once,
- * the planner would expect most of the table, and read it.
+ * The rows of each of several values, one range of the field's index after the other. For all of them at once the
+ * planner would expect most of the table, and read it.
  */
-const rangesOfValues = (
+const valueRanges = (
   parameters: Parameters,
   selection: Selection,
-  path: Path & { readonly by: "values" },
-  { branches, ends }: Source,
+  path: AccessPath & { readonly by: "values" },
+  { branches, bounds }: Source,
 ): { readonly each: string; readonly terms: string[] } => {
   const { column, value } = path.condition;
   return {
     each: `${branches ? `${branches} cross join ` : ""}unnest(${parameters.add(value)}::text[]) as wanted(value)`,
     terms: [
-      `left(uid, 40) = left(${ends.low()}, 40)`,
-      ...fixedTerms(parameters, selection, column, "wanted.value", ends),
-      ...restOf(parameters, selection, path),
+      `left(uid, 40) = left(${bounds.low()}, 40)`,
+      ...valueRangeTerms(parameters, selection, column, "wanted.value", bounds),
+      ...remainingTerms(parameters, selection, path),
     ],
   };
 };
 
 /**
- * In the order of uids, the rows with one of several values: each value's range gives as many uids as the page can
- * take, from the index alone, and only the page's own rows are read.
+ * In the order of uids, the rows with one of several values: each value's range gives as many uids as the page may
+ * need, by an index-only scan, and only the page's own rows are read.
  */
-const mergedText = (parameters: Parameters, table: Table, selection: Selection, path: Path & { readonly by: "values" }, source: Source): string => {
-  const { each, terms } = rangesOfValues(parameters, selection, path, source);
+const mergedPageText = (parameters: Parameters, table: Table, selection: Selection, path: AccessPath & { readonly by: "values" }, source: Source): string => {
+  const { each, terms } = valueRanges(parameters, selection, path, source);
   const { limit, skip, order } = selection;
-  const walk = `select uid from ${table.name}${where(terms)} order by ${orderBy({ ...order, column: path.condition.column })}`;
-  const merged = `select walked.uid from ${each} cross join lateral (${stopped(parameters, walk, limit + skip)}) as walked`;
-  return rowsOf(table, order, `${merged} order by ${orderBy(order, "walked.")} limit ${parameters.add(limit)} offset ${parameters.add(skip)}`);
+  const scan = `select uid from ${table.name}${whereClause(terms)} order by ${orderClause({ ...order, column: path.condition.column })}`;
+  const merged = `select walked.uid from ${each} cross join lateral (${limitScan(parameters, scan, limit + skip)}) as walked`;
+  return fetchRows(table, order, `${merged} order by ${orderClause(order, "walked.")} limit ${parameters.add(limit)} offset ${parameters.add(skip)}`);
 };
 
 const pageText = (parameters: Parameters, table: Table, selection: Selection): string => {
-  const { path, sorted } = wayOf(selection);
+  const { path, sorts } = chooseStrategy(selection);
   const source = sourceOf(parameters, selection, path);
-  if (path.by === "values" && !sorted) return mergedText(parameters, table, selection, path, source);
-  const order = orderBy(selection.order);
+  if (path.by === "values" && !sorts) return mergedPageText(parameters, table, selection, path, source);
+  const order = orderClause(selection.order);
   const rows = `select ${table.columns.join(", ")} from ${table.name}`;
   const from = `select t.* from ${source.branches ? `${source.branches} cross join lateral ` : ""}`;
-  const cut = (): string => ` order by ${order} limit ${parameters.add(selection.limit)} offset ${parameters.add(selection.skip)}`;
-  if (sorted) {
+  const pageClauses = (): string => ` order by ${order} limit ${parameters.add(selection.limit)} offset ${parameters.add(selection.skip)}`;
+  if (sorts) {
     const all = { ...selection, after: undefined };
     if (path.by === "values") {
-      const { each, terms } = rangesOfValues(parameters, all, path, source);
-      return `select t.* from ${each} cross join lateral (${rows}${where(terms)} offset 0) as t${where(behind(parameters, selection))}${cut()}`;
+      const { each, terms } = valueRanges(parameters, all, path, source);
+      const found = `${each} cross join lateral (${rows}${whereClause(terms)} offset 0) as t`;
+      return `select t.* from ${found}${whereClause(afterCursor(parameters, selection))}${pageClauses()}`;
     }
-    const few = termsOf(parameters, all, path, source);
+    const allTerms = pathTerms(parameters, all, path, source);
     if (path.by === "heap") {
-      // They lie scattered and may be wide: only what is sorted is taken along.
+      // They lie scattered and may be wide: only the columns of the order are sorted.
       const keys = [...new Set(["uid", selection.order.column])].join(", ");
-      return rowsOf(
+      return fetchRows(
         table,
         selection.order,
-        `${from}(select ${keys} from ${table.name}${where(few)} offset 0) as t${where(behind(parameters, selection))}${cut()}`,
+        `${from}(select ${keys} from ${table.name}${whereClause(allTerms)} offset 0) as t${whereClause(afterCursor(parameters, selection))}${pageClauses()}`,
       );
     }
-    return `${from}(${rows}${where(few)} offset 0) as t${where(behind(parameters, selection))}${cut()}`;
+    return `${from}(${rows}${whereClause(allTerms)} offset 0) as t${whereClause(afterCursor(parameters, selection))}${pageClauses()}`;
   }
-  // The planner does not know that a range of one field's value fixes it: it is told the index's own order.
-  const walked = path.by === "field" ? orderBy({ ...selection.order, column: path.condition.column }) : order;
-  const walk = `${rows}${where(termsOf(parameters, selection, path, source))} order by ${walked}`;
+  // The planner does not know that a range of one field's value fixes it: the statement has the index's own order.
+  const scanOrder = path.by === "field" ? orderClause({ ...selection.order, column: path.condition.column }) : order;
+  const scan = `${rows}${whereClause(pathTerms(parameters, selection, path, source))} order by ${scanOrder}`;
   const { skip, limit } = selection;
-  if (source.branches) return `${from}(${stopped(parameters, walk, limit + skip)}) as t${cut()}`;
-  return skip > 0 ? `${walk} limit ${parameters.add(limit)} offset ${parameters.add(skip)}` : stopped(parameters, walk, limit);
+  if (source.branches) return `${from}(${limitScan(parameters, scan, limit + skip)}) as t${pageClauses()}`;
+  return skip > 0 ? `${scan} limit ${parameters.add(limit)} offset ${parameters.add(skip)}` : limitScan(parameters, scan, limit);
 };
 
 /** The statement of a page and its parameters; also what the benchmark replays. */
-export const pageStatement = (table: Table, asked: Selection, root: string | undefined): { text: string; values: Param[] } => {
-  const selection = settled(asked);
+export const pageStatement = (table: Table, requested: Selection, root: string | undefined): { text: string; values: Param[] } => {
+  const selection = restrictToChildren(requested);
   const parameters = new Parameters();
   const version = versionColumn(root === undefined ? undefined : parameters.add(root));
   // A scalar subquery runs once; in a CTE the planner counted again for every row (measured: a sixth of the speed).
-  const total = selection.count ? `(${countText(parameters, table, selection)})` : "null::bigint";
+  const total = selection.count ? `(${countStatement(parameters, table, selection)})` : "null::bigint";
   const page = pageText(parameters, table, selection);
-  // A row of its own for what is said once: beside every row it would be sent, and read, as often as there are rows.
+  // A row of its own for version and total: beside every row they would be sent, and read, as often as there are rows.
   const head = `select ${[version, total, ...table.columns.map(() => "null")].join(", ")}`;
   return { text: `${head} union all select null, null, t.* from (${page}) as t`, values: parameters.values };
 };
 
-/** Runs one page's statement. A list cut off by the statement's time limit is DEADLINE_EXCEEDED, never short. */
+/** Runs one page's statement. Where the statement's time limit cuts it off that is DEADLINE_EXCEEDED, never a shorter list. */
 export const listRows = async (rows: Read, table: Table, selection: Selection): Promise<Page> => {
   const { check } = rows;
-  if (settled(selection).branches.length === 0) {
+  if (restrictToChildren(selection).branches.length === 0) {
     if (check) await rows.query("select 1");
     return { rows: [], offset: 0, total: 0 };
   }
@@ -507,20 +510,20 @@ export const listRows = async (rows: Read, table: Table, selection: Selection): 
 };
 
 /**
- * True where a bounded field's index is worth while in a part of a root: the part is larger than what is sorted at once.
- * For logs, of which the end is asked for; of anything else a part is mostly less than what is later than its bound.
+ * True where a bounded field's index pays in a part of a root: the part has more rows than are sorted at once. For logs,
+ * which are read at their end; of other tables a part mostly has fewer rows than lie after the bound.
  */
 export const isLarge = async (rows: Read, table: Table, selection: Selection): Promise<boolean> =>
-  find(selection, "after") !== undefined &&
-  !wholeRoots(selection) &&
+  findCondition(selection, "after") !== undefined &&
+  !coversWholeRoots(selection) &&
   (await countRows(rows, table, { ...selection, conditions: [], countMax: limits.sortRowsMax + 1 })) > limits.sortRowsMax;
 
 /** How many rows are selected. */
-export const countRows = async (rows: Read, table: Table, asked: Selection): Promise<number> => {
-  const selection = settled(asked);
+export const countRows = async (rows: Read, table: Table, requested: Selection): Promise<number> => {
+  const selection = restrictToChildren(requested);
   if (selection.branches.length === 0) return 0;
   const parameters = new Parameters();
-  const text = countText(parameters, table, selection);
+  const text = countStatement(parameters, table, selection);
   const [row] = await rows.query(text, parameters.values);
   return Number(row?.[0] ?? 0);
 };

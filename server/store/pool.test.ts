@@ -13,7 +13,7 @@ let store: Store;
 
 before(async () => {
   database = await freshDatabase({ planted: true });
-  store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: silent });
+  store = await openStore({ databaseUrl: database.url, log: silent });
   await store.write((rows) => rows.query("create table notes (id integer primary key, text text, facts jsonb)"));
 });
 after(async () => {
@@ -78,7 +78,7 @@ test("a read cannot write", async () => {
   assert.deepEqual(await noted(99), []);
 });
 
-test("reads whose connection is cut are asked again on another", async () => {
+test("reads whose connection is cut are sent again on another", async () => {
   const reads = Array.from({ length: 12 }, (_, index) => store.read.query("select $1::int from pg_sleep(0.1)", [index]));
   await store.write((rows) =>
     rows.query(
@@ -260,14 +260,14 @@ test("statements beyond those that are kept prepared still run", async () => {
   assert.deepEqual(await store.read.query("select $1::int + 2099", [1]), [["2100"]]);
 });
 
-test("more transactions than connections wait their turn", async () => {
+test("more transactions than connections wait for one", async () => {
   const count = limits.writeConnections * 4;
   await Promise.all(Array.from({ length: count }, (_, index) => store.write((rows) => rows.query("insert into notes (id) values ($1)", [2000 + index]))));
   assert.deepEqual(await store.read.query("select count(*) from notes where id >= 2000"), [[String(count)]]);
 });
 
 test("a database that is not there, or not named right, is one plain line", async () => {
-  const refusal = async (databaseUrl: string): Promise<string> => (await faultOf(openStore({ databaseUrl, dataDirectory: "/nowhere", log: silent }))).message;
+  const refusal = async (databaseUrl: string): Promise<string> => (await faultOf(openStore({ databaseUrl, log: silent }))).message;
   assert.match(await refusal("mysql://secret@host/db"), /^DATABASE_URL must be an address of the form/);
   const address = new URL(database.url);
   address.pathname = "/nosuchdatabase";
@@ -276,7 +276,7 @@ test("a database that is not there, or not named right, is one plain line", asyn
 });
 
 test("a closed store says that it is stopping", async () => {
-  const other = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: silent });
+  const other = await openStore({ databaseUrl: database.url, log: silent });
   await other.read.query("select 1");
   await other.close();
   assert.equal((await faultOf(other.read.query("select 1"))).code, "UNAVAILABLE");

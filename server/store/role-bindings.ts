@@ -1,24 +1,17 @@
 // Role bindings beside what the kernel does with the resource's rows.
 
-import { timestamp } from "#base/time.ts";
-import { columns, expression, number } from "./columns.ts";
-import type { Read, Write } from "./handle.ts";
+import { columns, expression, number, text } from "./columns.ts";
+import type { Read } from "./handle.ts";
 
-/**
- * Binds an identity to a role in the group of `uid`, which is the new binding's; a binding of them that would end goes
- * on instead. False where there is one already that does not end.
- */
-export const insertOrExtendRoleBinding = async (
-  rows: Write,
-  { uid, identityUid, roleUid, nowMs }: { readonly uid: string; readonly identityUid: string; readonly roleUid: string; readonly nowMs: number },
-): Promise<boolean> => {
-  const changed = await rows.query(
-    `insert into role_bindings as held (uid, identity_uid, role_uid, create_time, update_time) values ($1, $2, $3, $4, $4)
-     on conflict (left(uid, -17), identity_uid, role_uid) do update set expire_time = null, update_time = excluded.update_time
-     where held.expire_time is not null returning 1`,
-    [uid, identityUid, roleUid, timestamp(nowMs)],
-  );
-  return changed.length > 0;
+const uidOnly = columns({ uid: text });
+
+/** The uid of the binding of this identity to this role in this very group. */
+export const findRoleBindingUid = async (
+  rows: Read,
+  { group, identityUid, roleUid }: { readonly group: string; readonly identityUid: string; readonly roleUid: string },
+): Promise<string | undefined> => {
+  const statement = `select ${uidOnly.list} from role_bindings where left(uid, -17) = $1 and identity_uid = $2 and role_uid = $3`;
+  return (await uidOnly.findOne(rows, statement, [group, identityUid, roleUid]))?.uid;
 };
 
 const counted = columns({ count: expression("count(distinct binding.identity_uid)", number) });

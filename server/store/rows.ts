@@ -1,10 +1,10 @@
 // Rows of any table by uid: the statements that every resource shares. Names of tables and columns come from
 // resource files and the contract, checked against the database at start; values are always parameters.
 
-import { type BatchLoad, batchLoader } from "./batch-load.ts";
+import { type BatchLoad, makeBatchLoad } from "./batch-load.ts";
 import type { Param, Read, Row, Write } from "./handle.ts";
 
-/** A table as the kernel knows it: the first column is `uid`. */
+/** A resource's table; the first column is `uid`. */
 export interface Table {
   readonly name: string;
   readonly columns: readonly string[];
@@ -12,44 +12,44 @@ export interface Table {
 
 export type Values = Readonly<Record<string, Param>>;
 
-/** The version column that a first statement carries, or a null in its place. */
+/** The column with the access version that a first statement carries, or a null instead. */
 export const versionColumn = (parameter: string | undefined): string =>
   parameter ? `(select version from access_versions where root = ${parameter})` : "null::bigint";
 
-const gets = new WeakMap<Table, { checked: string; plain: string }>();
+const getStatements = new WeakMap<Table, { withVersion: string; rowAlone: string }>();
 
-const getStatements = (table: Table) => {
-  let statements = gets.get(table);
+const getStatementsOf = (table: Table) => {
+  let statements = getStatements.get(table);
   if (!statements) {
     const row = `(select ${table.columns.join(", ")} from ${table.name} where uid = $1) as t`;
     statements = {
       // A row comes back even where there is no resource, so that the version is always read.
-      checked: `select ${versionColumn("$2")}, t.* from (values (1)) as always left join ${row} on true`,
-      plain: `select t.* from ${row}`,
+      withVersion: `select ${versionColumn("$2")}, t.* from (values (1)) as always left join ${row} on true`,
+      rowAlone: `select t.* from ${row}`,
     };
-    gets.set(table, statements);
+    getStatements.set(table, statements);
   }
   return statements;
 };
 
-const gathers = new WeakMap<Read, WeakMap<Table, BatchLoad>>();
+const batchLoads = new WeakMap<Read, WeakMap<Table, BatchLoad>>();
 
-const gatherOf = (read: Read, table: Table): BatchLoad => {
-  const known = gathers.get(read) ?? new WeakMap<Table, BatchLoad>();
-  gathers.set(read, known);
-  const gather = known.get(table) ?? batchLoader(read, table.name, table.columns, getStatements(table).checked);
-  known.set(table, gather);
-  return gather;
+const batchLoadOf = (read: Read, table: Table): BatchLoad => {
+  const ofRead = batchLoads.get(read) ?? new WeakMap<Table, BatchLoad>();
+  batchLoads.set(read, ofRead);
+  const batchLoad = ofRead.get(table) ?? makeBatchLoad(read, table.name, table.columns, getStatementsOf(table).withVersion);
+  ofRead.set(table, batchLoad);
+  return batchLoad;
 };
 
 /** The row of this uid: its columns in the table's order, from index `offset` on. */
 export const findRow = async (rows: Read, table: Table, uid: string): Promise<{ row: Row; offset: number } | undefined> => {
   const { check } = rows;
   if (!check) {
-    const [row] = await rows.query(getStatements(table).plain, [uid]);
+    const [row] = await rows.query(getStatementsOf(table).rowAlone, [uid]);
     return row && { row, offset: 0 };
   }
-  const { version, row, offset } = await gatherOf(check.bare, table)(uid, check.root);
+  const { version, row, offset } = await batchLoadOf(check.bare, table)(uid, check.root);
   check.confirm(version);
   return row && { row, offset };
 };
@@ -64,11 +64,11 @@ export const lockRow = async (rows: Write, table: Table, uid: string, mode: "upd
   return row;
 };
 
-/** Inserts one row. A broken unique index comes back as ALREADY_EXISTS (faults.ts). */
+/** Inserts one row. A violated unique index is an ALREADY_EXISTS (faults.ts). */
 export const insertRow = async (rows: Write, table: Table, values: Values): Promise<void> => {
   const columns = Object.keys(values);
-  const places = columns.map((_, index) => `$${index + 1}`);
-  await rows.query(`insert into ${table.name} (${columns.join(", ")}) values (${places.join(", ")})`, Object.values(values));
+  const parameters = columns.map((_, index) => `$${index + 1}`);
+  await rows.query(`insert into ${table.name} (${columns.join(", ")}) values (${parameters.join(", ")})`, Object.values(values));
 };
 
 /** Sets columns of one row. */
@@ -88,29 +88,17 @@ export const holdsBelow = async (rows: Read, table: string, uid: string): Promis
   return row?.[0] === "t";
 };
 
-/** Deletes what lies below `uid` in `table`: by the path of `column`, which starts with it. */
+/** Deletes the rows of `table` whose `column`, a resource path, is `uid` or below it. */
 export const deleteBelow = async (rows: Write, table: string, column: string, uid: string): Promise<void> => {
   await rows.query(`delete from ${table} where ${column} >= $1 and ${column} < $2`, [uid, `${uid}0`]);
 };
 
-/** Every column of every table, as the running database has them. */
-export const readColumns = async (rows: Read): Promise<ReadonlyMap<string, ReadonlySet<string>>> => {
-  const found = await rows.query("select table_name, column_name from information_schema.columns where table_schema = current_schema()");
-  const tables = new Map<string, Set<string>>();
-  for (const [table, column] of found) {
-    if (!table || !column) continue;
-    const columns = tables.get(table) ?? new Set();
-    tables.set(table, columns.add(column));
-  }
-  return tables;
-};
-
-/** Inserts one row unless a unique index already holds its like; false where it does. */
+/** Inserts one row unless that would violate a unique index; false where it would. */
 export const insertRowUnlessTaken = async (rows: Write, table: Table, values: Values): Promise<boolean> => {
   const columns = Object.keys(values);
-  const places = columns.map((_, index) => `$${index + 1}`);
+  const parameters = columns.map((_, index) => `$${index + 1}`);
   const made = await rows.query(
-    `insert into ${table.name} (${columns.join(", ")}) values (${places.join(", ")}) on conflict do nothing returning 1`,
+    `insert into ${table.name} (${columns.join(", ")}) values (${parameters.join(", ")}) on conflict do nothing returning 1`,
     Object.values(values),
   );
   return made.length > 0;
@@ -122,17 +110,17 @@ export const lockNamed = async (rows: Write, table: Table, parent: string, name:
   return row;
 };
 
-/** The uids of rows in or below these places with this name, or whose uid ends with it. A handful at most. */
-export const findNamed = async (rows: Read, table: string, name: string, places: readonly string[]): Promise<string[]> => {
+/** The uids of rows at or below these resource paths with this name, or whose uid ends with it. A hundred at most. */
+export const findNamed = async (rows: Read, table: string, name: string, paths: readonly string[]): Promise<string[]> => {
   const found = await rows.query(
     `select distinct uid from ${table} join unnest($3::text[], $4::text[]) as place(low, high) on uid >= place.low and uid < place.high
      where name = $1 or uid like '%/' || $2 limit 100`,
-    [name, name.replace(/[\\%_]/g, "\\$&"), places, places.map((place) => (place === "" ? "~" : `${place}0`))],
+    [name, name.replace(/[\\%_]/g, "\\$&"), paths, paths.map((path) => (path === "" ? "~" : `${path}0`))],
   );
   return found.flatMap(([uid]) => uid ?? []);
 };
 
-/** True where a row of `table` names `uid` in `column`. */
+/** True where a row of `table` refers to `uid` in `column`. */
 export const isReferenced = async (rows: Read, table: string, column: string, uid: string): Promise<boolean> => {
   const [row] = await rows.query(`select exists (select 1 from ${table} where ${column} = $1)`, [uid]);
   return row?.[0] === "t";

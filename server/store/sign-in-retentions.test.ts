@@ -4,11 +4,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import { newChild, newRoot } from "#base/uid.ts";
 import { freshDatabase } from "../../test/database.ts";
 import { awsRequestsRetention } from "./aws-requests.ts";
 import { deviceCodesRetention } from "./device-codes.ts";
-import { groupInvitesRetention } from "./group-invites.ts";
 import type { Store, Write } from "./handle.ts";
 import { headlessSessionsRetention } from "./headless-sessions.ts";
 import { openStore } from "./open.ts";
@@ -80,23 +78,13 @@ const cases: readonly Case[] = [
     keptMs: 0,
     insert: (rows, key, time) => rows.query("insert into aws_requests (digest, expire_time) values ($1, $2)", [key, time]),
   },
-  {
-    retention: groupInvitesRetention,
-    keptMs: limits.inviteLifetimeMs,
-    insert: (rows, key, time) =>
-      rows.query(
-        `insert into group_invites (uid, role_uid, expiration_time, key_id, code_hash, create_time, update_time)
-         values ($1, '', $2, '', $3, $2, $2)`,
-        [newChild(newRoot()), time, key],
-      ),
-  },
 ];
 
 const count = async (store: Store, table: string): Promise<number> => Number((await store.read.query(`select count(*) from ${table}`))[0]?.[0]);
 
 test("each table of signing in loses the rows whose time is over, and no other", async (t) => {
-  const database = await freshDatabase();
-  const store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: () => {} });
+  const database = await freshDatabase({ planted: true });
+  const store = await openStore({ databaseUrl: database.url, log: () => {} });
   t.after(async () => {
     await store.close();
     await database.drop();

@@ -1,14 +1,14 @@
-// The end of a turn of the event loop: when everything that came in with it has asked for what it wants.
+// The end of a tick of the event loop: when everything that arrived with it has sent what it wants from the database.
 
-const due: (() => void)[] = [];
+const scheduled: (() => void)[] = [];
 
-const run = (): void => {
-  // What this work asks for in its turn is done in the same pass: another one would cost a look at every socket.
-  for (let index = 0; index < due.length; index++) due[index]?.();
-  due.length = 0;
+const runScheduled = (): void => {
+  // What this work schedules in its turn runs in the same pass: another one would cost a look at every socket.
+  for (let index = 0; index < scheduled.length; index++) scheduled[index]?.();
+  scheduled.length = 0;
 };
 
-/** Runs `work`, which must not throw, when the event loop's turn ends. */
+/** Runs `work`, which must not throw, when the event loop's tick ends. */
 export const atEndOfTick = (work: () => void): void => {
-  if (due.push(work) === 1) setImmediate(run);
+  if (scheduled.push(work) === 1) setImmediate(runScheduled);
 };

@@ -1,5 +1,5 @@
-// The secret key and what it seals: secrets that must be read again, and texts that callers carry for us (page
-// tokens). Keys for each purpose are derived from one, so that what is sealed for one cannot be opened as another.
+// The secret key and what it encrypts: secrets that must be read again, and texts that callers carry for us (page
+// tokens). Keys for each purpose are derived from one, so that a text sealed for one cannot be opened as another.
 
 import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes, randomFillSync } from "node:crypto";
 import { link, mkdir, open, readFile, stat, unlink } from "node:fs/promises";
@@ -25,11 +25,11 @@ const keyBytes = 32;
 const nonceBytes = 12;
 const tagBytes = 16;
 
-const refusal = (message: string, cause?: unknown): Fault => new Fault("FAILED_PRECONDITION", message, { cause });
+const keyFailure = (message: string, cause?: unknown): Fault => new Fault("FAILED_PRECONDITION", message, { cause });
 
-const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const errorText = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** Makes a key file that is whole or not there; of two servers that do so at once, both end up with one key. */
+/** Makes a key file, complete or absent; two servers that do so at once end up with the same key. */
 const makeKey = async (file: string, dataDirectory: string): Promise<void> => {
   await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
   const draft = `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
@@ -49,23 +49,23 @@ const makeKey = async (file: string, dataDirectory: string): Promise<void> => {
 
 const readKey = async (file: string): Promise<Buffer> => {
   const { mode } = await stat(file);
-  if (mode & 0o004) throw refusal(`the secret key ${file} can be read by every user of this machine: chmod 600 it`);
+  if (mode & 0o004) throw keyFailure(`the secret key ${file} can be read by every user of this machine: chmod 600 it`);
   const text = (await readFile(file, "utf8")).trim();
   const key = Buffer.from(text, "base64");
   if (key.length !== keyBytes || !/^[A-Za-z0-9+/_-]+=*$/.test(text)) {
-    throw refusal(`the secret key ${file} must be ${keyBytes} bytes in base64 (make one: openssl rand -base64 ${keyBytes})`);
+    throw keyFailure(`the secret key ${file} must be ${keyBytes} bytes in base64 (make one: openssl rand -base64 ${keyBytes})`);
   }
   return key;
 };
 
-const loadKey = async ({ file, dataDirectory, required }: VaultOptions): Promise<Buffer> => {
+const loadSecretKey = async ({ file, dataDirectory, required }: VaultOptions): Promise<Buffer> => {
   if (file) {
     return readKey(file).catch((error: unknown) => {
-      throw error instanceof Fault ? error : refusal(`GANTRY_SECRET_KEY_FILE cannot be read: ${reason(error)}`, error);
+      throw error instanceof Fault ? error : keyFailure(`GANTRY_SECRET_KEY_FILE cannot be read: ${errorText(error)}`, error);
     });
   }
   if (required) {
-    throw refusal(
+    throw keyFailure(
       `DATABASE_URL needs GANTRY_SECRET_KEY_FILE: a file with ${keyBytes} random bytes in base64, the same for every server (openssl rand -base64 ${keyBytes})`,
     );
   }
@@ -78,21 +78,21 @@ const loadKey = async ({ file, dataDirectory, required }: VaultOptions): Promise
       return readKey(own);
     });
   } catch (error) {
-    throw error instanceof Fault ? error : refusal(`the secret key cannot be kept in GANTRY_DATA: ${reason(error)}`, error);
+    throw error instanceof Fault ? error : keyFailure(`the secret key cannot be kept in GANTRY_DATA: ${errorText(error)}`, error);
   }
 };
 
-// Random bytes are drawn for many nonces at once: a system call for each would cost as much as the cipher.
+// Random bytes are generated for many nonces at once: a system call for each would cost as much as the cipher.
 const nonces = Buffer.alloc(1024 * nonceBytes);
-let drawn = nonces.length;
+let usedBytes = nonces.length;
 
 const nextNonce = (): Buffer => {
-  if (drawn === nonces.length) {
+  if (usedBytes === nonces.length) {
     randomFillSync(nonces);
-    drawn = 0;
+    usedBytes = 0;
   }
-  drawn += nonceBytes;
-  return Buffer.from(nonces.subarray(drawn - nonceBytes, drawn));
+  usedBytes += nonceBytes;
+  return Buffer.from(nonces.subarray(usedBytes - nonceBytes, usedBytes));
 };
 
 /** A vault over 32 bytes of key. */
@@ -116,7 +116,7 @@ export const vaultOf = (secret: Uint8Array): Vault => {
     },
     open(purpose, text) {
       const bytes = Buffer.from(text, "base64url");
-      // Node's decoder passes over what is no base64url, so that many texts would open as one.
+      // Node's decoder ignores characters that are no base64url, so that many texts would open as one.
       if (bytes.length < nonceBytes + tagBytes || bytes.toString("base64url") !== text) return undefined;
       const decipher = createDecipheriv("aes-256-gcm", keyFor(purpose), bytes.subarray(0, nonceBytes), {
         authTagLength: tagBytes,
@@ -133,4 +133,4 @@ export const vaultOf = (secret: Uint8Array): Vault => {
 };
 
 /** Loads the secret key, or makes it where that is allowed. */
-export const openVault = async (options: VaultOptions): Promise<Vault> => vaultOf(await loadKey(options));
+export const openVault = async (options: VaultOptions): Promise<Vault> => vaultOf(await loadSecretKey(options));

@@ -9,7 +9,7 @@ import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { everyCapabilityBut, protocols, identityMessage, openStage, roleMessage, symbolsOf } from "../conformance/stage.ts";
 import { nonEmpty, valueOf } from "../samples.ts";
-import { registerPerson } from "../../server/operator/person.ts";
+import { registerPerson } from "../../server/application/person.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -314,7 +314,7 @@ test("attack 5: who holds it for a time gives it for good on none of the ways", 
 });
 
 test("attack 5: a person cannot be made to be acted as, not even by the operator", async () => {
-  const person = await registerPerson(world.server.application.services, {
+  const person = await registerPerson(world.server.application.kernel, {
     issuer: "https://people.example.com",
     subject: "ada",
     email: "ada@example.com",

@@ -6,8 +6,8 @@ import { codes } from "#base/fault.ts";
 import { part, text } from "#base/json.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import { setSuspended } from "../../server/operator/organization.ts";
-import { registerPerson } from "../../server/operator/person.ts";
+import { setSuspended } from "../../server/application/organization.ts";
+import { registerPerson } from "../../server/application/person.ts";
 import { callHttp } from "../client.ts";
 import { protocols, neighbour, openStage, rowsOf } from "../conformance/stage.ts";
 import { nonEmpty, withValue } from "../samples.ts";
@@ -15,12 +15,16 @@ import { nonEmpty, withValue } from "../samples.ts";
 const stage = await openStage();
 const { world } = stage;
 after(() => stage.close());
-const { services } = world.server.application;
 const operator = await stage.operator();
 const named = (rpc: string): MethodFact => methods.find((method) => method.rpc === rpc && stage.answers(method)) ?? assert.fail(rpc);
 
-test("attack 6: unless organizations are open, only the operator makes one: over both protocols, by both versions' names, with a parent or not", async () => {
-  const uid = await registerPerson(services, { issuer: "https://people.example.com", subject: "founder", email: "founder@example.com", name: "Founder" });
+test("attack 6: unless organizations are open, only the operator makes one: over both protocols, by both versions' names, with a parent or none", async () => {
+  const uid = await registerPerson(world.server.application.kernel, {
+    issuer: "https://people.example.com",
+    subject: "founder",
+    email: "founder@example.com",
+    name: "Founder",
+  });
   const token = await world.token(uid);
   const before = await stage.fingerprint();
   for (const parent of ["", "/"]) {

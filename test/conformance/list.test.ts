@@ -11,6 +11,7 @@ import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, callHttp, type Protocol } from "../client.ts";
 import { collectionOf, createOf, matcherOf, nonEmpty } from "../samples.ts";
+import { plant } from "../told.ts";
 import {
   everyCapabilityBut,
   protocols,
@@ -181,8 +182,8 @@ for (const subject of subjects) {
     }
   });
 
-  // What neither column nor brief shows, a resource's own Get may say besides (SCIM state).
-  const besides = new Set((world.server.application.kernel.resources.get(message.name)?.shows ?? []).map((name) => message.byName.get(name)?.json));
+  // What has neither a column nor an embedded summary, a resource's own Get may say besides (SCIM state).
+  const besides = new Set((world.server.application.kernel.resources.get(message.name)?.methodFields ?? []).map((name) => message.byName.get(name)?.json));
 
   test(`${list.rpc} shows each row as its Get does`, async () => {
     for (const protocol of protocols) {
@@ -261,7 +262,7 @@ for (const subject of subjects) {
     };
     const clone = `insert into ${table} (${columns.join(", ")}) select ${columns.map((name) => special[name] ?? name).join(", ")}
       from ${table}, generate_series(1, 210) as n where uid = $2`;
-    await world.server.application.services.store.write((write) => write.query(clone, [crowded, [...rows.keys()][1] ?? ""]));
+    await world.server.application.services.store.write(async (write) => (await plant(write)).query(clone, [crowded, [...rows.keys()][1] ?? ""]));
     const within = { uidp: { descendantsOf: crowded } };
     for (const protocol of protocols) {
       for (const [asked, shown] of [
@@ -281,8 +282,8 @@ for (const subject of subjects) {
       for (const asked of [-1, -2_147_483_648]) assertViolation(await stage.call(protocol, list, { pageSize: asked }, { token: operator }), "page_size");
     }
     assert.equal((await walk(list, within, { token: operator })).uids.length, 210);
-    await world.server.application.services.store.write((write) =>
-      write.query(`delete from ${table} where uid > $1 and uid < $2`, [`${crowded}/`, `${crowded}0`]),
+    await world.server.application.services.store.write(async (write) =>
+      (await plant(write)).query(`delete from ${table} where uid > $1 and uid < $2`, [`${crowded}/`, `${crowded}0`]),
     );
   });
 

@@ -11,7 +11,7 @@ import { codes } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import { registerPerson } from "../../server/operator/person.ts";
+import { registerPerson } from "../../server/application/person.ts";
 import { type Answer, callOver } from "../client.ts";
 import { freshDatabase } from "../database.ts";
 import { nonEmpty } from "../samples.ts";
@@ -135,7 +135,7 @@ test("the token of a deleted identity is UNAUTHENTICATED from the next request o
 });
 
 test("a person's rights follow the same rule, in each organization on its own", async () => {
-  const uid = await registerPerson(world.server.application.services, {
+  const uid = await registerPerson(world.server.application.kernel, {
     issuer: "https://people.example.com",
     subject: "p1",
     email: "p1@example.com",
@@ -152,7 +152,7 @@ test("a person's rights follow the same rule, in each organization on its own", 
 });
 
 test("a person is visible to itself and to whoever may list identities where it is bound, and to nobody else", async () => {
-  const uid = await registerPerson(world.server.application.services, {
+  const uid = await registerPerson(world.server.application.kernel, {
     issuer: "https://people.example.com",
     subject: "p2",
     email: "p2@example.com",

@@ -12,7 +12,7 @@ import type { MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, type CallOptions, callOver, type Protocol } from "../client.ts";
 import { bodyField, bodyOf, createOf, type Sampling, nonEmpty, subjectOf, valueAt, valueOf, withValue } from "../samples.ts";
 import { builtInRoles } from "../../server/authz/roles.ts";
-import { registerPerson } from "../../server/operator/person.ts";
+import { registerPerson } from "../../server/application/person.ts";
 import { storeHeadlessToken } from "../../server/signin/headless.ts";
 import { beginFamily } from "../../server/signin/refresh.ts";
 import { openWorld, type World } from "../world.ts";
@@ -280,7 +280,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     await (verified ??= world.ok("iam.GroupsService/UpdateGroup", { group, updateMask: "name,verified,kind" }));
     const subject = `colleague ${next()}`;
     const email = `${subject.replace(" ", "-")}@${ownDomain}`;
-    const uid = await registerPerson(services, { issuer: "https://people.example.com", subject, email, name: "" });
+    const uid = await registerPerson(world.server.application.kernel, { issuer: "https://people.example.com", subject, email, name: "" });
     return { uid, token: await services.authn.mint({ uid, audience: [services.publicUrl], email }) };
   };
 

@@ -45,7 +45,7 @@ let database: Awaited<ReturnType<typeof freshDatabase>>;
 let store: Store;
 before(async () => {
   database = await freshDatabase({ planted: true });
-  store = await openStore({ databaseUrl: database.url, dataDirectory: "/nowhere", log: silent });
+  store = await openStore({ databaseUrl: database.url, log: silent });
   await store.write(async (write) => {
     const column = (of: (row: Plain) => string): string[] => rows.map(of);
     await write.query(

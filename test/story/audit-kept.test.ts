@@ -11,7 +11,7 @@ import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { sealNext } from "../../server/audit/seal.ts";
-import { runMaintenance } from "../../server/operator/maintenance.ts";
+import { runMaintenance } from "../../server/application/maintenance.ts";
 import { entriesOf, sealAudit, tamper, verifyLogs } from "../audit.ts";
 import { freshDatabase } from "../database.ts";
 import { freePort, openWorld, type World } from "../world.ts";
@@ -98,9 +98,8 @@ test("months beyond the setting are dropped whole, nothing else is, and the log 
     "2031-02-28T00:00:00Z",
     "2031-04-01T00:00:00Z",
   ]);
-  const { services } = world.server.application;
   const kept = async (months: number): Promise<string[]> => {
-    await runMaintenance(services, months);
+    await runMaintenance(world.server.application.kernel, months);
     await whole(world);
     return (await partsOf(world)).map((name) => name.replace("audit_entries_", ""));
   };
@@ -134,10 +133,10 @@ test("a server that was away for months drops all that is over at once, and what
   await changesAt(world, ["2031-01-10T00:00:00Z"]);
   const late = await change(world);
   world.clock.now = Date.parse("2033-06-01T00:00:00Z");
-  await runMaintenance(world.server.application.services, 2);
+  await runMaintenance(world.server.application.kernel, 2);
   const [entry] = await entriesOf(world, { subjects: [late] });
   assert.deepEqual([entry?.createTime, String(entry?.sealTime).slice(0, 10)], ["2031-01-10T00:00:00.000Z", "2033-06-01"]);
-  await runMaintenance(world.server.application.services, 2);
+  await runMaintenance(world.server.application.kernel, 2);
   await whole(world);
   assert.equal((await entriesOf(world, { subjects: [late] })).length, 1);
 });
@@ -157,7 +156,7 @@ test("by an entry that somebody wrote into an old month, no more goes with that 
   );
   await tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence < $2 and seal_time >= '2031-02-01'", [root, last]);
   world.clock.now = Date.parse("2031-02-20T00:00:00Z");
-  await runMaintenance(world.server.application.services, 1);
+  await runMaintenance(world.server.application.kernel, 1);
   const { whole: found, lines } = await verifyLogs(world);
   assert.equal(found, false);
   assert.ok(
@@ -327,7 +326,7 @@ test("an event is forgotten only after it was sealed, however old it is", async 
   const before = await events();
   world.clock.now += 2 * limits.eventRetentionMs;
   await deleteExpired(store, world.clock.now);
-  await runMaintenance(world.server.application.services);
+  await runMaintenance(world.server.application.kernel);
   assert.equal(await events(), before);
   while (await sealNext(store, world.server.application.services.seal, timestamp(world.clock.now)));
   await deleteExpired(store, world.clock.now);

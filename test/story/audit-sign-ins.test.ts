@@ -7,9 +7,9 @@ import { after, afterEach, before, test } from "node:test";
 import { builtInRoleUid, operatorUid } from "#authz";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { claimsOf } from "../../server/authn/testing.ts";
-import { registerPerson } from "../../server/operator/person.ts";
-import { setSuspended } from "../../server/operator/organization.ts";
-import { mintToken } from "../../server/operator/token.ts";
+import { registerPerson } from "../../server/application/person.ts";
+import { setSuspended } from "../../server/application/organization.ts";
+import { mintToken } from "../../server/application/token.ts";
 import { entriesOf, tamper, verifyLogs } from "../audit.ts";
 import type { Answer } from "../client.ts";
 import { type FakeProvider, openProvider, registerProvider, signIn } from "../provider.ts";
@@ -89,7 +89,7 @@ const ask = async (protocol: "rest" | "grpc", token: string, identity?: string):
 let people = 0;
 const newPerson = async (): Promise<{ readonly uid: string; readonly subject: string }> => {
   const subject = `person ${++people}`;
-  return { subject, uid: await registerPerson(world.server.application.services, { issuer: issuer.url, subject, email: `p${people}@example.com`, name: "" }) };
+  return { subject, uid: await registerPerson(world.server.application.kernel, { issuer: issuer.url, subject, email: `p${people}@example.com`, name: "" }) };
 };
 
 for (const [title, { operation, ask: exchange }] of Object.entries(protocols)) {
@@ -375,7 +375,7 @@ test("an organization is not suspended and nobody registered without the line of
   await tamper(world, "create or replace function refuse() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$");
   await tamper(world, "create trigger refuse before insert on outbox for each row execute function refuse()");
   await assert.rejects(setSuspended(world.server.application, kept, true));
-  await assert.rejects(registerPerson(world.server.application.services, { issuer: issuer.url, subject: "unheard", email: "", name: "" }));
+  await assert.rejects(registerPerson(world.server.application.kernel, { issuer: issuer.url, subject: "unheard", email: "", name: "" }));
   const uid = world.server.application.services.authn.personUid(issuer.url, "unheard");
   assert.deepEqual(await tamper(world, "select 1 from identities where uid = $1", [uid]), []);
   assert.equal((await world.call("iam.GroupsService/GetGroup", { uid: kept })).code, 0);

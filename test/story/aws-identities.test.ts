@@ -7,7 +7,7 @@ import { codes } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { callHttp } from "../client.ts";
 import { openWorld, type World } from "../world.ts";
-import { runMaintenance } from "../../server/operator/maintenance.ts";
+import { runMaintenance } from "../../server/application/maintenance.ts";
 import { awsToken, type Principal, signatureOf, type Spelling, startSts, type Sts } from "./aws-sts.ts";
 import { bind } from "./installation.ts";
 
@@ -176,10 +176,10 @@ test("a request is good for 15 minutes, and what is remembered of it is forgotte
   world.clock.now += limits.awsRequestAgeMs - 1000;
   assert.equal((await exchange(presented, builds)).code, 0);
   const remembered = async (): Promise<string | null | undefined> => (await services.store.read.query("select count(*) from aws_requests"))[0]?.[0];
-  await runMaintenance(services);
+  await runMaintenance(world.server.application.kernel);
   assert.notEqual(await remembered(), "0");
   world.clock.now += limits.clockSkewMs + 2000;
-  await runMaintenance(services);
+  await runMaintenance(world.server.application.kernel);
   assert.equal(await remembered(), "0");
   const late = await exchange(presented, builds);
   assert.equal(late.code, codes.UNAUTHENTICATED);

@@ -12,7 +12,7 @@ import { delimiter, join } from "node:path";
 import { after, before, test } from "node:test";
 import { existsSync, readFileSync } from "node:fs";
 import { decodeJwt } from "jose";
-import { commands, help, readSettings } from "#operator";
+import { readSettings } from "#application";
 import { freshDatabase } from "../database.ts";
 import { freePort } from "../world.ts";
 import { column, http, items } from "./protocols.ts";
@@ -45,14 +45,50 @@ const serve = (options: { readonly group?: boolean; readonly node?: string } = {
 };
 const command = (...args: string[]) => gantry(args, { env: environment });
 
+const commandNames = [
+  "serve",
+  "login",
+  "logout",
+  "token",
+  "register",
+  "suspend",
+  "resume",
+  "import",
+  "explain",
+  "who-can",
+  "events",
+  "audit",
+  "health",
+] as const;
+
 test("gantry --version and --help say what they should and need no settings", async () => {
-  const [version, shown] = await Promise.all([gantry(["--version"]), gantry(["--help"])]);
+  const [version, shown, asked, nothing] = await Promise.all([gantry(["--version"]), gantry(["--help"]), gantry(["help"]), gantry([])]);
   assert.deepEqual([version.code, version.stdout, version.stderr], [0, `gantry ${packageFile.version}\n`, ""]);
-  assert.deepEqual([shown.code, shown.stdout, shown.stderr], [0, help(undefined), ""]);
-  for (const name of Object.keys(commands)) assert.match(shown.stdout, new RegExp(`^ +${name} `, "m"));
+  assert.deepEqual([shown.code, shown.stderr], [0, ""]);
+  assert.match(shown.stdout, /^gantry: a self-hosted server/);
+  const listed = [...shown.stdout.matchAll(/^ {2}(\S+) {2,}\S/gm)].map(([, name]) => name);
+  assert.deepEqual(listed, commandNames);
+  assert.deepEqual([asked.code, asked.stdout, nothing.code, nothing.stdout], [0, shown.stdout, 1, shown.stdout]);
 });
 
-test("gantry help serve names the settings, and the help of every command shows how it is called", () => {
+const helpOf = new Map<string, string>();
+test("the help of every command shows how it is called, each of its options and an example", async () => {
+  const help = await Promise.all(commandNames.map((name) => gantry(["help", name])));
+  for (const [index, name] of commandNames.entries()) {
+    const { code, stdout, stderr } = help[index] ?? { code: 1, stdout: "", stderr: "" };
+    assert.deepEqual([code, stderr], [0, ""], name);
+    assert.match(stdout, new RegExp(`^gantry ${name}\\b`));
+    assert.match(stdout, /^ {2}Examples?:/m, name);
+    const [usage = ""] = stdout.split("\n");
+    for (const [option] of usage.matchAll(/--[a-z]+/g)) assert.match(stdout, new RegExp(`^ {4}${option}(?: [A-Z]+)? {2,}\\S`, "m"), `${name} ${option}`);
+    for (const [, option = ""] of stdout.matchAll(/^ {4}(--[a-z]+)/gm)) assert.ok(usage.includes(option), `${name} ${option}`);
+    helpOf.set(name, stdout);
+  }
+  const [byOption, before, withinGroup] = await Promise.all([gantry(["token", "--help"]), gantry(["--help", "token"]), gantry(["events", "tail", "-h"])]);
+  assert.deepEqual([byOption.stdout, before.stdout, withinGroup.stdout], [helpOf.get("token"), helpOf.get("token"), helpOf.get("events")]);
+});
+
+test("gantry help serve names the settings", () => {
   for (const variable of [
     "GANTRY_LISTEN",
     "GANTRY_DATA",
@@ -62,8 +98,7 @@ test("gantry help serve names the settings, and the help of every command shows 
     "GANTRY_SERVICE_DOMAIN",
     "GANTRY_EGRESS_ALLOW",
   ])
-    assert.ok(help("serve").includes(variable), variable);
-  for (const name of Object.keys(commands)) assert.match(help(name), new RegExp(`^gantry ${name}\\b`));
+    assert.ok(helpOf.get("serve")?.includes(variable), variable);
 });
 
 /** Another Node, older than the one that Gantry needs: what a machine may have that runs `npm start`. */
@@ -84,6 +119,22 @@ test("what no command understands fails with one line", async () => {
     [["launch"], /^gantry: there is no command "launch"; gantry --help lists them\n$/],
     [["serve", "8080"], /^gantry: serve takes no arguments[^\n]*\n$/],
     [["health", "--loud"], /^gantry: Unknown option '--loud'[^\n]*\n$/],
+    [["lgoin"], /^gantry: there is no command "lgoin" \(did you mean login\?\); gantry --help lists them\n$/],
+    [["help", "launch"], /^gantry: there is no command "launch"; gantry --help lists them\n$/],
+    [["--verison"], /^gantry: Unknown option '--verison' \(did you mean --version\?\)[^\n]*\n$/],
+    [["token", "--audiense", "x"], /^gantry: Unknown option '--audiense' \(did you mean --audience\?\); gantry help token shows what there is\n$/],
+    [["token", "--version"], /^gantry: Unknown option '--version'[^\n]*\n$/],
+    [["token", "--identity"], /^gantry: Option '--identity <UID>' argument missing[^\n]*\n$/],
+    [["suspend"], /^gantry: name one organization: gantry suspend ORGANIZATION\n$/],
+    [["resume", "one", "other"], /^gantry: name one organization: gantry resume ORGANIZATION\n$/],
+    [["explain", "somebody", "repo.list"], /^gantry: explain needs an identity, an action and a place\n$/],
+    [["who-can", "repo.list", "here", "there"], /^gantry: who-can needs a capability and a place\n$/],
+    [["import"], /^gantry: cannot import ""; possible are: registry, advisories, vulnerabilities, libraries, images\n$/],
+    [["import", "advisories"], /^gantry: name at least one file, folder or address: gantry import advisories SOURCE\n$/],
+    [["import", "registry", "folder", "--public"], /^gantry: --public is not for gantry import registry\n$/],
+    [["register", "--issuer", "https://issuer.example.com", "--subject", ""], /^gantry: register needs --issuer and --subject\n$/],
+    [["audit"], /^gantry: what about audit\? gantry audit verify checks the log\n$/],
+    [["audit", "verify", "all"], /^gantry: what about audit\? gantry audit verify checks the log\n$/],
   ];
   const done = await Promise.all(wrong.map(([args]) => command(...args)));
   for (const [index, [args, says]] of wrong.entries()) {

@@ -49,7 +49,7 @@ const receiveAfter = (milliseconds: number): Promise<ReceivedEvent[]> =>
 
 const subjects = (got: readonly ReceivedEvent[]): string[] => got.map(({ headers }) => String(headers["ce-subject"])).sort();
 
-test("a change arrives as a CloudEvent that the public SDK reads, signed by the issuer for exactly these bytes and with the subscription's secret", async () => {
+test("a change arrives as a CloudEvent that the public SDK reads, signed by the issuer for exactly these bytes and by the subscription's secret", async () => {
   const group = await makeGroup(world.organization, "told");
   const { secret } = await subscribe(group);
   let repo = "";

@@ -7,7 +7,7 @@ import { codes } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { newRoot } from "#base/uid.ts";
-import { registerPerson } from "../../server/operator/person.ts";
+import { registerPerson } from "../../server/application/person.ts";
 import type { Answer, Protocol } from "../client.ts";
 import { openWorld, type World } from "../world.ts";
 import { databaseContents } from "./installation.ts";
@@ -32,7 +32,12 @@ let people = 0;
 /** Somebody new, and a token that says this address is theirs. */
 const person = async (email: string | undefined): Promise<{ readonly uid: string; readonly token: string }> => {
   const { services } = world.server.application;
-  const uid = await registerPerson(services, { issuer: "https://people.example.com", subject: `p${people++}`, email: email ?? "", name: "" });
+  const uid = await registerPerson(world.server.application.kernel, {
+    issuer: "https://people.example.com",
+    subject: `p${people++}`,
+    email: email ?? "",
+    name: "",
+  });
   return { uid, token: await services.authn.mint({ uid, audience: [world.url], ...(email === undefined ? {} : { email }) }) };
 };
 

@@ -7,7 +7,7 @@ import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { claimsOf } from "../../server/authn/testing.ts";
 import { encryptFor, isHeadlessCode } from "../../server/signin/headless.ts";
-import { openSession } from "../../server/operator/login/headless.ts";
+import { decryptSession } from "../../cli/login/headless.ts";
 import type { Protocol } from "../client.ts";
 import { type FakeProvider, openBrowser, openProvider, registerProvider } from "../provider.ts";
 import { confirmAs, hiddenFields, submitForm } from "../terminal.ts";
@@ -66,10 +66,10 @@ for (const protocol of ["rest", "grpc"] as const) {
     const { code, reply } = await fetchSession(client.code, protocol);
     assert.equal(code, 0);
     const token = await readWithWebCrypto(reply, client.privateKey);
-    assert.equal(token, openSession(reply, client.privateKey));
+    assert.equal(token, decryptSession(reply, client.privateKey));
     assert.equal(claimsOf(token).aud, world.url);
     assert.equal((await world.call("chainguard.platform.auth.Auth/Validate", {}, { token, protocol })).reply.email, "ada@example.test");
-    assert.throws(() => openSession(reply, newClient().privateKey), /cannot be decrypted/);
+    assert.throws(() => decryptSession(reply, newClient().privateKey), /cannot be decrypted/);
     assert.equal((await fetchSession(client.code, protocol)).code, 5);
   });
 }
@@ -89,7 +89,7 @@ test("the token is for the audience that the address names, and the person is sh
   const address = addressOf(client.code, { audience: "registry.example.test" });
   assert.match((await openBrowser().get(address)).text, /For: registry\.example\.test\./);
   await confirmAs(world, provider, address, { sub: "ada" });
-  assert.equal(claimsOf(openSession((await fetchSession(client.code)).reply, client.privateKey)).aud, "registry.example.test");
+  assert.equal(claimsOf(decryptSession((await fetchSession(client.code)).reply, client.privateKey)).aud, "registry.example.test");
 });
 
 test("without a provider in the address the person names one, and a sign-in that is refused leaves nothing to fetch", async () => {
@@ -121,7 +121,7 @@ test("of two sign-ins with one address the first counts", async () => {
   await confirmAs(world, provider, addressOf(client.code), { sub: "ada" });
   const second = await confirmAs(world, provider, addressOf(client.code), { sub: "mallory" });
   assert.deepEqual([second.status, /<h1>Too late<\/h1>/.test(second.text)], [409, true]);
-  const token = openSession((await fetchSession(client.code)).reply, client.privateKey);
+  const token = decryptSession((await fetchSession(client.code)).reply, client.privateKey);
   assert.equal(claimsOf(token).sub, world.server.application.services.authn.personUid(provider.url, "ada"));
 });
 
@@ -155,7 +155,7 @@ test("the key of AES-256-GCM is the bare secret of RFC 7748, section 6.1, on bot
   const cipher = createCipheriv("aes-256-gcm", Buffer.from(common, "hex"), Buffer.alloc(12, 1));
   const encrypted = Buffer.concat([Buffer.alloc(12, 1), cipher.update("a token"), cipher.final(), cipher.getAuthTag()]).toString("base64");
   const fromAlice = { ecdhPublicKey: btoa(Buffer.from(alicePublic, "hex").toString("base64url")), encryptedIdtoken: encrypted };
-  assert.equal(openSession(fromAlice, privateKey), "a token");
+  assert.equal(decryptSession(fromAlice, privateKey), "a token");
   const fromUs = encryptFor(Buffer.from(bob.public, "hex").toString("base64url"), "another token");
   assert.ok(fromUs);
   assert.equal(

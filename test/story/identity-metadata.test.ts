@@ -5,7 +5,7 @@ import { after, before, test } from "node:test";
 import { exportJWK, generateKeyPair } from "jose";
 import { codes } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
-import { registerPerson } from "../../server/operator/person.ts";
+import { registerPerson } from "../../server/application/person.ts";
 import type { Answer, Protocol } from "../client.ts";
 import { openWorld, type World } from "../world.ts";
 import { items } from "./protocols.ts";
@@ -20,7 +20,7 @@ after(() => world?.close());
 
 let people = 0;
 const person = async (): Promise<{ uid: string; token: string }> => {
-  const uid = await registerPerson(world.server.application.services, {
+  const uid = await registerPerson(world.server.application.kernel, {
     issuer: "https://people.example.com",
     subject: `p${people++}`,
     email: "ada@example.com",

@@ -8,8 +8,8 @@ import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { databaseContents, findRole, openInstallation, type Installation } from "./installation.ts";
 import { type Issuer, startIssuer } from "./processes.ts";
-import { registerPerson } from "../../server/operator/person.ts";
-import { runMaintenance } from "../../server/operator/maintenance.ts";
+import { registerPerson } from "../../server/application/person.ts";
+import { runMaintenance } from "../../server/application/maintenance.ts";
 
 const protocols = ["rest", "grpc"] as const;
 const register = "chainguard.platform.auth.Auth/Register";
@@ -26,7 +26,7 @@ before(async () => {
   organization = installation.world.organization;
   viewer = await findRole(installation.world, "viewer");
   // Whoever owns the machine names the issuer, by naming one of its people.
-  await registerPerson(installation.world.server.application.services, { issuer: issuer.url, subject: "first", email: "first@example.com", name: "" });
+  await registerPerson(installation.world.server.application.kernel, { issuer: issuer.url, subject: "first", email: "first@example.com", name: "" });
 });
 after(() => Promise.all([installation?.close(), issuer?.close()]));
 
@@ -151,7 +151,7 @@ test("an invite for an address is taken by whoever the issuer verified that addr
 
 test("whoever is registered joins with a token of this server, too, and identity_id must be their own", async () => {
   const { world } = installation;
-  const identity = await registerPerson(world.server.application.services, {
+  const identity = await registerPerson(world.server.application.kernel, {
     issuer: issuer.url,
     subject: "registered",
     email: "registered@example.com",
@@ -172,7 +172,7 @@ test("whoever is registered joins with a token of this server, too, and identity
 
 test("a binding that was about to end goes on for whoever takes up an invite to it", async () => {
   const { world } = installation;
-  const identity = await registerPerson(world.server.application.services, { issuer: issuer.url, subject: "guest", email: "", name: "" });
+  const identity = await registerPerson(world.server.application.kernel, { issuer: issuer.url, subject: "guest", email: "", name: "" });
   await world.ok("iam.RoleBindingsService/CreateRoleBinding", {
     parent: organization,
     roleBinding: { identityUid: identity, roleUid: viewer, expireTime: new Date(world.clock.now + 1000).toISOString() },
@@ -236,7 +236,7 @@ test("an invite that has expired is kept for as long as it can have lived, and t
     [limits.inviteLifetimeMs + 61_000, codes.NOT_FOUND],
   ] as const) {
     world.clock.now = startMs + laterMs;
-    await runMaintenance(world.server.application.services);
+    await runMaintenance(world.server.application.kernel);
     assert.equal((await world.call("iam.GroupInvitesService/GetGroupInvite", { uid: String(uid) })).code, code);
   }
   world.clock.now = startMs;

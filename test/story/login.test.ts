@@ -11,7 +11,7 @@ import { promisify } from "node:util";
 import { builtInRoleUid } from "#authz";
 import { text } from "#base/json.ts";
 import { silent } from "#base/log.ts";
-import { commands } from "#operator";
+import { runCommand } from "../../cli/program.ts";
 import { claimsOf } from "../../server/authn/testing.ts";
 import { openWorld, type World } from "../world.ts";
 import { type Browser, openChromium, type Page } from "./browser.ts";
@@ -195,28 +195,36 @@ test("what cannot work is said in one line", async () => {
     [{ idp: "nobody" }, /^\S+ does not start a sign-in: .*names no identity provider/],
     [{ audience: ".." }, /^--audience cannot be ".."$/],
   ];
-  const { login: command } = commands;
-  assert.ok(command);
-  const shared = { positionals: [], environment: { XDG_CACHE_HOME: join(folder, "wrong") }, log: silent, out: process.stdout, err: process.stderr };
-  for (const [values, says] of wrong)
-    await assert.rejects(command.run({ ...shared, values: { issuer: world.url, ...values } }), { name: "Fault", message: says });
+  const terminal = { environment: { XDG_CACHE_HOME: join(folder, "wrong") }, log: silent, out: process.stdout, err: process.stderr, status: 0 };
+  for (const [values, says] of wrong) {
+    const given: Readonly<Record<string, string | boolean>> = { issuer: world.url, ...values };
+    const options = Object.entries(given).flatMap(([name, value]) => (value === true ? [`--${name}`] : [`--${name}`, String(value)]));
+    await assert.rejects(runCommand(["login", ...options], terminal), { name: "Fault", message: says });
+  }
   const { code, stdout, stderr } = await gantry(["login", "--issuer", "http://127.0.0.1:65530"]);
   assert.deepEqual([code, stdout, stderr], [1, "", "gantry: nothing listens at 127.0.0.1:65530: is Gantry running there?\n"]);
 });
 
-test("what needs no server starts without one: neither the contract nor a package is loaded", async () => {
+test("what needs no server starts without one: nothing of it but the settings is loaded, no contract, no package but the command line's parser", async () => {
   const watch =
     'import { registerHooks } from "node:module";' +
     "registerHooks({ load: (url, context, next) => (process.stderr.write(`loaded ${url}\\n`), next(url, context)) });";
-  const main = join(import.meta.dirname, "..", "..", "server", "main.ts");
-  for (const args of [["--version"], ["login", "--help"], ["logout", "--issuer", world.url]]) {
+  const main = join(import.meta.dirname, "..", "..", "cli", "main.ts");
+  const parser = /\/node_modules\/commander\//;
+  const others: readonly (readonly [args: readonly string[], allowed: RegExp])[] = [
+    [["--version"], /^$/],
+    [["help"], parser],
+    [["login", "--help"], parser],
+    [["logout", "--issuer", world.url], parser],
+  ];
+  for (const [args, allowed] of others) {
     const { stderr } = await promisify(execFile)(process.execPath, ["--import", `data:text/javascript,${encodeURIComponent(watch)}`, main, ...args], {
       env: { XDG_CACHE_HOME: join(folder, "none") },
     });
     const loaded = stderr.match(/^loaded file:.*$/gm) ?? [];
     assert.ok(loaded.length > 5 && loaded.length < 40, `${args.join(" ")} loads ${loaded.length} files`);
     assert.deepEqual(
-      loaded.filter((line) => /\/contract\/|\/node_modules\//.test(line)),
+      loaded.filter((line) => /\/contract\/|\/node_modules\/|\/server\/(?!application\/)/.test(line) && !allowed.test(line)),
       [],
     );
   }

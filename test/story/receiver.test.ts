@@ -13,7 +13,7 @@ import { messageByName, methods, registry } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { everyCapabilityBut, folder, openStage } from "../conformance/stage.ts";
 import { nonEmpty, valueAt } from "../samples.ts";
-import { registerPerson } from "../../server/operator/person.ts";
+import { registerPerson } from "../../server/application/person.ts";
 import { realData } from "./import.ts";
 import { startIssuer } from "./processes.ts";
 import { type Accepted, openReceiver, readEvent } from "./receiver.ts";
@@ -41,7 +41,7 @@ const told = nonEmpty(
 // Somebody new joins by an invite, with a token of an issuer that is known here.
 const issuer = await startIssuer();
 after(() => issuer.close());
-await registerPerson(world.server.application.services, { issuer: issuer.url, subject: "known", email: "known@example.com", name: "" });
+await registerPerson(world.server.application.kernel, { issuer: issuer.url, subject: "known", email: "known@example.com", name: "" });
 const newcomer = async (): Promise<{ request: JsonObject; token: string }> => {
   const invite = await world.ok("iam.GroupInvitesService/CreateGroupInvite", {
     parent: world.organization,

@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { termsOf } from "#kernel";
-import { readSettings } from "#operator";
+import { readSettings } from "#application";
 import { openWorld, type World } from "../world.ts";
 
 const protocols = ["rest", "grpc"] as const;

@@ -10,7 +10,7 @@ import { after, before, test } from "node:test";
 import { codes } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { newChild, newRoot } from "#base/uid.ts";
-import { registerPerson } from "../../server/operator/person.ts";
+import { registerPerson } from "../../server/application/person.ts";
 import type { Answer, Protocol } from "../client.ts";
 import { freshDatabase } from "../database.ts";
 import { plant } from "../told.ts";
@@ -63,7 +63,7 @@ const organization = async (more: JsonObject = {}): Promise<string> => {
 };
 
 const person = async (): Promise<{ uid: string; token: string }> => {
-  const uid = await registerPerson(world.server.application.services, { issuer: "https://people.example.com", subject: `p${made++}`, email: "", name: "" });
+  const uid = await registerPerson(world.server.application.kernel, { issuer: "https://people.example.com", subject: `p${made++}`, email: "", name: "" });
   return { uid, token: await world.token(uid) };
 };
 

@@ -8,9 +8,9 @@ import { builtInRoleUid, operatorUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
 import { codes } from "#base/fault.ts";
 import { newRoot } from "#base/uid.ts";
-import { setSuspended } from "../../server/operator/organization.ts";
-import { whoCanLines } from "../../server/operator/reasons.ts";
-import { registerPerson } from "../../server/operator/person.ts";
+import { setSuspended } from "../../server/application/organization.ts";
+import { holdersText } from "../../cli/access-report.ts";
+import { registerPerson } from "../../server/application/person.ts";
 import type { World } from "../world.ts";
 import { callBoth, column, items } from "./protocols.ts";
 import { bind, createIdentity, openInstallation, type Installation } from "./installation.ts";
@@ -203,8 +203,12 @@ test("an identity that exists and one that does not are explained alike to who s
 test("who can: people, identities and the operator, once each, with every binding that lets them", async () => {
   const place = await group(world.organization, "crowd");
   const inner = await group(place, "inner");
-  const { services } = world.server.application;
-  const ada = await registerPerson(services, { issuer: "https://people.example.com", subject: "ada", email: "ada@example.com", name: "Ada" });
+  const ada = await registerPerson(world.server.application.kernel, {
+    issuer: "https://people.example.com",
+    subject: "ada",
+    email: "ada@example.com",
+    name: "Ada",
+  });
   const [first, second] = [await bindTo(place, ada, builtInRoleUid("owner")), await bindTo(inner, ada, builtInRoleUid("editor"))];
   const local = await createIdentity(world, place, "local", claimMatch);
   await bindTo(place, local, builtInRoleUid("viewer"));
@@ -302,7 +306,7 @@ test("gantry explain and gantry who-can say it at a terminal, in words and as JS
     .split("\n")
     .map((line) => JSON.parse(line) as JsonObject);
   assert.deepEqual(holders, items((await whoCan(place, "repo.list")).body, "holders"));
-  assert.match(whoCanLines(holders), new RegExp(`^IDENTITY .*\\n(?:.*\\n)*${who} +terminal bot +viewer +terminal ${place} +never +${binding}\\n`));
+  assert.match(holdersText(holders), new RegExp(`^IDENTITY .*\\n(?:.*\\n)*${who} +terminal bot +viewer +terminal ${place} +never +${binding}\\n`));
 });
 
 // ---- the answers and the way of a request -----------------------------------------------------------------------
@@ -337,7 +341,7 @@ test("explain says what a real call then finds, and who can is all whom explain 
       const groups = [await group(world.organization, `tree ${number++}`)];
       for (const parent of parents) groups.push(await group(groups[parent] ?? "", "branch"));
       const people = ["one", "two"].map((subject) =>
-        registerPerson(world.server.application.services, { issuer: "https://people.example.com", subject: `${subject} ${number}`, email: "", name: subject }),
+        registerPerson(world.server.application.kernel, { issuer: "https://people.example.com", subject: `${subject} ${number}`, email: "", name: subject }),
       );
       const identities = [
         ...(await Promise.all(homes.map((home) => createIdentity(world, groups[home] ?? "", "someone", claimMatch)))),

@@ -22,7 +22,7 @@ export const get =
     const found = await findRow(rows, resource.shape.table, uid);
     if (!found) throw absent();
     const record = resource.shape.read(found.row, found.offset);
-    if (resource.summaries.length === 0 && !resource.fills) return { reply: record };
+    if (resource.summaries.length === 0 && !resource.computedFields) return { reply: record };
     const [hydrated] = await hydrate(rows, resource, [record]);
     return { reply: hydrated ?? record };
   };

@@ -9,7 +9,7 @@ import { type JsonObject, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { EVERYWHERE, isRoot } from "#base/uid.ts";
 import { capabilityBySymbol } from "#contract/capabilities.ts";
-import { boundOf, type Context, requestSourceOf, type Outcome, type ReadContext, remove, resource, type WriteContext } from "#kernel";
+import { boundOf, type Context, type Outcome, type ReadContext, remove, resource, type WriteContext } from "#kernel";
 import { acceptInvite, acceptInviteAs, findInviteGroup, providerAudiences, register, type Registered, takeHeadlessToken, type Upstream } from "#signin";
 import { findKnownRoles, findProfile, findRows, lockRow, type Read } from "#store";
 
@@ -87,13 +87,6 @@ const registered = ({ identity, group }: Registered): Outcome => ({
   unchanged: true,
 });
 
-const registrationContextOf = ({ services, call, nowMs }: WriteContext) => ({
-  authn: services.authn,
-  publicUrl: services.publicUrl,
-  ...requestSourceOf(call),
-  nowMs,
-});
-
 /** By another issuer's token. `identity_id` says that one is known already, and is checked. */
 const enter = async (context: WriteContext, upstream: Upstream): Promise<Outcome> => {
   const { services, request, rows } = context;
@@ -104,11 +97,7 @@ const enter = async (context: WriteContext, upstream: Upstream): Promise<Outcome
     const known = await lockRow(rows, { name: "identities", columns: ["uid"] }, claimed, "key share");
     if (!known) throw new Fault("NOT_FOUND", "account not found, registration required");
   }
-  return registered(
-    await (code === ""
-      ? register(rows, { ...registrationContextOf(context), upstream })
-      : acceptInvite(rows, { ...registrationContextOf(context), upstream, code })),
-  );
+  return registered(await (code === "" ? register(context, upstream) : acceptInvite(context, upstream, code)));
 };
 
 /** By a token of ours: who is registered accepts an invite. */
@@ -120,7 +109,7 @@ const joinAs = async (context: WriteContext, caller: NonNullable<Context<Read>["
   if (!row) throw unauthenticated("the identity of this token no longer exists");
   if (code === "") return registered({ identity: caller.uid, group: "" });
   const person = { uid: caller.uid, issuer: row[0] ?? "", email: row[1] ?? "", act: caller.act };
-  return registered(await acceptInviteAs(rows, { ...registrationContextOf(context), person, code }));
+  return registered(await acceptInviteAs(context, person, code));
 };
 
 const registration = async ({ services, call, request, rows }: ReadContext): Promise<{ writes: (context: WriteContext) => Promise<Outcome> }> => {

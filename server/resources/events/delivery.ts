@@ -74,7 +74,6 @@ export const delivery = resource({
   service: DeliveriesService,
   message: DeliverySchema,
   table: "deliveries",
-  goesWithParent: true,
   methods: {
     RedeliverDelivery: { writes: redeliverDelivery },
     ReplaySubscription: { writes: replaySubscription },

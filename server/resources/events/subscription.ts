@@ -42,6 +42,5 @@ export const subscription = resource({
   message: SubscriptionSchema,
   table: "subscriptions",
   rules,
-  goesWithParent: true,
   methods: { CreateSubscription: { writes: create } },
 });

@@ -40,6 +40,5 @@ export const accountAssociation = resource({
   service: AccountAssociationsService,
   message: AccountAssociationSchema,
   table: "account_associations",
-  goesWithParent: true,
   methods: { CreateAccountAssociation: { writes: createAssociation }, CheckAccountAssociation: { reads: checkAssociation } },
 });

@@ -49,6 +49,5 @@ export const externalGroupRoleMapping = resource({
   message: ExternalGroupRoleMappingSchema,
   table: "external_group_role_mappings",
   rules,
-  goesWithParent: true,
   methods: { BatchDeleteExternalGroupRoleMappings: { writes: batchDelete } },
 });

@@ -54,7 +54,6 @@ export const groupInvite = resource({
   message: GroupInviteSchema,
   table: "group_invites",
   rules,
-  goesWithParent: true,
   hydrate: { role: { by: "roleUid", table: "roles" } },
   methods: { CreateGroupInvite: { writes: createInvite } },
 });

@@ -104,7 +104,7 @@ export const identityProvider = resource({
   table: "identity_providers",
   rules,
   takes: [{ table: "provider_arrivals", column: "provider_uid" }],
-  shows: ["scim"],
+  methodFields: ["scim"],
   methods: {
     GetIdentityProvider: { reads: getProvider },
     CreateIdentityProvider: { writes: createProvider },

@@ -123,7 +123,6 @@ export const identity = resource({
   rules,
   alsoVisible,
   takes: [
-    { table: "role_bindings", column: "identity_uid" },
     { table: "profiles", column: "identity_uid" },
     { table: "identity_metadata", column: "uid" },
     { table: "group_access_requests", column: "identity_uid" },

@@ -81,7 +81,6 @@ export const roleBinding = resource({
   message: RoleBindingSchema,
   table: "role_bindings",
   rules,
-  goesWithParent: true,
   // The reader wants names, not uids.
   hydrate: {
     identity: { by: "identityUid", table: "identities" },

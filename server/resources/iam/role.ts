@@ -1,13 +1,14 @@
 // A role: a named set of capabilities. Built-in ones have no parent and cannot be changed; custom ones belong to a group.
 
+import { GroupInviteSchema } from "#contract/gen/chainguard/platform/iam/v2/group_invites_pb.js";
 import { RoleSchema, RolesService } from "#contract/gen/chainguard/platform/iam/v2/roles_pb.js";
 import { builtInRoleUids } from "#authz";
 import { blocked, type Violation } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { isRoot } from "#base/uid.ts";
-import { capabilityBySymbol, inOrder } from "#contract/capabilities.ts";
-import { boundOf, type VisibilityQuery, type Outcome, remove, resource, type RuleContext, type WriteContext } from "#kernel";
-import { deleteExpiredInvitesOfRole, isReferenced, lockRow } from "#store";
+import { capabilityBySymbol, sortCapabilities } from "#contract/capabilities.ts";
+import { boundOf, change, type VisibilityQuery, type Outcome, remove, resource, type RuleContext, type WriteContext } from "#kernel";
+import { listExpiredInvitesOfRole, lockRow } from "#store";
 
 const managed = (uid: string) => blocked("MANAGED_ROLE", uid, ["built-in roles cannot be changed or deleted"]);
 
@@ -22,7 +23,7 @@ const rules = (draft: JsonObject, { before, parent, require }: RuleContext): Vio
   if (internal && !symbols.includes("CAP_INTERNAL")) {
     return [{ field: "capabilities", description: `${internal.symbol} needs CAP_INTERNAL in the same role` }];
   }
-  draft.capabilities = inOrder(symbols);
+  draft.capabilities = sortCapabilities(symbols);
   // decisions: Access. Nobody grants what they do not hold.
   if (JSON.stringify(before?.capabilities) !== JSON.stringify(draft.capabilities)) {
     // A role that exists may be bound for good.
@@ -34,23 +35,15 @@ const rules = (draft: JsonObject, { before, parent, require }: RuleContext): Vio
 const alsoVisible = async ({ only }: VisibilityQuery): Promise<readonly string[]> =>
   only === undefined ? builtInRoleUids : builtInRoleUids.filter((uid) => uid === only);
 
-/** Whoever promises a role holds its row while doing so (rules/grant.ts). */
-const uses = [
-  { table: "role_bindings", column: "role_uid", use: "bound to identities" },
-  { table: "identity_providers", column: "default_role", use: "the default of an identity provider" },
-  { table: "external_group_role_mappings", column: "role_uid", use: "mapped to groups of an identity provider" },
-  { table: "group_invites", column: "role_uid", use: "promised by an invite" },
-];
-
 const deleteRole = async (context: WriteContext): Promise<Outcome> => {
   const found = boundOf(context, RoleSchema);
   const uid = text(context.request, "uid");
   if (builtInRoleUids.includes(uid)) throw managed(uid);
-  // After the lock the answers stand.
+  // Whoever promises a role holds its row while doing so (rules/grant.ts): after the lock nobody new does.
   await lockRow(context.rows, found.shape.table, uid);
-  await deleteExpiredInvitesOfRole(context.rows, uid, context.nowMs);
-  for (const { table, column, use } of uses)
-    if (await isReferenced(context.rows, table, column, uid)) throw blocked("RESOURCE_IN_USE", uid, [`cannot delete role that is ${use}`]);
+  const invite = boundOf(context, GroupInviteSchema);
+  for (const expired of await listExpiredInvitesOfRole(context.rows, uid, context.nowMs))
+    await change(context, invite, { kind: "delete", uid: expired }, "row");
   return remove(found)(context);
 };
 

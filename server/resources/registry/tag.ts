@@ -26,6 +26,5 @@ export const tag = resource({
   service: TagsService,
   message: TagSchema,
   table: "tags",
-  goesWithParent: true,
   methods: { CreateTag: { writes: createTag } },
 });

@@ -69,5 +69,5 @@ export const advisory = resource({
   message: AdvisorySchema,
   table: "advisories",
   conditions,
-  fills: { fields: ["severities"], fill: withSeverities },
+  computedFields: { names: ["severities"], compute: withSeverities },
 });

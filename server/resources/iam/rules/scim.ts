@@ -8,8 +8,8 @@ import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { durationMs, timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
-import type { Outcome, WriteContext } from "#kernel";
-import { countIdentitiesBoundWith, enableScim, lockScim, replaceScimToken, revokeScimTokens, type ScimState } from "#store";
+import { boundOf, change, lockResource, type Outcome, type WriteContext } from "#kernel";
+import { countIdentitiesBoundWith, lockScim, scimEnabledColumns, scimRevokedColumns, type ScimState, scimTokenColumns, type Values } from "#store";
 
 const prefix = "cgscim_";
 const tokenBytes = 32;
@@ -59,6 +59,16 @@ const held = async (context: WriteContext): Promise<ScimState> => {
   return state;
 };
 
+/** Changes columns of the provider that only the operation's own event tells of. Returns the new state. */
+const changeScim = async (context: WriteContext, columns: Values): Promise<ScimState> => {
+  const uid = providerOf(context);
+  const provider = boundOf(context, IdentityProviderSchema);
+  const before = await lockResource(context, provider, uid);
+  if (!before) throw absent(uid);
+  await change(context, provider, { kind: "update", before, draft: before, columns }, "cause");
+  return held(context);
+};
+
 const matchEtag = ({ etag }: ScimState, { request }: WriteContext): void => {
   if (etag !== text(request, "etag")) throw new Fault("ABORTED", "the SCIM settings have changed since their etag was read; read them again");
 };
@@ -78,12 +88,11 @@ const readExpireTime = ({ request, nowMs }: WriteContext): { expireTime: string 
 };
 
 /** A new token in the row, and what its call answers. */
-const issue = async (context: WriteContext, expireTime: string | null, previousExpireTime: string | null): Promise<JsonObject> => {
-  const { rows, nowMs, services } = context;
+const issue = async (context: WriteContext, before: ScimState, expireTime: string | null, previousExpireTime: string | null): Promise<JsonObject> => {
+  const { nowMs, services } = context;
   const uid = providerOf(context);
   const { token, hash } = await newToken();
-  const state = await replaceScimToken(rows, uid, { hash, createTime: timestamp(nowMs), expireTime, previousExpireTime });
-  if (!state) throw absent(uid);
+  const state = await changeScim(context, scimTokenColumns(before, { hash, createTime: timestamp(nowMs), expireTime, previousExpireTime }));
   const { expires } = timesOf(state, nowMs);
   return {
     token,
@@ -97,9 +106,9 @@ const issue = async (context: WriteContext, expireTime: string | null, previousE
 export const generateScimToken = async (context: WriteContext): Promise<Outcome> => {
   const { expireTime, violations } = readExpireTime(context);
   if (violations.length > 0) throw invalid(violations);
-  const { issued } = await held(context);
-  if (issued) throw blocked("SCIM_TOKEN_ISSUED", providerOf(context), ["a SCIM token was made before; regenerate it"]);
-  return { reply: await issue(context, expireTime, null) };
+  const state = await held(context);
+  if (state.issued) throw blocked("SCIM_TOKEN_ISSUED", providerOf(context), ["a SCIM token was made before; regenerate it"]);
+  return { reply: await issue(context, state, expireTime, null) };
 };
 
 /** How long the old token works on: until the overlap, the old one or the new one ends. A dead token stays dead. */
@@ -123,15 +132,14 @@ export const regenerateScimToken = async (context: WriteContext): Promise<Outcom
   if (!state.issued) throw missing("iam", "ScimToken", providerOf(context));
   matchEtag(state, context);
   const previous = overlapEnd(state, overlapMs, expireTime, nowMs);
-  const reply = await issue(context, expireTime, previous);
+  const reply = await issue(context, state, expireTime, previous);
   return { reply: { ...reply, ...(previous === null ? {} : { previousTokenExpireTime: previous }), requestedOverlap: overlap } };
 };
 
 // Without an etag: whoever must stop a stolen token has no time to look first.
 export const revokeScimToken = async (context: WriteContext): Promise<Outcome> => {
   const uid = providerOf(context);
-  const state = await revokeScimTokens(context.rows, uid);
-  if (!state) throw absent(uid);
+  const state = await changeScim(context, scimRevokedColumns(await held(context)));
   return { reply: { identityProviderUid: uid, etag: state.etag, enabled: state.enabled, revokeTime: timestamp(context.nowMs) } };
 };
 
@@ -142,11 +150,11 @@ export const setScimEnabled = async (context: WriteContext): Promise<Outcome> =>
   const { request, rows, nowMs } = context;
   const uid = providerOf(context);
   const enabled = request.enabled === true;
-  matchEtag(await held(context), context);
+  const before = await held(context);
+  matchEtag(before, context);
   if (enabled && (await countIdentitiesBoundWith(rows, rootOf(uid), builtInRoleUid("owner"), timestamp(nowMs))) < ownersMin) {
     throw blocked("SCIM_OWNERS_MISSING", uid, [`enabling SCIM needs ${ownersMin} identities that are bound as owners of the organization`]);
   }
-  const state = await enableScim(rows, uid, enabled);
-  if (!state) throw absent(uid);
+  const state = await changeScim(context, scimEnabledColumns(before, enabled));
   return { reply: { identityProviderUid: uid, enabled: state.enabled, etag: state.etag } };
 };

@@ -7,7 +7,7 @@
 
 import type { GenEnum, GenExtension, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { EnumValueOptions, FieldOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
+import type { EnumValueOptions, FieldOptions, MessageOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file gantry/annotations/v1/annotations.proto.
@@ -185,6 +185,58 @@ export declare type EventJson = {
 export declare const EventSchema: GenMessage<Event, {jsonType: EventJson}>;
 
 /**
+ * The parent is what the Create's `parent` refers_to, or what the uid lies_below. Columns, indexes, and what stands in
+ * the way of a deletion follow (server/kernel/schema.ts).
+ *
+ * @generated from message gantry.annotations.v1.Resource
+ */
+export declare type Resource = Message<"gantry.annotations.v1.Resource"> & {
+  /**
+   * Names of the fields that tell it from all others below the same parent: no two have all of them alike. Of a resource
+   * without a parent: no two at all.
+   *
+   * @generated from field: repeated string unique = 1;
+   */
+  unique: string[];
+
+  /**
+   * True: deleted along with its parent. Otherwise the parent cannot be deleted while it is there.
+   *
+   * @generated from field: bool deleted_with_parent = 2;
+   */
+  deletedWithParent: boolean;
+};
+
+/**
+ * The parent is what the Create's `parent` refers_to, or what the uid lies_below. Columns, indexes, and what stands in
+ * the way of a deletion follow (server/kernel/schema.ts).
+ *
+ * @generated from message gantry.annotations.v1.Resource
+ */
+export declare type ResourceJson = {
+  /**
+   * Names of the fields that tell it from all others below the same parent: no two have all of them alike. Of a resource
+   * without a parent: no two at all.
+   *
+   * @generated from field: repeated string unique = 1;
+   */
+  unique?: string[];
+
+  /**
+   * True: deleted along with its parent. Otherwise the parent cannot be deleted while it is there.
+   *
+   * @generated from field: bool deleted_with_parent = 2;
+   */
+  deletedWithParent?: boolean;
+};
+
+/**
+ * Describes the message gantry.annotations.v1.Resource.
+ * Use `create(ResourceSchema)` to create a new message.
+ */
+export declare const ResourceSchema: GenMessage<Resource, {jsonType: ResourceJson}>;
+
+/**
  * @generated from message gantry.annotations.v1.List
  */
 export declare type List = Message<"gantry.annotations.v1.List"> & {
@@ -284,7 +336,9 @@ export declare type Field = Message<"gantry.annotations.v1.Field"> & {
 
   /**
    * Full name of the message whose uid this field holds. That it exists is for the resource to check: some fields
-   * take the uid of what is yet to come (an identity that has not registered), or a name (the parent of a group).
+   * take the uid of what is yet to come (an identity that has not registered), or a name (the parent of a group). The
+   * `parent` of a Create says by it what the resource lies below. Of an output-only field that names that message too: it
+   * holds the parent's uid.
    *
    * @generated from field: string refers_to = 8;
    */
@@ -345,6 +399,21 @@ export declare type Field = Message<"gantry.annotations.v1.Field"> & {
    * @generated from field: string lies_below = 16;
    */
   liesBelow: string;
+
+  /**
+   * With refers_to, of a resource's own field: it is deleted along with what it refers to.
+   *
+   * @generated from field: bool deleted_with_reference = 17;
+   */
+  deletedWithReference: boolean;
+
+  /**
+   * With refers_to, of a resource's own field: what it refers to cannot be deleted meanwhile. How it is used, as the
+   * refusal says it: "bound to identities", of "cannot delete role that is bound to identities".
+   *
+   * @generated from field: string in_use_as = 18;
+   */
+  inUseAs: string;
 };
 
 /**
@@ -403,7 +472,9 @@ export declare type FieldJson = {
 
   /**
    * Full name of the message whose uid this field holds. That it exists is for the resource to check: some fields
-   * take the uid of what is yet to come (an identity that has not registered), or a name (the parent of a group).
+   * take the uid of what is yet to come (an identity that has not registered), or a name (the parent of a group). The
+   * `parent` of a Create says by it what the resource lies below. Of an output-only field that names that message too: it
+   * holds the parent's uid.
    *
    * @generated from field: string refers_to = 8;
    */
@@ -464,6 +535,21 @@ export declare type FieldJson = {
    * @generated from field: string lies_below = 16;
    */
   liesBelow?: string;
+
+  /**
+   * With refers_to, of a resource's own field: it is deleted along with what it refers to.
+   *
+   * @generated from field: bool deleted_with_reference = 17;
+   */
+  deletedWithReference?: boolean;
+
+  /**
+   * With refers_to, of a resource's own field: what it refers to cannot be deleted meanwhile. How it is used, as the
+   * refusal says it: "bound to identities", of "cannot delete role that is bound to identities".
+   *
+   * @generated from field: string in_use_as = 18;
+   */
+  inUseAs?: string;
 };
 
 /**
@@ -554,7 +640,7 @@ export declare type CapabilityFact = Message<"gantry.annotations.v1.CapabilityFa
   name: string;
 
   /**
-   * Its place in the compact form of a token.
+   * Its position in the compact form of a token.
    *
    * @generated from field: int32 bit = 2;
    */
@@ -589,7 +675,7 @@ export declare type CapabilityFactJson = {
   name?: string;
 
   /**
-   * Its place in the compact form of a token.
+   * Its position in the compact form of a token.
    *
    * @generated from field: int32 bit = 2;
    */
@@ -756,7 +842,15 @@ export declare const event: GenExtension<MethodOptions, Event>;
 export declare const list: GenExtension<MethodOptions, List>;
 
 /**
- * The field names the place (a uid) at which the capabilities are needed.
+ * Of a resource whose rows the server keeps: what follows for them and is not said by its operations and fields. The
+ * start fails where a resource with a table does not carry it.
+ *
+ * @generated from extension: gantry.annotations.v1.Resource resource = 50131;
+ */
+export declare const resource: GenExtension<MessageOptions, Resource>;
+
+/**
+ * The field holds the uid at which the capabilities are needed.
  *
  * @generated from extension: bool scope = 50111;
  */

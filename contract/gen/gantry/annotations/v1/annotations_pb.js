@@ -12,7 +12,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file gantry/annotations/v1/annotations.proto.
  */
 export const file_gantry_annotations_v1_annotations = /*@__PURE__*/
-  fileDesc("CidnYW50cnkvYW5ub3RhdGlvbnMvdjEvYW5ub3RhdGlvbnMucHJvdG8SFWdhbnRyeS5hbm5vdGF0aW9ucy52MSJNCgZBY2Nlc3MSFAoMY2FwYWJpbGl0aWVzGAEgAygJEhAKCHVuc2NvcGVkGAIgASgIEgwKBG9wZW4YAyABKAgSDQoFcmVhZHMYBCABKAgirgEKBUV2ZW50EgwKBHR5cGUYASABKAkSEgoKZXh0ZW5zaW9ucxgCIAMoCRIxCghhdWRpZW5jZRgDIAEoDjIfLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5BdWRpZW5jZRIPCgdzdWJqZWN0GAQgASgJEisKBWdyb3VwGAUgASgOMhwuZ2FudHJ5LmFubm90YXRpb25zLnYxLlBsYWNlEhIKCmdyb3VwX2Zyb20YBiABKAkiMAoETGlzdBIVCg1kZWZhdWx0X29yZGVyGAEgASgJEhEKCXRvdGFsX21heBgCIAEoAyKyAgoFRmllbGQSDwoHcGF0dGVybhgBIAEoCRISCgptYXhfbGVuZ3RoGAIgASgFEhEKCW1pbl9pdGVtcxgDIAEoBRIPCgdleGFtcGxlGAQgASgJEhAKCHJlZGFjdGVkGAUgASgIEhAKCHNvcnRhYmxlGAYgASgIEhUKDW9yZGVyX2FsaWFzZXMYByADKAkSEQoJcmVmZXJzX3RvGAggASgJEg8KB21pbmltdW0YCSABKAMSDwoHbWF4aW11bRgKIAEoAxILCgN1aWQYCyABKAgSEgoKc2hvd25fb25jZRgMIAEoCBITCgtmaXhlZF93aGlsZRgNIAEoCRISCgpuYW1lZF9vbmx5GA4gASgIEhIKCndyaXR0ZW5fYXMYDyABKAkSEgoKbGllc19iZWxvdxgQIAEoCSJwCgZGaWx0ZXISDgoGY29sdW1uGAEgASgJEjUKCmNvbXBhcmlzb24YAiABKA4yIS5nYW50cnkuYW5ub3RhdGlvbnMudjEuQ29tcGFyaXNvbhIOCgZ1bmxlc3MYAyABKAkSDwoHaW5kZXhlZBgEIAEoCCJWCg5DYXBhYmlsaXR5RmFjdBIMCgRuYW1lGAEgASgJEgsKA2JpdBgCIAEoBRIVCg1pbnRlcm5hbF9vbmx5GAMgASgIEhIKCmRlcHJlY2F0ZWQYBCABKAgqUgoIQXVkaWVuY2USGAoUQVVESUVOQ0VfVU5TUEVDSUZJRUQQABIVChFBVURJRU5DRV9DVVNUT01FUhABEhUKEUFVRElFTkNFX0lOVEVSTkFMEAIqPgoFUGxhY2USFQoRUExBQ0VfVU5TUEVDSUZJRUQQABIOCgpQTEFDRV9TRUxGEAESDgoKUExBQ0VfUk9PVBACKoABCgpDb21wYXJpc29uEhoKFkNPTVBBUklTT05fVU5TUEVDSUZJRUQQABIUChBDT01QQVJJU09OX0VRVUFMEAESFAoQQ09NUEFSSVNPTl9BRlRFUhACEhYKEkNPTVBBUklTT05fSU5DTFVERRADEhIKDkNPTVBBUklTT05fT1dOEAQ6VwoGYWNjZXNzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYtYcDIAEoCzIdLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5BY2Nlc3NSBmFjY2VzczpUCgVldmVudBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGLaHAyABKAsyHC5nYW50cnkuYW5ub3RhdGlvbnMudjEuRXZlbnRSBWV2ZW50OlEKBGxpc3QSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi3hwMgASgLMhsuZ2FudHJ5LmFubm90YXRpb25zLnYxLkxpc3RSBGxpc3Q6NQoFc2NvcGUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGL+HAyABKAhSBXNjb3BlOlMKBWZpZWxkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjAhwMgASgLMhwuZ2FudHJ5LmFubm90YXRpb25zLnYxLkZpZWxkUgVmaWVsZDpWCgZmaWx0ZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGMGHAyABKAsyHS5nYW50cnkuYW5ub3RhdGlvbnMudjEuRmlsdGVyUgZmaWx0ZXI6agoKY2FwYWJpbGl0eRIhLmdvb2dsZS5wcm90b2J1Zi5FbnVtVmFsdWVPcHRpb25zGMmHAyABKAsyJS5nYW50cnkuYW5ub3RhdGlvbnMudjEuQ2FwYWJpbGl0eUZhY3RSCmNhcGFiaWxpdHliBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("CidnYW50cnkvYW5ub3RhdGlvbnMvdjEvYW5ub3RhdGlvbnMucHJvdG8SFWdhbnRyeS5hbm5vdGF0aW9ucy52MSJNCgZBY2Nlc3MSFAoMY2FwYWJpbGl0aWVzGAEgAygJEhAKCHVuc2NvcGVkGAIgASgIEgwKBG9wZW4YAyABKAgSDQoFcmVhZHMYBCABKAgirgEKBUV2ZW50EgwKBHR5cGUYASABKAkSEgoKZXh0ZW5zaW9ucxgCIAMoCRIxCghhdWRpZW5jZRgDIAEoDjIfLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5BdWRpZW5jZRIPCgdzdWJqZWN0GAQgASgJEisKBWdyb3VwGAUgASgOMhwuZ2FudHJ5LmFubm90YXRpb25zLnYxLlBsYWNlEhIKCmdyb3VwX2Zyb20YBiABKAkiNwoIUmVzb3VyY2USDgoGdW5pcXVlGAEgAygJEhsKE2RlbGV0ZWRfd2l0aF9wYXJlbnQYAiABKAgiMAoETGlzdBIVCg1kZWZhdWx0X29yZGVyGAEgASgJEhEKCXRvdGFsX21heBgCIAEoAyLlAgoFRmllbGQSDwoHcGF0dGVybhgBIAEoCRISCgptYXhfbGVuZ3RoGAIgASgFEhEKCW1pbl9pdGVtcxgDIAEoBRIPCgdleGFtcGxlGAQgASgJEhAKCHJlZGFjdGVkGAUgASgIEhAKCHNvcnRhYmxlGAYgASgIEhUKDW9yZGVyX2FsaWFzZXMYByADKAkSEQoJcmVmZXJzX3RvGAggASgJEg8KB21pbmltdW0YCSABKAMSDwoHbWF4aW11bRgKIAEoAxILCgN1aWQYCyABKAgSEgoKc2hvd25fb25jZRgMIAEoCBITCgtmaXhlZF93aGlsZRgNIAEoCRISCgpuYW1lZF9vbmx5GA4gASgIEhIKCndyaXR0ZW5fYXMYDyABKAkSEgoKbGllc19iZWxvdxgQIAEoCRIeChZkZWxldGVkX3dpdGhfcmVmZXJlbmNlGBEgASgIEhEKCWluX3VzZV9hcxgSIAEoCSJwCgZGaWx0ZXISDgoGY29sdW1uGAEgASgJEjUKCmNvbXBhcmlzb24YAiABKA4yIS5nYW50cnkuYW5ub3RhdGlvbnMudjEuQ29tcGFyaXNvbhIOCgZ1bmxlc3MYAyABKAkSDwoHaW5kZXhlZBgEIAEoCCJWCg5DYXBhYmlsaXR5RmFjdBIMCgRuYW1lGAEgASgJEgsKA2JpdBgCIAEoBRIVCg1pbnRlcm5hbF9vbmx5GAMgASgIEhIKCmRlcHJlY2F0ZWQYBCABKAgqUgoIQXVkaWVuY2USGAoUQVVESUVOQ0VfVU5TUEVDSUZJRUQQABIVChFBVURJRU5DRV9DVVNUT01FUhABEhUKEUFVRElFTkNFX0lOVEVSTkFMEAIqPgoFUGxhY2USFQoRUExBQ0VfVU5TUEVDSUZJRUQQABIOCgpQTEFDRV9TRUxGEAESDgoKUExBQ0VfUk9PVBACKoABCgpDb21wYXJpc29uEhoKFkNPTVBBUklTT05fVU5TUEVDSUZJRUQQABIUChBDT01QQVJJU09OX0VRVUFMEAESFAoQQ09NUEFSSVNPTl9BRlRFUhACEhYKEkNPTVBBUklTT05fSU5DTFVERRADEhIKDkNPTVBBUklTT05fT1dOEAQ6VwoGYWNjZXNzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYtYcDIAEoCzIdLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5BY2Nlc3NSBmFjY2VzczpUCgVldmVudBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGLaHAyABKAsyHC5nYW50cnkuYW5ub3RhdGlvbnMudjEuRXZlbnRSBWV2ZW50OlEKBGxpc3QSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi3hwMgASgLMhsuZ2FudHJ5LmFubm90YXRpb25zLnYxLkxpc3RSBGxpc3Q6XgoIcmVzb3VyY2USHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMY04cDIAEoCzIfLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5SZXNvdXJjZVIIcmVzb3VyY2U6NQoFc2NvcGUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGL+HAyABKAhSBXNjb3BlOlMKBWZpZWxkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjAhwMgASgLMhwuZ2FudHJ5LmFubm90YXRpb25zLnYxLkZpZWxkUgVmaWVsZDpWCgZmaWx0ZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGMGHAyABKAsyHS5nYW50cnkuYW5ub3RhdGlvbnMudjEuRmlsdGVyUgZmaWx0ZXI6agoKY2FwYWJpbGl0eRIhLmdvb2dsZS5wcm90b2J1Zi5FbnVtVmFsdWVPcHRpb25zGMmHAyABKAsyJS5nYW50cnkuYW5ub3RhdGlvbnMudjEuQ2FwYWJpbGl0eUZhY3RSCmNhcGFiaWxpdHliBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * Describes the message gantry.annotations.v1.Access.
@@ -29,32 +29,39 @@ export const EventSchema = /*@__PURE__*/
   messageDesc(file_gantry_annotations_v1_annotations, 1);
 
 /**
+ * Describes the message gantry.annotations.v1.Resource.
+ * Use `create(ResourceSchema)` to create a new message.
+ */
+export const ResourceSchema = /*@__PURE__*/
+  messageDesc(file_gantry_annotations_v1_annotations, 2);
+
+/**
  * Describes the message gantry.annotations.v1.List.
  * Use `create(ListSchema)` to create a new message.
  */
 export const ListSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 2);
+  messageDesc(file_gantry_annotations_v1_annotations, 3);
 
 /**
  * Describes the message gantry.annotations.v1.Field.
  * Use `create(FieldSchema)` to create a new message.
  */
 export const FieldSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 3);
+  messageDesc(file_gantry_annotations_v1_annotations, 4);
 
 /**
  * Describes the message gantry.annotations.v1.Filter.
  * Use `create(FilterSchema)` to create a new message.
  */
 export const FilterSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 4);
+  messageDesc(file_gantry_annotations_v1_annotations, 5);
 
 /**
  * Describes the message gantry.annotations.v1.CapabilityFact.
  * Use `create(CapabilityFactSchema)` to create a new message.
  */
 export const CapabilityFactSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 5);
+  messageDesc(file_gantry_annotations_v1_annotations, 6);
 
 /**
  * Describes the enum gantry.annotations.v1.Audience.
@@ -117,12 +124,21 @@ export const list = /*@__PURE__*/
   extDesc(file_gantry_annotations_v1_annotations, 2);
 
 /**
- * The field names the place (a uid) at which the capabilities are needed.
+ * Of a resource whose rows the server keeps: what follows for them and is not said by its operations and fields. The
+ * start fails where a resource with a table does not carry it.
+ *
+ * @generated from extension: gantry.annotations.v1.Resource resource = 50131;
+ */
+export const resource = /*@__PURE__*/
+  extDesc(file_gantry_annotations_v1_annotations, 3);
+
+/**
+ * The field holds the uid at which the capabilities are needed.
  *
  * @generated from extension: bool scope = 50111;
  */
 export const scope = /*@__PURE__*/
-  extDesc(file_gantry_annotations_v1_annotations, 3);
+  extDesc(file_gantry_annotations_v1_annotations, 4);
 
 /**
  * What values a field takes and where they may be shown.
@@ -130,7 +146,7 @@ export const scope = /*@__PURE__*/
  * @generated from extension: gantry.annotations.v1.Field field = 50112;
  */
 export const field = /*@__PURE__*/
-  extDesc(file_gantry_annotations_v1_annotations, 4);
+  extDesc(file_gantry_annotations_v1_annotations, 5);
 
 /**
  * A request field of a List that narrows its result.
@@ -138,7 +154,7 @@ export const field = /*@__PURE__*/
  * @generated from extension: gantry.annotations.v1.Filter filter = 50113;
  */
 export const filter = /*@__PURE__*/
-  extDesc(file_gantry_annotations_v1_annotations, 5);
+  extDesc(file_gantry_annotations_v1_annotations, 6);
 
 /**
  * What a value of the enum chainguard.capabilities.Capability stands for.
@@ -146,5 +162,5 @@ export const filter = /*@__PURE__*/
  * @generated from extension: gantry.annotations.v1.CapabilityFact capability = 50121;
  */
 export const capability = /*@__PURE__*/
-  extDesc(file_gantry_annotations_v1_annotations, 6);
+  extDesc(file_gantry_annotations_v1_annotations, 7);
 

@@ -1,0 +1,47 @@
+// How the answers of AccessService read at a terminal: a line for each capability and each role binding.
+
+import { isObject, type JsonObject, text } from "#base/json.ts";
+import { formatTable } from "./table.ts";
+
+const objectsAt = (value: JsonObject, key: string): JsonObject[] => {
+  const list = value[key];
+  return Array.isArray(list) ? list.filter(isObject) : [];
+};
+
+const effects: Readonly<Record<string, string>> = {
+  EFFECT_GIVES: "gives it",
+  EFFECT_EXPIRED: "has ended",
+  EFFECT_ROLE_LACKS_CAPABILITY: "its role lacks it",
+  EFFECT_ELSEWHERE: "gives it elsewhere",
+  EFFECT_OUTSIDE_IDENTITY_GROUP: "lies outside the identity's group",
+  EFFECT_SUSPENDED: "lies in a suspended organization",
+  EFFECT_NO_IDENTITY: "nobody has signed in as it",
+};
+
+/** Role, group, end and uid of the binding that a grant is. */
+const grantCells = (grant: JsonObject): string[] => {
+  const groupUid = text(grant, "groupUid");
+  const group = grant.hidden === true ? "above, out of sight" : groupUid === "" ? "everywhere" : `${text(grant, "groupName")} ${groupUid}`.trim();
+  return [text(grant, "roleName") || "-", group, text(grant, "expireTime") || "never", text(grant, "bindingUid") || "-"];
+};
+
+const capabilityText = (reason: JsonObject): string => {
+  const grants = objectsAt(reason, "grants");
+  const verdict = reason.held === true ? "held" : grants.length > 0 ? "not held; what comes near:" : "not held; no role binding comes near";
+  const heading = `${text(reason, "capability")}: ${verdict}`;
+  if (grants.length === 0) return heading;
+  const rows = grants.map((grant) => [`  ${effects[text(grant, "effect")] ?? ""}`, ...grantCells(grant)]);
+  return `${heading}\n${formatTable([["  BINDING", "ROLE", "GROUP", "ENDS", "UID"], ...rows])}`;
+};
+
+/** The answer of Explain: why an identity may, or may not. */
+export const explainText = (reply: JsonObject): string =>
+  `${reply.allowed === true ? "allowed" : "denied"}\n${objectsAt(reply, "capabilities").map(capabilityText).join("\n")}\n`;
+
+/** A page of WhoCan: a line for each binding of each identity. */
+export const holdersText = (holders: readonly JsonObject[]): string => {
+  const rows = holders.flatMap((holder) =>
+    objectsAt(holder, "grants").map((grant) => [text(holder, "identityUid"), text(holder, "email") || text(holder, "name") || "-", ...grantCells(grant)]),
+  );
+  return `${formatTable([["IDENTITY", "NAME", "ROLE", "GROUP", "ENDS", "BINDING"], ...rows])}\n`;
+};

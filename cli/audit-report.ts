@@ -1,0 +1,73 @@
+// How the verification of the audit log reads at a terminal and for programs, and what an earlier run of it printed.
+
+import { readFileSync } from "node:fs";
+import { type Application, type AuditVerdict, verifyAudit } from "#application";
+import { Fault } from "#base/fault.ts";
+import type { Progress } from "./progress-bar.ts";
+
+export interface AuditReport {
+  /** Only the log of this group's organization. */
+  readonly group: string | undefined;
+  /** A file with what an earlier run printed in JSON. */
+  readonly known: string | undefined;
+  readonly json: boolean;
+  readonly write: (line: string) => void;
+  readonly progress: (progress: Progress) => void;
+}
+
+type KnownEnds = Map<string, { readonly sequence: number; readonly hash: string }>;
+
+/** One line of JSON for each organization: {organization, entries, last: {sequence, hash} or null, problems}; {problems} of all together. */
+const readKnownEnds = (file: string): KnownEnds => {
+  let content: string;
+  try {
+    content = readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new Fault("INVALID_ARGUMENT", `--known names a file that cannot be read: ${file}`, { cause });
+  }
+  const known: KnownEnds = new Map();
+  for (const [index, line] of content.split("\n").entries()) {
+    if (line.trim() === "") continue;
+    try {
+      const { organization, last, problems } = JSON.parse(line) as {
+        organization?: unknown;
+        last?: { sequence?: unknown; hash?: unknown } | null;
+        problems?: unknown;
+      };
+      // A log whose seal was missing then, and what was wrong with all together, has no end to compare with.
+      if (last == null && Array.isArray(problems) && problems.length > 0) continue;
+      if (typeof organization !== "string" || typeof last?.sequence !== "number" || typeof last.hash !== "string")
+        throw new Error("it lacks organization, last.sequence or last.hash");
+      known.set(organization, { sequence: last.sequence, hash: last.hash });
+    } catch (cause) {
+      throw new Fault("INVALID_ARGUMENT", `--known: line ${index + 1} of ${file} is not what gantry audit verify --json prints`, { cause });
+    }
+  }
+  return known;
+};
+
+const verdictLine = ({ organization, name, entries, last, problems }: AuditVerdict): string =>
+  problems.length === 0
+    ? `${organization} ${name}  whole: ${entries === 1 ? "1 entry" : `${entries} entries`}, the last is ${last?.sequence ?? 0} with hash ${last?.hash ?? ""}`
+    : `${organization} ${name}  NOT WHOLE: ${problems.join("; ")}`;
+
+const verdictJson = ({ organization, entries, last, problems }: AuditVerdict): string =>
+  JSON.stringify({ organization, entries, last: last ?? null, problems });
+
+/** Writes a line for each log, and what is wrong with all of them together. True where every one is as it was written. */
+export const reportAudit = async (application: Application, { group, known, json, write, progress }: AuditReport): Promise<boolean> => {
+  const verdicts: AuditVerdict[] = [];
+  const together = await verifyAudit(application, {
+    group,
+    known: known === undefined ? new Map() : readKnownEnds(known),
+    progress,
+    report(verdict) {
+      verdicts.push(verdict);
+      write(json ? verdictJson(verdict) : verdictLine(verdict));
+    },
+  });
+  if (!json) for (const problem of together) write(`all logs together  NOT WHOLE: ${problem}`);
+  else if (together.length > 0) write(JSON.stringify({ problems: together }));
+  if (verdicts.length === 0 && !json) write("nothing has been logged yet");
+  return together.length === 0 && verdicts.every(({ problems }) => problems.length === 0);
+};

@@ -1,0 +1,53 @@
+// `gantry audit`: whether the audit log is what was written.
+
+import type { Command } from "commander";
+import { Fault } from "#base/fault.ts";
+import { isUid } from "#base/uid.ts";
+import { withApplication } from "../application.ts";
+import { reportAudit } from "../audit-report.ts";
+import { newCommand, newGroup } from "../command.ts";
+import { openProgressBar } from "../progress-bar.ts";
+import type { Terminal } from "../terminal.ts";
+
+interface Options {
+  readonly group?: string;
+  readonly known?: string;
+  readonly json?: boolean;
+}
+
+const wrongArguments = "what about audit? gantry audit verify checks the log";
+
+const verifyCommand = (terminal: Terminal): Command =>
+  newCommand({
+    name: "verify",
+    usage: "[--group UID] [--known FILE] [--json]",
+    description: `Reads the audit log of every organization from its first kept entry to its sealed end, and says whether each is
+whole: nothing changed, added, put elsewhere or taken away. Works beside a running server and without one, and
+needs the server's secret key.`,
+    notes: `Exit status: 0 whole, 1 not.
+
+Examples:  gantry audit verify
+           gantry audit verify --json > audit-2026-11.jsonl
+           gantry audit verify --known audit-2026-11.jsonl`,
+    wrongArguments,
+  })
+    .option("--group <UID>", "only the log of this group's organization")
+    .option(
+      "--known <FILE>",
+      `what an earlier run printed with --json: the logs must still go through those entries. Kept where
+nobody can reach both it and the database, it shows even what somebody with the secret key did.
+A log whose end was not known then is not compared`,
+    )
+    .option("--json", "one line of JSON for each organization")
+    .action(async ({ group, known, json = false }: Options) => {
+      if (group !== undefined && !isUid(group)) throw new Fault("INVALID_ARGUMENT", `--group must be a uid, not ${JSON.stringify(group)}`);
+      const { out, err } = terminal;
+      const bar = openProgressBar(err);
+      const whole = await withApplication(terminal, (application) =>
+        reportAudit(application, { group, known, json, write: (line) => void out.write(`${line}\n`), progress: bar.update }),
+      );
+      bar.end();
+      if (!whole) terminal.status = 1;
+    });
+
+export const auditCommand = (terminal: Terminal): Command => newGroup("audit", verifyCommand(terminal), wrongArguments);

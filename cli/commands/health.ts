@@ -1,0 +1,32 @@
+// `gantry health`: asks the running server whether it is ready, for container health checks.
+
+import type { Command } from "commander";
+import { readSettings, type Settings } from "#application";
+import { newCommand } from "../command.ts";
+import type { Terminal } from "../terminal.ts";
+
+/** Through the listener itself where there is no TLS; a certificate is for the public name. */
+const probeUrl = ({ publicUrl, host, port, tls }: Settings): string => {
+  if (tls) return publicUrl;
+  const everyAddress = host === "" || host === "0.0.0.0" || host === "::";
+  return `http://${everyAddress ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host}:${port}`;
+};
+
+export const healthCommand = (terminal: Terminal): Command =>
+  newCommand({
+    name: "health",
+    description: "Exit status 0 when the server answers that it is ready, 1 otherwise. For container health checks.",
+    notes: "Example:  HEALTHCHECK CMD gantry health",
+  }).action(async () => {
+    const { environment, out } = terminal;
+    const url = probeUrl(readSettings(environment));
+    try {
+      const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(5_000) });
+      out.write(response.ok ? "ready\n" : `not ready: ${response.status}\n`);
+      if (!response.ok) terminal.status = 1;
+    } catch (error) {
+      const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
+      out.write(`no answer from ${url}: ${cause}\n`);
+      terminal.status = 1;
+    }
+  });

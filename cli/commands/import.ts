@@ -1,0 +1,110 @@
+// `gantry import`: fills the server from files and feeds.
+
+import type { Command } from "commander";
+import { type FeedKind, findImportGroup, importFeed, importRegistry } from "#application";
+import { Fault } from "#base/fault.ts";
+import { withApplication } from "../application.ts";
+import { newCommand } from "../command.ts";
+import { openProgressBar } from "../progress-bar.ts";
+import type { Terminal } from "../terminal.ts";
+
+interface Options {
+  readonly group?: string;
+  readonly public?: boolean;
+  readonly format?: string;
+  readonly author?: string;
+}
+
+const feedKinds: readonly FeedKind[] = ["advisories", "vulnerabilities", "libraries", "images"];
+
+const importFeedSources = async (terminal: Terminal, kind: FeedKind, sources: readonly string[], options: Options): Promise<void> =>
+  withApplication(terminal, async ({ services, call }) => {
+    const { out, err } = terminal;
+    const bar = openProgressBar(err, { lines: true });
+    const group = await findImportGroup(call, options.group, "--group");
+    const summary = await importFeed(services, {
+      kind,
+      group,
+      sources,
+      public: options.public === true,
+      format: options.format,
+      author: options.author,
+      progress: bar.update,
+    });
+    bar.end();
+    for (const refusal of summary.refused) err.write(`refused ${refusal}\n`);
+    if (summary.refusals > summary.refused.length) err.write(`refused ${summary.refusals - summary.refused.length} more\n`);
+    for (const failure of summary.failed) err.write(`failed ${failure}\n`);
+    for (const [label, count] of [
+      ["passed over", summary.passedOver.length],
+      ["unchanged", summary.filesUnchanged],
+    ] as const) {
+      if (count > 0) err.write(`${count} of ${summary.files} files ${label}\n`);
+    }
+    out.write(
+      `${kind}: ${summary.new} new, ${summary.changed} changed, ${summary.withdrawn} withdrawn, ${summary.unchanged} unchanged, ${summary.refusals} refused\n`,
+    );
+    terminal.status = summary.failed.length > 0 ? 1 : summary.refusals > 0 ? 2 : 0;
+  });
+
+const importRegistryFolders = async (terminal: Terminal, sources: readonly string[], options: Options): Promise<void> => {
+  for (const name of ["public", "format", "author"] as const) {
+    if (options[name] !== undefined) throw new Fault("INVALID_ARGUMENT", `--${name} is not for gantry import registry`);
+  }
+  return withApplication(terminal, async ({ kernel, call }) => {
+    const { out, err } = terminal;
+    const bar = openProgressBar(err);
+    const group = await findImportGroup(call, options.group, "--group");
+    const { repos, tags, manifests, refused } = await importRegistry(kernel, { group, sources, progress: bar.update });
+    bar.end();
+    for (const refusal of refused) err.write(`refused ${refusal}\n`);
+    out.write(
+      `${repos.seen} repos (${repos.made} new), ${tags.seen} tags (${tags.made} new or moved), ` +
+        `${manifests.seen} manifests (${manifests.made} new), ${refused.length} refused\n`,
+    );
+    if (refused.length > 0) terminal.status = 2;
+  });
+};
+
+export const importCommand = (terminal: Terminal): Command =>
+  newCommand({
+    name: "import",
+    usage: "KIND SOURCE… [--group UID] [--public] [--format NAME] [--author NAME]",
+    description: `Fills the server. KIND is one of
+
+  registry         repos, tags and what is known of their images: a folder of JSON files, one per repo
+  advisories       Wolfi and Chainguard advisory documents, OSV, RustSec, Alpine secdb, OpenVEX, CSAF
+  vulnerabilities  CVE JSON 5, distilled CVE records (JSON Lines), OSV, RustSec
+  libraries        artifact lists (JSON Lines), PyPI's simple JSON, Maven's metadata
+  images           what images are made of (JSON Lines), and which package is built from which
+
+A SOURCE is a file, a folder or zip archive with all below it, or an https address; gzip is seen through. What a
+file is shows in its content, not in its name. A file that is the same as the last time is not read again, and a
+second run writes nothing; what has vanished from a source is withdrawn here. An import that was stopped goes on
+when it is started again. Works beside a running server and without one.`,
+    notes: `Exit status: 0 all imported, 2 some records were refused (each is named with file and line), 1 failed.
+
+Examples:
+  gantry import registry ./official-image-tags
+  gantry import advisories ./advisories --public
+  gantry import vulnerabilities cve.jsonl ./osv ./rustsec
+  gantry import advisories https://secdb.alpinelinux.org/v3.22/main.json
+  gantry import libraries artifacts.jsonl --group 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567`,
+  })
+    .argument("[KIND]")
+    .argument("[SOURCE...]")
+    .option("--group <UID>", "the group that it is for (the only organization when none is named)")
+    .option("--public", "the open operations of the Advisory domain show it too")
+    .option("--format <NAME>", "refuse files of other formats than this one")
+    .option("--author <NAME>", "who the advisories and their events are by (the format's own word)")
+    .action(async (word: string | undefined, sources: readonly string[], options: Options) => {
+      const kind = feedKinds.find((each) => each === word);
+      if (kind === undefined && word !== "registry") {
+        throw new Fault("INVALID_ARGUMENT", `cannot import ${JSON.stringify(word ?? "")}; possible are: registry, ${feedKinds.join(", ")}`);
+      }
+      if (sources.length === 0) {
+        const wanted = kind ? "file, folder or address" : "folder or file";
+        throw new Fault("INVALID_ARGUMENT", `name at least one ${wanted}: gantry import ${word} ${kind ? "SOURCE" : "DIR"}`);
+      }
+      await (kind ? importFeedSources(terminal, kind, sources, options) : importRegistryFolders(terminal, sources, options));
+    });

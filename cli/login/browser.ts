@@ -1,0 +1,91 @@
+// Signing in through the browser of this machine, which is redirected with the tokens to a port of it (RFC 8252, 7.3).
+
+import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Fault } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
+import { startCountdown } from "./countdown.ts";
+import { printable } from "./issuer-client.ts";
+import type { MethodOptions, Tokens } from "./method.ts";
+
+const openers: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
+  darwin: ["open"],
+  win32: ["rundll32", "url.dll,FileProtocolHandler"],
+};
+
+/** Without a browser nothing happens: the person has read the address. */
+const openInBrowser = (address: string): void => {
+  const [program, ...args] = openers[process.platform] ?? ["xdg-open"];
+  spawn(program, [...args, address], { stdio: "ignore", detached: true })
+    .on("error", () => {})
+    .unref();
+};
+
+const respondWithPage = (response: ServerResponse, status: number, title: string, paragraph: string): void => {
+  response
+    .writeHead(status, {
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
+      "cache-control": "no-store",
+      "referrer-policy": "no-referrer",
+      connection: "close",
+    })
+    .end(
+      `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title>` +
+        `<style>body{font:16px/1.5 system-ui,sans-serif;margin:12vh auto;max-width:30em;padding:0 1.5em}</style><h1>${title}</h1><p>${paragraph}</p></html>\n`,
+    );
+};
+
+/** Waits for the browser to be redirected here with this state; a page that only guessed the port brings nothing. */
+const receiveTokens = (server: Server, state: string): Promise<Tokens> =>
+  new Promise((resolve, reject) => {
+    let finish: (() => void) | undefined;
+    server.on("request", (request, response) => {
+      const { pathname, searchParams } = new URL(request.url ?? "/", "http://127.0.0.1");
+      if (pathname === "/done") {
+        respondWithPage(response, 200, "You are signed in", "The terminal has what it needs; this page may be closed.");
+        response.once("finish", () => finish?.());
+      } else if (pathname !== "/callback" || searchParams.get("state") !== state)
+        respondWithPage(response, 404, "Nothing here", "This is not the address of a sign-in that the terminal waits for.");
+      else if (!searchParams.get("token")) {
+        respondWithPage(response, 400, "Not signed in", "The terminal says why; this page may be closed.");
+        response.once("finish", () =>
+          reject(new Fault("PERMISSION_DENIED", `not signed in: ${printable(searchParams.get("error") || "no reason was given")}`)),
+        );
+      } else {
+        const tokens: Tokens = { access: searchParams.get("token") ?? "", refresh: searchParams.get("refresh_token") || undefined };
+        finish = () => resolve(tokens);
+        // Out of the address line and the browser's history; a browser that does not follow holds nobody up.
+        response.writeHead(303, { location: "/done", "cache-control": "no-store", "referrer-policy": "no-referrer" }).end();
+        setTimeout(finish, limits.signInLastPageMs).unref();
+      }
+    });
+  });
+
+export const signInByBrowser = async ({ issuer, audience, idp, err, stop }: MethodOptions): Promise<Tokens> => {
+  const server = createServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const state = randomBytes(32).toString("base64url");
+  const redirect = `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback?state=${state}`;
+  const query = new URLSearchParams({ exit: "redirect", redirect, audience, create_refresh_token: "true" });
+  if (idp !== undefined) query.set("idp_id", idp);
+  const address = `${issuer.authorizationEndpoint}?${query}`;
+  err.write(`To sign in to ${issuer.url}, your browser opens this address:\n\n    ${address}\n\n`);
+  openInBrowser(address);
+  const countdown = startCountdown(err, limits.deviceCodeLifetimeMs);
+  const timeout = sleep(limits.deviceCodeLifetimeMs, undefined, { signal: stop, ref: false }).then((): never => {
+    throw new Fault("DEADLINE_EXCEEDED", "nobody signed in in time; gantry login tries again");
+  });
+  try {
+    return await Promise.race([receiveTokens(server, state), timeout]);
+  } finally {
+    countdown.end();
+    server.close();
+    server.closeAllConnections();
+  }
+};

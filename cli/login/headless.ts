@@ -1,0 +1,58 @@
+// Signing in through a browser elsewhere, with the token encrypted for this process alone on its way back
+// (authentication.md: 7). The code in the address is a public key; the private one never leaves this process.
+
+import { createDecipheriv, createPublicKey, diffieHellman, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Fault } from "#base/fault.ts";
+import { type JsonObject, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { startCountdown } from "./countdown.ts";
+import { type Issuer, refusalText, requestJson } from "./issuer-client.ts";
+import type { MethodOptions, Tokens } from "./method.ts";
+
+const nonceBytes = 12;
+const tagBytes = 16;
+
+/** The token of a session that was encrypted for this key (X25519, AES-256-GCM). */
+export const decryptSession = (session: JsonObject, privateKey: KeyObject): string => {
+  try {
+    const x = Buffer.from(text(session, "ecdhPublicKey"), "base64").toString("latin1");
+    const publicKey = createPublicKey({ key: { kty: "OKP", crv: "X25519", x }, format: "jwk" });
+    const bytes = Buffer.from(text(session, "encryptedIdtoken"), "base64");
+    const decipher = createDecipheriv("aes-256-gcm", diffieHellman({ privateKey, publicKey }), bytes.subarray(0, nonceBytes), { authTagLength: tagBytes });
+    decipher.setAuthTag(bytes.subarray(-tagBytes));
+    return Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]).toString("utf8");
+  } catch (cause) {
+    throw new Fault("FAILED_PRECONDITION", "what the server sent cannot be decrypted with this sign-in's key; try again", { cause });
+  }
+};
+
+const waitForSession = async (issuer: Issuer, code: string, stop: AbortSignal): Promise<JsonObject> => {
+  const address = `${issuer.url.replace(/\/+$/, "")}/sts/headless_sessions?code=${code}`;
+  const untilMs = performance.now() + limits.deviceCodeLifetimeMs;
+  while (performance.now() < untilMs) {
+    await sleep(limits.headlessPollIntervalMs, undefined, { signal: stop });
+    const response = await requestJson(address, stop).catch((thrown: unknown) => {
+      if (thrown instanceof Fault && thrown.code === "UNAVAILABLE") return undefined;
+      throw thrown;
+    });
+    if (response?.status === 200) return response.body;
+    if (response !== undefined && response.status !== 404 && response.status < 500)
+      throw new Fault("FAILED_PRECONDITION", `not signed in: ${refusalText(response)}`);
+  }
+  throw new Fault("DEADLINE_EXCEEDED", "nobody signed in in time; gantry login makes a new address");
+};
+
+export const signInHeadless = async ({ issuer, audience, idp, err, stop }: MethodOptions): Promise<Tokens> => {
+  const { privateKey, publicKey } = generateKeyPairSync("x25519");
+  const code = publicKey.export({ format: "jwk" }).x ?? "";
+  const query = new URLSearchParams({ headless_code: code, audience });
+  if (idp !== undefined) query.set("idp_id", idp);
+  err.write(`To sign in to ${issuer.url}, open this address in any browser:\n\n    ${issuer.authorizationEndpoint}?${query}\n\n`);
+  const countdown = startCountdown(err, limits.deviceCodeLifetimeMs);
+  try {
+    return { access: decryptSession(await waitForSession(issuer, code, stop), privateKey), refresh: undefined };
+  } finally {
+    countdown.end();
+  }
+};

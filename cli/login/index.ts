@@ -1,0 +1,107 @@
+// The public entry: `gantry login` and `gantry logout`. A client, for a person at a terminal who may be far from the
+// server: it knows the server's address and nothing of its database or settings.
+
+import { Fault } from "#base/fault.ts";
+import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
+import { discoverIssuer, type Issuer, printable, requestJson } from "./issuer-client.ts";
+import type { MethodOptions, Tokens } from "./method.ts";
+import { removeTokens, storeToken, tokenFile } from "./token-cache.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface SignInOptions {
+  /** The server's address. */
+  readonly issuer: string;
+  /** What the token is for; undefined: the server itself. */
+  readonly audience: string | undefined;
+  /** An identity provider's uid, or the name of a verified organization. */
+  readonly idp: string | undefined;
+  readonly method: "device" | "headless" | "browser";
+  /** Where the user's cache is. */
+  readonly environment: Environment;
+  readonly out: NodeJS.WriteStream;
+  readonly err: NodeJS.WriteStream;
+}
+
+export interface SignOutOptions {
+  readonly audience: string;
+  readonly environment: Environment;
+  readonly out: NodeJS.WriteStream;
+}
+
+const obtainTokens = async (method: SignInOptions["method"], options: MethodOptions): Promise<Tokens> => {
+  if (method === "headless") return (await import("./headless.ts")).signInHeadless(options);
+  if (method === "browser") return (await import("./browser.ts")).signInByBrowser(options);
+  return (await import("./device.ts")).signInByDevice(options);
+};
+
+/** The token's claims, unverified: to verify them is the server's business. */
+const unverifiedClaims = (token: string): JsonObject => {
+  try {
+    const claims = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8")) as Json;
+    return isObject(claims) ? claims : {};
+  } catch {
+    return {};
+  }
+};
+
+/** How the server calls whoever holds this token. */
+const fetchName = async (issuer: Issuer, token: string, stop: AbortSignal): Promise<string> => {
+  const claims = unverifiedClaims(token);
+  const response = await requestJson(`${issuer.url.replace(/\/+$/, "")}/auth/v1/ok`, stop, { token }).catch(() => undefined);
+  const body = response?.status === 200 ? response.body : {};
+  return printable(text(body, "email") || text(part(body, "profile"), "name") || text(claims, "email") || text(claims, "sub"));
+};
+
+const formatExpiry = (token: string): string => {
+  const { exp } = unverifiedClaims(token);
+  return typeof exp === "number" ? new Date(exp * 1000).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" }) : "an unknown time";
+};
+
+const isLoopback = (hostname: string): boolean => hostname === "localhost" || hostname === "[::1]" || /^127\./.test(hostname);
+
+/** Throws a Fault where it is no address of a server, and warns of one without TLS. */
+const checkIssuerUrl = (issuer: string, err: NodeJS.WriteStream): void => {
+  const url = URL.parse(issuer);
+  if (url === null || (url.protocol !== "https:" && url.protocol !== "http:"))
+    throw new Fault("INVALID_ARGUMENT", `--issuer must be the server's address, such as https://gantry.example.com, not ${JSON.stringify(issuer)}`);
+  if (url.protocol === "http:" && !isLoopback(url.hostname)) err.write(`Careful: ${issuer} is not encrypted, and whoever can listen in can take the token.\n`);
+};
+
+const signals = ["SIGINT", "SIGTERM"] as const;
+
+/** Signs the person in and stores the tokens. False where the person stopped it; throws a Fault where it cannot be done. */
+export const signIn = async ({ issuer: address, audience: wanted, idp, method, environment, out, err }: SignInOptions): Promise<boolean> => {
+  checkIssuerUrl(address, err);
+  const stopping = new AbortController();
+  const abort = (): void => stopping.abort();
+  // Each signal, not only the first: Ctrl-C may arrive once more by way of bin/node.js.
+  for (const signal of signals) process.on(signal, abort);
+  const stop = stopping.signal;
+  try {
+    const issuer = await discoverIssuer(address, stop);
+    const audience = wanted ?? issuer.url;
+    // Throws now, and not when somebody has signed in for nothing.
+    tokenFile(environment, audience, "oidc-token");
+    const tokens = await obtainTokens(method, { issuer, audience, idp, err, stop });
+    if (tokens.access === "") throw new Fault("FAILED_PRECONDITION", `${issuer.url} confirmed the sign-in and sent no token`);
+    const name = await fetchName(issuer, tokens.access, stop);
+    const file = storeToken(environment, audience, "oidc-token", tokens.access);
+    storeToken(environment, audience, "refresh-token", tokens.refresh);
+    const renewal = tokens.refresh === undefined ? "" : "; clients renew it";
+    out.write(`Signed in to ${issuer.url} as ${name}\nThe token is in ${file}, good until ${formatExpiry(tokens.access)}${renewal}\n`);
+    return true;
+  } catch (thrown) {
+    if (!stop.aborted) throw thrown;
+    err.write("Stopped. Nobody has been signed in.\n");
+    return false;
+  } finally {
+    for (const signal of signals) process.off(signal, abort);
+  }
+};
+
+/** Removes the tokens for this audience from the machine. */
+export const signOut = ({ audience, environment, out }: SignOutOptions): void => {
+  const found = removeTokens(environment, audience);
+  out.write(found ? `Signed out: the tokens for ${audience} are removed from this machine\n` : `There were no tokens for ${audience}\n`);
+};

@@ -1,0 +1,103 @@
+// The server that a person signs in to, as an HTTP client sees it: its metadata, its answers, and a line for the person
+// where none comes.
+
+import { Fault } from "#base/fault.ts";
+import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+
+export interface JsonResponse {
+  readonly status: number;
+  readonly body: JsonObject;
+}
+
+/** What its discovery document says (RFC 8414). */
+export interface Issuer {
+  /** Its identifier, which its tokens carry. */
+  readonly url: string;
+  readonly authorizationEndpoint: string;
+  readonly deviceEndpoint: string;
+  readonly tokenEndpoint: string;
+}
+
+/** A server's text without what it could do to a terminal. */
+export const printable = (untrusted: string): string => untrusted.replaceAll(/[\p{Cc}\p{Cf}]/gu, " ").slice(0, 500);
+
+const untrustedCertificateCodes = new Set([
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+]);
+
+/** Why no answer came. */
+const unreachableReason = (address: string, thrown: unknown): string => {
+  const { host, hostname } = new URL(address);
+  if (thrown instanceof Error && thrown.name === "TimeoutError") return `${host} does not answer`;
+  const cause = thrown instanceof Error ? thrown.cause : undefined;
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  if (code === "ECONNREFUSED") return `nothing listens at ${host}: is Gantry running there?`;
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN") return `there is no host ${hostname}`;
+  if (untrustedCertificateCodes.has(code)) return `the certificate of ${host} is not trusted here; NODE_EXTRA_CA_CERTS may name the file of its authority`;
+  return `${host} cannot be reached: ${cause instanceof Error ? cause.message : String(thrown)}`;
+};
+
+const parseObject = (raw: string): JsonObject | undefined => {
+  try {
+    const value = JSON.parse(raw) as Json;
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** Gets the address, or posts the form to it. Throws UNAVAILABLE where no answer comes, or one that is no JSON object. */
+export const requestJson = async (
+  address: string,
+  stop: AbortSignal,
+  { form, token }: { readonly form?: URLSearchParams; readonly token?: string } = {},
+): Promise<JsonResponse> => {
+  let response: Response;
+  let raw: string;
+  try {
+    response = await fetch(address, {
+      signal: AbortSignal.any([stop, AbortSignal.timeout(limits.signInAskTimeoutMs)]),
+      // A token or code is meant for this address and no other.
+      redirect: "manual",
+      headers: { accept: "application/json", ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
+      ...(form === undefined ? {} : { method: "POST", body: form }),
+    });
+    raw = await response.text();
+  } catch (thrown) {
+    stop.throwIfAborted();
+    throw new Fault("UNAVAILABLE", unreachableReason(address, thrown), { cause: thrown });
+  }
+  const body = parseObject(raw);
+  if (body === undefined) throw new Fault("UNAVAILABLE", `${new URL(address).host} does not answer as Gantry does (HTTP ${response.status})`);
+  return { status: response.status, body };
+};
+
+/** What a refusal says, as OAuth or as the API says it. */
+export const refusalText = ({ status, body }: JsonResponse): string =>
+  printable(text(body, "error_description") || text(body, "message") || text(body, "error") || `HTTP ${status}`);
+
+/** Reads the discovery document at the server's address. */
+export const discoverIssuer = async (address: string, stop: AbortSignal): Promise<Issuer> => {
+  const response = await requestJson(`${address.replace(/\/+$/, "")}/.well-known/openid-configuration`, stop);
+  const url = text(response.body, "issuer");
+  if (response.status !== 200 || url === "") throw new Fault("FAILED_PRECONDITION", `${address} does not answer as Gantry does (HTTP ${response.status})`);
+  // RFC 8414, 3.3: otherwise one server could hand out another's addresses.
+  if (url !== address) throw new Fault("FAILED_PRECONDITION", `the server at ${address} is called ${printable(url)}; sign in with --issuer ${printable(url)}`);
+  const endpoint = (name: string): string => {
+    const value = text(response.body, name);
+    // A browser goes to one of them, and secrets to the others: over HTTP alone, and over TLS where the server has it.
+    if (value !== "" && URL.parse(value)?.protocol !== new URL(url).protocol)
+      throw new Fault("FAILED_PRECONDITION", `${address} does not answer as Gantry does (${name})`);
+    return value;
+  };
+  return {
+    url,
+    authorizationEndpoint: endpoint("authorization_endpoint"),
+    deviceEndpoint: endpoint("device_authorization_endpoint"),
+    tokenEndpoint: endpoint("token_endpoint"),
+  };
+};

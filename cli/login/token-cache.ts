@@ -1,0 +1,72 @@
+// Where clients of the platform look for tokens (authentication.md: 8): a file for each kind below a folder for each
+// audience, in the user's cache. The Go SDK and what is built on it, the Terraform provider among them, read it there.
+
+import { randomBytes } from "node:crypto";
+import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { isAbsolute, join } from "node:path";
+import { Fault } from "#base/fault.ts";
+
+export type TokenKind = "oidc-token" | "refresh-token";
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The user's cache, found as Go's os.UserCacheDir finds it: both have to come to the same folder. */
+const userCacheFolder = (environment: Environment): string => {
+  if (process.platform === "darwin") return join(environment.HOME || homedir(), "Library", "Caches");
+  if (process.platform === "win32") return environment.LocalAppData || join(homedir(), "AppData", "Local");
+  const configured = environment.XDG_CACHE_HOME;
+  if (!configured) return join(environment.HOME || homedir(), ".cache");
+  if (!isAbsolute(configured)) throw new Fault("FAILED_PRECONDITION", `XDG_CACHE_HOME must be a whole path, not ${JSON.stringify(configured)}`);
+  return configured;
+};
+
+const audienceFolder = (environment: Environment, audience: string): string => {
+  const slashed = audience.replaceAll("/", "-");
+  const name = process.platform === "win32" ? slashed.replaceAll(/[:\\]/g, "-") : slashed;
+  // An audience is a name here and must not lead anywhere else.
+  if (name === "" || name === "." || name === ".." || name.includes("\0"))
+    throw new Fault("INVALID_ARGUMENT", `--audience cannot be ${JSON.stringify(audience)}`);
+  return join(userCacheFolder(environment), "chainguard", name);
+};
+
+/** The file of this kind of token for this audience. */
+export const tokenFile = (environment: Environment, audience: string, kind: TokenKind): string => join(audienceFolder(environment, audience), kind);
+
+const cacheFault = (failure: string, error: unknown): Fault =>
+  new Fault("FAILED_PRECONDITION", `${failure}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+
+/** Stores a token for its owner's eyes alone; undefined removes the one that is there. Returns the file. */
+export const storeToken = (environment: Environment, audience: string, kind: TokenKind, token: string | undefined): string => {
+  const file = tokenFile(environment, audience, kind);
+  if (token === undefined) {
+    rmSync(file, { force: true });
+    return file;
+  }
+  const draft = `${file}.${randomBytes(4).toString("hex")}`;
+  try {
+    mkdirSync(audienceFolder(environment, audience), { recursive: true, mode: 0o700 });
+    // A rename: a program that reads at this moment finds a whole token, and a link that stands there is not followed.
+    writeFileSync(draft, token, { mode: 0o600, flag: "wx" });
+    // Whatever the umask took away or an odd file system made of it.
+    chmodSync(draft, 0o600);
+    renameSync(draft, file);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw cacheFault("the token cannot be stored", error);
+  }
+  return file;
+};
+
+/** Removes the tokens for this audience. False where there were none. */
+export const removeTokens = (environment: Environment, audience: string): boolean => {
+  let found = false;
+  for (const kind of ["oidc-token", "refresh-token"] as const) {
+    try {
+      rmSync(tokenFile(environment, audience, kind));
+      found = true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw cacheFault("the token cannot be removed", error);
+    }
+  }
+  return found;
+};

@@ -1,0 +1,33 @@
+// What `gantry suspend` and `gantry resume` have in common: one organization, by its uid or name.
+
+import type { Command } from "commander";
+import { setSuspended } from "#application";
+import { withApplication } from "./application.ts";
+import { newCommand } from "./command.ts";
+import type { Terminal } from "./terminal.ts";
+
+export interface Suspension {
+  readonly name: "suspend" | "resume";
+  readonly suspended: boolean;
+  /** What the command does. */
+  readonly effect: string;
+  /** What is so of the organization afterwards. */
+  readonly outcome: string;
+}
+
+export const newSuspensionCommand = (terminal: Terminal, { name, suspended, effect, outcome }: Suspension): Command =>
+  newCommand({
+    name,
+    usage: "ORGANIZATION",
+    description: `${effect}
+
+ORGANIZATION is its uid, or its name where no other organization has it. Works on the machine (or with the database)
+of the server, running or not.`,
+    notes: `Example:  gantry ${name} example.org`,
+    wrongArguments: `name one organization: gantry ${name} ORGANIZATION`,
+  })
+    .argument("<ORGANIZATION>")
+    .action(async (uidOrName: string) => {
+      const organization = await withApplication(terminal, (application) => setSuspended(application, uidOrName, suspended));
+      terminal.out.write(`${organization.uid} ${JSON.stringify(organization.name)} ${outcome}\n`);
+    });

@@ -1,0 +1,82 @@
+// The composition root: puts store, vault, authn, audit log and kernel together. A server adds the transports, sign-in
+// and what runs by itself (server.ts); a command works in it directly, beside a running server or without one.
+
+import { openAudit } from "#audit";
+import { openAuthn } from "#authn";
+import { writeBuiltIns } from "#authz";
+import type { Log } from "#base/log.ts";
+import { type Clock, systemClock, timestamp } from "#base/time.ts";
+import { capabilities } from "#contract/capabilities.ts";
+import { type Services, type Kernel, makeServe, openKernel, type Serve, termsOf } from "#kernel";
+import { resources } from "#resources";
+import { openVault } from "#store";
+import { openDatabase } from "./database.ts";
+import { type OperatorCall, operatorCalls } from "./operator-calls.ts";
+import type { Settings } from "./settings.ts";
+
+export interface Application {
+  readonly services: Services;
+  readonly kernel: Kernel;
+  readonly serve: Serve;
+  readonly call: OperatorCall;
+  /** Stops what runs by itself, then the store. */
+  close(): Promise<void>;
+}
+
+export interface ApplicationOptions {
+  readonly settings: Settings;
+  readonly log: Log;
+  readonly clock?: Clock;
+  readonly progress?: (line: string) => void;
+  /** Beside a running server: share its embedded database. */
+  readonly join?: boolean;
+}
+
+export const openApplication = async ({ settings, log, clock = systemClock, progress = () => {}, join = false }: ApplicationOptions): Promise<Application> => {
+  const store = await openDatabase({ settings, log, progress, join });
+  try {
+    const vault = await openVault({ file: settings.secretKeyFile, dataDirectory: settings.dataDirectory, required: settings.databaseUrl !== undefined });
+    await store.write((rows) => writeBuiltIns(rows, timestamp(clock())));
+    const authn = await openAuthn({
+      store,
+      vault,
+      clock,
+      log,
+      issuer: settings.publicUrl,
+      audiences: settings.audiences,
+      egressAllow: settings.egressAllow,
+      awsStsUrl: settings.awsStsUrl,
+      knownCapabilities: new Set(capabilities.map(({ name }) => name)),
+    });
+    const audit = openAudit({ store, vault, clock, log, publicUrl: settings.publicUrl });
+    const services: Services = {
+      store,
+      authn,
+      audit,
+      clock,
+      log,
+      seal: vault,
+      publicUrl: settings.publicUrl,
+      openOrganizations: settings.openOrganizations,
+      freeMailDomains: settings.freeMailDomains,
+      plainIssuers: settings.egressAllow !== "",
+      terms: termsOf(settings.terms),
+    };
+    const kernel = await openKernel(services, resources);
+    const serve = makeServe(kernel);
+    return {
+      services,
+      kernel,
+      serve,
+      call: operatorCalls(serve, services),
+      async close() {
+        await audit.stop();
+        await authn.close();
+        await store.close();
+      },
+    };
+  } catch (thrown) {
+    await store.close();
+    throw thrown;
+  }
+};

@@ -1,0 +1,10 @@
+// The public entry: the composition root, its settings, and what commands do in it. Light by itself (on-demand.ts).
+
+export type { FeedKind } from "#feeds";
+export type { Application } from "./application.ts";
+export type { AuditVerdict } from "./audit-verification.ts";
+export { findImportGroup } from "./import-group.ts";
+export { importFeed, importRegistry, mintToken, openApplication, registerPerson, setSuspended, startServer, verifyAudit } from "./on-demand.ts";
+export type { Server } from "./server.ts";
+export { readPublicUrl, readSettings, type Settings } from "./settings.ts";
+export { version } from "./version.ts";

@@ -1,0 +1,20 @@
+// Why the server cannot listen where GANTRY_LISTEN says, in a line that names the setting.
+
+import { Fault } from "#base/fault.ts";
+import type { Settings } from "./settings.ts";
+
+/** By the system's error code. */
+const listenFailures: Readonly<Record<string, string>> = {
+  EADDRINUSE: "another program listens there already",
+  EADDRNOTAVAIL: "it is no address of this machine",
+  EACCES: "this user may not listen there",
+  ENOTFOUND: "there is no host of that name",
+  EAI_AGAIN: "the host's name cannot be looked up",
+};
+
+/** FAILED_PRECONDITION for an error of listening; any other error as it is. */
+export const listenFault = ({ host, port }: Pick<Settings, "host" | "port">, thrown: unknown): unknown => {
+  const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : "";
+  const reason = listenFailures[code];
+  return reason === undefined ? thrown : new Fault("FAILED_PRECONDITION", `GANTRY_LISTEN: cannot listen on ${host}:${port}: ${reason}`, { cause: thrown });
+};

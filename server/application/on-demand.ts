@@ -1,0 +1,30 @@
+// What needs the contract and the database's driver, each loaded when it is called: a command that needs neither
+// (--version, help, login, health) starts without them.
+
+import type { FeedImport, FeedSummary, RegistryImport, RegistrySummary } from "#feeds";
+import type { Kernel, Services } from "#kernel";
+import type { Application, ApplicationOptions } from "./application.ts";
+import type { AuditVerification } from "./audit-verification.ts";
+import type { Person } from "./person.ts";
+import type { Server, ServerOptions } from "./server.ts";
+import type { Settings } from "./settings.ts";
+
+export const openApplication = async (options: ApplicationOptions): Promise<Application> => (await import("./application.ts")).openApplication(options);
+
+export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => (await import("./server.ts")).startServer(settings, options);
+
+export const registerPerson = async (kernel: Kernel, person: Person): Promise<string> => (await import("./person.ts")).registerPerson(kernel, person);
+
+export const mintToken = async (services: Services, identity: string | undefined, audience: string | undefined): Promise<string> =>
+  (await import("./token.ts")).mintToken(services, identity, audience);
+
+export const setSuspended = async (application: Application, uidOrName: string, suspended: boolean): Promise<{ readonly uid: string; readonly name: string }> =>
+  (await import("./organization.ts")).setSuspended(application, uidOrName, suspended);
+
+export const verifyAudit = async (application: Application, verification: AuditVerification): Promise<readonly string[]> =>
+  (await import("./audit-verification.ts")).verifyAudit(application, verification);
+
+export const importRegistry = async (kernel: Kernel, options: RegistryImport): Promise<RegistrySummary> =>
+  (await import("#feeds")).importRegistry(kernel, options);
+
+export const importFeed = async (services: Services, options: FeedImport): Promise<FeedSummary> => (await import("#feeds")).importFeed(services, options);

@@ -1,0 +1,52 @@
+// Calls of the API made inside this process, as the operator: the same request pipeline as any other call, without a
+// socket. Commands and the start of the server use it.
+
+import { operatorUid } from "#authz";
+import type { JsonObject } from "#base/json.ts";
+import { methodByName } from "#contract/catalog.ts";
+import type { Call, Serve, Services } from "#kernel";
+
+/** Makes a call by the operation's full name and returns its answer. Throws the Fault that the operation answers. */
+export type OperatorCall = (method: string, request: JsonObject, options?: { readonly idempotencyKey?: string }) => Promise<JsonObject>;
+
+/** A command that runs longer than half of it gets another token. */
+const tokenLifetimeMs = 10 * 60 * 1000;
+
+/** The operator's Authorization header, minted when one is needed and kept while it is fresh. */
+const operatorAuthorization = ({ authn, clock, publicUrl }: Pick<Services, "authn" | "clock" | "publicUrl">): (() => Promise<string>) => {
+  let token = { text: "", untilMs: 0 };
+  return async () => {
+    if (token.untilMs - clock() < tokenLifetimeMs / 2) {
+      const text = await authn.mint({ uid: operatorUid, audience: [publicUrl], lifetimeMs: tokenLifetimeMs });
+      token = { text, untilMs: clock() + tokenLifetimeMs };
+    }
+    return `Bearer ${token.text}`;
+  };
+};
+
+const operatorRequest = (name: string, request: JsonObject, authorization: string, idempotencyKey: string | undefined): Call => {
+  const method = methodByName(name);
+  if (!method) throw new Error(`no operation ${name}`);
+  return {
+    method,
+    request,
+    problems: [],
+    bodyPaths: undefined,
+    authorization,
+    identity: undefined,
+    idempotencyKey,
+    validateOnly: false,
+    ifMatch: undefined,
+    ifNoneMatch: undefined,
+    requestId: crypto.randomUUID(),
+    origin: () => ({ address: "", userAgent: "gantry" }),
+  };
+};
+
+export const operatorCalls = (serve: Serve, services: Pick<Services, "authn" | "clock" | "publicUrl">): OperatorCall => {
+  const authorization = operatorAuthorization(services);
+  return async (name, request, { idempotencyKey } = {}) => {
+    const { message } = await serve(operatorRequest(name, request, await authorization(), idempotencyKey));
+    return message;
+  };
+};

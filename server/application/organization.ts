@@ -1,0 +1,45 @@
+// Suspending an organization, and resuming it: its status is output only in the contract, and the operator's to set.
+
+import { Fault } from "#base/fault.ts";
+import { isObject, type JsonObject, text } from "#base/json.ts";
+import { isRoot, isUid } from "#base/uid.ts";
+import { GroupSchema } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
+import { boundOf, change, changeContext, lockResource } from "#kernel";
+import type { Application } from "./application.ts";
+import { commandCause, recordCommand } from "./command-record.ts";
+
+const groupsService = "chainguard.platform.iam.v2.GroupsService";
+
+const findOrganization = async ({ call }: Pick<Application, "call">, uidOrName: string): Promise<JsonObject> => {
+  if (isUid(uidOrName)) {
+    if (!isRoot(uidOrName)) throw new Fault("INVALID_ARGUMENT", `${uidOrName} is a group in an organization; name the organization`);
+    return call(`${groupsService}/GetGroup`, { uid: uidOrName });
+  }
+  const { groups } = await call(`${groupsService}/ListGroups`, { name: uidOrName, uidp: { inRoot: true }, pageSize: 2 });
+  const [only, other] = Array.isArray(groups) ? groups.filter(isObject) : [];
+  if (!only) throw new Fault("NOT_FOUND", `there is no organization ${JSON.stringify(uidOrName)}`);
+  if (other) throw new Fault("FAILED_PRECONDITION", `more than one organization has the name ${JSON.stringify(uidOrName)}; give its uid`);
+  return only;
+};
+
+/** Closes an organization to its members, or opens it again. Throws a Fault of one line where none, or more than one, is meant. */
+export const setSuspended = async (
+  application: Pick<Application, "call" | "kernel" | "services">,
+  uidOrName: string,
+  suspended: boolean,
+): Promise<{ readonly uid: string; readonly name: string }> => {
+  const organization = await findOrganization(application, uidOrName);
+  const { kernel, services } = application;
+  const uid = text(organization, "uid");
+  const command = suspended ? "suspend" : "resume";
+  await services.store.write(async (rows) => {
+    const context = changeContext(kernel, rows, commandCause(command));
+    const group = boundOf(context, GroupSchema);
+    const before = await lockResource(context, group, uid);
+    if (!before) return;
+    const columns = { status: suspended ? "ORG_STATUS_SUSPENDED" : "ORG_STATUS_READY" };
+    await change(context, group, { kind: "update", before, draft: before, columns }, "cause");
+    await recordCommand(rows, services, command, `dev.gantry.organization.${suspended ? "suspended" : "resumed"}.v1`, uid);
+  });
+  return { uid, name: text(organization, "name") };
+};

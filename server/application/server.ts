@@ -1,0 +1,93 @@
+// The whole server: the application with its transports, sign-in, deliveries, repeated imports and maintenance.
+
+import type { Log } from "#base/log.ts";
+import type { Clock } from "#base/time.ts";
+import { type Delivery, openDelivery } from "#delivery";
+import { openDocuments, type Schedule, startFeeds } from "#feeds";
+import { openSignIn } from "#signin";
+import { ping } from "#store";
+import { httpStatusOf, openTransport, type Transport } from "#transport";
+import { type Application, openApplication } from "./application.ts";
+import { makeFirstOrganization } from "./first-organization.ts";
+import { findImportGroup } from "./import-group.ts";
+import { listenFault } from "./listen-fault.ts";
+import { startMaintenance } from "./maintenance.ts";
+import type { Settings } from "./settings.ts";
+import { version } from "./version.ts";
+
+export interface ServerOptions {
+  readonly log: Log;
+  readonly clock?: Clock;
+  readonly progress?: (line: string) => void;
+  /** Events are sent when somebody says so (Server.delivery), not by themselves. */
+  readonly deliversByHand?: boolean;
+}
+
+export interface Server {
+  readonly application: Application;
+  readonly transport: Transport;
+  readonly delivery: Delivery;
+  /** The organization made at the very first start; undefined at every later one. */
+  readonly firstOrganization: string | undefined;
+  /** Imports that the server repeats by itself; undefined without GANTRY_FEEDS. */
+  readonly feeds: Schedule | undefined;
+  /** Finishes what is in flight, then stops the store. */
+  close(): Promise<void>;
+}
+
+export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => {
+  const application = await openApplication({ settings, ...options });
+  const { services, kernel, serve, call } = application;
+  let feeds: Schedule | undefined;
+  try {
+    const firstOrganization = await makeFirstOrganization(call);
+    if (settings.feedsFile !== undefined) feeds = await startFeeds(settings.feedsFile, services, (group) => findImportGroup(call, group, "group"));
+    const { authn, store } = services;
+    const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, statusOf: httpStatusOf });
+    const transport = await openTransport(
+      {
+        host: settings.host,
+        port: settings.port,
+        ...(settings.tls ? { tls: settings.tls } : {}),
+        serviceDomain: settings.serviceDomain,
+        publicUrl: settings.publicUrl,
+        corsOrigins: settings.corsOrigins,
+        trustedProxies: settings.trustedProxies,
+        log: options.log,
+        version,
+      },
+      {
+        serve,
+        issuer: signIn,
+        documents: openDocuments({ store, publicUrl: settings.publicUrl }),
+        ready: () => ping(store.read),
+      },
+    ).catch((thrown: unknown) => {
+      throw listenFault(settings, thrown);
+    });
+    const delivery = openDelivery(
+      { ...services, vault: services.seal, outbound: authn.outbound, delaysSeconds: settings.deliveryDelaysSeconds, userAgent: `gantry/${version}` },
+      { publicUrl: settings.publicUrl, byHand: options.deliversByHand === true },
+    );
+    if (options.deliversByHand !== true) services.audit.start();
+    const maintenance = startMaintenance(kernel, settings.auditMonths);
+    void feeds?.turn();
+    return {
+      application,
+      transport,
+      firstOrganization,
+      feeds,
+      delivery,
+      async close() {
+        maintenance.stop();
+        // At once: each has its seconds for what is in flight.
+        await Promise.all([feeds?.stop(), transport.close(), delivery.stop()]);
+        await application.close();
+      },
+    };
+  } catch (thrown) {
+    await feeds?.stop();
+    await application.close();
+    throw thrown;
+  }
+};

@@ -1,0 +1,201 @@
+// The environment as typed settings. Every setting has a default that works; a wrong value stops the start with one
+// line that names the variable (decisions: Command line).
+
+import { readFileSync } from "node:fs";
+import { BlockList, isIP } from "node:net";
+import { resolve } from "node:path";
+import { createSecureContext } from "node:tls";
+import { Fault } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
+import type { TermsSettings } from "#kernel";
+import { defaultTerms, readTermsFile } from "./terms-file.ts";
+
+export interface Settings {
+  readonly host: string;
+  readonly port: number;
+  readonly dataDirectory: string;
+  readonly databaseUrl: string | undefined;
+  readonly publicUrl: string;
+  readonly serviceDomain: string;
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  readonly egressAllow: string;
+  readonly secretKeyFile: string | undefined;
+  readonly audiences: readonly string[];
+  readonly corsOrigins: readonly string[];
+  /** Proxies in front of the server whose X-Forwarded-For is believed. */
+  readonly trustedProxies: BlockList;
+  readonly openOrganizations: boolean;
+  /** GANTRY_FEEDS: the file that says which imports are repeated. */
+  readonly feedsFile: string | undefined;
+  readonly terms: TermsSettings;
+  /** Where signed AWS requests go; undefined: to the STS host that they are signed for. */
+  readonly awsStsUrl: string | undefined;
+  /** GANTRY_DELIVERY_DELAYS: seconds before each attempt of a delivery. */
+  readonly deliveryDelaysSeconds: readonly number[];
+  /** How many months of the audit log are kept, the running one included. */
+  readonly auditMonths: number;
+  /** Mail domains that are nobody's company, besides the well-known ones. */
+  readonly freeMailDomains: readonly string[];
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const settingFault = (variable: string, reason: string): Fault => new Fault("FAILED_PRECONDITION", `${variable} ${reason}`);
+
+const splitList = (value: string | undefined): string[] =>
+  (value ?? "")
+    .split(",")
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== "");
+
+const defaultListen = "127.0.0.1:8080";
+
+const readListen = (value: string): { host: string; port: number } => {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:]*)):(\d{1,5})$/.exec(value);
+  const port = Number(match?.[3]);
+  // Port 0 would be another one with every start, and the public URL would not know it.
+  if (!match || port < 1 || port > 65535)
+    throw settingFault("GANTRY_LISTEN", `must be HOST:PORT, such as 127.0.0.1:8080 or [::]:8080, not ${JSON.stringify(value)}`);
+  return { host: match[1] ?? match[2] ?? "", port };
+};
+
+const readHttpUrl = (variable: string, value: string): string => {
+  const url = URL.parse(value);
+  if (!url || !["http:", "https:"].includes(url.protocol) || url.search || url.hash || url.username || url.password) {
+    throw settingFault(variable, `must be an http or https address without user, query and fragment, not ${JSON.stringify(value)}`);
+  }
+  return value;
+};
+
+const readFlag = (variable: string, value: string | undefined): boolean => {
+  if (value === undefined || value === "" || value === "false" || value === "0") return false;
+  if (value === "true" || value === "1") return true;
+  throw settingFault(variable, `must be true or false, not ${JSON.stringify(value)}`);
+};
+
+const readSettingFile = (variable: string, path: string): string => {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw settingFault(variable, `names a file that cannot be read: ${error instanceof Error ? error.message : path}`);
+  }
+};
+
+/** Certificate and key are tried together here, so that wrong ones stop the start before anything else is done. */
+const readCertificate = (certFile: string, keyFile: string): { cert: string; key: string } => {
+  const files = { cert: readSettingFile("GANTRY_TLS_CERT", certFile), key: readSettingFile("GANTRY_TLS_KEY", keyFile) };
+  try {
+    createSecureContext({ cert: files.cert });
+  } catch (error) {
+    throw settingFault("GANTRY_TLS_CERT", `holds no certificate in PEM: ${error instanceof Error ? error.message : certFile}`);
+  }
+  try {
+    createSecureContext(files);
+  } catch (error) {
+    throw settingFault("GANTRY_TLS_KEY", `holds no key in PEM of the certificate in GANTRY_TLS_CERT: ${error instanceof Error ? error.message : keyFile}`);
+  }
+  return files;
+};
+
+const readDomain = (value: string): string => {
+  if (!/^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/.test(value))
+    throw settingFault("GANTRY_SERVICE_DOMAIN", `must be a domain name such as example.com, not ${JSON.stringify(value)}`);
+  return value;
+};
+
+const readOrigin = (value: string): string => {
+  const url = URL.parse(value);
+  if (!url || url.origin !== value)
+    throw settingFault("GANTRY_CORS_ORIGINS", `must hold origins such as https://console.example.com, not ${JSON.stringify(value)}`);
+  return value;
+};
+
+const readProxies = (value: string | undefined): BlockList => {
+  const proxies = new BlockList();
+  for (const entry of splitList(value)) {
+    const [, address = "", bits] = /^([0-9a-fA-F.:]+)(?:\/(\d{1,3}))?$/.exec(entry) ?? [];
+    const family = isIP(address);
+    const bitsMax = family === 6 ? 128 : 32;
+    if (family === 0 || Number(bits ?? bitsMax) > bitsMax) {
+      throw settingFault("GANTRY_TRUSTED_PROXIES", `must hold addresses or ranges such as 10.0.0.0/8 or 2001:db8::1, not ${JSON.stringify(entry)}`);
+    }
+    proxies.addSubnet(address, Number(bits ?? bitsMax), family === 6 ? "ipv6" : "ipv4");
+  }
+  return proxies;
+};
+
+/** The URL by which a client on this machine reaches the listener: one on every address is reached by name. */
+const listenerUrl = (host: string, port: number, secure: boolean): string => {
+  const everyAddress = host === "" || host === "0.0.0.0" || host === "::";
+  const name = everyAddress ? "localhost" : host.includes(":") ? `[${host}]` : host;
+  return `${secure ? "https" : "http"}://${name}:${port}`;
+};
+
+/** Seconds before each attempt of a delivery. More than a day in all: a sink may be down for one. */
+const defaultDelaysSeconds: readonly number[] = [0, 5, 5 * 60, 30 * 60, 2 * 3600, 5 * 3600, 10 * 3600, 10 * 3600];
+
+const readDelays = (value: string | undefined): readonly number[] => {
+  const delays = splitList(value).map(Number);
+  if (delays.length === 0) return defaultDelaysSeconds;
+  if (delays.length > 50 || delays.some((delay) => !(delay >= 0 && delay <= 7 * 86_400))) {
+    throw settingFault(
+      "GANTRY_DELIVERY_DELAYS",
+      `must be seconds between attempts, separated by commas, such as ${defaultDelaysSeconds.join(",")}, not ${JSON.stringify(value)}`,
+    );
+  }
+  return delays;
+};
+
+const readMonths = (value: string | undefined): number => {
+  const months = value === undefined ? limits.auditMonths : Number(value);
+  if (!Number.isInteger(months) || months < 1 || months > limits.auditMonthsMax)
+    throw settingFault("GANTRY_AUDIT_MONTHS", `must be a number of months from 1 to ${limits.auditMonthsMax}, not ${JSON.stringify(value)}`);
+  return months;
+};
+
+/** The address under which clients know the server: all that a command needs which is a client itself. */
+export const readPublicUrl = (environment: Environment): string => {
+  if (environment.GANTRY_PUBLIC_URL) return readHttpUrl("GANTRY_PUBLIC_URL", environment.GANTRY_PUBLIC_URL);
+  const { host, port } = readListen(environment.GANTRY_LISTEN || defaultListen);
+  return listenerUrl(host, port, Boolean(environment.GANTRY_TLS_CERT));
+};
+
+/** Reads every GANTRY_ variable and DATABASE_URL. Throws a Fault of one line. */
+export const readSettings = (environment: Environment): Settings => {
+  const valueOf = (name: string): string | undefined => environment[name] || undefined;
+  const { host, port } = readListen(valueOf("GANTRY_LISTEN") ?? defaultListen);
+  const [cert, key] = [valueOf("GANTRY_TLS_CERT"), valueOf("GANTRY_TLS_KEY")];
+  if ((cert === undefined) !== (key === undefined))
+    throw settingFault(cert ? "GANTRY_TLS_KEY" : "GANTRY_TLS_CERT", "is missing: TLS needs both the certificate and its key");
+  const secretKeyFile = valueOf("GANTRY_SECRET_KEY_FILE");
+  const databaseUrl = valueOf("DATABASE_URL");
+  const termsFile = valueOf("GANTRY_TERMS_FILE");
+  const awsStsUrl = valueOf("GANTRY_AWS_STS_URL");
+  if (databaseUrl && !secretKeyFile) {
+    throw settingFault(
+      "GANTRY_SECRET_KEY_FILE",
+      "is missing: with DATABASE_URL every server must be given the same key (make one with: openssl rand -base64 32)",
+    );
+  }
+  return {
+    host,
+    port,
+    dataDirectory: resolve(valueOf("GANTRY_DATA") ?? "./gantry-data"),
+    databaseUrl,
+    publicUrl: readPublicUrl(environment),
+    serviceDomain: readDomain(valueOf("GANTRY_SERVICE_DOMAIN") ?? "gantry.local"),
+    tls: cert && key ? readCertificate(cert, key) : undefined,
+    egressAllow: valueOf("GANTRY_EGRESS_ALLOW") ?? "",
+    secretKeyFile,
+    audiences: splitList(valueOf("GANTRY_AUDIENCES")),
+    corsOrigins: splitList(valueOf("GANTRY_CORS_ORIGINS")).map(readOrigin),
+    trustedProxies: readProxies(valueOf("GANTRY_TRUSTED_PROXIES")),
+    terms: termsFile === undefined ? defaultTerms : readTermsFile(readSettingFile("GANTRY_TERMS_FILE", termsFile)),
+    openOrganizations: readFlag("GANTRY_OPEN_ORGANIZATIONS", valueOf("GANTRY_OPEN_ORGANIZATIONS")),
+    feedsFile: valueOf("GANTRY_FEEDS"),
+    awsStsUrl: awsStsUrl === undefined ? undefined : readHttpUrl("GANTRY_AWS_STS_URL", awsStsUrl),
+    deliveryDelaysSeconds: readDelays(valueOf("GANTRY_DELIVERY_DELAYS")),
+    auditMonths: readMonths(valueOf("GANTRY_AUDIT_MONTHS")),
+    freeMailDomains: splitList(valueOf("GANTRY_FREE_MAIL_DOMAINS")).map((domain) => domain.toLowerCase()),
+  };
+};

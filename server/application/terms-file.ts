@@ -1,0 +1,42 @@
+// GANTRY_TERMS_FILE: the documents that organizations can accept, and the operations that need them.
+//
+//   {"documents": [{"id": "site-rules.v1", "label": "Site rules", "url": "https://example.com/rules"}],
+//    "requires": {"chainguard.platform.registry.v2.ReposService/CreateRepo": ["site-rules.v1"]}}
+
+import { Fault } from "#base/fault.ts";
+import { isObject, type Json, text, texts } from "#base/json.ts";
+import type { TermsDocument, TermsSettings } from "#kernel";
+
+const termsFileFault = (reason: string): Fault => new Fault("FAILED_PRECONDITION", `GANTRY_TERMS_FILE ${reason}`);
+
+/** Without a file: the ids that public clients ask for, so that they are answered, and nothing that needs them. */
+export const defaultTerms: TermsSettings = {
+  documents: [
+    { id: "guardener-tos.v1", label: "Terms of Service", url: "" },
+    { id: "sfdpa.v1", label: "Data Privacy Agreement", url: "" },
+    { id: "skills-tos.v1", label: "Skills Registry Terms of Service", url: "" },
+  ],
+  requires: {},
+};
+
+const readTermsDocument = (value: Json): TermsDocument => {
+  if (!isObject(value) || text(value, "id") === "")
+    throw termsFileFault('must hold documents such as {"id": "rules.v1", "label": "Rules", "url": "https://example.com/rules"}');
+  return { id: text(value, "id"), label: text(value, "label"), url: text(value, "url") };
+};
+
+/** Reads the text of the file. Throws a Fault of one line. */
+export const readTermsFile = (json: string): TermsSettings => {
+  let file: Json;
+  try {
+    file = JSON.parse(json) as Json;
+  } catch (cause) {
+    throw termsFileFault(`holds no JSON: ${cause instanceof Error ? cause.message : "it cannot be read"}`);
+  }
+  if (!isObject(file) || !Array.isArray(file.documents)) throw termsFileFault('must be an object with a list "documents"');
+  const requires = file.requires ?? {};
+  if (!isObject(requires)) throw termsFileFault('must say in "requires" which operations need which documents');
+  const documents = file.documents.map(readTermsDocument);
+  if (new Set(documents.map(({ id }) => id)).size < documents.length) throw termsFileFault("names a document twice");
+  return { documents, requires: Object.fromEntries(Object.keys(requires).map((name) => [name, texts(requires, name)])) };
+};

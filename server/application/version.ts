@@ -1,0 +1,5 @@
+// The version of this Gantry, from its package.json.
+
+import { readFileSync } from "node:fs";
+
+export const version: string = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")).version;

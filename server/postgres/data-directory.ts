@@ -1,0 +1,241 @@
+// Where the embedded PostgreSQL keeps its data, and which user it runs as.
+//
+// The data lies in <GANTRY_DATA>/postgres, and PostgreSQL runs as whoever runs Gantry, except under root: PostgreSQL
+// refuses to run as root, so it then runs as another user, who must be able to enter both its data and its programs.
+// Where that user cannot (a clone under /root), the programs are copied and the data is kept below /var/lib/gantry, to
+// which <GANTRY_DATA>/postgres is a link.
+
+import { spawnSync } from "node:child_process";
+import { createHash, randomBytes } from "node:crypto";
+import { chmod, chown, lstat, mkdir, readFile, readlink, realpath, rm, stat, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { findFileStatus } from "./file-status.ts";
+import { copyInstallation, findInstallation, type Installation, prepareInstallation, readVersion } from "./installation.ts";
+import { errorText, startFailure } from "./start-failure.ts";
+
+/** The user that PostgreSQL runs as, where that is not our own. */
+interface RunAs {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+export interface DataDirectory {
+  /** PostgreSQL's data; absent until initdb has run. */
+  readonly directory: string;
+  readonly socketDirectory: string;
+  readonly runAs: RunAs | undefined;
+  readonly installation: Installation;
+}
+
+/** The number in the socket's name; there is no TCP port. */
+export const port = 5432;
+
+/** Below it the data is kept when the database user cannot enter root's data directory. */
+const relocationParent = "/var/lib/gantry";
+
+/** sockaddr_un holds this many bytes and a final zero; macOS has four less. */
+const socketPathBytesMax = process.platform === "darwin" ? 103 : 107;
+
+const readPasswdEntries = async (): Promise<{ name: string; uid: number; gid: number }[]> => {
+  const text = await readFile("/etc/passwd", "utf8").catch(() => "");
+  return text.split("\n").flatMap((line) => {
+    const [name = "", , uid, gid] = line.split(":");
+    return name === "" ? [] : [{ name, uid: Number(uid), gid: Number(gid) }];
+  });
+};
+
+/**
+ * The user that PostgreSQL runs as under root. A user named gantry, if the operator has made one; else the one that a system
+ * PostgreSQL has; else nobody, which every system has; else we make one.
+ */
+const chooseUser = async (): Promise<RunAs> => {
+  const findUser = async (names: readonly string[]): Promise<RunAs | undefined> => {
+    const entries = await readPasswdEntries();
+    for (const name of names) {
+      const entry = entries.find((candidate) => candidate.name === name && candidate.uid !== 0);
+      if (entry) return { uid: entry.uid, gid: entry.gid };
+    }
+    return undefined;
+  };
+  const existing = await findUser(["gantry", "postgres", "nobody"]);
+  if (existing) return existing;
+  spawnSync("useradd", ["--system", "--no-create-home", "--shell", "/usr/sbin/nologin", "gantry"], { stdio: "ignore" });
+  const made = await findUser(["gantry"]);
+  if (made) return made;
+  throw startFailure("PostgreSQL does not run as root, and there is no other user to run it as: add a user gantry, or set DATABASE_URL");
+};
+
+/** The user that owns data that is already there. */
+const userOfOwner = async (uid: number, gid: number): Promise<RunAs> => (await readPasswdEntries()).find((entry) => entry.uid === uid) ?? { uid, gid };
+
+/** Runs a program as the user; true where it succeeded. */
+const runsAs = (program: string, args: readonly string[], runAs: RunAs): boolean => {
+  const { status, error } = spawnSync(program, args, { ...runAs, cwd: "/", stdio: "ignore", env: { PATH: process.env["PATH"] ?? "" } });
+  const code = (error as NodeJS.ErrnoException | undefined)?.code;
+  if (code === "EPERM" || code === "EINVAL") {
+    throw startFailure("PostgreSQL does not run as root, and this root may not become another user: run Gantry as another user, or set DATABASE_URL");
+  }
+  return status === 0;
+};
+
+/** Tried by the system itself rather than worked out from modes: access lists and mounts count too. */
+const canEnter = (directory: string, runAs: RunAs): boolean => runsAs("/bin/sh", ["-c", 'cd "$0"', directory], runAs);
+
+/** Makes a folder that only its owner may change, or checks that the one that exists is such. */
+const ensurePrivateFolder = async (path: string, mode: number, owner: RunAs | undefined): Promise<void> => {
+  await mkdir(path, { mode }).then(
+    async () => {
+      await chmod(path, mode);
+      if (owner) await chown(path, owner.uid, owner.gid);
+    },
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EEXIST") throw error;
+    },
+  );
+  const found = await lstat(path);
+  const uid = owner?.uid ?? process.getuid?.();
+  if (!found.isDirectory() || found.uid !== uid || (found.mode & 0o022) !== 0) {
+    throw startFailure(`${path} is not a folder of user ${uid} alone: remove it, or set GANTRY_DATA to another folder`);
+  }
+};
+
+/** Makes a folder for the data below /var/lib/gantry, and the link to it from the data directory. Returns the data's path. */
+const relocate = async (dataDirectory: string, link: string, runAs: RunAs): Promise<string> => {
+  const unreachable = (cause?: unknown) =>
+    startFailure(
+      `PostgreSQL does not run as root, and no other user can enter ${dataDirectory}: set GANTRY_DATA to a folder that others can enter (such as /srv/gantry)`,
+      cause,
+    );
+  const folder = join(relocationParent, randomBytes(6).toString("hex"));
+  try {
+    await ensurePrivateFolder(relocationParent, 0o711, undefined);
+    await ensurePrivateFolder(folder, 0o711, undefined);
+  } catch (error) {
+    throw unreachable(error);
+  }
+  const undo = () => rm(folder, { recursive: true, force: true });
+  if (!canEnter(folder, runAs)) {
+    await undo();
+    throw unreachable();
+  }
+  const target = join(folder, "postgres");
+  try {
+    await symlink(target, link);
+    return target;
+  } catch (error) {
+    await undo();
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    // Another server, started at the same time, was quicker.
+    return readlink(link);
+  }
+};
+
+/** The data's folder and its user under root. */
+const locateAsRoot = async (dataDirectory: string, progress: (line: string) => void): Promise<{ directory: string; runAs: RunAs }> => {
+  const link = join(dataDirectory, "postgres");
+  const found = await findFileStatus(link);
+  if (found) {
+    const directory = found.isSymbolicLink() ? await readlink(link) : link;
+    const parent = dirname(directory);
+    if (!(await findFileStatus(parent))) {
+      throw startFailure(`${link} is a link to ${directory}, which is gone: bring that folder back, or set GANTRY_DATA to another one`);
+    }
+    const data = await findFileStatus(directory);
+    const runAs = data ? await userOfOwner(data.uid, data.gid) : await chooseUser();
+    if (runAs.uid === 0)
+      throw startFailure(
+        `${directory} belongs to root, and PostgreSQL does not run as root: chown -R it to another user, or set GANTRY_DATA to another folder`,
+      );
+    if (!canEnter(parent, runAs))
+      throw startFailure(
+        `user ${runAs.uid}, to whom ${directory} belongs, cannot enter it any more: make its parents enterable, or set GANTRY_DATA to another folder`,
+      );
+    return { directory, runAs };
+  }
+
+  const { uid, gid, mode } = await stat(dataDirectory);
+  const runAs = uid === 0 ? await chooseUser() : await userOfOwner(uid, gid);
+  if (canEnter(dataDirectory, runAs)) return { directory: link, runAs };
+  // Others may enter our own folder: nothing in it can be listed or read. Its parents are not ours.
+  if (uid === 0 && (mode & 0o001) === 0) {
+    await chmod(dataDirectory, (mode & 0o777) | 0o011);
+    if (canEnter(dataDirectory, runAs)) return { directory: link, runAs };
+  }
+  const directory = await relocate(dataDirectory, link, runAs);
+  progress(`Only root can enter ${dataDirectory}, so the database is kept in ${directory}`);
+  return { directory, runAs };
+};
+
+/** The data's folder of an ordinary user. */
+const locateAsUser = async (dataDirectory: string, uid: number): Promise<string> => {
+  const link = join(dataDirectory, "postgres");
+  const directory = await realpath(link).catch(() => link);
+  const found = await findFileStatus(directory).catch((error: unknown) => {
+    throw startFailure(
+      `the database in ${directory} cannot be reached: ${errorText(error)}; run Gantry as the user that made it, or set GANTRY_DATA to another folder`,
+      error,
+    );
+  });
+  if (found && found.uid !== uid) {
+    throw startFailure(
+      `the database in ${directory} belongs to user ${found.uid}: run Gantry as that user (or as root, if root made it), or set GANTRY_DATA to another folder`,
+    );
+  }
+  return directory;
+};
+
+/** A folder for the socket: beside the data, or where its path would be too long a private one for sockets. */
+const ensureSocketDirectory = async (directory: string, runAs: RunAs | undefined): Promise<string> => {
+  const isShortEnough = (folder: string): boolean => Buffer.byteLength(join(folder, `.s.PGSQL.${port}`)) <= socketPathBytesMax;
+  if (isShortEnough(directory)) return directory;
+  const name = `gantry-${createHash("sha256").update(directory).digest("hex").slice(0, 16)}`;
+  const folder = [tmpdir(), "/tmp"].map((parent) => join(resolve(parent), name)).find(isShortEnough) ?? join("/tmp", name);
+  await ensurePrivateFolder(folder, 0o700, runAs);
+  return folder;
+};
+
+/**
+ * Finds the data directory of a server, or makes one that its user can enter, with programs that this user can run.
+ * `installed` is for tests: programs elsewhere than npm has put them. Throws a Fault of one line.
+ */
+export const prepareDataDirectory = async (
+  dataDirectory: string,
+  progress: (line: string) => void,
+  installed: Installation = findInstallation(),
+): Promise<DataDirectory> => {
+  const uid = process.getuid?.();
+  if (uid === undefined) throw startFailure("the embedded PostgreSQL needs Unix sockets and users: set DATABASE_URL");
+  const home = resolve(dataDirectory);
+  try {
+    const mode = uid === 0 ? 0o711 : 0o700;
+    const first = await mkdir(home, { recursive: true, mode });
+    // The folders made here, and no others, can be entered whatever root's umask says.
+    for (let made = home; first !== undefined && made.startsWith(first); made = dirname(made)) await chmod(made, mode);
+  } catch (error) {
+    throw startFailure(`GANTRY_DATA: ${home} cannot be made: ${errorText(error)}`, error);
+  }
+
+  const { directory, runAs } = uid === 0 ? await locateAsRoot(home, progress) : { directory: await locateAsUser(home, uid), runAs: undefined };
+  const copiesDirectory = dirname(directory);
+  let installation = await prepareInstallation(installed, copiesDirectory);
+  if (runAs && !runsAs(installation.postgres, ["--version"], runAs)) {
+    installation = await copyInstallation(installation, copiesDirectory);
+    if (!runsAs(installation.postgres, ["--version"], runAs)) {
+      throw startFailure(`the PostgreSQL that comes with Gantry does not run here (${installation.postgres} --version fails): set DATABASE_URL`);
+    }
+  }
+
+  const major = await readFile(join(directory, "PG_VERSION"), "utf8").then(
+    (text) => text.trim(),
+    () => undefined,
+  );
+  const version = await readVersion(installation);
+  if (major !== undefined && major !== version.split(".")[0]) {
+    throw startFailure(
+      `the database in ${directory} was made by PostgreSQL ${major}, and this Gantry brings ${version}: ` +
+        "move it over with pg_dump, or set GANTRY_DATA to another folder",
+    );
+  }
+  return { directory, socketDirectory: await ensureSocketDirectory(directory, runAs), runAs, installation };
+};

@@ -1,0 +1,429 @@
+// The embedded server's life, with real processes: every test starts its own in a directory of its own.
+
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, before, type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Fault } from "#base/fault.ts";
+import { silent } from "#base/log.ts";
+import { openStore, type Store } from "#store";
+import { databaseUrlOf } from "./address.ts";
+import { type EmbeddedOptions, startEmbedded } from "./embedded.ts";
+import { findInstallation, installationIn } from "./installation.ts";
+
+const isRoot = process.getuid?.() === 0;
+/** An ordinary user, when we are root. */
+const nobody = { uid: 65534, gid: 65534 };
+const nobodyRuns = isRoot && spawnSync(process.execPath, ["--version"], { ...nobody, cwd: "/" }).status === 0;
+
+const temporary = (t: TestContext): string => {
+  const directory = mkdtempSync(join(tmpdir(), "gantry-postgres-"));
+  chmodSync(directory, 0o755);
+  t.after(() => {
+    const relocated = existsSync(join(directory, "data")) && relocationOf(join(directory, "data"));
+    rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
+    if (relocated) rmSync(relocated, { recursive: true, force: true });
+  });
+  return directory;
+};
+
+/** The folder below /var/lib/gantry that holds the data, if one does. */
+const relocationOf = (data: string): string | undefined => {
+  const link = join(data, "postgres");
+  return lstatSync(link, { throwIfNoEntry: false })?.isSymbolicLink() ? dirname(readlinkSync(link)) : undefined;
+};
+
+// Making a cluster takes most of a second: one is made here, and copied for the tests that are not about that.
+const model = mkdtempSync(join(tmpdir(), "gantry-postgres-"));
+before(async () => {
+  chmodSync(model, 0o711);
+  const server = await startEmbedded({ dataDirectory: model, log: silent, progress: () => {}, durable: false });
+  await (await openStore({ databaseUrl: databaseUrlOf(server.address), log: silent })).close();
+  await server.stop();
+});
+after(() => rmSync(model, { recursive: true }));
+
+/** A data directory that has been used before. */
+const used = (t: TestContext, ...below: string[]): string => {
+  const data = join(temporary(t), "data", ...below);
+  mkdirSync(dirname(data), { recursive: true });
+  const { status } = spawnSync("cp", ["-a", model, data]);
+  assert.equal(status, 0);
+  return data;
+};
+
+/** A store on an embedded server, which stops with it. */
+const open = async (t: TestContext, dataDirectory: string, more: Partial<EmbeddedOptions> = {}): Promise<Store> => {
+  const options = { dataDirectory, log: silent, progress: () => {}, ...more };
+  const embedded = await startEmbedded(options);
+  const store = await openStore({ ...options, databaseUrl: databaseUrlOf(embedded.address) });
+  const close = async (): Promise<void> => {
+    await store.close();
+    await embedded.stop();
+  };
+  t.after(close);
+  return { ...store, close };
+};
+
+const remember = (store: Store, text: string): Promise<void> =>
+  store.write(async (rows) => {
+    await rows.query("insert into access_versions (root) values ($1)", [text]);
+  });
+
+const remembered = async (store: Store): Promise<unknown[]> => (await store.read.query("select root from access_versions order by root")).map(([root]) => root);
+
+const postmaster = (data: string): number => Number.parseInt(readFileSync(join(data, "postgres", "postmaster.pid"), "utf8"), 10);
+
+const refusedWith = (pattern: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof Fault, String(error));
+  assert.match(error.message, pattern);
+  assert.doesNotMatch(error.message, /\n/);
+  return true;
+};
+
+const until = async (condition: () => boolean | Promise<boolean>): Promise<void> => {
+  for (const end = Date.now() + 10_000; !(await condition()); await sleep(10)) {
+    assert.ok(Date.now() < end, "what was awaited did not happen");
+  }
+};
+
+const program = `
+  import { databaseUrlOf, startEmbedded } from "#postgres";
+  import { openStore } from "#store";
+  const [log, progress] = [() => {}, () => {}];
+  try {
+    const embedded = await startEmbedded({ dataDirectory: process.env.DATA, log, progress, join: process.env.JOIN === "yes" });
+    const store = await openStore({ databaseUrl: databaseUrlOf(embedded.address), log });
+    await store.write((rows) => rows.query("insert into access_versions (root) values ($1)", [process.env.TEXT]));
+    console.log("open");
+    for await (const _ of process.stdin);
+    await store.close();
+    await embedded.stop();
+    console.log("closed");
+  } catch (error) {
+    console.log("refused: " + error.message);
+  }
+`;
+
+interface Gantry {
+  readonly process: ChildProcess;
+  /** Its next line. */
+  nextLine(): Promise<string>;
+  /** Stops it in order. */
+  stop(): Promise<void>;
+  kill(): Promise<void>;
+}
+
+/** Another process that opens the store of this directory and writes `text`. */
+const another = (t: TestContext, data: string, text: string, more: { as?: typeof nobody; join?: boolean } = {}): Gantry => {
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", program], {
+    ...more.as,
+    cwd: join(import.meta.dirname, "..", ".."),
+    env: { PATH: process.env["PATH"] ?? "", DATA: data, TEXT: text, JOIN: more.join ? "yes" : "" },
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  t.after(() => child.kill("SIGKILL"));
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const ended = new Promise<void>((done) => child.once("close", () => done()));
+  return {
+    process: child,
+    nextLine: async () => (await lines.next()).value ?? "nothing more",
+    async stop() {
+      child.stdin.end();
+      await ended;
+    },
+    async kill() {
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+};
+
+test("what was written is there after a restart, and nothing listens outside the data directory", async (t) => {
+  const data = join(temporary(t), "data");
+  const said: string[] = [];
+  const first = await open(t, data, { progress: (line) => said.push(line) });
+  await remember(first, "kept");
+  const socket = join(data, "postgres", ".s.PGSQL.5432");
+  assert.equal(statSync(join(data, "postgres")).mode & 0o777, 0o700);
+  assert.equal(statSync(socket).mode & 0o777, 0o700);
+  assert.deepEqual(await first.read.query("show listen_addresses"), [[""]]);
+  const pid = postmaster(data);
+  await first.close();
+  assert.throws(() => process.kill(pid, 0), "PostgreSQL has ended");
+  assert.match(said.join("\n"), /Making the database/);
+
+  said.length = 0;
+  const second = await open(t, data, { progress: (line) => said.push(line) });
+  assert.deepEqual(await remembered(second), ["kept"]);
+  assert.deepEqual(said, []);
+  await second.close();
+});
+
+test("a second server on the same data directory is refused at once, and a command beside it joins", async (t) => {
+  const data = used(t);
+  const server = await open(t, data);
+  const begin = Date.now();
+  await assert.rejects(open(t, data), refusedWith(new RegExp(`${data} is in use by another Gantry \\(process ${process.pid}\\)`)));
+  const other = another(t, data, "other");
+  assert.match(await other.nextLine(), new RegExp(`^refused: .*in use by another Gantry \\(process ${process.pid}\\)`));
+  assert.ok(Date.now() - begin < 3_000);
+
+  const command = another(t, data, "from the command", { join: true });
+  assert.equal(await command.nextLine(), "open");
+  await command.stop();
+  assert.deepEqual(await remembered(server), ["from the command"]);
+  await server.close();
+
+  const alone = await open(t, data, { join: true });
+  assert.deepEqual(await remembered(alone), ["from the command"]);
+  const pid = postmaster(data);
+  await alone.close();
+  assert.throws(() => process.kill(pid, 0), "what it had to start, it stops");
+});
+
+test("of two servers started at the same moment on a new directory, exactly one opens", async (t) => {
+  const data = join(temporary(t), "data");
+  const racers = [another(t, data, "one"), another(t, data, "two")];
+  const said = await Promise.all(racers.map((racer) => racer.nextLine()));
+  assert.equal(said.filter((line) => line === "open").length, 1, said.join(" | "));
+  assert.equal(said.filter((line) => /^refused: .*in use/.test(line)).length, 1, said.join(" | "));
+  await Promise.all(racers.map((racer) => racer.stop()));
+  const after = await open(t, data);
+  assert.equal((await remembered(after)).length, 1);
+  await after.close();
+});
+
+test("after kill -9 of the server the next one takes over, with every committed row", async (t) => {
+  const data = used(t);
+  const killed = another(t, data, "committed");
+  assert.equal(await killed.nextLine(), "open");
+  const orphan = postmaster(data);
+  await killed.kill();
+  process.kill(orphan, 0);
+
+  const next = await open(t, data);
+  assert.notEqual(postmaster(data), orphan);
+  assert.deepEqual(await remembered(next), ["committed"]);
+  // And after kill -9 of PostgreSQL as well: its own recovery.
+  await next.close();
+  const again = another(t, data, "recovered");
+  assert.equal(await again.nextLine(), "open");
+  const lost = postmaster(data);
+  await again.kill();
+  process.kill(lost, "SIGKILL");
+  const last = await open(t, data);
+  assert.deepEqual(await remembered(last), ["committed", "recovered"]);
+  await last.close();
+});
+
+test("a lock file whose process id is another process's by now does not wedge the start", async (t) => {
+  const data = used(t);
+  const first = await open(t, data);
+  const trace = join(data, "postgres", "postmaster.pid");
+  const lock = join(data, "postgres", ".s.PGSQL.5432.lock");
+  const [traceText, lockText] = [readFileSync(trace, "utf8"), readFileSync(lock, "utf8")];
+  await first.close();
+  const stranger = spawn("sleep", ["60"], isRoot ? nobody : {});
+  t.after(() => stranger.kill());
+  const { uid, gid } = statSync(join(data, "postgres"));
+  for (const [file, text] of [
+    [trace, traceText],
+    [lock, lockText],
+  ] as const) {
+    writeFileSync(file, text.replace(/^\d+/, String(stranger.pid)), { mode: 0o600 });
+    chownSync(file, uid, gid);
+  }
+  const second = await open(t, data);
+  assert.notEqual(postmaster(data), stranger.pid);
+  await second.close();
+});
+
+test("when PostgreSQL dies, calls are UNAVAILABLE until it has been started again", async (t) => {
+  const data = used(t);
+  const events: string[] = [];
+  const store = await open(t, data, { log: (event) => events.push(event) });
+  await remember(store, "before");
+  await Promise.all(Array.from({ length: 20 }, () => remembered(store)));
+  const pid = postmaster(data);
+  process.kill(pid, "SIGKILL");
+
+  // Meanwhile: an answer, or UNAVAILABLE, and nothing else.
+  const tried = async (call: () => Promise<unknown>): Promise<boolean> =>
+    call().then(
+      () => true,
+      (error) => {
+        assert.ok(error instanceof Fault, String(error));
+        assert.equal(error.code, "UNAVAILABLE");
+        assert.equal(error.message, "the database is not reachable");
+        return false;
+      },
+    );
+  await until(async () => {
+    await Promise.all([tried(() => remembered(store)), tried(() => store.write((rows) => rows.query("select 1")))]);
+    return events.includes("store.postgres.revived");
+  });
+  await until(() => tried(() => remembered(store)));
+  await until(() => tried(() => remember(store, "after")));
+  assert.deepEqual(await remembered(store), ["after", "before"]);
+  assert.notEqual(postmaster(data), pid);
+  await assert.rejects(open(t, data), refusedWith(/in use by another Gantry/), "and it is still the owner");
+});
+
+test("a data directory too deep for a socket's path gets its socket in a private folder", async (t) => {
+  const data = used(t, "d".repeat(60), "e".repeat(60));
+  const store = await open(t, data);
+  await remember(store, "deep");
+  const [row] = await store.read.query("show unix_socket_directories");
+  const folder = String(row?.[0]).replaceAll('"', "");
+  assert.match(folder, /\/gantry-[0-9a-f]{16}$/);
+  assert.equal(statSync(folder).mode & 0o777, 0o700);
+  const command = another(t, data, "joined", { join: true });
+  assert.equal(await command.nextLine(), "open");
+  await command.stop();
+  assert.deepEqual(await remembered(store), ["deep", "joined"]);
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+test("a data directory may have any name", async (t) => {
+  const data = used(t, `100% of "it", a+b & c=d?#'`);
+  const store = await open(t, data);
+  await remember(store, "odd");
+  assert.deepEqual(await remembered(store), ["odd"]);
+  await store.close();
+});
+
+test("programs that npm has left without links and execute bits are put right, in a copy where they are read-only", async (t) => {
+  const directory = temporary(t);
+  const { folder: native } = findInstallation();
+  const stripped = join(directory, "package", "native");
+  cpSync(native, stripped, { recursive: true, verbatimSymlinks: true });
+  cpSync(join(native, "..", "package.json"), join(directory, "package", "package.json"));
+  const links = JSON.parse(readFileSync(join(stripped, "pg-symlinks.json"), "utf8")) as { target: string }[];
+  const strip = (): void => {
+    for (const { target } of links) unlinkSync(join(directory, "package", target));
+    for (const name of ["initdb", "postgres"]) chmodSync(join(stripped, "bin", name), 0o644);
+  };
+  const options = { log: silent, progress: () => {}, durable: false, installed: installationIn(stripped) };
+
+  strip();
+  const repaired = await startEmbedded({ ...options, dataDirectory: join(directory, "data") });
+  await repaired.stop();
+  assert.ok(links.every(({ target }) => existsSync(join(directory, "package", target))));
+
+  if (!nobodyRuns) return;
+  // Another user's, so that the ordinary user may not repair it.
+  strip();
+  const data = join(directory, "data2");
+  mkdirSync(data);
+  chownSync(data, nobody.uid, nobody.gid);
+  const code = `
+    import { startEmbedded } from "./server/postgres/embedded.ts";
+    import { installationIn } from "./server/postgres/installation.ts";
+    const installed = installationIn(${JSON.stringify(stripped)});
+    const start = () => startEmbedded({ dataDirectory: ${JSON.stringify(data)}, log() {}, progress() {}, installed });
+    for (let i = 0; i < 2; i++) await (await start()).stop();
+    console.log("ran");
+  `;
+  const run = spawnSync(process.execPath, ["--input-type=module", "--eval", code], { ...nobody, cwd: join(import.meta.dirname, "..", ".."), encoding: "utf8" });
+  assert.equal(run.stdout, "ran\n", run.stderr);
+  assert.ok(!existsSync(join(directory, "package", links[0]?.target ?? "")));
+});
+
+test("a folder that cannot be written is refused in one line that names GANTRY_DATA", { skip: !nobodyRuns && "needs root" }, async (t) => {
+  const directory = temporary(t);
+  const refused = another(t, join(directory, "data"), "x", { as: nobody });
+  assert.match(await refused.nextLine(), /^refused: GANTRY_DATA: .*data cannot be made: EACCES/);
+  const roots = await open(t, join(directory, "data"));
+  await roots.close();
+  const foreign = another(t, join(directory, "data"), "x", { as: nobody });
+  assert.match(await foreign.nextLine(), /^refused: the database in .* belongs to user \d+.*GANTRY_DATA/);
+});
+
+test("an ordinary user's server serves, and root takes its directory over as that user", { skip: !nobodyRuns && "needs root" }, async (t) => {
+  const data = join(temporary(t), "data");
+  mkdirSync(data);
+  chownSync(data, nobody.uid, nobody.gid);
+  const ordinary = another(t, data, "ordinary", { as: nobody });
+  assert.equal(await ordinary.nextLine(), "open");
+  assert.equal(statSync(`/proc/${postmaster(data)}`).uid, nobody.uid);
+  const command = another(t, data, "root's command", { join: true });
+  assert.equal(await command.nextLine(), "open");
+  await command.stop();
+  await ordinary.stop();
+
+  const root = await open(t, data);
+  assert.equal(statSync(`/proc/${postmaster(data)}`).uid, nobody.uid);
+  assert.deepEqual(await remembered(root), ["ordinary", "root's command"]);
+  await root.close();
+  const back = another(t, data, "again", { as: nobody });
+  assert.equal(await back.nextLine(), "open");
+  await back.stop();
+});
+
+test("below a folder that only root may enter, the database is kept elsewhere and stays there", { skip: !isRoot && "needs root" }, async (t) => {
+  const directory = temporary(t);
+  chmodSync(directory, 0o700);
+  const data = join(directory, "data");
+  // A clone's programs are out of reach in the same way.
+  const { folder: native } = findInstallation();
+  cpSync(native, join(directory, "package", "native"), { recursive: true, verbatimSymlinks: true });
+  cpSync(join(native, "..", "package.json"), join(directory, "package", "package.json"));
+  const said: string[] = [];
+  const options = {
+    dataDirectory: data,
+    log: silent,
+    progress: (line: string) => said.push(line),
+    installed: installationIn(join(directory, "package", "native")),
+  };
+
+  const first = await startEmbedded(options);
+  const relocated = relocationOf(data);
+  assert.match(String(relocated), /^\/var\/lib\/gantry\/[0-9a-f]{12}$/);
+  assert.match(said.join("\n"), new RegExp(`Only root can enter ${data}, so the database is kept in ${relocated}`));
+  await assert.rejects(startEmbedded(options), refusedWith(/in use by another Gantry/));
+  await first.stop();
+  const second = await startEmbedded(options);
+  await second.stop();
+  assert.equal(relocationOf(data), relocated);
+
+  // The folder is gone: never an empty database in silence.
+  rmSync(String(relocated), { recursive: true });
+  await assert.rejects(startEmbedded(options), refusedWith(/is a link to .*, which is gone: .*GANTRY_DATA/));
+});
+
+test("another major version's data is refused by name", async (t) => {
+  const data = used(t);
+  writeFileSync(join(data, "postgres", "PG_VERSION"), "17\n");
+  await assert.rejects(open(t, data), refusedWith(/was made by PostgreSQL 17, and this Gantry brings 18/));
+});
+
+test("a process that forgets to close its store ends all the same, and PostgreSQL with it", async (t) => {
+  const data = used(t);
+  const code = `
+    import { startEmbedded } from "./server/postgres/embedded.ts";
+    await startEmbedded({ dataDirectory: ${JSON.stringify(data)}, log() {}, progress() {}, durable: false });
+  `;
+  const run = spawnSync(process.execPath, ["--input-type=module", "--eval", code], { cwd: join(import.meta.dirname, "..", ".."), encoding: "utf8" });
+  assert.equal(run.status, 0, run.stderr);
+  await until(() => !existsSync(join(data, "postgres", "postmaster.pid")));
+});

@@ -1,0 +1,279 @@
+// The embedded default: a real PostgreSQL that Gantry starts in its data directory and stops with itself. It
+// listens on one Unix socket in a folder that only its own user (and root) may enter, never on TCP.
+//
+// Who owns it is decided inside PostgreSQL: the owner holds an advisory lock over one connection for as long as it
+// lives. The kernel closes that connection even after kill -9, so there is no lock file that could go stale, no
+// process id that could be another's by now, and no moment at which two can both believe that they own it.
+//   postmaster.pid, lock held      another Gantry runs: refuse, or join it
+//   postmaster.pid, lock free      its Gantry was killed: stop it in order, start anew
+//   none, or nobody behind it      start
+// Whatever two servers do at once, PostgreSQL itself lets only one of its kind into a data directory.
+
+import { Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { limits } from "#base/limits.ts";
+import type { Log } from "#base/log.ts";
+import { brokenConnection, sqlState } from "#store";
+import pg from "pg";
+import { addressIn, database, type ServerAddress } from "./address.ts";
+import { type DataDirectory, prepareDataDirectory } from "./data-directory.ts";
+import type { Installation } from "./installation.ts";
+import { clearStaleLockFiles, isAlive, isServerOf, readPostmasterFile } from "./postmaster-file.ts";
+import { hasCluster, makeCluster, pollMs, type ServerProcess, startProcess, stopProcess } from "./server-process.ts";
+import { errorText, startFailure } from "./start-failure.ts";
+
+export interface EmbeddedPostgres {
+  readonly address: ServerAddress;
+  /** False when it belongs to another process, which was joined. */
+  readonly owned: boolean;
+  /** Stops the server; leaves one that was joined alone. */
+  stop(): Promise<void>;
+}
+
+export interface EmbeddedOptions {
+  readonly dataDirectory: string;
+  readonly log: Log;
+  /** Receives a line for what takes its time. */
+  readonly progress: (line: string) => void;
+  /** Use the server of a running Gantry, if there is one, instead of refusing. */
+  readonly join?: boolean;
+  /** False for tests alone: loses everything with a crash, and is quicker. */
+  readonly durable?: boolean;
+  /** For tests alone: programs elsewhere than npm has put them. */
+  readonly installed?: Installation;
+}
+
+/** The advisory lock that the owner holds, in the database "postgres". */
+const ownerLock = "7166352907140";
+
+/** A connection that does not answer within this time is none. */
+const connectTimeoutMs = limits.outboundTimeoutMs;
+
+/** How long a server may neither answer nor go away before the start gives up. */
+const silenceMs = 30_000;
+
+/**
+ * How long a lock may be held by a process that is gone, or not be held by the one that has started the server,
+ * before that is taken as final (process ids mean little across containers, and are used again).
+ */
+const fadeMs = 1_000;
+
+// ---- the owner's lock -----------------------------------------------------------------------------------------
+
+/** The connection that holds the owner's lock. */
+interface LockConnection {
+  readonly client: pg.Client;
+  /** Below the client: whether an open connection keeps this process alive is decided on it. */
+  readonly socket: Socket;
+}
+
+type Claim =
+  | { readonly is: "mine"; readonly lock: LockConnection }
+  | { readonly is: "held"; readonly holder: number }
+  /** Starting, stopping, recovering, or changing hands this moment. */
+  | { readonly is: "busy" }
+  | { readonly is: "absent" };
+
+/** The process id at the end of a name that Gantry has given. */
+const processIdIn = (name: string | undefined): number => Number(/\d+$/.exec(name ?? "")?.[0]);
+
+/**
+ * Tries to become the owner. While `patient`, a server whose starter lives is left to it: that process may be about
+ * to take the lock itself.
+ */
+const claimOwnership = async (socketDirectory: string, patient: boolean): Promise<Claim> => {
+  const socket = new Socket();
+  const client = new pg.Client({
+    ...addressIn(socketDirectory, "postgres"),
+    stream: () => socket,
+    application_name: `gantry owner ${process.pid}`,
+    connectionTimeoutMillis: connectTimeoutMs,
+  });
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ starter: string; holder: string | null }>(`
+      select current_setting('cluster_name') as starter, (
+        select application_name from pg_locks join pg_stat_activity using (pid)
+        where locktype = 'advisory' and granted and (classid::bigint << 32) + objid::bigint = ${ownerLock} limit 1
+      ) as holder`);
+    const { starter = "", holder = null } = rows[0] ?? {};
+    if (holder === null && !(patient && isAlive(processIdIn(starter)))) {
+      const taken = await client.query<{ mine: boolean }>(`select pg_try_advisory_lock(${ownerLock}) as mine`);
+      if (taken.rows[0]?.mine) return { is: "mine", lock: { client, socket } };
+    }
+    await client.end();
+    return holder === null ? { is: "busy" } : { is: "held", holder: processIdIn(holder) };
+  } catch (error) {
+    await client.end().catch(() => {});
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ECONNREFUSED") return { is: "absent" };
+    if (brokenConnection(error) || sqlState(error) === "53300") return { is: "busy" };
+    throw startFailure(`the database in ${socketDirectory} does not let Gantry in: ${errorText(error)}`, error);
+  }
+};
+
+// ---- starting -------------------------------------------------------------------------------------------------
+
+interface Owned {
+  readonly lock: LockConnection;
+  readonly server: ServerProcess;
+}
+
+const inUse = (dataDirectory: string, holder: number) =>
+  startFailure(`the data directory ${dataDirectory} is in use by another Gantry (process ${holder}): stop that one, or set GANTRY_DATA to another folder`);
+
+/** Becomes the owner of a running server, started by us, or returns who is. `earlier` is a process that we started before. */
+const takeOwnership = async (
+  data: DataDirectory,
+  { log, progress, durable = true }: EmbeddedOptions,
+  earlier: ServerProcess | undefined,
+): Promise<Owned | { holder: number; socketDirectory: string }> => {
+  const { directory } = data;
+  let server = earlier;
+  const quietSince = Date.now();
+  let waitIsTold = false;
+  for (;;) {
+    if (server?.hasEnded() && server === earlier) server = undefined;
+    if (server?.hasEnded()) {
+      // Another PostgreSQL was quicker, or one that is just going has not quite gone.
+      if (!/already exists|still in use|pre-existing/.test(server.complaint()) || Date.now() - quietSince > silenceMs) {
+        throw startFailure(`the embedded PostgreSQL in ${directory} did not start: ${server.complaint() || "it gave no reason"}`);
+      }
+      server = undefined;
+      await sleep(pollMs * 10);
+    }
+    const postmaster = await readPostmasterFile(directory);
+    const ours = server !== undefined && postmaster?.pid === server.child.pid;
+    if (postmaster && (ours ? postmaster.ready : postmaster.socketDirectory !== "")) {
+      const claim = await claimOwnership(postmaster.socketDirectory, !ours && Date.now() - quietSince < fadeMs);
+      // A holder that was killed a moment ago: PostgreSQL is about to notice.
+      const isFading = claim.is === "held" && !isAlive(claim.holder) && Date.now() - quietSince < fadeMs;
+      if (claim.is === "held" && !isFading) return { holder: claim.holder, socketDirectory: postmaster.socketDirectory };
+      if (claim.is === "mine") {
+        if (ours && server) return { lock: claim.lock, server };
+        log("store.postgres.orphan", { pid: postmaster.pid });
+        await claim.lock.client.end();
+        await stopProcess(postmaster.pid, async () => (await readPostmasterFile(directory))?.pid !== postmaster.pid);
+        continue;
+      }
+    }
+    if (!server && (!postmaster || !(await isServerOf(postmaster.pid, directory)))) {
+      await clearStaleLockFiles(data);
+      server = startProcess(data, durable, log);
+      continue;
+    }
+    // Recovery after a crash takes as long as it takes; only the silence of a process that is not ours ends the wait.
+    if (!waitIsTold && Date.now() - quietSince > connectTimeoutMs) {
+      progress("Waiting for the database to recover or to stop…");
+      waitIsTold = true;
+    }
+    if (!server && Date.now() - quietSince > silenceMs) {
+      throw startFailure(`a PostgreSQL (process ${postmaster?.pid}) is in ${directory} and does not answer: stop it`);
+    }
+    await sleep(pollMs);
+  }
+};
+
+const hasDatabase = async (client: pg.Client): Promise<boolean> =>
+  (await client.query("select from pg_database where datname = $1", [database])).rowCount !== 0;
+
+/** Joins the server of another process, which may be about to make its database. */
+const joinServer = async (socketDirectory: string): Promise<EmbeddedPostgres> => {
+  const client = new pg.Client({ ...addressIn(socketDirectory, "postgres"), connectionTimeoutMillis: connectTimeoutMs });
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    const until = Date.now() + silenceMs;
+    while (!(await hasDatabase(client)) && Date.now() < until) await sleep(pollMs);
+  } finally {
+    await client.end();
+  }
+  return { address: addressIn(socketDirectory, database), owned: false, stop: async () => {} };
+};
+
+/** Starts the embedded server of a data directory, or joins the one that runs there. */
+export const startEmbedded = async (options: EmbeddedOptions): Promise<EmbeddedPostgres> => {
+  const { dataDirectory, log, progress, durable = true } = options;
+  const data = await prepareDataDirectory(dataDirectory, progress, options.installed);
+  if (!(await hasCluster(data))) {
+    progress(`Making the database in ${data.directory} (once)`);
+    await makeCluster(data, durable);
+  }
+
+  const first = await takeOwnership(data, options, undefined);
+  if ("holder" in first) {
+    if (!options.join) throw inUse(dataDirectory, first.holder);
+    return joinServer(first.socketDirectory);
+  }
+
+  let owned: Owned = first;
+  let stopping = false;
+  const stopped = new AbortController();
+  let restarting: Promise<void> = Promise.resolve();
+
+  // Where this process ends without having stopped it (an uncaught exception), it stops in order all the same.
+  const onExit = (): void => {
+    const { pid } = owned.server.child;
+    if (pid !== undefined && !owned.server.hasEnded()) process.kill(pid, "SIGINT");
+  };
+
+  const pause = (ms: number): Promise<void> => sleep(ms, undefined, { signal: stopped.signal }).catch(() => {});
+
+  /** PostgreSQL has died, or reset itself: starts it again and again, until it runs or we stop. */
+  const restart = async (): Promise<void> => {
+    log("store.postgres.lost", {});
+    for (let pauseMs = 50; !stopping; pauseMs = Math.min(pauseMs * 2, connectTimeoutMs)) {
+      try {
+        const { server } = owned;
+        const next = await takeOwnership(data, options, server.hasEnded() ? undefined : server);
+        if ("holder" in next) {
+          // Another Gantry was quicker. Our connections use its server; when it stops, this one takes over.
+          log("store.postgres.taken", { holder: next.holder });
+          await pause(connectTimeoutMs);
+          continue;
+        }
+        owned = next;
+        watchConnection();
+        log("store.postgres.revived", { pid: next.server.child.pid });
+        return;
+      } catch (error) {
+        log("store.postgres.failed", { error });
+        await pause(pauseMs);
+      }
+    }
+  };
+  const watchConnection = (): void => {
+    // Neither it nor the server keeps a process alive that has otherwise ended.
+    owned.lock.socket.unref();
+    owned.lock.client.once("end", () => {
+      if (!stopping) restarting = restart();
+    });
+  };
+
+  const stop = async (): Promise<void> => {
+    if (stopping) return;
+    stopping = true;
+    stopped.abort();
+    await restarting;
+    owned.lock.socket.ref();
+    await owned.lock.client.end().catch(() => {});
+    const { child, ended, hasEnded } = owned.server;
+    if (child.pid !== undefined && !hasEnded()) {
+      child.ref();
+      await stopProcess(child.pid, hasEnded);
+      await ended;
+    }
+    process.removeListener("exit", onExit);
+  };
+
+  process.on("exit", onExit);
+  try {
+    if (!(await hasDatabase(owned.lock.client))) await owned.lock.client.query(`create database ${database}`);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  watchConnection();
+  return { address: addressIn(data.socketDirectory, database), owned: true, stop };
+};

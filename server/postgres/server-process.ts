@@ -1,0 +1,175 @@
+// PostgreSQL's own programs as processes: initdb, which makes a database cluster, and the server, started and stopped.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { chmod, chown, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Log } from "#base/log.ts";
+import { user } from "./address.ts";
+import { type DataDirectory, port } from "./data-directory.ts";
+import { fileExists } from "./file-status.ts";
+import { isAlive } from "./postmaster-file.ts";
+import { startFailure } from "./start-failure.ts";
+
+/** How long each kind of stop may take before the next harder one: SIGINT, SIGQUIT, SIGKILL. */
+const stopStepMs = 10_000;
+
+/** How often what cannot be waited for is looked at again. */
+export const pollMs = 5;
+
+/** Nothing of our own environment: PG* variables would change how the server behaves. */
+const environment = { PATH: process.env["PATH"] ?? "", LC_ALL: "C", TZ: "UTC" };
+
+const serverSettings = (socketDirectory: string, durable: boolean): string[] => {
+  const values: Record<string, string> = {
+    listen_addresses: "",
+    port: String(port),
+    // Who started it; see claimOwnership in embedded.ts.
+    cluster_name: `gantry ${process.pid}`,
+    unix_socket_directories: socketDirectory.replaceAll('"', '""').replace(/^.*$/s, '"$&"'),
+    unix_socket_permissions: "0700",
+    // Several servers under test share one.
+    max_connections: durable ? "60" : "200",
+    shared_buffers: "128MB",
+    // Nothing copies from this server as it writes: the write-ahead log is for crashes alone.
+    wal_level: "minimal",
+    max_wal_senders: "0",
+    fsync: durable ? "on" : "off",
+    synchronous_commit: durable ? "on" : "off",
+    full_page_writes: durable ? "on" : "off",
+    autovacuum: "on",
+    jit: "off",
+    // Our statements are short and many, and Node needs the other cores.
+    max_parallel_workers_per_gather: "0",
+    random_page_cost: "1.1",
+    timezone: "UTC",
+    log_timezone: "UTC",
+    log_destination: "stderr",
+    logging_collector: "off",
+    log_line_prefix: "",
+    log_min_messages: "fatal",
+    log_min_error_statement: "panic",
+  };
+  return Object.entries(values).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+};
+
+const userOptions = ({ runAs }: DataDirectory) => (runAs ? { uid: runAs.uid, gid: runAs.gid } : {});
+
+/** Whether initdb has made this data directory. */
+export const hasCluster = ({ directory }: DataDirectory): Promise<boolean> => fileExists(join(directory, "PG_VERSION"));
+
+/** Makes an empty database cluster. It is complete or absent, also when two servers do so at once. */
+export const makeCluster = async (data: DataDirectory, durable: boolean): Promise<void> => {
+  const { directory, installation, runAs } = data;
+  const parent = dirname(directory);
+  const prefix = `${basename(directory)}.new.`;
+  for (const name of await readdir(parent)) {
+    // Left behind by a start that was killed halfway.
+    const [pid = ""] = name.startsWith(prefix) ? name.slice(prefix.length).split(".") : [];
+    if (pid !== "" && !isAlive(Number(pid))) await rm(join(parent, name), { recursive: true, force: true });
+  }
+  const draft = join(parent, `${prefix}${process.pid}.${randomBytes(4).toString("hex")}`);
+  await mkdir(draft, { mode: 0o700 });
+  try {
+    await chmod(draft, 0o700);
+    if (runAs) await chown(draft, runAs.uid, runAs.gid);
+    const args = ["-D", draft, "-U", user, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-instructions"];
+    const child = spawn(installation.initdb, durable ? args : [...args, "--no-sync"], {
+      ...userOptions(data),
+      cwd: "/",
+      env: environment,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    const complaints: string[] = [];
+    child.stderr.setEncoding("utf8").on("data", (text: string) => complaints.push(text));
+    const code = await new Promise<number | null>((done, fail) => {
+      child.once("error", fail);
+      child.once("close", done);
+    }).catch((error: Error) => {
+      complaints.push(error.message);
+      return 1;
+    });
+    if (code !== 0) {
+      const why =
+        complaints
+          .join("")
+          .split("\n")
+          .find((line) => /error|fatal|could not|cannot/i.test(line)) ?? complaints.join(" ").trim();
+      throw startFailure(
+        `the embedded PostgreSQL could not make its data directory ${directory} (${why.replace(/^initdb: /, "")}): put that right, or set DATABASE_URL`,
+      );
+    }
+    // Over the socket alone, whose folder is its own user's: there is no other way in, and no other user.
+    await writeFile(join(draft, "pg_hba.conf"), `local all ${user} trust\n`);
+    await rename(draft, directory).catch(async (error: NodeJS.ErrnoException) => {
+      // Another server was quicker.
+      if (!(await hasCluster(data))) throw error;
+    });
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+};
+
+export interface ServerProcess {
+  readonly child: ChildProcess;
+  /** Resolves when the process has ended. */
+  readonly ended: Promise<void>;
+  hasEnded(): boolean;
+  /** Its last complaint. */
+  complaint(): string;
+}
+
+/** Starts the process. It gets a session of its own, so that Ctrl-C reaches us and not it. */
+export const startProcess = (data: DataDirectory, durable: boolean, log: Log): ServerProcess => {
+  const child = spawn(data.installation.postgres, ["-D", data.directory, ...serverSettings(data.socketDirectory, durable)], {
+    ...userOptions(data),
+    cwd: "/",
+    env: environment,
+    stdio: ["ignore", "ignore", "pipe"],
+    detached: true,
+  });
+  let complaint = "";
+  let finished = false;
+  const ended = new Promise<void>((done) => {
+    const end = (): void => {
+      finished = true;
+      done();
+    };
+    child.once("error", (error) => {
+      complaint = error.message;
+      end();
+    });
+    // "close" rather than "exit": by then the last of its output has arrived.
+    child.once("close", end);
+  });
+  createInterface({ input: child.stderr }).on("line", (line) => {
+    const message = /^(?:FATAL|PANIC): +(.*)$/.exec(line)?.[1];
+    if (message === undefined) return;
+    complaint = message;
+    // Told to every client that connects while it starts or stops; no news.
+    if (!/^the database system is |administrator command$/.test(message)) log("store.postgres", { message });
+  });
+  child.unref();
+  (child.stderr as typeof child.stderr & { unref?: () => void }).unref?.();
+  return { child, ended, hasEnded: () => finished, complaint: () => complaint };
+};
+
+/** Signals a process to stop, ever harder, until `isGone`. */
+export const stopProcess = async (pid: number, isGone: () => Promise<boolean> | boolean): Promise<void> => {
+  for (const signal of ["SIGINT", "SIGQUIT", "SIGKILL"] as const) {
+    try {
+      process.kill(pid, signal);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "EPERM")
+        throw startFailure(`PostgreSQL (process ${pid}) is another user's: stop it, or run Gantry as that user`);
+      return;
+    }
+    const until = Date.now() + stopStepMs;
+    while (Date.now() < until) {
+      if (await isGone()) return;
+      await sleep(pollMs);
+    }
+  }
+};

@@ -1,0 +1,118 @@
+// What the running database says of its tables: PostgreSQL's own catalogue, as plain values. The kernel holds the
+// contract against it (kernel/schema.ts).
+
+import type { Json } from "#base/json.ts";
+import { columns, flag, json, number, text } from "./columns.ts";
+import type { Read } from "./handle.ts";
+
+export interface CatalogueColumn {
+  readonly name: string;
+  /** As PostgreSQL writes it: "text", "timestamp(3) with time zone". */
+  readonly type: string;
+  /** "C"; "default" for the database's own; "" for what has none. */
+  readonly collation: string;
+  readonly nullable: boolean;
+  /** An insert may leave it out: it has a default, numbers itself or is computed. */
+  readonly filledByItself: boolean;
+}
+
+export interface CatalogueIndexKey {
+  /** A column or an expression, as one writes it: "name", "left(uid, 40)". */
+  readonly expression: string;
+  readonly collation: string;
+  readonly descending: boolean;
+}
+
+export interface CatalogueIndex {
+  readonly name: string;
+  /** "btree", "gin", … */
+  readonly method: string;
+  readonly unique: boolean;
+  /** False while `create index concurrently` is at work, and after it has failed. */
+  readonly valid: boolean;
+  readonly keys: readonly CatalogueIndexKey[];
+  /** Columns that the index holds besides its keys (INCLUDE). */
+  readonly included: readonly string[];
+  /** Which rows it holds: "length(uid) = 40"; "" for all. */
+  readonly predicate: string;
+}
+
+export interface CatalogueTable {
+  readonly name: string;
+  /** True: its rows lie in partitions, and every unique index has the partitions' key in it. */
+  readonly partitioned: boolean;
+  readonly columns: ReadonlyMap<string, CatalogueColumn>;
+  readonly indexes: readonly CatalogueIndex[];
+}
+
+/** By the table's name. */
+export type Catalogue = ReadonlyMap<string, CatalogueTable>;
+
+const attributes = columns({ tableName: text, isPartitioned: flag, name: text, type: text, collationName: text, isNullable: flag, isFilledByItself: flag });
+
+// Partitions are left out: what their table has, they have.
+const attributeStatement = `
+  select ${attributes.list} from (
+    select relname as table_name, relkind = 'p' as is_partitioned, attname as name, format_type(atttypid, atttypmod) as type,
+      coalesce(collname, '') as collation_name, not attnotnull as is_nullable, atthasdef or attidentity <> '' as is_filled_by_itself, attnum
+    from pg_attribute
+    join pg_class on pg_class.oid = attrelid
+    left join pg_collation on pg_collation.oid = attcollation
+    where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p') and not relispartition and attnum > 0 and not attisdropped
+  ) as attributes
+  order by table_name, attnum`;
+
+const definitions = columns({ tableName: text, name: text, method: text, isUnique: flag, isValid: flag, keyCount: number, keys: json, predicate: text });
+
+const indexStatement = `
+  select ${definitions.list} from (
+    select tables.relname as table_name, indexes.relname as name, amname as method, indisunique as is_unique, indisvalid as is_valid, indnkeyatts as key_count,
+      (
+        select jsonb_agg(
+          jsonb_build_array(pg_get_indexdef(indexrelid, position, true), coalesce(collname, ''), coalesce(indoption[position - 1] & 1, 0) = 1) order by position
+        )
+        from generate_series(1, indnatts) as position
+        left join pg_collation on pg_collation.oid = indcollation[position - 1]
+      ) as keys,
+      coalesce(pg_get_expr(indpred, indrelid, true), '') as predicate
+    from pg_index
+    join pg_class as indexes on indexes.oid = indexrelid
+    join pg_class as tables on tables.oid = indrelid
+    join pg_am on pg_am.oid = indexes.relam
+    where tables.relnamespace = current_schema()::regnamespace and tables.relkind in ('r', 'p') and not tables.relispartition
+  ) as definitions
+  order by table_name, name`;
+
+/** PostgreSQL writes "left"(uid, '-17'::integer) where a migration says left(uid, -17), and "position" for position. */
+const asMigrationsWrite = (expression: string): string => expression.replace(/"([a-z_][a-z0-9_]*)"/g, "$1").replace(/'(-?\d+)'::integer/g, "$1");
+
+const indexKeysOf = (keys: Json): CatalogueIndexKey[] =>
+  Array.isArray(keys)
+    ? keys.flatMap((key) =>
+        Array.isArray(key) ? [{ expression: asMigrationsWrite(String(key[0])), collation: String(key[1]), descending: key[2] === true }] : [],
+      )
+    : [];
+
+/** Every table of the current schema with its columns, in their order, and its indexes. */
+export const readCatalogue = async (rows: Read): Promise<Catalogue> => {
+  const [foundColumns, foundIndexes] = await Promise.all([attributes.find(rows, attributeStatement), definitions.find(rows, indexStatement)]);
+  const tables = new Map<string, { name: string; partitioned: boolean; columns: Map<string, CatalogueColumn>; indexes: CatalogueIndex[] }>();
+  for (const { tableName, isPartitioned, name, type, collationName, isNullable, isFilledByItself } of foundColumns) {
+    const table = tables.get(tableName) ?? { name: tableName, partitioned: isPartitioned, columns: new Map(), indexes: [] };
+    tables.set(tableName, table);
+    table.columns.set(name, { name, type, collation: collationName, nullable: isNullable, filledByItself: isFilledByItself });
+  }
+  for (const { tableName, name, method, isUnique, isValid, keyCount, keys, predicate } of foundIndexes) {
+    const all = indexKeysOf(keys);
+    tables.get(tableName)?.indexes.push({
+      name,
+      method,
+      unique: isUnique,
+      valid: isValid,
+      keys: all.slice(0, keyCount),
+      included: all.slice(keyCount).map(({ expression }) => expression),
+      predicate: asMigrationsWrite(predicate),
+    });
+  }
+  return tables;
+};

@@ -1,0 +1,83 @@
+// The rows of a database as SQL that puts them into an empty one of the same schema, with triggers aside: what they have
+// made is among the rows. Statements that a person can read: a column a line, long texts in pieces.
+
+import pg from "pg";
+
+const pieceLength = 100;
+
+/** A text as a literal; a long one as several, each on its own line, which SQL joins. */
+const literalOf = (value: string): string => {
+  const pieces = value.match(new RegExp(`[^]{1,${pieceLength}}`, "gu")) ?? [""];
+  return pieces.map((piece) => `'${piece.replaceAll("'", "''")}'`).join("\n    ");
+};
+
+interface Column {
+  readonly name: string;
+  readonly identity: boolean;
+}
+
+const findTables = async (client: pg.Client): Promise<string[]> => {
+  // Those that others refer to come first; a partition's rows are its parent's.
+  const { rows } = await client.query<{ name: string }>(`
+    select c.relname as name from pg_class c
+    where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and c.relname <> 'schema_migrations'
+    order by exists (select from pg_constraint where conrelid = c.oid and contype = 'f'), c.relname`);
+  return rows.map(({ name }) => name);
+};
+
+const findColumns = async (client: pg.Client, table: string): Promise<Column[]> => {
+  const { rows } = await client.query<Column>(
+    `select attname as name, attidentity <> '' as identity from pg_attribute
+     where attrelid = $1::regclass and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`,
+    [table],
+  );
+  return rows;
+};
+
+/** As server/audit makes them. */
+const dumpPartitions = async (client: pg.Client): Promise<string[]> => {
+  const { rows } = await client.query<{ name: string; parent: string; bound: string }>(`
+    select c.relname as name, inhparent::regclass::text as parent, pg_get_expr(c.relpartbound, c.oid) as bound
+    from pg_inherits join pg_class c on c.oid = inhrelid where c.relispartition and c.relkind = 'r' order by 1`);
+  return rows.map(
+    ({ name, parent, bound }) =>
+      `create table ${name} (like ${parent} including all);\nalter table ${parent} attach partition ${name}\n  ${bound.toLowerCase()};`,
+  );
+};
+
+const dumpTable = async (client: pg.Client, table: string, rewrite: (value: string) => string): Promise<string[]> => {
+  const columns = await findColumns(client, table);
+  const identity = columns.find((column) => column.identity)?.name;
+  const { rows } = await client.query<(string | null)[]>({
+    text: `select ${columns.map(({ name }) => `${name}::text`).join(", ")} from ${table} order by ${identity ?? `${table}::text collate "C"`}`,
+    rowMode: "array",
+  });
+  const names = columns
+    .map(({ name }) => name)
+    .join(", ")
+    .replaceAll(/(.{100,}?,) /g, "$1\n  ");
+  const into = `insert into ${table}\n  (${names})${identity === undefined ? "" : " overriding system value"} values`;
+  const values = rows.map((row) => `(\n  ${row.map((value) => (value === null ? "null" : literalOf(rewrite(value)))).join(",\n  ")}\n)`);
+  return [
+    `alter table ${table} disable trigger user;`,
+    `delete from ${table};`,
+    ...(values.length > 0 ? [`${into}\n${values.join(", ")};`] : []),
+    ...(identity === undefined ? [] : [`select setval(pg_get_serial_sequence('${table}', '${identity}'), (select max(${identity}) from ${table}));`]),
+    `alter table ${table} enable trigger user;`,
+  ];
+};
+
+/** All rows of the database. `rewrite` takes out of each value what is of this machine. */
+export const dumpRows = async (databaseUrl: string, rewrite: (value: string) => string): Promise<string> => {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    await client.query("set timezone = 'UTC'; set datestyle = 'ISO'");
+    const tables = await findTables(client);
+    const statements = [...(await dumpPartitions(client))];
+    for (const table of tables) statements.push((await dumpTable(client, table, rewrite)).join("\n"));
+    return `${statements.join("\n\n")}\n`;
+  } finally {
+    await client.end();
+  }
+};

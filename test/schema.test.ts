@@ -1,0 +1,318 @@
+// The tables that the migrations make fit the contract: every column, every index that a list, a uniqueness or a deletion
+// needs. A step of `npm run check`; a server asks the same when it starts. What it must not miss is planted here.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import pg from "pg";
+import { Fault } from "#base/fault.ts";
+import { type Log, silent } from "#base/log.ts";
+import { openKernel, type Resource } from "#kernel";
+import { resources } from "#resources";
+import { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, openStore, readCatalogue } from "#store";
+import { compareSchema } from "../server/kernel/schema.ts";
+import { freshDatabase } from "./database.ts";
+import { plantResource } from "./planted-resource.ts";
+import { openWorld, type World } from "./world.ts";
+
+const database = await freshDatabase();
+const store = await openStore({ databaseUrl: database.url, log: silent });
+after(async () => {
+  await store.close();
+  await database.drop();
+});
+
+const catalogue = await readCatalogue(store.read);
+
+test("a migrated database has every table, column and index that the contract asks for", () => {
+  assert.ok(resources.filter(({ table }) => table !== undefined).length > 10);
+  assert.deepEqual(compareSchema(resources, catalogue), { mismatches: [], unfinished: [] });
+});
+
+// ---- tables that do not fit -------------------------------------------------------------------------------------
+
+const changed = (name: string, change: (table: CatalogueTable) => CatalogueTable): Catalogue =>
+  new Map([...catalogue].map(([key, table]) => [key, key === name ? change(table) : table]));
+
+const added: CatalogueColumn = { name: "", type: "text", collation: "C", nullable: false, filledByItself: false };
+
+const withColumn = (table: string, name: string, change: Partial<CatalogueColumn>): Catalogue =>
+  changed(table, (held) => ({ ...held, columns: new Map([...held.columns, [name, { ...(held.columns.get(name) ?? added), name, ...change }]]) }));
+
+const withoutColumn = (table: string, column: string): Catalogue =>
+  changed(table, (held) => ({ ...held, columns: new Map([...held.columns].filter(([name]) => name !== column)) }));
+
+const withIndex = (table: string, index: string, change: (held: CatalogueIndex) => CatalogueIndex[]): Catalogue =>
+  changed(table, (held) => {
+    assert.ok(
+      held.indexes.some(({ name }) => name === index),
+      `there is no index ${index}`,
+    );
+    return { ...held, indexes: held.indexes.flatMap((each) => (each.name === index ? change(each) : [each])) };
+  });
+
+const withoutIndex = (table: string, index: string): Catalogue => withIndex(table, index, () => []);
+
+/** Of a column, and with it of its indexes. */
+const withCollation = (table: string, column: string, collation: string): Catalogue =>
+  changed(table, (held) => ({
+    ...held,
+    columns: new Map([...held.columns].map(([name, each]) => [name, name === column ? { ...each, collation } : each])),
+    indexes: held.indexes.map((index) => ({ ...index, keys: index.keys.map((key) => (key.expression === column ? { ...key, collation } : key)) })),
+  }));
+
+const withoutTable = (table: string): Catalogue => new Map([...catalogue].filter(([name]) => name !== table));
+
+const noIndex = (table: string, purpose: string, statement: string): string => `the table ${table} has no index for ${purpose}: ${statement}`;
+
+const unfit: readonly (readonly [title: string, catalogue: Catalogue, sentence: string])[] = [
+  ["a table that is missing", withoutTable("tags"), "the table tags of Tag does not exist: create it in a migration"],
+  [
+    "a column that is missing",
+    withoutColumn("tags", "digest"),
+    `the table tags has no column digest, and Tag.digest no other source: alter table tags add column digest text collate "C" not null default ''`,
+  ],
+  [
+    "a list's column that is missing",
+    withoutColumn("repos", "bundles"),
+    "the table repos has no column bundles, and Repo.bundles no other source: alter table repos add column bundles jsonb",
+  ],
+  [
+    "a column of another type",
+    withColumn("role_bindings", "expire_time", { type: "timestamp with time zone" }),
+    "the column expire_time of the table role_bindings is timestamp with time zone, " +
+      "and RoleBinding.expire_time needs timestamp(3) with time zone: change its type in a migration",
+  ],
+  [
+    "a text that does not sort by its bytes",
+    withCollation("repos", "name", "default"),
+    'the column name of the table repos sorts by the collation default, and Repo.name must sort by its bytes: declare it collate "C"',
+  ],
+  [
+    "an order by what may be null",
+    withColumn("repos", "update_time", { nullable: true }),
+    "the column update_time of the table repos may be null, and a list by update_time would leave out such rows: declare it not null",
+  ],
+  [
+    "a field that may be absent in a column that may not",
+    withColumn("repos", "sync_config", { nullable: false }),
+    "the column sync_config of the table repos is not null, and Repo.sync_config may be absent: let it be null",
+  ],
+  [
+    "a column that a create would leave out",
+    withColumn("repos", "depth", {}),
+    "the column depth of the table repos is no field of Repo, so that a create leaves it out: give it a default, or let it be null",
+  ],
+  ["a filter's column that is missing", withoutColumn("tags", "is_date"), "the table tags has no column is_date, which a filter of Tag compares: add it"],
+  [
+    "an order without its index",
+    withoutIndex("tags", "tags_by_digest"),
+    noIndex("tags", "order by digest", "create index tags_by_digest on tags (left(uid, 40), digest, uid)"),
+  ],
+  [
+    "an order whose index holds some rows only",
+    withIndex("tags", "tags_by_digest", (held) => [{ ...held, predicate: "NOT is_date" }]),
+    noIndex("tags", "order by digest", "create index tags_by_digest on tags (left(uid, 40), digest, uid)"),
+  ],
+  [
+    "an order whose index runs the other way",
+    withIndex("tags", "tags_by_digest", (held) => [{ ...held, keys: held.keys.map((key, index) => ({ ...key, descending: index === 1 })) }]),
+    noIndex("tags", "order by digest", "create index tags_by_digest on tags (left(uid, 40), digest, uid)"),
+  ],
+  [
+    "an order whose index sorts by another collation",
+    withIndex("tags", "tags_by_digest", (held) => [{ ...held, keys: held.keys.map((key, index) => (index === 1 ? { ...key, collation: "default" } : key)) }]),
+    noIndex("tags", "order by digest", "create index tags_by_digest on tags (left(uid, 40), digest, uid)"),
+  ],
+  [
+    "a filter without its index",
+    withoutIndex("identities", "identities_by_relationship_type"),
+    noIndex("identities", "filter by relationship_type", "create index identities_by_relationship_type on identities (left(uid, 40), relationship_type, uid)"),
+  ],
+  [
+    "a filter by entries of a list without its index",
+    withoutIndex("advisories", "advisories_by_aliases"),
+    noIndex("advisories", "filter by entries of aliases", "create index advisories_by_aliases on advisories using gin (aliases)"),
+  ],
+  [
+    "rows at the root without their index",
+    withoutIndex("groups", "groups_in_root"),
+    noIndex("groups", "rows at the root", "create index groups_in_root on groups (uid) where length(uid) = 40"),
+  ],
+  [
+    "children without their parent's index",
+    withoutIndex("identities", "identities_by_parent"),
+    noIndex("identities", "children by name", "create index identities_by_parent on identities (left(uid, -17), name, uid)"),
+  ],
+  [
+    "a reference without its index",
+    withIndex("role_bindings", "role_bindings_by_role", () => []),
+    noIndex("role_bindings", "deletion of a Role", "create index role_bindings_by_role_uid on role_bindings (role_uid, uid)"),
+  ],
+  [
+    "a uniqueness without its index",
+    withIndex("role_bindings", "role_bindings_unique", (held) => [{ ...held, unique: false }]),
+    noIndex("role_bindings", "uniqueness", "create unique index role_bindings_unique on role_bindings (left(uid, -17), identity_uid, role_uid) include (uid)"),
+  ],
+  [
+    "a uniqueness whose index says more than the contract",
+    withIndex("repos", "repos_unique", (held) =>
+      [held, { ...held, name: "repos_name", keys: held.keys.slice(1) }].map((each) => ({ ...each, unique: each !== held })),
+    ),
+    noIndex("repos", "uniqueness", "create unique index repos_unique on repos (left(uid, -17), name) include (uid)"),
+  ],
+  [
+    "a uniqueness whose index says less than the contract",
+    withIndex("tags", "tags_unique", (held) => [{ ...held, keys: [...held.keys, { expression: "digest", collation: "C", descending: false }] }]),
+    noIndex("tags", "uniqueness", "create unique index tags_unique on tags (left(uid, -17), name) include (uid)"),
+  ],
+  [
+    "a long text that is unique by itself instead of its hash",
+    withIndex("external_group_role_mappings", "external_group_role_mappings_unique", (held) => [
+      { ...held, keys: held.keys.map((key) => (key.expression.startsWith("sha256") ? { ...key, expression: "external_group_id" } : key)) },
+    ]),
+    noIndex(
+      "external_group_role_mappings",
+      "uniqueness",
+      "create unique index external_group_role_mappings_unique on external_group_role_mappings " +
+        "(left(uid, -17), sha256(replace(external_group_id, '\\', '\\\\')::bytea), role_uid, scope) include (uid)",
+    ),
+  ],
+  [
+    "a uniqueness by what may be null",
+    withColumn("terms_acceptances", "org_uid", { nullable: true }),
+    "the column org_uid of the table terms_acceptances may be null, and nulls are never alike, though TermsAcceptance is unique by it: declare it not null",
+  ],
+  [
+    "uids that are not unique",
+    withIndex("groups", "groups_pkey", (held) => [{ ...held, unique: false }]),
+    noIndex("groups", "uniqueness by uid", "alter table groups add primary key (uid)"),
+  ],
+];
+
+for (const [title, planted, sentence] of unfit) {
+  test(`${title} is one sentence that names the table and what to do`, () => {
+    assert.deepEqual(compareSchema(resources, planted), { mismatches: [sentence], unfinished: [] });
+  });
+}
+
+test("an index that is not valid is told of, and no mismatch", () => {
+  const planted = withIndex("tags", "tags_by_digest", (held) => [{ ...held, valid: false }]);
+  assert.deepEqual(compareSchema(resources, planted), {
+    mismatches: [],
+    unfinished: ["the index tags_by_digest of the table tags is not valid: it is still being built, or building it has failed (order by digest)"],
+  });
+});
+
+test("further indexes are nobody's business, and one that has more keys behind the wanted ones serves", () => {
+  const longer = withIndex("tags", "tags_by_digest", (held) => [{ ...held, keys: [...held.keys, { expression: "name", collation: "C", descending: false }] }]);
+  assert.deepEqual(compareSchema(resources, longer), { mismatches: [], unfinished: [] });
+});
+
+// ---- a resource made after the guide, with its slips ------------------------------------------------------------
+
+/** The guide's own table, so that the guide stays true; under a name that whoever follows it does not take. */
+const guide = readFileSync(join(import.meta.dirname, "..", "docs", "adding-a-resource.md"), "utf8");
+const [, guideTable = ""] = /```sql\n([\s\S]*?)```/.exec(guide) ?? [];
+const table = "planted_berths";
+const createTable = guideTable.replaceAll("berths", table);
+
+/** Roles have capabilities, berths have none; and a name is unique below its parent. */
+const asBerths = (text: string): string => {
+  const file = JSON.parse(text) as { messageType: { name: string; field?: { name: string }[]; options?: Record<string, unknown> }[] };
+  for (const message of file.messageType) {
+    message.field = message.field?.filter(({ name }) => name !== "capabilities") ?? [];
+    if (message.options) message.options["[gantry.annotations.v1.resource]"] = { unique: ["name"] };
+  }
+  return JSON.stringify(file);
+};
+
+const berth = plantResource("Berth", table, asBerths);
+
+let opened: Promise<World> | undefined;
+after(async () => (await opened)?.close());
+
+/** What the start says, and what it logs. */
+const started = async (planted: Resource): Promise<{ said: string; logged: string[] }> => {
+  opened ??= openWorld({ DATABASE_URL: database.url });
+  const { services } = (await opened).server.application;
+  const logged: string[] = [];
+  const log: Log = (event, facts) => logged.push(`${event}: ${String(facts?.problem ?? facts?.warning)}`);
+  try {
+    await openKernel({ ...services, log }, [...resources, planted]);
+    return { said: "", logged };
+  } catch (thrown) {
+    assert.ok(thrown instanceof Error);
+    if (thrown instanceof Fault) assert.equal(thrown.code, "FAILED_PRECONDITION");
+    return { said: thrown.message, logged };
+  }
+};
+
+// The planted operations are in nobody's catalogue: that is found out when everything else fits.
+const fits = /is not in the contract$/;
+
+const query = async (...statements: readonly string[]): Promise<void> => {
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  try {
+    for (const statement of statements) await client.query(statement);
+  } finally {
+    await client.end();
+  }
+};
+
+test("a resource without its table stops the start with one sentence", async () => {
+  assert.equal((await started(berth)).said, "the table planted_berths of Berth does not exist: create it in a migration");
+});
+
+test("the table that the guide shows is all that its resource needs", async () => {
+  await query(createTable);
+  const { said, logged } = await started(berth);
+  assert.match(said, fits);
+  assert.deepEqual(logged, []);
+});
+
+test("a Create whose parent does not say what it is stops the start, naming the request", async () => {
+  const mole = plantResource("Mole", table, (text) => asBerths(text).replaceAll('"refersTo":"chainguard.platform.iam.v2.Group",', ""));
+  assert.equal(mole.parentMessage, "");
+  assert.equal(
+    (await started(mole)).said,
+    "the parent of chainguard.platform.iam.v2.MolesService/CreateMole does not say refers_to: a Mole could be made below what does not exist, " +
+      "and would stay in planted_berths when its parent is deleted; name the parent's message there",
+  );
+});
+
+test("a resource that says nothing of its rows stops the start", async () => {
+  const quay = plantResource("Quay", table, (text) => asBerths(text).replace(/"\[gantry\.annotations\.v1\.resource\]":\{[^}]*\}/, ""));
+  assert.match(
+    (await started(quay)).said,
+    /^the message chainguard\.platform\.iam\.v2\.Quay has the table planted_berths, but not the option gantry\.annotations\.v1\.resource/,
+  );
+});
+
+test("an order without its index stops the start with the line that makes it, and that line is all it takes", async () => {
+  await query("drop index planted_berths_by_create_time");
+  const { said } = await started(berth);
+  const [, line = ""] = /^the table planted_berths has no index for order by create_time: (create index .*)$/.exec(said) ?? [];
+  assert.equal(line, "create index planted_berths_by_create_time on planted_berths (left(uid, 40), create_time, uid)");
+  await query(line);
+  assert.match((await started(berth)).said, fits);
+});
+
+test("an index that was never finished is a warning in the log, and the server starts", async () => {
+  const [line = ""] = /create index planted_berths_by_name .*/.exec(createTable) ?? [];
+  await query("drop index planted_berths_by_name");
+  const writer = new pg.Client({ connectionString: database.url });
+  await writer.connect();
+  await writer.query("begin; lock table planted_berths in row exclusive mode");
+  // Waits for the writer, until it is cut off: what is left is an index that nobody can use.
+  await assert.rejects(query("set statement_timeout = '200ms'", line.replace("create index", "create index concurrently")), /timeout/);
+  await writer.end();
+  const { said, logged } = await started(berth);
+  assert.match(said, fits);
+  assert.deepEqual(logged, [
+    "schema.index.unfinished: the index planted_berths_by_name of the table planted_berths is not valid: " +
+      "it is still being built, or building it has failed (order by name)",
+  ]);
+});

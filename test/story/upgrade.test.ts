@@ -1,0 +1,110 @@
+// A database that was filled by the first release, brought to the present by a start: nothing is lost, and everything
+// that was there can be read.
+
+import assert from "node:assert/strict";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { isObject } from "#base/json.ts";
+import pg from "pg";
+import { migrationsDirectory, readMigrations } from "../../server/store/migration-files.ts";
+import { migrate } from "../../server/store/migrate.ts";
+import { verifyLogs } from "../audit.ts";
+import { baselinePath, baselineSecretKey, baselineTimeMs } from "../baseline.ts";
+import { freshDatabase } from "../database.ts";
+import { openWorld, type World } from "../world.ts";
+import { readAll } from "./import.ts";
+
+const baselineName = "0001_baseline.sql";
+
+let folder: string;
+let database: Awaited<ReturnType<typeof freshDatabase>>;
+let client: pg.Client;
+let world: World;
+/** How many rows each table of the baseline had before the upgrade. */
+let rowsBefore: ReadonlyMap<string, number>;
+
+const countRows = async (): Promise<ReadonlyMap<string, number>> => {
+  const { rows } = await client.query<{ name: string }>(`
+    select relname as name from pg_class
+    where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p') and not relispartition and relname <> 'schema_migrations'`);
+  const counts = new Map<string, number>();
+  for (const { name } of rows) {
+    const { rows: counted } = await client.query<{ count: number }>(`select count(*)::int as count from ${name}`);
+    counts.set(name, counted[0]?.count ?? 0);
+  }
+  return counts;
+};
+
+before(async () => {
+  folder = mkdtempSync(join(tmpdir(), "gantry-upgrade-"));
+  database = await freshDatabase();
+  client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  await client.query("drop schema public cascade; create schema public");
+  const baselineAlone = join(folder, "migrations");
+  cpSync(join(migrationsDirectory, baselineName), join(baselineAlone, baselineName));
+  await migrate(database.url, () => {}, baselineAlone);
+  await client.query(readFileSync(baselinePath, "utf8"));
+  rowsBefore = await countRows();
+  const key = join(folder, "secret.key");
+  writeFileSync(key, baselineSecretKey, { mode: 0o600 });
+  world = await openWorld({ DATABASE_URL: database.url, GANTRY_SECRET_KEY_FILE: key }, undefined, baselineTimeMs + 60 * 60 * 1000);
+});
+after(async () => {
+  await world?.close();
+  await client?.end();
+  await database?.drop();
+  rmSync(folder, { recursive: true });
+});
+
+test("the fixture has rows in every table of the baseline", () => {
+  assert.ok(rowsBefore.size > 40, `only ${rowsBefore.size} tables`);
+  for (const [table, count] of rowsBefore) assert.ok(count > 0, `${table} has no row: make one in test/baseline.ts`);
+});
+
+test("a start brings it to the present: every migration is applied, and no row is lost", async () => {
+  const { rows } = await client.query<{ name: string }>("select name from schema_migrations order by number");
+  assert.deepEqual(
+    rows.map(({ name }) => name),
+    (await readMigrations()).map(({ name }) => name),
+  );
+  const now = await countRows();
+  for (const [table, count] of rowsBefore)
+    if (now.has(table)) assert.ok((now.get(table) ?? 0) >= count, `${table} had ${count} rows and has ${now.get(table)}`);
+});
+
+for (const [method, plural, table] of [
+  ["iam.GroupsService/ListGroups", "groups", "groups"],
+  ["iam.IdentitiesService/ListIdentities", "identities", "identities"],
+  ["iam.RolesService/ListRoles", "roles", "roles"],
+  ["iam.RoleBindingsService/ListRoleBindings", "roleBindings", "role_bindings"],
+  ["iam.GroupInvitesService/ListGroupInvites", "groupInvites", "group_invites"],
+  ["iam.IdentityProvidersService/ListIdentityProviders", "identityProviders", "identity_providers"],
+  ["iam.ExternalGroupRoleMappingsService/ListExternalGroupRoleMappings", "externalGroupRoleMappings", "external_group_role_mappings"],
+  ["iam.AccountAssociationsService/ListAccountAssociations", "accountAssociations", "account_associations"],
+  ["registry.ReposService/ListRepos", "repos", "repos"],
+  ["registry.TagsService/ListTags", "tags", "tags"],
+  ["events.SubscriptionsService/ListSubscriptions", "subscriptions", "subscriptions"],
+  ["vulnerabilities.AdvisoriesService/ListAdvisories", "advisories", "advisories"],
+  ["gantry.events.v1.DeliveriesService/ListDeliveries", "deliveries", "deliveries"],
+  ["gantry.audit.v1.AuditService/ListAuditEntries", "auditEntries", "audit_entries"],
+] as const)
+  test(`${method} lists what was there`, async () => {
+    const listed = await readAll(world, method, plural, {});
+    const { rows } = await client.query<{ uid: string }>(`select uid from ${table}`);
+    const uids = listed.filter(isObject).map(({ uid }) => String(uid));
+    assert.ok(uids.length > 0);
+    assert.deepEqual(uids.sort(), rows.map(({ uid }) => uid).sort());
+  });
+
+test("its signing key, its audit log and its rights hold still: tokens are minted, changes are made, and the log verifies", async () => {
+  const { rows } = await client.query<{ kid: string }>("select kid from signing_keys");
+  assert.equal(rows.length, 1);
+  const [, header = ""] = /^([^.]+)\./.exec(await world.token()) ?? [];
+  assert.equal((JSON.parse(Buffer.from(header, "base64url").toString("utf8")) as { kid: string }).kid, rows[0]?.kid);
+  await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "of the present" } });
+  const { whole, lines } = await verifyLogs(world);
+  assert.ok(whole, lines.join("\n"));
+});
