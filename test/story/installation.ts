@@ -64,7 +64,11 @@ export const bind = async (world: World, group: string, identityUid: string, rol
  */
 export const databaseContents = async ({ server }: World, tables?: readonly string[]): Promise<Record<string, string>> => {
   const { read } = server.application.services.store;
-  const names = tables ?? (await read.query("select tablename from pg_tables where schemaname = current_schema() order by 1")).map(([name]) => name ?? "");
+  const names =
+    tables ??
+    (await read.query("select tablename from pg_tables where schemaname = current_schema() and tablename <> 'told_rows' order by 1")).map(
+      ([name]) => name ?? "",
+    );
   const found = await Promise.all(
     names.map(async (name) => {
       const condition = name === "outbox" ? `where type <> '${signedInType}'` : "";
