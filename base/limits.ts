@@ -221,10 +221,10 @@ export const limits = {
   /** A branch of at most this many rows is sorted; a larger one walks the order's index (docs/decisions). */
   sortRowsMax: 5_000,
 
-  /** Events: taken up at once, given to a server at once, sent at once by one server. */
+  /** Events numbered and enqueued at once; deliveries that one server may have claimed. */
   enqueuedMax: 500,
   claimedMax: 256,
-  /** Of them to one subscription whose sink is quick, and to one of which that is not known, for which a failing one counts. */
+  /** Of them to one subscription whose sink is quick, and to one of which that is not known, as which a failing one counts. */
   claimedPerSubscriptionMax: 64,
   claimedPerUnprovenMax: 4,
   /** Of them to all sinks that are not known to be quick: what is slow or dead leaves half to the others. */
@@ -241,21 +241,21 @@ export const limits = {
   tailPollMs: 500,
   /** The token on a delivery (events, 6). */
   deliveryTokenLifetimeMs: 5 * 60 * 1000,
-  /** A sink that failed for so long is switched off. */
+  /** A subscription whose sink failed for so long is disabled. */
   sinkFailureMs: 5 * 24 * 60 * 60 * 1000,
   /** A secret's overlap: when nothing is said, and at most. */
   secretOverlapMs: 24 * 60 * 60 * 1000,
   secretOverlapMaxMs: 7 * 24 * 60 * 60 * 1000,
   /** Events that one replay sends again; more are asked for in steps. */
   replayMax: 10_000,
-  /** Organizations that one sign-in is told to; who belongs to more is no person. */
-  signInPlacesMax: 100,
+  /** Organizations that one sign-in is logged in; who belongs to more is no person. */
+  signInOrganizationsMax: 100,
   /** The audit log: entries sealed at once, how often a server looks for new ones, entries that one step of checking reads. */
   sealedMax: 500,
   sealPollMs: 500,
   verifiedMax: 2_000,
-  /** The longest place of an entry, 29 levels deep: an index holds 2,704 bytes, and beside it there is a subject of any length. */
-  auditPlaceLengthMax: 40 + 29 * 17,
+  /** The longest path of an entry, 29 levels deep: an index holds 2,704 bytes, and beside it there is a subject of any length. */
+  auditPathLengthMax: 40 + 29 * 17,
   /** Refused calls written down in a minute: of one identity, and of all who could not be made out. Further ones are counted. */
   refusalsWindowMs: 60_000,
   refusalsPerCallerMax: 100,

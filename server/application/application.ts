@@ -3,6 +3,8 @@
 
 import { openAudit } from "#audit";
 import { openAuthn } from "#authn";
+import { enqueueDeliveries } from "#delivery";
+import { type NumberEvents, openNumbering } from "#outbox";
 import { writeBuiltIns } from "#authz";
 import type { Log } from "#base/log.ts";
 import { type Clock, systemClock, timestamp } from "#base/time.ts";
@@ -18,6 +20,8 @@ export interface Application {
   readonly services: Services;
   readonly kernel: Kernel;
   readonly serve: Serve;
+  /** Gives new events their positions and enqueues them. */
+  readonly numberEvents: NumberEvents;
   readonly call: OperatorCall;
   /** Stops what runs by itself, then the store. */
   close(): Promise<void>;
@@ -48,7 +52,8 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
       awsStsUrl: settings.awsStsUrl,
       knownCapabilities: new Set(capabilities.map(({ name }) => name)),
     });
-    const audit = openAudit({ store, vault, clock, log, publicUrl: settings.publicUrl });
+    const numberEvents = openNumbering(store, enqueueDeliveries);
+    const audit = openAudit({ store, vault, clock, log, publicUrl: settings.publicUrl, numberEvents });
     const services: Services = {
       store,
       authn,
@@ -68,6 +73,7 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
       services,
       kernel,
       serve,
+      numberEvents,
       call: operatorCalls(serve, services),
       async close() {
         await audit.stop();

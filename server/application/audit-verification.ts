@@ -1,10 +1,10 @@
 // Whether the audit logs of all organizations, or of one, are what was written. What is found is handed on as it is
 // found; how it reads is the command line's affair.
 
-import { chainRoots, type Link, verifyChain, verifySum } from "#audit";
+import { type Link, verifyAllChains, verifyChain } from "#audit";
 import { operatorUid } from "#authz";
 import { rootOf } from "#base/uid.ts";
-import { findRows, type Read } from "#store";
+import { findChainRoots, findRows, type Read } from "#store";
 import type { Application } from "./application.ts";
 
 /** What was found in the log of one organization. */
@@ -44,7 +44,7 @@ export const verifyAudit = async (
     store: { read },
     seal,
   } = services;
-  const roots = group === undefined ? [...new Set([...(await chainRoots(read)), ...known.keys()])].sort() : [rootOf(group)];
+  const roots = group === undefined ? [...new Set([...(await findChainRoots(read)), ...known.keys()])].sort() : [rootOf(group)];
   const nameOf = await organizationNames(read, roots);
   for (const [done, root] of roots.entries()) {
     progress({ done, total: roots.length, what: "logs" });
@@ -52,5 +52,5 @@ export const verifyAudit = async (
     report({ organization: root, name: nameOf(root), entries, last, problems });
   }
   // Also for one of them: an older seal of its own shows here alone.
-  return verifySum(read, seal);
+  return verifyAllChains(read, seal);
 };

@@ -29,7 +29,7 @@ test("a signing key is replaced when it has signed long enough, and not before",
   await world.ok("iam.GroupsService/GetGroup", { uid: world.organization });
 });
 
-test("an answer kept for an idempotency key is forgotten after its time", async () => {
+test("an answer kept for an idempotency key is deleted after its time", async () => {
   const { services } = world.server.application;
   const create = () =>
     world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "kept" } }, { headers: { "idempotency-key": "k" } });
@@ -42,7 +42,7 @@ test("an answer kept for an idempotency key is forgotten after its time", async 
   assert.deepEqual(kept, [["0"]]);
 });
 
-test("events and deliveries are forgotten after their time, and what can never be sent any more stands before nothing", async () => {
+test("events and deliveries are deleted after their time, and what can never be sent any more stands before nothing", async () => {
   const { services } = world.server.application;
   const { uid: subscription } = await world.ok("events.SubscriptionsService/CreateSubscription", {
     parent: world.organization,
@@ -65,17 +65,17 @@ test("events and deliveries are forgotten after their time, and what can never b
     [updated, "DELIVERY_STATE_WAITING"],
   ]);
   await runMaintenance(world.server.application.kernel);
-  assert.equal((await found()).length, 2, "what the audit log has not taken up stays");
+  assert.equal((await found()).length, 2, "what the audit log has not sealed stays");
   await services.audit.finish();
   await runMaintenance(world.server.application.kernel);
   assert.deepEqual(await found(), [[updated, "DELIVERY_STATE_PENDING"]]);
-  // As a subscription leaves them that is deleted while an event is taken up.
+  // As a subscription leaves them that is deleted while an event is enqueued.
   await services.store.write(async (rows) => (await plant(rows)).query("delete from subscriptions where uid = $1", [String(subscription)]));
   await runMaintenance(world.server.application.kernel);
   assert.deepEqual(await found(), []);
 });
 
-test("positions go on where they were after everything older was forgotten, so that a reader misses nothing", async () => {
+test("positions go on where they were after everything older was deleted, so that a reader misses nothing", async () => {
   const { services } = world.server.application;
   const happen = async (name: string): Promise<number> => {
     await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name } });

@@ -1,30 +1,23 @@
-// What a server does for itself from time to time. Any number of servers may do it at once: each step takes what is
-// due and no more.
+// What a server does by itself from time to time. Any number of servers may do it at once: each step takes what is over
+// and no more.
 
+import { auditRetention } from "#audit";
 import { limits } from "#base/limits.ts";
-import { timestamp } from "#base/time.ts";
-import { dropMonths } from "#audit";
-import { deleteExpired } from "#delivery";
 import type { Kernel } from "#kernel";
 import { deleteExpiredInvites } from "#signin";
+import { retentions } from "#store";
 
-/** Forgets answers, AWS requests, sign-ins and invites whose time is over, and replaces a signing key that has signed long enough. */
+/** Deletes the rows of every table whose time is over, and replaces a signing key that has signed long enough. */
 export const runMaintenance = async (kernel: Pick<Kernel, "services" | "resources">, auditMonths: number = limits.auditMonths): Promise<void> => {
   const { store, authn, clock, seal } = kernel.services;
   const nowMs = clock();
-  await store.write((rows) => rows.query("delete from idempotency_keys where create_time < $1", [timestamp(nowMs - limits.idempotencyLifetimeMs)]));
-  await store.write((rows) => rows.query("delete from aws_requests where expire_time < $1", [timestamp(nowMs)]));
-  for (const table of ["sign_ins", "sessions", "refresh_tokens"]) {
-    await store.write((rows) => rows.query(`delete from ${table} where expire_time < $1`, [timestamp(nowMs)]));
-  }
+  for (const retention of retentions) await retention.deleteExpired(store, nowMs);
   await deleteExpiredInvites(kernel);
-  await deleteExpired(store, nowMs);
-  const due = await store.read.query("select 1 from signing_keys having max(create_time) < $1", [timestamp(nowMs - limits.signingKeyLifetimeMs)]);
-  if (due.length > 0) await authn.rotate();
-  await dropMonths(store, seal, timestamp(nowMs), auditMonths);
+  await authn.rotateIfDue();
+  await auditRetention(seal, auditMonths).deleteExpired(store, nowMs);
 };
 
-/** Keeps up now and then until stopped. A failure is logged and tried again at the next turn. */
+/** Runs maintenance from time to time until stopped. A failure is logged, and tried again the next time. */
 export const startMaintenance = (kernel: Pick<Kernel, "services" | "resources">, auditMonths: number): { stop: () => void } => {
   const timer = setInterval(() => {
     runMaintenance(kernel, auditMonths).catch((cause: unknown) => kernel.services.log("maintenance.failed", { cause }));

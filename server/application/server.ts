@@ -67,7 +67,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     });
     const delivery = openDelivery(
       { ...services, vault: services.seal, outbound: authn.outbound, delaysSeconds: settings.deliveryDelaysSeconds, userAgent: `gantry/${version}` },
-      { publicUrl: settings.publicUrl, byHand: options.deliversByHand === true },
+      { numberEvents: application.numberEvents, kernel, byHand: options.deliversByHand === true },
     );
     if (options.deliversByHand !== true) services.audit.start();
     const maintenance = startMaintenance(kernel, settings.auditMonths);

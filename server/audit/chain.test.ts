@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Entry, hashOf } from "./chain.ts";
+import { type Entry, hashEntry } from "./chain.ts";
 
 const entry: Entry = {
   uid: "a",
@@ -19,8 +19,9 @@ const entry: Entry = {
   userAgent: "j",
   requestId: "k",
   eventId: "l",
+  resourceUids: ["m", "n"],
 };
-const hash = hashOf("before", entry);
+const hash = hashEntry("before", entry);
 
 const others: { readonly [Name in keyof Entry]: readonly Entry[Name][] } = {
   uid: ["", "A"],
@@ -39,24 +40,29 @@ const others: { readonly [Name in keyof Entry]: readonly Entry[Name][] } = {
   userAgent: [""],
   requestId: [""],
   eventId: [""],
+  resourceUids: [[], ["m"], ["n", "m"], ["mn"], ["m,n"], ["m", "n", ""]],
 };
 
 for (const name of Object.keys(others) as (keyof Entry)[]) {
   test(`the hash changes with ${name}`, () => {
-    for (const value of others[name]) assert.notEqual(hashOf("before", { ...entry, [name]: value }), hash, JSON.stringify(value));
+    for (const value of others[name]) assert.notEqual(hashEntry("before", { ...entry, [name]: value }), hash, JSON.stringify(value));
   });
 }
 
 test("the hash changes with the one before, and is 64 letters of hex", () => {
   assert.match(hash, /^[0-9a-f]{64}$/);
-  for (const before of ["", "Before", "before\n"]) assert.notEqual(hashOf(before, entry), hash);
+  for (const before of ["", "Before", "before\n"]) assert.notEqual(hashEntry(before, entry), hash);
+});
+
+test("the hash changes where a uid is moved from one list to another", () => {
+  assert.notEqual(hashEntry("before", { ...entry, bindingUids: ["h", "i", "m"], resourceUids: ["n"] }), hash);
 });
 
 test("the hash is the same in whichever order the columns' types give the keys of act", () => {
-  assert.equal(hashOf("before", { ...entry, act: { sub: "d", iss: "c" } }), hash);
+  assert.equal(hashEntry("before", { ...entry, act: { sub: "d", iss: "c" } }), hash);
 });
 
 test("what stands at the end of one field is not taken for the beginning of the next", () => {
-  assert.notEqual(hashOf("", { ...entry, operation: "ab", subject: "c" }), hashOf("", { ...entry, operation: "a", subject: "bc" }));
-  assert.notEqual(hashOf("", { ...entry, operation: 'a","b' }), hashOf("", { ...entry, operation: "a", subject: "b" }));
+  assert.notEqual(hashEntry("", { ...entry, operation: "ab", subject: "c" }), hashEntry("", { ...entry, operation: "a", subject: "bc" }));
+  assert.notEqual(hashEntry("", { ...entry, operation: 'a","b' }), hashEntry("", { ...entry, operation: "a", subject: "b" }));
 });

@@ -1,29 +1,10 @@
 // An organization's entries as a chain: each has the hash of itself and of the one before. Pure.
 
 import { createHash } from "node:crypto";
+import type { AuditEntry } from "#store";
 
-/** What the log keeps of one thing that was done or refused. */
-export interface Entry {
-  /** The place that it is told at, and its number in the chain. */
-  readonly uid: string;
-  /** From 1, without gaps within an organization. */
-  readonly sequence: number;
-  /** RFC 3339, to the millisecond: when it happened, and when it was sealed. */
-  readonly createTime: string;
-  readonly sealTime: string;
-  readonly callerUid: string;
-  readonly act: Readonly<Record<string, string>>;
-  readonly operation: string;
-  readonly subject: string;
-  readonly type: string;
-  readonly code: string;
-  readonly count: number;
-  readonly bindingUids: readonly string[];
-  readonly remoteAddress: string;
-  readonly userAgent: string;
-  readonly requestId: string;
-  readonly eventId: string;
-}
+/** What the log keeps of an event, without the hash that comes of it. */
+export type Entry = Omit<AuditEntry, "hash">;
 
 /** Where a chain stands: its last entry, or what stands before its first. */
 export interface Link {
@@ -31,10 +12,10 @@ export interface Link {
   readonly hash: string;
 }
 
-export const beginning: Link = Object.freeze({ sequence: 0, hash: "" });
+export const chainStart: Link = Object.freeze({ sequence: 0, hash: "" });
 
 /** The entry as one text. A list, whose order nothing can change; the columns' types (jsonb) keep no order of keys. */
-const textOf = (entry: Entry): string =>
+const hashedText = (entry: Entry): string =>
   JSON.stringify([
     entry.uid,
     entry.sequence,
@@ -52,10 +33,11 @@ const textOf = (entry: Entry): string =>
     entry.userAgent,
     entry.requestId,
     entry.eventId,
+    entry.resourceUids,
   ]);
 
 /** SHA-256, in hex, of the hash before and the entry. */
-export const hashOf = (previous: string, entry: Entry): string =>
+export const hashEntry = (previous: string, entry: Entry): string =>
   createHash("sha256")
-    .update(`${previous}\n${textOf(entry)}`)
+    .update(`${previous}\n${hashedText(entry)}`)
     .digest("hex");

@@ -1,63 +1,64 @@
-// The loop that keeps the log: refusals are written down, and what is new in the outbox is sealed. Any number of servers
+// The loop that keeps the log: refusals are written down, and new events of the outbox are sealed. Any number of servers
 // do this at once; one at a time seals.
 
-import { enqueueDeliveries } from "#delivery";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
+import type { NumberEvents } from "#outbox";
 import type { Vault } from "#store";
-import { openRefusals, type RefusalParts, type Refused } from "./refusals.ts";
+import { openRefusals, type RefusalServices, type RefusedCall } from "./refusals.ts";
 import { sealNext } from "./seal.ts";
 
 export interface Audit {
-  /** Notes a refused call; never fails and never waits. */
-  refused(refused: Refused): void;
+  /** Takes down a refused call; never fails and never waits. */
+  recordRefusal(call: RefusedCall): void;
   /** Begins to keep the log by itself. */
   start(): void;
   /** Writes and seals all there is. */
   finish(): Promise<void>;
-  /** Writes what was noted, and no more by itself. What is not sealed yet is sealed by whoever comes next. */
+  /** Writes the refusals that were taken down, and no more by itself. What is not sealed yet is sealed by whoever comes next. */
   stop(): Promise<void>;
 }
 
-export interface AuditParts extends RefusalParts {
+export interface AuditServices extends RefusalServices {
   readonly vault: Pick<Vault, "seal" | "open">;
+  readonly numberEvents: NumberEvents;
 }
 
-export const openAudit = (parts: AuditParts): Audit => {
-  const { store, vault, clock, log } = parts;
-  const refusals = openRefusals(parts);
+export const openAudit = (services: AuditServices): Audit => {
+  const { store, vault, clock, log, numberEvents } = services;
+  const refusals = openRefusals(services);
   let timer: NodeJS.Timeout | undefined;
-  let turning: Promise<void> | undefined;
+  let running: Promise<void> | undefined;
   let stopping = false;
 
   const now = (): string => timestamp(clock());
 
-  const turn = async (): Promise<void> => {
+  const tick = async (): Promise<void> => {
     await refusals.flush(false);
     while (!stopping && (await sealNext(store, vault, now())));
   };
 
   return {
-    refused: refusals.note,
+    recordRefusal: refusals.add,
     start() {
       timer = setInterval(() => {
-        turning ??= turn()
-          .catch((cause: unknown) => log("audit.turn.failed", { cause }))
+        running ??= tick()
+          .catch((cause: unknown) => log("audit.tick.failed", { cause }))
           .finally(() => {
-            turning = undefined;
+            running = undefined;
           });
       }, limits.sealPollMs);
       timer.unref();
     },
     async finish() {
       await refusals.flush(true);
-      while (await enqueueDeliveries(store, now()));
+      while (await numberEvents(now()));
       while (await sealNext(store, vault, now()));
     },
     async stop() {
       stopping = true;
       clearInterval(timer);
-      await turning;
+      await running;
       await refusals.flush(true);
     },
   };

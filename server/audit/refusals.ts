@@ -1,5 +1,5 @@
-// Refused calls on their way to the outbox. They come at the pace of whoever is refused, so they are gathered and
-// written now and then, each identity's up to a number in a minute; what is beyond it is counted, and so is most of
+// Refused calls on their way to the outbox. They come at the pace of whoever is refused, so they are collected and
+// written from time to time, each identity's up to a number in a minute; what is beyond it is counted, and so is most of
 // what carries no valid token. Nobody can fill the disk with them, and nobody's drive out another's.
 
 import { operatorUid } from "#authz";
@@ -13,7 +13,7 @@ import { recordRefusals, type Refusal } from "#outbox";
 import type { Store } from "#store";
 
 /** A call that was refused. */
-export interface Refused {
+export interface RefusedCall {
   /** The identity's uid; undefined where nobody could be made out. */
   readonly caller: string | undefined;
   /** Full name of the operation, or the path of what is none. */
@@ -25,56 +25,57 @@ export interface Refused {
 }
 
 export interface Refusals {
-  /** Notes it down; never fails. */
-  note(refused: Refused): void;
-  /** Writes what was noted. With `all`, also what is still being counted. */
+  /** Never fails. */
+  add(call: RefusedCall): void;
+  /** Writes what was added. With `all`, also what is still being counted. */
   flush(all: boolean): Promise<void>;
 }
 
-export interface RefusalParts {
+export interface RefusalServices {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
   readonly publicUrl: string;
 }
 
+/** The path at which a caller's refusals are logged: where it lives, the operator's where it is unknown. */
 const homeOf = (caller: string): string => (caller === "" ? operatorUid : isRoot(caller) ? caller : parentOf(caller));
 
-export const openRefusals = ({ store, clock, log, publicUrl }: RefusalParts): Refusals => {
-  let noted: Refusal[] = [];
+export const openRefusals = ({ store, clock, log, publicUrl }: RefusalServices): Refusals => {
+  let collected: Refusal[] = [];
   // Of the running minute: how many of each caller were written in full, and how many more there were.
   let windowMs = 0;
-  const full = new Map<string, number>();
+  const writtenOf = new Map<string, number>();
   const counted = new Map<string, Refusal>();
 
-  const close = (): void => {
-    noted.push(...counted.values());
-    full.clear();
+  const closeWindow = (): void => {
+    collected.push(...counted.values());
+    writtenOf.clear();
     counted.clear();
   };
 
-  const note = ({ caller = "", operation, subject, code, requestSource }: Refused): void => {
+  const add = ({ caller = "", operation, subject, code, requestSource }: RefusedCall): void => {
     const nowMs = clock();
     if (Math.abs(nowMs - windowMs) >= limits.refusalsWindowMs) {
-      close();
+      closeWindow();
       windowMs = nowMs;
     }
-    const known = caller === "" || full.has(caller) || full.size < limits.refusalCallersMax;
-    const had = full.get(caller) ?? 0;
+    const tracked = caller === "" || writtenOf.has(caller) || writtenOf.size < limits.refusalCallersMax;
+    const written = writtenOf.get(caller) ?? 0;
     const time = timestamp(nowMs);
-    const shared = { home: homeOf(caller), code, time };
-    if (known && had < (caller === "" ? limits.refusalsUnknownMax : limits.refusalsPerCallerMax)) {
-      full.set(caller, had + 1);
+    const common = { home: homeOf(caller), code, time };
+    if (tracked && written < (caller === "" ? limits.refusalsUnknownMax : limits.refusalsPerCallerMax)) {
+      writtenOf.set(caller, written + 1);
       const { origin, requestId } = requestSource;
-      noted.push({ ...shared, caller, operation, subject, count: 1, address: origin.address, userAgent: origin.userAgent, requestId });
+      collected.push({ ...common, caller, operation, subject, count: 1, address: origin.address, userAgent: origin.userAgent, requestId });
       return;
     }
-    const whose = known ? caller : "";
-    const key = `${whose} ${code}`;
+    const countedCaller = tracked ? caller : "";
+    const key = `${countedCaller} ${code}`;
     const before = counted.get(key) ?? {
-      ...shared,
-      home: homeOf(whose),
-      caller: whose,
+      ...common,
+      home: homeOf(countedCaller),
+      caller: countedCaller,
       operation: "",
       subject: "",
       count: 0,
@@ -86,11 +87,11 @@ export const openRefusals = ({ store, clock, log, publicUrl }: RefusalParts): Re
   };
 
   return {
-    note,
+    add,
     async flush(all) {
-      if (all || clock() - windowMs >= limits.refusalsWindowMs) close();
-      const writing = noted;
-      noted = [];
+      if (all || clock() - windowMs >= limits.refusalsWindowMs) closeWindow();
+      const writing = collected;
+      collected = [];
       if (writing.length === 0) return;
       await store
         .write((rows) => recordRefusals(rows, publicUrl, writing))

@@ -7,7 +7,7 @@ import { fc, runs } from "../../test/property.ts";
 
 const names = ["repo.list", "repo.create", "groups.list", "tag.list"];
 
-// A small world, so that places meet: two organizations, three levels of folders.
+// A small world, so that paths meet: two organizations, three levels of folders.
 const universe: string[] = [];
 const grow = (at: string, levels: number): void => {
   universe.push(at);
@@ -15,24 +15,24 @@ const grow = (at: string, levels: number): void => {
 };
 for (const root of ["a", "b"]) grow(root.repeat(40), 3);
 
-const place = fc.constantFrom(...universe);
+const anyPath = fc.constantFrom(...universe);
 const capabilities = fc.uniqueArray(fc.constantFrom(...names), { maxLength: names.length });
 const grant: fc.Arbitrary<Grant> = fc
-  .tuple(fc.oneof({ weight: 9, arbitrary: place }, { weight: 1, arbitrary: fc.constant(EVERYWHERE) }), capabilities)
+  .tuple(fc.oneof({ weight: 9, arbitrary: anyPath }, { weight: 1, arbitrary: fc.constant(EVERYWHERE) }), capabilities)
   .map(([at, held]) => ({ path: at, capabilities: new Set(held) }));
 const rights: fc.Arbitrary<Rights> = fc
   .array(grant, { maxLength: 6 })
   .map((grants) => ({ uid: "u", grants, accessVersion: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY }));
 
-/** The slow reference: walks up from the place and asks each level for each grant. */
+/** The slow reference: from the path upwards, each level against each grant. */
 const holds = ({ grants }: Rights, name: string, at: string): boolean => {
   for (const level of [...ancestry(at), EVERYWHERE]) for (const each of grants) if (each.path === level && [...each.capabilities].includes(name)) return true;
   return false;
 };
 
-test("a capability is lacking exactly where neither the place nor anything above it grants it", () => {
+test("a capability is missing exactly where neither the path nor anything above it grants it", () => {
   fc.assert(
-    fc.property(rights, capabilities, fc.oneof(place, fc.constant(EVERYWHERE)), (held, needed, at) => {
+    fc.property(rights, capabilities, fc.oneof(anyPath, fc.constant(EVERYWHERE)), (held, needed, at) => {
       const missing = needed.filter(
         (name) => !(at === EVERYWHERE ? held.grants.some((each) => each.path === EVERYWHERE && each.capabilities.has(name)) : holds(held, name, at)),
       );
@@ -43,7 +43,7 @@ test("a capability is lacking exactly where neither the place nor anything above
   );
 });
 
-test("a place is within reach exactly where every capability is held, and no branch of the reach lies in another", () => {
+test("a path is visible exactly where every capability is held, and none of the visible paths lies in another", () => {
   fc.assert(
     fc.property(
       rights,
@@ -68,16 +68,16 @@ test("nothing is held without grants, and an empty need is no need", () => {
   assert.equal(missingCapability(none, [], universe[0] ?? ""), undefined);
 });
 
-const narrowing = fc
+const downscoping = fc
   .record({
     capabilities: fc.option(capabilities, { nil: undefined }),
-    scopes: fc.option(fc.uniqueArray(place, { minLength: 1, maxLength: 3 }), { nil: undefined }),
+    scopes: fc.option(fc.uniqueArray(anyPath, { minLength: 1, maxLength: 3 }), { nil: undefined }),
   })
   .map((each) => ({ uid: "u", ...each }));
 
-test("a narrowed token holds exactly what its identity holds, among its capabilities, in and below its scopes", () => {
+test("a downscoped token holds exactly what its identity holds, among its capabilities, in and below its scopes", () => {
   fc.assert(
-    fc.property(rights, narrowing, (held, token) => {
+    fc.property(rights, downscoping, (held, token) => {
       const less = downscope(held, token);
       for (const at of universe) {
         for (const name of names) {
@@ -91,9 +91,9 @@ test("a narrowed token holds exactly what its identity holds, among its capabili
   );
 });
 
-test("narrowing twice never widens", () => {
+test("downscoping twice never widens", () => {
   fc.assert(
-    fc.property(rights, narrowing, narrowing, (held, one, other) => {
+    fc.property(rights, downscoping, downscoping, (held, one, other) => {
       const [once, twice] = [downscope(held, one), downscope(downscope(held, one), other)];
       for (const at of universe)
         for (const name of names) if (missingCapability(twice, [name], at) === undefined) assert.equal(missingCapability(once, [name], at), undefined);

@@ -1,4 +1,4 @@
-// The face of the room: rights, and what they allow.
+// The public entry: rights, and what they allow.
 
 export { builtInRoleUid, builtInRoleUids, operatorUid, writeBuiltIns } from "./builtin.ts";
 export { bindingsGiving, missingCapability, rightsLasting, visiblePaths } from "./decide.ts";

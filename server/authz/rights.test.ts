@@ -39,17 +39,17 @@ const asServed = async (cache: RightsCache, caller: Downscoping): Promise<Rights
 };
 
 const shown = (rights: Rights | undefined): string[] | undefined =>
-  rights?.grants.map(({ path: place, capabilities }) => `${place} ${[...capabilities].sort().join()}`).sort();
+  rights?.grants.map(({ path, capabilities }) => `${path} ${[...capabilities].sort().join()}`).sort();
 
 type Step =
-  | { readonly kind: "bind" | "unbind"; readonly identity: number; readonly place: number; readonly role: number }
+  | { readonly kind: "bind" | "unbind"; readonly identity: number; readonly path: number; readonly role: number }
   | { readonly kind: "role"; readonly role: number; readonly capabilities: readonly string[] }
   | { readonly kind: "delete" | "restore"; readonly identity: number };
 
 const index = fc.nat({ max: 2 });
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ kind: fc.constant("bind" as const), identity: index, place: index, role: index }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("unbind" as const), identity: index, place: index, role: index }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant("bind" as const), identity: index, path: index, role: index }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("unbind" as const), identity: index, path: index, role: index }) },
   {
     weight: 2,
     arbitrary: fc.record({ kind: fc.constant("role" as const), role: index, capabilities: fc.uniqueArray(fc.constantFrom(...symbols), { minLength: 1 }) }),
@@ -63,7 +63,7 @@ test("a remembered decision is the store's own after any history, for every toke
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 12 }), async (history) => {
       const root = newRoot();
       const folder = child(root, 1);
-      const places = [root, folder, child(folder, 2)];
+      const paths = [root, folder, child(folder, 2)];
       // One of the organization, one of a folder, one person.
       const identities = [child(root, 10), child(folder, 11), newRoot()];
       const roles = [child(root, 20), child(root, 21), newRoot()];
@@ -92,9 +92,9 @@ test("a remembered decision is the store's own after any history, for every toke
       for (const [number, each] of history.entries()) {
         await store.write(async (rows) => {
           const binding =
-            "role" in each && "place" in each
+            "role" in each && "path" in each
               ? [
-                  `${places[each.place]}/${(each.identity * 16 + each.role).toString(16).padStart(16, "f")}`,
+                  `${paths[each.path]}/${(each.identity * 16 + each.role).toString(16).padStart(16, "f")}`,
                   identities[each.identity] ?? "",
                   roles[each.role] ?? "",
                 ]
@@ -113,7 +113,7 @@ test("a remembered decision is the store's own after any history, for every toke
             await rows.query("delete from identities where uid = $1", [identities[each.identity] ?? ""]);
           }
         });
-        // One server hears of every step, the other of some: it remembers for longer.
+        // One server is asked after every step, the other after some: it remembers for longer.
         await check(caches[0] ?? assert.fail());
         if (number % 3 === 2) await check(caches[1] ?? assert.fail());
       }
@@ -134,9 +134,9 @@ test("an identity of a group holds nothing above or beside it, whatever bindings
       child(root, 4),
       now,
     ]);
-    for (const [number, place] of [root, beside, folder, child(folder, 9)].entries()) {
+    for (const [number, path] of [root, beside, folder, child(folder, 9)].entries()) {
       await rows.query("insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time) values ($1, $2, $3, $4, $4)", [
-        child(place, 50 + number),
+        child(path, 50 + number),
         uid,
         child(root, 4),
         now,

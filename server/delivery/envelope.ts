@@ -3,7 +3,7 @@
 
 import { createHash, createHmac, createSecretKey, type KeyObject, randomBytes } from "node:crypto";
 
-/** An event with what a delivery needs of it. */
+/** An event as far as a delivery needs it. */
 export interface EventEnvelope {
   readonly eventId: string;
   readonly type: string;
@@ -26,26 +26,26 @@ export const headerValue = (value: string): string =>
       [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join(""),
     );
 
-/** The attributes as headers. */
-export const attributes = (told: EventEnvelope): Record<string, string> => {
+/** The attributes of an event as headers. */
+export const attributeHeaders = (event: EventEnvelope): Record<string, string> => {
   const headers: Record<string, string> = {
     "content-type": "application/json",
     "ce-specversion": "1.0",
-    "ce-id": told.eventId,
-    "ce-type": headerValue(told.type),
-    "ce-source": headerValue(told.source),
-    "ce-time": told.time,
-    "ce-audience": told.audience,
-    "ce-bodytype": told.bodyType,
+    "ce-id": event.eventId,
+    "ce-type": headerValue(event.type),
+    "ce-source": headerValue(event.source),
+    "ce-time": event.time,
+    "ce-audience": event.audience,
+    "ce-bodytype": event.bodyType,
   };
   // CloudEvents: a subject that is there is not empty.
-  if (told.subject !== "") headers["ce-subject"] = headerValue(told.subject);
-  for (const [name, value] of Object.entries(told.extensions)) headers[`ce-${name}`] = headerValue(value);
+  if (event.subject !== "") headers["ce-subject"] = headerValue(event.subject);
+  for (const [name, value] of Object.entries(event.extensions)) headers[`ce-${name}`] = headerValue(value);
   return headers;
 };
 
-/** "sha256:…" of the exact body: what the token on a delivery vouches for. */
-export const digestOf = (data: string): string => `sha256:${createHash("sha256").update(data).digest("hex")}`;
+/** "sha256:…" of the exact body, for the token on a delivery. */
+export const bodyDigest = (data: string): string => `sha256:${createHash("sha256").update(data).digest("hex")}`;
 
 const secretPrefix = "whsec_";
 const secretBytes = 32;
@@ -53,13 +53,13 @@ const secretBytes = 32;
 /** A secret as Standard Webhooks writes it. */
 export const newSecret = (): string => `${secretPrefix}${randomBytes(secretBytes).toString("base64")}`;
 
-/** What a secret signs with; made once, since that takes longer than signing. */
-export const keyOf = (secret: string): KeyObject => createSecretKey(Buffer.from(secret.slice(secretPrefix.length), "base64"));
+/** The key that a secret signs with; made once, since that takes longer than signing. */
+export const signingKeyOf = (secret: string): KeyObject => createSecretKey(Buffer.from(secret.slice(secretPrefix.length), "base64"));
 
-/** Standard Webhooks: id, time and signatures, one for each secret that counts. */
-export const signatures = (keys: readonly KeyObject[], told: EventEnvelope, nowMs: number): Record<string, string> => {
+/** Standard Webhooks: id, time and signatures, one for each valid secret. */
+export const signatureHeaders = (keys: readonly KeyObject[], event: EventEnvelope, nowMs: number): Record<string, string> => {
   const seconds = Math.floor(nowMs / 1000);
-  const signed = `${told.eventId}.${seconds}.${told.data}`;
+  const signed = `${event.eventId}.${seconds}.${event.data}`;
   const each = keys.map((key) => `v1,${createHmac("sha256", key).update(signed).digest("base64")}`);
-  return { "webhook-id": told.eventId, "webhook-timestamp": String(seconds), "webhook-signature": each.join(" ") };
+  return { "webhook-id": event.eventId, "webhook-timestamp": String(seconds), "webhook-signature": each.join(" ") };
 };

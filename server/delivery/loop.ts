@@ -1,12 +1,13 @@
-// The loop that brings events to their sinks: what is new is taken up, what is due is claimed, sent, and what came of it
-// is written down. Any number of servers do this at once.
+// The loop that brings events to their sinks: new events are numbered and enqueued, deliveries that are due are claimed and
+// sent, and what attempts came to is written down. Any number of servers do this at once.
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import { attempt, type Sender, type Shared, shared } from "./attempt.ts";
-import { type Claimed, claim, type Known } from "./claim.ts";
-import { type CompletedAttempt, completeAttempts } from "./complete.ts";
-import { enqueueDeliveries } from "./enqueue.ts";
+import type { NumberEvents } from "#outbox";
+import type { ClaimedDelivery, SubscriptionLoad } from "#store";
+import { attemptDelivery, type AttemptServices, type Batch, openBatch } from "./attempt.ts";
+import { claim } from "./claim.ts";
+import { type CompletedAttempt, completeAttempts, type DeliveryKernel } from "./complete.ts";
 
 export interface Delivery {
   /** Sends everything that is due now, and what becomes due by it; resolves when nothing is left. */
@@ -15,87 +16,90 @@ export interface Delivery {
   stop(): Promise<void>;
 }
 
-/**
- * Opens the loop; it runs by itself unless `byHand`.
- * @param publicUrl of this server: the source of its own events
- */
-export const openDelivery = (sender: Sender, { publicUrl, byHand = false }: { readonly publicUrl: string; readonly byHand?: boolean }): Delivery => {
-  const { store, clock, log } = sender;
-  const source = publicUrl.replace(/\/$/, "");
-  /** How many are being sent to each subscription. */
-  const sending = new Map<string, number>();
-  // Subscriptions whose sink answered the last one at once, be it with a refusal. A slow or dead one never gets so far,
-  // so that however many there are of them, they hold up each other and nobody else.
+export interface DeliveryOptions {
+  readonly numberEvents: NumberEvents;
+  readonly kernel: DeliveryKernel;
+  /** The loop does not run by itself. */
+  readonly byHand?: boolean;
+}
+
+/** Opens the loop. */
+export const openDelivery = (services: AttemptServices, { numberEvents, kernel, byHand = false }: DeliveryOptions): Delivery => {
+  const { store, clock, log } = services;
+  /** How many attempts are running for each subscription. */
+  const inFlightOf = new Map<string, number>();
+  // Subscriptions whose sink answered the last attempt at once, be it with a refusal. A slow or dead one never gets so
+  // far, so that however many there are of them, they hold up each other and nobody else.
   const quick = new Set<string>();
   let [inFlight, unproven] = [0, 0];
-  let ended: CompletedAttempt[] = [];
+  let completed: CompletedAttempt[] = [];
   let wake = (): void => {};
   let stopping = false;
 
-  const count = (subscription: string, step: 1 | -1): void => {
+  const countInFlight = (subscription: string, step: 1 | -1): void => {
     inFlight += step;
-    const many = (sending.get(subscription) ?? 0) + step;
-    if (many > 0) sending.set(subscription, many);
-    else sending.delete(subscription);
+    const count = (inFlightOf.get(subscription) ?? 0) + step;
+    if (count > 0) inFlightOf.set(subscription, count);
+    else inFlightOf.delete(subscription);
   };
 
-  const judge = ({ subscription, latencyMs }: CompletedAttempt): void => {
+  const updateQuick = ({ subscription, latencyMs }: CompletedAttempt): void => {
     if (latencyMs === undefined || latencyMs > limits.sinkQuickMs) quick.delete(subscription);
     else quick.add(subscription);
     const [oldest] = quick;
     if (quick.size > limits.quickSinksMax && oldest !== undefined) quick.delete(oldest);
   };
 
-  const start = (claimed: Claimed, together: Shared): void => {
-    const step = quick.has(claimed.subscription) ? 0 : 1;
-    count(claimed.subscription, 1);
+  const start = (delivery: ClaimedDelivery, batch: Batch): void => {
+    const step = quick.has(delivery.subscription) ? 0 : 1;
+    countInFlight(delivery.subscription, 1);
     unproven += step;
-    void attempt(sender, together, claimed).then((result) => {
-      count(claimed.subscription, -1);
+    void attemptDelivery(services, batch, delivery).then((result) => {
+      countInFlight(delivery.subscription, -1);
       unproven -= step;
-      judge(result);
-      ended.push(result);
+      updateQuick(result);
+      completed.push(result);
       wake();
     });
   };
 
-  const known = (): Known[] =>
-    [...new Set([...quick, ...sending.keys()])].map((uid) => {
+  const subscriptionLoads = (): SubscriptionLoad[] =>
+    [...new Set([...quick, ...inFlightOf.keys()])].map((uid) => {
       const most = quick.has(uid) ? limits.claimedPerSubscriptionMax : limits.claimedPerUnprovenMax;
-      const sent = sending.get(uid) ?? 0;
-      return { uid, sent, allowed: Math.max(0, most - sent), quick: quick.has(uid) };
+      const running = inFlightOf.get(uid) ?? 0;
+      return { uid, inFlight: running, claimable: Math.max(0, most - running), quick: quick.has(uid) };
     });
 
-  /** Writes down what came of the attempts that ended; how many these were. */
-  const settleEnded = async (): Promise<number> => {
-    const done = ended;
-    ended = [];
-    await completeAttempts(store, source, done, clock()).catch((cause: unknown) => {
-      // The sinks have their events; the claims run out and they get them again. Better twice than never.
-      log("delivery.unsettled", { deliveries: done.length, cause });
+  /** Writes down what attempts came to; how many these were. */
+  const completeEnded = async (): Promise<number> => {
+    const attempts = completed;
+    completed = [];
+    await completeAttempts(kernel, attempts, clock()).catch((cause: unknown) => {
+      // The sinks have their events; the leases end and they get them again. Better twice than never.
+      log("delivery.completion.failed", { deliveries: attempts.length, cause });
     });
-    return done.length;
+    return attempts.length;
   };
 
-  /** Takes up what is new, claims what is due and begins to send it; how many these are. */
+  /** Numbers and enqueues new events, claims what is due and begins to send it; how many these are. */
   const sendDue = async (): Promise<number> => {
     if (stopping) return 0;
-    while (await enqueueDeliveries(store, timestamp(clock())));
-    const room = { all: limits.claimedMax - inFlight, unproven: Math.max(0, limits.claimedUnprovenMax - unproven) };
-    const claimed = room.all > 0 ? await claim(store, clock(), room, known()) : [];
-    const together = shared(sender);
-    for (const each of claimed) start(each, together);
+    while (await numberEvents(timestamp(clock())));
+    const quota = { total: limits.claimedMax - inFlight, unproven: Math.max(0, limits.claimedUnprovenMax - unproven) };
+    const claimed = quota.total > 0 ? await claim(store, clock(), quota, subscriptionLoads()) : [];
+    const batch = openBatch(services);
+    for (const delivery of claimed) start(delivery, batch);
     return claimed.length;
   };
 
-  /** One turn; how much it moved. Both at once: whom what is settled lets go, the next turn claims. */
-  const turn = async (): Promise<number> => {
-    const [settled, sent] = await Promise.all([settleEnded(), sendDue()]);
-    return settled + sent;
+  /** One pass; how much it moved. Both at once: what a completion releases, the next tick claims. */
+  const tick = async (): Promise<number> => {
+    const [ended, sent] = await Promise.all([completeEnded(), sendDue()]);
+    return ended + sent;
   };
 
-  /** Until something ended, or for a while. */
-  const rest = (): Promise<void> =>
+  /** Until an attempt is completed, or for a while. */
+  const waitForAttempt = (): Promise<void> =>
     new Promise((resolve) => {
       const timer = setTimeout(resolve, limits.deliveryPollMs);
       timer.unref();
@@ -103,23 +107,23 @@ export const openDelivery = (sender: Sender, { publicUrl, byHand = false }: { re
         clearTimeout(timer);
         resolve();
       };
-      if (ended.length > 0) wake();
+      if (completed.length > 0) wake();
     });
 
   const run = async (): Promise<void> => {
     while (!stopping) {
-      const moved = await turn().catch((cause: unknown) => {
-        log("delivery.turn.failed", { cause });
+      const moved = await tick().catch((cause: unknown) => {
+        log("delivery.tick.failed", { cause });
         return 0;
       });
-      if (moved === 0 && ended.length === 0 && !stopping) await rest();
+      if (moved === 0 && completed.length === 0 && !stopping) await waitForAttempt();
     }
   };
   const running = byHand ? Promise.resolve() : run();
 
   const finish = async (): Promise<void> => {
-    while ((await turn()) > 0 || inFlight > 0 || ended.length > 0) {
-      if (inFlight > 0 && ended.length === 0) await rest();
+    while ((await tick()) > 0 || inFlight > 0 || completed.length > 0) {
+      if (inFlight > 0 && completed.length === 0) await waitForAttempt();
     }
   };
 

@@ -1,4 +1,4 @@
-// When a delivery is tried again. Pure.
+// When a delivery that failed is sent again. Pure.
 
 /** A fifth more at most, so that what failed together does not come back together. */
 const jitter = 0.2;
@@ -14,12 +14,12 @@ export const retryAfterMs = (header: string | undefined, nowMs: number): number 
 /**
  * Milliseconds until the next attempt; undefined: there is none left.
  * @param attempts how many there were
- * @param askedMs what the sink asked for; at most the longest delay is granted
+ * @param requestedMs what the sink asked for; at most the longest delay is granted
  * @param random 0 to 1
  */
-export const delayMs = (delaysSeconds: readonly number[], attempts: number, askedMs: number, random: number): number | undefined => {
+export const delayMs = (delaysSeconds: readonly number[], attempts: number, requestedMs: number, random: number): number | undefined => {
   const seconds = delaysSeconds[attempts];
   if (seconds === undefined) return undefined;
   const longestMs = Math.max(...delaysSeconds) * 1000;
-  return Math.max(Math.round(seconds * 1000 * (1 + jitter * random)), Math.min(askedMs, longestMs));
+  return Math.max(Math.round(seconds * 1000 * (1 + jitter * random)), Math.min(requestedMs, longestMs));
 };

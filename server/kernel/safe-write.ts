@@ -7,10 +7,9 @@
 
 import { hash } from "node:crypto";
 import { Fault, invalid } from "#base/fault.ts";
-import type { Json, JsonObject } from "#base/json.ts";
+import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { timestamp } from "#base/time.ts";
-import type { Store, Write } from "#store";
+import { deleteExpiredKey, findFirstAnswer, type IdempotencyKey, insertKey, type Store, updateFirstAnswer, type Write } from "#store";
 import type { MessageFact } from "#contract/facts.ts";
 import type { Call } from "./call.ts";
 import type { Outcome } from "./context.ts";
@@ -26,7 +25,7 @@ export const matches = (header: string, etag: string): boolean =>
 class ValidatedOnly extends Error {
   readonly outcome: Outcome;
   constructor(outcome: Outcome) {
-    super("rehearsed");
+    super("validated only");
     this.outcome = outcome;
   }
 }
@@ -35,35 +34,31 @@ class ValidatedOnly extends Error {
 const withoutSecrets = (message: MessageFact, reply: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(reply).filter(([key]) => message.byName.get(key)?.shownOnce !== true));
 
-const digestOf = (call: Call): string => hash("sha256", JSON.stringify([call.method.name, call.request, call.bodyPaths ?? null]), "base64url");
+const requestDigest = (call: Call): string => hash("sha256", JSON.stringify([call.method.name, call.request, call.bodyPaths ?? null]), "base64url");
 
 /** The first answer to this key, or undefined when this is the first. Waits for one that is being made. */
-const claim = async (rows: Write, caller: string, key: string, call: Call, nowMs: number): Promise<Outcome | undefined> => {
-  await rows.query("delete from idempotency_keys where caller = $1 and key = $2 and create_time < $3", [
-    caller,
-    key,
-    timestamp(nowMs - limits.idempotencyLifetimeMs),
-  ]);
-  const made = await rows.query(
-    `insert into idempotency_keys (caller, key, method, request_digest, create_time) values ($1, $2, $3, $4, $5)
-     on conflict do nothing returning 1`,
-    [caller, key, call.method.name, digestOf(call), timestamp(nowMs)],
-  );
-  if (made.length > 0) return undefined;
-  const [first] = await rows.query("select request_digest, reply from idempotency_keys where caller = $1 and key = $2", [caller, key]);
-  if (first?.[0] !== digestOf(call)) throw invalid([{ field: "idempotency-key", description: "was used for another request; take a new key" }]);
-  const reply = JSON.parse(first[1] ?? "{}") as JsonObject;
-  const once = call.method.output.fields.filter(({ shownOnce }) => shownOnce).map(({ json }) => json);
-  return { reply, unchanged: true, headers: { "gantry-replayed": "true", ...(once.length > 0 ? { "gantry-left-out": once.join(", ") } : {}) } };
+const claimKey = async (rows: Write, key: IdempotencyKey, call: Call, nowMs: number): Promise<Outcome | undefined> => {
+  await deleteExpiredKey(rows, key, nowMs);
+  const digest = requestDigest(call);
+  if (await insertKey(rows, key, { method: call.method.name, digest }, nowMs)) return undefined;
+  const first = await findFirstAnswer(rows, key);
+  if (first?.requestDigest !== digest) throw invalid([{ field: "idempotency-key", description: "was used for another request; take a new key" }]);
+  const leftOut = call.method.output.fields.filter(({ shownOnce }) => shownOnce).map(({ json }) => json);
+  return {
+    reply: first.reply,
+    unchanged: true,
+    headers: { "gantry-replayed": "true", ...(leftOut.length > 0 ? { "gantry-left-out": leftOut.join(", ") } : {}) },
+  };
 };
 
-const keyOf = (call: Call): string | undefined => {
+/** The call's key; undefined where it has none, or nobody whose key it were. */
+const idempotencyKeyOf = (call: Call, caller: string | undefined): IdempotencyKey | undefined => {
   const key = call.idempotencyKey;
   if (key === undefined) return undefined;
   if (key === "" || key.length > limits.idempotencyKeyLengthMax) {
     throw invalid([{ field: "idempotency-key", description: `must have 1 to ${limits.idempotencyKeyLengthMax} characters` }]);
   }
-  return key;
+  return caller === undefined ? undefined : { caller, key };
 };
 
 /**
@@ -84,11 +79,11 @@ export const writeSafely = async (
   },
   work: (rows: Write) => Promise<Outcome>,
 ): Promise<Outcome> => {
-  const key = keyOf(call);
+  const key = idempotencyKeyOf(call, given.caller);
   try {
     return await store.write(async (rows) => {
       await given.confirm(rows);
-      const replayed = key !== undefined && given.caller !== undefined ? await claim(rows, given.caller, key, call, given.nowMs) : undefined;
+      const replayed = key && (await claimKey(rows, key, call, given.nowMs));
       if (replayed) return replayed;
       if (call.ifMatch !== undefined && given.current) {
         const etag = etagOf(JSON.stringify(await given.current(rows)));
@@ -98,13 +93,7 @@ export const writeSafely = async (
       }
       const outcome = await work(rows);
       if (call.validateOnly) throw new ValidatedOnly(outcome);
-      if (key !== undefined && given.caller !== undefined) {
-        await rows.query("update idempotency_keys set reply = $3 where caller = $1 and key = $2", [
-          given.caller,
-          key,
-          JSON.stringify(withoutSecrets(call.method.output, outcome.reply) satisfies Json),
-        ]);
-      }
+      if (key) await updateFirstAnswer(rows, key, withoutSecrets(call.method.output, outcome.reply));
       return outcome;
     });
   } catch (thrown) {

@@ -56,7 +56,13 @@ export const makeServe =
 
 /** For the audit log: what was not done, too. */
 const noteRefusal = ({ services }: Kernel, call: Call, caller: Caller | undefined, { code }: Fault): void => {
-  services.audit.refused({ caller: caller?.uid, operation: call.method.name, subject: namedResourcePath(call), code, requestSource: requestSourceOf(call) });
+  services.audit.recordRefusal({
+    caller: caller?.uid,
+    operation: call.method.name,
+    subject: namedResourcePath(call),
+    code,
+    requestSource: requestSourceOf(call),
+  });
 };
 
 const handle = async (kernel: Kernel, call: Call, caller: Caller | undefined, rights: Rights, proven: boolean): Promise<Reply> => {

@@ -1,5 +1,6 @@
-// The face of the room: what shall be told.
+// The public entry: events, from the transaction of their change to their position in the order of all.
 
-export { type AuditContext, eventOrder, newEventId, type OutboxEvent, record } from "./record.ts";
-export { isRefusal, recordRefusals, type Refusal, refusedType } from "./refusals.ts";
+export { type NumberEvents, openNumbering } from "./number.ts";
+export { type AuditContext, newEventId, type OutboxEvent, record } from "./record.ts";
+export { isRefusal, recordRefusals, type Refusal } from "./refusals.ts";
 export { recordSignIn, type SignIn, signedInType } from "./sign-in.ts";

@@ -1,10 +1,10 @@
-// Appends an event to the outbox in the transaction of the change: told if and only if done. Delivery is a separate
-// loop over these rows, and the audit log another.
+// Appends an event to the outbox in the transaction of its change: the event is there if and only if the change is.
+// Delivery is a separate loop over these rows, and the audit log another.
 
 import { randomUUID } from "node:crypto";
 import type { JsonObject } from "#base/json.ts";
 import type { Origin } from "#base/origin.ts";
-import type { Write } from "#store";
+import { insertEvent, type Write } from "#store";
 
 /** By which call and right, and from where: what the audit log keeps besides. */
 export interface AuditContext {
@@ -13,7 +13,7 @@ export interface AuditContext {
   /** The role bindings (or mappings of groups to roles) that allowed it; none of the operator's and of what is open. */
   readonly bindings: readonly string[];
   readonly origin: Origin;
-  /** Further rows that the event tells of: those of a batch. */
+  /** The uids of the rows that a batch made or removed; of any other event its subject says it. */
   readonly resources?: readonly string[];
 }
 
@@ -22,7 +22,7 @@ export interface OutboxEvent {
   readonly type: string;
   readonly source: string;
   readonly subject: string;
-  /** The group whose subscriptions hear it; "/" above the roots, "" for none. */
+  /** The group whose subscriptions receive it; "/" above the roots, "" for none. */
   readonly group: string;
   readonly audience: "customer" | "internal";
   readonly extensions: Readonly<Record<string, string>>;
@@ -36,52 +36,40 @@ export interface OutboxEvent {
   readonly auditContext: AuditContext;
 }
 
-/**
- * An event's place in the order of all, for whoever goes through them all: the index of that order is on this
- * expression, so that a list of one organization's events by position never takes it (store/list.ts). It did, where
- * the operator asked: for each organization it read the events of all.
- */
-export const eventOrder = "position + 0";
-
 export const newEventId = (): string => randomUUID();
 
-/** One subscription that alone is told, under an id that is known before. */
-export interface Only {
+/** The only subscription that receives an event, under an id that is known before. */
+export interface OnlyRecipient {
   readonly subscription: string;
   readonly eventId: string;
 }
 
-/** As the row keeps it (migrations: outbox.audit_context). */
-const auditContextText = (actor: JsonObject | undefined, { operation, bindings, origin, resources }: AuditContext): string =>
-  JSON.stringify({
-    ...(actor ? { actor } : {}),
-    operation,
-    bindings: [...bindings],
-    address: origin.address,
-    userAgent: origin.userAgent,
-    ...(resources ? { resources: [...resources] } : {}),
-  });
+/** As the row keeps it (column audit_context); read by the audit log. */
+const auditContextJson = (actor: JsonObject | undefined, { operation, bindings, origin, resources = [] }: AuditContext): JsonObject => ({
+  ...(actor ? { actor } : {}),
+  operation,
+  bindings: [...bindings],
+  ...(resources.length > 0 ? { resources: [...resources] } : {}),
+  address: origin.address,
+  userAgent: origin.userAgent,
+});
 
 /** Writes the event. */
-export const record = async (rows: Write, event: OutboxEvent, only?: Only): Promise<void> => {
-  const { actor, body } = event;
-  await rows.query(
-    `insert into outbox (event_id, type, source, subject, group_uid, subscription_uid, audience, extensions, body_type, data, request_id, create_time, audit_context)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-    [
-      only?.eventId ?? newEventId(),
-      event.type,
-      event.source,
-      event.subject,
-      event.group,
-      only?.subscription ?? null,
-      event.audience,
-      JSON.stringify(event.extensions),
-      event.bodyType,
-      JSON.stringify(actor ? { actor, body } : { body }),
-      event.requestId,
-      event.time,
-      auditContextText(actor, event.auditContext),
-    ],
-  );
+export const record = async (rows: Write, event: OutboxEvent, recipient?: OnlyRecipient): Promise<void> => {
+  const { actor, body, type, source, subject, group, audience, extensions, bodyType, requestId, time, auditContext } = event;
+  await insertEvent(rows, {
+    eventId: recipient?.eventId ?? newEventId(),
+    type,
+    source,
+    subject,
+    group,
+    subscription: recipient?.subscription,
+    audience,
+    extensions,
+    bodyType,
+    data: JSON.stringify(actor ? { actor, body } : { body }),
+    requestId,
+    time,
+    auditContext: auditContextJson(actor, auditContext),
+  });
 };

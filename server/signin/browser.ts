@@ -87,7 +87,7 @@ export const refuseSignIn = async (
 ): Promise<EndpointAnswer> => {
   const { audit, completers, log, statusOf } = dependencies;
   const fault = toFault(thrown);
-  if (isRefusal(fault)) audit.refused({ caller: undefined, operation: signInPath, subject: "", code: fault.code, requestSource });
+  if (isRefusal(fault)) audit.recordRefusal({ caller: undefined, operation: signInPath, subject: "", code: fault.code, requestSource });
   log("signin.refused", {
     requestId: requestSource.requestId,
     code: fault.code,

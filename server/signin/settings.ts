@@ -13,7 +13,7 @@ export interface SignInSettings {
   readonly kernel: Pick<Kernel, "services" | "resources">;
   readonly store: Store;
   readonly authn: Authn;
-  readonly audit: Pick<Audit, "refused">;
+  readonly audit: Pick<Audit, "recordRefusal">;
   readonly vault: Pick<Vault, "seal" | "open">;
   readonly clock: Clock;
   readonly log: Log;

@@ -83,7 +83,7 @@ export const openTokenEndpoint = (settings: SignInSettings): TokenEndpoint => {
         return await grant(form, authorization, requestSource);
       } catch (thrown) {
         if (thrown instanceof Fault && isRefusal(thrown))
-          settings.audit.refused({ caller: undefined, operation: tokenPath, subject: "", code: thrown.code, requestSource });
+          settings.audit.recordRefusal({ caller: undefined, operation: tokenPath, subject: "", code: thrown.code, requestSource });
         throw thrown;
       }
     },

@@ -5,7 +5,7 @@
 // every replica (decisions: Access). A statement that finds another version throws StaleAccess; the kernel loads the
 // rights anew and handles the request once more.
 
-import type { Check, Param, Read, Row } from "./handle.ts";
+import type { Check, Param, Read, Row, Write } from "./handle.ts";
 
 /** The version of `root`'s access data that a decision was made with. */
 export interface AccessVersion {
@@ -15,6 +15,11 @@ export interface AccessVersion {
 
 /** The rights that a request was decided with are no longer the store's. Never leaves the server. */
 export class StaleAccess extends Error {}
+
+/** The first version of a root's access data, unless it has one. */
+export const insertAccessVersion = async (rows: Write, root: string): Promise<void> => {
+  await rows.query("insert into access_versions (root) values ($1) on conflict do nothing", [root]);
+};
 
 /** Checks the access version by a statement of its own: the first of a transaction, or beside a hand-written read. */
 export const checkAccessVersion = async (rows: Read, accessVersion: AccessVersion): Promise<void> => {

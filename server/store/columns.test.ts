@@ -12,6 +12,7 @@ import {
   number,
   text,
   textList,
+  textMap,
   time,
   timeMs,
 } from "./columns.ts";
@@ -23,6 +24,7 @@ const every = columns({
   attempts: number,
   data: json,
   groups: textList,
+  act: textMap,
   expireTimeMs: nullableTimeMs("expire_time"),
   createTimeMs: timeMs("event.create_time"),
   updateTime: time("update_time"),
@@ -35,7 +37,7 @@ test("a field lists the column of its name in snake_case, or its expression", ()
 });
 
 test("each column's text becomes the value of its field, also behind an offset", () => {
-  const row = ["uid", "https://sink", "t", "3", '{"a":1}', '["x","y"]', "1500", "1000", "2026-11-22T00:00:00.000Z", "7"];
+  const row = ["uid", "https://sink", "t", "3", '{"a":1}', '["x","y"]', '{"iss":"i"}', "1500", "1000", "2026-11-22T00:00:00.000Z", "7"];
   const fields = {
     identityUid: "uid",
     sink: "https://sink",
@@ -43,6 +45,7 @@ test("each column's text becomes the value of its field, also behind an offset",
     attempts: 3,
     data: { a: 1 },
     groups: ["x", "y"],
+    act: { iss: "i" },
     expireTimeMs: 1500,
     createTimeMs: 1000,
     updateTime: "2026-11-22T00:00:00.000Z",
@@ -61,6 +64,7 @@ test("NULL is the empty text, list and flag, and undefined where the column may 
     attempts: 0,
     data: null,
     groups: [],
+    act: {},
     expireTimeMs: undefined,
     createTimeMs: 0,
     updateTime: "",

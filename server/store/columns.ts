@@ -35,6 +35,15 @@ export const nullableObject: Column<JsonObject | undefined> = {
   },
 };
 
+/** A jsonb column that holds an object of texts; anything else is an empty one. */
+export const textMap: Column<Readonly<Record<string, string>>> = {
+  read: (value) => {
+    const map: unknown = value === null ? {} : JSON.parse(value);
+    if (typeof map !== "object" || map === null || Array.isArray(map)) return {};
+    return Object.fromEntries(Object.entries(map).map(([key, entry]) => [key, String(entry)]));
+  },
+};
+
 const readTextList = (value: string): readonly string[] => {
   const list: unknown = JSON.parse(value);
   return Array.isArray(list) ? list.map(String) : [];

@@ -88,3 +88,12 @@ export const findBoundPeople = async (rows: Read, paths: readonly string[], self
   );
   return found.map(({ uid }) => uid);
 };
+
+/** Inserts the operator's identity unless it is there. */
+export const writeOperator = async (rows: Write, uid: string, now: string): Promise<void> => {
+  await rows.query(
+    `insert into identities (uid, name, description, last_seen_time, create_time, update_time)
+     values ($1, 'operator', 'Whoever runs this server', $2, $2, $2) on conflict do nothing`,
+    [uid, now],
+  );
+};

@@ -18,6 +18,36 @@ export {
   findSubpackages,
 } from "./advisory-reads.ts";
 export { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, readCatalogue } from "./catalogue.ts";
+export {
+  type AuditEntry,
+  dropAuditMonth,
+  ensureAuditMonth,
+  findAuditEntries,
+  findAuditRootsOfMonth,
+  findChainEnds,
+  findChainRoots,
+  findLastAuditEntry,
+  insertAuditEntries,
+  listAuditMonths,
+  type Month,
+  monthAfter,
+  type StoredAuditEntry,
+} from "./audit-entries.ts";
+export { findAllSealed, findSealedHeads, findSealedProgress, type SealedProgress, writeSealedHead, writeSealedProgress } from "./audit-seals.ts";
+export {
+  type AttemptResult,
+  type ClaimedDelivery,
+  claimDeliveries,
+  type ClaimQuota,
+  completeDeliveries,
+  findDueDeliveries,
+  insertDeliveries,
+  releaseNext,
+  replayDeliveries,
+  resetDelivery,
+  type SubjectQueue,
+  type SubscriptionLoad,
+} from "./deliveries.ts";
 export { recordKey } from "./feed-rows.ts";
 export {
   claimFeed,
@@ -37,6 +67,21 @@ export type { Check, Param, Read, Row, Store, Write } from "./handle.ts";
 export { openStore, type StoreOptions } from "./open.ts";
 export { openVault, type Vault, type VaultOptions, vaultOf } from "./vault.ts";
 export { findHolders, type GivingBinding } from "./holders.ts";
+export { deleteExpiredKey, findFirstAnswer, type IdempotencyKey, insertKey, updateFirstAnswer } from "./idempotency-keys.ts";
+export {
+  type AuditedEvent,
+  findEventsAfter,
+  findLastPosition,
+  hasUnnumberedEvents,
+  insertEvent,
+  insertRefusals,
+  type NewEvent,
+  type NewRefusal,
+  numberEvents,
+} from "./outbox.ts";
+export type { Retention } from "./retention.ts";
+export { retentions } from "./retentions.ts";
+export { type BindingRow, type BoundIdentity, findBoundIdentity, findOrganizationRights, findSessionGrants } from "./rights.ts";
 export { hasAwsRequest, insertAwsRequest } from "./aws-requests.ts";
 export {
   approveDeviceCode,
@@ -64,6 +109,7 @@ export {
   type Identity,
   lockPersonAndProvider,
   updateLastSeen,
+  writeOperator,
 } from "./identities.ts";
 export { lockPerson, writeIdentityMetadata } from "./identity-metadata.ts";
 export {
@@ -90,7 +136,7 @@ export {
   type LibraryFilter,
   type VersionRow,
 } from "./libraries.ts";
-export { lockAlone, lockTogether } from "./lock.ts";
+export { lockExclusive, lockShared } from "./lock.ts";
 export { timeText } from "./time-text.ts";
 export { type Branch, type Condition, countRows, isLarge, listRows, needsSize, type Page, pageStatement, type Selection, wholeTable } from "./list.ts";
 export { findManifests, insertManifests, type Manifest, type ManifestFact } from "./manifests.ts";
@@ -116,7 +162,7 @@ export { findProfile, writeProfile } from "./profiles.ts";
 export { insertProviderArrival } from "./provider-arrivals.ts";
 export { deleteRefreshToken, insertRefreshToken, type RefreshTokenFamily, replaceRefreshTokenSecret } from "./refresh-tokens.ts";
 export { countIdentitiesBoundWith, findRoleBindingUid } from "./role-bindings.ts";
-export { findKnownRoles } from "./roles.ts";
+export { findKnownRoles, writeBuiltInRole } from "./roles.ts";
 export {
   countBelow,
   countReferences,
@@ -155,8 +201,8 @@ export {
   type VulnerabilityRow,
 } from "./vulnerabilities.ts";
 export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
-export { findSubscriptionSecret } from "./subscriptions.ts";
+export { clearFailing, lockFailing, findSubscriptionSecret, markFailing } from "./subscriptions.ts";
 export { findAcceptedTerms } from "./terms-acceptances.ts";
 export { addWrongUserCode, countWrongUserCodes } from "./user-code-guesses.ts";
-export { checkAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
+export { checkAccessVersion, insertAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
 export { settleRecords, withdrawVanished, writeRecords } from "./write-records.ts";

@@ -1,4 +1,4 @@
-// How long the rows of a table are kept. Each table's file says it of its own; maintenance asks them all.
+// How long the rows of a table are kept. Each table's owner exports its own; retentions.ts lists them.
 
 import type { Store } from "./handle.ts";
 

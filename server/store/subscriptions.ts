@@ -1,9 +1,28 @@
-// Subscriptions: what their rows keep besides the contract's fields.
+// Table subscriptions: what its rows keep besides the contract's fields, and how long each sink has been failing.
 
-import type { Read } from "./handle.ts";
+import { columns, text } from "./columns.ts";
+import type { Read, Write } from "./handle.ts";
+
+const secret = columns({ secretSealed: text });
 
 /** The sealed secret of a subscription; the empty text where there is none. */
-export const findSubscriptionSecret = async (rows: Read, uid: string): Promise<string> => {
-  const [row] = await rows.query("select secret_sealed from subscriptions where uid = $1", [uid]);
-  return row?.[0] ?? "";
+export const findSubscriptionSecret = async (rows: Read, uid: string): Promise<string> =>
+  (await secret.findOne(rows, `select ${secret.list} from subscriptions where uid = $1`, [uid]))?.secretSealed ?? "";
+
+/** Their sinks work. */
+export const clearFailing = async (rows: Write, uids: readonly string[]): Promise<void> => {
+  await rows.query("update subscriptions set failing_since = null where uid = any($1) and failing_since is not null", [uids]);
+};
+
+/** Their sinks fail, since now unless they did before. */
+export const markFailing = async (rows: Write, uids: readonly string[], now: string): Promise<void> => {
+  await rows.query("update subscriptions set failing_since = $2 where uid = any($1) and failing_since is null", [uids, now]);
+};
+
+const uidOnly = columns({ uid: text });
+
+/** Those of these enabled subscriptions whose sinks have failed since before `since`, kept from others until the transaction ends. */
+export const lockFailing = async (rows: Write, uids: readonly string[], since: string): Promise<string[]> => {
+  const statement = `select ${uidOnly.list} from subscriptions where uid = any($1) and enabled and failing_since < $2 order by uid for update`;
+  return (await uidOnly.find(rows, statement, [uids, since])).map(({ uid }) => uid);
 };

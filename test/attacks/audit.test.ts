@@ -12,8 +12,8 @@ import { codes } from "#base/fault.ts";
 import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { newRoot } from "#base/uid.ts";
-import { type Entry, hashOf } from "../../server/audit/chain.ts";
-import { joinMark, keepHead, keepProgress, openHead, readProgress } from "../../server/audit/heads.ts";
+import { type Entry, hashEntry } from "../../server/audit/chain.ts";
+import { combineNonces, openHead, readProgress, writeHead, writeProgress } from "../../server/audit/heads.ts";
 import { entriesOf, sealAudit, tamper, verifyLogs } from "../audit.ts";
 import { createIdentity, openInstallation, type Installation } from "../story/installation.ts";
 import { gantry, type Issuer, startIssuer, stopAll } from "../story/processes.ts";
@@ -84,7 +84,7 @@ const putProgressBack = ({ world }: Ground, { position, sealed }: Saved) =>
 
 const columns =
   "uid, sequence, create_time, seal_time, caller_uid, act, operation, subject, type, code, count, " +
-  "binding_uids, remote_address, user_agent, request_id, event_id, hash";
+  "binding_uids, remote_address, user_agent, request_id, event_id, resource_uids, hash";
 /** The same behind these: for a copy of a row that differs in them. */
 const columnsAfter = (leading: string): string => columns.slice(`${leading}, `.length);
 
@@ -117,8 +117,9 @@ const rehash = async (world: World, root: string): Promise<void> => {
       userAgent: at(13),
       requestId: at(14),
       eventId: at(15),
+      resourceUids: JSON.parse(at(16)) as string[],
     };
-    hash = hashOf(hash, entry);
+    hash = hashEntry(hash, entry);
     await tamper(world, "update audit_entries set hash = $3 where uid = $1 and sequence = $2", [entry.uid, entry.sequence, hash]);
   }
 };
@@ -334,6 +335,10 @@ const changes: readonly string[] = [
   "user_agent = 'none'",
   "request_id = ''",
   "event_id = ''",
+  "resource_uids = '[7]'",
+  "resource_uids = binding_uids || '[\"one more\"]'",
+  "resource_uids = 'null'",
+  "resource_uids = '{}'",
   "hash = ''",
 ];
 
@@ -458,13 +463,13 @@ test("what was kept elsewhere shows entries that somebody with the secret key to
     const [head, progress] = [await headOf(), await readProgress(store.read, vault)];
     const [[hash] = []] = await tamper(world, "select hash from audit_entries where left(uid, 40) = $1 and sequence = $2", [root, sequence]);
     assert.ok(head && progress);
-    const shorter = { ...head, last: { sequence, hash: hash ?? "" }, mark: "ab" };
+    const shorter = { ...head, last: { sequence, hash: hash ?? "" }, nonce: "ab" };
     await store.write(async (rows) => {
-      await keepHead(rows, vault, root, shorter);
-      await keepProgress(rows, vault, {
+      await writeHead(rows, vault, root, shorter);
+      await writeProgress(rows, vault, {
         ...progress,
         entries: progress.entries - (head.last.sequence - sequence),
-        marks: joinMark(joinMark(progress.marks, head.mark), "ab"),
+        combinedNonce: combineNonces(combineNonces(progress.combinedNonce, head.nonce), "ab"),
       });
     });
   };

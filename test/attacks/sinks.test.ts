@@ -11,7 +11,7 @@ import { codes } from "#base/fault.ts";
 import { isObject, type JsonObject, text } from "#base/json.ts";
 import { jsonLog } from "#base/log.ts";
 import { methods } from "#contract/catalog.ts";
-import { attributes, keyOf, signatures } from "../../server/delivery/envelope.ts";
+import { attributeHeaders, signatureHeaders, signingKeyOf } from "../../server/delivery/envelope.ts";
 import { bodyField } from "../samples.ts";
 import { bind, createIdentity, openInstallation, type Installation } from "../story/installation.ts";
 import { type ReceivedEvent, openSink, type Sink } from "../story/sink.ts";
@@ -334,13 +334,17 @@ test("attack 28: whatever stands in an event, its headers are printable ASCII, a
     '"quoted" 100%',
   ].filter((each) => each !== "");
   const plain = { eventId: "4bf8bd6a-6f3c-4b0a-9a39-5a3a4f3f6a10", bodyType: "a.B", audience: "customer", time: "2026-11-20T00:00:00.000Z", data: "{}" };
-  const names = Object.keys(attributes({ ...plain, type: "t", source: "s", subject: "s", extensions: { group: "g" } })).sort();
+  const names = Object.keys(attributeHeaders({ ...plain, type: "t", source: "s", subject: "s", extensions: { group: "g" } })).sort();
   for (const evil of hostile) {
-    const headers = attributes({ ...plain, type: evil, source: evil, subject: evil, extensions: { group: evil } });
+    const headers = attributeHeaders({ ...plain, type: evil, source: evil, subject: evil, extensions: { group: evil } });
     assert.deepEqual(Object.keys(headers).sort(), names);
     for (const value of Object.values(headers)) assert.match(value, /^[\x21-\x7e]+$/);
     for (const name of ["ce-type", "ce-source", "ce-subject", "ce-group"]) assert.equal(decodeURIComponent(headers[name] ?? ""), evil.toWellFormed());
-    const signed = signatures([keyOf(`whsec_${btoa("key")}`)], { ...plain, type: evil, source: evil, subject: evil, extensions: {}, data: evil }, 0);
+    const signed = signatureHeaders(
+      [signingKeyOf(`whsec_${btoa("key")}`)],
+      { ...plain, type: evil, source: evil, subject: evil, extensions: {}, data: evil },
+      0,
+    );
     for (const value of Object.values(signed)) assert.match(value, /^[\x20-\x7e]+$/);
   }
 });

@@ -4,7 +4,6 @@
 import type { JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import type { FeedRecord } from "#store";
-import { enqueueDeliveries } from "../../server/delivery/enqueue.ts";
 import { advisory, writeTestRecords } from "../story/records.ts";
 import type { World } from "../world.ts";
 
@@ -18,7 +17,7 @@ let made = 0;
 
 /** Events get their place and their deliveries, and nothing is sent: samples of sinks are names of nobody. */
 const enqueueAll = async ({ server, clock }: World): Promise<void> => {
-  while (await enqueueDeliveries(server.application.services.store, timestamp(clock.now)));
+  while (await server.application.numberEvents(timestamp(clock.now)));
 };
 
 const grownDelivery = async (world: World, place: string): Promise<JsonObject> => {

@@ -6,10 +6,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, test } from "node:test";
-import { deleteExpired, enqueueDeliveries } from "#delivery";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
+import { retentions } from "#store";
 import { sealNext } from "../../server/audit/seal.ts";
 import { runMaintenance } from "../../server/application/maintenance.ts";
 import { entriesOf, sealAudit, tamper, verifyLogs } from "../audit.ts";
@@ -146,12 +146,13 @@ test("by an entry that somebody wrote into an old month, no more goes with that 
   await changesAt(world, ["2031-01-10T00:00:00Z", "2031-02-10T00:00:00Z", "2031-02-11T00:00:00Z"]);
   // As if the whole log but its last entry had been January's; what was in between goes.
   const root = world.organization;
-  const columns = "create_time, caller_uid, act, operation, subject, type, code, count, binding_uids, remote_address, user_agent, request_id, event_id, hash";
+  const columns =
+    "create_time, caller_uid, act, operation, subject, type, code, count, binding_uids, remote_address, user_agent, request_id, event_id, resource_uids, hash";
   const [last = 0, before = 0] = (await numbersOf(world)).reverse();
   await tamper(
     world,
-    `insert into audit_entries (uid, sequence, seal_time, ${columns}) select uid, sequence, '2031-01-31T12:00:00Z', ${columns}
-     from audit_entries where left(uid, 40) = $1 and sequence = $2`,
+    `insert into audit_entries (uid, sequence, seal_time, ${columns})
+     select uid, sequence, '2031-01-31T12:00:00Z', ${columns} from audit_entries where left(uid, 40) = $1 and sequence = $2`,
     [root, before],
   );
   await tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence < $2 and seal_time >= '2031-02-01'", [root, last]);
@@ -242,14 +243,14 @@ test("of many writers at two servers that seal at once, every committed change i
 
 test("more events than are sealed in one step are sealed in several, in their order", async () => {
   const world = await open();
-  const { store, clock } = world.server.application.services;
+  const { clock } = world.server.application.services;
   await tamper(
     world,
     `insert into outbox (event_id, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time)
     select gen_random_uuid(), 'many', '', $1, $1, 'internal', '{}', '', '{}', number::text, $2 from generate_series(1, ${2 * limits.sealedMax + 7}) as number`,
     [world.organization, timestamp(clock())],
   );
-  while (await enqueueDeliveries(store, timestamp(clock())));
+  while (await world.server.application.numberEvents(timestamp(clock())));
   await sealAudit(world);
   await eachOnce(world);
   const told = await tamper(world, "select request_id from audit_entries where type = 'many' order by sequence");
@@ -321,15 +322,15 @@ test("an event is forgotten only after it was sealed, however old it is", async 
   const world = await open();
   const { store } = world.server.application.services;
   const made = [await change(world), await change(world), await change(world)];
-  while (await enqueueDeliveries(store, timestamp(world.clock.now)));
+  while (await world.server.application.numberEvents(timestamp(world.clock.now)));
   const events = async (): Promise<number> => (await tamper(world, "select 1 from outbox")).length;
   const before = await events();
   world.clock.now += 2 * limits.eventRetentionMs;
-  await deleteExpired(store, world.clock.now);
+  for (const retention of retentions) await retention.deleteExpired(store, world.clock.now);
   await runMaintenance(world.server.application.kernel);
   assert.equal(await events(), before);
   while (await sealNext(store, world.server.application.services.seal, timestamp(world.clock.now)));
-  await deleteExpired(store, world.clock.now);
+  for (const retention of retentions) await retention.deleteExpired(store, world.clock.now);
   // The last one stays for the next position.
   assert.equal(await events(), 1);
   const told: JsonObject[] = await entriesOf(world, { subjects: made });

@@ -7,7 +7,10 @@ import { builtInRoleUid, operatorUid } from "#authz";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { entriesOf, tamper } from "../audit.ts";
+import { ownOrigin } from "#base/origin.ts";
+import { timestamp } from "#base/time.ts";
+import { type OutboxEvent, record } from "#outbox";
+import { entriesOf, tamper, verifyLogs } from "../audit.ts";
 import { openWorld, type World } from "../world.ts";
 import { bind, createIdentity } from "./installation.ts";
 
@@ -86,6 +89,38 @@ test("what the operator does needs no binding and names none", async () => {
   assert.equal(entry?.callerUid, operatorUid);
   assert.equal(entry?.bindingUids, undefined);
 });
+
+for (const protocol of ["rest", "grpc"] as const) {
+  test(`a batch is one entry that names every row it made or removed, also one with many, through ${protocol}`, async () => {
+    const { store, clock, publicUrl } = world.server.application.services;
+    const resources = Array.from({ length: 1_000 }, (_, index) => `${group}/${index.toString(16).padStart(16, "0")}`);
+    const requestId = `batch over ${protocol}`;
+    const event: OutboxEvent = {
+      type: "dev.gantry.test.batch.v1",
+      source: publicUrl,
+      subject: group,
+      group,
+      audience: "customer",
+      extensions: { group },
+      actor: { subject: editor },
+      bodyType: "",
+      body: {},
+      requestId,
+      time: timestamp(clock()),
+      auditContext: { operation: "batch", bindings: [editorBinding], origin: ownOrigin, resources },
+    };
+    await store.write(async (rows) => {
+      await record(rows, event);
+      await record(rows, { ...event, auditContext: { operation: "batch", bindings: [editorBinding], origin: ownOrigin } });
+    });
+    const [batch, single] = (await entries({ subjects: [group] })).filter((entry) => entry.requestId === requestId);
+    assert.deepEqual(batch?.resourceUids, resources);
+    assert.equal(single?.resourceUids, undefined, "an event of one row names it as its subject");
+    assert.deepEqual(await world.ok("gantry.audit.v1.AuditService/GetAuditEntry", { uid: String(batch?.uid) }, { protocol }), batch);
+    const { whole, lines } = await verifyLogs(world);
+    assert.equal(whole, true, lines.join("\n"));
+  });
+}
 
 test("a change that a rule refused, one that was only rehearsed and a read are no entries", async () => {
   const count = async (): Promise<number> => (await entries()).length;
@@ -166,9 +201,8 @@ test("a list's total is exact below ten thousand entries and stops there above",
   await entries();
   await tamper(
     world,
-    `insert into audit_entries select $1 || '/' || lpad(to_hex(n), 16, '0'), n, entry.create_time, entry.seal_time, entry.caller_uid, act,
-       operation, subject, type, code, count, binding_uids,
-    remote_address, user_agent, request_id, event_id, hash from generate_series(2, 10002) as n, (select * from audit_entries limit 1) as entry`,
+    `insert into audit_entries select $1 || '/' || lpad(to_hex(n), 16, '0'), n, entry.create_time, entry.seal_time, entry.caller_uid, act, operation, subject, type, code, count, binding_uids,
+    remote_address, user_agent, request_id, event_id, resource_uids, hash from generate_series(2, 10002) as n, (select * from audit_entries limit 1) as entry`,
     [String(uid)],
   );
   for (const filter of [{}, { codes: ["OK"] }]) {

@@ -22,7 +22,7 @@ const settings = { GANTRY_DELIVERY_DELAYS: Array.from({ length: 50 }, () => "0")
 /** What a server could not write down: such an event is sent again when its claim has run out. */
 let lost = 0;
 const log = (event: string): void => {
-  if (event === "delivery.unsettled" || event === "delivery.broken") lost++;
+  if (event === "delivery.completion.failed" || event === "delivery.broken") lost++;
 };
 
 let installation: Installation;

@@ -104,9 +104,9 @@ const whoCan = async (context: ReadContext): Promise<Outcome> => {
   if (!capability) throw invalid([{ field: "capability", description: `no capability is called ${JSON.stringify(name)}` }]);
   const { order, limit, skip, after, answer } = readPageRequest(context, holderFact);
   const { holders, total } = await findHolders(rows, {
-    line: ancestry(place),
+    ancestry: ancestry(place),
     capability: capability.symbol,
-    besides: operatorGrant.capabilities.has(name) ? operatorUid : undefined,
+    unboundHolder: operatorGrant.capabilities.has(name) ? operatorUid : undefined,
     nowMs,
     // One more than shown tells whether there is a next page.
     descending: order.descending,

@@ -2,7 +2,7 @@
 
 import { SubscriptionSchema, SubscriptionsService } from "#contract/gen/chainguard/platform/events/v2/subscriptions_pb.js";
 import type { Violation } from "#base/fault.ts";
-import { part, text } from "#base/json.ts";
+import { type JsonObject, part, text } from "#base/json.ts";
 import { newSecret, secretPurpose } from "#delivery";
 import { boundOf, change, holdParent, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
 
@@ -19,7 +19,9 @@ const sinkProblem = (sink: string, plain: boolean): string | undefined => {
   return undefined;
 };
 
-const rules = (draft: { readonly sink?: unknown }, { services }: RuleContext): Violation[] => {
+const rules = (draft: JsonObject, { services, before }: RuleContext): Violation[] => {
+  // What was taken once stays, also when the operator's list of private addresses has changed since.
+  if (before && draft.sink === before.sink) return [];
   const description = sinkProblem(String(draft.sink), services.plainIssuers);
   return description ? [{ field: "sink", description }] : [];
 };

@@ -803,7 +803,7 @@ create table outbox (
   data text not null,
   request_id text not null,
   create_time timestamptz(3) not null,
-  -- By whom, by which call and right, and from where: {actor, operation, bindings, address, userAgent, code, count}.
+  -- By whom, by which call and right, and from where: {actor, operation, bindings, resources, address, userAgent, code, count}.
   audit_context jsonb not null default '{}'
 );
 create index outbox_waiting on outbox (id) where position is null;
@@ -895,6 +895,8 @@ create table audit_entries (
   user_agent text not null,
   request_id text not null,
   event_id text not null,
+  -- Of a batch: the rows that it created or deleted.
+  resource_uids jsonb not null default '[]',
   hash text not null,
   primary key (uid, seal_time)
 ) partition by range (seal_time);

@@ -139,6 +139,13 @@ export declare type AuditEntry = Message<"gantry.audit.v1.AuditEntry"> & {
    * @generated from field: string hash = 17;
    */
   hash: string;
+
+  /**
+   * What a batch made or removed; empty for anything else, which `subject` says.
+   *
+   * @generated from field: repeated string resource_uids = 18;
+   */
+  resourceUids: string[];
 };
 
 /**
@@ -265,6 +272,13 @@ export declare type AuditEntryJson = {
    * @generated from field: string hash = 17;
    */
   hash?: string;
+
+  /**
+   * What a batch made or removed; empty for anything else, which `subject` says.
+   *
+   * @generated from field: repeated string resource_uids = 18;
+   */
+  resourceUids?: string[];
 };
 
 /**

@@ -1,0 +1,101 @@
+// Positions of events, on a real database that two servers share.
+
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, test } from "node:test";
+import { limits } from "#base/limits.ts";
+import { silent } from "#base/log.ts";
+import { ownOrigin } from "#base/origin.ts";
+import { openStore, type Store } from "#store";
+import { freshDatabase } from "../../test/database.ts";
+import { type Enqueue, openNumbering } from "./number.ts";
+import { record } from "./record.ts";
+
+let database: Awaited<ReturnType<typeof freshDatabase>>;
+let store: Store;
+let other: Store;
+beforeEach(async () => {
+  database = await freshDatabase();
+  const open = (): Promise<Store> => openStore({ databaseUrl: database.url, log: silent });
+  [store, other] = [await open(), await open()];
+  await store.write((rows) => rows.query("create table enqueued (position bigint primary key)"));
+});
+afterEach(async () => {
+  await Promise.all([store.close(), other.close()]);
+  await database.drop();
+});
+
+const now = "2026-11-20T00:00:00.000Z";
+
+/** One change with so many events. */
+const change = (at: Store, events: number, subject = ""): Promise<void> =>
+  at.write(async (rows) => {
+    for (let index = 0; index < events; index++) {
+      await record(rows, {
+        type: "test",
+        source: "/",
+        subject,
+        group: "",
+        audience: "internal",
+        extensions: {},
+        actor: undefined,
+        bodyType: "",
+        body: {},
+        requestId: "",
+        time: now,
+        auditContext: { operation: "", bindings: [], origin: ownOrigin },
+      });
+    }
+  });
+
+/** Fails where a position is enqueued twice. */
+const enqueue: Enqueue = async (rows, firstPosition, lastPosition) => {
+  await rows.query("insert into enqueued (position) select generate_series($1::bigint, $2::bigint)", [firstPosition, lastPosition]);
+};
+
+const column = async (statement: string): Promise<number[]> => (await store.read.query(statement)).map(([value]) => Number(value));
+
+const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
+
+test("positions have no gaps, nobody meets a smaller one later, and each event is enqueued once, however many servers number while others write", async () => {
+  let writing = true;
+  const numbering = [store, other, store].map(async (each) => {
+    const numberEvents = openNumbering(each, enqueue);
+    let read: string[] = [];
+    while (writing || (await numberEvents(now))) {
+      await numberEvents(now);
+      const found = await each.read.query("select position || ' ' || event_id from outbox where position is not null order by position + 0");
+      const next = found.map(([event]) => event ?? "");
+      assert.deepEqual(next.slice(0, read.length), read, "what comes later comes behind what was read");
+      read = next;
+    }
+  });
+  const writers = upTo(6);
+  await Promise.all(writers.map((writer) => change(writer % 2 ? store : other, writer * 40, `writer ${writer}`)));
+  writing = false;
+  await Promise.all(numbering);
+  const count = 40 * 21;
+  assert.ok(count > limits.enqueuedMax, "more than one step");
+  assert.deepEqual(await column("select position from outbox order by position + 0"), upTo(count));
+  assert.deepEqual(await column("select position from enqueued order by 1"), upTo(count));
+  for (const writer of writers) {
+    const positions = await column(`select position from outbox where subject = 'writer ${writer}' order by id`);
+    assert.deepEqual(
+      positions,
+      positions.toSorted((one, another) => one - another),
+      "a change's events are in their order",
+    );
+  }
+});
+
+test("an event that cannot be enqueued gets no position, and is numbered and enqueued with the next try", async () => {
+  await change(store, 3);
+  const failing = openNumbering(store, async (rows, ...range) => {
+    await enqueue(rows, ...range);
+    throw new Error("no");
+  });
+  await assert.rejects(failing(now), /no/);
+  assert.deepEqual(await column("select position from outbox where position is not null"), []);
+  assert.equal(await openNumbering(other, enqueue)(now), false);
+  assert.deepEqual(await column("select position from outbox order by id"), upTo(3));
+  assert.deepEqual(await column("select position from enqueued order by 1"), upTo(3));
+});

@@ -1,0 +1,178 @@
+// Table audit_entries: what the audit log keeps of each event, in a partition for each month of sealing.
+
+import type { Json } from "#base/json.ts";
+import { type Column, columns, expression, json, nullableNumber, nullableText, number, text } from "./columns.ts";
+import type { Read, Write } from "./handle.ts";
+import { timeText } from "./time-text.ts";
+
+/** An entry as it is written. */
+export interface AuditEntry {
+  /** The resource path that it is logged at, and its number in the organization's chain. */
+  readonly uid: string;
+  /** From 1, without gaps within an organization. */
+  readonly sequence: number;
+  /** RFC 3339, to the millisecond: when it happened, and when it was sealed. */
+  readonly createTime: string;
+  readonly sealTime: string;
+  readonly callerUid: string;
+  readonly act: Readonly<Record<string, string>>;
+  readonly operation: string;
+  readonly subject: string;
+  readonly type: string;
+  readonly code: string;
+  readonly count: number;
+  readonly bindingUids: readonly string[];
+  readonly remoteAddress: string;
+  readonly userAgent: string;
+  readonly requestId: string;
+  readonly eventId: string;
+  /** Of the rows that a batch made or removed; empty otherwise. */
+  readonly resourceUids: readonly string[];
+  /** Of the entry and of the one before it (server/audit/chain.ts). */
+  readonly hash: string;
+}
+
+/** An entry as it stands in the table, where anybody who has the database may have changed it. */
+export interface StoredAuditEntry extends Omit<AuditEntry, "act" | "bindingUids" | "resourceUids"> {
+  readonly act: Json;
+  readonly bindingUids: Json;
+  readonly resourceUids: Json;
+}
+
+const insertText = `
+  insert into audit_entries
+    (uid, sequence, create_time, seal_time, caller_uid, act, operation, subject, type, code, count, binding_uids, remote_address, user_agent, request_id,
+     event_id, resource_uids, hash)
+  select uid, sequence, "createTime", "sealTime", "callerUid", act, operation, subject, type, code, count, "bindingUids", "remoteAddress", "userAgent",
+    "requestId", "eventId", "resourceUids", hash
+  from jsonb_to_recordset($1::jsonb) as entry(
+    uid text, sequence bigint, "createTime" timestamptz, "sealTime" timestamptz, "callerUid" text, act jsonb, operation text, subject text, type text,
+    code text, count bigint, "bindingUids" jsonb, "remoteAddress" text, "userAgent" text, "requestId" text, "eventId" text, "resourceUids" jsonb, hash text)`;
+
+export const insertAuditEntries = async (rows: Write, entries: readonly AuditEntry[]): Promise<void> => {
+  await rows.query(insertText, [JSON.stringify(entries)]);
+};
+
+// A time before the year 1 has the same letters as one after it.
+const exactTime = (column: string): Column<string> => expression(`case when ${column} > '0001-01-01' then ${timeText(column)} else ${column}::text end`, text);
+
+const storedEntry = columns<StoredAuditEntry>({
+  uid: text,
+  sequence: number,
+  createTime: exactTime("create_time"),
+  sealTime: exactTime("seal_time"),
+  callerUid: text,
+  act: json,
+  operation: text,
+  subject: text,
+  type: text,
+  code: text,
+  count: number,
+  bindingUids: json,
+  remoteAddress: text,
+  userAgent: text,
+  requestId: text,
+  eventId: text,
+  resourceUids: json,
+  hash: text,
+});
+
+const entriesText = `
+  select ${storedEntry.list} from audit_entries
+  where left(uid, 40) = $1 and sequence > $2 and sequence <= $3 order by sequence, uid limit $4`;
+
+/**
+ * The entries of an organization after one number and up to another, in their order. By numbers, of which an unchanged
+ * chain has each once: so many rows and one more show any that is there twice.
+ */
+export const findAuditEntries = (rows: Read, root: string, after: number, until: number, count: number): Promise<StoredAuditEntry[]> =>
+  storedEntry.find(rows, entriesText, [root, after, until, count]);
+
+const lastEntry = columns({ sequence: number, hash: text });
+
+const lastEntryText = `
+  select ${lastEntry.list} from audit_entries where left(uid, 40) = $1 and sequence < $2 order by sequence desc, uid desc limit 1`;
+
+/** The last entry of an organization with a number below this one. */
+export const findLastAuditEntry = (rows: Read, root: string, below: number): Promise<{ readonly sequence: number; readonly hash: string } | undefined> =>
+  lastEntry.findOne(rows, lastEntryText, [root, below]);
+
+/** An organization's sealed head, and the numbers of its first and last entry. */
+export interface ChainEnds {
+  readonly sealed: string | undefined;
+  /** Undefined: there are no entries. */
+  readonly firstSequence: number | undefined;
+  readonly lastSequence: number | undefined;
+}
+
+const chainEnds = columns<ChainEnds>({
+  sealed: expression("(select sealed from audit_chains where root = $1)", nullableText),
+  firstSequence: expression("(select sequence from audit_entries where left(uid, 40) = $1 order by sequence limit 1)", nullableNumber),
+  lastSequence: expression("(select sequence from audit_entries where left(uid, 40) = $1 order by sequence desc limit 1)", nullableNumber),
+});
+
+/** The seal and what there is, of one moment. */
+export const findChainEnds = async (rows: Read, root: string): Promise<ChainEnds> =>
+  (await chainEnds.findOne(rows, `select ${chainEnds.list}`, [root])) ?? { sealed: undefined, firstSequence: undefined, lastSequence: undefined };
+
+// The organizations that have entries in this table. Each is a look at the index: a month may have millions of entries.
+const rootsIn = (table: string): string => `
+  with recursive each as (
+    (select left(uid, 40) as root from ${table} order by left(uid, 40) limit 1)
+    union all
+    select (select left(next.uid, 40) from ${table} as next where left(next.uid, 40) > each.root order by left(next.uid, 40) limit 1)
+    from each where each.root is not null
+  )
+  select root from each where root is not null`;
+
+/** The organizations that have entries, or a sealed head. */
+export const findChainRoots = async (rows: Read): Promise<string[]> => {
+  const found = await rows.query(`${rootsIn("audit_entries")} union select root from audit_chains order by 1`);
+  return found.flatMap(([root]) => root ?? []);
+};
+
+// ---- months -----------------------------------------------------------------------------------------------------
+
+/** A month as "2026-11". */
+export type Month = string;
+
+/** The month so many after this one. */
+export const monthAfter = (month: Month, step: number): Month => {
+  const [year = 0, ordinal = 1] = month.split("-").map(Number);
+  return new Date(Date.UTC(year, ordinal - 1 + step, 1)).toISOString().slice(0, 7);
+};
+
+const partitionPrefix = "audit_entries_";
+
+const partitionOf = (month: Month): string => `${partitionPrefix}${month.replace("-", "_")}`;
+
+/** The months that have a partition, the earliest first. */
+export const listAuditMonths = async (rows: Read): Promise<Month[]> => {
+  const found = await rows.query("select inhrelid::regclass::text from pg_inherits where inhparent = 'audit_entries'::regclass order by 1");
+  return found.flatMap(([name]) => name?.slice(partitionPrefix.length).replace("_", "-") ?? []);
+};
+
+/**
+ * Makes the partition of this month unless it is there. Made beside and attached: to create it in place would wait for
+ * every reader, and every reader for it.
+ */
+export const ensureAuditMonth = async (rows: Write, month: Month): Promise<void> => {
+  const name = partitionOf(month);
+  const [row] = await rows.query("select to_regclass($1)", [name]);
+  if (row?.[0]) return;
+  await rows.query(`create table ${name} (like audit_entries including all)`);
+  await rows.query(`alter table audit_entries attach partition ${name} for values from ('${month}-01T00:00:00Z') to ('${monthAfter(month, 1)}-01T00:00:00Z')`);
+};
+
+/** The organizations that have entries in this month. */
+export const findAuditRootsOfMonth = async (rows: Read, month: Month): Promise<string[]> => {
+  const found = await rows.query(rootsIn(partitionOf(month)));
+  return found.flatMap(([root]) => root ?? []);
+};
+
+/** Drops the month's entries at once. */
+export const dropAuditMonth = async (rows: Write, month: Month): Promise<void> => {
+  // It waits for every reader, and every reader for it: rather another hour than a second.
+  await rows.query("set local lock_timeout = '1s'");
+  await rows.query(`drop table ${partitionOf(month)}`);
+};

@@ -1,0 +1,62 @@
+// Table idempotency_keys: the first answer to each key of a caller (decisions: Safe writes).
+
+import type { JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
+import { type Column, columns, nullableObject, text } from "./columns.ts";
+import type { Read, Write } from "./handle.ts";
+import type { Retention } from "./retention.ts";
+
+/** A key belongs to its caller. */
+export interface IdempotencyKey {
+  readonly caller: string;
+  readonly key: string;
+}
+
+export interface FirstAnswer {
+  /** Of the request that the key came with first. */
+  readonly requestDigest: string;
+  /** Empty where that transaction wrote none. */
+  readonly reply: JsonObject;
+}
+
+const reply: Column<JsonObject> = { read: (value) => nullableObject.read(value) ?? {} };
+
+const firstAnswer = columns<FirstAnswer>({ requestDigest: text, reply });
+
+const keptSince = (nowMs: number): string => timestamp(nowMs - limits.idempotencyLifetimeMs);
+
+/** Deletes the key where its time is over, so that it can be used anew. */
+export const deleteExpiredKey = async (rows: Write, { caller, key }: IdempotencyKey, nowMs: number): Promise<void> => {
+  await rows.query("delete from idempotency_keys where caller = $1 and key = $2 and create_time < $3", [caller, key, keptSince(nowMs)]);
+};
+
+/** Inserts the key; false where it is there. Waits for a transaction that is inserting it. */
+export const insertKey = async (
+  rows: Write,
+  { caller, key }: IdempotencyKey,
+  request: { readonly method: string; readonly digest: string },
+  nowMs: number,
+): Promise<boolean> => {
+  const inserted = await rows.query(
+    `insert into idempotency_keys (caller, key, method, request_digest, create_time) values ($1, $2, $3, $4, $5)
+     on conflict do nothing returning 1`,
+    [caller, key, request.method, request.digest, timestamp(nowMs)],
+  );
+  return inserted.length > 0;
+};
+
+export const findFirstAnswer = (rows: Read, { caller, key }: IdempotencyKey): Promise<FirstAnswer | undefined> =>
+  firstAnswer.findOne(rows, `select ${firstAnswer.list} from idempotency_keys where caller = $1 and key = $2`, [caller, key]);
+
+/** Keeps the answer with its key. */
+export const updateFirstAnswer = async (rows: Write, { caller, key }: IdempotencyKey, answer: JsonObject): Promise<void> => {
+  await rows.query("update idempotency_keys set reply = $3 where caller = $1 and key = $2", [caller, key, JSON.stringify(answer)]);
+};
+
+export const idempotencyKeysRetention: Retention = {
+  table: "idempotency_keys",
+  async deleteExpired(store, nowMs) {
+    await store.write((rows) => rows.query("delete from idempotency_keys where create_time < $1", [keptSince(nowMs)]));
+  },
+};

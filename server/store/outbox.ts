@@ -1,0 +1,173 @@
+// Table outbox: every event, written in the transaction of its change. Lists of events, deliveries and the audit log are
+// made of these rows.
+
+import type { JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
+import { type Column, columns, nullableObject, number, text, time } from "./columns.ts";
+import type { Read, Write } from "./handle.ts";
+import type { Retention } from "./retention.ts";
+
+/**
+ * An event's position in the order of all, for whoever goes through them all: the index of that order is on this
+ * expression, so that a list of one organization's events by position never takes it (list.ts). It did, where the
+ * operator listed: for each organization it read the events of all.
+ */
+export const eventOrder = "position + 0";
+
+/** SQL for the last part of the uid of what has this position. */
+export const uidSegmentOf = (position: string): string => `lpad(to_hex(${position}), 16, '0')`;
+
+/** A new event; its position comes later. */
+export interface NewEvent {
+  readonly eventId: string;
+  readonly type: string;
+  readonly source: string;
+  readonly subject: string;
+  readonly group: string;
+  /** The only subscription that receives it; undefined: those of its group and above. */
+  readonly subscription: string | undefined;
+  readonly audience: string;
+  readonly extensions: Readonly<Record<string, string>>;
+  readonly bodyType: string;
+  /** What is sent, byte for byte. */
+  readonly data: string;
+  readonly requestId: string;
+  /** RFC 3339. */
+  readonly time: string;
+  readonly auditContext: JsonObject;
+}
+
+export const insertEvent = async (rows: Write, event: NewEvent): Promise<void> => {
+  await rows.query(
+    `insert into outbox
+       (event_id, type, source, subject, group_uid, subscription_uid, audience, extensions, body_type, data, request_id, create_time, audit_context)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+    [
+      event.eventId,
+      event.type,
+      event.source,
+      event.subject,
+      event.group,
+      event.subscription ?? null,
+      event.audience,
+      JSON.stringify(event.extensions),
+      event.bodyType,
+      event.data,
+      event.requestId,
+      event.time,
+      JSON.stringify(event.auditContext),
+    ],
+  );
+};
+
+/** A refused call, or several alike that were only counted. */
+export interface NewRefusal {
+  /** The identity's uid; "" where nobody could be made out. */
+  readonly caller: string;
+  readonly operation: string;
+  /** The uid that the call named; "" where it named none, or where several calls are counted. */
+  readonly subject: string;
+  /** The path that it is logged at if the call named none in an organization that exists, or nobody knows whose call it was. */
+  readonly home: string;
+  readonly code: string;
+  readonly count: number;
+  readonly address: string;
+  readonly userAgent: string;
+  readonly requestId: string;
+  readonly time: string;
+}
+
+// Nobody may make paths up: a chain of its own for each would fill the disk. And a stranger, who may be anybody, writes
+// into no organization's log.
+const insertRefusalsText = `
+  insert into outbox (event_id, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time, audit_context)
+  select gen_random_uuid(), $1, $2, refused.subject,
+    case when refused.caller <> '' and exists (select from groups where uid = left(refused.subject, 40)) then refused.subject else refused.home end,
+    'internal', '{}', '', '{}', refused."requestId", refused.time,
+    jsonb_build_object('actor', jsonb_build_object('subject', refused.caller), 'operation', refused.operation, 'bindings', '[]'::jsonb,
+      'address', refused.address, 'userAgent', refused."userAgent", 'code', refused.code, 'count', refused.count)
+  from jsonb_to_recordset($3::jsonb) as refused(
+    caller text, operation text, subject text, home text, code text, count bigint, address text, "userAgent" text, "requestId" text, time timestamptz)`;
+
+/** One event for each, of this type. */
+export const insertRefusals = async (rows: Write, type: string, source: string, refusals: readonly NewRefusal[]): Promise<void> => {
+  await rows.query(insertRefusalsText, [type, source, JSON.stringify(refusals)]);
+};
+
+/** True where an event has no position yet. */
+export const hasUnnumberedEvents = async (rows: Read): Promise<boolean> => (await rows.query("select 1 from outbox where position is null limit 1")).length > 0;
+
+const numberText = `
+  with waiting as (
+    select id, row_number() over (order by id) as step from (select id from outbox where position is null order by id limit $1) as next
+  ), last as (
+    select coalesce(max(${eventOrder}), 0) as position from outbox
+  )
+  update outbox as event
+  set position = last.position + waiting.step,
+      uid = case when length(event.group_uid) >= 40 and event.audience = 'customer' and event.subscription_uid is null
+        then event.group_uid || '/' || ${uidSegmentOf("last.position + waiting.step")} end
+  from waiting, last
+  where event.id = waiting.id
+  returning event.position`;
+
+/** Gives up to `count` events the positions after the last one, in the order of their rows, and returns these. Needs the lock "eventOrder". */
+export const numberEvents = async (rows: Write, count: number): Promise<number[]> =>
+  (await rows.query(numberText, [count])).map(([position]) => Number(position));
+
+/** The last position that was given; 0 for none. */
+export const findLastPosition = async (rows: Read): Promise<number> => {
+  const [row] = await rows.query(`select coalesce(max(${eventOrder}), 0) from outbox`);
+  return Number(row?.[0]);
+};
+
+/** A jsonb column that holds an object; anything else is an empty one. */
+const object: Column<JsonObject> = { read: (value) => nullableObject.read(value) ?? {} };
+
+/** What the audit log keeps of an event. */
+export interface AuditedEvent {
+  readonly position: number;
+  readonly eventId: string;
+  readonly type: string;
+  readonly subject: string;
+  readonly groupUid: string;
+  readonly requestId: string;
+  readonly createTime: string;
+  /** As record.ts of the outbox module writes it. */
+  readonly auditContext: JsonObject;
+}
+
+const auditedEvent = columns<AuditedEvent>({
+  position: number,
+  eventId: text,
+  type: text,
+  subject: text,
+  groupUid: text,
+  requestId: text,
+  createTime: time("create_time"),
+  auditContext: object,
+});
+
+const eventsAfterText = `select ${auditedEvent.list} from outbox where ${eventOrder} > $1 order by ${eventOrder} limit $2`;
+
+/** The events behind this position, `count` at most, in their order. */
+export const findEventsAfter = (rows: Read, position: number, count: number): Promise<AuditedEvent[]> =>
+  auditedEvent.find(rows, eventsAfterText, [position, count]);
+
+/**
+ * What the audit log has not sealed yet stays. The last one stays, however old: the next position follows from it, and
+ * one that was given before would be passed over by whoever has read so far.
+ */
+export const outboxRetention: Retention = {
+  table: "outbox",
+  async deleteExpired(store, nowMs) {
+    await store.write((rows) =>
+      rows.query(
+        `delete from outbox
+         where create_time < $1 and position < (select max(${eventOrder}) from outbox) and position <= (select position from audit_progress)`,
+        [timestamp(nowMs - limits.eventRetentionMs)],
+      ),
+    );
+  },
+};

@@ -1,0 +1,31 @@
+// Every table whose rows are kept for a time only, in the order in which their rows are deleted: with an event go its
+// deliveries.
+
+import { awsRequestsRetention } from "./aws-requests.ts";
+import { deliveriesRetention } from "./deliveries.ts";
+import { deviceCodesRetention } from "./device-codes.ts";
+import { headlessSessionsRetention } from "./headless-sessions.ts";
+import { idempotencyKeysRetention } from "./idempotency-keys.ts";
+import { outboxRetention } from "./outbox.ts";
+import { refreshTokensRetention } from "./refresh-tokens.ts";
+import type { Retention } from "./retention.ts";
+import { sessionsRetention } from "./sessions.ts";
+import { signInsRetention } from "./sign-ins.ts";
+import { userCodeGuessesRetention } from "./user-code-guesses.ts";
+
+/**
+ * The audit log's months are not among them: what is dropped of a chain is sealed with the secret key (server/audit).
+ * Nor are invites: they are a resource's rows, and each that is deleted has its event (signin/expired-invites.ts).
+ */
+export const retentions: readonly Retention[] = [
+  idempotencyKeysRetention,
+  awsRequestsRetention,
+  signInsRetention,
+  sessionsRetention,
+  refreshTokensRetention,
+  deviceCodesRetention,
+  headlessSessionsRetention,
+  userCodeGuessesRetention,
+  outboxRetention,
+  deliveriesRetention,
+];
