@@ -160,8 +160,11 @@ export const planTables = (
     for (const { specifier, values } of importsOf(content)) {
       if (specifier !== "#store") continue;
       for (const value of values) {
-        const { owns, reads = [], anyTable } = files[fileOf.get(value) ?? ""] ?? {};
-        const touched = [...(owns ?? (anyTable ? [] : reads)), ...(anyTable ? ["*"] : [])];
+        const file = fileOf.get(value) ?? "";
+        const { owns, reads = [], anyTable } = files[file] ?? {};
+        // Who has statements for any table owns those of resources without a file of their own, and stands for all.
+        const own = file === genericOwner ? [] : (owns ?? (anyTable ? [] : reads));
+        const touched = [...own, ...(anyTable ? ["*"] : [])];
         used.set(module, new Set([...(used.get(module) ?? []), ...touched]));
       }
     }
