@@ -89,8 +89,8 @@ export const limits = {
   accessRequestMs: 24 * 60 * 60 * 1000,
 
   /**
-   * Scheduled feeds: how often a server looks for what is due, how long a turn is held without a sign of life (longer
-   * than a fetch), the first wait after a failure.
+   * Scheduled feeds: how often a server looks for what is due, how long a turn is held without a sign of life (longer than
+   * a fetch), the first wait after a failure.
    */
   feedLookMs: 15_000,
   feedLeaseMs: 15 * 60 * 1000,
@@ -104,6 +104,12 @@ export const limits = {
   /** JSON Lines are read line by line: only one line is held. The whole, unpacked, ends somewhere all the same. */
   feedLineBytesMax: 8 * 1024 * 1024,
   feedSourceBytesMax: 8 * 1024 * 1024 * 1024,
+  /**
+   * A zip archive, by its directory: an entry of it takes 1 KB of memory (measured), and what is packed so tightly that
+   * the 64 MiB of an archive unpack to more than this is no text.
+   */
+  feedArchiveEntriesMax: 100_000,
+  feedArchiveUnpackedBytesMax: 1024 * 1024 * 1024,
   /** Read by the whole language a text takes a hundred times its size and 1 s a megabyte; the largest known is 120 KiB. */
   feedYamlLengthMax: 2 * 1024 * 1024,
   /** CSAF lets branches of products nest 30 deep, each of them two levels of JSON. */
@@ -208,7 +214,7 @@ export const limits = {
   documentEntriesMax: 10_000,
   /**
    * Facets of advisories that a filter may lead to and each be a range of an index (counted there: measured at a million
-   * rows, a tenth of the time that reading the rows takes); beyond it all rows are scanned.
+   * rows, a tenth of the time that reading the rows takes); beyond it all rows are walked.
    */
   facetsMax: 2_000,
   /** The shortest text that an index of trigrams knows. */

@@ -274,7 +274,7 @@ const partsOf = (name: string): string[] =>
     .map((part) => part.toLowerCase())
     .flatMap((part, index, all) => [part, ...(part === "take" && all[index + 1] === "up" ? ["takeup"] : [])]);
 /** Something makes room, or there is room: that is no module. */
-const otherRoom = /\b(?:makes?|making|made|leaves?|has|have|is|no|more|enough) room\b/gi;
+const otherRoom = /\b(?:makes?|making|made|keeps?|leaves?|has|have|is|no|more|enough) room\b/gi;
 const wordsOf = (text: string): string[] =>
   text
     .replace(otherRoom, "")

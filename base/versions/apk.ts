@@ -7,8 +7,8 @@
 
 type Kind = "first" | "number" | "letter" | "suffix" | "suffix number" | "hash" | "revision" | "end";
 
-/** In the order of the places in a version. Where two versions go on differently, the earlier kind is the greater. */
-const kinds: readonly Kind[] = ["first", "number", "letter", "suffix", "suffix number", "hash", "revision", "end"];
+/** In the order in which a version has them. Where two versions go on differently, the earlier kind is the greater. */
+const tokenKinds: readonly Kind[] = ["first", "number", "letter", "suffix", "suffix number", "hash", "revision", "end"];
 const suffixes: readonly string[] = ["alpha", "beta", "pre", "rc", "", "cvs", "svn", "git", "hg", "p"];
 const release = suffixes.indexOf("");
 
@@ -17,10 +17,10 @@ interface Token {
   readonly text: string;
 }
 
-const form = /^([0-9]+)((?:\.[0-9]+)*)([a-z]?)((?:_(?:alpha|beta|pre|rc|cvs|svn|git|hg|p)[0-9]*)*)(?:~([0-9a-f]+))?(?:-r([0-9]+))?$/;
+const apkForm = /^([0-9]+)((?:\.[0-9]+)*)([a-z]?)((?:_(?:alpha|beta|pre|rc|cvs|svn|git|hg|p)[0-9]*)*)(?:~([0-9a-f]+))?(?:-r([0-9]+))?$/;
 
-const tokensOf = (version: string): Token[] | undefined => {
-  const found = form.exec(version);
+const apkTokens = (version: string): Token[] | undefined => {
+  const found = apkForm.exec(version);
   if (!found) return undefined;
   const [, first = "", numbers = "", letter = "", suffixed = "", commit, revision] = found;
   const tokens: Token[] = [{ kind: "first", text: first }];
@@ -62,14 +62,14 @@ const isBeforeRelease = ({ kind, text }: Token): boolean => kind === "suffix" &&
 
 /** Negative, 0 or positive; undefined where one of the two is no version. */
 export const compareApk = (one: string, other: string): number | undefined => {
-  const [left, right] = [tokensOf(one), tokensOf(other)];
+  const [left, right] = [apkTokens(one), apkTokens(other)];
   if (!left || !right) return undefined;
   for (let index = 0; ; index++) {
     const [a, b] = [left[index] ?? ended, right[index] ?? ended];
     if (a.kind !== b.kind) {
       if (isBeforeRelease(a)) return -1;
       if (isBeforeRelease(b)) return 1;
-      return kinds.indexOf(b.kind) - kinds.indexOf(a.kind);
+      return tokenKinds.indexOf(b.kind) - tokenKinds.indexOf(a.kind);
     }
     if (a.kind === "end") return 0;
     const order = compareTokens(a, b);
@@ -77,4 +77,4 @@ export const compareApk = (one: string, other: string): number | undefined => {
   }
 };
 
-export const isApkVersion = (version: string): boolean => form.test(version);
+export const isApkVersion = (version: string): boolean => apkForm.test(version);

@@ -2,7 +2,7 @@
 //
 // A version is a sequence of tokens, each with the separator before it. Changing from digits to letters or back counts
 // as a hyphen, and so does a dot before a qualifier. Trailing nulls (0, "", final, ga) mean nothing, nor do those
-// before a hyphen. At each place, in this order:
+// before a hyphen. At each position, in this order:
 //
 //   alpha < beta < milestone < rc = cr < snapshot < (nothing) < sp < other qualifiers < -number < .number
 
@@ -13,18 +13,18 @@ interface Token {
   readonly text: string;
 }
 
-const known: Readonly<Record<string, string>> = { alpha: "A", beta: "B", milestone: "C", rc: "D", cr: "D", snapshot: "E", sp: "G" };
-const nothing = "F";
+const knownQualifiers: Readonly<Record<string, string>> = { alpha: "A", beta: "B", milestone: "C", rc: "D", cr: "D", snapshot: "E", sp: "G" };
+const noQualifier = "F";
 const otherQualifier = "H";
 const hyphenNumber = "I";
 const dotNumber = "J";
 /** Before a digit, one letter is enough. */
-const short: Readonly<Record<string, string>> = { a: "alpha", b: "beta", m: "milestone" };
+const abbreviations: Readonly<Record<string, string>> = { a: "alpha", b: "beta", m: "milestone" };
 
 const isNumber = ({ text }: Token): boolean => /^[0-9]/.test(text);
 const isNull = ({ text }: Token): boolean => /^0+$/.test(text) || text === "" || text === "final" || text === "ga" || text === "release";
 
-const tokensOf = (version: string): Token[] => {
+const mavenTokens = (version: string): Token[] => {
   const tokens: Token[] = [];
   // Each separator with the token behind it, which is empty where two separators meet.
   const parts = version.toLowerCase().matchAll(/([.-]|^|(?<=[0-9])(?=[^0-9.-])|(?<=[^0-9.-])(?=[0-9]))([0-9]+|[^0-9.-]*)/g);
@@ -36,12 +36,12 @@ const tokensOf = (version: string): Token[] => {
   return tokens.map((token, index) => {
     const next = tokens[index + 1];
     const digitFollows = next !== undefined && next.separator === "-" && isNumber(next);
-    return digitFollows && short[token.text] !== undefined ? { ...token, text: short[token.text] ?? "" } : token;
+    return digitFollows && abbreviations[token.text] !== undefined ? { ...token, text: abbreviations[token.text] ?? "" } : token;
   });
 };
 
 /** Without the nulls at the end and before each hyphen. */
-const trimmed = (tokens: readonly Token[]): Token[] => {
+const withoutTrailingNulls = (tokens: readonly Token[]): Token[] => {
   const kept: Token[] = [];
   for (const token of tokens) {
     if (token.separator === "-") while (kept.length > 0 && isNull(kept.at(-1) as Token)) kept.pop();
@@ -51,14 +51,14 @@ const trimmed = (tokens: readonly Token[]): Token[] => {
   return kept;
 };
 
-const keyOf = (token: Token): string => {
+const tokenKey = (token: Token): string => {
   if (isNumber(token)) return (token.separator === "." ? dotNumber : hyphenNumber) + numberKey(token.text);
-  // A null that something follows with a dot: as much as nothing.
-  if (isNull(token)) return nothing;
-  return known[token.text] ?? otherQualifier + textKey(token.text);
+  // A null that something follows with a dot: as much as none.
+  if (isNull(token)) return noQualifier;
+  return knownQualifiers[token.text] ?? otherQualifier + textKey(token.text);
 };
 
 /** Sorts by its bytes as Maven sorts versions; equal for equal ones ("1" and "1.0"). */
-export const mavenKey = (version: string): string => trimmed(tokensOf(version)).map(keyOf).join("") + nothing;
+export const mavenKey = (version: string): string => withoutTrailingNulls(mavenTokens(version)).map(tokenKey).join("") + noQualifier;
 
 export const compareMaven = (one: string, other: string): number => compareBytes(mavenKey(one), mavenKey(other));

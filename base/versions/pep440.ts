@@ -5,11 +5,12 @@
 
 import { compareBytes, numberKey, textKey } from "./sort-key.ts";
 
-const form = new RegExp(
+const pep440Form = new RegExp(
   [
     /^v?(?:([0-9]+)!)?([0-9]+(?:\.[0-9]+)*)/,
     /(?:[-_.]?(a|b|c|rc|alpha|beta|pre|preview)[-_.]?([0-9]+)?)?/,
-    /(?:-([0-9]+)|[-_.]?(?:post|rev|r)[-_.]?([0-9]+)?())?(?:[-_.]?dev[-_.]?([0-9]+)?())?/,
+    /(?:-([0-9]+)|[-_.]?(?:post|rev|r)[-_.]?([0-9]+)?())?/,
+    /(?:[-_.]?dev[-_.]?([0-9]+)?())?/,
     /(?:\+([a-z0-9]+(?:[-_.][a-z0-9]+)*))?$/,
   ]
     .map(({ source }) => source)
@@ -40,7 +41,7 @@ const localKey = (local: string | undefined): string => {
 
 /** Sorts by its bytes as PEP 440 sorts versions; equal for equal ones ("1.0" and "1"). */
 export const pep440Key = (version: string): string => {
-  const found = form.exec(version.trim().toLowerCase());
+  const found = pep440Form.exec(version.trim().toLowerCase());
   if (!found) return `A${textKey(version)}`;
   const [, epoch = "0", release = "", pre, preNumber = "0", postDash, postNumber, posted, devNumber = "0", developed, local] = found;
   const isPost = postDash !== undefined || posted !== undefined;

@@ -5,16 +5,18 @@ const end = "\u0001";
 
 /** A number of any length: as many more digits, as much larger. */
 export const numberKey = (digits: string): string => {
-  const plain = digits.replace(/^0+(?=\d)/, "");
+  const significant = digits.replace(/^0+(?=\d)/, "");
   // Up to 40 digits the count is one character from "0" to "X"; more of them follow a "Z" and their count in five.
-  return plain.length <= 40 ? String.fromCharCode(48 + plain.length) + plain : `Z${String(plain.length).padStart(5, "0")}${plain}`;
+  return significant.length <= 40
+    ? String.fromCharCode(48 + significant.length) + significant
+    : `Z${String(significant.length).padStart(5, "0")}${significant}`;
 };
 
 /** A text within a key. */
 export const textKey = (text: string): string => {
   // Below a space there is nothing that a version needs.
-  const plain = [...text].map((character) => (character < " " ? " " : character)).join("");
-  return plain + end;
+  const printable = [...text].map((character) => (character < " " ? " " : character)).join("");
+  return printable + end;
 };
 
 /** Compares as PostgreSQL does under the collation "C": by the bytes of UTF-8, which are in the order of code points. */

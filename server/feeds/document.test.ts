@@ -4,22 +4,22 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { type Asked, readDocument } from "./document.ts";
+import { type DocumentOptions, readDocument } from "./document.ts";
 import type { FeedKind } from "./formats/format.ts";
-import { hasLines, notationOf } from "./recognise.ts";
+import { DocumentError } from "./invalid.ts";
+import { isJsonLines, recogniseNotation } from "./recognise.ts";
 import type { FeedRecord } from "./record.ts";
-import { Broken } from "./refused.ts";
 
 const fixtures = join(import.meta.dirname, "../../test/fixtures/feeds");
 
-const asked = (kind: FeedKind, only?: string): Asked => ({ kind, author: undefined, only });
+const options = (kind: FeedKind, format?: string): DocumentOptions => ({ kind, author: undefined, format });
 
-const read = async (text: string, kind: FeedKind, only?: string): Promise<FeedRecord[]> => {
-  const notation = notationOf(text);
+const read = async (text: string, kind: FeedKind, format?: string): Promise<FeedRecord[]> => {
+  const notation = recogniseNotation(text);
   assert.notEqual(notation, "prose");
-  const documents = hasLines(text, true) ? text.split("\n").filter((line) => line.trim() !== "") : [text];
+  const documents = isJsonLines(text, true) ? text.split("\n").filter((line) => line.trim() !== "") : [text];
   const records: FeedRecord[] = [];
-  for (const document of documents) records.push(...(await readDocument(document, notation as "json", asked(kind, only))));
+  for (const document of documents) records.push(...(await readDocument(document, notation as "json", options(kind, format))));
   return records;
 };
 
@@ -328,7 +328,8 @@ test("a file of another kind, or of another format than was asked for, is refuse
 });
 
 const wolfi = file("harbour.yaml");
-const bomb = `id: X-1\nmodified: 2025-01-01T00:00:00Z\na: &a [x,x,x,x,x,x,x,x,x,x]\n${[..."bcdefgh"].map((name, index) => `${name}: &${name} [${Array(10).fill(`*${"abcdefgh"[index]}`).join(",")}]`).join("\n")}\n`;
+const aliasLines = [..."bcdefgh"].map((name, index) => `${name}: &${name} [${Array(10).fill(`*${"abcdefgh"[index]}`).join(",")}]`);
+const bomb = `id: X-1\nmodified: 2025-01-01T00:00:00Z\na: &a [x,x,x,x,x,x,x,x,x,x]\n${aliasLines.join("\n")}\n`;
 const json = (given: object): string => JSON.stringify(given, null, 1);
 const cve = JSON.parse(file("cve5.json")) as { cveMetadata: Record<string, unknown>; containers: { cna: Record<string, unknown> } };
 const withCna = (given: object): string => json({ ...cve, containers: { ...cve.containers, cna: { ...cve.containers.cna, ...given } } });
@@ -407,7 +408,7 @@ for (const [title, kind, text, line, reason] of hostile) {
   test(`${title} is refused with its line and a reason`, async () => {
     const started = performance.now();
     await assert.rejects(read(text, kind), (thrown: unknown) => {
-      assert.ok(thrown instanceof Broken, String(thrown instanceof Error ? thrown.stack : thrown));
+      assert.ok(thrown instanceof DocumentError, String(thrown instanceof Error ? thrown.stack : thrown));
       assert.match(thrown.message, reason);
       assert.equal(thrown.line, line, thrown.message);
       return true;

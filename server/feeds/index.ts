@@ -1,20 +1,20 @@
-// The face of the room: foreign files become records and calls of the kernel, and what was published goes out again as
-// documents. What reads files is loaded when it is needed:
-// a server that imports nothing does not hold it in memory.
+// Public entry of the module: foreign files become records and calls of the kernel, and what was published goes out again
+// as documents. What reads files is loaded when it is needed: a server that imports nothing does not hold it in memory.
 
 import type { Services } from "#kernel";
-import type { FeedImport, FeedSummary } from "./run.ts";
+import type { FeedImport, FeedSummary } from "./import-feed.ts";
 import type { Schedule } from "./schedule.ts";
 
 export { openDocuments } from "./documents/index.ts";
 export { importRegistry, type RegistryImport, type RegistrySummary } from "./registry.ts";
 export type { FeedKind } from "./formats/format.ts";
-export type { FeedImport, FeedSummary } from "./run.ts";
+export type { FeedImport, FeedSummary } from "./import-feed.ts";
 export type { Fetch } from "./source.ts";
 
 export type { Schedule, ScheduledFeed } from "./schedule.ts";
 
-export const importFeed = async (services: Services, options: FeedImport): Promise<FeedSummary> => (await import("./run.ts")).importFeed(services, options);
+export const importFeed = async (services: Services, options: FeedImport): Promise<FeedSummary> =>
+  (await import("./import-feed.ts")).importFeed(services, options);
 
 /** Repeats what the file of GANTRY_FEEDS says. Throws a Fault of one line where the file is wrong. */
 export const startFeeds = async (file: string, services: Services, destination: (group: string | undefined) => Promise<string>): Promise<Schedule> => {

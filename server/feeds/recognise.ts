@@ -15,9 +15,9 @@ import { pypi } from "./formats/pypi.ts";
 import { rustsec } from "./formats/rustsec.ts";
 import { secdb } from "./formats/secdb.ts";
 import { wolfi } from "./formats/wolfi.ts";
-import { Refused } from "./refused.ts";
+import { FieldError } from "./invalid.ts";
 
-/** The more particular before the more general. */
+/** The more specific before the more general. */
 export const formats: readonly Format[] = [cve5, csaf, openvex, secdb, wolfi, rustsec, maven, pypi, imagePackages, osPackages, artifactLines, distilled, osv];
 
 export type Notation = "json" | "yaml" | "xml" | "toml" | "prose";
@@ -29,8 +29,8 @@ const yamlMark =
 // Nobody writes prose with anchors and aliases; a bomb need not look like one of our formats.
 const yamlAnchor = /^\S+: *&\w+ [\s\S]*\*\w/m;
 
-/** Of a text's beginning. */
-export const notationOf = (head: string): Notation => {
+/** The notation of a text, by its beginning. */
+export const recogniseNotation = (head: string): Notation => {
   const start = head.replace(/^\uFEFF/, "").trimStart();
   if (/^(?:```toml\s*$|\[advisory\])/m.test(start.slice(0, 64)) && /^(?:```|\[a)/.test(start)) return "toml";
   if (start.startsWith("{") || start.startsWith("[")) return "json";
@@ -38,30 +38,30 @@ export const notationOf = (head: string): Notation => {
   return yamlMark.test(start) || yamlAnchor.test(start) ? "yaml" : "prose";
 };
 
-/** JSON Lines: the first line is a whole object and not the only one, or the second begins another. */
-export const hasLines = (head: string, isWhole: boolean): boolean => {
+/** JSON Lines: the first line is a complete object and not the only one, or the second begins another. */
+export const isJsonLines = (head: string, isComplete: boolean): boolean => {
   const [first = "", second = "", ...more] = head
     .replace(/^\uFEFF/, "")
     .split("\n", 32)
     .filter((line) => line.trim() !== "");
   if (!first.startsWith("{")) return false;
-  if (second === "" && isWhole) return false;
+  if (second === "" && isComplete) return false;
   if (second.startsWith("{")) return true;
   try {
     // A line that is cut off by the head's own end is not judged.
-    return (more.length > 0 || isWhole) && isObject(JSON.parse(first) as Json);
+    return (more.length > 0 || isComplete) && isObject(JSON.parse(first) as Json);
   } catch {
     return false;
   }
 };
 
-/** The format of a document. Throws Refused where it is of none, or of one that this kind does not take. */
-export const formatOf = (document: JsonObject, kind: FeedKind, only?: string): Format => {
-  const found = formats.filter(({ fits }) => fits(document));
-  const [first] = found;
-  if (!first) throw new Refused([], `is of no format that import ${kind} knows`);
-  const format = found.find(({ kinds, name }) => kinds.includes(kind) && (only === undefined || name === only));
+/** The format of a document. Throws FieldError where it is of none, or of one that this kind does not take. */
+export const recogniseFormat = (document: JsonObject, kind: FeedKind, only?: string): Format => {
+  const matching = formats.filter(({ matches }) => matches(document));
+  const [first] = matching;
+  if (!first) throw new FieldError([], `is of no format that import ${kind} knows`);
+  const format = matching.find(({ kinds, name }) => kinds.includes(kind) && (only === undefined || name === only));
   if (format) return format;
-  if (!first.kinds.includes(kind)) throw new Refused([], `is ${first.title}, which import ${first.kinds.join(" or import ")} takes`);
-  throw new Refused([], `is ${first.title}, not of the format ${only ?? ""}`);
+  if (!first.kinds.includes(kind)) throw new FieldError([], `is ${first.title}, which import ${first.kinds.join(" or import ")} takes`);
+  throw new FieldError([], `is ${first.title}, not of the format ${only ?? ""}`);
 };

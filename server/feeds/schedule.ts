@@ -16,12 +16,14 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { isUid } from "#base/uid.ts";
 import type { Services } from "#kernel";
-import { claimFeed, feedFailures, releaseFeed, renewFeed } from "#store";
+import { claimFeed, countFeedFailures, releaseFeed, renewFeed } from "#store";
+import { Field } from "./field.ts";
 import { type FeedKind, feedKinds } from "./formats/format.ts";
+import { type FeedSummary, importFeed } from "./import-feed.ts";
+import { DocumentError, FieldError, pathText } from "./invalid.ts";
 import { readYaml } from "./parse/yaml.ts";
 import { formats } from "./recognise.ts";
-import { At, Broken, Refused, shown } from "./refused.ts";
-import { type FeedSummary, importFeed } from "./run.ts";
+import { sourceLabel } from "./source.ts";
 
 export interface ScheduledFeed {
   readonly kind: FeedKind;
@@ -40,51 +42,51 @@ const units: ReadonlyMap<string, number> = new Map([
   ["d", 24 * 60 * 60_000],
 ]);
 
-const interval = (given: At): number => {
-  const [, count, unit = ""] = /^(\d{1,4})([mhd])$/.exec(given.required()) ?? [];
+const readInterval = (field: Field): number => {
+  const [, count, unit = ""] = /^(\d{1,4})([mhd])$/.exec(field.required()) ?? [];
   const everyMs = Number(count) * (units.get(unit) ?? Number.NaN);
-  return everyMs > 0 ? everyMs : given.refuse("must be a time such as 30m, 6h or 1d");
+  return everyMs > 0 ? everyMs : field.refuse("must be a time such as 30m, 6h or 1d");
 };
 
-const known = new Set(["kind", "source", "format", "author", "public", "group", "every"]);
+const feedKeys = new Set(["kind", "source", "format", "author", "public", "group", "every"]);
 
 /** YAML's scalars are texts here, JSON's are what they are. */
-const flag = (given: At): boolean => {
-  if (given.missing) return false;
-  if (given.value === true || given.value === "true") return true;
-  return given.value === false || given.value === "false" ? false : given.refuse("must be true or false");
+const readFlag = (field: Field): boolean => {
+  if (field.missing) return false;
+  if (field.value === true || field.value === "true") return true;
+  return field.value === false || field.value === "false" ? false : field.refuse("must be true or false");
 };
 
-const feedOf = (given: At): ScheduledFeed => {
-  for (const key of given.object().keys()) if (!known.has(key)) given.at(key).refuse(`is unknown; possible are ${[...known].join(", ")}`);
-  const kind = feedKinds.find((each) => each === given.at("kind").required());
-  if (!kind) return given.at("kind").refuse(`must be one of ${feedKinds.join(", ")}`);
-  const format = given.at("format").name() || undefined;
+const scheduledFeedOf = (field: Field): ScheduledFeed => {
+  for (const key of field.object().keys()) if (!feedKeys.has(key)) field.at(key).refuse(`is unknown; possible are ${[...feedKeys].join(", ")}`);
+  const kind = feedKinds.find((each) => each === field.at("kind").required());
+  if (!kind) return field.at("kind").refuse(`must be one of ${feedKinds.join(", ")}`);
+  const format = field.at("format").name() || undefined;
   if (format !== undefined && !formats.some(({ name }) => name === format))
-    return given.at("format").refuse(`must be one of ${formats.map(({ name }) => name).join(", ")}`);
-  const group = given.at("group").name() || undefined;
-  if (group !== undefined && !isUid(group)) return given.at("group").refuse("must be a uid");
+    return field.at("format").refuse(`must be one of ${formats.map(({ name }) => name).join(", ")}`);
+  const group = field.at("group").name() || undefined;
+  if (group !== undefined && !isUid(group)) return field.at("group").refuse("must be a uid");
   return {
     kind,
     format,
     group,
-    source: given.at("source").url(),
-    author: given.at("author").name() || undefined,
-    public: flag(given.at("public")),
-    everyMs: interval(given.at("every")),
+    source: field.at("source").url(),
+    author: field.at("author").name() || undefined,
+    public: readFlag(field.at("public")),
+    everyMs: readInterval(field.at("every")),
   };
 };
 
 /** Reads the file's text. Throws a Fault of one line that names what is wrong. */
 export const readFeeds = async (text: string): Promise<ScheduledFeed[]> => {
   try {
-    const document = new At((await readYaml(text)) as Json).object();
-    return document.at("feeds").entries().map(feedOf);
+    const document = new Field((await readYaml(text)) as Json).object();
+    return document.at("feeds").entries().map(scheduledFeedOf);
   } catch (thrown) {
     const reason =
-      thrown instanceof Refused
-        ? `${shown(thrown.path)} ${thrown.message}`.trim()
-        : thrown instanceof Broken
+      thrown instanceof FieldError
+        ? `${pathText(thrown.path)} ${thrown.message}`.trim()
+        : thrown instanceof DocumentError
           ? `line ${thrown.line}: ${thrown.message}`
           : undefined;
     if (reason === undefined) throw thrown;
@@ -104,7 +106,7 @@ export const readFeedsFile = async (path: string): Promise<ScheduledFeed[]> => {
 };
 
 export interface Schedule {
-  /** Does what is due, once, and nothing that another server is doing. */
+  /** Imports what is due, once, and nothing that another server is importing. */
   turn(): Promise<void>;
   /** Lets go of what runs, so that another server may take it over at once. */
   stop(): Promise<void>;
@@ -121,15 +123,9 @@ export interface ScheduleOptions {
 const nextWaitMs = (everyMs: number, failures: number): number =>
   failures === 0 ? everyMs : Math.min(everyMs, limits.feedRetryMs * 2 ** Math.min(failures - 1, 20));
 
-const nameOf = ({ kind, group, source }: ScheduledFeed): string => [kind, group ?? "", source].join(" ");
+const scheduleName = ({ kind, group, source }: ScheduledFeed): string => [kind, group ?? "", source].join(" ");
 
-/** Logs hold no secret that stands in an address. */
-const shownSource = (source: string): string => {
-  const url = URL.parse(source);
-  return url?.host ? `${url.host}${url.pathname}` : source;
-};
-
-const told = ({ new: made, changed, withdrawn, unchanged, refusals, refused }: FeedSummary): Record<string, unknown> => ({
+const loggedCounts = ({ new: made, changed, withdrawn, unchanged, refusals, refused }: FeedSummary): Record<string, unknown> => ({
   new: made,
   changed,
   withdrawn,
@@ -145,13 +141,14 @@ export const startSchedule = ({ services, feeds, destination }: ScheduleOptions)
   const { store, clock, log } = services;
   const leaseEnd = (): string => timestamp(clock() + limits.feedLeaseMs);
 
-  const importOnce = async (feed: ScheduledFeed, name: string): Promise<FeedSummary> => {
+  const runImport = async (feed: ScheduledFeed, name: string): Promise<FeedSummary> => {
     let renewedMs = clock();
     return importFeed(services, {
       kind: feed.kind,
       public: feed.public,
       format: feed.format,
       author: feed.author,
+      operation: `GANTRY_FEEDS ${feed.kind}`,
       sources: [feed.source],
       group: await destination(feed.group),
       progress: () => {},
@@ -167,16 +164,16 @@ export const startSchedule = ({ services, feeds, destination }: ScheduleOptions)
   const release = (name: string, nextMs: number, failures: number, lastOutcome: string): Promise<void> =>
     store.write((rows) => releaseFeed(rows, name, holder, { nextTime: timestamp(nextMs), failures, lastTime: timestamp(clock()), lastOutcome }));
 
-  const take = async (feed: ScheduledFeed): Promise<void> => {
-    const name = nameOf(feed);
+  const runIfDue = async (feed: ScheduledFeed): Promise<void> => {
+    const name = scheduleName(feed);
     if (!(await store.write((rows) => claimFeed(rows, name, holder, timestamp(clock()), leaseEnd())))) return;
-    const source = shownSource(feed.source);
-    const failures = await feedFailures(store.read, name);
+    const source = sourceLabel(feed.source);
+    const failures = await countFeedFailures(store.read, name);
     try {
-      const summary = await importOnce(feed, name);
+      const summary = await runImport(feed, name);
       const [failed] = summary.failed;
       if (failed !== undefined) throw new Fault("UNAVAILABLE", failed);
-      log("feed.imported", { kind: feed.kind, source, ...told(summary) });
+      log("feed.imported", { kind: feed.kind, source, ...loggedCounts(summary) });
       await release(name, clock() + feed.everyMs, 0, "imported");
     } catch (cause) {
       if (stopping.signal.aborted) {
@@ -195,7 +192,7 @@ export const startSchedule = ({ services, feeds, destination }: ScheduleOptions)
       for (const feed of feeds) {
         if (stopping.signal.aborted) return;
         // The database may be away for a while; the next turn tries again.
-        await take(feed).catch((cause: unknown) => log("feed.failed", { kind: feed.kind, source: shownSource(feed.source), cause }));
+        await runIfDue(feed).catch((cause: unknown) => log("feed.failed", { kind: feed.kind, source: sourceLabel(feed.source), cause }));
       }
     })().finally(() => {
       running = undefined;

@@ -13,6 +13,8 @@ export interface AuditContext {
   /** The role bindings (or mappings of groups to roles) that allowed it; none of the operator's and of what is open. */
   readonly bindings: readonly string[];
   readonly origin: Origin;
+  /** How many records it stands for, where that is not one. */
+  readonly count?: number;
   /** The uids of the rows that a batch made or removed; of any other event its subject says it. */
   readonly resources?: readonly string[];
 }
@@ -45,10 +47,11 @@ export interface OnlyRecipient {
 }
 
 /** As the row keeps it (column audit_context); read by the audit log. */
-const auditContextJson = (actor: JsonObject | undefined, { operation, bindings, origin, resources = [] }: AuditContext): JsonObject => ({
+const auditContextJson = (actor: JsonObject | undefined, { operation, bindings, origin, count, resources = [] }: AuditContext): JsonObject => ({
   ...(actor ? { actor } : {}),
   operation,
   bindings: [...bindings],
+  ...(count === undefined ? {} : { count }),
   ...(resources.length > 0 ? { resources: [...resources] } : {}),
   address: origin.address,
   userAgent: origin.userAgent,

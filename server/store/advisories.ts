@@ -1,122 +1,48 @@
-// Advisories as feeds bring them: written in batches, each row once and again only when it changes.
+// Table advisories: what is known about a vulnerability in an artifact, as feeds bring it, each row written once and again
+// only when it changes; read here for the open feed's documents (the list of the API is list.ts). Rows are kept for good:
+// what a source tells no longer is withdrawn and stays for whoever asks by its number.
 
-import { column, digestOf, lastOfEach, nothing, segmentOf, stepRows } from "./feed-rows.ts";
-import type { Row, Write } from "./handle.ts";
-import type { AdvisoryRecord, RecordTarget, Written } from "./records.ts";
+import { compareBytes } from "#base/versions/sort-key.ts";
+import { addFacets, type AdvisoryFacet } from "./advisory-facets.ts";
+import { type AdvisoryEvent, advisoryEventsOf, facetOf } from "./advisory-events.ts";
+import { columns, expression, flag, nullableText, number, text, textList, time } from "./columns.ts";
+import { noCounts } from "./feed-counts.ts";
+import { columnOf, lastByKey, recordDigestOf, refreshStatistics, stepRows } from "./feed-rows.ts";
+import type { Read, Write } from "./handle.ts";
+import type { AdvisoryRecord, RecordTarget, WriteCounts } from "./records.ts";
+import { timeText } from "./time-text.ts";
 
-/** EventTypeFilter's name of an event, by the member of the oneof that it has. */
-const eventTypes = {
-  detection: "EVENT_TYPE_FILTER_DETECTION",
-  truePositiveDetermination: "EVENT_TYPE_FILTER_TRUE_POSITIVE_DETERMINATION",
-  fixed: "EVENT_TYPE_FILTER_FIXED",
-  falsePositiveDetermination: "EVENT_TYPE_FILTER_FALSE_POSITIVE_DETERMINATION",
-  analysisNotPlanned: "EVENT_TYPE_FILTER_ANALYSIS_NOT_PLANNED",
-  fixNotPlanned: "EVENT_TYPE_FILTER_FIX_NOT_PLANNED",
-  pendingUpstreamFix: "EVENT_TYPE_FILTER_PENDING_UPSTREAM_FIX",
-  patched: "EVENT_TYPE_FILTER_PATCHED",
-} as const;
-
-const approved = "REVIEW_STATE_APPROVED";
-
-interface Event {
-  readonly uid: string;
-  readonly createTime: string;
-  readonly author: string;
-  readonly reviewer?: string;
-  readonly reviewState: string;
-  readonly issue?: string;
-}
-
-/** The events as the contract shows them: by time, and in the source's order where times are equal. */
-const eventsOf = (record: AdvisoryRecord, uid: string): Event[] => {
-  const sorted = record.events.map((event) => ({ event, timeMs: Date.parse(event.time) })).sort((one, other) => one.timeMs - other.timeMs);
-  const given = new Map<string, number>();
-  return sorted.map(({ event, timeMs }) => {
-    const { author = record.author, reviewer, reviewState = approved, issue, data } = event;
-    const content = JSON.stringify([timeMs, data]);
-    // Said twice is two events; each keeps its uid whatever is put in before it.
-    const earlier = given.get(content) ?? 0;
-    given.set(content, earlier + 1);
-    return {
-      uid: `${uid}/${segmentOf(content, String(earlier))}`,
-      createTime: new Date(timeMs).toISOString(),
-      author,
-      ...(reviewer === undefined ? {} : { reviewer }),
-      reviewState,
-      ...(issue === undefined ? {} : { issue }),
-      ...data,
-    };
-  });
-};
-
-const distinct = (texts: Iterable<string>): string[] => [...new Set(texts)].filter((text) => text !== "").sort();
-
-const typeOf = (event: Event): string => Object.entries(eventTypes).find(([member]) => member in event)?.[1] ?? "";
-
-/** What filters ask of an advisory as one value: few differ among many advisories. */
-const facetOf = (record: AdvisoryRecord, events: readonly Event[]) => {
-  const latest = events.findLast(({ reviewState }) => reviewState === approved);
-  return {
-    artifactType: record.artifactType,
-    artifactArchitecture: record.artifactArchitecture ?? "",
-    componentType: record.componentType ?? "",
-    latestEventType: latest ? typeOf(latest) : "",
-    eventTypes: distinct(events.map(typeOf)),
-    eventReviewStates: distinct(events.map(({ reviewState }) => reviewState)),
-    eventAuthors: distinct(events.map(({ author }) => author)),
-    eventReviewers: distinct(events.map(({ reviewer }) => reviewer ?? "")),
-  };
-};
-
-type Facet = ReturnType<typeof facetOf>;
-
-/** Numbers of facets by their digests; those that nobody has seen yet are written down. */
-const facetIds = async (rows: Write, facets: ReadonlyMap<string, Facet>): Promise<Map<string, string>> => {
-  const digests = [...facets.keys()];
-  const find = (): Promise<Row[]> => rows.query("select digest, id from advisory_facets where digest = any($1)", [digests]);
-  let found = await find();
-  if (found.length < digests.length) {
-    const known = new Set(found.map(([digest]) => digest));
-    const unseen = [...facets].filter(([digest]) => !known.has(digest));
-    await rows.query(
-      `insert into advisory_facets (digest, artifact_type, artifact_architecture, component_type, latest_event_type,
-         event_types, event_review_states, event_authors, event_reviewers)
-       select each ->> 0, each ->> 1, each ->> 2, each ->> 3, each ->> 4,
-         array(select jsonb_array_elements_text(each -> 5)), array(select jsonb_array_elements_text(each -> 6)),
-         array(select jsonb_array_elements_text(each -> 7)), array(select jsonb_array_elements_text(each -> 8))
-       from jsonb_array_elements($1::jsonb) as each order by each ->> 0 on conflict do nothing`,
-      [JSON.stringify(unseen.map(([digest, facet]) => [digest, ...Object.values(facet)]))],
-    );
-    found = await find();
-  }
-  return new Map(found.map(([digest, id]) => [digest ?? "", id ?? ""]));
-};
-
-interface Draft {
+interface AdvisoryDraft {
   readonly uid: string;
   readonly record: AdvisoryRecord;
   readonly digest: string;
 }
 
-const searchOf = ({ artifactName, componentName = "", aliases }: AdvisoryRecord): string => [artifactName, componentName, ...aliases].join("\n").toLowerCase();
+const searchTextOf = ({ artifactName, componentName = "", aliases }: AdvisoryRecord): string =>
+  [artifactName, componentName, ...aliases].join("\n").toLowerCase();
 
-const earliest = (events: readonly Event[], nowMs: number): string => {
+const createTimeOf = (events: readonly AdvisoryEvent[], nowMs: number): string => {
   const first = Date.parse(events[0]?.createTime ?? "");
   return new Date(first < nowMs ? first : nowMs).toISOString();
 };
 
-const upsert = async (rows: Write, target: RecordTarget, drafts: readonly Draft[]): Promise<Row[]> => {
+const advisoryUid = columns({ uid: text });
+const storedAdvisory = columns({ uid: text, digest: text, isListed: expression("delete_time is null", flag) });
+
+/** The uids of those that were written. */
+const upsertAdvisories = async (rows: Write, target: RecordTarget, drafts: readonly AdvisoryDraft[]): Promise<Set<string>> => {
   const now = new Date(target.nowMs).toISOString();
-  const facets = new Map<string, Facet>();
+  const facets = new Map<string, AdvisoryFacet>();
   const full = drafts.map(({ uid, record, digest }) => {
-    const events = eventsOf(record, uid);
+    const events = advisoryEventsOf(record, uid);
     const facet = facetOf(record, events);
-    const facetDigest = digestOf(Object.values(facet));
+    const facetDigest = recordDigestOf(Object.values(facet));
     facets.set(facetDigest, facet);
     return { uid, record, digest, events, facetDigest };
   });
-  const ids = await facetIds(rows, facets);
-  return rows.query(
+  const facetIds = await addFacets(rows, facets);
+  const written = await advisoryUid.find(
+    rows,
     `insert into advisories as held (uid, advisory_id, create_time, update_time, delete_time, author, artifact_name, artifact_type,
        artifact_architecture, component_name, component_location, component_type, aliases, events, legacy_advisory_id, origin,
        namespace, facet, search, public, feed, digest)
@@ -136,75 +62,77 @@ const upsert = async (rows: Write, target: RecordTarget, drafts: readonly Draft[
        legacy_advisory_id = excluded.legacy_advisory_id, origin = excluded.origin, namespace = excluded.namespace,
        facet = excluded.facet, search = excluded.search, public = excluded.public, feed = excluded.feed, digest = excluded.digest
      where held.digest <> excluded.digest
-     returning uid`,
+     returning ${advisoryUid.list}`,
     [
-      column(full, ({ uid }) => uid),
-      column(full, ({ record }) => record.advisoryId),
-      column(full, ({ events }) => earliest(events, target.nowMs)),
-      column(full, ({ record }) => record.withdrawnTime ?? ""),
-      column(full, ({ record }) => record.author),
-      column(full, ({ record }) => record.artifactName),
-      column(full, ({ record }) => record.artifactType),
-      column(full, ({ record }) => record.artifactArchitecture ?? ""),
-      column(full, ({ record }) => record.componentName ?? ""),
-      column(full, ({ record }) => record.componentLocation ?? ""),
-      column(full, ({ record }) => record.componentType ?? ""),
-      column(full, ({ record }) => JSON.stringify([...new Set(record.aliases)])),
-      column(full, ({ events }) => JSON.stringify(events)),
-      column(full, ({ record }) => record.legacyAdvisoryId ?? ""),
-      column(full, ({ record }) => record.origin ?? record.artifactName),
-      column(full, ({ record }) => record.namespace ?? ""),
-      column(full, ({ facetDigest }) => ids.get(facetDigest) ?? ""),
-      column(full, ({ record }) => searchOf(record)),
-      column(full, ({ digest }) => digest),
+      columnOf(full, ({ uid }) => uid),
+      columnOf(full, ({ record }) => record.advisoryId),
+      columnOf(full, ({ events }) => createTimeOf(events, target.nowMs)),
+      columnOf(full, ({ record }) => record.withdrawnTime ?? ""),
+      columnOf(full, ({ record }) => record.author),
+      columnOf(full, ({ record }) => record.artifactName),
+      columnOf(full, ({ record }) => record.artifactType),
+      columnOf(full, ({ record }) => record.artifactArchitecture ?? ""),
+      columnOf(full, ({ record }) => record.componentName ?? ""),
+      columnOf(full, ({ record }) => record.componentLocation ?? ""),
+      columnOf(full, ({ record }) => record.componentType ?? ""),
+      columnOf(full, ({ record }) => JSON.stringify([...new Set(record.aliases)])),
+      columnOf(full, ({ events }) => JSON.stringify(events)),
+      columnOf(full, ({ record }) => record.legacyAdvisoryId ?? ""),
+      columnOf(full, ({ record }) => record.origin ?? record.artifactName),
+      columnOf(full, ({ record }) => record.namespace ?? ""),
+      columnOf(full, ({ facetDigest }) => facetIds.get(facetDigest) ?? ""),
+      columnOf(full, ({ record }) => searchTextOf(record)),
+      columnOf(full, ({ digest }) => digest),
       now,
       target.public,
       target.feed,
     ],
   );
+  return new Set(written.map(({ uid }) => uid));
 };
 
 /** Writes what is new or says something else than before. */
-export const writeAdvisories = async (rows: Write, target: RecordTarget, records: readonly AdvisoryRecord[]): Promise<Written> => {
-  const drafts = [...lastOfEach(records)].map(
-    ([key, record]): Draft => ({
+export const writeAdvisories = async (rows: Write, target: RecordTarget, records: readonly AdvisoryRecord[]): Promise<WriteCounts> => {
+  const drafts = [...lastByKey(records)].map(
+    ([key, record]): AdvisoryDraft => ({
       uid: `${target.group}/${key}`,
       record,
-      digest: digestOf([target.public, record]),
+      digest: recordDigestOf([target.public, record]),
     }),
   );
   // In one order, so that two imports never wait for each other in a circle.
   drafts.sort((one, other) => (one.uid < other.uid ? -1 : 1));
-  const found = await rows.query("select uid, digest, delete_time is null from advisories where uid = any($1)", [drafts.map(({ uid }) => uid)]);
-  const held = new Map(found.map(([uid, digest, shown]) => [uid ?? "", { digest, shown: shown === "t" }]));
-  const other = drafts.filter(({ uid, digest }) => held.get(uid)?.digest !== digest);
-  if (other.length === 0) return { ...nothing, unchanged: drafts.length };
-  const written = new Set((await upsert(rows, target, other)).map(([uid]) => uid));
-  const tally = { new: 0, changed: 0, withdrawn: 0, unchanged: drafts.length - written.size };
-  for (const { uid, record } of other) {
+  const found = await storedAdvisory.find(rows, `select ${storedAdvisory.list} from advisories where uid = any($1)`, [drafts.map(({ uid }) => uid)]);
+  const stored = new Map(found.map((each) => [each.uid, each]));
+  const different = drafts.filter(({ uid, digest }) => stored.get(uid)?.digest !== digest);
+  if (different.length === 0) return { ...noCounts, unchanged: drafts.length };
+  const written = await upsertAdvisories(rows, target, different);
+  const counts = { new: 0, changed: 0, withdrawn: 0, unchanged: drafts.length - written.size };
+  for (const { uid, record } of different) {
     if (!written.has(uid)) continue;
-    const before = held.get(uid);
-    if (!before) tally.new++;
-    else if (before.shown && record.withdrawnTime !== undefined) tally.withdrawn++;
-    else tally.changed++;
+    const before = stored.get(uid);
+    if (!before) counts.new++;
+    else if (before.isListed && record.withdrawnTime !== undefined) counts.withdrawn++;
+    else counts.changed++;
   }
-  return tally;
+  return counts;
 };
 
 /**
- * Withdraws those of a feed that `seen` does not know. Their digest goes, so that one that comes back is written anew.
+ * Withdraws those of a feed whose keys `isKnown` does not know. Their digest goes, so that one that comes back is written anew.
  * Read in steps: a feed may hold millions.
  */
-export const withdrawAdvisories = async (rows: Write, target: RecordTarget, seen: (key: string) => boolean): Promise<number> => {
+export const withdrawAdvisories = async (rows: Write, target: RecordTarget, isKnown: (key: string) => boolean): Promise<number> => {
   const now = new Date(target.nowMs).toISOString();
   let last = "";
   let withdrawn = 0;
   for (;;) {
-    const found = await rows.query(
-      `select uid from advisories where feed = $1 and uid > $2 and left(uid, -17) = $3 and delete_time is null order by uid limit ${stepRows}`,
+    const found = await advisoryUid.find(
+      rows,
+      `select ${advisoryUid.list} from advisories where feed = $1 and uid > $2 and left(uid, -17) = $3 and delete_time is null order by uid limit ${stepRows}`,
       [target.feed, last, target.group],
     );
-    const gone = found.flatMap(([uid]) => (uid && !seen(uid.slice(-16)) ? [uid] : []));
+    const gone = found.flatMap(({ uid }) => (isKnown(uid.slice(-16)) ? [] : [uid]));
     if (gone.length > 0) {
       await rows.query("update advisories set delete_time = $2, update_time = greatest($2, update_time + interval '1 ms'), digest = '' where uid = any($1)", [
         gone,
@@ -212,8 +140,158 @@ export const withdrawAdvisories = async (rows: Write, target: RecordTarget, seen
       ]);
       withdrawn += gone.length;
     }
-    const end = found.at(-1)?.[0];
+    const end = found.at(-1);
     if (!end) return withdrawn;
-    last = end;
+    last = end.uid;
   }
+};
+
+export const refreshAdvisoryStatistics = (rows: Write): Promise<void> =>
+  refreshStatistics(rows, "advisories", ["advisories_by_aliases", "advisories_by_search"]);
+
+export interface DocumentsAsk {
+  /** Only the document of this origin package. */
+  readonly id: string | undefined;
+  /** Only documents about one of these vulnerabilities. */
+  readonly aliases: readonly string[];
+  readonly descending: boolean;
+  readonly after: string | undefined;
+  readonly limit: number;
+  readonly skip: number;
+}
+
+const published = "public and delete_time is null";
+const documentOrigin = columns({ origin: text });
+const documentCount = columns({ documents: expression("count(origin)", number) });
+
+/** Names of the documents of the open feed, one for each origin package, in order; and how many there are. */
+export const findDocumentIds = async (rows: Read, ask: DocumentsAsk, count: boolean): Promise<{ ids: string[]; total: number | undefined }> => {
+  const { id, aliases, descending, after, limit, skip } = ask;
+  if (id !== undefined || aliases.length > 0) {
+    // A few out of many: found by their own indexes, and put in order then.
+    const about = aliases.length > 0 ? "(aliases ?| $1 or advisory_id = any($1))" : "$1::text[] is not null";
+    const found = await documentOrigin.find(
+      rows,
+      `select distinct ${documentOrigin.list} from advisories where ${published} and ${about} and ($2::text is null or origin = $2)`,
+      [aliases, id ?? null],
+    );
+    const all = found.map(({ origin }) => origin).sort((one, other) => (descending ? compareBytes(other, one) : compareBytes(one, other)));
+    const rest = after === undefined ? all : all.filter((origin) => (descending ? compareBytes(origin, after) < 0 : compareBytes(origin, after) > 0));
+    return { ids: rest.slice(skip, skip + limit), total: all.length };
+  }
+  // From one name to the next, each a probe of the index: a package may have a thousand advisories.
+  const [sign, direction] = descending ? ["<", "desc"] : [">", "asc"];
+  const next = (than: string): string => `(select origin from advisories where ${published} and origin ${sign} ${than} order by origin ${direction} limit 1)`;
+  const start = after === undefined ? `(select origin from advisories where ${published} order by origin ${direction} limit 1)` : next("$1");
+  const step = `with recursive document as (select ${start} as origin
+    union all select ${next("document.origin")} from document where document.origin is not null)`;
+  const values = after === undefined ? [] : [after];
+  const [found, counted] = await Promise.all([
+    documentOrigin.find(
+      rows,
+      `${step} select ${documentOrigin.list} from document where origin is not null limit $${values.length + 1} offset $${values.length + 2}`,
+      [...values, limit, skip],
+    ),
+    count
+      ? documentCount.findOne(
+          rows,
+          `with recursive document as (select (select min(origin) from advisories where ${published}) as origin
+      union all select (select min(origin) from advisories where ${published} and origin > document.origin) from document where document.origin is not null)
+      select ${documentCount.list} from document`,
+        )
+      : undefined,
+  ]);
+  return { ids: found.map(({ origin }) => origin), total: count ? (counted?.documents ?? 0) : undefined };
+};
+
+/** An advisory as documents need it. */
+export interface AdvisoryRow {
+  readonly uid: string;
+  readonly advisoryId: string;
+  readonly origin: string;
+  readonly artifactName: string;
+  readonly artifactType: string;
+  readonly artifactArchitecture: string;
+  readonly author: string;
+  readonly namespace: string;
+  readonly aliases: readonly string[];
+  /** The contract's AdvisoryEvent, as JSON. */
+  readonly events: string;
+  readonly createTime: string;
+  readonly updateTime: string;
+  readonly deleteTime: string | undefined;
+}
+
+const advisoryRow = columns<AdvisoryRow>({
+  uid: text,
+  advisoryId: text,
+  origin: text,
+  artifactName: text,
+  artifactType: text,
+  artifactArchitecture: text,
+  author: text,
+  namespace: text,
+  aliases: textList,
+  events: text,
+  createTime: time("create_time"),
+  updateTime: time("update_time"),
+  deleteTime: expression(timeText("delete_time"), nullableText),
+});
+
+/** Everything published about these origin packages, in one order. */
+export const findPublished = (rows: Read, origins: readonly string[]): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(rows, `select ${advisoryRow.list} from advisories where ${published} and origin = any($1) order by origin, advisory_id, uid`, [origins]);
+
+/** What is published under this number, withdrawn or not. */
+export const findPublishedById = (rows: Read, advisoryId: string): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(rows, `select ${advisoryRow.list} from advisories where public and advisory_id = $1 order by delete_time is not null, uid limit 1000`, [
+    advisoryId,
+  ]);
+
+/** A document's name and when it was last changed. */
+export interface ChangedDocument {
+  readonly id: string;
+  readonly modified: string;
+}
+
+const changedAdvisory = columns<ChangedDocument>({ id: expression("advisory_id", text), modified: time("update_time") });
+const changedDocument = columns<ChangedDocument>({ id: expression("origin", text), modified: time("changed") });
+
+/**
+ * Numbers of what is published or withdrawn, in the order of their changes, behind (since, after). One that several
+ * artifacts share comes once for each time at which one of them changed.
+ */
+export const findChangedAdvisories = (rows: Read, since: string, after: string, limit: number): Promise<ChangedDocument[]> =>
+  changedAdvisory.find(
+    rows,
+    `select ${changedAdvisory.list} from (
+       select distinct update_time, advisory_id from advisories
+       where public and (update_time, advisory_id) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
+       order by update_time, advisory_id limit $3) as changed order by update_time, advisory_id`,
+    [since, after, limit],
+  );
+
+/** Names of the origin packages that something is published about, in the order of their last changes; a withdrawal is one. */
+export const findChangedDocuments = (rows: Read, since: string, after: string, limit: number, newestFirst = false): Promise<ChangedDocument[]> =>
+  changedDocument.find(
+    rows,
+    `select ${changedDocument.list} from (
+       select origin, max(update_time) as changed from advisories where public group by origin having bool_or(delete_time is null)) as document
+     where (changed, origin) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
+     order by changed ${newestFirst ? "desc" : "asc"}, origin limit $3`,
+    [since, after, limit],
+  );
+
+/** The advisories on these packages that are published or lie at or below one of these paths. */
+export const findOnPackages = (rows: Read, paths: readonly string[], names: readonly string[]): Promise<AdvisoryRow[]> => {
+  const ends = paths.map((path) => (path === "" ? "~" : `${path}0`));
+  return advisoryRow.find(
+    rows,
+    `select ${advisoryRow.list} from advisories where ${published} and origin = any($1)
+     union
+     select ${advisoryRow.list} from advisories
+     where delete_time is null and left(uid, 40) in (select root from access_versions) and artifact_name = any($1)
+       and exists (select from unnest($2::text[], $3::text[]) as place(low, high) where uid >= low and uid < high)`,
+    [names, paths, ends],
+  );
 };

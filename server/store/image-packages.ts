@@ -1,20 +1,23 @@
-// What images are made of, and which package is built from which: written by imports, read for what was resolved.
+// Table image_packages: what images are made of, written by imports and read for what was resolved. Kept for good: what a
+// source tells no longer is withdrawn.
 
-import { column, digestOf, lastOfEach, nothing, segmentOf } from "./feed-rows.ts";
-import type { Write } from "./handle.ts";
-import type { ImagePackagesRecord, PackageOriginRecord, RecordTarget, Written } from "./records.ts";
-import { ownerOf } from "./vulnerabilities.ts";
+import { columns, text } from "./columns.ts";
+import { noCounts, ownerGroup } from "./feed-counts.ts";
+import { columnOf, lastByKey, recordDigestOf, refreshStatistics, uidSegmentOf, writtenCounts } from "./feed-rows.ts";
+import type { Read, Write } from "./handle.ts";
+import type { ImagePackagesRecord, RecordTarget, WriteCounts } from "./records.ts";
 
-const packagesOf = ({ packages }: ImagePackagesRecord): string =>
+const packagesJson = ({ packages }: ImagePackagesRecord): string =>
   JSON.stringify(Object.fromEntries(packages.map(({ name, version }): [string, string] => [name, version]).sort(([one], [other]) => (one < other ? -1 : 1))));
 
 /** Writes what is new or made of something else than before. */
-export const writeImages = async (rows: Write, target: RecordTarget, records: readonly ImagePackagesRecord[]): Promise<Written> => {
-  const owner = ownerOf(target);
-  const drafts = [...lastOfEach(records)]
-    .map(([key, record]) => ({ key, record, digest: digestOf(packagesOf(record)) }))
+export const writeImages = async (rows: Write, target: RecordTarget, records: readonly ImagePackagesRecord[]): Promise<WriteCounts> => {
+  const owner = ownerGroup(target);
+  const drafts = [...lastByKey(records)]
+    .map(([key, record]) => ({ key, record, digest: recordDigestOf(packagesJson(record)) }))
     .sort((one, other) => (one.key < other.key ? -1 : 1));
-  const written = await rows.query(
+  const written = await writtenCounts.findOne(
+    rows,
     `with given as (
        select * from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[]) as given(repo, tag, architecture, packages, digest)
      ), other as (
@@ -27,31 +30,32 @@ export const writeImages = async (rows: Write, target: RecordTarget, records: re
        on conflict (owner, repo, tag, architecture) do update set packages = excluded.packages, feed = excluded.feed,
          digest = excluded.digest, delete_time = null, update_time = greatest(excluded.update_time, held.update_time + interval '1 ms')
        returning 1
-     ) select count(*) filter (where fresh), count(*) filter (where not fresh) from other`,
+     ) select ${writtenCounts.list} from other`,
     [
       owner,
       target.feed,
-      column(drafts, ({ record }) => record.repo),
-      column(drafts, ({ record }) => record.tag),
-      column(drafts, ({ record }) => record.architecture),
-      column(drafts, ({ record }) => packagesOf(record)),
-      column(drafts, ({ digest }) => digest),
+      columnOf(drafts, ({ record }) => record.repo),
+      columnOf(drafts, ({ record }) => record.tag),
+      columnOf(drafts, ({ record }) => record.architecture),
+      columnOf(drafts, ({ record }) => packagesJson(record)),
+      columnOf(drafts, ({ digest }) => digest),
       new Date(target.nowMs).toISOString(),
     ],
   );
-  const fresh = Number(written[0]?.[0] ?? 0);
-  const changed = Number(written[0]?.[1] ?? 0);
-  return { ...nothing, new: fresh, changed, unchanged: drafts.length - fresh - changed };
+  const { new: made, changed } = written ?? noCounts;
+  return { ...noCounts, new: made, changed, unchanged: drafts.length - made - changed };
 };
 
-/** Withdraws those of a feed that `seen` does not know. */
-export const withdrawImages = async (rows: Write, target: RecordTarget, seen: (key: string) => boolean): Promise<number> => {
-  const owner = ownerOf(target);
-  const found = await rows.query("select repo, tag, architecture from image_packages where feed = $1 and owner = $2 and delete_time is null", [
+const imageKey = columns({ repo: text, tag: text, architecture: text });
+
+/** Withdraws those of a feed whose keys `isKnown` does not know. */
+export const withdrawImages = async (rows: Write, target: RecordTarget, isKnown: (key: string) => boolean): Promise<number> => {
+  const owner = ownerGroup(target);
+  const found = await imageKey.find(rows, `select ${imageKey.list} from image_packages where feed = $1 and owner = $2 and delete_time is null`, [
     target.feed,
     owner,
   ]);
-  const gone = found.filter(([repo, tag, architecture]) => !seen(segmentOf(repo ?? "", tag ?? "", architecture ?? "")));
+  const gone = found.filter(({ repo, tag, architecture }) => !isKnown(uidSegmentOf(repo, tag, architecture)));
   if (gone.length === 0) return 0;
   await rows.query(
     `update image_packages as held set delete_time = $5, update_time = greatest($5, update_time + interval '1 ms')
@@ -59,27 +63,31 @@ export const withdrawImages = async (rows: Write, target: RecordTarget, seen: (k
      where held.owner = $1 and held.repo = given.repo and held.tag = given.tag and held.architecture = given.architecture`,
     [
       owner,
-      column(gone, ([repo]) => repo ?? ""),
-      column(gone, ([, tag]) => tag ?? ""),
-      column(gone, ([, , architecture]) => architecture ?? ""),
+      columnOf(gone, ({ repo }) => repo),
+      columnOf(gone, ({ tag }) => tag),
+      columnOf(gone, ({ architecture }) => architecture),
       new Date(target.nowMs).toISOString(),
     ],
   );
   return gone.length;
 };
 
-/** Writes which package is built from which; the latest word counts. */
-export const writeOrigins = async (rows: Write, target: RecordTarget, records: readonly PackageOriginRecord[]): Promise<Written> => {
-  const drafts = [...lastOfEach(records).values()].sort((one, other) => (one.name < other.name ? -1 : 1));
-  const written = await rows.query(
-    `with given as (select * from unnest($1::text[], $2::text[]) as given(name, origin)),
-     other as (select given.*, held.name is null as fresh from given left join package_origins as held using (name) where held.origin is distinct from given.origin),
-     written as (insert into package_origins (name, origin, feed) select name, origin, $3 from other
-       on conflict (name) do update set origin = excluded.origin, feed = excluded.feed returning 1)
-     select count(*) filter (where fresh), count(*) filter (where not fresh) from other`,
-    [column(drafts, ({ name }) => name), column(drafts, ({ origin }) => origin), target.feed],
+const imagePackages = columns({ packages: text });
+
+/** What the images of a tag are made of, architecture by architecture; public ones, and those of groups at or below these paths. */
+export const findImagePackages = async (
+  rows: Read,
+  paths: readonly string[],
+  repo: string,
+  tags: readonly string[],
+): Promise<Readonly<Record<string, string>>[]> => {
+  const found = await imagePackages.find(
+    rows,
+    `select ${imagePackages.list} from image_packages where (repo = $1 or short_repo = $1) and tag = any($2) and delete_time is null
+       and (owner = '' or exists (select from unnest($3::text[]) as place where place = '' or owner = place or owner like place || '/%'))`,
+    [repo, tags, paths],
   );
-  const fresh = Number(written[0]?.[0] ?? 0);
-  const changed = Number(written[0]?.[1] ?? 0);
-  return { ...nothing, new: fresh, changed, unchanged: drafts.length - fresh - changed };
+  return found.map(({ packages }) => JSON.parse(packages) as Record<string, string>);
 };
+
+export const refreshImageStatistics = (rows: Write): Promise<void> => refreshStatistics(rows, "image_packages");

@@ -3,20 +3,15 @@
 export { brokenConnection, sqlState, violatedConstraint } from "./faults.ts";
 export {
   type AdvisoryRow,
-  type Changed,
-  type DocumentsAsk,
-  type FacetFilter,
   findChangedAdvisories,
   findChangedDocuments,
   findDocumentIds,
-  findFacets,
-  findImagePackages,
   findOnPackages,
-  findOrigins,
   findPublished,
   findPublishedById,
-  findSubpackages,
-} from "./advisory-reads.ts";
+} from "./advisories.ts";
+export { type FacetFilter, findFacets } from "./advisory-facets.ts";
+export { addChanges, changeCount, noChanges, noCounts, addCounts, type OwnedChanges, type OwnedCounts, recordOwner } from "./feed-counts.ts";
 export { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, readCatalogue } from "./catalogue.ts";
 export {
   type AuditEntry,
@@ -48,21 +43,21 @@ export {
   type SubjectQueue,
   type SubscriptionLoad,
 } from "./deliveries.ts";
-export { recordKey } from "./feed-rows.ts";
 export {
-  claimFeed,
-  countFeedFiles,
-  feedFailures,
+  countFeedParts,
+  deleteFeedPartsExcept,
   type FeedPart,
-  type FeedSource,
   findFeedParts,
   findFeedRecords,
-  openFeed,
-  releaseFeed,
-  renewFeed,
-  sweepFeed,
+  findPartRecords,
+  type KnownParts,
+  partKey,
   writeFeedParts,
-} from "./feeds.ts";
+} from "./feed-files.ts";
+export { claimFeed, countFeedFailures, releaseFeed, renewFeed } from "./feed-schedules.ts";
+export { type FeedSource, lockFeed, openFeed, updateFeed } from "./feeds.ts";
+export { findImagePackages } from "./image-packages.ts";
+export { findOrigins, findSubpackages } from "./package-origins.ts";
 export type { Check, Param, Read, Row, Store, Write } from "./handle.ts";
 export { openStore, type StoreOptions } from "./open.ts";
 export { openVault, type Vault, type VaultOptions, vaultOf } from "./vault.ts";
@@ -126,17 +121,11 @@ export {
   scimRevokedColumns,
   type ScimState,
 } from "./identity-providers.ts";
-export {
-  type ArtifactRow,
-  countArtifacts,
-  countVersions,
-  findArtifacts,
-  findArtifactVersions,
-  type LibraryAsk,
-  type LibraryFilter,
-  type VersionRow,
-} from "./libraries.ts";
+export { recordKey } from "./feed-rows.ts";
 export { lockExclusive, lockShared } from "./lock.ts";
+export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, type LibraryFilter } from "./library-artifacts.ts";
+export type { LibraryPage } from "./library-pages.ts";
+export { countVersions, type VersionRow } from "./library-versions.ts";
 export { timeText } from "./time-text.ts";
 export { type Branch, type Condition, countRows, isLarge, listRows, needsSize, type Page, pageStatement, type Selection, wholeTable } from "./list.ts";
 export { findManifests, insertManifests, type Manifest, type ManifestFact } from "./manifests.ts";
@@ -155,7 +144,7 @@ export type {
   ScanDetection,
   SeverityRecord,
   VulnerabilityRecord,
-  Written,
+  WriteCounts,
 } from "./records.ts";
 export { ping } from "./ping.ts";
 export { findProfile, writeProfile } from "./profiles.ts";
@@ -197,7 +186,6 @@ export {
 export {
   countVulnerabilities,
   findVulnerabilities,
-  type VulnerabilitiesAsk,
   type VulnerabilityRow,
 } from "./vulnerabilities.ts";
 export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
@@ -206,4 +194,4 @@ export { addColumnStatement, addPrimaryKeyStatement, createIndexStatement } from
 export { findAcceptedTerms } from "./terms-acceptances.ts";
 export { addWrongUserCode, countWrongUserCodes } from "./user-code-guesses.ts";
 export { checkAccessVersion, insertAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
-export { settleRecords, withdrawVanished, writeRecords } from "./write-records.ts";
+export { refreshRecordStatistics, withdrawVanished, writeRecords } from "./write-records.ts";

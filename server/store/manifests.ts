@@ -1,5 +1,6 @@
-// What is known of the platform manifests behind an image's digest.
+// Table manifests: what is known of the platform manifests behind an image's digest. A row goes with its repo.
 
+import { columns, text } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 
 export interface Manifest {
@@ -8,17 +9,18 @@ export interface Manifest {
   readonly sizeBytes: string;
 }
 
-/** The manifests of an image, plain variants first, in a fixed order. */
-export const findManifests = async (rows: Read, repo: string, digest: string): Promise<Manifest[]> => {
-  const found = await rows.query(
-    `select architecture, size_bytes from manifests where repo_uid = $1 and index_digest = $2
+const manifestRow = columns<Manifest>({ architecture: text, sizeBytes: text });
+
+/** The manifests of an image, without a variant first, in a fixed order. */
+export const findManifests = (rows: Read, repo: string, digest: string): Promise<Manifest[]> =>
+  manifestRow.find(
+    rows,
+    `select ${manifestRow.list} from manifests where repo_uid = $1 and index_digest = $2
      order by architecture, variant, os, digest`,
     [repo, digest],
   );
-  return found.map(([architecture, sizeBytes]) => ({ architecture: architecture ?? "", sizeBytes: sizeBytes ?? "0" }));
-};
 
-/** One platform manifest as a feed tells it. */
+/** One platform manifest as an import brings it. */
 export interface ManifestFact {
   readonly repo: string;
   readonly indexDigest: string;

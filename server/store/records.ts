@@ -1,5 +1,5 @@
 // What imports hand to the store: neutral records, whatever file they came from. A writer takes a batch of a few
-// hundred to a thousand; each goes in as a handful of statements, and what is there already is not written again.
+// hundred to a thousand; each goes in as a handful of statements, and what is stored already is not written again.
 
 /** For whom an import is, and when. */
 export interface RecordTarget {
@@ -13,7 +13,7 @@ export interface RecordTarget {
 }
 
 /** How many records of a batch were what. */
-export interface Written {
+export interface WriteCounts {
   readonly new: number;
   readonly changed: number;
   readonly withdrawn: number;

@@ -8,22 +8,22 @@ import { findSeverities, type SeverityRow } from "./vulnerabilities.ts";
 
 export type KnownSeverities = ReadonlyMap<string, readonly SeverityRow[]>;
 
-const parsed = (severities: string): JsonObject[] => {
+const severityList = (severities: string): JsonObject[] => {
   const list = JSON.parse(severities) as Json;
   return Array.isArray(list) ? list.filter(isObject) : [];
 };
 
 /** The severities of the records that these numbers name, and of those that they name in turn; each once. */
 export const severitiesOf = (known: KnownSeverities, root: string, numbers: readonly string[]): JsonObject[] => {
-  const may = ({ owner }: SeverityRow): boolean => owner === "" || rootOf(owner) === root;
-  const named = numbers.flatMap((number) => known.get(number) ?? []).filter(may);
-  const further = named
+  const isVisible = ({ owner }: SeverityRow): boolean => owner === "" || rootOf(owner) === root;
+  const byNumber = numbers.flatMap((number) => known.get(number) ?? []).filter(isVisible);
+  const byAlias = byNumber
     .flatMap(({ aliases }) => aliases)
     .flatMap((number) => known.get(number) ?? [])
-    .filter(may);
+    .filter(isVisible);
   const found = new Map<string, JsonObject>();
-  for (const { severities } of [...named, ...further]) {
-    for (const { type, score } of parsed(severities)) {
+  for (const { severities } of [...byNumber, ...byAlias]) {
+    for (const { type, score } of severityList(severities)) {
       if (typeof type !== "string" || typeof score !== "string") continue;
       const key = `${type} ${score}`;
       if (!found.has(key)) found.set(key, type === "TYPE_UNSPECIFIED" ? { score } : { type, score });
@@ -36,8 +36,8 @@ export const severitiesOf = (known: KnownSeverities, root: string, numbers: read
 export const readSeverities = async (rows: Read, roots: readonly string[], numbers: readonly string[]): Promise<KnownSeverities> => {
   const known = new Map<string, SeverityRow[]>();
   for (const row of await findSeverities(rows, [...new Set(roots)], [...new Set(numbers)])) {
-    const held = known.get(row.id);
-    if (held) held.push(row);
+    const records = known.get(row.id);
+    if (records) records.push(row);
     else known.set(row.id, [row]);
   }
   return known;

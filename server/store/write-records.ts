@@ -1,60 +1,67 @@
 // Records of any kind into their tables (records.ts).
 
-import { withdrawAdvisories, writeAdvisories } from "./advisories.ts";
-import { nothing, sum } from "./feed-rows.ts";
+import { refreshAdvisoryStatistics, withdrawAdvisories, writeAdvisories } from "./advisories.ts";
+import { refreshFacetStatistics } from "./advisory-facets.ts";
+import { addCounts, noCounts, type OwnedCounts, type RecordOwner, recordOwner } from "./feed-counts.ts";
 import type { Write } from "./handle.ts";
-import { withdrawImages, writeImages, writeOrigins } from "./image-packages.ts";
-import { withdrawLibraries, writeLibraries } from "./library-records.ts";
-import type { FeedRecord, RecordTarget, Written } from "./records.ts";
-import { withdrawVulnerabilities, writeVulnerabilities } from "./vulnerabilities.ts";
+import { refreshImageStatistics, withdrawImages, writeImages } from "./image-packages.ts";
+import { refreshLibraryStatistics, withdrawLibraries, writeLibraries } from "./library-artifacts.ts";
+import { refreshVersionStatistics } from "./library-versions.ts";
+import { writeOrigins } from "./package-origins.ts";
+import type { FeedRecord, RecordTarget, WriteCounts } from "./records.ts";
+import { refreshVulnerabilityStatistics, withdrawVulnerabilities, writeVulnerabilities } from "./vulnerabilities.ts";
 
 type OfKind<K extends FeedRecord["kind"]> = Extract<FeedRecord, { readonly kind: K }>;
 
 /**
- * Writes a batch (best some hundred to a thousand) in the transaction of `rows`. What is there and says the same is not
+ * Writes a batch (best some hundred to a thousand) in the transaction of `rows`. What is stored and says the same is not
  * written. Of records that are the same one the last counts.
  */
-export const writeRecords = async (rows: Write, target: RecordTarget, records: readonly FeedRecord[]): Promise<Written> => {
-  const of = <K extends FeedRecord["kind"]>(kind: K): OfKind<K>[] => records.filter((record): record is OfKind<K> => record.kind === kind);
-  let written = nothing;
-  const add = async <R>(batch: readonly R[], write: (rows: Write, target: RecordTarget, batch: readonly R[]) => Promise<Written>): Promise<void> => {
-    if (batch.length > 0) written = sum(written, await write(rows, target, batch));
+export const writeRecords = async (rows: Write, target: RecordTarget, records: readonly FeedRecord[]): Promise<OwnedCounts> => {
+  const counts: Record<RecordOwner, WriteCounts> = { group: noCounts, everybody: noCounts };
+  const write = async <K extends FeedRecord["kind"]>(
+    kind: K,
+    writeBatch: (rows: Write, target: RecordTarget, batch: readonly OfKind<K>[]) => Promise<WriteCounts>,
+  ): Promise<void> => {
+    const batch = records.filter((record): record is OfKind<K> => record.kind === kind);
+    const owner = recordOwner(kind, target);
+    if (batch.length > 0) counts[owner] = addCounts(counts[owner], await writeBatch(rows, target, batch));
   };
-  await add(of("advisory"), writeAdvisories);
-  await add(of("vulnerability"), writeVulnerabilities);
-  await add(of("library"), writeLibraries);
-  await add(of("image"), writeImages);
-  await add(of("origin"), writeOrigins);
-  return written;
+  await write("advisory", writeAdvisories);
+  await write("vulnerability", writeVulnerabilities);
+  await write("library", writeLibraries);
+  await write("image", writeImages);
+  await write("origin", writeOrigins);
+  return counts;
 };
 
 /**
- * Behind a source that was read whole: what it told earlier and no longer tells is withdrawn, never deleted.
- * @param seen whether this run has had the record of this key (recordKey)
+ * Behind a source that was read to its end: what it told earlier and no longer tells is withdrawn, never deleted.
+ * @param isKnown whether the source still tells the record of this key (recordKey)
  * @returns how many were withdrawn
  */
-export const withdrawVanished = async (rows: Write, target: RecordTarget, kind: FeedRecord["kind"], seen: (key: string) => boolean): Promise<number> => {
+export const withdrawVanished = async (rows: Write, target: RecordTarget, kind: FeedRecord["kind"], isKnown: (key: string) => boolean): Promise<number> => {
   switch (kind) {
     case "advisory":
-      return withdrawAdvisories(rows, target, seen);
+      return withdrawAdvisories(rows, target, isKnown);
     case "vulnerability":
-      return withdrawVulnerabilities(rows, target, seen);
+      return withdrawVulnerabilities(rows, target, isKnown);
     case "library":
-      return withdrawLibraries(rows, target, seen);
+      return withdrawLibraries(rows, target, isKnown);
     case "image":
-      return withdrawImages(rows, target, seen);
+      return withdrawImages(rows, target, isKnown);
     // Which package was built from which stays true.
     case "origin":
       return 0;
   }
 };
 
-/** Behind an import: what the indexes of substrings have put off is put in, and the planner learns of the new rows. */
-export const settleRecords = async (rows: Write): Promise<void> => {
-  for (const index of ["advisories_by_aliases", "advisories_by_search", "library_artifacts_by_search"]) {
-    await rows.query(`select gin_clean_pending_list('${index}')`);
-  }
-  for (const table of ["advisories", "advisory_facets", "vulnerabilities", "image_packages", "library_artifacts", "library_versions"]) {
-    await rows.query(`analyze ${table}`);
-  }
+/** Behind an import: indexes take in what they have put off, and the planner learns of the new rows. */
+export const refreshRecordStatistics = async (rows: Write): Promise<void> => {
+  await refreshAdvisoryStatistics(rows);
+  await refreshFacetStatistics(rows);
+  await refreshVulnerabilityStatistics(rows);
+  await refreshImageStatistics(rows);
+  await refreshLibraryStatistics(rows);
+  await refreshVersionStatistics(rows);
 };

@@ -201,7 +201,8 @@ test("a list's total is exact below ten thousand entries and stops there above",
   await entries();
   await tamper(
     world,
-    `insert into audit_entries select $1 || '/' || lpad(to_hex(n), 16, '0'), n, entry.create_time, entry.seal_time, entry.caller_uid, act, operation, subject, type, code, count, binding_uids,
+    `insert into audit_entries select $1 || '/' || lpad(to_hex(n), 16, '0'), n, entry.create_time, entry.seal_time, entry.caller_uid, act,
+       operation, subject, type, code, count, binding_uids,
     remote_address, user_agent, request_id, event_id, resource_uids, hash from generate_series(2, 10002) as n, (select * from audit_entries limit 1) as entry`,
     [String(uid)],
   );

@@ -9,8 +9,9 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { deflateRawSync, gzipSync } from "node:zlib";
+import { gzipSync } from "node:zlib";
 import { isObject, type JsonObject, text } from "#base/json.ts";
+import { zipArchive } from "../../server/feeds/parse/zip.fixture.ts";
 import { freshDatabase } from "../database.ts";
 import { openWorld, type World } from "../world.ts";
 import { counts, fixtures, readAll, runImport } from "./import.ts";
@@ -65,6 +66,16 @@ const wolfi = (name: string, numbers: readonly string[], version = "1.0-r0"): st
     ]),
     "",
   ].join("\n");
+
+/** What imports of a source have told: by which operation, and how many records were new. */
+const toldOf = async (source: string, where = world): Promise<[operation: string, made: number][]> => {
+  const found = await where.server.application.services.store.read.query(
+    `select audit_context ->> 'operation', data::jsonb #>> '{body,counts,new}' from outbox
+     where type = 'dev.gantry.feeds.imported.v1' and data::jsonb #>> '{body,source}' = $1 order by id`,
+    [source],
+  );
+  return found.map(([operation, made]) => [operation ?? "", Number(made)]);
+};
 
 let folders = 0;
 const folder = async (files: Readonly<Record<string, string | Uint8Array>>): Promise<string> => {
@@ -226,34 +237,7 @@ test("a gzip that ends too early or unpacks without end is refused", async () =>
   );
 });
 
-/** A zip archive as programs write them. */
-const zip = (files: Readonly<Record<string, string>>): Buffer => {
-  const parts: Buffer[] = [];
-  const listed: Buffer[] = [];
-  let at = 0;
-  for (const [name, content] of Object.entries(files)) {
-    const packed = deflateRawSync(content);
-    const head = Buffer.alloc(30);
-    head.writeUInt32LE(0x04034b50, 0);
-    head.writeUInt16LE(8, 8);
-    head.writeUInt32LE(packed.length, 18);
-    head.writeUInt16LE(name.length, 26);
-    const entry = Buffer.alloc(46);
-    entry.writeUInt32LE(0x02014b50, 0);
-    entry.writeUInt16LE(8, 10);
-    entry.writeUInt32LE(packed.length, 20);
-    entry.writeUInt16LE(name.length, 28);
-    entry.writeUInt32LE(at, 42);
-    parts.push(head, Buffer.from(name), packed);
-    listed.push(entry, Buffer.from(name));
-    at += 30 + name.length + packed.length;
-  }
-  const end = Buffer.alloc(22);
-  end.writeUInt32LE(0x06054b50, 0);
-  end.writeUInt16LE(Object.keys(files).length, 10);
-  end.writeUInt32LE(at, 16);
-  return Buffer.concat([...parts, ...listed, end]);
-};
+const zip = (files: Readonly<Record<string, string>>): Buffer => zipArchive(Object.entries(files).map(([name, content]) => ({ name, content })));
 
 test("a zip archive is a folder, and one that is not whole is refused", async () => {
   const path = join(scratch, "all.bin");
@@ -324,6 +308,11 @@ test("an address is read through the guarded client, and told without what may b
     const page = await runImport(world, "advisories", [feed.address]);
     assert.deepEqual([page.withdrawn, page.refused.length], [0, 1]);
     assert.doesNotMatch([...moved.failed, ...page.refused].join(), /secret/);
+    const told = await world.server.application.services.store.read.query(
+      "select t::text from outbox as t where type like '%.feeds.%' and data like '%127.0.0.1%'",
+    );
+    assert.equal(told.length, 1);
+    assert.doesNotMatch(String(told[0]), /secret/);
     assert.equal((await advisoriesOf("ten")).length, 1);
   } finally {
     await feed.close();
@@ -355,6 +344,11 @@ test("GANTRY_FEEDS is repeated on its interval, by one of two servers, and a fai
     feed.content = wolfi("eleven", ["9999-0001-aaaa", "9999-0002-aaaa"]);
     assert.equal(await turn(hourMs), 1);
     assert.equal((await advisoriesOf("eleven", other)).length, 2);
+    const source = feed.address.replace("http://", "").replace(/\?.*/, "");
+    assert.deepEqual(await toldOf(source, one), [
+      ["GANTRY_FEEDS advisories", 1],
+      ["GANTRY_FEEDS advisories", 1],
+    ]);
     feed.status = 500;
     assert.equal(await turn(6 * hourMs), 1);
     assert.deepEqual([await turn(30_000), await turn(30_000), await turn(60_000), await turn(60_000)], [0, 1, 0, 1]);
@@ -404,7 +398,7 @@ test("the command imports beside a running server, says what it did, and ends wi
   assert.match(third.stderr, /there is no file or folder/);
 });
 
-test("an import that is killed leaves whole documents behind, and goes on when it is started again", async () => {
+test("an import that is killed leaves whole documents behind, goes on when it is started again, and then tells of all once", async () => {
   const numbers = (part: number): string[] =>
     Array.from({ length: 8 }, (_, index) => `bbbb-${String(part).padStart(4, "0")}-${String(index).padStart(4, "0")}`);
   const parts = 600;
@@ -420,9 +414,12 @@ test("an import that is killed leaves whole documents behind, and goes on when i
   );
   assert.ok(left.length > 0);
   assert.ok(left.every(([, rows]) => rows === "8"));
+  assert.deepEqual(await toldOf(path), []);
   const again = await runImport(world, "advisories", [path]);
   assert.deepEqual([again.new + again.unchanged, again.changed, again.withdrawn, again.refused], [parts * 8, 0, 0, []]);
   assert.equal(again.new, parts * 8 - left.length * 8);
+  assert.ok(left.length < parts);
+  assert.deepEqual(await toldOf(path), [["gantry import advisories", parts * 8]]);
   assert.equal(await count(), parts * 8);
 });
 

@@ -115,6 +115,7 @@ const refusals: readonly (readonly [file: string, line: number, what: RegExp])[]
   ["hostile-text.json", 24, /tags\[1\]\.manifests\[0\]\.os must be the name of a platform/],
   ["long-text.json", 25, /tags\[1\]\.manifests\[0\]\.architecture must be/],
   ["no-object.json", 1, /must be a JSON object with repo and tags/],
+  ["no-such-day.json", 32, /tags\[1\]\.updateTime must be a time/],
   ["wrong-digest.json", 21, /tags\[1\]\.digest must match "\^sha256/],
   ["wrong-list.json", 3, /tags must be a list/],
   ["wrong-name.json", 2, /repo must match/],

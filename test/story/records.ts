@@ -1,16 +1,16 @@
 // Records for the stories of what imports fill: a few of everything, and many made up from a seed.
 
-import { type FeedRecord, type RecordTarget, settleRecords, writeRecords, type Written } from "#store";
+import { addCounts, type FeedRecord, type RecordTarget, refreshRecordStatistics, type WriteCounts, writeRecords } from "#store";
 import type { AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord } from "#store";
 import type { World } from "../world.ts";
 
 /** Writes records as an import does. Public, into the world's organization, unless said otherwise. */
-export const writeTestRecords = async (world: World, records: readonly FeedRecord[], target: Partial<RecordTarget> = {}): Promise<Written> => {
+export const writeTestRecords = async (world: World, records: readonly FeedRecord[], target: Partial<RecordTarget> = {}): Promise<WriteCounts> => {
   const { store } = world.server.application.services;
   const whole = { group: world.organization, public: true, feed: "test", nowMs: world.clock.now, ...target };
   const written = await store.write((rows) => writeRecords(rows, whole, records));
-  await store.write((rows) => settleRecords(rows));
-  return written;
+  await store.write(refreshRecordStatistics);
+  return addCounts(written.group, written.everybody);
 };
 
 /** An advisory of little. */

@@ -18,10 +18,10 @@ export const publishedOf = (row: AdvisoryRow, severities: readonly JsonObject[])
   return { ...row, approved, severities };
 };
 
-/** What an advisory says of its artifact. */
+/** What an advisory states of its artifact. */
 export type Status = "affected" | "not_affected" | "fixed" | "under_investigation";
 
-export interface Said {
+export interface EventStatus {
   readonly status: Status;
   /** Versions without the vulnerability. */
   readonly fixedVersions: readonly string[];
@@ -39,8 +39,8 @@ const actions: Readonly<Record<string, string>> = {
   pendingUpstreamFix: "A fix by the upstream project is awaited.",
 };
 
-/** One event in the words that all three kinds of document have. */
-export const said = (event: JsonObject): Said => {
+/** What one event states, in the terms that all three kinds of document have. */
+export const eventStatus = (event: JsonObject): EventStatus => {
   const member =
     [
       "detection",
@@ -53,7 +53,7 @@ export const said = (event: JsonObject): Said => {
       "patched",
     ].find((each) => event[each] !== undefined) ?? "";
   const data = part(event, member);
-  const plain: Said = {
+  const base: EventStatus = {
     status: "affected",
     fixedVersions: [],
     reason: "",
@@ -63,29 +63,29 @@ export const said = (event: JsonObject): Said => {
   };
   switch (member) {
     case "fixed":
-      return { ...plain, status: "fixed", fixedVersions: [text(data, "fixedVersion")].filter((version) => version !== "") };
+      return { ...base, status: "fixed", fixedVersions: [text(data, "fixedVersion")].filter((version) => version !== "") };
     case "patched":
-      return { ...plain, status: "fixed", fixedVersions: texts(data, "patchedVersions") };
+      return { ...base, status: "fixed", fixedVersions: texts(data, "patchedVersions") };
     case "falsePositiveDetermination":
-      return { ...plain, status: "not_affected", reason: text(data, "type") };
+      return { ...base, status: "not_affected", reason: text(data, "type") };
     case "detection":
     case "analysisNotPlanned":
-      return { ...plain, status: "under_investigation" };
+      return { ...base, status: "under_investigation" };
     default:
-      return plain;
+      return base;
   }
 };
 
-const unknown: Said = { status: "under_investigation", fixedVersions: [], reason: "", action: "", note: "", time: "" };
+const unknown: EventStatus = { status: "under_investigation", fixedVersions: [], reason: "", action: "", note: "", time: "" };
 
-/** What holds now: what the last event says. */
-export const latest = ({ approved }: Published): Said => {
+/** What holds now: what the last event states. */
+export const currentStatus = ({ approved }: Published): EventStatus => {
   const event = approved.at(-1);
-  return event ? said(event) : unknown;
+  return event ? eventStatus(event) : unknown;
 };
 
 /** The CVE's number first, then the others, the advisory's own at the end. */
-export const numbersOf = ({ advisoryId, aliases }: AdvisoryRow): [string, ...string[]] => {
+export const vulnerabilityNumbers = ({ advisoryId, aliases }: AdvisoryRow): [string, ...string[]] => {
   const all = [...new Set([...aliases, advisoryId])];
   const first = all.find((number) => number.startsWith("CVE-")) ?? all[0] ?? advisoryId;
   return [first, ...all.filter((number) => number !== first)];

@@ -2,7 +2,7 @@
 // now. Pure.
 
 import type { JsonObject } from "#base/json.ts";
-import { distributionOf, earliestTime, latest, latestTime, numbersOf, type Published, purlOf, type Said } from "./advisory.ts";
+import { distributionOf, earliestTime, currentStatus, latestTime, vulnerabilityNumbers, type Published, purlOf, type EventStatus } from "./advisory.ts";
 import { justifications } from "./openvex.ts";
 
 interface Product {
@@ -11,7 +11,7 @@ interface Product {
   readonly product_identification_helper: { readonly purl: string };
 }
 
-const productOf = (advisory: Published, version = ""): Product => {
+const csafProduct = (advisory: Published, version = ""): Product => {
   const purl = purlOf(advisory, version);
   return { product_id: purl, name: version === "" ? advisory.artifactName : `${advisory.artifactName} ${version}`, product_identification_helper: { purl } };
 };
@@ -19,7 +19,7 @@ const productOf = (advisory: Published, version = ""): Product => {
 const statuses = { affected: "known_affected", not_affected: "known_not_affected", fixed: "fixed", under_investigation: "under_investigation" } as const;
 
 /** CSAF 2.0, 3.2.3.5: its flags have the labels of OpenVEX's justifications. */
-const impactOf = ({ status, reason, note, action }: Said, products: readonly string[]): JsonObject => {
+const csafImpact = ({ status, reason, note, action }: EventStatus, products: readonly string[]): JsonObject => {
   if (status === "affected") {
     const category = action.startsWith("No fix") ? "no_fix_planned" : "none_available";
     return { remediations: [{ category, details: note === "" ? action : `${action} ${note}`, product_ids: [...products] }] };
@@ -35,21 +35,21 @@ const impactOf = ({ status, reason, note, action }: Said, products: readonly str
 
 const cveForm = /^CVE-[0-9]{4}-[0-9]{4,}$/;
 
-const scoresOf = ({ severities }: Published, products: readonly string[]): JsonObject[] =>
+const csafScores = ({ severities }: Published, products: readonly string[]): JsonObject[] =>
   severities.flatMap(({ score }): JsonObject[] => {
     const [, version] = /^CVSS:(3\.[01])\//.exec(String(score)) ?? [];
     return version === undefined ? [] : [{ text: String(score), product_ids: [...products] }];
   });
 
-const vulnerabilityOf = (advisory: Published): JsonObject => {
-  const now = latest(advisory);
-  const [first, ...others] = numbersOf(advisory);
+const csafVulnerability = (advisory: Published): JsonObject => {
+  const now = currentStatus(advisory);
+  const [first, ...others] = vulnerabilityNumbers(advisory);
   const cve = cveForm.test(first) ? first : undefined;
   const ids = (cve === undefined ? [first, ...others] : others).map((text) => ({ system_name: text.replace(/-.*$/, "") || "advisory", text }));
-  const products = (now.fixedVersions.length > 0 ? now.fixedVersions.map((version) => productOf(advisory, version)) : [productOf(advisory)]).map(
+  const products = (now.fixedVersions.length > 0 ? now.fixedVersions.map((version) => csafProduct(advisory, version)) : [csafProduct(advisory)]).map(
     ({ product_id }) => product_id,
   );
-  const vectors = scoresOf(advisory, products).map(({ text }) => String(text));
+  const vectors = csafScores(advisory, products).map(({ text }) => String(text));
   const notes = [
     { category: "description", text: `${first} in ${advisory.artifactName}` },
     ...(now.note === "" ? [] : [{ category: "details", text: now.note }]),
@@ -61,7 +61,7 @@ const vulnerabilityOf = (advisory: Published): JsonObject => {
     ...(ids.length > 0 ? { ids } : {}),
     notes,
     product_status: { [statuses[now.status]]: products },
-    ...impactOf(now, products),
+    ...csafImpact(now, products),
     release_date: advisory.createTime,
   };
 };
@@ -70,9 +70,9 @@ export const csafDocument = (origin: string, address: string, namespace: string,
   const [first] = advisories;
   const products = new Map<string, Product>();
   for (const advisory of advisories) {
-    const { fixedVersions } = latest(advisory);
+    const { fixedVersions } = currentStatus(advisory);
     for (const version of fixedVersions.length > 0 ? fixedVersions : [""]) {
-      const product = productOf(advisory, version);
+      const product = csafProduct(advisory, version);
       products.set(product.product_id, product);
     }
   }
@@ -95,6 +95,6 @@ export const csafDocument = (origin: string, address: string, namespace: string,
       },
     },
     product_tree: { full_product_names: [...products.values()].map((product) => ({ ...product })) },
-    vulnerabilities: advisories.map(vulnerabilityOf),
+    vulnerabilities: advisories.map(csafVulnerability),
   };
 };

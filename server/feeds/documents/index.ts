@@ -1,4 +1,4 @@
-// What was published, out again: documents of three kinds at addresses that stay. All of them are open, as are the
+// What was published goes out again as documents of three kinds, at addresses that stay. All of them are open, as are the
 // operations of the feed (docs/decisions).
 //
 //   /advisory/v2/osv/<advisory>.json             one OSV record for each number
@@ -12,6 +12,7 @@ import { createHash } from "node:crypto";
 import { Fault, invalid } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { readTimestamp, timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
 import {
   type AdvisoryRow,
@@ -23,18 +24,18 @@ import {
   severitiesOf,
   type Store,
 } from "#store";
-import { numbersOf, type Published, publishedOf } from "./advisory.ts";
+import { vulnerabilityNumbers, type Published, publishedOf } from "./advisory.ts";
 import { csafDocument } from "./csaf.ts";
 import { openVexDocument } from "./openvex.ts";
 import { osvRecord } from "./osv.ts";
 
 /** A request to one of these addresses, free of its protocol. */
-export interface DocumentAsked {
+export interface DocumentRequest {
   readonly query: URLSearchParams;
   readonly headers: { readonly ifNoneMatch?: string | undefined };
 }
 
-export interface DocumentShown {
+export interface DocumentResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -49,20 +50,21 @@ interface Feed {
   readonly publicUrl: string;
 }
 
-const publishedAll = async ({ store }: Feed, rows: readonly AdvisoryRow[]): Promise<Published[]> => {
+const withSeverityRecords = async ({ store }: Feed, rows: readonly AdvisoryRow[]): Promise<Published[]> => {
   const roots = rows.map(({ uid }) => rootOf(uid));
-  const known = await readSeverities(store.read, roots, rows.flatMap(numbersOf));
-  return rows.map((row) => publishedOf(row, severitiesOf(known, rootOf(row.uid), numbersOf(row))));
+  const known = await readSeverities(store.read, roots, rows.flatMap(vulnerabilityNumbers));
+  return rows.map((row) => publishedOf(row, severitiesOf(known, rootOf(row.uid), vulnerabilityNumbers(row))));
 };
 
-const addressOf = ({ publicUrl }: Feed, kind: Kind, name: string): string => `${publicUrl.replace(/\/$/, "")}${base}${kind}/${encodeURIComponent(name)}.json`;
+const documentAddress = ({ publicUrl }: Feed, kind: Kind, name: string): string =>
+  `${publicUrl.replace(/\/$/, "")}${base}${kind}/${encodeURIComponent(name)}.json`;
 
-const documentOf = async (feed: Feed, kind: Kind, name: string): Promise<JsonObject | undefined> => {
+const buildDocument = async (feed: Feed, kind: Kind, name: string): Promise<JsonObject | undefined> => {
   const rows = kind === "osv" ? await findPublishedById(feed.store.read, name) : await findPublished(feed.store.read, [name]);
-  const [first, ...others] = await publishedAll(feed, rows);
+  const [first, ...others] = await withSeverityRecords(feed, rows);
   if (!first) return undefined;
   const advisories: [Published, ...Published[]] = [first, ...others];
-  const address = addressOf(feed, kind, name);
+  const address = documentAddress(feed, kind, name);
   switch (kind) {
     case "osv":
       return osvRecord(advisories);
@@ -78,24 +80,23 @@ interface Entry {
   readonly modified: string;
 }
 
-/** The names of one kind's documents in the order of their changes, after a place in it. */
-const entriesOf = ({ store }: Feed, kind: Kind, since: string, after: string): Promise<Entry[]> =>
+/** The names of one kind's documents in the order of their changes, behind the entry before. */
+const listEntries = ({ store }: Feed, kind: Kind, since: string, after: string): Promise<Entry[]> =>
   (kind === "osv" ? findChangedAdvisories : findChangedDocuments)(store.read, since, after, limits.documentEntriesMax);
 
-const timeForm = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|[+-]\d{2}:\d{2})$/;
-
-const placeOf = (query: URLSearchParams): { since: string; after: string } => {
+/** Where a page of a listing begins. */
+const readPageStart = (query: URLSearchParams): { since: string; after: string } => {
   const since = query.get("since") ?? "";
-  const timeMs = timeForm.test(since) ? Date.parse(since) : Number.NaN;
-  if (since !== "" && Number.isNaN(timeMs)) throw invalid([{ field: "since", description: "must be a time such as 2026-01-31T08:00:00Z" }]);
+  const sinceMs = since === "" ? 0 : readTimestamp(since);
+  if (sinceMs === undefined) throw invalid([{ field: "since", description: "must be a time such as 2026-01-31T08:00:00Z" }]);
   const after = query.get("after") ?? "";
   if (after.includes("\0") || !after.isWellFormed()) throw invalid([{ field: "after", description: "must be a name that the page before ended with" }]);
-  return { since: since === "" ? "" : new Date(timeMs).toISOString(), after };
+  return { since: since === "" ? "" : timestamp(sinceMs), after };
 };
 
-const listing = async (feed: Feed, kind: Kind, query: URLSearchParams): Promise<{ entries: Entry[]; link: Record<string, string> }> => {
-  const { since, after } = placeOf(query);
-  const entries = await entriesOf(feed, kind, since, after);
+const readListing = async (feed: Feed, kind: Kind, query: URLSearchParams): Promise<{ entries: Entry[]; link: Record<string, string> }> => {
+  const { since, after } = readPageStart(query);
+  const entries = await listEntries(feed, kind, since, after);
   const last = entries.at(-1);
   if (entries.length < limits.documentEntriesMax || !last) return { entries, link: {} };
   const next = new URLSearchParams({ since: last.modified, after: last.id });
@@ -124,7 +125,7 @@ const csafIndex = async (
     return { type: "application/json", text: JSON.stringify(body) };
   }
   if (name !== "index.txt" && name !== "changes.csv") return undefined;
-  const { entries, link } = await listing(feed, "csaf", query);
+  const { entries, link } = await readListing(feed, "csaf", query);
   const file = ({ id }: Entry): string => `${encodeURIComponent(id)}.json`;
   if (name === "index.txt") return { type: "text/plain; charset=utf-8", text: entries.map((entry) => `${file(entry)}\n`).join(""), link };
   // The newest first.
@@ -138,15 +139,15 @@ const csafIndex = async (
   };
 };
 
-const shown = (asked: DocumentAsked, type: string, text: string, more: Record<string, string> = {}): DocumentShown => {
+const respond = (request: DocumentRequest, type: string, text: string, more: Record<string, string> = {}): DocumentResponse => {
   const etag = `"${createHash("sha256").update(text).digest("base64url").slice(0, 27)}"`;
   const headers = { etag, "cache-control": "public, max-age=60", "x-content-type-options": "nosniff", ...more };
-  const held = asked.headers.ifNoneMatch?.split(",").map((each) => each.trim().replace(/^W\//, "")) ?? [];
-  if (held.includes(etag) || held.includes("*")) return { status: 304, headers, body: "" };
+  const known = request.headers.ifNoneMatch?.split(",").map((each) => each.trim().replace(/^W\//, "")) ?? [];
+  if (known.includes(etag) || known.includes("*")) return { status: 304, headers, body: "" };
   return { status: 200, headers: { "content-type": type, ...headers }, body: text };
 };
 
-const fileOf = (path: string): { kind: Kind; name: string } | undefined => {
+const documentAt = (path: string): { kind: Kind; name: string } | undefined => {
   const kind = kinds.find((each) => path.startsWith(`${base}${each}/`));
   if (!kind) return undefined;
   try {
@@ -160,21 +161,21 @@ const fileOf = (path: string): { kind: Kind; name: string } | undefined => {
 /** The documents of a server, by path; undefined for paths of something else. */
 export const openDocuments =
   (feed: Feed) =>
-  (path: string): { GET: (asked: DocumentAsked) => Promise<DocumentShown> } | undefined => {
-    const file = fileOf(path);
+  (path: string): { GET: (request: DocumentRequest) => Promise<DocumentResponse> } | undefined => {
+    const file = documentAt(path);
     if (!file) return undefined;
     const { kind, name } = file;
     return {
-      async GET(asked) {
+      async GET(request) {
         if (name === "all.json") {
-          const { entries, link } = await listing(feed, kind, asked.query);
-          return shown(asked, "application/json", JSON.stringify(entries), link);
+          const { entries, link } = await readListing(feed, kind, request.query);
+          return respond(request, "application/json", JSON.stringify(entries), link);
         }
-        const index = kind === "csaf" ? await csafIndex(feed, name, asked.query) : undefined;
-        if (index) return shown(asked, index.type, index.text, index.link);
-        const document = name.endsWith(".json") ? await documentOf(feed, kind, name.slice(0, -".json".length)) : undefined;
+        const index = kind === "csaf" ? await csafIndex(feed, name, request.query) : undefined;
+        if (index) return respond(request, index.type, index.text, index.link);
+        const document = name.endsWith(".json") ? await buildDocument(feed, kind, name.slice(0, -".json".length)) : undefined;
         if (!document) throw new Fault("NOT_FOUND", `no such document: ${name}`);
-        return shown(asked, "application/json", JSON.stringify(document));
+        return respond(request, "application/json", JSON.stringify(document));
       },
     };
   };

@@ -2,7 +2,7 @@
 // overrules the earlier as it does in OpenVEX. Pure.
 
 import type { JsonObject } from "#base/json.ts";
-import { earliestTime, latestTime, numbersOf, type Published, purlOf, said, type Said } from "./advisory.ts";
+import { earliestTime, latestTime, vulnerabilityNumbers, type Published, purlOf, eventStatus, type EventStatus } from "./advisory.ts";
 
 /** FalsePositiveDetermination.Type as OpenVEX justifies it; a contested record has no justification there. */
 export const justifications: Readonly<Record<string, string>> = {
@@ -14,30 +14,30 @@ export const justifications: Readonly<Record<string, string>> = {
   TYPE_INLINE_MITIGATIONS_EXIST: "inline_mitigations_already_exist",
 };
 
-const reasonOf = ({ reason, note }: Said): JsonObject => {
+const vexReason = ({ reason, note }: EventStatus): JsonObject => {
   const justification = justifications[reason];
   const impact = note || (justification === undefined ? "The record of the vulnerability is contested." : "");
   return { ...(justification === undefined ? {} : { justification }), ...(impact === "" ? {} : { impact_statement: impact }) };
 };
 
-const statementOf = (advisory: Published, event: JsonObject): JsonObject => {
-  const what = said(event);
-  const [name, ...aliases] = numbersOf(advisory);
-  const products = what.fixedVersions.length > 0 ? what.fixedVersions.map((version) => purlOf(advisory, version)) : [purlOf(advisory)];
+const vexStatement = (advisory: Published, event: JsonObject): JsonObject => {
+  const stated = eventStatus(event);
+  const [name, ...aliases] = vulnerabilityNumbers(advisory);
+  const products = stated.fixedVersions.length > 0 ? stated.fixedVersions.map((version) => purlOf(advisory, version)) : [purlOf(advisory)];
   return {
     vulnerability: { name, ...(aliases.length > 0 ? { aliases } : {}) },
-    timestamp: what.time,
+    timestamp: stated.time,
     products: products.map((purl) => ({ "@id": purl, identifiers: { purl } })),
-    status: what.status,
-    ...(what.status === "not_affected" ? reasonOf(what) : {}),
-    ...(what.status === "affected" ? { action_statement: what.action } : {}),
-    ...(what.note !== "" && what.status !== "not_affected" ? { status_notes: what.note } : {}),
+    status: stated.status,
+    ...(stated.status === "not_affected" ? vexReason(stated) : {}),
+    ...(stated.status === "affected" ? { action_statement: stated.action } : {}),
+    ...(stated.note !== "" && stated.status !== "not_affected" ? { status_notes: stated.note } : {}),
   };
 };
 
 export const openVexDocument = (address: string, advisories: readonly [Published, ...Published[]]): JsonObject => {
   const [first] = advisories;
-  const events = advisories.flatMap((advisory) => advisory.approved.map((event) => ({ advisory, event, time: said(event).time })));
+  const events = advisories.flatMap((advisory) => advisory.approved.map((event) => ({ advisory, event, time: eventStatus(event).time })));
   events.sort((one, other) => (one.time < other.time ? -1 : one.time > other.time ? 1 : 0));
   return {
     "@context": "https://openvex.dev/ns/v0.2.0",
@@ -45,8 +45,8 @@ export const openVexDocument = (address: string, advisories: readonly [Published
     author: first.author,
     timestamp: earliestTime(advisories),
     last_updated: latestTime(advisories),
-    // It must grow with the content: what is said is only ever added to.
+    // It must grow with the content: events are only ever added.
     version: Math.max(1, events.length),
-    statements: events.map(({ advisory, event }) => statementOf(advisory, event)),
+    statements: events.map(({ advisory, event }) => vexStatement(advisory, event)),
   };
 };

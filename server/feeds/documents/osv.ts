@@ -2,7 +2,7 @@
 // distribution's package, and no other name of the vulnerability itself. Pure.
 
 import type { JsonObject } from "#base/json.ts";
-import { distributionOf, latest, type Published, purlOf } from "./advisory.ts";
+import { distributionOf, currentStatus, type Published, purlOf } from "./advisory.ts";
 
 const ecosystems: Readonly<Record<string, string>> = {
   golang: "Go",
@@ -18,7 +18,7 @@ const ecosystems: Readonly<Record<string, string>> = {
   alpine: "Alpine",
 };
 
-const ecosystemOf = (advisory: Published): string => {
+const osvEcosystem = (advisory: Published): string => {
   const kind = advisory.artifactType === "apk" ? (distributionOf(advisory).split("/")[0] ?? "") : advisory.artifactType;
   return ecosystems[kind] ?? (kind || "apk");
 };
@@ -26,7 +26,7 @@ const ecosystemOf = (advisory: Published): string => {
 const severityTypes: Readonly<Record<string, string>> = { TYPE_CVSS_V2: "CVSS_V2", TYPE_CVSS_V3: "CVSS_V3", TYPE_CVSS_V4: "CVSS_V4" };
 
 /** Vectors alone: OSV knows no bare numbers. */
-const severitiesOf = (advisories: readonly Published[]): JsonObject[] => {
+const osvVectors = (advisories: readonly Published[]): JsonObject[] => {
   const found = new Map<string, JsonObject>();
   for (const { type, score } of advisories.flatMap(({ severities }) => severities)) {
     const kind = severityTypes[String(type)];
@@ -35,14 +35,14 @@ const severitiesOf = (advisories: readonly Published[]): JsonObject[] => {
   return [...found.values()];
 };
 
-const affectedOf = (advisory: Published): JsonObject[] => {
-  const { status, fixedVersions } = latest(advisory);
+const osvAffected = (advisory: Published): JsonObject[] => {
+  const { status, fixedVersions } = currentStatus(advisory);
   // What is not affected has no range of versions; saying so is for its status.
   if (status === "not_affected") return [];
   const events: JsonObject[] = [{ introduced: "0" }, ...fixedVersions.slice(0, 1).map((fixed) => ({ fixed }))];
   return [
     {
-      package: { ecosystem: ecosystemOf(advisory), name: advisory.artifactName, purl: purlOf(advisory) },
+      package: { ecosystem: osvEcosystem(advisory), name: advisory.artifactName, purl: purlOf(advisory) },
       ranges: [{ type: "ECOSYSTEM", events }],
     },
   ];
@@ -51,13 +51,13 @@ const affectedOf = (advisory: Published): JsonObject[] => {
 /** The record of one number; several artifacts may share it. */
 export const osvRecord = (advisories: readonly [Published, ...Published[]]): JsonObject => {
   const [first] = advisories;
-  const shown = advisories.filter(({ deleteTime }) => deleteTime === undefined);
-  const about = shown.length > 0 ? shown : advisories;
+  const listed = advisories.filter(({ deleteTime }) => deleteTime === undefined);
+  const about = listed.length > 0 ? listed : advisories;
   const upstream = [...new Set(about.flatMap(({ aliases }) => aliases))];
-  const severity = severitiesOf(about);
-  const affected = about.flatMap(affectedOf);
+  const severity = osvVectors(about);
+  const affected = about.flatMap(osvAffected);
   const times = (of: (advisory: Published) => string): string[] => advisories.map(of).sort();
-  const withdrawn = shown.length > 0 ? undefined : first.deleteTime;
+  const withdrawn = listed.length > 0 ? undefined : first.deleteTime;
   return {
     schema_version: "1.7.0",
     id: first.advisoryId,
@@ -70,7 +70,7 @@ export const osvRecord = (advisories: readonly [Published, ...Published[]]): Jso
     database_specific: {
       author: first.author,
       statuses: about.map((advisory) => {
-        const { status, reason, note } = latest(advisory);
+        const { status, reason, note } = currentStatus(advisory);
         return {
           package: purlOf(advisory),
           status,

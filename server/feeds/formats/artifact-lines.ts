@@ -5,7 +5,7 @@
 
 import { timestamp } from "#base/time.ts";
 import type { LibraryArtifactRecord, LibraryVersionRecord } from "../record.ts";
-import type { At } from "../refused.ts";
+import type { Field } from "../field.ts";
 import type { Format } from "./format.ts";
 
 const ecosystems: ReadonlyMap<string, LibraryArtifactRecord["ecosystem"]> = new Map([
@@ -18,7 +18,7 @@ const ecosystems: ReadonlyMap<string, LibraryArtifactRecord["ecosystem"]> = new 
 ]);
 
 /** Built from what is known; a version is as old as its first file and as large as all of them. */
-export const versionOf = (
+export const libraryVersion = (
   version: string,
   files: readonly { readonly sizeBytes: number | undefined; readonly timeMs: number | undefined }[],
   description = "",
@@ -33,16 +33,16 @@ export const versionOf = (
   };
 };
 
-const lineVersionOf = (given: At): LibraryVersionRecord => {
-  if (typeof given.value === "string") return { version: given.id() };
-  const version = given.object().at("version").id();
-  const files = given
+const lineVersion = (field: Field): LibraryVersionRecord => {
+  if (typeof field.value === "string") return { version: field.id() };
+  const version = field.object().at("version").id();
+  const files = field
     .at("files")
     .list()
     .map((file) => ({ sizeBytes: file.object().at("sizeBytes").count(), timeMs: file.at("uploadTime").time() }));
-  const own = { sizeBytes: given.at("sizeBytes").count(), timeMs: given.at("publishTime").time() ?? given.at("uploadTime").time() };
-  const described = [given, ...given.at("files").list()].map((each) => each.at("description").prose()).find((text) => text !== "") ?? "";
-  const summed = versionOf(version, files, described);
+  const own = { sizeBytes: field.at("sizeBytes").count(), timeMs: field.at("publishTime").time() ?? field.at("uploadTime").time() };
+  const described = [field, ...field.at("files").list()].map((each) => each.at("description").prose()).find((text) => text !== "") ?? "";
+  const summed = libraryVersion(version, files, described);
   return {
     ...summed,
     ...(own.sizeBytes === undefined ? {} : { sizeBytes: own.sizeBytes }),
@@ -55,10 +55,10 @@ export const distinctVersions = (versions: readonly LibraryVersionRecord[]): Lib
   ...new Map(versions.map((version) => [version.version, version])).values(),
 ];
 
-const recordOf = (line: At): LibraryArtifactRecord => {
-  const given = line.at("ecosystem");
-  const ecosystem = ecosystems.get(given.required().toUpperCase());
-  if (!ecosystem) return given.refuse("must be JAVA or PYTHON");
+const artifactRecord = (line: Field): LibraryArtifactRecord => {
+  const ecosystemName = line.at("ecosystem");
+  const ecosystem = ecosystems.get(ecosystemName.required().toUpperCase());
+  if (!ecosystem) return ecosystemName.refuse("must be JAVA or PYTHON");
   const description = line.at("description").prose();
   const cudaVersions = line.at("cudaVersions").ids();
   return {
@@ -68,7 +68,7 @@ const recordOf = (line: At): LibraryArtifactRecord => {
     ...(description === "" ? {} : { description }),
     ...(line.at("remediated").flag() ? { remediated: true } : {}),
     ...(cudaVersions.length > 0 ? { cudaVersions } : {}),
-    versions: distinctVersions(line.at("versions").list().map(lineVersionOf)),
+    versions: distinctVersions(line.at("versions").list().map(lineVersion)),
   };
 };
 
@@ -76,6 +76,6 @@ export const artifactLines: Format = {
   name: "artifacts",
   title: "a list of artifacts",
   kinds: ["libraries"],
-  fits: (document) => "ecosystem" in document && "name" in document,
-  read: (line) => [recordOf(line)],
+  matches: (document) => "ecosystem" in document && "name" in document,
+  read: (line) => [artifactRecord(line)],
 };

@@ -4,28 +4,28 @@
 import { isObject, type JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord } from "../record.ts";
-import type { At } from "../refused.ts";
-import type { Format, Telling } from "./format.ts";
+import type { Field } from "../field.ts";
+import type { Format, ReadOptions } from "./format.ts";
 import { affected, fixedIn, investigated, notAffected, type Product, productOf } from "./vex.ts";
 
 /** "hivex-0:1.3.15-7.el8.aarch64", as names of RPM files go. */
 const rpmForm = /^(.+)-(\d+:[^-]+-[^-]+)\.(noarch|src|x86_64|aarch64|ppc64le|s390x|i[3-6]86|armv7hl|ppc64|ppc)$/;
 
-const ofName = (name: string): Product => {
+const productOfName = (name: string): Product => {
   const [, artifactName, version = "", artifactArchitecture = ""] = rpmForm.exec(name) ?? [];
   if (artifactName === undefined) return productOf(name);
   return { artifactName, artifactType: "rpm", artifactArchitecture, namespace: "", version };
 };
 
 /** Products of the tree by their id. */
-const productsOf = (tree: At): Map<string, Product> => {
+const productsOf = (tree: Field): Map<string, Product> => {
   const found = new Map<string, Product>();
-  const add = (product: At): void => {
+  const add = (product: Field): void => {
     if (product.missing) return;
     const purl = product.object().at("product_identification_helper").at("purl").name();
-    found.set(product.at("product_id").required(), purl !== "" ? productOf(purl) : ofName(product.at("name").required()));
+    found.set(product.at("product_id").required(), purl !== "" ? productOf(purl) : productOfName(product.at("name").required()));
   };
-  const walk = (branches: At): void => {
+  const walk = (branches: Field): void => {
     for (const branch of branches.list()) {
       add(branch.object().at("product"));
       walk(branch.at("branches"));
@@ -34,68 +34,73 @@ const productsOf = (tree: At): Map<string, Product> => {
   walk(tree.at("branches"));
   for (const product of tree.at("full_product_names").list()) add(product);
   for (const relationship of tree.at("relationships").list()) {
-    const whole = relationship.object().at("full_product_name").object();
-    const part = relationship.at("product_reference").required();
-    found.set(whole.at("product_id").required(), found.get(part) ?? ofName(whole.at("name").required()));
+    const full = relationship.object().at("full_product_name").object();
+    const reference = relationship.at("product_reference").required();
+    found.set(full.at("product_id").required(), found.get(reference) ?? productOfName(full.at("name").required()));
   }
   return found;
 };
 
 /** The entries of a list that are about a product; those that name none are about all. */
-const about = (entries: readonly At[], product: string): At | undefined =>
+const entryAbout = (entries: readonly Field[], product: string): Field | undefined =>
   entries.find((entry) => {
     const products = isObject(entry.value) ? entry.value.product_ids : undefined;
     return !Array.isArray(products) || products.includes(product);
   });
 
-interface Said {
+interface ProductVersion {
   readonly product: string;
   readonly version: string;
 }
 
-/** What each status says. The lists of remarks are asked again for each product, so they are read once. */
-const tellersOf = (vulnerability: At): ReadonlyMap<string, (said: Said) => AdvisoryEventData> => {
+/** The event of each status. The lists of remarks are needed again for each product, so they are read once. */
+const statusReaders = (vulnerability: Field): ReadonlyMap<string, (product: ProductVersion) => AdvisoryEventData> => {
   const flags = vulnerability.at("flags").list();
   const impacts = vulnerability
     .at("threats")
     .list()
     .filter((threat) => threat.object().at("category").name() === "impact");
   const remediations = vulnerability.at("remediations").list();
-  const category = (names: readonly string[]): At[] => remediations.filter((each) => names.includes(each.object().at("category").name()));
+  const remediationsOf = (names: readonly string[]): Field[] => remediations.filter((each) => names.includes(each.object().at("category").name()));
   const [unplanned, awaited, possible] = [
-    category(["no_fix_planned"]),
-    category(["none_available", "fix_planned"]),
-    category(["mitigation", "workaround", "vendor_fix", "optional_patch"]),
+    remediationsOf(["no_fix_planned"]),
+    remediationsOf(["none_available", "fix_planned"]),
+    remediationsOf(["mitigation", "workaround", "vendor_fix", "optional_patch"]),
   ];
-  const details = (entry: At | undefined): string => entry?.at("details").prose().trim() ?? "";
-  const isAffected = ({ product }: Said): AdvisoryEventData => {
-    const never = about(unplanned, product);
+  const details = (entry: Field | undefined): string => entry?.at("details").prose().trim() ?? "";
+  const isAffected = ({ product }: ProductVersion): AdvisoryEventData => {
+    const never = entryAbout(unplanned, product);
     if (never) return { fixNotPlanned: { note: details(never) } };
-    const later = about(awaited, product);
-    return later ? { pendingUpstreamFix: { note: details(later) } } : affected(details(about(possible, product)));
+    const later = entryAbout(awaited, product);
+    return later ? { pendingUpstreamFix: { note: details(later) } } : affected(details(entryAbout(possible, product)));
   };
-  const isFixed = ({ version }: Said): AdvisoryEventData => fixedIn(version, "");
-  return new Map<string, (said: Said) => AdvisoryEventData>([
+  const isFixed = ({ version }: ProductVersion): AdvisoryEventData => fixedIn(version, "");
+  return new Map<string, (product: ProductVersion) => AdvisoryEventData>([
     ["under_investigation", () => investigated],
     ["first_affected", isAffected],
     ["known_affected", isAffected],
     ["last_affected", isAffected],
-    ["known_not_affected", ({ product }) => notAffected(about(flags, product)?.at("label").name() ?? "", details(about(impacts, product)))],
+    ["known_not_affected", ({ product }) => notAffected(entryAbout(flags, product)?.at("label").name() ?? "", details(entryAbout(impacts, product)))],
     ["first_fixed", isFixed],
     ["fixed", isFixed],
   ]);
 };
 
-type Growing = AdvisoryRecord & { readonly events: AdvisoryEventRecord[] };
+/** An advisory to which events are still added. */
+type AdvisoryDraft = AdvisoryRecord & { readonly events: AdvisoryEventRecord[] };
 
-interface Document {
+interface DocumentFacts {
   readonly number: string;
   readonly author: string;
   readonly time: string;
   readonly products: ReadonlyMap<string, Product>;
 }
 
-const growing = ({ number, author }: Document, { id, aliases }: { readonly id: string; readonly aliases: readonly string[] }, product: Product): Growing => {
+const newAdvisory = (
+  { number, author }: DocumentFacts,
+  { id, aliases }: { readonly id: string; readonly aliases: readonly string[] },
+  product: Product,
+): AdvisoryDraft => {
   const { artifactName, artifactType, artifactArchitecture, namespace } = product;
   return {
     kind: "advisory",
@@ -111,7 +116,7 @@ const growing = ({ number, author }: Document, { id, aliases }: { readonly id: s
   };
 };
 
-const advisoriesOf = (document: Document, vulnerability: At): AdvisoryRecord[] => {
+const advisoriesOfVulnerability = (document: DocumentFacts, vulnerability: Field): AdvisoryRecord[] => {
   const cve = vulnerability.object().at("cve").name();
   const ids = vulnerability
     .at("ids")
@@ -120,20 +125,20 @@ const advisoriesOf = (document: Document, vulnerability: At): AdvisoryRecord[] =
     .filter((id) => id !== "" && !/\s|:\/\//.test(id));
   const aliases = [...new Set([cve, ...ids].filter((id) => id !== ""))];
   const status = vulnerability.at("product_status");
-  const found = new Map<string, Growing>();
-  const said = new Set<string>();
-  for (const [name, tell] of tellersOf(vulnerability)) {
+  const found = new Map<string, AdvisoryDraft>();
+  const written = new Set<string>();
+  for (const [name, eventData] of statusReaders(vulnerability)) {
     for (const entry of status.at(name).list()) {
       const id = entry.required();
-      const product = document.products.get(id) ?? ofName(id);
-      const fresh = growing(document, { id: aliases[0] ?? "", aliases }, product);
-      const record = found.get(fresh.key) ?? fresh;
-      found.set(fresh.key, record);
-      const data = tell({ product: id, version: product.version });
-      // The same of each stream is said once.
-      const sentence = `${record.key} ${JSON.stringify(data)}`;
-      if (!said.has(sentence)) record.events.push({ time: document.time, data });
-      said.add(sentence);
+      const product = document.products.get(id) ?? productOfName(id);
+      const empty = newAdvisory(document, { id: aliases[0] ?? "", aliases }, product);
+      const record = found.get(empty.key) ?? empty;
+      found.set(empty.key, record);
+      const data = eventData({ product: id, version: product.version });
+      // What is the same of each stream is one event.
+      const content = `${record.key} ${JSON.stringify(data)}`;
+      if (!written.has(content)) record.events.push({ time: document.time, data });
+      written.add(content);
     }
   }
   return [...found.values()];
@@ -147,19 +152,19 @@ export const csaf: Format = {
   name: "csaf",
   title: "a CSAF document",
   kinds: ["advisories"],
-  fits: isCsaf,
-  read: (document, telling: Telling) => {
+  matches: isCsaf,
+  read: (document, options: ReadOptions) => {
     const head = document.at("document").object();
     const tracking = head.at("tracking").object();
-    const read: Document = {
+    const facts: DocumentFacts = {
       number: tracking.at("id").id(),
-      author: telling.author ?? (head.at("publisher").at("name").name() || "CSAF"),
+      author: options.author ?? (head.at("publisher").at("name").name() || "CSAF"),
       time: timestamp(tracking.at("current_release_date").requiredTime()),
       products: productsOf(document.at("product_tree")),
     };
     return document
       .at("vulnerabilities")
       .list()
-      .flatMap((vulnerability) => advisoriesOf(read, vulnerability));
+      .flatMap((vulnerability) => advisoriesOfVulnerability(facts, vulnerability));
   },
 };

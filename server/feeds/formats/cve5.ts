@@ -3,9 +3,9 @@
 
 import { isObject } from "#base/json.ts";
 import type { ReferenceRecord, SeverityRecord, VulnerabilityRecord } from "../record.ts";
-import type { At } from "../refused.ts";
+import type { Field } from "../field.ts";
 import type { Format } from "./format.ts";
-import { cveReferenceType, distinctReferences, distinctSeverities, scoreOf, severityType, timed } from "./reference.ts";
+import { cveReferenceType, distinctReferences, distinctSeverities, scoreOf, severityType, timeMember } from "./reference.ts";
 
 const cveForm = /^CVE-\d{4}-\d{4,19}$/;
 
@@ -16,19 +16,19 @@ const metricKeys = [
   ["cvssV2_0", "CVSS_V2"],
 ] as const;
 
-const severitiesOf = (container: At): SeverityRecord[] =>
+const cveSeverities = (container: Field): SeverityRecord[] =>
   container
     .at("metrics")
     .list()
     .flatMap((metric) =>
       metricKeys.flatMap(([key, type]) => {
-        const given = metric.at(key);
-        const score = given.missing ? "" : scoreOf(given, "vectorString");
+        const cvss = metric.at(key);
+        const score = cvss.missing ? "" : scoreOf(cvss, "vectorString");
         return score === "" ? [] : [{ type: severityType(type), score }];
       }),
     );
 
-const referencesOf = (container: At): ReferenceRecord[] =>
+const cveReferences = (container: Field): ReferenceRecord[] =>
   container
     .at("references")
     .list()
@@ -43,13 +43,13 @@ const referencesOf = (container: At): ReferenceRecord[] =>
     }));
 
 /** The English text of a list of texts by language, or the first one. */
-const english = (texts: At): string => {
+const englishText = (texts: Field): string => {
   const entries = texts.list();
   const found = entries.find((entry) => /^en(?:-|$)/i.test(entry.at("lang").name())) ?? entries[0];
   return found ? found.at("value").prose() : "";
 };
 
-const recordOf = (document: At): VulnerabilityRecord => {
+const cveRecord = (document: Field): VulnerabilityRecord => {
   const metadata = document.at("cveMetadata").object();
   const id = metadata.at("cveId").id();
   if (!cveForm.test(id)) return metadata.at("cveId").refuse("must be a number such as CVE-2024-12345");
@@ -63,11 +63,11 @@ const recordOf = (document: At): VulnerabilityRecord => {
     aliases: [],
     state,
     summary: cna.at("title").prose(),
-    details: english(cna.at(state === "REJECTED" ? "rejectedReasons" : "descriptions")),
-    severities: distinctSeverities(containers.flatMap(severitiesOf)),
-    references: distinctReferences(containers.flatMap(referencesOf)),
-    ...timed("publishTime", metadata.at("datePublished")),
-    ...timed("modifyTime", metadata.at("dateUpdated")),
+    details: englishText(cna.at(state === "REJECTED" ? "rejectedReasons" : "descriptions")),
+    severities: distinctSeverities(containers.flatMap(cveSeverities)),
+    references: distinctReferences(containers.flatMap(cveReferences)),
+    ...timeMember("publishTime", metadata.at("datePublished")),
+    ...timeMember("modifyTime", metadata.at("dateUpdated")),
   };
 };
 
@@ -75,6 +75,6 @@ export const cve5: Format = {
   name: "cve5",
   title: "a CVE record of JSON 5",
   kinds: ["vulnerabilities"],
-  fits: (document) => document.dataType === "CVE_RECORD" || "cveMetadata" in document || (isObject(document.containers) && "cna" in document.containers),
-  read: (document) => [recordOf(document)],
+  matches: (document) => document.dataType === "CVE_RECORD" || "cveMetadata" in document || (isObject(document.containers) && "cna" in document.containers),
+  read: (document) => [cveRecord(document)],
 };

@@ -1,14 +1,14 @@
-// CVE records cut down to what is shown, one per line:
+// CVE records cut down to what the API answers, one per line:
 //
 //   {"id": "CVE-2024-1", "state": "PUBLISHED", "summary": null, "details": "…", "references": [{"url": "…", "tags": ["patch"]}],
 //    "severities": [{"type": "CVSS_V3", "score": "CVSS:3.1/…"}], "datePublished": "…", "dateUpdated": "…"}
 
 import type { VulnerabilityRecord } from "../record.ts";
-import type { At } from "../refused.ts";
+import type { Field } from "../field.ts";
 import type { Format } from "./format.ts";
-import { cveReferenceType, distinctReferences, distinctSeverities, scoreOf, severityType, timed } from "./reference.ts";
+import { cveReferenceType, distinctReferences, distinctSeverities, scoreOf, severityType, timeMember } from "./reference.ts";
 
-const recordOf = (line: At): VulnerabilityRecord => {
+const distilledRecord = (line: Field): VulnerabilityRecord => {
   const state = line.at("state").required();
   if (state !== "PUBLISHED" && state !== "REJECTED") return line.at("state").refuse("must be PUBLISHED or REJECTED");
   return {
@@ -38,8 +38,8 @@ const recordOf = (line: At): VulnerabilityRecord => {
           url: reference.at("url").url(),
         })),
     ),
-    ...timed("publishTime", line.at("datePublished")),
-    ...timed("modifyTime", line.at("dateUpdated")),
+    ...timeMember("publishTime", line.at("datePublished")),
+    ...timeMember("modifyTime", line.at("dateUpdated")),
   };
 };
 
@@ -47,6 +47,6 @@ export const distilled: Format = {
   name: "distilled",
   title: "a distilled CVE record",
   kinds: ["vulnerabilities"],
-  fits: (document) => "id" in document && "state" in document && ("severities" in document || "dateUpdated" in document),
-  read: (line) => [recordOf(line)],
+  matches: (document) => "id" in document && "state" in document && ("severities" in document || "dateUpdated" in document),
+  read: (line) => [distilledRecord(line)],
 };

@@ -1,15 +1,15 @@
 // What every format is: a name, what it is recognised by, and what its documents tell. Pure: parsed values in, records
-// out; what must not be kept is refused with its place (refused.ts).
+// out; what must not be kept is refused with its path (field.ts).
 
 import type { JsonObject } from "#base/json.ts";
 import type { FeedRecord } from "../record.ts";
-import type { At } from "../refused.ts";
+import type { Field } from "../field.ts";
 
 /** What `gantry import` fills. */
 export const feedKinds = ["advisories", "vulnerabilities", "libraries", "images"] as const;
 export type FeedKind = (typeof feedKinds)[number];
 
-export interface Telling {
+export interface ReadOptions {
   readonly kind: FeedKind;
   /** Who wrote it, where the operator names somebody (--author). */
   readonly author: string | undefined;
@@ -17,11 +17,11 @@ export interface Telling {
 
 export interface Format {
   readonly name: string;
-  /** What a person is told that a file is. */
+  /** What messages call a file of this format. */
   readonly title: string;
   readonly kinds: readonly FeedKind[];
   /** Whether a document is of this format, by what only this format has. */
-  readonly fits: (document: JsonObject) => boolean;
+  readonly matches: (document: JsonObject) => boolean;
   /** The records of a document; none where it tells nothing of this kind. */
-  readonly read: (document: At, telling: Telling) => FeedRecord[];
+  readonly read: (document: Field, options: ReadOptions) => FeedRecord[];
 }

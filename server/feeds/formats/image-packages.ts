@@ -3,15 +3,15 @@
 //   {"image": "bash", "repo": "public/bash", "tags": ["latest"], "configs": {"amd64": {"packages": ["bash=5.3-r12"]}}}
 
 import type { ImagePackagesRecord } from "../record.ts";
-import type { At } from "../refused.ts";
+import type { Field } from "../field.ts";
 import type { Format } from "./format.ts";
 
-const packageOf = (given: At): ImagePackagesRecord["packages"][number] => {
-  const [, name, version] = /^([^=<>~\s]+)=(\S+)$/.exec(given.required()) ?? [];
-  return name === undefined || version === undefined ? given.refuse("must be a package and its version, such as bash=5.3-r12") : { name, version };
+const readPackageVersion = (field: Field): ImagePackagesRecord["packages"][number] => {
+  const [, name, version] = /^([^=<>~\s]+)=(\S+)$/.exec(field.required()) ?? [];
+  return name === undefined || version === undefined ? field.refuse("must be a package and its version, such as bash=5.3-r12") : { name, version };
 };
 
-const recordsOf = (line: At): ImagePackagesRecord[] => {
+const imageRecords = (line: Field): ImagePackagesRecord[] => {
   const repo = line.at("repo").missing ? line.at("image").id() : line.at("repo").id();
   const tags = line
     .at("tags")
@@ -21,7 +21,7 @@ const recordsOf = (line: At): ImagePackagesRecord[] => {
   // "index" is what all architectures have in common.
   const architectures = configs.keys().filter((architecture) => architecture !== "index");
   return architectures.flatMap((architecture) => {
-    const packages = configs.at(architecture).object().at("packages").list().map(packageOf);
+    const packages = configs.at(architecture).object().at("packages").list().map(readPackageVersion);
     return tags.map((tag): ImagePackagesRecord => ({ kind: "image", repo, tag, architecture, packages }));
   });
 };
@@ -30,6 +30,6 @@ export const imagePackages: Format = {
   name: "image-packages",
   title: "a list of images with their packages",
   kinds: ["images"],
-  fits: (document) => "configs" in document && ("image" in document || "repo" in document),
-  read: recordsOf,
+  matches: (document) => "configs" in document && ("image" in document || "repo" in document),
+  read: imageRecords,
 };

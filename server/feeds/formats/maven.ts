@@ -1,7 +1,8 @@
 // maven-metadata.xml of an artifact: which versions there are. It tells neither sizes nor when each was published.
 
 import { isObject } from "#base/json.ts";
-import { Refused, type At } from "../refused.ts";
+import type { Field } from "../field.ts";
+import { FieldError } from "../invalid.ts";
 import { distinctVersions } from "./artifact-lines.ts";
 import type { Format } from "./format.ts";
 
@@ -9,14 +10,14 @@ export const maven: Format = {
   name: "maven",
   title: "a Maven metadata file",
   kinds: ["libraries"],
-  fits: (document) => isObject(document.metadata) && "artifactId" in document.metadata,
+  matches: (document) => isObject(document.metadata) && "artifactId" in document.metadata,
   read: (document) => {
     const metadata = document.at("metadata").object();
     const versions = metadata.at("versioning").object().at("versions").object().at("version");
     const name = `${metadata.at("groupId").id()}:${metadata.at("artifactId").id()}`;
-    if (versions.missing) throw new Refused(["metadata", "versioning", "versions"], "must hold at least one version");
+    if (versions.missing) throw new FieldError(["metadata", "versioning", "versions"], "must hold at least one version");
     return [
-      { kind: "library", ecosystem: "ECOSYSTEM_JAVA", name, versions: distinctVersions(versions.list().map((version: At) => ({ version: version.id() }))) },
+      { kind: "library", ecosystem: "ECOSYSTEM_JAVA", name, versions: distinctVersions(versions.list().map((version: Field) => ({ version: version.id() }))) },
     ];
   },
 };

@@ -1,15 +1,15 @@
 // OpenVEX documents, 0.0.1 and 0.2.0. Each product that a statement names, with the vulnerability, is one advisory; what
-// a document says of both in several statements are its events.
+// a document states of both in several statements are its events.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord } from "../record.ts";
-import type { At } from "../refused.ts";
-import type { Format, Telling } from "./format.ts";
+import type { Field } from "../field.ts";
+import type { Format, ReadOptions } from "./format.ts";
 import { affected, fixedIn, investigated, isJustification, notAffected, productOf } from "./vex.ts";
 
 /** The name of a product or subcomponent: the text itself, its package URL, or its @id. */
-const nameOf = (component: At): string => {
+const readComponentName = (component: Field): string => {
   if (typeof component.value === "string") return component.required();
   const identifiers = component.object().at("identifiers");
   const purl = identifiers.at("purl").name();
@@ -26,29 +26,29 @@ interface Subject {
 }
 
 /** Products with their parts. In 0.0.1 the parts stand beside the products. */
-const subjectsOf = (statement: At): Subject[] =>
+const statementSubjects = (statement: Field): Subject[] =>
   statement
     .at("products")
     .list()
     .flatMap((product) => {
       const parts = [...statement.at("subcomponents").list(), ...(typeof product.value === "string" ? [] : product.object().at("subcomponents").list())];
-      const name = nameOf(product);
-      return parts.length === 0 ? [{ product: name, part: "" }] : parts.map((part) => ({ product: name, part: nameOf(part) }));
+      const name = readComponentName(product);
+      return parts.length === 0 ? [{ product: name, part: "" }] : parts.map((part) => ({ product: name, part: readComponentName(part) }));
     });
 
-const notes = (statement: At, keys: readonly string[]): string => keys.map((key) => statement.at(key).prose().trim()).find((text) => text !== "") ?? "";
+const firstNote = (statement: Field, keys: readonly string[]): string => keys.map((key) => statement.at(key).prose().trim()).find((text) => text !== "") ?? "";
 
-const dataOf = (statement: At, version: string): AdvisoryEventData => {
+const statementEventData = (statement: Field, version: string): AdvisoryEventData => {
   const status = statement.at("status");
   const justification = statement.at("justification").name();
   if (justification !== "" && !isJustification(justification)) return statement.at("justification").refuse("must be a justification of OpenVEX");
   switch (status.required()) {
     case "not_affected":
-      return notAffected(justification, notes(statement, ["impact_statement", "status_notes", "statement"]));
+      return notAffected(justification, firstNote(statement, ["impact_statement", "status_notes", "statement"]));
     case "affected":
-      return affected(notes(statement, ["action_statement", "status_notes", "impact_statement"]));
+      return affected(firstNote(statement, ["action_statement", "status_notes", "impact_statement"]));
     case "fixed":
-      return fixedIn(version, notes(statement, ["status_notes"]));
+      return fixedIn(version, firstNote(statement, ["status_notes"]));
     case "under_investigation":
       return investigated;
     default:
@@ -61,10 +61,10 @@ interface Vulnerability {
   readonly aliases: readonly string[];
 }
 
-const vulnerabilityOf = (given: At): Vulnerability => {
-  if (typeof given.value === "string") return { id: given.id(), aliases: [] };
-  const name = given.object().at("name");
-  return { id: name.missing ? given.at("@id").id() : name.id(), aliases: given.at("aliases").ids() };
+const readVulnerability = (field: Field): Vulnerability => {
+  if (typeof field.value === "string") return { id: field.id(), aliases: [] };
+  const name = field.object().at("name");
+  return { id: name.missing ? field.at("@id").id() : name.id(), aliases: field.at("aliases").ids() };
 };
 
 const isOpenVex = (document: JsonObject): boolean =>
@@ -74,27 +74,27 @@ const isOpenVex = (document: JsonObject): boolean =>
 const isAttestation = (document: Json | undefined): boolean =>
   isObject(document) && typeof document.predicateType === "string" && document.predicateType.includes("openvex");
 
-const eventTime = (document: At, statement: At): string => {
-  const given = [statement.at("timestamp"), document.at("timestamp")].find((time) => time.time() !== undefined);
-  return timestamp((given ?? document.at("timestamp")).requiredTime());
+const eventTime = (document: Field, statement: Field): string => {
+  const time = [statement.at("timestamp"), document.at("timestamp")].find((each) => each.time() !== undefined);
+  return timestamp((time ?? document.at("timestamp")).requiredTime());
 };
 
 export const openvex: Format = {
   name: "openvex",
   title: "an OpenVEX document",
   kinds: ["advisories"],
-  fits: (document) => isOpenVex(document) || isAttestation(document),
-  read: (given, telling: Telling) => {
-    const document = isAttestation(given.value) ? given.at("predicate").object() : given;
+  matches: (document) => isOpenVex(document) || isAttestation(document),
+  read: (file, options: ReadOptions) => {
+    const document = isAttestation(file.value) ? file.at("predicate").object() : file;
     const number = document.at("@id").missing ? document.at("id").name() : document.at("@id").name();
-    const author = telling.author ?? (document.at("author").name() || "OpenVEX");
+    const author = options.author ?? (document.at("author").name() || "OpenVEX");
     const found = new Map<string, AdvisoryRecord & { readonly events: AdvisoryEventRecord[] }>();
     for (const statement of document.at("statements").entries()) {
-      const { id, aliases } = vulnerabilityOf(statement.at("vulnerability"));
+      const { id, aliases } = readVulnerability(statement.at("vulnerability"));
       const time = eventTime(document, statement);
       // Read before the products: a statement of an unknown status is wrong whatever it is about.
-      dataOf(statement, "");
-      for (const { product, part } of subjectsOf(statement)) {
+      statementEventData(statement, "");
+      for (const { product, part } of statementSubjects(statement)) {
         const { version, artifactArchitecture, namespace, ...artifact } = productOf(product);
         const component = part === "" ? undefined : productOf(part);
         // The same package of another version is the same advisory.
@@ -112,7 +112,7 @@ export const openvex: Format = {
           events: [],
         };
         found.set(key, known);
-        known.events.push({ time, data: dataOf(statement, component?.version || version) });
+        known.events.push({ time, data: statementEventData(statement, component?.version || version) });
       }
     }
     return [...found.values()];

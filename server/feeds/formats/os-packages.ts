@@ -3,19 +3,19 @@
 //   {"name": "curl", "version": "8.21.0", "epoch": 2, "subpackages": ["libcurl-openssl4", {"name": "curl-dev"}]}
 
 import type { PackageOriginRecord } from "../record.ts";
-import type { At } from "../refused.ts";
+import type { Field } from "../field.ts";
 import type { Format } from "./format.ts";
 
-const nameOf = (subpackage: At): string => (typeof subpackage.value === "string" ? subpackage.id() : subpackage.object().at("name").id());
+const subpackageName = (subpackage: Field): string => (typeof subpackage.value === "string" ? subpackage.id() : subpackage.object().at("name").id());
 
 export const osPackages: Format = {
   name: "os-packages",
   title: "a list of a distribution's packages",
   kinds: ["images", "advisories"],
-  fits: (document) => "name" in document && "subpackages" in document,
+  matches: (document) => "name" in document && "subpackages" in document,
   read: (line) => {
     const origin = line.at("name").id();
-    const names = new Set([origin, ...line.at("subpackages").list().map(nameOf)]);
+    const names = new Set([origin, ...line.at("subpackages").list().map(subpackageName)]);
     return [...names].map((name): PackageOriginRecord => ({ kind: "origin", name, origin }));
   },
 };

@@ -3,18 +3,18 @@
 
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryEventData, AdvisoryRecord, FeedRecord, SeverityRecord, VulnerabilityRecord } from "../record.ts";
-import type { At } from "../refused.ts";
-import type { Format, Telling } from "./format.ts";
+import type { Field } from "../field.ts";
+import type { Format, ReadOptions } from "./format.ts";
 import { packageName, readPurl } from "./purl.ts";
-import { distinctSeverities, osvReferenceType, severityType, timed } from "./reference.ts";
+import { distinctSeverities, osvReferenceType, severityType, timeMember } from "./reference.ts";
 
-const severitiesOf = (within: At): SeverityRecord[] =>
+const osvSeverities = (within: Field): SeverityRecord[] =>
   within
     .at("severity")
     .list()
     .map((severity) => ({ type: severityType(severity.at("type").required()), score: severity.at("score").required() }));
 
-const vulnerabilityOf = (document: At, id: string): VulnerabilityRecord => ({
+const osvVulnerability = (document: Field, id: string): VulnerabilityRecord => ({
   kind: "vulnerability",
   id,
   aliases: document
@@ -24,7 +24,7 @@ const vulnerabilityOf = (document: At, id: string): VulnerabilityRecord => ({
   state: "PUBLISHED",
   summary: document.at("summary").prose(),
   details: document.at("details").prose(),
-  severities: distinctSeverities([...severitiesOf(document), ...document.at("affected").list().flatMap(severitiesOf)]),
+  severities: distinctSeverities([...osvSeverities(document), ...document.at("affected").list().flatMap(osvSeverities)]),
   references: document
     .at("references")
     .list()
@@ -32,9 +32,9 @@ const vulnerabilityOf = (document: At, id: string): VulnerabilityRecord => ({
       type: osvReferenceType(reference.at("type").name()),
       url: reference.at("url").url(),
     })),
-  ...timed("publishTime", document.at("published")),
-  ...timed("modifyTime", document.at("modified")),
-  ...timed("withdrawnTime", document.at("withdrawn")),
+  ...timeMember("publishTime", document.at("published")),
+  ...timeMember("modifyTime", document.at("modified")),
+  ...timeMember("withdrawnTime", document.at("withdrawn")),
 });
 
 /** OSV's ecosystems and the types of package URLs. */
@@ -61,7 +61,7 @@ const artifactTypes: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** What the ranges of one package tell; a range of commits tells nothing of versions. */
-const dataOf = (affected: At): AdvisoryEventData => {
+const fixEventData = (affected: Field): AdvisoryEventData => {
   const fixed = affected
     .at("ranges")
     .list()
@@ -80,16 +80,16 @@ const dataOf = (affected: At): AdvisoryEventData => {
   return versions.length === 1 ? { fixed: { fixedVersion: only } } : { patched: { patchedVersions: versions } };
 };
 
-const advisoryOf = (
-  document: At,
-  affected: At,
+const osvAdvisory = (
+  document: Field,
+  affected: Field,
   { id, aliases, severalOf }: { readonly id: string; readonly aliases: readonly string[]; readonly severalOf: boolean },
-  { author }: Telling,
+  { author }: ReadOptions,
 ): AdvisoryRecord => {
-  const given = affected.at("package").object();
-  const ecosystem = given.at("ecosystem").required();
-  const purl = readPurl(given.at("purl").name());
-  const name = given.at("name").missing && purl ? packageName(purl) : given.at("name").required();
+  const affectedPackage = affected.at("package").object();
+  const ecosystem = affectedPackage.at("ecosystem").required();
+  const purl = readPurl(affectedPackage.at("purl").name());
+  const name = affectedPackage.at("name").missing && purl ? packageName(purl) : affectedPackage.at("name").required();
   const [family = "", release = ""] = ecosystem.split(":");
   const time = [document.at("published").time(), document.at("modified").time()].find((each) => each !== undefined && each > 0);
   return {
@@ -102,12 +102,12 @@ const advisoryOf = (
     ...(release || purl?.namespace ? { namespace: release || (purl?.namespace ?? "") } : {}),
     aliases,
     // A record without any time is as old as can be.
-    events: [{ time: timestamp(time ?? 0), data: dataOf(affected) }],
-    ...timed("withdrawnTime", document.at("withdrawn")),
+    events: [{ time: timestamp(time ?? 0), data: fixEventData(affected) }],
+    ...timeMember("withdrawnTime", document.at("withdrawn")),
   };
 };
 
-const advisoriesOf = (document: At, id: string, telling: Telling): FeedRecord[] => {
+const osvAdvisories = (document: Field, id: string, options: ReadOptions): FeedRecord[] => {
   // Of a distribution's record the numbers of the vulnerabilities stand under "upstream".
   const aliases = [...new Set([...document.at("aliases").ids(), ...document.at("upstream").ids()])].filter((alias) => alias !== id);
   const affected = document
@@ -116,7 +116,7 @@ const advisoriesOf = (document: At, id: string, telling: Telling): FeedRecord[] 
     .filter((each) => !each.at("package").missing);
   const byKey = new Map(
     affected.map((each) => {
-      const record = advisoryOf(document, each, { id, aliases, severalOf: affected.length > 1 }, telling);
+      const record = osvAdvisory(document, each, { id, aliases, severalOf: affected.length > 1 }, options);
       return [record.key, record] as const;
     }),
   );
@@ -127,11 +127,11 @@ export const osv: Format = {
   name: "osv",
   title: "an OSV record",
   kinds: ["vulnerabilities", "advisories"],
-  fits: (document) => "id" in document && ("affected" in document || "modified" in document || "schema_version" in document),
-  read: (document, telling) => {
+  matches: (document) => "id" in document && ("affected" in document || "modified" in document || "schema_version" in document),
+  read: (document, options) => {
     const id = document.at("id").id();
     // Read in any case: what is wrong in one half makes the document wrong.
-    const vulnerability = vulnerabilityOf(document, id);
-    return telling.kind === "vulnerabilities" ? [vulnerability] : advisoriesOf(document, id, telling);
+    const vulnerability = osvVulnerability(document, id);
+    return options.kind === "vulnerabilities" ? [vulnerability] : osvAdvisories(document, id, options);
   },
 };

@@ -8,7 +8,7 @@ export interface Package {
   readonly architecture: string;
 }
 
-const decoded = (text: string): string => {
+const decodePart = (text: string): string => {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -16,24 +16,24 @@ const decoded = (text: string): string => {
   }
 };
 
-const form = /^pkg:\/*([A-Za-z][A-Za-z0-9.+-]*)\/([^@?#]+)(?:@([^?#]*))?(?:\?([^#]*))?(?:#.*)?$/;
+const purlForm = /^pkg:\/*([A-Za-z][A-Za-z0-9.+-]*)\/([^@?#]+)(?:@([^?#]*))?(?:\?([^#]*))?(?:#.*)?$/;
 
 /** Undefined where the text is no package URL. */
-export const readPurl = (given: string): Package | undefined => {
+export const readPurl = (url: string): Package | undefined => {
   // A namespace may begin with "@" (npm), written plain against the rule.
-  const [, type, path, version = "", qualifiers = ""] = form.exec(given.replace(/^(pkg:\/*npm\/)@/, "$1%40")) ?? [];
+  const [, type, path, version = "", qualifiers = ""] = purlForm.exec(url.replace(/^(pkg:\/*npm\/)@/, "$1%40")) ?? [];
   if (type === undefined || path === undefined) return undefined;
   const steps = path
     .split("/")
     .filter((step) => step !== "")
-    .map(decoded);
+    .map(decodePart);
   const name = steps.pop();
   if (name === undefined) return undefined;
   return {
     type: type.toLowerCase(),
     namespace: steps.join("/"),
     name,
-    version: decoded(version),
+    version: decodePart(version),
     architecture: new URLSearchParams(qualifiers).get("arch") ?? "",
   };
 };

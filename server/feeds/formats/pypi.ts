@@ -2,14 +2,14 @@
 
 import { isObject } from "#base/json.ts";
 import type { LibraryArtifactRecord } from "../record.ts";
-import type { At } from "../refused.ts";
-import { distinctVersions, versionOf } from "./artifact-lines.ts";
+import type { Field } from "../field.ts";
+import { distinctVersions, libraryVersion } from "./artifact-lines.ts";
 import type { Format } from "./format.ts";
 
 const sdistEnd = /\.(?:tar\.(?:gz|bz2|xz|Z)|tgz|zip)$/;
 
 /** PEP 503. */
-const normal = (name: string): string => name.toLowerCase().replace(/[-_.]+/g, "-");
+const normalizedName = (name: string): string => name.toLowerCase().replace(/[-_.]+/g, "-");
 
 /** The version in a file's name; undefined where it names none. */
 export const versionInFile = (filename: string, project: string): string | undefined => {
@@ -19,7 +19,7 @@ export const versionInFile = (filename: string, project: string): string | undef
   const stem = filename.replace(sdistEnd, "");
   // Names of projects hold dashes too: the version is what stands behind the project's own name.
   for (let dash = stem.indexOf("-"); dash >= 0; dash = stem.indexOf("-", dash + 1)) {
-    if (normal(stem.slice(0, dash)) === normal(project)) return stem.slice(dash + 1);
+    if (normalizedName(stem.slice(0, dash)) === normalizedName(project)) return stem.slice(dash + 1);
   }
   return undefined;
 };
@@ -29,7 +29,7 @@ interface Facts {
   readonly timeMs: number | undefined;
 }
 
-const recordOf = (document: At): LibraryArtifactRecord => {
+const projectRecord = (document: Field): LibraryArtifactRecord => {
   const name = document.at("name").id();
   const byVersion = new Map<string, Facts[]>(
     document
@@ -47,7 +47,7 @@ const recordOf = (document: At): LibraryArtifactRecord => {
     kind: "library",
     ecosystem: "ECOSYSTEM_PYTHON",
     name,
-    versions: distinctVersions([...byVersion].map(([version, files]) => versionOf(version, files))),
+    versions: distinctVersions([...byVersion].map(([version, files]) => libraryVersion(version, files))),
   };
 };
 
@@ -55,6 +55,6 @@ export const pypi: Format = {
   name: "pypi",
   title: "a project of a Python package index",
   kinds: ["libraries"],
-  fits: (document) => Array.isArray(document.files) && "name" in document && isObject(document.meta) && "api-version" in document.meta,
-  read: (document) => [recordOf(document)],
+  matches: (document) => Array.isArray(document.files) && "name" in document && isObject(document.meta) && "api-version" in document.meta,
+  read: (document) => [projectRecord(document)],
 };

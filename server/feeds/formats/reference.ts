@@ -2,7 +2,7 @@
 
 import { timestamp } from "#base/time.ts";
 import type { ReferenceRecord, SeverityRecord } from "../record.ts";
-import type { At } from "../refused.ts";
+import type { Field } from "../field.ts";
 
 type ReferenceType = ReferenceRecord["type"];
 type SeverityType = SeverityRecord["type"];
@@ -21,7 +21,7 @@ const osvTypes: ReadonlyMap<string, ReferenceType> = new Map([
   ["WEB", "TYPE_WEB"],
 ]);
 
-export const osvReferenceType = (given: string): ReferenceType => osvTypes.get(given.toUpperCase()) ?? "TYPE_UNSPECIFIED";
+export const osvReferenceType = (value: string): ReferenceType => osvTypes.get(value.toUpperCase()) ?? "TYPE_UNSPECIFIED";
 
 /** CVE's tags; a reference is what the first of these says that it has. */
 const cveTags: readonly (readonly [RegExp, ReferenceType])[] = [
@@ -43,7 +43,7 @@ const severityTypes: ReadonlyMap<string, SeverityType> = new Map([
   ["CVSS_V4", "TYPE_CVSS_V4"],
 ]);
 
-export const severityType = (given: string): SeverityType => severityTypes.get(given) ?? "TYPE_UNSPECIFIED";
+export const severityType = (value: string): SeverityType => severityTypes.get(value) ?? "TYPE_UNSPECIFIED";
 
 /** The type that a vector itself tells: "CVSS:3.1/AV:N/…"; one without a head is of version 2. */
 export const severityOfVector = (vector: string): SeverityRecord => {
@@ -53,7 +53,7 @@ export const severityOfVector = (vector: string): SeverityRecord => {
 };
 
 /** The vector at this key, or the score where there is none. */
-export const scoreOf = (severity: At, key: string): string => {
+export const scoreOf = (severity: Field, key: string): string => {
   const vector = severity.at(key).name();
   const score = severity.at("baseScore").value;
   return vector === "" && typeof score === "number" && score >= 0 && score <= 10 ? String(score) : vector;
@@ -75,9 +75,9 @@ export const distinctReferences = (references: readonly ReferenceRecord[]): Refe
 const noTime = Date.parse("0001-01-01T00:00:00Z");
 
 /** A time as a member of a record: absent where the source does not tell. */
-export const timed = <Key extends string>(key: Key, at: At): Partial<Record<Key, string>> => {
+export const timeMember = <Key extends string>(key: Key, at: Field): Partial<Record<Key, string>> => {
   const found: Partial<Record<Key, string>> = {};
-  const given = at.time();
-  if (given !== undefined && given !== noTime) found[key] = timestamp(given);
+  const value = at.time();
+  if (value !== undefined && value !== noTime) found[key] = timestamp(value);
   return found;
 };

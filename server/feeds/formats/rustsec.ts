@@ -3,12 +3,12 @@
 
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryRecord, VulnerabilityRecord } from "../record.ts";
-import type { At } from "../refused.ts";
+import type { Field } from "../field.ts";
 import type { Format } from "./format.ts";
-import { distinctReferences, severityOfVector, timed } from "./reference.ts";
+import { distinctReferences, severityOfVector, timeMember } from "./reference.ts";
 
 /** The body's first heading and what follows; RustSec's first files say both in the head instead. */
-const bodyOf = (document: At): { readonly title: string; readonly text: string } => {
+const readBody = (document: Field): { readonly title: string; readonly text: string } => {
   const body = document.at("body").prose();
   const [heading, title = ""] = /^\s*#[ \t]+(.*)(?:\r?\n|$)/.exec(body) ?? [];
   const advisory = document.at("advisory");
@@ -18,9 +18,9 @@ const bodyOf = (document: At): { readonly title: string; readonly text: string }
   };
 };
 
-const vulnerabilityOf = (document: At, id: string): VulnerabilityRecord => {
+const rustsecVulnerability = (document: Field, id: string): VulnerabilityRecord => {
   const advisory = document.at("advisory");
-  const { title, text } = bodyOf(document);
+  const { title, text } = readBody(document);
   const vector = advisory.at("cvss").name();
   const addresses = [advisory.at("url"), ...advisory.at("references").list()].filter((address) => !address.missing).map((address) => address.url());
   return {
@@ -35,12 +35,12 @@ const vulnerabilityOf = (document: At, id: string): VulnerabilityRecord => {
     details: text,
     severities: vector === "" ? [] : [severityOfVector(vector)],
     references: distinctReferences(addresses.map((url) => ({ type: "TYPE_WEB", url }))),
-    ...timed("publishTime", advisory.at("date")),
-    ...timed("withdrawnTime", advisory.at("withdrawn")),
+    ...timeMember("publishTime", advisory.at("date")),
+    ...timeMember("withdrawnTime", advisory.at("withdrawn")),
   };
 };
 
-const advisoryOf = (document: At, id: string, author: string | undefined): AdvisoryRecord => {
+const rustsecAdvisory = (document: Field, id: string, author: string | undefined): AdvisoryRecord => {
   const advisory = document.at("advisory");
   // In the first files the versions stand beside the advisory's own members.
   const patched = (document.at("versions").missing ? advisory.at("patched_versions") : document.at("versions").at("patched")).list();
@@ -62,7 +62,7 @@ const advisoryOf = (document: At, id: string, author: string | undefined): Advis
         data: versions.length > 0 ? { patched: { patchedVersions: versions } } : { truePositiveDetermination: {} },
       },
     ],
-    ...timed("withdrawnTime", advisory.at("withdrawn")),
+    ...timeMember("withdrawnTime", advisory.at("withdrawn")),
   };
 };
 
@@ -70,12 +70,12 @@ export const rustsec: Format = {
   name: "rustsec",
   title: "a RustSec record",
   kinds: ["vulnerabilities", "advisories"],
-  fits: (document) => "advisory" in document && "body" in document,
+  matches: (document) => "advisory" in document && "body" in document,
   read: (document, { kind, author }) => {
     const advisory = document.at("advisory").object();
     const id = advisory.at("id").id();
     advisory.at("date").requiredTime();
     advisory.at("package").required();
-    return [kind === "vulnerabilities" ? vulnerabilityOf(document, id) : advisoryOf(document, id, author)];
+    return [kind === "vulnerabilities" ? rustsecVulnerability(document, id) : rustsecAdvisory(document, id, author)];
   },
 };

@@ -3,40 +3,40 @@
 
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryEventRecord, AdvisoryRecord } from "../record.ts";
-import type { At } from "../refused.ts";
-import type { Format, Telling } from "./format.ts";
+import type { Field } from "../field.ts";
+import type { Format, ReadOptions } from "./format.ts";
 
-interface Found {
+interface FixDraft {
   readonly advisoryId: string;
   readonly aliases: Set<string>;
   readonly events: AdvisoryEventRecord[];
 }
 
 /** "CVE-2019-1 GHSA-…" names one thing twice; "CVE-2019-1 (+ regression)" has a remark. */
-const idsOf = (entry: At): string[] => {
+const readFixIds = (entry: Field): string[] => {
   const words = entry.required().trim().split(/\s+/);
   const ids = words.filter((word) => /^[A-Za-z][A-Za-z0-9]*[-:?_][\w.:?-]+$/.test(word));
   return ids.length > 0 ? ids : words.slice(0, 1);
 };
 
 // In place of a version "0" says that the package never had it.
-const eventOf = (version: string): AdvisoryEventRecord => ({
+const fixEvent = (version: string): AdvisoryEventRecord => ({
   time: timestamp(0),
   data: version === "0" ? { falsePositiveDetermination: { type: "TYPE_UNSPECIFIED" } } : { fixed: { fixedVersion: version } },
 });
 
-const advisoriesOf = (entry: At, repository: string, { author }: Telling): AdvisoryRecord[] => {
+const packageAdvisories = (entry: Field, repository: string, { author }: ReadOptions): AdvisoryRecord[] => {
   const pkg = entry.at("pkg").object();
   const name = pkg.at("name").id();
   const fixes = pkg.at("secfixes");
-  const found = new Map<string, Found>();
+  const found = new Map<string, FixDraft>();
   for (const version of fixes.keys()) {
     for (const fix of fixes.at(version).list()) {
-      const [advisoryId = "", ...aliases] = idsOf(fix);
+      const [advisoryId = "", ...aliases] = readFixIds(fix);
       const known = found.get(advisoryId) ?? { advisoryId, aliases: new Set([advisoryId]), events: [] };
       if (found.has(advisoryId) === false) found.set(advisoryId, known);
       for (const alias of aliases) known.aliases.add(alias);
-      known.events.push(eventOf(version));
+      known.events.push(fixEvent(version));
     }
   }
   return [...found.values()].map(({ advisoryId, aliases, events }) => ({
@@ -56,14 +56,14 @@ export const secdb: Format = {
   name: "secdb",
   title: "a secdb of Alpine",
   kinds: ["advisories"],
-  fits: (document) =>
+  matches: (document) =>
     Array.isArray(document.packages) && ("apkurl" in document || "reponame" in document || "distroversion" in document || "urlprefix" in document),
-  read: (document, telling) => {
+  read: (document, options) => {
     const parts = [document.at("distroversion").name(), document.at("reponame").name()].filter((part) => part !== "");
     const repository = parts.length > 0 ? parts.join("/") : document.at("urlprefix").name();
     return document
       .at("packages")
       .list()
-      .flatMap((entry) => advisoriesOf(entry, repository, telling));
+      .flatMap((entry) => packageAdvisories(entry, repository, options));
   },
 };

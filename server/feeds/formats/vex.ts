@@ -1,4 +1,4 @@
-// What OpenVEX and CSAF say of a product, in the words of advisory events.
+// What OpenVEX and CSAF state of a product, as events of advisories.
 
 import type { AdvisoryEventData, FalsePositiveType } from "../record.ts";
 import { type Package, packageName, readPurl } from "./purl.ts";
@@ -11,23 +11,23 @@ const justifications: ReadonlyMap<string, FalsePositiveType> = new Map([
   ["inline_mitigations_already_exist", "TYPE_INLINE_MITIGATIONS_EXIST"],
 ]);
 
-export const isJustification = (given: string): boolean => justifications.has(given);
+export const isJustification = (label: string): boolean => justifications.has(label);
 
-const noted = (note: string): { readonly note?: string } => (note === "" ? {} : { note });
+const noteMember = (note: string): { readonly note?: string } => (note === "" ? {} : { note });
 
 export const notAffected = (justification: string, note: string): AdvisoryEventData => ({
-  falsePositiveDetermination: { type: justifications.get(justification) ?? "TYPE_UNSPECIFIED", ...noted(note) },
+  falsePositiveDetermination: { type: justifications.get(justification) ?? "TYPE_UNSPECIFIED", ...noteMember(note) },
 });
 
-export const affected = (note: string): AdvisoryEventData => ({ truePositiveDetermination: noted(note) });
+export const affected = (note: string): AdvisoryEventData => ({ truePositiveDetermination: noteMember(note) });
 
 export const fixedIn = (version: string, note: string): AdvisoryEventData => ({
-  fixed: { ...(version === "" ? {} : { fixedVersion: version }), ...noted(note) },
+  fixed: { ...(version === "" ? {} : { fixedVersion: version }), ...noteMember(note) },
 });
 
 export const investigated: AdvisoryEventData = { detection: { manual: {} } };
 
-/** What a product is, as an advisory says it. */
+/** A product as an advisory names its artifact. */
 export interface Product {
   readonly artifactName: string;
   readonly artifactType: string;
@@ -36,7 +36,7 @@ export interface Product {
   readonly version: string;
 }
 
-const ofPackage = (found: Package): Product => ({
+const productOfPackage = (found: Package): Product => ({
   artifactName: packageName(found),
   artifactType: found.type,
   artifactArchitecture: found.architecture,
@@ -47,5 +47,5 @@ const ofPackage = (found: Package): Product => ({
 /** A product by its package URL; one that is named otherwise goes by that name. */
 export const productOf = (name: string): Product => {
   const found = readPurl(name);
-  return found ? ofPackage(found) : { artifactName: name, artifactType: "generic", artifactArchitecture: "", namespace: "", version: "" };
+  return found ? productOfPackage(found) : { artifactName: name, artifactType: "generic", artifactArchitecture: "", namespace: "", version: "" };
 };

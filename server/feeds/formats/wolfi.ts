@@ -4,8 +4,8 @@
 import { isObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord, FalsePositiveType, ScanDetection } from "../record.ts";
-import type { At } from "../refused.ts";
-import type { Format, Telling } from "./format.ts";
+import type { Field } from "../field.ts";
+import type { Format, ReadOptions } from "./format.ts";
 
 const falsePositiveTypes: ReadonlyMap<string, FalsePositiveType> = new Map([
   ["vulnerability-record-analysis-contested", "TYPE_VULNERABILITY_RECORD_ANALYSIS_CONTESTED"],
@@ -32,7 +32,7 @@ const scanKeys = [
   ["grypeDbChecksum", "grypeDBChecksum"],
 ] as const;
 
-const named = <Key extends string>(data: At, keys: readonly (readonly [Key, string])[]): Partial<Record<Key, string>> => {
+const textMembers = <Key extends string>(data: Field, keys: readonly (readonly [Key, string])[]): Partial<Record<Key, string>> => {
   const found: Partial<Record<Key, string>> = {};
   for (const [key, name] of keys) {
     const value = data.at(name).name();
@@ -42,12 +42,12 @@ const named = <Key extends string>(data: At, keys: readonly (readonly [Key, stri
 };
 
 /** Members that are prose, only where they say something. */
-const noted = (data: At): { readonly note?: string } => {
+const noteMember = (data: Field): { readonly note?: string } => {
   const note = data.at("note").prose();
   return note === "" ? {} : { note };
 };
 
-const detection = (data: At): AdvisoryEventData => {
+const readDetection = (data: Field): AdvisoryEventData => {
   const type = data.at("type");
   const inner = data.at("data");
   switch (type.required()) {
@@ -56,31 +56,31 @@ const detection = (data: At): AdvisoryEventData => {
     case "nvdapi":
       return {
         detection: {
-          nvdapi: named(inner, [
+          nvdapi: textMembers(inner, [
             ["cpeSearched", "cpeSearched"],
             ["cpeFound", "cpeFound"],
           ] as const),
         },
       };
     case "scan/v1":
-      return { detection: { scanv1: named(inner, scanKeys) } };
+      return { detection: { scanv1: textMembers(inner, scanKeys) } };
     default:
       return type.refuse("must be manual, nvdapi or scan/v1");
   }
 };
 
-const falsePositive = (data: At): AdvisoryEventData => {
-  const given = data.at("type");
-  const type = falsePositiveTypes.get(given.required());
-  if (!type) return given.refuse(`must be one of ${[...falsePositiveTypes.keys()].join(", ")}`);
-  return { falsePositiveDetermination: { type, ...noted(data) } };
+const readFalsePositive = (data: Field): AdvisoryEventData => {
+  const reason = data.at("type");
+  const type = falsePositiveTypes.get(reason.required());
+  if (!type) return reason.refuse(`must be one of ${[...falsePositiveTypes.keys()].join(", ")}`);
+  return { falsePositiveDetermination: { type, ...noteMember(data) } };
 };
 
-const fixed = (data: At): AdvisoryEventData => ({
+const readFixed = (data: Field): AdvisoryEventData => ({
   fixed: {
     fixedVersion: data.at("fixed-version").required(),
-    ...noted(data),
-    ...named(data, [
+    ...noteMember(data),
+    ...textMembers(data, [
       ["scannerVersion", "scanner-version"],
       ["grypeDbBuilt", "grype-db-built"],
       ["grypeDbChecksum", "grype-db-checksum"],
@@ -88,14 +88,14 @@ const fixed = (data: At): AdvisoryEventData => ({
   },
 });
 
-const readers: ReadonlyMap<string, (data: At) => AdvisoryEventData> = new Map([
-  ["detection", detection],
-  ["fixed", fixed],
-  ["false-positive-determination", falsePositive],
-  ["true-positive-determination", (data): AdvisoryEventData => ({ truePositiveDetermination: noted(data) })],
-  ["analysis-not-planned", (data): AdvisoryEventData => ({ analysisNotPlanned: noted(data) })],
-  ["fix-not-planned", (data): AdvisoryEventData => ({ fixNotPlanned: noted(data) })],
-  ["pending-upstream-fix", (data): AdvisoryEventData => ({ pendingUpstreamFix: noted(data) })],
+const eventReaders: ReadonlyMap<string, (data: Field) => AdvisoryEventData> = new Map([
+  ["detection", readDetection],
+  ["fixed", readFixed],
+  ["false-positive-determination", readFalsePositive],
+  ["true-positive-determination", (data): AdvisoryEventData => ({ truePositiveDetermination: noteMember(data) })],
+  ["analysis-not-planned", (data): AdvisoryEventData => ({ analysisNotPlanned: noteMember(data) })],
+  ["fix-not-planned", (data): AdvisoryEventData => ({ fixNotPlanned: noteMember(data) })],
+  ["pending-upstream-fix", (data): AdvisoryEventData => ({ pendingUpstreamFix: noteMember(data) })],
   [
     "patched",
     (data): AdvisoryEventData => ({
@@ -104,16 +104,16 @@ const readers: ReadonlyMap<string, (data: At) => AdvisoryEventData> = new Map([
           .at("patched-versions")
           .list()
           .map((version) => version.required()),
-        ...noted(data),
+        ...noteMember(data),
       },
     }),
   ],
 ]);
 
-const eventOf = (event: At): AdvisoryEventRecord => {
+const readEvent = (event: Field): AdvisoryEventRecord => {
   const type = event.at("type");
-  const read = readers.get(type.required());
-  if (!read) return type.refuse(`must be one of ${[...readers.keys()].join(", ")}`);
+  const read = eventReaders.get(type.required());
+  if (!read) return type.refuse(`must be one of ${[...eventReaders.keys()].join(", ")}`);
   return { time: timestamp(event.at("timestamp").requiredTime()), data: read(event.at("data")) };
 };
 
@@ -123,16 +123,16 @@ const firstScan = (events: readonly AdvisoryEventRecord[]): ScanDetection => {
   return {};
 };
 
-const advisoryOf = (advisory: At, origin: string, namespace: string, telling: Telling): AdvisoryRecord => {
+const readAdvisory = (advisory: Field, origin: string, namespace: string, options: ReadOptions): AdvisoryRecord => {
   const advisoryId = advisory.at("id").id();
-  const events = advisory.at("events").list().map(eventOf);
+  const events = advisory.at("events").list().map(readEvent);
   const { component, componentLocation, componentType } = firstScan(events);
   return {
     kind: "advisory",
     // Documents of the first schemas number by vulnerability, so that packages share numbers.
     key: advisoryId.startsWith("CGA-") ? advisoryId : `${origin} ${advisoryId}`,
     advisoryId,
-    author: telling.author ?? "Wolfi",
+    author: options.author ?? "Wolfi",
     artifactName: origin,
     artifactType: "apk",
     ...(component ? { componentName: component } : {}),
@@ -148,12 +148,12 @@ export const wolfi: Format = {
   name: "wolfi",
   title: "an advisory document of schema 2",
   kinds: ["advisories"],
-  fits: (document) => "advisories" in document && ("schema-version" in document || isObject(document.package)),
-  read: (document, telling) => {
+  matches: (document) => "advisories" in document && ("schema-version" in document || isObject(document.package)),
+  read: (document, options) => {
     const version = document.at("schema-version");
     // JSON may say 2 as a number.
-    const given = typeof version.value === "number" ? String(version.value) : version.required();
-    if (!/^v?2(?:\.\d+)*$/.test(given)) return version.refuse("must be of schema 2");
+    const schema = typeof version.value === "number" ? String(version.value) : version.required();
+    if (!/^v?2(?:\.\d+)*$/.test(schema)) return version.refuse("must be of schema 2");
     const origin = document.at("package").object().at("name").id();
     const namespace = document.at("package").at("namespace").name();
     const seen = new Set<string>();
@@ -161,7 +161,7 @@ export const wolfi: Format = {
       .at("advisories")
       .list()
       .map((advisory) => {
-        const record = advisoryOf(advisory, origin, namespace, telling);
+        const record = readAdvisory(advisory, origin, namespace, options);
         if (seen.has(record.key)) return advisory.at("id").refuse(`stands twice in the document: ${record.advisoryId}`);
         seen.add(record.key);
         return record;

@@ -2,35 +2,35 @@
 
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { Broken, type Path } from "../refused.ts";
+import { DocumentError, type Path } from "../invalid.ts";
 
 const fenced = /^\s*```toml[ \t]*\r?\n([\s\S]*?)^```[ \t]*(?:\r?\n|$)/m;
 
-interface Parts {
+interface FencedText {
   readonly head: string;
   readonly body: string;
   /** Lines in front of the head. */
   readonly above: number;
 }
 
-const partsOf = (text: string): Parts => {
+const splitFences = (text: string): FencedText => {
   if (!text.trimStart().startsWith("```")) return { head: text, body: "", above: 0 };
-  const [whole, head = ""] = fenced.exec(text) ?? [];
-  if (whole === undefined) throw new Broken(text.trimEnd().split("\n").length, "not valid TOML: the fence behind the head is missing");
-  return { head, body: text.slice(whole.length), above: text.slice(0, text.indexOf("```")).split("\n").length };
+  const [fence, head = ""] = fenced.exec(text) ?? [];
+  if (fence === undefined) throw new DocumentError(text.trimEnd().split("\n").length, "not valid TOML: the fence behind the head is missing");
+  return { head, body: text.slice(fence.length), above: text.slice(0, text.indexOf("```")).split("\n").length };
 };
 
-/** Reads the text. Throws Broken. */
+/** Reads the text. Throws DocumentError. */
 export const readToml = async (text: string): Promise<JsonObject> => {
-  const { head, body, above } = partsOf(text.replace(/^\uFEFF/, ""));
+  const { head, body, above } = splitFences(text.replace(/^\uFEFF/, ""));
   const { parse, TomlError } = await import("smol-toml");
   try {
     // Dates are texts from here on, as TOML writes them.
     return { ...(JSON.parse(JSON.stringify(parse(head, { maxDepth: limits.feedDepthMax }))) as JsonObject), body };
   } catch (thrown) {
     if (thrown instanceof TomlError)
-      throw new Broken(above + thrown.line, `not valid TOML: ${(thrown.message.split("\n")[0] ?? "").replace(/^Invalid TOML document: /, "")}`);
-    if (thrown instanceof RangeError || thrown instanceof TypeError) throw new Broken(above + 1, `not valid TOML: ${thrown.message.split("\n")[0]}`);
+      throw new DocumentError(above + thrown.line, `not valid TOML: ${(thrown.message.split("\n")[0] ?? "").replace(/^Invalid TOML document: /, "")}`);
+    if (thrown instanceof RangeError || thrown instanceof TypeError) throw new DocumentError(above + 1, `not valid TOML: ${thrown.message.split("\n")[0]}`);
     throw thrown;
   }
 };

@@ -1,79 +1,65 @@
-// Zip archives, as OSV and GitHub give whole folders away: what the directory at the end lists, each entry unpacked when
-// it is read. Nothing is written to a disk, so that a name in it can lead nowhere.
+// Zip archives, as OSV and GitHub give whole folders away. The directory at an archive's end is read and bounded before
+// anything is unpacked; each entry is unpacked when it is read, and never to more than its directory says. Nothing is
+// written to a disk: a name in an archive is a label.
 
-import { promisify } from "node:util";
-import { inflateRaw } from "node:zlib";
+import { crc32 } from "node:zlib";
+import type { Entry, ZipFile } from "yauzl";
 import { limits } from "#base/limits.ts";
-import { Broken } from "../refused.ts";
-
-const inflate = promisify(inflateRaw);
+import { DocumentError } from "../invalid.ts";
 
 export interface ZipEntry {
   readonly name: string;
-  /** Throws Broken. */
+  /** Throws DocumentError. */
   read(): Promise<Buffer>;
 }
 
-const marks = { entry: 0x04034b50, listed: 0x02014b50, end: 0x06054b50 } as const;
-
 export const isZip = (bytes: Uint8Array): boolean => bytes[0] === 0x50 && bytes[1] === 0x4b && bytes[2] === 3 && bytes[3] === 4;
 
-const broken = (reason: string): Broken => new Broken(1, `is no whole zip archive: ${reason}`);
+const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
 
-/** Where the directory is listed: the last mark of its end, in front of which a remark of 64 KiB may stand. */
-const endOf = (bytes: Buffer): number => {
-  for (let at = bytes.length - 22; at >= Math.max(0, bytes.length - 22 - 0xffff); at--) if (bytes.readUInt32LE(at) === marks.end) return at;
-  throw broken("it has no directory");
-};
+const archiveError = (reason: string): DocumentError => new DocumentError(1, `is no whole zip archive: ${reason}`);
 
-const content = async (bytes: Buffer, at: number, packed: number, method: number): Promise<Buffer> => {
-  if (bytes.readUInt32LE(at) !== marks.entry) throw broken("an entry is not where the directory says");
-  const start = at + 30 + bytes.readUInt16LE(at + 26) + bytes.readUInt16LE(at + 28);
-  const given = bytes.subarray(start, start + packed);
-  if (given.length < packed) throw broken("an entry ends too early");
-  if (method === 0) return given;
-  if (method !== 8) throw new Broken(1, "is packed in a way that is not known");
+const entryError = (reason: string): DocumentError => new DocumentError(1, `cannot be unpacked: ${reason}`);
+
+/** The library holds the unpacked bytes against the directory's size, and fails at the first one too many. */
+const unpack = async (archive: ZipFile, entry: Entry): Promise<Buffer> => {
+  if (entry.isEncrypted()) throw new DocumentError(1, "is encrypted");
+  if (!entry.canDecodeFileData()) throw new DocumentError(1, "is packed in a way that is not known");
+  if (entry.uncompressedSize > limits.feedDocumentBytesMax) throw entryError(`it is longer than ${limits.feedDocumentBytesMax} bytes`);
+  const chunks: Buffer[] = [];
   try {
-    return await inflate(given, { maxOutputLength: limits.feedDocumentBytesMax });
+    for await (const chunk of await archive.openReadStreamPromise(entry)) chunks.push(chunk as Buffer);
   } catch (thrown) {
-    throw new Broken(1, `cannot be unpacked: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+    throw entryError(messageOf(thrown));
   }
+  const bytes = Buffer.concat(chunks);
+  if (crc32(bytes) !== entry.crc32) throw entryError("its checksum is another one than the directory says");
+  return bytes;
 };
 
-/** The files of an archive, in the directory's order. Throws Broken. */
-export const readZip = (bytes: Buffer): ZipEntry[] => {
+/**
+ * The files of an archive, in the directory's order, without those whose names lead out of it. Throws DocumentError where
+ * the directory is damaged, has too many entries, or promises more than all of them may hold together.
+ */
+export const readZip = async (bytes: Buffer): Promise<ZipEntry[]> => {
+  const { fromBufferPromise, getFileNameLowLevel, validateFileName } = await import("yauzl");
+  const entries: ZipEntry[] = [];
+  let unpackedBytes = 0;
   try {
-    const end = endOf(bytes);
-    const count = bytes.readUInt16LE(end + 10);
-    const entries: ZipEntry[] = [];
-    let at = bytes.readUInt32LE(end + 16);
-    // More entries than 16 bits can say, or sizes of 64 bits, have the last number of all in their place.
-    for (let index = 0; count === 0xffff ? bytes.readUInt32LE(at) === marks.listed : index < count; index++) {
-      if (bytes.readUInt32LE(at) !== marks.listed) throw broken("its directory is damaged");
-      const [flags, method, packed, offset] = [
-        bytes.readUInt16LE(at + 8),
-        bytes.readUInt16LE(at + 10),
-        bytes.readUInt32LE(at + 20),
-        bytes.readUInt32LE(at + 42),
-      ];
-      const nameLength = bytes.readUInt16LE(at + 28);
-      const name = bytes.toString("utf8", at + 46, at + 46 + nameLength);
-      at += 46 + nameLength + bytes.readUInt16LE(at + 30) + bytes.readUInt16LE(at + 32);
-      if (name.endsWith("/")) continue;
-      entries.push({
-        name,
-        async read() {
-          if ((flags & 1) === 1) throw new Broken(1, "is encrypted");
-          try {
-            return await content(bytes, offset, packed, method);
-          } catch (thrown) {
-            throw thrown instanceof RangeError ? broken("an entry stands outside of it") : thrown;
-          }
-        },
-      });
+    // Names are decoded here: the library would refuse the archive for one that leads out of it.
+    const archive = await fromBufferPromise(bytes, { decodeStrings: false, validateEntrySizes: true });
+    if (archive.entryCount > limits.feedArchiveEntriesMax) throw archiveError(`it has more than ${limits.feedArchiveEntriesMax} entries`);
+    for await (const entry of archive.eachEntry()) {
+      unpackedBytes += entry.uncompressedSize;
+      if (unpackedBytes > limits.feedArchiveUnpackedBytesMax) throw archiveError(`unpacked it is longer than ${limits.feedArchiveUnpackedBytesMax} bytes`);
+      const name = getFileNameLowLevel(entry.generalPurposeBitFlag, entry.fileNameRaw, entry.extraFields, false);
+      if (name.endsWith("/") || validateFileName(name) !== null) continue;
+      entries.push({ name, read: () => unpack(archive, entry) });
     }
-    return entries;
   } catch (thrown) {
-    throw thrown instanceof RangeError ? broken("its directory stands outside of it") : thrown;
+    if (thrown instanceof DocumentError) throw thrown;
+    const message = messageOf(thrown);
+    throw archiveError(message.startsWith("End of central directory record signature not found") ? "it has no directory" : message);
   }
+  return entries;
 };

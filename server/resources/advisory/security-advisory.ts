@@ -21,11 +21,11 @@ import {
   severitiesOf,
   type VulnerabilityRow,
 } from "#store";
-import { documentOf } from "./rules/document.ts";
+import { feedDocument } from "./rules/document.ts";
 import { resolvedIn, versionsByName } from "./rules/resolved.ts";
 
 /** decisions: Lists. Over gRPC a request without the additive page fields is an existing client's, and gets everything. */
-const wantsWhole = ({ pageSize, pageToken, orderBy, skip }: JsonObject): boolean =>
+const wantsAll = ({ pageSize, pageToken, orderBy, skip }: JsonObject): boolean =>
   pageSize === undefined && pageToken === undefined && orderBy === undefined && skip === undefined;
 
 // ---- documents --------------------------------------------------------------------------------------------------
@@ -33,8 +33,8 @@ const wantsWhole = ({ pageSize, pageToken, orderBy, skip }: JsonObject): boolean
 const byOrigin = (advisories: readonly AdvisoryRow[]): Map<string, AdvisoryRow[]> => {
   const found = new Map<string, AdvisoryRow[]>();
   for (const advisory of advisories) {
-    const held = found.get(advisory.origin);
-    if (held) held.push(advisory);
+    const known = found.get(advisory.origin);
+    if (known) known.push(advisory);
     else found.set(advisory.origin, [advisory]);
   }
   return found;
@@ -50,11 +50,11 @@ const listDocuments = async (context: ReadContext): Promise<Outcome> => {
       const found = await findDocumentIds(rows, ask, total === undefined);
       const advisories = byOrigin(await findPublished(rows, found.ids));
       return {
-        records: found.ids.map((id) => ({ key: [id], record: documentOf(id, advisories.get(id) ?? []) })),
+        records: found.ids.map((id) => ({ key: [id], record: feedDocument(id, advisories.get(id) ?? []) })),
         total: total ?? found.total ?? 0,
       };
     },
-    wantsWhole(request),
+    wantsAll(request),
   );
 };
 
@@ -67,7 +67,7 @@ const withoutUnspecified = (list: string): JsonObject[] => {
   );
 };
 
-const metadataOf = ({ id, summary, details, links, severities }: VulnerabilityRow): JsonObject => {
+const metadataMessage = ({ id, summary, details, links, severities }: VulnerabilityRow): JsonObject => {
   const [references, scores] = [withoutUnspecified(links), withoutUnspecified(severities)];
   return {
     id,
@@ -89,7 +89,7 @@ const listMetadata = async (context: ReadContext): Promise<Outcome> => {
       findVulnerabilities(rows, ids, { descending: order.descending, after: after?.[0], skip, limit }),
       total ?? countVulnerabilities(rows, ids),
     ]);
-    return { records: found.map((row) => ({ key: [row.id], record: metadataOf(row) })), total: counted };
+    return { records: found.map((row) => ({ key: [row.id], record: metadataMessage(row) })), total: counted };
   });
 };
 
@@ -107,23 +107,23 @@ const daysOf = (request: JsonObject): string[] => {
 };
 
 /** resources: Advisory. Without tags it is `latest`. */
-const imagesOf = async ({ request, rows, visiblePaths: reach }: ReadContext): Promise<Readonly<Record<string, string>>[]> => {
+const imagesOf = async ({ request, rows, visiblePaths }: ReadContext): Promise<Readonly<Record<string, string>>[]> => {
   const refs = Array.isArray(request.imageRefs) ? request.imageRefs.filter(isObject) : [];
   const found = await Promise.all(
     refs.map((ref) => {
       const tags = texts(ref, "tags");
-      return findImagePackages(rows, reach, text(ref, "repo"), tags.length > 0 ? tags : ["latest"]);
+      return findImagePackages(rows, visiblePaths, text(ref, "repo"), tags.length > 0 ? tags : ["latest"]);
     }),
   );
   return found.flat();
 };
 
 const reportsOf = async (context: ReadContext, days: readonly string[]): Promise<Map<string, JsonObject[]>> => {
-  const { rows, visiblePaths: reach } = context;
+  const { rows, visiblePaths } = context;
   const images = await imagesOf(context);
   const origins = await findOrigins(rows, [...new Set(images.flatMap((packages) => Object.keys(packages)))]);
   const versions = versionsByName(images, origins);
-  const advisories = versions.size > 0 ? await findOnPackages(rows, reach, [...versions.keys()]) : [];
+  const advisories = versions.size > 0 ? await findOnPackages(rows, visiblePaths, [...versions.keys()]) : [];
   const resolved = resolvedIn(advisories, versions, days[0] ?? "", days.at(-1) ?? "");
   const severities = await readSeverities(
     rows,
@@ -157,7 +157,7 @@ const listResolved = async (context: ReadContext): Promise<Outcome> => {
         total: days.length,
       };
     },
-    wantsWhole(context.request),
+    wantsAll(context.request),
   );
 };
 

@@ -10,7 +10,7 @@ import {
   countVersions,
   findArtifacts,
   findArtifactVersions,
-  type LibraryAsk,
+  type LibraryPage,
   type LibraryFilter,
   type VersionRow,
 } from "#store";
@@ -24,9 +24,9 @@ const ecosystemsOf = (request: JsonObject): string[] => {
   return ecosystems;
 };
 
-const askOf = ({ order, after, skip, limit }: FlatAsk): LibraryAsk => ({ ...order, after, skip, limit });
+const pageOf = ({ order, after, skip, limit }: FlatAsk): LibraryPage => ({ ...order, after, skip, limit });
 
-const artifactOf = ({ uid, name, description, ecosystem, latestVersion, versionCount, createTime, updateTime }: ArtifactRow): JsonObject => ({
+const artifactMessage = ({ uid, name, description, ecosystem, latestVersion, versionCount, createTime, updateTime }: ArtifactRow): JsonObject => ({
   uid,
   name,
   ...(description === "" ? {} : { description }),
@@ -47,15 +47,15 @@ const listArtifacts = async (context: ReadContext): Promise<Outcome> => {
     remediated: request.remediated === true,
   };
   return flatList(context, async (ask) => {
-    const [found, counted] = await Promise.all([findArtifacts(rows, filter, askOf(ask)), ask.total === undefined ? countArtifacts(rows, filter) : undefined]);
+    const [found, counted] = await Promise.all([findArtifacts(rows, filter, pageOf(ask)), ask.total === undefined ? countArtifacts(rows, filter) : undefined]);
     return {
-      records: found.map((row) => ({ key: row.key, record: artifactOf(row) })),
+      records: found.map((row) => ({ key: row.key, record: artifactMessage(row) })),
       total: counted ? [...counted.values()].reduce((one, other) => one + other, 0) : (ask.total ?? 0),
     };
   });
 };
 
-const versionOf = ({ uid, name, version, description, createTime, updateTime, sizeBytes }: VersionRow): JsonObject => ({
+const versionMessage = ({ uid, name, version, description, createTime, updateTime, sizeBytes }: VersionRow): JsonObject => ({
   uid,
   name,
   version,
@@ -70,9 +70,9 @@ const listVersions = async (context: ReadContext): Promise<Outcome> => {
   const { request, rows } = context;
   const artifact = text(request, "artifactId");
   return flatList(context, async (ask) => {
-    const [found, counted] = await Promise.all([findArtifactVersions(rows, artifact, askOf(ask)), ask.total ?? countVersions(rows, artifact)]);
+    const [found, counted] = await Promise.all([findArtifactVersions(rows, artifact, pageOf(ask)), ask.total ?? countVersions(rows, artifact)]);
     if (!found) throw missing("libraries", "Artifact", artifact);
-    return { records: found.map((row) => ({ key: row.key, record: versionOf(row) })), total: counted };
+    return { records: found.map((row) => ({ key: row.key, record: versionMessage(row) })), total: counted };
   });
 };
 

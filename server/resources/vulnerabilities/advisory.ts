@@ -10,26 +10,26 @@ import { withSeverities } from "./rules/severities.ts";
 const unspecified = /_UNSPECIFIED$/;
 
 /** Enums that say nothing are no filter. */
-const chosen = (request: JsonObject, key: string): readonly string[] | undefined => {
+const readFilterValues = (request: JsonObject, key: string): readonly string[] | undefined => {
   const values = texts(request, key).filter((value) => !unspecified.test(value));
   return values.length > 0 ? values : undefined;
 };
 
-const facetFilterOf = (request: JsonObject): FacetFilter | undefined => {
+const readFacetFilter = (request: JsonObject): FacetFilter | undefined => {
   const latest = text(request, "latestEventType");
-  const asked = {
-    artifactTypes: chosen(request, "artifactTypes"),
-    artifactArchitectures: chosen(request, "artifactArchitectures"),
-    componentTypes: chosen(request, "componentTypes"),
+  const filters = {
+    artifactTypes: readFilterValues(request, "artifactTypes"),
+    artifactArchitectures: readFilterValues(request, "artifactArchitectures"),
+    componentTypes: readFilterValues(request, "componentTypes"),
     latestEventType: latest === "" || unspecified.test(latest) ? undefined : latest,
-    eventTypes: chosen(request, "eventTypes"),
-    eventReviewStates: chosen(request, "eventReviewStates"),
-    eventAuthors: chosen(request, "eventAuthors"),
-    eventReviewers: chosen(request, "eventReviewers"),
-    excludeEventAuthors: chosen(request, "excludeEventAuthors"),
+    eventTypes: readFilterValues(request, "eventTypes"),
+    eventReviewStates: readFilterValues(request, "eventReviewStates"),
+    eventAuthors: readFilterValues(request, "eventAuthors"),
+    eventReviewers: readFilterValues(request, "eventReviewers"),
+    excludeEventAuthors: readFilterValues(request, "excludeEventAuthors"),
   };
-  const given = Object.entries(asked).filter(([, value]) => value !== undefined);
-  return given.length > 0 ? Object.fromEntries(given) : undefined;
+  const set = Object.entries(filters).filter(([, value]) => value !== undefined);
+  return set.length > 0 ? Object.fromEntries(set) : undefined;
 };
 
 /** What tells a CVE from others, long enough for an index. */
@@ -55,7 +55,7 @@ const conditions = async ({ request, rows }: ReadContext): Promise<Condition[]> 
     if (number !== undefined) found.push({ column: "search", comparison: "contains", value: `%${number}%`, indexed: true });
     found.push({ column: "search", comparison: "contains", value, indexed: number === undefined && query.length >= limits.trigramLength });
   }
-  const filter = facetFilterOf(request);
+  const filter = readFacetFilter(request);
   if (filter) {
     const facets = await findFacets(rows, filter);
     // More of them than that are most of the rows: these are walked.

@@ -756,6 +756,9 @@ create table feeds (
   manner text not null,
   -- Records that vanished from a file have been withdrawn.
   settled boolean not null,
+  -- What imports have written of a source and not yet told: counts of records, {"group": {…}, "everybody": {…}}. Added to
+  -- in the transaction that writes the records, told and emptied in the one that ends the import (server/feeds).
+  unreported jsonb not null default '{}',
   unique (kind, group_uid, source)
 );
 

@@ -1,11 +1,11 @@
-// Advisories as the open feed's documents show them: one document for each origin package. Pure.
+// Advisories as the open feed's documents have them: one document for each origin package. Pure.
 
 import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
 import type { AdvisoryRow } from "#store";
 
 const approved = "REVIEW_STATE_APPROVED";
 
-/** The members of an event's oneof that the feed has; a patched package is told by its advisory alone. */
+/** The members of an event's oneof that the feed has; a patched package is known by its advisory alone. */
 const members = [
   "truePositiveDetermination",
   "falsePositiveDetermination",
@@ -16,17 +16,17 @@ const members = [
   "pendingUpstreamFix",
 ] as const;
 
-/** The feed's own names of what a scanner found. */
+/** The feed's names of what a scanner found. */
 const scanNames: Readonly<Record<string, string>> = { subpackage: "subpackageName", component: "componentName" };
 
-const detectionOf = (detection: JsonObject): JsonObject => {
+const documentDetection = (detection: JsonObject): JsonObject => {
   const { scanv1 } = detection;
   if (!isObject(scanv1)) return detection;
   return { scanv1: Object.fromEntries(Object.entries(scanv1).map(([name, value]) => [scanNames[name] ?? name, value])) };
 };
 
-const dataOf = (member: string, data: JsonObject): JsonObject => {
-  if (member === "detection") return detectionOf(data);
+const documentEventData = (member: string, data: JsonObject): JsonObject => {
+  if (member === "detection") return documentDetection(data);
   if (member !== "fixed") return data;
   const { note: _note, ...fixed } = data;
   return fixed;
@@ -41,17 +41,17 @@ export const approvedEvents = (events: string): JsonObject[] => {
 const documentEvents = (events: string): JsonObject[] =>
   approvedEvents(events).flatMap((event): JsonObject[] => {
     const member = members.find((each) => event[each] !== undefined);
-    return member ? [{ timestamp: text(event, "createTime"), [member]: dataOf(member, part(event, member)) }] : [];
+    return member ? [{ timestamp: text(event, "createTime"), [member]: documentEventData(member, part(event, member)) }] : [];
   });
 
 /** One document of all advisories on an origin package. */
-export const documentOf = (id: string, advisories: readonly AdvisoryRow[]): JsonObject => ({
+export const feedDocument = (id: string, advisories: readonly AdvisoryRow[]): JsonObject => ({
   id,
   advisories: advisories.map(({ advisoryId, events, aliases, namespace }) => {
-    const shown = documentEvents(events);
+    const listed = documentEvents(events);
     return {
       id: advisoryId,
-      ...(shown.length > 0 ? { events: shown } : {}),
+      ...(listed.length > 0 ? { events: listed } : {}),
       ...(aliases.length > 0 ? { aliases: [...aliases] } : {}),
       ...(namespace === "" ? {} : { packageNamespace: namespace }),
     };

@@ -19,8 +19,8 @@ export interface Resolved {
 export const versionsByName = (images: readonly Readonly<Record<string, string>>[], origins: ReadonlyMap<string, string>): Map<string, Set<string>> => {
   const found = new Map<string, Set<string>>();
   const add = (name: string, version: string): void => {
-    const held = found.get(name);
-    if (held) held.add(version);
+    const known = found.get(name);
+    if (known) known.add(version);
     else found.set(name, new Set([version]));
   };
   for (const packages of images) {
@@ -33,7 +33,7 @@ export const versionsByName = (images: readonly Readonly<Record<string, string>>
   return found;
 };
 
-const numbersOf = ({ advisoryId, aliases }: AdvisoryRow): [string, ...string[]] => {
+const vulnerabilityNumbers = ({ advisoryId, aliases }: AdvisoryRow): [string, ...string[]] => {
   const all = [...new Set([...aliases, advisoryId])];
   const first = all.find((number) => number.startsWith("CVE-")) ?? all[0] ?? advisoryId;
   return [first, ...all.filter((number) => number !== first)];
@@ -48,14 +48,14 @@ export const resolvedIn = (
 ): Resolved[] => {
   const found = new Map<string, Resolved>();
   for (const advisory of advisories) {
-    const held = versions.get(advisory.artifactName);
-    if (!held) continue;
-    const [id, ...aliases] = numbersOf(advisory);
+    const inImages = versions.get(advisory.artifactName);
+    if (!inImages) continue;
+    const [id, ...aliases] = vulnerabilityNumbers(advisory);
     for (const event of approvedEvents(advisory.events)) {
       const day = text(event, "createTime").slice(0, 10);
       const fixedVersion = text(part(event, "fixed"), "fixedVersion");
       if (fixedVersion === "" || day < firstDay || day > lastDay) continue;
-      if (![...held].some((version) => (compareApk(version, fixedVersion) ?? -1) >= 0)) continue;
+      if (![...inImages].some((version) => (compareApk(version, fixedVersion) ?? -1) >= 0)) continue;
       // Several packages of an image may have the same vulnerability.
       const key = `${day} ${id}`;
       const earlier = found.get(key);

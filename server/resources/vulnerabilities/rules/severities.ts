@@ -4,18 +4,18 @@ import { type JsonObject, text, texts } from "#base/json.ts";
 import { rootOf } from "#base/uid.ts";
 import { type Read, readSeverities, severitiesOf } from "#store";
 
-const numbersOf = (advisory: JsonObject): string[] => [text(advisory, "advisoryId"), ...texts(advisory, "aliases")];
+const advisoryNumbers = (advisory: JsonObject): string[] => [text(advisory, "advisoryId"), ...texts(advisory, "aliases")];
 
 /** Advisories with the severities of their vulnerabilities. */
 export const withSeverities = async (rows: Read, advisories: readonly JsonObject[]): Promise<JsonObject[]> => {
   const known = await readSeverities(
     rows,
     advisories.map((advisory) => rootOf(text(advisory, "uid"))),
-    advisories.flatMap(numbersOf),
+    advisories.flatMap(advisoryNumbers),
   );
   if (known.size === 0) return [...advisories];
   return advisories.map((advisory) => {
-    const severities = severitiesOf(known, rootOf(text(advisory, "uid")), numbersOf(advisory));
+    const severities = severitiesOf(known, rootOf(text(advisory, "uid")), advisoryNumbers(advisory));
     return severities.length > 0 ? { ...advisory, severities } : advisory;
   });
 };

@@ -92,7 +92,8 @@ export declare type AuditEntry = Message<"gantry.audit.v1.AuditEntry"> & {
   code: string;
 
   /**
-   * How many calls the entry stands for: more than one where many were refused in a minute and only counted.
+   * How many calls the entry stands for: more than one where many were refused in a minute and only counted. Of an
+   * import of feeds, how many records it made, changed or withdrew.
    *
    * @generated from field: int64 count = 11;
    */
@@ -225,7 +226,8 @@ export declare type AuditEntryJson = {
   code?: string;
 
   /**
-   * How many calls the entry stands for: more than one where many were refused in a minute and only counted.
+   * How many calls the entry stands for: more than one where many were refused in a minute and only counted. Of an
+   * import of feeds, how many records it made, changed or withdrew.
    *
    * @generated from field: int64 count = 11;
    */

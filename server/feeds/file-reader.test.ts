@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { limits } from "#base/limits.ts";
-import { Broken } from "./refused.ts";
-import { decode, type FeedFile, Reader } from "./source.ts";
+import { decodeUtf8, FeedFileReader } from "./file-reader.ts";
+import { DocumentError } from "./invalid.ts";
+import type { FeedFile } from "./source.ts";
 import { fc, runs } from "../../test/property.ts";
 
 const fileOf = (chunks: readonly Uint8Array[]): FeedFile => ({
@@ -28,7 +29,7 @@ const cut = (bytes: Buffer, sizes: readonly number[]): Buffer[] => {
 };
 
 const linesOf = async (file: FeedFile): Promise<string[]> => {
-  const reader = await Reader.open(file);
+  const reader = await FeedFileReader.open(file);
   const lines: string[] = [];
   for (let line = await reader.line(); line !== undefined; line = await reader.line()) lines.push(line.toString());
   assert.equal(reader.lineNumber, lines.length + 1);
@@ -56,8 +57,8 @@ test("lines are the same however a file is cut into pieces, packed or not", asyn
 test("what is left after a look at the beginning is the whole file", async () => {
   await fc.assert(
     fc.asyncProperty(content, sizes, fc.integer({ min: 0, max: 30 }), async (text, pieces, length) => {
-      const reader = await Reader.open(fileOf(cut(Buffer.from(text), pieces)));
-      await reader.head((held) => held.length >= length);
+      const reader = await FeedFileReader.open(fileOf(cut(Buffer.from(text), pieces)));
+      await reader.head((start) => start.length >= length);
       assert.equal((await reader.rest()).toString(), text);
     }),
     { numRuns: runs(300) },
@@ -75,22 +76,22 @@ test("a line or a document beyond its limit is refused before it is held whole",
     },
   };
   await assert.rejects(
-    Reader.open(endless).then((reader) => reader.line()),
-    Broken,
+    FeedFileReader.open(endless).then((reader) => reader.line()),
+    DocumentError,
   );
   assert.ok(given * 1024 * 1024 <= limits.feedLineBytesMax + 3 * 1024 * 1024);
   given = 0;
   await assert.rejects(
-    Reader.open(endless).then((reader) => reader.rest()),
-    Broken,
+    FeedFileReader.open(endless).then((reader) => reader.rest()),
+    DocumentError,
   );
   assert.ok(given * 1024 * 1024 <= limits.feedDocumentBytesMax + 3 * 1024 * 1024);
 });
 
 test("text that is not UTF-8 is refused at its line, and a byte order mark is no part of a text", () => {
   assert.throws(
-    () => decode(Buffer.from([0x61, 0x0a, 0x62, 0x0a, 0xff])),
-    (thrown: unknown) => thrown instanceof Broken && thrown.line === 3,
+    () => decodeUtf8(Buffer.from([0x61, 0x0a, 0x62, 0x0a, 0xff])),
+    (thrown: unknown) => thrown instanceof DocumentError && thrown.line === 3,
   );
-  assert.equal(decode(Buffer.from("\ufeff{}")), "{}");
+  assert.equal(decodeUtf8(Buffer.from("\ufeff{}")), "{}");
 });

@@ -1,27 +1,27 @@
-// The fast reader knows less than YAML and never reads anything differently: both readers, over texts made to confuse.
+// The reader of the subset knows less than YAML and never reads anything differently: both readers, over texts made to confuse.
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { Broken } from "../refused.ts";
-import { readPlainYaml } from "./plain-yaml.ts";
+import { DocumentError } from "../invalid.ts";
+import { readYamlSubset } from "./yaml-subset.ts";
 import { readYaml } from "./yaml.ts";
 import { fc, runs } from "../../../test/property.ts";
 
-/** A last line of no meaning, which the fast reader leaves to the whole language. */
-const whole = async (text: string): Promise<unknown> => {
+/** Read by the parser of all of YAML: a last line of no meaning is not in the subset. */
+const readFull = async (text: string): Promise<unknown> => {
   try {
     return await readYaml(`${text.endsWith("\n") ? text : `${text}\n`}...\n`);
   } catch (thrown) {
-    assert.ok(thrown instanceof Broken);
+    assert.ok(thrown instanceof DocumentError);
     return thrown;
   }
 };
 
 const agree = async (text: string): Promise<void> => {
-  const fast = readPlainYaml(text);
-  if (fast !== undefined) assert.deepEqual(fast, await whole(text), JSON.stringify(text));
+  const subset = readYamlSubset(text);
+  if (subset !== undefined) assert.deepEqual(subset, await readFull(text), JSON.stringify(text));
 };
 
 const pieces = fc.constantFrom(
@@ -74,7 +74,7 @@ const pieces = fc.constantFrom(
 );
 const line = fc.tuple(fc.constantFrom("", "  ", "    ", " ", "      "), pieces, fc.constantFrom("", "", " ", "\t")).map((parts) => parts.join(""));
 
-test("what the fast reader of plain YAML reads, the whole language reads the same", async () => {
+test("what the reader of the subset reads, the parser of all of YAML reads the same", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(line, { minLength: 1, maxLength: 8 }), fc.constantFrom("", "\n", "\n\n"), (lines, end) => agree(lines.join("\n") + end)),
     { numRuns: runs(8_000) },
@@ -83,9 +83,11 @@ test("what the fast reader of plain YAML reads, the whole language reads the sam
 
 const data = join(import.meta.dirname, "../../../../shared/data/advisories/wolfi");
 
-test("the fast reader reads real advisory documents, and as the whole language does", { skip: !existsSync(data) && "shared/data is not here" }, async () => {
+test("the reader of the subset reads real advisory documents, and as the parser of all of YAML does", {
+  skip: !existsSync(data) && "shared/data is not here",
+}, async () => {
   const names = readdirSync(data).filter((name) => name.endsWith(".yaml"));
   const texts = names.map((name) => readFileSync(join(data, name), "utf8"));
-  assert.equal(texts.filter((text) => readPlainYaml(text) === undefined).length, 0);
+  assert.equal(texts.filter((text) => readYamlSubset(text) === undefined).length, 0);
   for (const text of texts.filter((_, index) => index % 10 === 0)) await agree(text);
 });

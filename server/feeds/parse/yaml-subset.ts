@@ -1,7 +1,7 @@
-// The plain part of YAML that generated files keep to: block maps with simple keys, block lists, scalars on one line and
-// literal blocks. Sixteen times as fast as the whole language. Whatever else a text holds (flow collections, anchors,
-// tags, escapes, folding, comments behind values, …), the answer is undefined, and the whole language reads it: this file
-// may know less than YAML, but must never read anything differently.
+// A reader of the subset of YAML that generated files keep to: block maps with simple keys, block lists, scalars on one
+// line and literal blocks. Sixteen times as fast as a parser of all of YAML. Whatever else a text holds (flow collections,
+// anchors, tags, escapes, folding, comments behind values, …), the answer is undefined, and that parser reads it: this
+// reader may know less than YAML, but must never read anything differently.
 
 import type { Json, JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -12,11 +12,11 @@ interface Lines {
   at: number;
 }
 
-/** Not plain: the reading is given up. */
-class Unplain extends Error {}
+/** The text holds something that is not in the subset. */
+class OutsideSubset extends Error {}
 
-const give = (): never => {
-  throw new Unplain();
+const leaveSubset = (): never => {
+  throw new OutsideSubset();
 };
 
 const keyForm = /^([A-Za-z_][A-Za-z0-9_-]*):(?: +(.*))?$/;
@@ -32,27 +32,27 @@ const indentOf = (line: string): number => {
 };
 
 /** Passes over blank lines and comments; the indent of the line that stands next, -1 at the end. */
-const settle = (from: Lines): number => {
+const skipToContent = (from: Lines): number => {
   for (; from.at < from.lines.length; from.at++) {
     const line = from.lines[from.at] ?? "";
     const indent = indentOf(line);
     if (indent === line.length || line[indent] === "#") continue;
-    return line[indent] === "\t" ? give() : indent;
+    return line[indent] === "\t" ? leaveSubset() : indent;
   }
   return -1;
 };
 
-/** A scalar that stands on its line whole. */
-const scalar = (given: string): Json => {
-  const first = given[0];
-  if (first === '"') return /^"[^"\\]*"$/.test(given) ? given.slice(1, -1) : give();
-  if (first === "'") return /^'(?:[^']|'')*'$/.test(given) ? given.slice(1, -1).replaceAll("''", "'") : give();
-  if (startsOtherwise.test(given) || given.includes(": ") || given.endsWith(":") || given.includes(" #") || given.includes("\t")) give();
-  return nullForm.test(given) ? null : given;
+/** A scalar that ends on the line where it begins. */
+const readScalar = (source: string): Json => {
+  const first = source[0];
+  if (first === '"') return /^"[^"\\]*"$/.test(source) ? source.slice(1, -1) : leaveSubset();
+  if (first === "'") return /^'(?:[^']|'')*'$/.test(source) ? source.slice(1, -1).replaceAll("''", "'") : leaveSubset();
+  if (startsOtherwise.test(source) || source.includes(": ") || source.endsWith(":") || source.includes(" #") || source.includes("\t")) leaveSubset();
+  return nullForm.test(source) ? null : source;
 };
 
 /** The lines of a literal block below something of this indent; `strip` leaves the last line end out. */
-const literal = (from: Lines, outer: number, strip: boolean): string => {
+const readLiteralBlock = (from: Lines, outer: number, strip: boolean): string => {
   let indent = -1;
   const kept: string[] = [];
   for (; from.at < from.lines.length; from.at++) {
@@ -60,7 +60,7 @@ const literal = (from: Lines, outer: number, strip: boolean): string => {
     const own = indentOf(line);
     if (own === line.length) {
       // Blanks deeper than the block are text inside of it, and a mistake in front of it.
-      if (indent < 0 && own > 0) give();
+      if (indent < 0 && own > 0) leaveSubset();
       kept.push(indent < 0 ? "" : line.slice(indent));
       continue;
     }
@@ -69,50 +69,50 @@ const literal = (from: Lines, outer: number, strip: boolean): string => {
       indent = own;
     }
     if (own < indent) {
-      if (own > outer) give();
+      if (own > outer) leaveSubset();
       break;
     }
     kept.push(line.slice(indent));
   }
-  if (indent < 0) return give();
+  if (indent < 0) return leaveSubset();
   // A line of nothing but blanks beyond the block's own counts as text, or not, by rules too rare to be known here.
-  if (kept.some((line) => line !== "" && /^[ \t]*$/.test(line))) give();
+  if (kept.some((line) => line !== "" && /^[ \t]*$/.test(line))) leaveSubset();
   const text = kept.join("\n").replace(/\n+$/, "");
   return strip ? text : `${text}\n`;
 };
 
 /** What stands behind "key:" or "-": a scalar, or what is indented below. */
-const inline = (from: Lines, given: string, outer: number): Json => {
-  if (given === "|" || given === "|-") return literal(from, outer, given === "|-");
-  const value = scalar(given);
+const readInlineValue = (from: Lines, source: string, outer: number): Json => {
+  if (source === "|" || source === "|-") return readLiteralBlock(from, outer, source === "|-");
+  const value = readScalar(source);
   // A line that is indented deeper goes on with the scalar.
-  if (settle(from) > outer) give();
+  if (skipToContent(from) > outer) leaveSubset();
   return value;
 };
 
-const map = (from: Lines, indent: number, depth: number): JsonObject => {
+const readBlockMap = (from: Lines, indent: number, depth: number): JsonObject => {
   const found: JsonObject = {};
-  let here = settle(from);
+  let here = skipToContent(from);
   while (here === indent) {
     const line = (from.lines[from.at] ?? "").slice(indent).replace(blanksBehind, "");
-    const [whole, key = "", rest = ""] = keyForm.exec(line) ?? [];
-    if (whole === undefined || key === "__proto__" || Object.hasOwn(found, key)) give();
+    const [match, key = "", rest = ""] = keyForm.exec(line) ?? [];
+    if (match === undefined || key === "__proto__" || Object.hasOwn(found, key)) leaveSubset();
     from.at++;
-    if (rest !== "") found[key] = inline(from, rest, indent);
+    if (rest !== "") found[key] = readInlineValue(from, rest, indent);
     else {
-      const below = settle(from);
+      const below = skipToContent(from);
       // A list may stand as deep as its key.
       const listed = below === indent && /^-(?:\s|$)/.test((from.lines[from.at] ?? "").slice(indent));
-      found[key] = below > indent || listed ? block(from, below, depth + 1) : null;
+      found[key] = below > indent || listed ? readBlock(from, below, depth + 1) : null;
     }
-    here = settle(from);
+    here = skipToContent(from);
   }
-  return here > indent ? give() : found;
+  return here > indent ? leaveSubset() : found;
 };
 
-const list = (from: Lines, indent: number, depth: number): Json[] => {
+const readBlockList = (from: Lines, indent: number, depth: number): Json[] => {
   const found: Json[] = [];
-  let here = settle(from);
+  let here = skipToContent(from);
   while (here === indent) {
     const line = from.lines[from.at] ?? "";
     if (line[indent] !== "-") break;
@@ -120,42 +120,42 @@ const list = (from: Lines, indent: number, depth: number): Json[] => {
     const blanks = indentOf(rest);
     if (rest === "") {
       from.at++;
-      const below = settle(from);
-      found.push(below > indent ? block(from, below, depth + 1) : null);
-    } else if (blanks === 0) give();
+      const below = skipToContent(from);
+      found.push(below > indent ? readBlock(from, below, depth + 1) : null);
+    } else if (blanks === 0) leaveSubset();
     else if (keyForm.test(rest.slice(blanks)) || /^-(?:\s|$)/.test(rest.slice(blanks))) {
       // What stands behind the dash is the first line of a block of its own.
       (from.lines as string[])[from.at] = `${" ".repeat(indent + 1)}${rest}`;
-      found.push(block(from, indent + 1 + blanks, depth + 1));
+      found.push(readBlock(from, indent + 1 + blanks, depth + 1));
     } else {
       from.at++;
-      found.push(inline(from, rest.slice(blanks), indent));
+      found.push(readInlineValue(from, rest.slice(blanks), indent));
     }
-    here = settle(from);
+    here = skipToContent(from);
   }
-  return here > indent ? give() : found;
+  return here > indent ? leaveSubset() : found;
 };
 
-const block = (from: Lines, indent: number, depth: number): Json => {
-  if (depth > limits.feedDepthMax) give();
+const readBlock = (from: Lines, indent: number, depth: number): Json => {
+  if (depth > limits.feedDepthMax) leaveSubset();
   const line = (from.lines[from.at] ?? "").slice(indent);
-  return /^-(?:\s|$)/.test(line) ? list(from, indent, depth) : map(from, indent, depth);
+  return /^-(?:\s|$)/.test(line) ? readBlockList(from, indent, depth) : readBlockMap(from, indent, depth);
 };
 
-/** The value of a plain text: every scalar is its text, or null. Undefined where only the whole language can tell. */
-export const readPlainYaml = (text: string): Json | undefined => {
+/** The value of a text in the subset: every scalar is its text, or null. Undefined for what is not in it. */
+export const readYamlSubset = (text: string): Json | undefined => {
   if (/[\r\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029\ufeff]/.test(text)) return undefined;
   const from: Lines = { lines: text.split("\n"), at: 0 };
   if (from.lines.some((line) => /^(?:%|\.\.\.)/.test(line))) return undefined;
   if (from.lines[0] === "---") from.at++;
   if (from.lines.some((line, index) => index > 0 && line.startsWith("---"))) return undefined;
   try {
-    const indent = settle(from);
+    const indent = skipToContent(from);
     if (indent < 0) return undefined;
-    const value = block(from, indent, 0);
+    const value = readBlock(from, indent, 0);
     return from.at < from.lines.length ? undefined : value;
   } catch (thrown) {
-    if (thrown instanceof Unplain) return undefined;
+    if (thrown instanceof OutsideSubset) return undefined;
     throw thrown;
   }
 };

@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fc } from "../test/property.ts";
+import { readTimestamp, timestamp } from "./time.ts";
+
+test("a time that was written is read as the same millisecond, whatever its offset", () => {
+  const range = { min: Date.parse("0001-01-02T00:00:00Z"), max: Date.parse("9999-12-30T00:00:00Z") };
+  fc.assert(
+    fc.property(fc.integer(range), fc.integer({ min: -1439, max: 1439 }), (milliseconds, offsetMinutes) => {
+      assert.equal(readTimestamp(timestamp(milliseconds)), milliseconds);
+      const digits = (count: number): string => String(count).padStart(2, "0");
+      const offset = `${offsetMinutes < 0 ? "-" : "+"}${digits(Math.floor(Math.abs(offsetMinutes) / 60))}:${digits(Math.abs(offsetMinutes) % 60)}`;
+      assert.equal(readTimestamp(timestamp(milliseconds + offsetMinutes * 60_000).replace("Z", offset)), milliseconds);
+    }),
+  );
+});
+
+test("what is no RFC 3339 time is none: days and hours that do not exist, dates alone, years beyond four digits", () => {
+  for (const text of [
+    "2025-02-30T00:00:00Z",
+    "2025-02-29T00:00:00Z",
+    "2025-13-01T00:00:00Z",
+    "2025-00-01T00:00:00Z",
+    "2025-01-00T00:00:00Z",
+    "2025-01-01T24:00:00Z",
+    "2025-01-01T23:60:00Z",
+    "2025-01-01T23:59:60Z",
+    "2025-01-01T00:00:00",
+    "2025-01-01T00:00:00+24:00",
+    "2025-01-01T00:00:00.Z",
+    "2025-01-01 00:00:00Z",
+    "2025-01-01",
+    "may 1",
+    "+300000-01-01T00:00:00Z",
+    "0000-12-31T23:59:59Z",
+    "0001-01-01T00:00:00+00:01",
+    "9999-12-31T23:59:59-00:01",
+    "",
+  ])
+    assert.equal(readTimestamp(text), undefined, text);
+  assert.equal(readTimestamp("2024-02-29T00:00:00Z"), Date.UTC(2024, 1, 29));
+  assert.equal(readTimestamp("2025-01-01t00:00:00.1239z"), Date.UTC(2025, 0, 1, 0, 0, 0, 123));
+});

@@ -1,0 +1,77 @@
+// Zip archives for tests: as programs write them, and with whatever must be refused.
+
+import { crc32, deflateRawSync } from "node:zlib";
+
+export interface ZipFixtureEntry {
+  readonly name: string;
+  readonly content: string | Uint8Array;
+  /** 0 is stored, 8 deflated (which it is without one). */
+  readonly method?: number;
+  /** Bit 0 is encryption. */
+  readonly flags?: number;
+  /** What the directory says instead of the truth. */
+  readonly unpackedBytes?: number;
+  readonly checksum?: number;
+  /** Leads to the data of the entry before. */
+  readonly isOverlapping?: boolean;
+}
+
+const u16 = (...values: readonly number[]): Buffer => {
+  const bytes = Buffer.alloc(values.length * 2);
+  values.forEach((value, index) => {
+    bytes.writeUInt16LE(value, index * 2);
+  });
+  return bytes;
+};
+
+const u32 = (...values: readonly number[]): Buffer => {
+  const bytes = Buffer.alloc(values.length * 4);
+  values.forEach((value, index) => {
+    bytes.writeUInt32LE(value, index * 4);
+  });
+  return bytes;
+};
+
+const u64 = (...values: readonly number[]): Buffer => {
+  const bytes = Buffer.alloc(values.length * 8);
+  values.forEach((value, index) => {
+    bytes.writeBigUInt64LE(BigInt(value), index * 8);
+  });
+  return bytes;
+};
+
+/** The archive; its directory has 64-bit numbers where there are too many entries for 16 bits. */
+export const zipArchive = (entries: readonly ZipFixtureEntry[]): Buffer => {
+  const data: Buffer[] = [];
+  const directory: Buffer[] = [];
+  let offset = 0;
+  let before = 0;
+  for (const { name, content, method = 8, flags = 0, unpackedBytes, checksum, isOverlapping = false } of entries) {
+    const bytes = Buffer.from(content);
+    const packed = method === 8 ? deflateRawSync(bytes) : bytes;
+    const facts = [u32(checksum ?? crc32(bytes), packed.length, unpackedBytes ?? bytes.length), u16(Buffer.byteLength(name), 0)];
+    const start = isOverlapping ? before : offset;
+    if (!isOverlapping) {
+      const local = Buffer.concat([u32(0x04034b50), u16(20, flags, method, 0, 0), ...facts, Buffer.from(name), packed]);
+      data.push(local);
+      before = offset;
+      offset += local.length;
+    }
+    directory.push(u32(0x02014b50), u16(20, 20, flags, method, 0, 0), ...facts, u16(0, 0, 0), u32(0, start), Buffer.from(name));
+  }
+  const listed = Buffer.concat(directory);
+  const count = entries.length;
+  const end64 = [
+    u32(0x06064b50),
+    u64(44),
+    u16(45, 45),
+    u32(0, 0),
+    u64(count, count, listed.length, offset),
+    u32(0x07064b50, 0),
+    u64(offset + listed.length),
+    u32(1),
+  ];
+  const isLarge = count > 0xfffe;
+  const end = [u32(0x06054b50), u16(0, 0, isLarge ? 0xffff : count, isLarge ? 0xffff : count), u32(listed.length, isLarge ? 0xffffffff : offset), u16(0)];
+  return Buffer.concat([...data, listed, ...(isLarge ? end64 : []), ...end]);
+};

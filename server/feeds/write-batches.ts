@@ -1,0 +1,109 @@
+// The second step of an import: parts that were read become batches, and each batch is one transaction that writes
+// records, what is remembered of their files, and how many changes there are to tell of. One batch is written while the
+// next is read.
+
+import { Fault } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
+import type { Log } from "#base/log.ts";
+import { addChanges, addCounts, lockFeed, noCounts, type OwnedCounts, type RecordTarget, type Store, updateFeed, writeFeedParts, writeRecords } from "#store";
+import type { ReadPart, Refusal } from "./read-files.ts";
+
+export interface WriteContext {
+  readonly store: Store;
+  readonly log: Log;
+  readonly feed: string;
+  readonly target: RecordTarget;
+  /** Called before each batch is written; throws where the import shall not go on. */
+  readonly requireGoingOn: () => Promise<void>;
+}
+
+export interface WrittenBatch {
+  readonly counts: OwnedCounts;
+  readonly refusals: readonly Refusal[];
+}
+
+export const noOwnedCounts: OwnedCounts = { group: noCounts, everybody: noCounts };
+
+export const addOwnedCounts = (one: OwnedCounts, other: OwnedCounts): OwnedCounts => ({
+  group: addCounts(one.group, other.group),
+  everybody: addCounts(one.everybody, other.everybody),
+});
+
+/** A library is as much work as its versions. */
+const workOf = ({ records }: ReadPart): number =>
+  records.reduce((sum, record) => sum + (record.kind === "library" ? Math.max(1, record.versions.length) : 1), 0);
+
+/** Parts that are written together. */
+export async function* batchesOf(parts: AsyncIterable<ReadPart>): AsyncGenerator<ReadPart[]> {
+  let batch: ReadPart[] = [];
+  let work = 0;
+  let bytes = 0;
+  for await (const part of parts) {
+    batch.push(part);
+    work += workOf(part);
+    bytes += part.sizeBytes;
+    if (work < limits.feedBatchRecords && bytes < limits.feedBatchBytes && batch.length < limits.feedBatchFiles) continue;
+    yield batch;
+    [batch, work, bytes] = [[], 0, 0];
+  }
+  if (batch.length > 0) yield batch;
+}
+
+const writeTogether = ({ store, feed, target }: WriteContext, batch: readonly ReadPart[]): Promise<OwnedCounts> =>
+  store.write(async (rows) => {
+    // First, so that two imports of one source take turns.
+    const { unreported } = await lockFeed(rows, feed);
+    await writeFeedParts(
+      rows,
+      feed,
+      batch.map(({ part }) => part),
+    );
+    const counts = await writeRecords(
+      rows,
+      target,
+      batch.flatMap(({ records }) => records),
+    );
+    await updateFeed(rows, feed, { settled: false, unreported: addChanges(unreported, counts) });
+    return counts;
+  });
+
+/** Writes a batch in one transaction; where the store refuses, each part alone, so that the others go in. */
+const writeBatch = async (context: WriteContext, batch: readonly ReadPart[]): Promise<WrittenBatch> => {
+  try {
+    return { counts: await writeTogether(context, batch), refusals: [] };
+  } catch (thrown) {
+    const [only, other] = batch;
+    const isTransient = !(thrown instanceof Fault) || thrown.code === "UNAVAILABLE" || thrown.code === "ABORTED";
+    // Too much for one statement is not too much in parts.
+    if (isTransient || only === undefined || (thrown.code === "DEADLINE_EXCEEDED" && other === undefined)) throw thrown;
+    if (other === undefined) {
+      context.log("feed.refused", { source: context.target.feed, file: only.label, cause: thrown });
+      return { counts: noOwnedCounts, refusals: [{ label: only.label, line: only.line, reason: "holds something that cannot be stored" }] };
+    }
+    let counts = noOwnedCounts;
+    const refusals: Refusal[] = [];
+    for (const part of batch) {
+      const written = await writeBatch(context, [part]);
+      counts = addOwnedCounts(counts, written.counts);
+      refusals.push(...written.refusals);
+    }
+    return { counts, refusals };
+  }
+};
+
+/** Writes the batches in their order, each while the next is read. When it ends, however it ends, nothing is being written. */
+export async function* writeBatches(context: WriteContext, batches: AsyncIterable<readonly ReadPart[]>): AsyncGenerator<WrittenBatch> {
+  let writing: Promise<WrittenBatch> | undefined;
+  try {
+    for await (const batch of batches) {
+      if (writing !== undefined) yield await writing;
+      await context.requireGoingOn();
+      writing = writeBatch(context, batch);
+      // Awaited with the next batch; until then a failure must not count as nobody's.
+      writing.catch(() => {});
+    }
+    if (writing !== undefined) yield await writing;
+  } finally {
+    await writing?.catch(() => {});
+  }
+}

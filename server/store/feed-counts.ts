@@ -1,0 +1,72 @@
+// How many records an import changed, and whose they are. Pure.
+
+import { isObject, type Json } from "#base/json.ts";
+import type { FeedRecord, RecordTarget, WriteCounts } from "./records.ts";
+
+/** Whose a record is: the group's that the import is for, or everybody's. */
+export type RecordOwner = "group" | "everybody";
+
+/** Changes of records by whose they are. */
+export type OwnedChanges = Readonly<Record<RecordOwner, Changes>>;
+
+export interface Changes {
+  readonly new: number;
+  readonly changed: number;
+  readonly withdrawn: number;
+}
+
+export type OwnedCounts = Readonly<Record<RecordOwner, WriteCounts>>;
+
+export const noCounts: WriteCounts = { new: 0, changed: 0, withdrawn: 0, unchanged: 0 };
+
+export const addCounts = (one: WriteCounts, other: WriteCounts): WriteCounts => ({
+  new: one.new + other.new,
+  changed: one.changed + other.changed,
+  withdrawn: one.withdrawn + other.withdrawn,
+  unchanged: one.unchanged + other.unchanged,
+});
+
+/**
+ * Advisories lie in the group, public or not; public vulnerabilities and images belong to everybody, and so do the
+ * catalogue of libraries and what is built from which package.
+ */
+export const recordOwner = (kind: FeedRecord["kind"], target: RecordTarget): RecordOwner => {
+  switch (kind) {
+    case "advisory":
+      return "group";
+    case "vulnerability":
+    case "image":
+      return target.public ? "everybody" : "group";
+    case "library":
+    case "origin":
+      return "everybody";
+  }
+};
+
+/** The owner as rows have it: the group's uid, "" for what is public. */
+export const ownerGroup = (target: RecordTarget): string => (target.public ? "" : target.group);
+
+export const noChanges: Changes = { new: 0, changed: 0, withdrawn: 0 };
+
+export const addChanges = (one: OwnedChanges, other: OwnedChanges): OwnedChanges => {
+  const sumOf = (owner: RecordOwner): Changes => ({
+    new: one[owner].new + other[owner].new,
+    changed: one[owner].changed + other[owner].changed,
+    withdrawn: one[owner].withdrawn + other[owner].withdrawn,
+  });
+  return { group: sumOf("group"), everybody: sumOf("everybody") };
+};
+
+/** How many records were written. */
+export const changeCount = ({ new: made, changed, withdrawn }: Changes): number => made + changed + withdrawn;
+
+const ownedChangesOf = (value: Json | undefined): Changes => {
+  const count = (key: keyof Changes): number => (isObject(value) ? Number(value[key] ?? 0) : 0);
+  return { new: count("new"), changed: count("changed"), withdrawn: count("withdrawn") };
+};
+
+/** From the column's JSON; what is not in it is 0. */
+export const changesOf = (value: Json): OwnedChanges => {
+  const owners = isObject(value) ? value : {};
+  return { group: ownedChangesOf(owners.group), everybody: ownedChangesOf(owners.everybody) };
+};

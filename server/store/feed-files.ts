@@ -1,0 +1,92 @@
+// Table feed_files: which file of a source, and which part of a long one, was read with which content and told which
+// records. A file that is the same is not read again, and what no file tells any longer is withdrawn. A row is written in
+// the transaction that writes its records, so that an import that was killed goes on where it stopped; it goes when its
+// file is gone.
+
+import { columns, expression, number, text } from "./columns.ts";
+import type { Read, Write } from "./handle.ts";
+
+export interface FeedPart {
+  readonly name: string;
+  readonly part: number;
+  /** Of the bytes; "" for what must be read again. */
+  readonly digest: string;
+  /** Keys of its records (recordKey). */
+  readonly records: readonly string[];
+}
+
+export interface KnownPart {
+  readonly digest: string;
+  readonly records: number;
+}
+
+/** What is remembered of a file's parts. */
+export type KnownParts = ReadonlyMap<string, KnownPart>;
+
+/** The key of a part among those that are known. */
+export const partKey = (name: string, part: number): string => `${name}\n${part}`;
+
+const known = columns({ name: text, part: number, digest: text, records: expression("cardinality(records)", number) });
+
+/** What is remembered of these files. */
+export const findFeedParts = async (rows: Read, feed: string, names: readonly string[]): Promise<KnownParts> => {
+  const found = await known.find(rows, `select ${known.list} from feed_files where feed_id = $1 and name = any($2)`, [feed, names]);
+  return new Map(found.map(({ name, part, digest, records }) => [partKey(name, part), { digest, records }]));
+};
+
+const recordOfPart = columns({ key: expression("unnest(records)", text) });
+
+/** The records of one part, for a part that could only be read in part. */
+export const findPartRecords = async (rows: Read, feed: string, name: string, part: number): Promise<string[]> => {
+  const found = await recordOfPart.find(rows, `select ${recordOfPart.list} from feed_files where feed_id = $1 and name = $2 and part = $3`, [feed, name, part]);
+  return found.map(({ key }) => key);
+};
+
+/** Writes what was read, in the transaction that writes its records. */
+export const writeFeedParts = async (rows: Write, feed: string, parts: readonly FeedPart[]): Promise<void> => {
+  await rows.query(
+    `insert into feed_files (feed_id, name, part, digest, records)
+     select $1::integer, name, part::integer, digest, array(select jsonb_array_elements_text(records::jsonb))
+     from unnest($2::text[], $3::text[], $4::text[], $5::text[]) as noted(name, part, digest, records)
+     on conflict (feed_id, name, part) do update set digest = excluded.digest, records = excluded.records`,
+    [
+      feed,
+      parts.map(({ name }) => name),
+      parts.map(({ part }) => String(part)),
+      parts.map(({ digest }) => digest),
+      parts.map(({ records }) => JSON.stringify(records)),
+    ],
+  );
+};
+
+/** Deletes the rows of files and parts that the source has no longer; how many there were. `kept` has the number of parts of each file. */
+export const deleteFeedPartsExcept = async (rows: Write, feed: string, kept: ReadonlyMap<string, number>): Promise<number> => {
+  const gone = await rows.query(
+    `delete from feed_files where feed_id = $1 and not exists (
+       select from unnest($2::text[], $3::text[]) as seen(name, parts) where seen.name = feed_files.name and feed_files.part < seen.parts::bigint)
+     returning 1`,
+    [feed, [...kept.keys()], [...kept.values()].map(String)],
+  );
+  return gone.length;
+};
+
+const recordOfFeed = columns({ key: expression("distinct unnest(records)", text) });
+
+/** The keys of all records that the source tells. */
+export const findFeedRecords = async (rows: Read, feed: string): Promise<Set<string>> => {
+  const found = await recordOfFeed.find(rows, `select ${recordOfFeed.list} from feed_files where feed_id = $1`, [feed]);
+  return new Set(found.map(({ key }) => key));
+};
+
+/** Every file of the source is read again the next time. */
+export const forgetFileDigests = async (rows: Write, feed: string): Promise<void> => {
+  await rows.query("update feed_files set digest = '' where feed_id = $1", [feed]);
+};
+
+const counted = columns({ files: expression("count(*)", number) });
+
+/** How many parts of files are remembered of the source. */
+export const countFeedParts = async (rows: Read, feed: string): Promise<number> => {
+  const found = await counted.findOne(rows, `select ${counted.list} from feed_files where feed_id = $1`, [feed]);
+  return found?.files ?? 0;
+};

@@ -1,0 +1,30 @@
+// Pages of the library catalogue's tables: the terms of a statement with their parameters, the order, and where a page
+// begins. Pure.
+
+import type { Param } from "./handle.ts";
+
+export interface LibraryPage {
+  readonly column: string;
+  readonly descending: boolean;
+  /** The order's values of the last record of the page before. */
+  readonly after: readonly string[] | undefined;
+  readonly skip: number;
+  readonly limit: number;
+}
+
+/** Terms of a statement, all of which must hold, and their parameters. */
+export interface PageTerms {
+  readonly values: Param[];
+  readonly terms: string[];
+}
+
+/** Adds a parameter; how the statement names it. */
+export const addParameter = ({ values }: PageTerms, value: Param): string => `$${values.push(value)}`;
+
+/** Where, order, limit and offset of a page in the order of these columns, behind the last record of the page before. */
+export const pageClause = (page: PageTerms, columns: readonly string[], { descending, after, limit, skip }: LibraryPage): string => {
+  const behind = after && `(${columns.join(", ")}) ${descending ? "<" : ">"} (${after.map((value) => addParameter(page, value)).join(", ")})`;
+  const terms = behind ? [...page.terms, behind] : page.terms;
+  const order = columns.map((column) => `${column} ${descending ? "desc" : "asc"}`).join(", ");
+  return `where ${terms.join(" and ")} order by ${order} limit ${addParameter(page, limit)} offset ${addParameter(page, skip)}`;
+};
