@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../test/property.ts";
 import { readTimestamp, timestamp } from "./time.ts";
 
 test("a time is read in every form that RFC 3339 has, to the millisecond", () => {

@@ -46,7 +46,8 @@ const requireFew = async ({ rows }: ChangeContext, resource: BoundResource, belo
   for (const { shape } of below.filter(isTold)) count += await countBelow(rows, shape.table.name, uid);
   for (const { resource: referring, column } of resource.cascades) count += await countReferences(rows, referring.shape.table.name, column, uid);
   if (count <= limits.deletedRowsMax) return;
-  const words = `cannot delete ${wordsOf(resource.fact.short)}: ${count} rows would go along, and one deletion takes at most ${limits.deletedRowsMax}; delete some of them first`;
+  const bound = `one deletion takes at most ${limits.deletedRowsMax}; delete some of them first`;
+  const words = `cannot delete ${wordsOf(resource.fact.short)}: ${count} rows would go along, and ${bound}`;
   throw blocked("DELETION_TOO_LARGE", uid, [words]);
 };
 

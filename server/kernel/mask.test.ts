@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import type { Json, JsonObject } from "#base/json.ts";
 import { isObject } from "#base/json.ts";
 import { type FieldFact, type MessageFact, messageFact } from "#contract/facts.ts";
@@ -8,6 +7,7 @@ import { IdentitySchema } from "#contract/gen/chainguard/platform/iam/v2/identit
 import { IdentityProviderSchema } from "#contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js";
 import { RepoSchema } from "#contract/gen/chainguard/platform/registry/v2/repos_pb.js";
 import { applyMask, immutableChanges, maskedFields, readMask, withImmutables } from "./mask.ts";
+import { fc, runs } from "../../test/property.ts";
 
 const repo = messageFact(RepoSchema);
 const identity = messageFact(IdentitySchema);
@@ -126,7 +126,7 @@ for (const message of [repo, identity, provider]) {
         }
         assert.deepEqual(applyMask(message, result, body, mask), result, "twice is once");
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 
@@ -140,7 +140,7 @@ for (const message of [repo, identity, provider]) {
         for (const field of message.fields.filter(({ outputOnly }) => outputOnly)) assert.deepEqual(result[field.json], before[field.json]);
         assert.deepEqual(applyMask(message, result, body, mask), result);
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -155,7 +155,7 @@ for (const message of [repo, identity, provider]) {
         }
         assert.deepEqual(immutableChanges(message, before, before), []);
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 

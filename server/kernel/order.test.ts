@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import { methods } from "#contract/catalog.ts";
 import { messageFact } from "#contract/facts.ts";
 import { RepoSchema } from "#contract/gen/chainguard/platform/registry/v2/repos_pb.js";
 import { readOrder } from "./order.ts";
+import { fc } from "../../test/property.ts";
 
 const repo = messageFact(RepoSchema);
 

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import { Fault } from "#base/fault.ts";
 import type { Json, JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { vaultOf } from "#store";
 import { type Position, queryOf, readPageToken, writePageToken } from "./page.ts";
+import { fc } from "../../test/property.ts";
 
 const seal = vaultOf(new Uint8Array(32).fill(7));
 const nowMs = Date.UTC(2026, 10, 20);

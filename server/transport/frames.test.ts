@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import fc from "fast-check";
 import { decompress, frameMessage, frameReader } from "./frames.ts";
+import { fc } from "../../test/property.ts";
 
 test("messages are found again however the bytes were cut", () => {
   fc.assert(

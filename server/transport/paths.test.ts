@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import { Fault } from "#base/fault.ts";
 import { methods } from "#contract/catalog.ts";
 import { makeRouter } from "./paths.ts";
+import { fc, runs } from "../../test/property.ts";
 
 const route = makeRouter(methods);
 const root = "a".repeat(40);
@@ -106,7 +106,7 @@ test("every template of the contract, filled with values, is found again with th
         assert.deepEqual(finding.fields, fields, path);
       },
     ),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   );
 });
 
@@ -123,6 +123,6 @@ test("no path makes the matcher do anything but find, refuse or not find", () =>
         assert.ok(thrown instanceof Fault && thrown.code === "INVALID_ARGUMENT");
       }
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   );
 });

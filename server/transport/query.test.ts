@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import { parseParameters } from "./query.ts";
+import { fc } from "../../test/property.ts";
 
 test("a query is split and decoded once, in its order", () => {
   assert.deepEqual(parseParameters("order_by=created_at%20desc&name=a+b&uidp.ids=1&uidp.ids=2&flag&&=x&e=").pairs, [

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromJson, toBinary } from "@bufbuild/protobuf";
-import fc from "fast-check";
 import type { Json, JsonObject } from "#base/json.ts";
 import { methods, registry } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact } from "#contract/facts.ts";
 import { prefixBytes } from "./frames.ts";
 import { framedReply } from "./wire.ts";
+import { fc, runs } from "../../test/property.ts";
 
 const texts = fc.oneof(
   fc.constant(""),
@@ -81,7 +81,7 @@ for (const message of new Set(methods.map((method) => method.output))) {
         assert.equal(got.readUInt32BE(1), expected.length);
         assert.equal(got.subarray(prefixBytes).toString("hex"), Buffer.from(expected).toString("hex"));
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     );
   });
 }

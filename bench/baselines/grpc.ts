@@ -51,7 +51,7 @@ const getRepo: handleUnaryCall<Reading, JsonObject> = ({ request: { request, pro
 
 const server = new Server();
 server.addService(service, { GetRepo: getRepo });
-server.bindAsync(`127.0.0.1:${process.env.PEER_PORT}`, ServerCredentials.createInsecure(), (error) => {
+server.bindAsync(`127.0.0.1:${process.env.BASELINE_PORT}`, ServerCredentials.createInsecure(), (error) => {
   if (error) throw error;
   process.send?.("ready");
 });
