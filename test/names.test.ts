@@ -3,7 +3,6 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { pendingNames } from "./pending.ts";
 import { files, isCode, isTest } from "./project-files.ts";
 import { functionsOf } from "./source.ts";
 
@@ -50,7 +49,7 @@ const found = placesByName(sources);
 
 test("no name stands for different functions in more than two modules", () => {
   assert.ok(found.size > 500, `only ${found.size} names of functions were seen`);
-  const sentences = ambiguous(new Map([...found].filter(([name]) => !pendingNames.has(name))));
+  const sentences = ambiguous(found);
   assert.equal(sentences.length, 0, `\n${sentences.join("\n")}`);
 });
 

@@ -5,7 +5,6 @@ import assert from "node:assert/strict";
 import { basename, join } from "node:path";
 import { test } from "node:test";
 import { files, isCode, isOurs, isTest } from "./project-files.ts";
-import { pendingWords } from "./pending.ts";
 import { codeOf, literalsOf, type Token, tokensOf } from "./source.ts";
 
 /** The violations in a file, one sentence each. */
@@ -504,8 +503,7 @@ const fileRules: readonly FileRule[] = [
     title: "code and documents use the field's words",
     about: (path) =>
       (isCode(path) || path.endsWith(".md") || path.endsWith(".sql") || path.startsWith("contract/proto/gantry/") || path === "modules.json") &&
-      path !== "test/tidy.test.ts" &&
-      !pendingWords(path),
+      path !== "test/tidy.test.ts",
     rule: fieldsWords,
     planted: [
       ["base/x.ts", "const houseOf = 1;", /x\.ts:1 says "house"/],

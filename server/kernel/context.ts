@@ -57,7 +57,7 @@ export interface Context<Rows extends Read> {
   /** Undefined for open operations. */
   readonly caller: Caller | undefined;
   readonly rights: Rights;
-  /** Unscoped operations: the topmost places where the caller holds what the operation needs. */
+  /** Unscoped operations: the topmost paths at which the caller holds what the operation needs. */
   readonly visiblePaths: readonly string[];
   readonly rows: Rows;
   /** The time that rows take. An import gives its source's. */
@@ -129,7 +129,7 @@ export interface ResourceDefinition {
   /** The table of its rows; absent for what has none. */
   readonly table?: string;
   /** Further rows, of no resource, that are deleted along: those whose `column` starts with its uid. */
-  readonly takes?: readonly { readonly table: string; readonly column: string }[];
+  readonly sideTables?: readonly { readonly table: string; readonly column: string }[];
   /**
    * What must hold across fields or rows before a create or update is written. `draft` is the resource as it would
    * be; change it to fill in what the server decides. Returns violations, or throws another fault.
@@ -176,7 +176,7 @@ export interface Resource extends ResourceDefinition {
   /** The message of what it lies below, by the contract: of its Create's parent, or said of its uid; "": of nothing. */
   readonly parentMessage: string;
   /** By the contract: it is deleted along with its parent; otherwise the parent cannot be deleted while it is there. */
-  readonly goesWithParent: boolean;
+  readonly deletedWithParent: boolean;
 }
 
 /** Rows of a resource that refer to another by one of their columns. */

@@ -1,4 +1,4 @@
-// Calls that only an import makes: the same operations with the same checks and events as through a door, several in
+// Calls that only an import makes: the same operations with the same checks and events as of a request, several in
 // one transaction, and with the source's time where the API would take its own.
 
 import { operatorUid } from "#authz";
@@ -40,7 +40,7 @@ const everything = {
 };
 
 /** Runs one transaction of an import, as the operator. What `work` throws undoes all of it. */
-export const importing = <T>(kernel: Kernel, requestId: string, work: (call: ImportCall, rows: Write) => Promise<T>): Promise<T> =>
+export const runImport = <T>(kernel: Kernel, requestId: string, work: (call: ImportCall, rows: Write) => Promise<T>): Promise<T> =>
   kernel.services.store.write((rows) =>
     work(async (name, request, asOfMs) => {
       const method = methodByName(name);

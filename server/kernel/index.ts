@@ -5,7 +5,7 @@ export { withoutOutputOnly } from "./field-behavior.ts";
 export { type Call, requestSourceOf, type Reply, type Serve, type UnreadCall } from "./call.ts";
 export type { Cause, ChangeContext, Context, Services, Outcome, ReadContext, WriteContext } from "./context.ts";
 export { eventOf } from "./event.ts";
-export { type ImportCall, importing } from "./import.ts";
+export { type ImportCall, runImport } from "./import.ts";
 export { hydrate } from "./hydrate.ts";
 export { changeContext, type Kernel, openKernel } from "./kernel.ts";
 export { applyMask, readMask } from "./mask.ts";

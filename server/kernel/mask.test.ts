@@ -38,7 +38,7 @@ const valueOf = (field: FieldFact, depth: number): fc.Arbitrary<Json> => {
     : value;
 };
 
-/** Any message that a door may hand over: any subset of its fields, at most one member of each oneof. */
+/** Any message that a transport may hand over: any subset of its fields, at most one member of each oneof. */
 const bodyOf = (message: MessageFact, depth = 0): fc.Arbitrary<JsonObject> =>
   fc
     .tuple(

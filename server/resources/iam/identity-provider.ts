@@ -90,7 +90,7 @@ export const identityProvider = resource({
   message: IdentityProviderSchema,
   table: "identity_providers",
   rules,
-  takes: [{ table: "provider_arrivals", column: "provider_uid" }],
+  sideTables: [{ table: "provider_arrivals", column: "provider_uid" }],
   methodFields: ["scim"],
   methods: {
     GetIdentityProvider: { reads: getProvider },

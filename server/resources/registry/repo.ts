@@ -91,6 +91,6 @@ export const repo = resource({
   message: RepoSchema,
   table: "repos",
   rules,
-  takes: [{ table: "manifests", column: "repo_uid" }],
+  sideTables: [{ table: "manifests", column: "repo_uid" }],
   methods: { GetRepoReadme: { reads: getReadme }, UpdateRepoReadme: { writes: updateReadme } },
 });
