@@ -14,6 +14,13 @@ export const limits = {
   grpcMessageBytesMax: 4 * 1024 * 1024,
   /** Nested JSON beyond this is an attack, not a resource: the deepest message of the contract has 5 levels. */
   jsonDepthMax: 32,
+  /**
+   * Keys and elements of one message together, counted over its bytes before anything is built from them: the longest list
+   * of the contract holds 1,000 uids, and 10,000 values are read in some 5 ms.
+   */
+  messageValuesMax: 10_000,
+  /** A message or form that anybody may send without a token: a token has 16 KiB at most, and some operations take two. */
+  openBytesMax: 64 * 1024,
   /** Violations that one answer lists; a body of nothing but mistakes would otherwise be answered with more than itself. */
   violationsMax: 100,
   /**
@@ -37,6 +44,16 @@ export const limits = {
   streamsMax: 256,
   streamResetsMax: 1000,
   connectionsMax: 10_000,
+  /** Of them from one IPv4 address or one IPv6 /64, which is what one customer of a network is given. */
+  connectionsPerAddress: 1_000,
+  connectionsPerAddressMax: 1_000_000,
+  /**
+   * A request, its work and its answer together, however slowly its peer reads: the largest answer, a list of 100,000
+   * without pages, takes a line of 1 Mbit/s so long.
+   */
+  exchangeTimeoutMs: 5 * 60 * 1000,
+  /** How long a peer may take to hang up after our last word (GOAWAY, Connection: close); then it is cut. */
+  hangUpMs: 5_000,
   /** How long a call without a deadline of its own may run. */
   callDeadlineMs: 30_000,
   /** How long in-flight calls may finish after a stop was asked for. */

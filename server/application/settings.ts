@@ -24,6 +24,8 @@ export interface Settings {
   readonly corsOrigins: readonly string[];
   /** Proxies in front of the server whose X-Forwarded-For is believed. */
   readonly trustedProxies: BlockList;
+  /** Connections that one client address may have. */
+  readonly connectionsPerAddress: number;
   readonly openOrganizations: boolean;
   /** GANTRY_FEEDS: the file that says which imports are repeated. */
   readonly feedsFile: string | undefined;
@@ -153,6 +155,17 @@ const readMonths = (value: string | undefined): number => {
   return months;
 };
 
+const readConnections = (value: string | undefined): number => {
+  const connections = value === undefined ? limits.connectionsPerAddress : Number(value);
+  if (!Number.isInteger(connections) || connections < 1 || connections > limits.connectionsPerAddressMax) {
+    throw settingFault(
+      "GANTRY_CONNECTIONS_PER_ADDRESS",
+      `must be a number of connections from 1 to ${limits.connectionsPerAddressMax}, not ${JSON.stringify(value)}`,
+    );
+  }
+  return connections;
+};
+
 /** The address under which clients know the server: all that a command needs which is a client itself. */
 export const readPublicUrl = (environment: Environment): string => {
   if (environment.GANTRY_PUBLIC_URL) return readHttpUrl("GANTRY_PUBLIC_URL", environment.GANTRY_PUBLIC_URL);
@@ -190,6 +203,7 @@ export const readSettings = (environment: Environment): Settings => {
     audiences: splitList(valueOf("GANTRY_AUDIENCES")),
     corsOrigins: splitList(valueOf("GANTRY_CORS_ORIGINS")).map(readOrigin),
     trustedProxies: readProxies(valueOf("GANTRY_TRUSTED_PROXIES")),
+    connectionsPerAddress: readConnections(valueOf("GANTRY_CONNECTIONS_PER_ADDRESS")),
     terms: termsFile === undefined ? defaultTerms : readTermsFile(readSettingFile("GANTRY_TERMS_FILE", termsFile)),
     openOrganizations: readFlag("GANTRY_OPEN_ORGANIZATIONS", valueOf("GANTRY_OPEN_ORGANIZATIONS")),
     feedsFile: valueOf("GANTRY_FEEDS"),

@@ -6,6 +6,7 @@ import type { Endpoint } from "#base/endpoint.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Serve } from "#kernel";
+import type { Budget } from "./budget.ts";
 import type { IssuerEndpoints } from "./issuer-endpoints.ts";
 import type { OriginOf } from "./origin.ts";
 
@@ -43,6 +44,8 @@ export interface ServerContext {
   readonly dependencies: Dependencies;
   readonly config: Config;
   readonly bounds: Bounds;
+  /** What one message may hold. */
+  readonly budget: Budget;
   readonly originOf: OriginOf;
   readonly draining: () => boolean;
   /** `end` is called once when the server begins to stop: calls that stay open end themselves then. Returns what removes it. */
