@@ -97,8 +97,7 @@ const wireField = (field: DescField): WireField => {
       if (field.listKind === "message") return nested(wireMessage(field.message));
       return scalarField(field.listKind === "enum" ? ScalarType.INT32 : field.scalar, true);
     case "map": {
-      const value =
-        field.mapKind === "message" ? nested(wireMessage(field.message)) : scalarField(field.mapKind === "enum" ? ScalarType.INT32 : field.scalar);
+      const value = field.mapKind === "message" ? nested(wireMessage(field.message)) : scalarField(field.mapKind === "enum" ? ScalarType.INT32 : field.scalar);
       const entry = new Map([
         [1, scalarField(field.mapKey)],
         [2, value],

@@ -358,8 +358,7 @@ export const grpcTransport = (
     if (encoding !== undefined && encoding !== "identity" && encoding !== "gzip") return refuse(unimplemented(`grpc-encoding ${JSON.stringify(encoding)}`));
     const timeout = firstOf(headers["grpc-timeout"]);
     const timeoutMs = timeout === undefined ? undefined : grpcTimeoutMs(timeout);
-    if (timeout !== undefined && timeoutMs === undefined)
-      return refuse(new Fault("INVALID_ARGUMENT", `grpc-timeout ${JSON.stringify(timeout)} is not a time`));
+    if (timeout !== undefined && timeoutMs === undefined) return refuse(new Fault("INVALID_ARGUMENT", `grpc-timeout ${JSON.stringify(timeout)} is not a time`));
     const deadlineMs = procedure.kind === "unary" ? Math.min(timeoutMs ?? bounds.callDeadlineMs, bounds.callDeadlineMs) : timeoutMs;
     // Node's longest timer; a longer deadline is none.
     if (deadlineMs !== undefined && deadlineMs < 2 ** 31) timer = setTimeout(() => end(deadlineExceeded()), deadlineMs);
