@@ -20,6 +20,7 @@ const description = `Runs the server until it is stopped. Settings come from the
   GANTRY_SECRET_KEY_FILE  the key that seals secrets (made in GANTRY_DATA; required with DATABASE_URL)
   GANTRY_CORS_ORIGINS     origins whose pages may call the API (none)
   GANTRY_TRUSTED_PROXIES  proxies whose X-Forwarded-For is believed, as addresses or CIDRs (none)
+  GANTRY_CONNECTIONS_PER_ADDRESS  connections that one client address may have (1000)
   GANTRY_TERMS_FILE       documents to accept, and what needs them, as JSON
   GANTRY_FEEDS            a file of imports that the server repeats by itself
   GANTRY_OPEN_ORGANIZATIONS  true: people may make organizations (false)

@@ -158,6 +158,8 @@ const wrongSettings: readonly (readonly [variable: string, value: string, says: 
   ["GANTRY_TRUSTED_PROXIES", "10.0.0.0/8,proxy.example.com", /must hold addresses or ranges .* not "proxy.example.com"/],
   ["GANTRY_TRUSTED_PROXIES", "10.0.0.0/33", /must hold addresses or ranges/],
   ["GANTRY_TRUSTED_PROXIES", "2001:db8::/129", /must hold addresses or ranges/],
+  ["GANTRY_CONNECTIONS_PER_ADDRESS", "0", /must be a number of connections from 1 to 1000000, not "0"/],
+  ["GANTRY_CONNECTIONS_PER_ADDRESS", "many", /must be a number of connections from 1 to 1000000, not "many"/],
   ["GANTRY_TRUSTED_PROXIES", "10.1/16", /must hold addresses or ranges/],
   ["GANTRY_TLS_CERT", "/no/such/file", /cannot be read/, { GANTRY_TLS_KEY: "/no/such/file" }],
   ["GANTRY_TLS_CERT", gantryFile, /holds no certificate/, { GANTRY_TLS_KEY: gantryFile }],
