@@ -162,7 +162,7 @@ test("attack 47: fifteen packed frames on one connection cost a server that does
   assert.ok(flooded <= 3 * alone, `${flooded} ms instead of ${alone}`);
 });
 
-test("attack 47: of a packed frame with a token no more is held than all bodies may hold, nothing of it is built, and its room is given back", async () => {
+test("attack 47: of a packed frame with a token no more is held than all bodies may hold, nothing of it is built, and its bytes are given back", async () => {
   await using echo = await open();
   assert.deepEqual(await grpcStatus(echo, Array(15).fill(bomb), { authorization: good }), Array(15).fill("3"));
   assert.deepEqual(
@@ -188,7 +188,8 @@ test("attack 47: an open operation reads 64 KiB, packed or not, over every proto
       [limits.openBytesMax + 1, true],
       [limits.openBytesMax, false],
     ] as const) {
-      const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: ${bytes}\r\n\r\n`;
+      const type = "content-type: application/x-www-form-urlencoded";
+      const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${type}\r\ncontent-length: ${bytes}\r\n\r\n`;
       assert.equal((await exchangeRaw(echo, head + "x".repeat(bytes))).startsWith("HTTP/1.1 413"), refused, path);
     }
 });
@@ -202,8 +203,8 @@ test("attack 48: a body of 80,000 unknown keys is refused before one of them is 
       `POST /iam/v2/groups/abc HTTP/1.1\r\nhost: x\r\nauthorization: ${good}\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
     );
   };
-  assert.match(await send(80_000), /^HTTP\/1\.1 400 [^]*holds more than 10000 keys and elements/);
-  assert.match(await send(9_000), /^HTTP\/1\.1 400 [^]*unknown field/);
+  assert.match(await send(80_000), /^HTTP\/1\.1 400 [\s\S]*holds more than 10000 keys and elements/);
+  assert.match(await send(9_000), /^HTTP\/1\.1 400 [\s\S]*unknown field/);
   assert.deepEqual(
     echo.calls.map(({ problems }) => problems.length),
     [1, limits.violationsMax],

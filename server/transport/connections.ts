@@ -27,8 +27,8 @@ export interface Connection {
   readonly socket: Socket;
   /** When it is cut, by performance.now(). */
   endsAtMs: number;
-  /** Says goodbye; undefined where that was done, or where the protocol has no word for it. */
-  goodbye: (() => void) | undefined;
+  /** Says farewell; undefined where that was done, or where the protocol has no word for it. */
+  farewell: (() => void) | undefined;
   /** HTTP/1.1: requests without their whole answer. HTTP/2: streams that may stay. */
   busy: number;
   /** HTTP/2: open streams and since when, the oldest first. */
@@ -51,7 +51,7 @@ export const endsIn = (connection: Connection, ms: number): void => {
 export const watchConnections = (bounds: Bounds): Connections => {
   const connections = new Map<Socket, Connection>();
   const expectHangUp = (connection: Connection): void => {
-    connection.goodbye = undefined;
+    connection.farewell = undefined;
     endsIn(connection, bounds.hangUpMs);
   };
   const endStreams = ({ socket, streams }: Connection, nowMs: number): void => {
@@ -66,19 +66,19 @@ export const watchConnections = (bounds: Bounds): Connections => {
   const look = (): void => {
     const nowMs = performance.now();
     for (const connection of connections.values()) {
-      const { goodbye, streams } = connection;
+      const { farewell, streams } = connection;
       if (streams.size > 0) endStreams(connection, nowMs);
       if (nowMs < connection.endsAtMs) continue;
-      if (goodbye) {
+      if (farewell) {
         expectHangUp(connection);
-        goodbye();
+        farewell();
       } else connection.socket.destroy();
     }
   };
   const timer = setInterval(look, Math.min(1000, bounds.headersTimeoutMs, bounds.hangUpMs, bounds.exchangeTimeoutMs)).unref();
   return {
     add: (socket, ms) => {
-      const connection: Connection = { socket, endsAtMs: performance.now() + ms, goodbye: undefined, busy: 0, streams: new Map() };
+      const connection: Connection = { socket, endsAtMs: performance.now() + ms, farewell: undefined, busy: 0, streams: new Map() };
       connections.set(socket, connection);
       socket.once("close", () => connections.delete(socket));
       return connection;

@@ -188,7 +188,7 @@ const http2Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
       // Node waits for the peer to hang up.
       connections.expectHangUp(connection);
     });
-    connection.goodbye = () => session.close();
+    connection.farewell = () => session.close();
     const isUnused = (): boolean => connection.streams.size === 0 && connection.busy === 0;
     // The session has its socket only as long as it lives, and a request may outlive it.
     const address = connection.socket.remoteAddress ?? "";
@@ -202,7 +202,7 @@ const http2Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
       stream.once("close", () => {
         if (mayStay) connection.busy--;
         else connection.streams.delete(stream);
-        if (isUnused()) endsIn(connection, connection.goodbye ? bounds.idleTimeoutMs : bounds.hangUpMs);
+        if (isUnused()) endsIn(connection, connection.farewell ? bounds.idleTimeoutMs : bounds.hangUpMs);
       });
       if (isCall) return;
       stream.on("error", () => {});
