@@ -37,6 +37,8 @@ export const limits = {
   streamsMax: 256,
   streamResetsMax: 1000,
   connectionsMax: 10_000,
+  /** How long a browser that was here over TLS asks in no other way: a year, as lists of such hosts want it. */
+  hstsSeconds: 31_536_000,
   /** How long a call without a deadline of its own may run. */
   callDeadlineMs: 30_000,
   /** How long in-flight calls may finish after a stop was asked for. */

@@ -21,7 +21,7 @@ import { reflectionService } from "./reflection.ts";
 import { errorBody, httpStatusOf, platformDomain } from "./render.ts";
 import { restTransport } from "./rest.ts";
 import { grpcTransport, isGrpc } from "./rpc.ts";
-import { type Bounds, boundsOf, type Config, type Dependencies, type ServerContext } from "./server-context.ts";
+import { type Bounds, boundsOf, fixedHeadersOf, type Config, type Dependencies, type ServerContext } from "./server-context.ts";
 
 export interface Transport {
   readonly address: string;
@@ -59,7 +59,7 @@ const parseFault = (error: Error & { code?: string }): Fault => {
 };
 
 /** Answers a peer that has no request of node:http's: written by hand, and the connection ends. */
-const refuseSocket = (socket: Socket, fault: Fault, { bounds, config: { serviceDomain } }: ServerContext): void => {
+const refuseSocket = (socket: Socket, fault: Fault, { bounds, config: { serviceDomain }, fixedHeaders }: ServerContext): void => {
   // node:http has let go of a socket that asked for CONNECT: without a listener a reset would end the process, and
   // without a limit a peer that never hangs up would stay.
   socket.on("error", () => {});
@@ -68,9 +68,10 @@ const refuseSocket = (socket: Socket, fault: Fault, { bounds, config: { serviceD
   const requestId = newRequestId();
   const body = errorBody(fault, { domain: platformDomain, serviceDomain, requestId });
   const status = httpStatusOf(fault);
+  const fixed = fixedHeaders.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join("");
   socket.end(
     `HTTP/1.1 ${status} Refused\r\ncontent-type: application/json\r\nx-request-id: ${requestId}\r\ncache-control: no-store\r\n` +
-      `x-content-type-options: nosniff\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      `x-content-type-options: nosniff\r\n${fixed}connection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 };
 
@@ -88,7 +89,7 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
   const serve = (message: IncomingMessage, response: ServerResponse): void => {
     const request = requestOfHttp1(message, newRequestId());
     if (request.hasBody) noteEarlyAnswer(message, response);
-    rest(request, http1Sender(response, context.draining));
+    rest(request, http1Sender(response, context.fixedHeaders, context.draining));
   };
   const serveExpecting = (message: IncomingMessage, response: ServerResponse): void => {
     let continued = false;
@@ -100,7 +101,7 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
     // RFC 9110, 10.1.1: without the interim response nobody knows whether the body still comes.
     rest(
       request,
-      http1Sender(response, () => context.draining() || (request.hasBody && !continued)),
+      http1Sender(response, context.fixedHeaders, () => context.draining() || (request.hasBody && !continued)),
     );
   };
   const server = createHttp1Server(
@@ -172,7 +173,7 @@ const http2Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
       // A peer that does not take its answer.
       stream.setTimeout(bounds.idleTimeoutMs, () => stream.close(constants.NGHTTP2_CANCEL));
       const request = requestOfHttp2(stream, headers, address, tooLarge ? bounds.headerBytesMax : undefined, newRequestId());
-      rest(request, http2Sender(stream, request.verb));
+      rest(request, http2Sender(stream, request.verb, context.fixedHeaders));
     });
     session.setTimeout(bounds.idleTimeoutMs, () => {
       if (open === 0) {
@@ -232,6 +233,7 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
     dependencies: { ...dependencies, ready: sharedReadiness(dependencies.ready, bounds.outboundTimeoutMs) },
     config,
     bounds,
+    fixedHeaders: fixedHeadersOf(config, bounds),
     originOf: originReader(config.trustedProxies, bounds.userAgentLengthMax),
     draining: () => draining,
     onDrain: (end) => {
