@@ -54,6 +54,8 @@ export const limits = {
   exchangeTimeoutMs: 5 * 60 * 1000,
   /** How long a peer may take to hang up after our last word (GOAWAY, Connection: close); then it is cut. */
   hangUpMs: 5_000,
+  /** How long a browser that was here over TLS asks in no other way: a year, as lists of such hosts want it. */
+  hstsSeconds: 31_536_000,
   /** How long a call without a deadline of its own may run. */
   callDeadlineMs: 30_000,
   /** How long in-flight calls may finish after a stop was asked for. */

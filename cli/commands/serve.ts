@@ -11,6 +11,7 @@ const description = `Runs the server until it is stopped. Settings come from the
   GANTRY_LISTEN           address and port (127.0.0.1:8080)
   GANTRY_DATA             data directory (./gantry-data)
   DATABASE_URL            a PostgreSQL to use instead of the embedded one
+  GANTRY_MIGRATE_URL      the connection of the role that owns that database, for migrations (DATABASE_URL)
   GANTRY_PUBLIC_URL       the address that clients use; also the issuer of tokens
   GANTRY_TLS_CERT         certificate file: the port speaks TLS
   GANTRY_TLS_KEY          its key file

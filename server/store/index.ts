@@ -21,6 +21,7 @@ export {
   findAuditRootsOfMonth,
   findChainEnds,
   findChainRoots,
+  findFirstKeptMonth,
   findLastAuditEntry,
   insertAuditEntries,
   listAuditMonths,
@@ -59,7 +60,7 @@ export { type FeedSource, lockFeed, openFeed, updateFeed } from "./feeds.ts";
 export { findImagePackages } from "./image-packages.ts";
 export { findOrigins, findSubpackages } from "./package-origins.ts";
 export type { Check, Param, Read, Row, Store, Write } from "./handle.ts";
-export { openStore, type StoreOptions } from "./open.ts";
+export { openStore, prepareDatabase, type StoreOptions } from "./open.ts";
 export { openVault, type Vault, type VaultOptions, vaultOf } from "./vault.ts";
 export { findHolders, type GivingBinding } from "./holders.ts";
 export { deleteExpiredKey, findFirstAnswer, type IdempotencyKey, insertKey, updateFirstAnswer } from "./idempotency-keys.ts";

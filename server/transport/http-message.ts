@@ -111,11 +111,15 @@ export const requestOfHttp1 = (message: IncomingMessage, requestId: string, send
   };
 };
 
-/** `isLast`: the connection ends with this response, because the server is stopping or what follows cannot be told apart. */
+/**
+ * `fixedHeaders`: what every response carries. `isLast`: the connection ends with this response, because the server is
+ * stopping or what follows cannot be told apart.
+ */
 export const http1Sender =
-  (to: ServerResponse, isLast: () => boolean): SendResponse =>
+  (to: ServerResponse, fixedHeaders: readonly string[], isLast: () => boolean): SendResponse =>
   ({ status, headers, body }) => {
     if (to.headersSent || to.destroyed) return;
+    headers.push(...fixedHeaders);
     // 408: what is left of the request may never come, so there is no next one (RFC 9110, 15.5.9).
     if (status === 408 || isLast()) headers.push("connection", "close");
     if (isBodiless(status)) {
@@ -162,16 +166,17 @@ const headerListBytes = (raw: readonly string[]): number => {
 };
 
 /** A flat list as the object that node:http2 wants. */
-const headerObject = (status: number, flat: readonly string[]): OutgoingHttpHeaders => {
+export const headerObject = (status: number, flat: readonly string[]): OutgoingHttpHeaders => {
   const headers: OutgoingHttpHeaders = { ":status": status };
   for (let index = 0; index < flat.length; index += 2) headers[flat[index] ?? ""] = flat[index + 1];
   return headers;
 };
 
 export const http2Sender =
-  (stream: ServerHttp2Stream, verb: string): SendResponse =>
+  (stream: ServerHttp2Stream, verb: string, fixedHeaders: readonly string[]): SendResponse =>
   ({ status, headers, body }) => {
     if (stream.headersSent || stream.destroyed || stream.closed) return;
+    headers.push(...fixedHeaders);
     const length = Buffer.byteLength(body);
     if (!isBodiless(status)) headers.push("content-length", String(length));
     const empty = isBodiless(status) || length === 0 || verb === "HEAD";

@@ -22,7 +22,7 @@ import { reflectionService } from "./reflection.ts";
 import { errorBody, httpStatusOf, platformDomain } from "./render.ts";
 import { restTransport } from "./rest.ts";
 import { grpcTransport, isGrpc } from "./rpc.ts";
-import { type Bounds, boundsOf, type Config, type Dependencies, type ServerContext } from "./server-context.ts";
+import { type Bounds, boundsOf, fixedHeadersOf, type Config, type Dependencies, type ServerContext } from "./server-context.ts";
 
 export interface Transport {
   readonly address: string;
@@ -60,16 +60,17 @@ const parseFault = (error: Error & { code?: string }): Fault => {
 };
 
 /** Answers a peer that has no request of node:http's: written by hand, and the connection ends. */
-const refuseSocket = (socket: Socket, fault: Fault, { config: { serviceDomain } }: ServerContext): void => {
+const refuseSocket = (socket: Socket, fault: Fault, { config: { serviceDomain }, fixedHeaders }: ServerContext): void => {
   // node:http has let go of a socket that asked for CONNECT: without a listener a reset would end the process.
   socket.on("error", () => {});
   socket.resume();
   const requestId = newRequestId();
   const body = errorBody(fault, { domain: platformDomain, serviceDomain, requestId });
   const status = httpStatusOf(fault);
+  const fixed = fixedHeaders.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join("");
   socket.end(
     `HTTP/1.1 ${status} Refused\r\ncontent-type: application/json\r\nx-request-id: ${requestId}\r\ncache-control: no-store\r\n` +
-      `x-content-type-options: nosniff\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      `x-content-type-options: nosniff\r\n${fixed}connection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 };
 
@@ -113,7 +114,7 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
     noteRequest(message, response);
     const request = requestOfHttp1(message, newRequestId());
     if (request.hasBody) noteEarlyAnswer(message, response);
-    rest(request, http1Sender(response, request.fault ? () => true : context.draining));
+    rest(request, http1Sender(response, context.fixedHeaders, request.fault ? () => true : context.draining));
   };
   const serveExpecting = (message: IncomingMessage, response: ServerResponse): void => {
     let continued = false;
@@ -126,7 +127,7 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
     // RFC 9110, 10.1.1: without the interim response nobody knows whether the body still comes.
     rest(
       request,
-      http1Sender(response, () => context.draining() || request.fault !== undefined || (request.hasBody && !continued)),
+      http1Sender(response, context.fixedHeaders, () => context.draining() || request.fault !== undefined || (request.hasBody && !continued)),
     );
   };
   const server = createHttp1Server(
@@ -209,7 +210,7 @@ const http2Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
       // A peer that does not take its answer.
       stream.setTimeout(bounds.idleTimeoutMs, () => stream.close(constants.NGHTTP2_CANCEL));
       const request = requestOfHttp2(stream, headers, address, fault, newRequestId());
-      rest(request, http2Sender(stream, request.verb));
+      rest(request, http2Sender(stream, request.verb, context.fixedHeaders));
     });
     session.setTimeout(bounds.idleTimeoutMs, () => {
       if (isUnused()) return;
@@ -290,6 +291,7 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
     config,
     bounds,
     budget: { valuesMax: bounds.messageValuesMax, depthMax: bounds.jsonDepthMax },
+    fixedHeaders: fixedHeadersOf(config, bounds),
     originOf: originReader(config.trustedProxies, bounds.userAgentLengthMax),
     draining: () => draining,
     onDrain: (end) => {

@@ -15,7 +15,7 @@ import { tooManyBodies } from "./body.ts";
 import { decodeWithin } from "./budget.ts";
 import { deadlineExceeded, grpcTimeoutMs, logSlowCall } from "./deadline.ts";
 import { decompress, type Frame, frameMessage, frameReader } from "./frames.ts";
-import { newRequestId } from "./http-message.ts";
+import { headerObject, newRequestId } from "./http-message.ts";
 import { domainOfPath, type ErrorContext, errorTrailers, logFault } from "./render.ts";
 import type { ServerContext } from "./server-context.ts";
 import { framedReply } from "./wire.ts";
@@ -74,12 +74,7 @@ const noError = 0;
 const internalError = 2;
 const cancelled = 8;
 
-const initialHeaders = (requestId: string): OutgoingHttpHeaders => ({
-  ":status": 200,
-  "content-type": "application/grpc",
-  "grpc-accept-encoding": "identity,gzip",
-  "x-request-id": requestId,
-});
+const grpcHeaders = ["content-type", "application/grpc", "grpc-accept-encoding", "identity,gzip"];
 
 const withTrailers = { waitForTrailers: true };
 
@@ -167,6 +162,8 @@ export const grpcTransport = (
 ): ((stream: ServerHttp2Stream, headers: IncomingHttpHeaders, address: string) => boolean) => {
   const { bounds, config } = context;
   const procedures = new Map(openServices);
+  const headersOfAll = headerObject(200, [...grpcHeaders, ...context.fixedHeaders]);
+  const initialHeaders = (requestId: string): OutgoingHttpHeaders => ({ ...headersOfAll, "x-request-id": requestId });
 
   const procedureOf = (path: string): Procedure | undefined => {
     const known = procedures.get(path);

@@ -58,6 +58,7 @@ const commandNames = [
   "who-can",
   "events",
   "audit",
+  "admin",
   "health",
 ] as const;
 
@@ -134,6 +135,7 @@ test("what no command understands fails with one line", async () => {
     [["import", "registry", "folder", "--public"], /^gantry: --public is not for gantry import registry\n$/],
     [["register", "--issuer", "https://issuer.example.com", "--subject", ""], /^gantry: register needs --issuer and --subject\n$/],
     [["audit"], /^gantry: what about audit\? gantry audit verify checks the log\n$/],
+    [["admin"], /^gantry: what of admin\? gantry admin migrate brings the database to this version\n$/],
     [["audit", "verify", "all"], /^gantry: what about audit\? gantry audit verify checks the log\n$/],
   ];
   const done = await Promise.all(wrong.map(([args]) => command(...args)));
@@ -165,6 +167,7 @@ const wrongSettings: readonly (readonly [variable: string, value: string, says: 
   ["GANTRY_TLS_CERT", gantryFile, /holds no certificate/, { GANTRY_TLS_KEY: gantryFile }],
   ["GANTRY_TLS_KEY", gantryFile, /^GANTRY_TLS_CERT is missing: TLS needs both/],
   ["GANTRY_TLS_CERT", gantryFile, /^GANTRY_TLS_KEY is missing: TLS needs both/],
+  ["GANTRY_MIGRATE_URL", "postgresql:///gantry", /is for a database of your own: set DATABASE_URL/],
   ["DATABASE_URL", "postgresql:///gantry", /^GANTRY_SECRET_KEY_FILE is missing: with DATABASE_URL/],
 ];
 
