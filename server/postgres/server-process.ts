@@ -145,7 +145,7 @@ export const startProcess = (data: DataDirectory, durable: boolean, log: Log): S
     child.once("close", end);
   });
   createInterface({ input: child.stderr }).on("line", (line) => {
-    const message = /^(?:FATAL|PANIC): +(.*)$/.exec(line)?.[1];
+    const message = /^(?:FATAL|PANIC): (.*)$/.exec(line)?.[1]?.trimStart();
     if (message === undefined) return;
     complaint = message;
     // Told to every client that connects while it starts or stops; no news.

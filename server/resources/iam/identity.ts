@@ -5,6 +5,7 @@ import { loadRights } from "#authz";
 import type { Violation } from "#base/fault.ts";
 import { isObject, type JsonObject, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { patternCost } from "#base/pattern-cost.ts";
 import { compilePattern } from "#base/pattern.ts";
 import { timestamp } from "#base/time.ts";
 import { boundOf, create, type Services, type VisibilityQuery, type Outcome, type ReadContext, resource, type RuleContext, update } from "#kernel";
@@ -15,8 +16,17 @@ import { widthWarning } from "./rules/width.ts";
 
 const relationships = ["claimMatch", "staticKeys", "awsIdentity", "servicePrincipal"] as const;
 
-const patternViolation = (field: string, pattern: string): Violation[] =>
-  pattern === "" || compilePattern(pattern) ? [] : [{ field, description: "is not a valid RE2 pattern" }];
+/** Of all patterns of one identity, each with its field. What they cost together is told before any is compiled. */
+const patternViolations = (patterns: readonly (readonly [field: string, pattern: string])[]): Violation[] => {
+  let cost = 0;
+  for (const [field, pattern] of patterns) {
+    const own = patternCost(pattern);
+    if (own > limits.patternCostMax) return [{ field, description: "is too large a pattern: its classes, repetitions or groups are too many" }];
+    cost += own;
+    if (cost > limits.identityPatternsCostMax) return [{ field, description: "is too much together with the identity's other patterns" }];
+  }
+  return patterns.flatMap(([field, pattern]) => (pattern === "" || compilePattern(pattern) ? [] : [{ field, description: "is not a valid RE2 pattern" }]));
+};
 
 const claimMatchViolations = (match: JsonObject, services: Services): Violation[] => {
   const out: Violation[] = [];
@@ -28,11 +38,11 @@ const claimMatchViolations = (match: JsonObject, services: Services): Violation[
   }
   const unfit = text(match, "issuer") ? issuerProblem(text(match, "issuer"), services) : undefined;
   if (unfit !== undefined) out.push({ field: "claimMatch.issuer", description: unfit });
-  for (const name of ["issuerPattern", "subjectPattern", "audiencePattern"]) out.push(...patternViolation(`claimMatch.${name}`, text(match, name)));
-  for (const [claim, pattern] of Object.entries(part(match, "claimPatterns"))) {
-    out.push(...patternViolation(`claimMatch.claimPatterns[${JSON.stringify(claim)}]`, String(pattern)));
-  }
-  return out;
+  const patterns = [
+    ...["issuerPattern", "subjectPattern", "audiencePattern"].map((name) => [`claimMatch.${name}`, text(match, name)] as const),
+    ...Object.entries(part(match, "claimPatterns")).map(([claim, pattern]) => [`claimMatch.claimPatterns[${JSON.stringify(claim)}]`, String(pattern)] as const),
+  ];
+  return [...out, ...patternViolations(patterns)];
 };
 
 const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "k"];
@@ -68,14 +78,17 @@ const staticKeysViolations = (keys: JsonObject, nowMs: number): Violation[] => {
   return out;
 };
 
-const awsViolations = (aws: JsonObject): Violation[] =>
-  [
-    ["arn", "arnPattern"],
-    ["userId", "userIdPattern"],
-  ].flatMap(([name = "", pattern = ""]) => [
-    ...(text(aws, name) || text(aws, pattern) ? [] : [{ field: `awsIdentity.${name}`, description: `${name} or ${pattern} is required` }]),
-    ...patternViolation(`awsIdentity.${pattern}`, text(aws, pattern)),
-  ]);
+const awsPairs = [
+  ["arn", "arnPattern"],
+  ["userId", "userIdPattern"],
+] as const;
+
+const awsViolations = (aws: JsonObject): Violation[] => [
+  ...awsPairs.flatMap(([name, pattern]) =>
+    text(aws, name) || text(aws, pattern) ? [] : [{ field: `awsIdentity.${name}`, description: `${name} or ${pattern} is required` }],
+  ),
+  ...patternViolations(awsPairs.map(([, pattern]) => [`awsIdentity.${pattern}`, text(aws, pattern)])),
+];
 
 const relationshipViolations = (draft: JsonObject, context: RuleContext): Violation[] => {
   const given = relationships.filter((name) => draft[name] !== undefined && draft[name] !== "SERVICE_PRINCIPAL_UNSPECIFIED");
