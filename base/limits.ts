@@ -237,7 +237,7 @@ export const limits = {
    * What an existing client gets of a list that has no page fields in public (decisions: Lists): everything, as long as
    * one answer can hold it. Beyond it there is a next page, never a short answer.
    */
-  wholeListMax: 100_000,
+  unpagedListMax: 100_000,
 
   /** Entries of one list of documents; a Link leads on. Some 100 bytes each. */
   documentEntriesMax: 10_000,

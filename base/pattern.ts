@@ -44,7 +44,7 @@ export const compilePattern = (text: string): Pattern | undefined => {
     compiled.set(text, known);
     return known;
   }
-  // A text beyond the limit is refused at once and would only take the others' place.
+  // A text beyond the limit is refused at once and would only take the others' entries.
   if (patternCost(text) > limits.patternCostMax) return undefined;
   const pattern = compile(text);
   if (compiled.size >= cacheEntriesMax) {

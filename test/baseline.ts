@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { builtInRoleUid } from "#authz";
 import { text } from "#base/json.ts";
 import pg from "pg";
-import { seal } from "./audit.ts";
+import { sealAudit } from "./audit.ts";
 import { freshDatabase } from "./database.ts";
 import { dumpRows } from "./dump.ts";
 import { fixtures, runImport } from "./story/import.ts";
@@ -105,7 +105,7 @@ const main = async (): Promise<void> => {
       ]);
     });
     await world.server.delivery.finish();
-    await seal(world);
+    await sealAudit(world);
     await world.close();
     const head =
       "-- Rows in every table of the baseline, made by test/baseline.ts and never changed since the baseline landed.\n" +

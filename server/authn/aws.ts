@@ -14,7 +14,7 @@ import { part, text, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { matchingBudget } from "#base/pattern.ts";
-import type { Clock } from "#base/time.ts";
+import { type Clock, readTimestamp } from "#base/time.ts";
 import { withoutTrailing } from "#base/trailing.ts";
 import { isUid } from "#base/uid.ts";
 import { findIdentity, hasAwsRequest, insertAwsRequest, type Store } from "#store";
@@ -104,7 +104,7 @@ const readHeaders = (lines: readonly string[]): ReadonlyMap<string, string> => {
 /** "20261121T220000Z" in milliseconds since 1970; NaN for what is no time. */
 const amzDateMs = (date: string): number => {
   const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(date) ?? [];
-  return year === undefined ? Number.NaN : Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+  return year === undefined ? Number.NaN : (readTimestamp(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`) ?? Number.NaN);
 };
 
 const checkBodyless = (headers: ReadonlyMap<string, string>): void => {

@@ -1,4 +1,4 @@
-// A query string or a form body to names and values, percent-decoded; what names mean is read elsewhere. Pure.
+// A query string or a form body to names and values, percent-decoded; what the names mean is decided in contract/read.ts. Pure.
 
 import type { Violation } from "#base/fault.ts";
 
@@ -8,7 +8,7 @@ export interface Parameters {
   readonly problems: Violation[];
 }
 
-const decode = (text: string): string | undefined => {
+const decodeComponent = (text: string): string | undefined => {
   const spaced = text.includes("+") ? text.replaceAll("+", " ") : text;
   if (!spaced.includes("%")) return spaced;
   try {
@@ -19,7 +19,7 @@ const decode = (text: string): string | undefined => {
 };
 
 /** Splits "a=1&b=2"; a parameter without "=" has the value "". */
-export const parameters = (text: string): Parameters => {
+export const parseParameters = (text: string): Parameters => {
   const pairs: [string, string][] = [];
   const problems: Violation[] = [];
   let from = 0;
@@ -30,8 +30,8 @@ export const parameters = (text: string): Parameters => {
       const pair = text.slice(from, to);
       const equals = pair.indexOf("=");
       const rawName = equals < 0 ? pair : pair.slice(0, equals);
-      const name = decode(rawName);
-      const value = equals < 0 ? "" : decode(pair.slice(equals + 1));
+      const name = decodeComponent(rawName);
+      const value = equals < 0 ? "" : decodeComponent(pair.slice(equals + 1));
       if (name === undefined || value === undefined) problems.push({ field: name ?? rawName, description: "is not valid percent-encoding" });
       else pairs.push([name, value]);
     }

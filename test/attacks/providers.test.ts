@@ -8,7 +8,7 @@ import { codes } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { jsonLog } from "#base/log.ts";
 import type { Answer, Protocol } from "../client.ts";
-import { contents } from "../story/place.ts";
+import { databaseContents } from "../story/installation.ts";
 import { openWorld } from "../world.ts";
 
 const logged: string[] = [];
@@ -62,14 +62,14 @@ const assertRefused = async (
   calls: readonly [what: string, name: string, request: JsonObject][],
   code: number = codes.PERMISSION_DENIED,
 ): Promise<void> => {
-  const before = await contents(world);
+  const before = await databaseContents(world);
   for (const [what, name, request] of calls) {
     for (const protocol of protocols) {
       const answer = await world.call(name, request, { token, protocol });
       assert.equal(answer.code, code, `${what} over ${protocol}: ${answer.code} ${answer.message}`);
     }
   }
-  assert.deepEqual(await contents(world), before);
+  assert.deepEqual(await databaseContents(world), before);
 };
 
 const create = (identityProvider: JsonObject): [string, JsonObject] => [

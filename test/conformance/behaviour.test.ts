@@ -11,8 +11,8 @@ import { limits } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, callHttp, restRequest } from "../client.ts";
-import { bodyField, matcherOf, some, valueAt, valueOf, writable } from "../samples.ts";
-import { allBut, protocols, folder, groupMessage, isList, openStage, violationsOf } from "./stage.ts";
+import { bodyField, matcherOf, nonEmpty, valueAt, valueOf, writable } from "../samples.ts";
+import { everyCapabilityBut, protocols, folder, groupMessage, isList, openStage, violationsOf } from "./stage.ts";
 import { into, keyOf, type Spot, spotsIn, spotsOf } from "./spots.ts";
 
 const stage = await openStage();
@@ -23,12 +23,12 @@ const operator = await stage.operator();
 const place = await folder(stage);
 const data = join(import.meta.dirname, "../../../shared/data/conformance");
 
-const answered = some(methods.filter(stage.answers), "operation with an answer");
-const bodied = some(
+const answered = nonEmpty(methods.filter(stage.answers), "operation with an answer");
+const bodied = nonEmpty(
   answered.filter((method) => bodyField(method)),
   "operation with a resource",
 );
-const creates = some(
+const creates = nonEmpty(
   bodied.filter(({ rpc }) => rpc.startsWith("Create")),
   "create",
 );
@@ -148,7 +148,7 @@ for (const method of bodied) {
   const resource = bodyField(method) ?? assert.fail();
   const message = resource.message ?? assert.fail();
   const updating = method.input.byName.has("update_mask");
-  const spots = some(spotsOf(message, "json"), `field of ${message.short}`);
+  const spots = nonEmpty(spotsOf(message, "json"), `field of ${message.short}`);
 
   test(`${method.rpc} refuses what a field cannot hold, names that field alone and changes nothing (${spots.length} fields)`, async () => {
     const request = await valid(method);
@@ -410,7 +410,7 @@ test("what JSON's own test suite says must not be read is refused, and nothing i
   const { path } = restRequest(create, { parent: place });
   const before = await stage.fingerprint();
   const folderOfFiles = join(data, "json-test-suite/test_parsing");
-  const files = some(
+  const files = nonEmpty(
     readdirSync(folderOfFiles).filter((name) => name.endsWith(".json")),
     "file of the suite",
   );
@@ -434,7 +434,7 @@ test("what JSON's own test suite says must not be read is refused, and nothing i
 test("hostile texts in every text field are refused by name or kept as they are, on both protocols, and never make the server fail", {
   skip: !existsSync(data) && "shared/data is not here",
 }, async () => {
-  const naughty = some(
+  const naughty = nonEmpty(
     (JSON.parse(readFileSync(join(data, "naughty-strings/blns.json"), "utf8")) as string[]).filter((each) => each !== ""),
     "hostile text",
   );
@@ -443,7 +443,7 @@ test("hostile texts in every text field are refused by name or kept as they are,
     const method = creates[index % creates.length] ?? assert.fail();
     const resource = bodyField(method) ?? assert.fail();
     const message = resource.message ?? assert.fail();
-    const request = await stage.request(method, { place, whole: true, capabilities: allBut("") });
+    const request = await stage.request(method, { place, whole: true, capabilities: everyCapabilityBut("") });
     const holds = (field: FieldFact): boolean =>
       field.kind === "string" &&
       field.shape === "one" &&

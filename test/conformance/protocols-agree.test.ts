@@ -9,8 +9,8 @@ import { methods, registry } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { insertManifests } from "#store";
 import { type Answer, callHttp, callOver, restRequest } from "../client.ts";
-import { bodyField, matcherOf, some, valueAt, withValue, writable } from "../samples.ts";
-import { folder, groupMessage, isList, isMade, madeUp, openStage } from "./stage.ts";
+import { bodyField, matcherOf, nonEmpty, valueAt, withValue, writable } from "../samples.ts";
+import { folder, groupMessage, isList, isMade, unusedUid, openStage } from "./stage.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -19,7 +19,7 @@ after(() => stage.close());
 const place = await folder(stage);
 const operator = await stage.operator();
 const stranger = await stage.stranger(world.organization);
-const answered = some(methods.filter(stage.answers), "operation with an answer");
+const answered = nonEmpty(methods.filter(stage.answers), "operation with an answer");
 
 /** The reply as its message says it, without what proto3 cannot tell from absence. */
 const canonical = (method: MethodFact, reply: JsonObject): Json =>
@@ -95,13 +95,13 @@ for (const method of answered) {
     await agree(method, request, undefined, "nobody");
     await agree(method, request, "garbage", "a wrong token");
     await agree(method, request, stranger.token, "a stranger");
-    await agree(method, request, await world.token(madeUp(stranger.uid)), "an identity that is gone");
+    await agree(method, request, await world.token(unusedUid(stranger.uid)), "an identity that is gone");
     const path = method.scope ?? ["uid", "parent"].filter((name) => method.input.byName.has(name)).slice(0, 1);
     if (path.length > 0 && valueAt(request, path) !== undefined) {
       const uid = String(valueAt(request, path));
       const about = (other: string): JsonObject =>
         uid === "" ? withValue(request, path, other) : (JSON.parse(JSON.stringify(request).replaceAll(uid, other)) as JsonObject);
-      const absent = await agree(method, about(madeUp(uid || place)), operator, "what does not exist");
+      const absent = await agree(method, about(unusedUid(uid || place)), operator, "what does not exist");
       assert.notEqual(absent.code, 0);
       for (const wrong of ["x", `${uid}0`]) assert.notEqual((await agree(method, about(wrong), operator, `no uid: ${wrong}`)).code, 0);
     }
@@ -126,7 +126,7 @@ for (const method of answered) {
 }
 
 // Lists of what no operation makes are walked through both protocols in grown-lists.test.ts.
-for (const method of some(
+for (const method of nonEmpty(
   answered.filter((each) => isList(each) && isMade(each)),
   "list",
 )) {
@@ -168,7 +168,7 @@ for (const method of some(
 }
 
 test("both protocols answer under the earlier package and path segment too, with the same reply", async () => {
-  for (const method of some(
+  for (const method of nonEmpty(
     answered.filter(({ version, writes }) => version === "v2" && !writes),
     "v2 read",
   )) {

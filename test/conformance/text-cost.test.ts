@@ -9,7 +9,7 @@ import { methods } from "#contract/catalog.ts";
 import type { FieldFact } from "#contract/facts.ts";
 import { growthMax, growthOf } from "../growth.ts";
 import { type HostileText, hostileMarkdown, hostileTexts } from "../hostile-texts.ts";
-import { some } from "../samples.ts";
+import { nonEmpty } from "../samples.ts";
 import { spotsIn, spotsOf } from "./spots.ts";
 import { folder, openStage } from "./stage.ts";
 
@@ -53,7 +53,7 @@ const shapesOf = (field: FieldFact): readonly (readonly [string, HostileText])[]
 
 let fields = 0;
 
-for (const method of some(methods.filter(stage.answers), "operation with an answer")) {
+for (const method of nonEmpty(methods.filter(stage.answers), "operation with an answer")) {
   const spots = spotsOf(method.input, "json").filter(({ field }) => field.kind === "string");
   if (spots.length === 0) continue;
   fields += spots.length;

@@ -12,11 +12,11 @@ import { timestamp } from "#base/time.ts";
 import { retentions } from "#store";
 import { sealNext } from "../../server/audit/seal.ts";
 import { runMaintenance } from "../../server/application/maintenance.ts";
-import { entriesOf, seal, tamper, verify } from "../audit.ts";
+import { entriesOf, sealAudit, tamper, verifyLogs } from "../audit.ts";
 import { freshDatabase } from "../database.ts";
 import { freePort, openWorld, type World } from "../world.ts";
 import { gantryFile, start, stopAll } from "./processes.ts";
-import { openPlace } from "./place.ts";
+import { openInstallation } from "./installation.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -55,7 +55,7 @@ const numbersOf = async (world: World, root = world.organization): Promise<numbe
   (await tamper(world, "select sequence from audit_entries where left(uid, 40) = $1 order by sequence", [root])).map(([sequence]) => Number(sequence));
 
 const whole = async (world: World): Promise<void> => {
-  const found = await verify(world);
+  const found = await verifyLogs(world);
   assert.equal(found.whole, true, found.lines.join("\n"));
 };
 
@@ -65,7 +65,7 @@ const changesAt = async (world: World, times: readonly string[]): Promise<string
   for (const time of times) {
     world.clock.now = Date.parse(time);
     made.push(await change(world));
-    await seal(world);
+    await sealAudit(world);
   }
   return made;
 };
@@ -123,7 +123,7 @@ test("months beyond the setting are dropped whole, nothing else is, and the log 
   const last = before.length;
   await changesAt(world, ["2031-08-02T00:00:00Z"]);
   await change(world, other);
-  await seal(world);
+  await sealAudit(world);
   assert.deepEqual(await numbersOf(world), [last + 1]);
   assert.deepEqual(await kept(1), ["2031_08"]);
 });
@@ -158,7 +158,7 @@ test("by an entry that somebody wrote into an old month, no more goes with that 
   await tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence < $2 and seal_time >= '2031-02-01'", [root, last]);
   world.clock.now = Date.parse("2031-02-20T00:00:00Z");
   await runMaintenance(world.server.application.kernel, 1);
-  const { whole: found, lines } = await verify(world);
+  const { whole: found, lines } = await verifyLogs(world);
   assert.equal(found, false);
   assert.ok(
     lines.some((line) => line.startsWith(root) && line.includes(`entry ${before} is missing`)),
@@ -210,7 +210,7 @@ test("of many writers at two servers that seal at once, every committed change i
   const made: string[] = [];
   let writing = true;
   const sealing = worlds.map(async (each) => {
-    while (writing) await seal(each);
+    while (writing) await sealAudit(each);
   });
   await Promise.all(
     Array.from({ length: 16 }, async (_, writer) => {
@@ -226,7 +226,7 @@ test("of many writers at two servers that seal at once, every committed change i
   );
   writing = false;
   await Promise.all(sealing);
-  await Promise.all(worlds.map(seal));
+  await Promise.all(worlds.map(sealAudit));
   await eachOnce(world);
   await whole(second);
   const told = await tamper(
@@ -251,7 +251,7 @@ test("more events than are sealed in one step are sealed in several, in their or
     [world.organization, timestamp(clock())],
   );
   while (await world.server.application.numberEvents(timestamp(clock())));
-  await seal(world);
+  await sealAudit(world);
   await eachOnce(world);
   const told = await tamper(world, "select request_id from audit_entries where type = 'many' order by sequence");
   assert.deepEqual(
@@ -267,12 +267,12 @@ for (const [title, table] of [
   test(`a step of sealing that fails when ${title} loses and doubles nothing`, async () => {
     const world = await open();
     await change(world);
-    await seal(world);
+    await sealAudit(world);
     const made = [await change(world), await change(world)];
     await tamper(world, "create function fail() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$");
     await tamper(world, `create trigger fail before insert or update on ${table} for each row execute function fail()`);
     const before = await numbersOf(world);
-    for (let tries = 0; tries < 3; tries++) await assert.rejects(seal(world));
+    for (let tries = 0; tries < 3; tries++) await assert.rejects(sealAudit(world));
     assert.deepEqual(await numbersOf(world), before);
     await whole(world);
     await tamper(world, `drop trigger fail on ${table}`);
@@ -285,13 +285,13 @@ for (const [title, table] of [
 }
 
 test("servers that are killed while they seal lose and double nothing, and what they left is sealed by the next", async () => {
-  const place = await openPlace();
-  closing.push(() => place.close());
-  const { world } = place;
+  const installation = await openInstallation();
+  closing.push(() => installation.close());
+  const { world } = installation;
   const made: string[] = [];
   for (let turn = 0; turn < 2; turn++) {
     const port = await freePort();
-    const server = start(gantryFile, ["serve"], { env: { ...place.environment, GANTRY_LISTEN: `127.0.0.1:${port}` } });
+    const server = start(gantryFile, ["serve"], { env: { ...installation.environment, GANTRY_LISTEN: `127.0.0.1:${port}` } });
     await server.says(/Gantry serves/);
     const before = (await numbersOf(world)).length;
     let over = false;
@@ -307,7 +307,7 @@ test("servers that are killed while they seal lose and double nothing, and what 
     over = true;
     await writing;
   }
-  await seal(world);
+  await sealAudit(world);
   await eachOnce(world);
   const told = new Set((await tamper(world, "select subject from audit_entries")).map(([subject]) => subject));
   assert.deepEqual(

@@ -10,7 +10,7 @@ import { isObject } from "#base/json.ts";
 import pg from "pg";
 import { migrationsDirectory, readMigrations } from "../../server/store/migration-files.ts";
 import { migrate } from "../../server/store/migrate.ts";
-import { verify } from "../audit.ts";
+import { verifyLogs } from "../audit.ts";
 import { baselinePath, baselineSecretKey, baselineTimeMs } from "../baseline.ts";
 import { freshDatabase } from "../database.ts";
 import { openWorld, type World } from "../world.ts";
@@ -105,6 +105,6 @@ test("its signing key, its audit log and its rights hold still: tokens are minte
   const [, header = ""] = /^([^.]+)\./.exec(await world.token()) ?? [];
   assert.equal((JSON.parse(Buffer.from(header, "base64url").toString("utf8")) as { kid: string }).kid, rows[0]?.kid);
   await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "of the present" } });
-  const { whole, lines } = await verify(world);
+  const { whole, lines } = await verifyLogs(world);
   assert.ok(whole, lines.join("\n"));
 });

@@ -135,7 +135,7 @@ export const identity = resource({
   table: "identities",
   rules,
   alsoVisible,
-  takes: [
+  sideTables: [
     { table: "profiles", column: "identity_uid" },
     { table: "identity_metadata", column: "uid" },
     { table: "group_access_requests", column: "identity_uid" },

@@ -83,7 +83,7 @@ const updateReadme = async (context: WriteContext): Promise<Outcome> => {
   const held = (await findRow(rows, readmeTable, uid))?.row[1] ?? "";
   const named = mask.length > 0 || (call.bodyPaths ? call.bodyPaths.includes("content") : content !== "");
   if (!named || held === content) return { reply: readmeOf(uid, held), unchanged: true };
-  await change(context, found, { kind: "update", before, draft: before, columns: { readme: content } }, "cause");
+  await change(context, found, { kind: "update", before, columns: { readme: content } }, "cause");
   return { reply: readmeOf(uid, content) };
 };
 
@@ -92,6 +92,6 @@ export const repo = resource({
   message: RepoSchema,
   table: "repos",
   rules,
-  takes: [{ table: "manifests", column: "repo_uid" }],
+  sideTables: [{ table: "manifests", column: "repo_uid" }],
   methods: { GetRepoReadme: { reads: getReadme }, UpdateRepoReadme: { writes: updateReadme } },
 });
