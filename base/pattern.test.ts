@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import { RE2JS } from "re2js";
+import { fc, runs } from "../test/property.ts";
 import { limits } from "./limits.ts";
 import { compilePattern, matchingBudget } from "./pattern.ts";
 import { patternCost } from "./pattern-cost.ts";
@@ -111,7 +111,7 @@ test("no program is larger than its pattern was said to cost", () => {
       compiledOnes++;
       assert.ok(size <= cost, `${pattern} has ${size} instructions and was said to cost ${cost}`);
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   );
   assert.ok(compiledOnes > 1_000);
 });

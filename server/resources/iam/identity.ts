@@ -5,28 +5,15 @@ import { loadRights } from "#authz";
 import type { Violation } from "#base/fault.ts";
 import { isObject, type JsonObject, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { patternCost } from "#base/pattern-cost.ts";
-import { compilePattern } from "#base/pattern.ts";
 import { timestamp } from "#base/time.ts";
 import { boundOf, create, type Services, type VisibilityQuery, type Outcome, type ReadContext, resource, type RuleContext, update } from "#kernel";
 import { findBoundPeople } from "#store";
 import { issuerProblem } from "./rules/issuer.ts";
 import { updateMetadata } from "./rules/metadata.ts";
+import { patternViolations } from "./rules/patterns.ts";
 import { widthWarning } from "./rules/width.ts";
 
 const relationships = ["claimMatch", "staticKeys", "awsIdentity", "servicePrincipal"] as const;
-
-/** Of all patterns of one identity, each with its field. What they cost together is told before any is compiled. */
-const patternViolations = (patterns: readonly (readonly [field: string, pattern: string])[]): Violation[] => {
-  let cost = 0;
-  for (const [field, pattern] of patterns) {
-    const own = patternCost(pattern);
-    if (own > limits.patternCostMax) return [{ field, description: "is too large a pattern: its classes, repetitions or groups are too many" }];
-    cost += own;
-    if (cost > limits.identityPatternsCostMax) return [{ field, description: "is too much together with the identity's other patterns" }];
-  }
-  return patterns.flatMap(([field, pattern]) => (pattern === "" || compilePattern(pattern) ? [] : [{ field, description: "is not a valid RE2 pattern" }]));
-};
 
 const claimMatchViolations = (match: JsonObject, services: Services): Violation[] => {
   const out: Violation[] = [];

@@ -3,11 +3,9 @@
 // (2026-11, 262,144 characters): commonmark needs minutes for "[](" and "<?" repeated, markdown-it a second for "![".
 
 import { readFile } from "node:fs/promises";
-import { init, mdToHtml, ParseFlags } from "md4w";
+import { init, mdToHtml } from "md4w";
 import { limits } from "#base/limits.ts";
-
-/** GitHub's tables divide what is one code span to CommonMark: a text is read both ways. */
-const dialects = [0, ParseFlags.TABLES];
+import { divideTables } from "./tables.ts";
 
 let loading: Promise<void> | undefined;
 
@@ -29,7 +27,9 @@ const nestsTooDeep = (line: string): boolean => {
     else if (" >*+-.)0123456789".includes(character)) column++;
     else return false;
     if (character === ">" && ++quotes > limits.readmeDepthMax) return true;
-    if ("*+-.)".includes(character) && isBlank(line.charAt(at + 1)) && column > 2 * limits.readmeDepthMax) return true;
+    const before = line.charAt(at - 1);
+    const isMarker = "*+-".includes(character) ? isBlank(before) || before === ">" : ".)".includes(character) && before >= "0" && before <= "9";
+    if (isMarker && isBlank(line.charAt(at + 1)) && column > 2 * limits.readmeDepthMax) return true;
   }
   return false;
 };
@@ -55,25 +55,28 @@ const probe = { definition: "[gantry-end]: gantry-end\n\n", use: "\n\n[gantry-en
 // A fence that is left open swallows the probe; these end one.
 const fenceEnds = ["", `\n\n${"`".repeat(limits.readmeRunMax + 1)}\n`, `\n\n${"~".repeat(limits.readmeRunMax + 1)}\n`];
 
-const render = (markdown: string, parseFlags: number): string | undefined => {
+/** None of the parser's extensions. */
+const commonMark = 0;
+
+const render = (markdown: string): string | undefined => {
   const text = probe.definition + markdown;
   let first: string | undefined;
   for (const end of fenceEnds) {
-    const html = mdToHtml(text + end + probe.use, { parseFlags });
+    const html = mdToHtml(text + end + probe.use, { parseFlags: commonMark });
     first ??= html;
     if (html.endsWith(probe.html) || !markdown.includes("]:")) return first;
   }
   return undefined;
 };
 
-/** The HTML of the text in each dialect; undefined where the text goes beyond what parsers agree about. */
+/** The HTML of the text, as CommonMark reads it and with GitHub's tables; undefined where it goes beyond what parsers agree about. */
 export const renderMarkdown = (markdown: string): readonly string[] | undefined => {
   if (goesBeyondParsers(markdown) || markdown.split(/[\r\n]/).some(nestsTooDeep)) return undefined;
-  const rendered = new Set<string>();
-  for (const flags of markdown.includes("|") ? dialects : [0]) {
-    const html = render(markdown, flags);
+  const rendered: string[] = [];
+  for (const text of new Set([markdown, divideTables(markdown)])) {
+    const html = render(text);
     if (html === undefined || html.length > limits.readmeGrowthMax * markdown.length + limits.readmeGrowthSlack) return undefined;
-    rendered.add(html);
+    rendered.push(html);
   }
-  return [...rendered];
+  return rendered;
 };
