@@ -157,6 +157,35 @@ export const limits = {
   feedHeadLength: 16 * 1024,
   feedChunkFiles: 64,
 
+  /**
+   * A readme (attack 35): levels of lists and quotes, runs of backticks and nested parentheses (Markdown parsers end at 32,
+   * or do not, and so disagree beyond), and how much its HTML may be larger than the text: for each character, and beside.
+   * Ordinary HTML is twice the text; 262,144 times ">" would be 7 MB of it.
+   */
+  readmeDepthMax: 100,
+  readmeRunMax: 32,
+  readmeGrowthMax: 3,
+  readmeGrowthSlack: 64 * 1024,
+
+  /**
+   * Patterns of users. The documented ones are below 100 characters, a list of 20 repositories below the first number; so
+   * long is a class that lists letters by hand. Costs are counted in instructions of the program, 2 to 4 µs each (measured):
+   * 3,000 hold one `.{1,1000}` and the longest pattern of literals, and an identity has a few of these.
+   */
+  patternLengthMax: 1024,
+  patternClassLengthMax: 256,
+  patternDepthMax: 32,
+  patternCostMax: 3_000,
+  identityPatternsCostMax: 8_000,
+  /**
+   * Matching, in one request: program times text, 100 ns a step at worst. The exchange of a token holds 200 groups of 40
+   * characters against one pattern of 50; whether strangers fit (attack 27) is only told. A text that is longer than a
+   * literal may be matches nothing.
+   */
+  matchedLengthMax: 1024,
+  matchingStepsMax: 500_000,
+  widthStepsMax: 100_000,
+
   /** Role bindings that one reason names (contract: CapabilityReason); a person reads no more. */
   reasonGrantsMax: 25,
   /**

@@ -40,6 +40,8 @@ export const tokensOf = (source: string): Token[] => {
   let at = 0;
   let line = 1;
   let before: Token | undefined;
+  // Whether the template before ended at a ${, behind which an expression begins.
+  let opensExpression = false;
 
   const match = (form: RegExp): RegExpExecArray | undefined => {
     form.lastIndex = at;
@@ -59,12 +61,14 @@ export const tokensOf = (source: string): Token[] => {
     advance(1);
     const found = match(expression.template);
     if (!found) throw new Error(`a template does not end (line ${line})`);
-    if (found[2] === "${") braces.push(0);
+    opensExpression = found[2] === "${";
+    if (opensExpression) braces.push(0);
     add("template", found[1] ?? "", found[0].length, { opens, closes: found[2] === "`" });
   };
   const beginsPattern = (): boolean =>
     before === undefined ||
     (before.kind === "mark" && marksBeforePattern.has(before.value)) ||
+    (before.kind === "template" && opensExpression) ||
     (before.kind === "word" && wordsBeforePattern.has(before.value));
 
   while (at < source.length) {

@@ -13,6 +13,7 @@ import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
+import { withoutTrailing } from "#base/trailing.ts";
 import { brokenConnection, sqlState } from "#store";
 import pg from "pg";
 import { addressIn, database, type ServerAddress, serverRole } from "./address.ts";
@@ -78,7 +79,10 @@ type Claim =
   | { readonly is: "absent" };
 
 /** The process id at the end of a name that Gantry has given. */
-const processIdIn = (name: string | undefined): number => Number(/\d+$/.exec(name ?? "")?.[0]);
+const processIdIn = (name = ""): number => {
+  const digits = name.slice(withoutTrailing(name, "0123456789").length);
+  return digits === "" ? Number.NaN : Number(digits);
+};
 
 /**
  * Tries to become the owner. While `patient`, a server whose starter lives is left to it: that process may be about

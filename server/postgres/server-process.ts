@@ -156,7 +156,7 @@ export const startProcess = async (data: DataDirectory, durable: boolean, log: L
     child.once("close", end);
   });
   createInterface({ input: child.stderr }).on("line", (line) => {
-    const message = /^(?:FATAL|PANIC): +(.*)$/.exec(line)?.[1];
+    const message = /^(?:FATAL|PANIC): (.*)$/.exec(line)?.[1]?.trimStart();
     if (message === undefined) return;
     complaint = message;
     // Told to every client that connects while it starts or stops; no news.

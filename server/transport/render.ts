@@ -9,6 +9,7 @@ import { type Code, codes, type Detail, type Fault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
+import { withoutTrailing } from "#base/trailing.ts";
 import { domains, registry } from "#contract/catalog.ts";
 import { StatusSchema } from "#contract/gen/google/rpc/status_pb.js";
 
@@ -168,7 +169,7 @@ export const errorTrailers = (fault: Fault, context: ErrorContext): Record<strin
     ...fault.headers,
     "grpc-status": codes[fault.code],
     "grpc-message": percentEncode(message),
-    ...(bytes ? { "grpc-status-details-bin": Buffer.from(bytes).toString("base64").replace(/=+$/, "") } : {}),
+    ...(bytes ? { "grpc-status-details-bin": withoutTrailing(Buffer.from(bytes).toString("base64"), "=") } : {}),
   };
 };
 

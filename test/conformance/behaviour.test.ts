@@ -11,8 +11,9 @@ import { limits } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, callHttp, restRequest } from "../client.ts";
-import { bodyField, bodyOf, matcherOf, rivalsOf, nonEmpty, valueAt, valueOf, writable } from "../samples.ts";
+import { bodyField, matcherOf, nonEmpty, valueAt, valueOf, writable } from "../samples.ts";
 import { everyCapabilityBut, protocols, folder, groupMessage, isList, openStage, violationsOf } from "./stage.ts";
+import { into, keyOf, type Spot, spotsIn, spotsOf } from "./spots.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -32,57 +33,7 @@ const creates = nonEmpty(
   "create",
 );
 
-/** One place in a message where a value can stand: "claimMatch.subject", "requests[0].roleBinding". */
-interface Spot {
-  readonly field: FieldFact;
-  readonly owner: MessageFact;
-  /** Keys and list indexes, from the message down. */
-  readonly path: readonly string[];
-  /** As a violation names it. */
-  readonly name: string;
-}
-
-/** A key that a map of this field takes. */
-const keyOf = (field: FieldFact): string => (field.keyKind === "string" ? "key" : "1");
-
-const into = (at: string, field: FieldFact): { readonly name: string; readonly keys: readonly string[] } =>
-  field.shape === "list"
-    ? { name: `${at}[0]`, keys: ["0"] }
-    : field.shape === "map"
-      ? { name: `${at}[${JSON.stringify(keyOf(field))}]`, keys: [keyOf(field)] }
-      : { name: at, keys: [] };
-
-/** Every place in a message, and in the messages inside it. */
-const spotsOf = (message: MessageFact, naming: "json" | "name", path: readonly string[] = [], prefix = ""): Spot[] =>
-  writable(message).flatMap((field): Spot[] => {
-    const name = prefix ? `${prefix}.${field[naming]}` : field[naming];
-    const here = { field, owner: message, path: [...path, field.json], name };
-    if (!field.message) return [here];
-    const { name: inside, keys } = into(name, field);
-    return [here, ...spotsOf(field.message, naming, [...here.path, ...keys], inside)];
-  });
-
-/** `root` with a valid value everywhere on the way to the spot, and `put` at the spot itself. */
-const placed = async (root: JsonObject, message: MessageFact, path: readonly string[], put: Json | undefined): Promise<JsonObject> => {
-  const [key = "", ...rest] = path;
-  const field = message.byName.get(key) ?? assert.fail(`${message.short} has no ${key}`);
-  const out: JsonObject = { ...root };
-  for (const rival of rivalsOf(message, field)) delete out[rival.json];
-  if (rest.length === 0) {
-    if (put === undefined) delete out[key];
-    else out[key] = put;
-    return out;
-  }
-  const inner = field.message ?? assert.fail(`${key} holds no message`);
-  const [step = "", ...below] = field.shape === "one" ? ["", ...rest] : rest;
-  const sample = async (): Promise<JsonObject> => bodyOf(inner, stage.sampling(place));
-  if (field.shape === "one") out[key] = await placed(isObject(out[key] ?? null) ? (out[key] as JsonObject) : await sample(), inner, below, put);
-  else {
-    const entry = await placed(await sample(), inner, below, put);
-    out[key] = field.shape === "list" ? [entry] : { [step]: entry };
-  }
-  return out;
-};
+const { placed } = spotsIn(stage, place);
 
 interface Wrong {
   readonly value: Json | undefined;

@@ -7,7 +7,7 @@ import { timestamp } from "#base/time.ts";
 import { isUid } from "#base/uid.ts";
 import { boundOf, change, lockResource, type Outcome, type ReadContext, resource, type RuleContext, type WriteContext } from "#kernel";
 import { findRow } from "#store";
-import { unsafeHtml } from "./readme/safe-html.ts";
+import { judgeReadme } from "./readme/judge.ts";
 
 /** What the catalogue says of a repo; customers read it (resources: Repos). */
 const catalogFields = ["catalogTier", "bundles", "aliases", "activeTags"] as const;
@@ -75,7 +75,8 @@ const updateReadme = async (context: WriteContext): Promise<Outcome> => {
   if (unknown !== undefined)
     throw invalid([{ field: "update_mask", description: `${JSON.stringify(unknown)} is not a field of RepoReadme that can be changed` }]);
   const content = text(body, "content");
-  if (unsafeHtml(content)) throw invalid([{ field: "content", description: "readme contained unsafe html content" }]);
+  const problem = await judgeReadme(content);
+  if (problem !== undefined) throw invalid([{ field: "content", description: problem }]);
   const found = boundOf(context, RepoSchema);
   const before = await lockResource(context, found, uid);
   if (!before) throw missing("registry", "Repo", uid);
