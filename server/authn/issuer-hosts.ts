@@ -91,8 +91,7 @@ const endsHost = (pattern: string): boolean => /^(?:\\?\/|:)/.test(pattern);
 
 /** The alternatives within a group, where none of them can go on with the host: each begins its end, or is empty. */
 const hostEndsIn = (group: string): "always" | "perhaps" | undefined => {
-  const inner = /^\((?:\?:|\?P?<\w+>)?([^]*)\)$/.exec(group)?.[1];
-  const alternatives = inner === undefined ? undefined : alternativesOf(inner);
+  const alternatives = alternativesOf(group.slice(1, -1).replace(/^\?(?::|P?<\w+>)/, ""));
   if (!alternatives?.every((each) => each === "" || endsHost(each))) return undefined;
   // Behind an optional slash the host would go on.
   if (alternatives.some((each) => quantifierForm.test(each.replace(/^(?:\\?\/|:)/, "")))) return undefined;

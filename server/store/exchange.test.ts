@@ -16,11 +16,11 @@ before(async () => {
 after(() => database.drop());
 
 /** Far above what a statement of these tests takes, far below what anybody waits for. */
-const exchangeTimeoutMs = 500;
+const databaseAnswerMs = 500;
 
 const withProxy = async (work: (store: Store, proxy: SwallowingProxy) => Promise<void>): Promise<void> => {
   const proxy = await openSwallowingProxy(database.url);
-  const store = await openStore({ databaseUrl: proxy.url, log: silent, exchangeTimeoutMs });
+  const store = await openStore({ databaseUrl: proxy.url, log: silent, databaseAnswerMs });
   try {
     await work(store, proxy);
   } finally {
@@ -70,7 +70,7 @@ test("a statement whose turn on a connection comes late is not taken for one tha
 test("a store closes although the database does not answer, and whoever waits for it is told", async () => {
   const proxy = await openSwallowingProxy(database.url);
   // Without an end of its own: here the close cuts what is in flight.
-  const store = await openStore({ databaseUrl: proxy.url, log: silent, exchangeTimeoutMs: 3_600_000 });
+  const store = await openStore({ databaseUrl: proxy.url, log: silent, databaseAnswerMs: 3_600_000 });
   await Promise.all([readMany(store), writeMany(store)]);
   proxy.swallow();
   const [waiting] = [Promise.all([readMany(store), writeMany(store)]), await store.close()];

@@ -59,8 +59,8 @@ export const startCause = (error: unknown): string => {
   return known === undefined ? said : `${known[1]} (${said})`;
 };
 
-/** The same as a sentence about the address. */
-export const startFailureText = (error: unknown): string => {
+/** The same as a sentence about the address; `variable` is the setting that holds it. */
+export const startFailureText = (variable: string, error: unknown): string => {
   const what = brokenConnection(error) ? "the database is not reachable" : "the database does not let Gantry in";
-  return `DATABASE_URL: ${what}: ${startCause(error)}`;
+  return `${variable}: ${what}: ${startCause(error)}`;
 };

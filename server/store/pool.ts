@@ -42,7 +42,7 @@ const sessionSettings = `
   set statement_timeout = ${limits.statementTimeoutMs};
   set lock_timeout = ${lockTimeoutMs};
   set idle_in_transaction_session_timeout = ${limits.statementTimeoutMs};
-  set tcp_user_timeout = ${limits.exchangeTimeoutMs};
+  set tcp_user_timeout = ${limits.databaseAnswerMs};
 `;
 
 const commitName = "commit";
@@ -293,9 +293,9 @@ const openWrites = (databaseUrl: string, nameOf: (text: string) => string | unde
 };
 
 /** Opens the connections to a database. Each is made when first needed: a database that is down fails calls, not this. */
-export const openConnections = (databaseUrl: string, log: Log, exchangeTimeoutMs: number = limits.exchangeTimeoutMs): Connections => {
+export const openConnections = (databaseUrl: string, log: Log, databaseAnswerMs: number = limits.databaseAnswerMs): Connections => {
   const nameOf = makeStatementNames();
-  const watches = openExchangeWatches(exchangeTimeoutMs);
+  const watches = openExchangeWatches(databaseAnswerMs);
   const reads = openReads(databaseUrl, nameOf, watches, log);
   const writes = openWrites(databaseUrl, nameOf, watches, log);
   return {
