@@ -17,7 +17,10 @@ interface Entry<V> {
   readonly holders: Set<string>;
 }
 
-/** `shareMax`: the sum of weights (1 where none is given) that one party holds; of more parties than `partiesMax` the one that came longest ago is forgotten. */
+/**
+ * `shareMax`: the sum of weights (1 where none is given) that one party holds. Of more parties than `partiesMax` the one that
+ * came longest ago is forgotten.
+ */
 export const sharedCache = <V>(shareMax: number, partiesMax: number): SharedCache<V> => {
   const entries = new Map<string, Entry<V>>();
   /** The keys of each, and the parties, in the order of their use. */

@@ -18,7 +18,7 @@ const name = `gantry_fitness_${randomBytes(5).toString("hex")}`;
 
 before(async () => {
   database = await freshDatabase({ planted: true });
-  client = new pg.Client({ connectionString: database.url });
+  client = new pg.Client({ connectionString: database.ownerUrl });
   await client.connect();
 });
 after(async () => {
@@ -37,7 +37,7 @@ const refusal = async (databaseUrl: string): Promise<string> => {
 };
 
 const addressWith = (change: (address: URL) => void): string => {
-  const address = new URL(database.url);
+  const address = new URL(database.ownerUrl);
   change(address);
   return address.href;
 };

@@ -12,7 +12,7 @@ let client: pg.Client;
 
 before(async () => {
   database = await freshDatabase({ planted: true });
-  client = new pg.Client({ connectionString: database.url });
+  client = new pg.Client({ connectionString: database.ownerUrl });
   await client.connect();
   // As pool.ts sets them; the second leaves out the triggers, which have nothing to do with lists.
   await client.query("set plan_cache_mode = force_generic_plan; set jit = off");
