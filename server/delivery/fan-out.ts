@@ -108,7 +108,9 @@ export const openFanOut = ({ store, clock, log }: FanOutServices): FanOutStep =>
       else await enqueuePart(rows, work, size, now);
       return true;
     });
-    if (isFound && size * 2 < limits.fanOutMax) sizes.set(uid, size * 2);
+    // Slowly, so that most of them are of a size that works.
+    const next = Math.ceil(size * 1.25);
+    if (isFound && next < limits.fanOutMax) sizes.set(uid, next);
     else sizes.delete(uid);
   };
 

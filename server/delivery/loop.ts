@@ -183,8 +183,8 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
 
   const finish = async (): Promise<void> => {
     for (;;) {
-      await enqueueAll();
-      if ((await tick()) > 0 || completed.length > 0) continue;
+      const [isMore, moved] = await Promise.all([enqueueSome(), tick()]);
+      if (isMore || moved > 0 || completed.length > 0) continue;
       if (inFlight === 0 && inTurn === 0) return;
       await waitForAttempt();
     }
