@@ -1,5 +1,5 @@
-// The one error type. Rooms make faults at their own edge with the makers below; server/transport/render.ts
-// is the only place that turns one into bytes. A cause is for the log and never leaves the server.
+// The one error type. Modules make faults at their own edge with the functions below; server/transport/render.ts
+// is the only file that turns one into bytes. A cause is for the log and never leaves the server.
 
 import { limits } from "./limits.ts";
 
@@ -30,7 +30,7 @@ export interface Violation {
   readonly description: string;
 }
 
-/** What an error says besides its text, in our words; render.ts maps each to its google.rpc type. */
+/** Details of an error; render.ts maps each to its google.rpc type. */
 export type Detail =
   | { readonly kind: "reason"; readonly reason: string; readonly metadata?: Readonly<Record<string, string>> }
   | { readonly kind: "fields"; readonly violations: readonly Violation[] }
@@ -94,7 +94,7 @@ export const taken = (domain: string, resource: string, name: string): Fault =>
 /** PERMISSION_DENIED. The text must not depend on whether the resource exists (decisions: Access). */
 export const denied = (message: string): Fault => new Fault("PERMISSION_DENIED", message);
 
-/** UNAUTHENTICATED; 401 carries the challenge on every door. */
+/** UNAUTHENTICATED; 401 carries the challenge. */
 export const unauthenticated = (message: string, cause?: unknown): Fault =>
   new Fault("UNAUTHENTICATED", message, { headers: { "www-authenticate": "Bearer" }, cause });
 

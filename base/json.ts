@@ -1,5 +1,5 @@
-// The plain values that travel between the rooms: JSON as the contract promises it (camelCase keys,
-// RFC 3339 timestamps with three decimals, 64-bit integers as strings, enums by name).
+// The values that travel between modules: JSON as the contract promises it (camelCase keys, RFC 3339 timestamps with three
+// decimals, 64-bit integers as strings, enums by name).
 
 export type Json = string | number | boolean | null | Json[] | JsonObject;
 export interface JsonObject {

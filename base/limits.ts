@@ -14,6 +14,13 @@ export const limits = {
   grpcMessageBytesMax: 4 * 1024 * 1024,
   /** Nested JSON beyond this is an attack, not a resource: the deepest message of the contract has 5 levels. */
   jsonDepthMax: 32,
+  /**
+   * Keys and elements of one message together, counted over its bytes before anything is built from them: the longest list
+   * of the contract holds 1,000 uids, and 10,000 values are read in some 5 ms.
+   */
+  messageValuesMax: 10_000,
+  /** A message or form that anybody may send without a token: a token has 16 KiB at most, and some operations take two. */
+  openBytesMax: 64 * 1024,
   /** Violations that one answer lists; a body of nothing but mistakes would otherwise be answered with more than itself. */
   violationsMax: 100,
   /**
@@ -37,6 +44,18 @@ export const limits = {
   streamsMax: 256,
   streamResetsMax: 1000,
   connectionsMax: 10_000,
+  /** Of them from one IPv4 address or one IPv6 /64, which is what one customer of a network is given. */
+  connectionsPerAddress: 1_000,
+  connectionsPerAddressMax: 1_000_000,
+  /**
+   * A request, its work and its answer together, however slowly its peer reads: the largest answer, a list of 100,000
+   * without pages, takes a line of 1 Mbit/s so long.
+   */
+  exchangeTimeoutMs: 5 * 60 * 1000,
+  /** How long a peer may take to hang up after our last word (GOAWAY, Connection: close); then it is cut. */
+  hangUpMs: 5_000,
+  /** How long a browser that was here over TLS asks in no other way: a year, as lists of such hosts want it. */
+  hstsSeconds: 31_536_000,
   /** How long a call without a deadline of its own may run. */
   callDeadlineMs: 30_000,
   /** How long in-flight calls may finish after a stop was asked for. */
@@ -138,6 +157,35 @@ export const limits = {
   feedHeadLength: 16 * 1024,
   feedChunkFiles: 64,
 
+  /**
+   * A readme (attack 35): levels of lists and quotes, runs of backticks and nested parentheses (Markdown parsers end at 32,
+   * or do not, and so disagree beyond), and how much its HTML may be larger than the text: for each character, and beside.
+   * Ordinary HTML is twice the text; 262,144 times ">" would be 7 MB of it.
+   */
+  readmeDepthMax: 100,
+  readmeRunMax: 32,
+  readmeGrowthMax: 3,
+  readmeGrowthSlack: 64 * 1024,
+
+  /**
+   * Patterns of users. The documented ones are below 100 characters, a list of 20 repositories below the first number; so
+   * long is a class that lists letters by hand. Costs are counted in instructions of the program, 2 to 4 µs each (measured):
+   * 3,000 hold one `.{1,1000}` and the longest pattern of literals, and an identity has a few of these.
+   */
+  patternLengthMax: 1024,
+  patternClassLengthMax: 256,
+  patternDepthMax: 32,
+  patternCostMax: 3_000,
+  identityPatternsCostMax: 8_000,
+  /**
+   * Matching, in one request: program times text, 100 ns a step at worst. The exchange of a token holds 200 groups of 40
+   * characters against one pattern of 50; whether strangers fit (attack 27) is only told. A text that is longer than a
+   * literal may be matches nothing.
+   */
+  matchedLengthMax: 1024,
+  matchingStepsMax: 500_000,
+  widthStepsMax: 100_000,
+
   /** Role bindings that one reason names (contract: CapabilityReason); a person reads no more. */
   reasonGrantsMax: 25,
   /**
@@ -212,7 +260,7 @@ export const limits = {
    * What an existing client gets of a list that has no page fields in public (decisions: Lists): everything, as long as
    * one answer can hold it. Beyond it there is a next page, never a short answer.
    */
-  wholeListMax: 100_000,
+  unpagedListMax: 100_000,
 
   /** Entries of one list of documents; a Link leads on. Some 100 bytes each. */
   documentEntriesMax: 10_000,

@@ -2,17 +2,19 @@
 
 export type Log = (event: string, facts?: Readonly<Record<string, unknown>>) => void;
 
-const plain = (value: unknown): unknown =>
-  value instanceof Error ? { message: value.message, stack: value.stack, ...(value.cause === undefined ? {} : { cause: plain(value.cause) }) } : value;
+const serializableFact = (value: unknown): unknown =>
+  value instanceof Error
+    ? { message: value.message, stack: value.stack, ...(value.cause === undefined ? {} : { cause: serializableFact(value.cause) }) }
+    : value;
 
 /** A log that writes one JSON line per event through `write`. */
 export const jsonLog =
   (write: (line: string) => void): Log =>
   (event, facts = {}) => {
-    const shown: Record<string, unknown> = { time: new Date().toISOString(), event };
-    for (const [key, value] of Object.entries(facts)) shown[key] = plain(value);
-    write(`${JSON.stringify(shown)}\n`);
+    const line: Record<string, unknown> = { time: new Date().toISOString(), event };
+    for (const [key, value] of Object.entries(facts)) line[key] = serializableFact(value);
+    write(`${JSON.stringify(line)}\n`);
   };
 
-/** A log that says nothing. */
+/** A log that writes nothing. */
 export const silent: Log = () => {};

@@ -1,30 +1,35 @@
 // Patterns that users write: RE2 syntax in a linear-time engine, always matched against the whole text
-// (decisions: Tokens). A user's pattern never becomes a RegExp, so no text can make it run away.
+// (decisions: Tokens). A user's pattern never becomes a RegExp, so no text can make it run away. Linear means text
+// times program: both are bounded here, before anything is compiled, and so is what one request may match in all.
 
 import { RE2JS } from "re2js";
+import { limits } from "./limits.ts";
+import { patternCost } from "./pattern-cost.ts";
 
-/** A compiled pattern: true where it matches the whole text. */
-export type Pattern = (text: string) => boolean;
+/** What one request may still spend on matching. */
+export interface MatchingBudget {
+  steps: number;
+}
 
-/** Longest pattern text: the documented ones are below 100 characters, a list of 20 repositories below this. */
-export const patternLengthMax = 1024;
+export const matchingBudget = (steps: number = limits.matchingStepsMax): MatchingBudget => ({ steps });
 
-// Linear means text × program, and `(?:a?){500}a{500}` is a small text with a large program. 3,000 instructions
-// hold one `.{1,1000}` and the longest pattern of literals; with texts of 1,024 characters the worst pattern found
-// takes 0.07 s (2 cores, 2026-11). A longer text matches nothing: refusing is the safe side for a grant.
-const programSizeMax = 3_000;
-const textLengthMax = 1_024;
+/** A compiled pattern: true where it matches the whole text. Beyond the budget it matches nothing: the safe side for a grant. */
+export type Pattern = (text: string, budget: MatchingBudget) => boolean;
 
 // Compiling costs 0.1-10 ms, matching microseconds; a server sees few patterns again and again.
 const cacheEntriesMax = 1_000;
 const compiled = new Map<string, Pattern | undefined>();
 
 const compile = (text: string): Pattern | undefined => {
-  if (text.length > patternLengthMax) return undefined;
   try {
     const program = RE2JS.compile(text);
-    if (program.programSize() > programSizeMax) return undefined;
-    return (value) => value.length <= textLengthMax && program.matches(value);
+    const size = program.programSize();
+    return (value, budget) => {
+      const steps = size * value.length;
+      if (value.length > limits.matchedLengthMax || steps > budget.steps) return false;
+      budget.steps -= steps;
+      return program.matches(value);
+    };
   } catch {
     return undefined;
   }
@@ -39,9 +44,9 @@ export const compilePattern = (text: string): Pattern | undefined => {
     compiled.set(text, known);
     return known;
   }
+  // A text beyond the limit is refused at once and would only take the others' entries.
+  if (patternCost(text) > limits.patternCostMax) return undefined;
   const pattern = compile(text);
-  // A text beyond the limit is refused at once and would only take the others' place.
-  if (text.length > patternLengthMax) return undefined;
   if (compiled.size >= cacheEntriesMax) {
     const oldest = compiled.keys().next();
     if (!oldest.done) compiled.delete(oldest.value);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import { ancestry, covers, depthOf, EVERYWHERE, isRoot, isUid, newChild, newRoot, parentOf, rootOf } from "./uid.ts";
+import { fc } from "../test/property.ts";
 
 const hex = (length: number): fc.Arbitrary<string> =>
   fc.array(fc.constantFrom(..."0123456789abcdef"), { minLength: length, maxLength: length }).map((digits) => digits.join(""));

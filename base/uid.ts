@@ -20,7 +20,7 @@ export const isRoot = (uid: string): boolean => uid.length === rootLength;
 /** The uid one level up; EVERYWHERE for a root. */
 export const parentOf = (uid: string): string => (isRoot(uid) ? EVERYWHERE : uid.slice(0, -segmentLength));
 
-/** The first segment: the organization, or the human's own uid. */
+/** The first segment: the organization, or the person's own uid. */
 export const rootOf = (uid: string): string => uid.slice(0, rootLength);
 
 /** How many levels a uid lies below its root. */

@@ -1,13 +1,13 @@
-// The sides of the figure about the audit log: a page of a year's entries, of many and of few.
+// The variants of the figure about the audit log: a page of a year's entries, of many and of few.
 
 import type { JsonObject } from "#base/json.ts";
+import type { Variant } from "./environment.ts";
 import { fetchJson, wrk } from "./load.ts";
-import type { Side } from "./sides.ts";
 
 const fewEntries = 10_000;
 
-/** Page 2, newest first: its total is in the token, and counts for neither side. */
-const pageSide = (label: string, size: "few" | "many"): Side => ({
+/** Page 2, newest first: its total is in the token, and counts for neither. */
+const auditPage = (label: string, size: "few" | "many"): Variant => ({
   label,
   unit: "1/s",
   async prepare({ audited, manyEntries }) {
@@ -16,12 +16,12 @@ const pageSide = (label: string, size: "few" | "many"): Side => ({
     const first = `${process.url}/gantry/v1/auditEntries?uidp.descendants_of=${uid}`;
     const { nextPageToken } = (await fetchJson(first, authorization)).reply;
     const second = `${first}&page_token=${encodeURIComponent(String(nextPageToken))}`;
-    if (((await fetchJson(second, authorization)).reply.auditEntries as JsonObject[]).length !== 50) throw new Error(`${second} answers no whole page`);
+    if (((await fetchJson(second, authorization)).reply.auditEntries as JsonObject[]).length !== 50) throw new Error(`${second} does not answer a full page`);
     return (seconds) => wrk(second, { authorization }, seconds);
   },
 });
 
-export const auditSides: Readonly<Record<string, Side>> = {
-  auditFew: pageSide(`gantry, page 2 of ${fewEntries.toLocaleString("en")} audit entries`, "few"),
-  auditMany: pageSide("gantry, page 2 of 1,000,000 audit entries (10,000,000 with --large)", "many"),
+export const auditVariants: Readonly<Record<string, Variant>> = {
+  auditFew: auditPage(`gantry, page 2 of ${fewEntries.toLocaleString("en")} audit entries`, "few"),
+  auditMany: auditPage("gantry, page 2 of 1,000,000 audit entries (10,000,000 with --large)", "many"),
 };

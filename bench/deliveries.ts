@@ -1,39 +1,17 @@
-// The sides of the figures about events: what they cost those who write, how soon they are sent and how many a second.
+// The variants of the figures about events: what they cost those who write, how soon they are sent and how many a second.
 // Changes are made by calls to the real server, at moments given beforehand: where it cannot keep up, what was really
 // made a second says so.
 
-import { Agent, request as send } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type JsonObject, text } from "#base/json.ts";
-import { makeGroup, startPeer } from "./ground.ts";
-import { clients } from "./load.ts";
-import { fillRepos, settleRows, withClient } from "./seed.ts";
-import type { Ground, Measure, Side } from "./sides.ts";
-import { addOrganization, type Organization, type Stand } from "./stand.ts";
+import { text } from "#base/json.ts";
+import { addOrganization, makeGroup, type Organization } from "./callers.ts";
+import type { Environment, Measure, Variant } from "./environment.ts";
+import type { Fixture } from "./fixture.ts";
+import { clients, sendJson } from "./load.ts";
+import { startBaseline } from "./processes.ts";
+import { fillRepos, vacuumTables, withClient } from "./seed.ts";
 
-const agent = new Agent({ keepAlive: true, maxSockets: clients });
-
-const call = (method: string, url: string, authorization: string, body: JsonObject = {}): Promise<JsonObject> =>
-  new Promise((resolve, reject) => {
-    const content = JSON.stringify(body);
-    const asked = send(
-      url,
-      { method, agent, headers: { authorization, "content-type": "application/json", "content-length": Buffer.byteLength(content) } },
-      (response) => {
-        let said = "";
-        response
-          .setEncoding("utf8")
-          .on("data", (chunk: string) => (said += chunk))
-          .on("end", () => {
-            if (response.statusCode === 200) resolve(JSON.parse(said) as JsonObject);
-            else reject(new Error(`${method} ${url}: ${response.statusCode} ${said}`));
-          });
-      },
-    );
-    asked.on("error", reject).end(content);
-  });
-
-/** What a sink (peers/sink.ts) says of what came. */
+/** What a sink (baselines/sink.ts) says of what came. */
 interface Arrived {
   readonly events: number;
   /** When the first and the last came. */
@@ -55,15 +33,15 @@ interface Sink {
 const patienceMs = 30_000;
 const calmMs = 1_000;
 
-const openSink = async ({ folder, keep }: Ground): Promise<Sink> => {
-  const { url } = keep(await startPeer("sink", await folder.site("sink")));
-  const ask = (path: string): Promise<Arrived> => call("GET", `${url}${path}`, "").then((arrived) => arrived as unknown as Arrived);
+const openSink = async ({ folder, stopLater }: Environment): Promise<Sink> => {
+  const { url } = stopLater(await startBaseline("sink", await folder.site("sink")));
+  const readArrived = (path: string): Promise<Arrived> => sendJson("GET", `${url}${path}`, "").then((arrived) => arrived as unknown as Arrived);
   /** How many came: at least so many, or all that did until none came for so long. */
   const count = async (enough: number, quietMs: number): Promise<number> => {
     let [seen, sinceMs] = [0, performance.now()];
     while (seen < enough && performance.now() - sinceMs < quietMs) {
       await sleep(50);
-      const { events } = await ask("/");
+      const { events } = await readArrived("/");
       if (events > seen) [seen, sinceMs] = [events, performance.now()];
     }
     return seen;
@@ -73,36 +51,36 @@ const openSink = async ({ folder, keep }: Ground): Promise<Sink> => {
     async after(events) {
       const seen = await count(events, patienceMs);
       if (seen < events) throw new Error(`of ${events} events ${seen} came`);
-      return ask("/afresh");
+      return readArrived("/afresh");
     },
     async calm() {
       await count(Number.POSITIVE_INFINITY, calmMs);
-      return ask("/afresh");
+      return readArrived("/afresh");
     },
   };
 };
 
 /** What a database does by itself within a minute, once there are rows: it looks at what its tables hold. */
-const settleEvents = ({ place }: Stand): Promise<void> => withClient(place, (client) => settleRows(client, "outbox", "subscriptions", "deliveries"));
+const vacuumEvents = ({ database }: Fixture): Promise<void> => withClient(database, (client) => vacuumTables(client, "outbox", "subscriptions", "deliveries"));
 
-const subscribe = async ({ process }: Stand, group: string, authorization: string, sink: string): Promise<string> =>
-  text(await call("POST", `${process.url}/events/v2/subscriptions/${group}`, authorization, { sink }), "uid");
+const subscribe = async ({ process }: Fixture, group: string, authorization: string, sink: string): Promise<string> =>
+  text(await sendJson("POST", `${process.url}/events/v2/subscriptions/${group}`, authorization, { sink }), "uid");
 
 let described = 0;
 
 /** Writes a new description: no two of a run are the same, so each is a change. */
-const change = async ({ process }: Stand, { authorization }: Organization, repos: readonly string[]): Promise<void> => {
+const change = async ({ process }: Fixture, { authorization }: Organization, repos: readonly string[]): Promise<void> => {
   const number = ++described;
-  await call("PATCH", `${process.url}/registry/v2/repos/${repos[number % repos.length] ?? ""}?update_mask=description`, authorization, {
+  await sendJson("PATCH", `${process.url}/registry/v2/repos/${repos[number % repos.length] ?? ""}?update_mask=description`, authorization, {
     description: `change ${number}`,
   });
 };
 
 /** Makes repos; their uids. */
-const addRepos = (stand: Stand, group: string, count: number): Promise<string[]> =>
-  withClient(stand.place, async (client) => {
+const addRepos = (fixture: Fixture, group: string, count: number): Promise<string[]> =>
+  withClient(fixture.database, async (client) => {
     await fillRepos(client, group, count);
-    await settleRows(client, "repos");
+    await vacuumTables(client, "repos");
     const { rows } = await client.query<{ uid: string }>("select uid from repos where uid >= $1 and uid < $2 order by uid", [`${group}/`, `${group}0`]);
     return rows.map(({ uid }) => uid);
   });
@@ -121,16 +99,16 @@ const atMoments = async (moments: readonly number[], work: () => Promise<void>):
   await Promise.all(Array.from({ length: clients }, client));
 };
 
-/** One run gives several numbers: whoever asks for one a second time begins the next run. */
+/** One run gives several numbers: the variant that takes its own a second time begins the next run. */
 const severalOf = <Seen>(run: (seconds: number) => Promise<Seen>): ((by: keyof Seen) => (seconds: number) => Promise<Seen[keyof Seen]>) => {
   let last: Promise<Seen> | undefined;
-  const told = new Set<keyof Seen>();
+  const taken = new Set<keyof Seen>();
   return (by) => async (seconds) => {
-    if (!last || told.has(by)) {
+    if (!last || taken.has(by)) {
       last = run(seconds);
-      told.clear();
+      taken.clear();
     }
-    told.add(by);
+    taken.add(by);
     return (await last)[by];
   };
 };
@@ -139,18 +117,18 @@ const severalOf = <Seen>(run: (seconds: number) => Promise<Seen>): ((by: keyof S
 
 const wantedPerSecond = 500;
 
-const paced = async (ground: Ground): Promise<(seconds: number) => Promise<{ delay: number; changes: number }>> => {
-  const [stand, sink] = [await ground.delivering(), await openSink(ground)];
-  const organization = await addOrganization(stand.open, "at once", "editor");
-  const repos = await addRepos(stand, organization.uid, 1_000);
-  await subscribe(stand, organization.uid, organization.authorization, sink.url);
-  await Promise.all(repos.map(() => change(stand, organization, repos)));
+const preparePaced = async (environment: Environment): Promise<(seconds: number) => Promise<{ delay: number; changes: number }>> => {
+  const [fixture, sink] = [await environment.delivering(), await openSink(environment)];
+  const organization = await addOrganization(fixture.application, "at once", "editor");
+  const repos = await addRepos(fixture, organization.uid, 1_000);
+  await subscribe(fixture, organization.uid, organization.authorization, sink.url);
+  await Promise.all(repos.map(() => change(fixture, organization, repos)));
   await sink.calm();
-  await settleEvents(stand);
+  await vacuumEvents(fixture);
   return async (seconds) => {
     const moments = Array.from({ length: Math.round(wantedPerSecond * seconds) }, (_, index) => (index * 1000) / wantedPerSecond);
     const beganMs = performance.now();
-    await atMoments(moments, () => change(stand, organization, repos));
+    await atMoments(moments, () => change(fixture, organization, repos));
     const tookMs = performance.now() - beganMs;
     const { delayMs } = await sink.after(moments.length);
     return { delay: delayMs / 1000, changes: (moments.length * 1000) / tookMs };
@@ -159,11 +137,11 @@ const paced = async (ground: Ground): Promise<(seconds: number) => Promise<{ del
 
 let delays: ReturnType<typeof severalOf<{ delay: number; changes: number }>> | undefined;
 
-const pacedSide = (label: string, unit: Side["unit"], by: "delay" | "changes"): Side => ({
+const pacedVariant = (label: string, unit: Variant["unit"], by: "delay" | "changes"): Variant => ({
   label,
   unit,
-  async prepare(ground) {
-    if (!delays) delays = severalOf(await paced(ground));
+  async prepare(environment) {
+    if (!delays) delays = severalOf(await preparePaced(environment));
     return delays(by);
   },
 });
@@ -171,30 +149,30 @@ const pacedSide = (label: string, unit: Side["unit"], by: "delay" | "changes"): 
 /** Below what one replay sends again at most. */
 const replayed = 5_000;
 
-const replaySide: Side = {
+const replayVariant: Variant = {
   label: `one sink, ${replayed} events sent again`,
   unit: "1/s",
-  async prepare(ground): Promise<Measure> {
-    const [stand, sink] = [await ground.delivering(), await openSink(ground)];
-    const organization = await addOrganization(stand.open, "many", "editor");
+  async prepare(environment): Promise<Measure> {
+    const [fixture, sink] = [await environment.delivering(), await openSink(environment)];
+    const organization = await addOrganization(fixture.application, "many", "editor");
     const { uid, authorization } = organization;
-    const repos = await addRepos(stand, uid, replayed);
+    const repos = await addRepos(fixture, uid, replayed);
     const since = new Date().toISOString();
     await atMoments(
       repos.map(() => 0),
-      () => change(stand, organization, repos),
+      () => change(fixture, organization, repos),
     );
-    const subscription = await subscribe(stand, uid, authorization, sink.url);
+    const subscription = await subscribe(fixture, uid, authorization, sink.url);
     await sink.calm();
     const replay = async (): Promise<number> => {
-      await call("POST", `${stand.process.url}/gantry/v1/subscriptions/${subscription}:replay`, authorization, { since });
+      await sendJson("POST", `${fixture.process.url}/gantry/v1/subscriptions/${subscription}:replay`, authorization, { since });
       const { events, firstMs, lastMs } = await sink.after(replayed);
-      // What has come is written down a little later, and would stand for what is sent again.
+      // What has come is written down a little later, and would pass for what is sent again.
       await sink.calm();
       return (events * 1000) / (lastMs - firstMs);
     };
     await replay();
-    await settleEvents(stand);
+    await vacuumEvents(fixture);
     return replay;
   },
 };
@@ -202,7 +180,7 @@ const replaySide: Side = {
 // ---- what a write pays ------------------------------------------------------------------------------------------
 
 const subscriptions = 100;
-// What is asked is the write's own cost. At five a second the 500 deliveries that they set going take two thirds of two
+// What is measured is the write's own cost. At five a second the 500 deliveries that they set going take two thirds of two
 // cores, and the write takes 1.7 to 2.2 times as long beside them (measured).
 const writesPerSecond = 1;
 const writesMin = 8;
@@ -213,37 +191,40 @@ const unevenMoments = (count: number, perSecond: number): number[] => {
   return Array.from({ length: count }, () => (at += (-Math.log(1 - Math.random()) * 1000) / perSecond));
 };
 
-/** How long a write takes in a folder, with so many subscriptions at it and above: what half of the callers wait at most: now and then a disk is slow, whoever writes. */
-const writeSide = (label: string, heardBy: number): Side => ({
+/**
+ * How long a write takes in a folder, with so many subscriptions at it and above: what half of the callers wait at most, since
+ * now and then a disk is slow, whoever writes.
+ */
+const writeVariant = (label: string, subscriptionCount: number): Variant => ({
   label,
   unit: "ms",
-  async prepare(ground) {
-    const [stand, sink] = [await ground.delivering(), await openSink(ground)];
-    const organization = await addOrganization(stand.open, `heard by ${heardBy}`, "editor");
+  async prepare(environment) {
+    const [fixture, sink] = [await environment.delivering(), await openSink(environment)];
+    const organization = await addOrganization(fixture.application, `with ${subscriptionCount} subscriptions`, "editor");
     const { uid, authorization } = organization;
-    const folder = await makeGroup(stand.open, uid, "folder");
-    const repos = await addRepos(stand, folder, 100);
-    for (let index = 0; index < heardBy; index++) await subscribe(stand, index % 2 === 0 ? uid : folder, authorization, `${sink.url}/${index}`);
+    const folder = await makeGroup(fixture.application, uid, "folder");
+    const repos = await addRepos(fixture, folder, 100);
+    for (let index = 0; index < subscriptionCount; index++) await subscribe(fixture, index % 2 === 0 ? uid : folder, authorization, `${sink.url}/${index}`);
     await sink.calm();
-    await settleEvents(stand);
+    await vacuumEvents(fixture);
     return async (seconds) => {
       const moments = unevenMoments(Math.max(writesMin, Math.round(writesPerSecond * seconds)), writesPerSecond);
       const tookMs: number[] = [];
       await atMoments(moments, async () => {
         const beganMs = performance.now();
-        await change(stand, organization, repos);
+        await change(fixture, organization, repos);
         tookMs.push(performance.now() - beganMs);
       });
-      await sink.after(moments.length * heardBy);
+      await sink.after(moments.length * subscriptionCount);
       return tookMs.sort((one, other) => one - other)[Math.floor(tookMs.length / 2)] ?? Number.NaN;
     };
   },
 });
 
-export const deliverySides: Readonly<Record<string, Side>> = {
-  delay: pacedSide(`commit to sink, p95, at ${wantedPerSecond} changes a second`, "s", "delay"),
-  changes: pacedSide(`changes really made a second (wanted: ${wantedPerSecond})`, "1/s", "changes"),
-  delivered: replaySide,
-  heard: writeSide(`UpdateRepo heard by ${subscriptions} subscriptions`, subscriptions),
-  unheard: writeSide("UpdateRepo heard by none", 0),
+export const deliveryVariants: Readonly<Record<string, Variant>> = {
+  delay: pacedVariant(`commit to sink, p95, at ${wantedPerSecond} changes a second`, "s", "delay"),
+  changes: pacedVariant(`changes really made a second (wanted: ${wantedPerSecond})`, "1/s", "changes"),
+  delivered: replayVariant,
+  subscribed: writeVariant(`UpdateRepo with ${subscriptions} subscriptions`, subscriptions),
+  unsubscribed: writeVariant("UpdateRepo with no subscription", 0),
 };

@@ -1,65 +1,65 @@
-// The figures by their names, and their bounds (issue: Speed and memory).
+// The figures by their names, and their bounds.
 
-import { type Ask, type Filter, filters, unfiltered } from "./filters.ts";
-import { sidesOf } from "./sides.ts";
+import { type FilterQuery, type Filter, filters, unfiltered } from "./filters.ts";
+import { variantNamesOf } from "./advisories.ts";
 
 export interface Figure {
   readonly name: string;
   readonly unit: "ratio" | "s" | "MB" | "1/s";
   readonly bound: { readonly words: "at least" | "at most" | "below"; readonly value: number };
-  /** Of one round, what its sides gave. */
-  readonly value: (of: (side: string) => number) => number;
-  readonly sides: readonly string[];
-  /** Measured and shown in the same turn, without a bound. */
+  /** Of one round, from what its variants gave. */
+  readonly value: (of: (variant: string) => number) => number;
+  readonly variants: readonly string[];
+  /** Measured and shown in the same round, without a bound. */
   readonly beside?: readonly string[];
 }
 
 /** How many times as fast `one` is as `other`. */
-const faster = (name: string, one: string, other: string, least: number): Figure => ({
+const speedRatio = (name: string, one: string, other: string, least: number): Figure => ({
   name,
   unit: "ratio",
   bound: { words: "at least", value: least },
-  sides: [one, other],
+  variants: [one, other],
   value: (of) => of(one) / of(other),
 });
 
 /** How many times as long `one` takes as `other`. */
-const slower = (name: string, one: string, other: string, most: number): Figure => ({
+const timeRatio = (name: string, one: string, other: string, most: number): Figure => ({
   name,
   unit: "ratio",
   bound: { words: "at most", value: most },
-  sides: [one, other],
+  variants: [one, other],
   value: (of) => of(other) / of(one),
 });
 
-const below = (name: string, side: string, unit: "s" | "MB", value: number): Figure => ({
+const valueBelow = (name: string, variant: string, unit: "s" | "MB", value: number): Figure => ({
   name,
   unit,
   bound: { words: "below", value },
-  sides: [side],
-  value: (of) => of(side),
+  variants: [variant],
+  value: (of) => of(variant),
 });
 
-/** How many times as long the second page with this filter takes as the one without; the worst of its asks. */
-const filtered = ({ name, asks }: Filter): Figure => {
-  const plain = sidesOf(unfiltered).second;
-  const sides = asks.map((ask) => sidesOf(ask).second);
+/** How many times as long the second page with this filter takes as the one without; the worst of its queries. */
+const filterFigure = ({ name, queries }: Filter): Figure => {
+  const withoutFilter = variantNamesOf(unfiltered).second;
+  const variants = queries.map((query) => variantNamesOf(query).second);
   return {
     name: `filter-${name}`,
     unit: "ratio",
     bound: { words: "at most", value: name === "query" ? 10 : 3 },
-    sides: [plain, ...sides],
-    value: (of) => Math.max(...sides.map((side) => of(plain) / of(side))),
+    variants: [withoutFilter, ...variants],
+    value: (of) => Math.max(...variants.map((variant) => of(withoutFilter) / of(variant))),
   };
 };
 
 /** How many times as long a first page with its total takes as a count and a page by hand; where there is something to count. */
-const firstOf = (name: string, ask: Ask): Figure => {
-  const { first, plain } = sidesOf(ask);
-  return slower(`first-${name}`, first, plain, 1.5);
+const firstPageFigure = (name: string, query: FilterQuery): Figure => {
+  const { first, byHand } = variantNamesOf(query);
+  return timeRatio(`first-${name}`, first, byHand, 1.5);
 };
 
-/** Figures whose sides are measured in turn. `running`: on the server as it runs; else it is started by the side itself. */
+/** Figures whose variants are measured in turn. `running`: on a server that runs; else the variant starts it itself. */
 export interface Group {
   readonly running: boolean;
   /** At most so many rounds of so many seconds: there are many of these, and each is the same every time. */
@@ -67,7 +67,7 @@ export interface Group {
   readonly figures: readonly Figure[];
 }
 
-const brief = { rounds: 5, seconds: 0.3 };
+const shortRounds = { rounds: 5, seconds: 0.3 };
 
 /** Beside one measurement of the list without a filter are so many of lists with one. */
 const besideOne = 6;
@@ -75,40 +75,42 @@ const filterGroups = Array.from(
   { length: Math.ceil(filters.length / besideOne) },
   (_, index): Group => ({
     running: true,
-    most: brief,
-    figures: filters.slice(index * besideOne, (index + 1) * besideOne).map(filtered),
+    most: shortRounds,
+    figures: filters.slice(index * besideOne, (index + 1) * besideOne).map(filterFigure),
   }),
 );
 
 export const groups: readonly Group[] = [
-  { running: false, figures: [below("idle-memory", "memory", "MB", 150), below("start", "start", "s", 2)] },
+  { running: false, figures: [valueBelow("idle-memory", "memory", "MB", 150), valueBelow("start", "start", "s", 2)] },
   {
     running: true,
-    figures: [{ ...faster("rest-list-50", "list", "listPgbench", 0.6), beside: ["listTuned"] }, faster("rest-list-naive", "list", "listNaive", 1.5)],
+    figures: [{ ...speedRatio("rest-list-50", "list", "listPgbench", 0.6), beside: ["listTuned"] }, speedRatio("rest-list-naive", "list", "listNaive", 1.5)],
   },
-  { running: true, figures: [faster("rest-get", "get", "getPgbench", 0.5), faster("rest-get-http", "get", "getHttp", 0.3)] },
-  { running: true, figures: [faster("grpc-get", "grpc", "grpcJs", 1)] },
-  { running: true, figures: [slower("page-depth", "page1000", "page2", 1.5)] },
-  { running: true, figures: [slower("neighbour-size", "beside", "alone", 1.5)] },
-  { running: true, figures: [slower("count", "counted", "countPgbench", 1.3)] },
+  { running: true, figures: [speedRatio("rest-get", "get", "getPgbench", 0.5), speedRatio("rest-get-http", "get", "getHttp", 0.3)] },
+  { running: true, figures: [speedRatio("grpc-get", "grpc", "grpcJs", 1)] },
+  { running: true, figures: [timeRatio("page-depth", "page1000", "page2", 1.5)] },
+  { running: true, figures: [timeRatio("neighbour-size", "beside", "alone", 1.5)] },
+  { running: true, figures: [timeRatio("count", "counted", "countPgbench", 1.3)] },
   {
     running: false,
     most: { rounds: 5, seconds: 1 },
     figures: [
-      faster("import-wolfi", "imported", "copied", 0.1),
+      speedRatio("import-wolfi", "imported", "copied", 0.1),
       {
         name: "import-memory",
         unit: "MB",
         bound: { words: "below", value: 150 },
-        sides: ["importing", "importIdle"],
+        variants: ["importing", "importIdle"],
         value: (of) => of("importing") - of("importIdle"),
       },
     ],
   },
-  { running: false, figures: [{ ...below("delivery-delay", "delay", "s", 1), beside: ["changes"] }] },
+  { running: false, figures: [{ ...valueBelow("delivery-delay", "delay", "s", 1), beside: ["changes"] }] },
   {
     running: false,
-    figures: [{ name: "deliveries-per-second", unit: "1/s", bound: { words: "at least", value: 1000 }, sides: ["delivered"], value: (of) => of("delivered") }],
+    figures: [
+      { name: "deliveries-per-second", unit: "1/s", bound: { words: "at least", value: 1000 }, variants: ["delivered"], value: (of) => of("delivered") },
+    ],
   },
   {
     running: false,
@@ -118,14 +120,14 @@ export const groups: readonly Group[] = [
         name: "write-subscribed",
         unit: "ratio",
         bound: { words: "at most", value: 1.3 },
-        sides: ["heard", "unheard"],
-        value: (of) => of("heard") / of("unheard"),
+        variants: ["subscribed", "unsubscribed"],
+        value: (of) => of("subscribed") / of("unsubscribed"),
       },
     ],
   },
-  { running: true, figures: [slower("audit-page", "auditMany", "auditFew", 1.5)] },
+  { running: true, figures: [timeRatio("audit-page", "auditMany", "auditFew", 1.5)] },
   ...filterGroups,
-  ...[{ name: "unfiltered", asks: [unfiltered] }, ...filters].flatMap(({ name, asks }) =>
-    asks.slice(0, 1).map((ask): Group => ({ running: true, most: brief, figures: [firstOf(name, ask)] })),
+  ...[{ name: "unfiltered", queries: [unfiltered] }, ...filters].flatMap(({ name, queries }) =>
+    queries.slice(0, 1).map((query): Group => ({ running: true, most: shortRounds, figures: [firstPageFigure(name, query)] })),
   ),
 ];

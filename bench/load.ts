@@ -1,18 +1,19 @@
-// The load: somebody else's programs, so that both sides of a figure are driven by the same hand. Each run gives a
+// The load: somebody else's programs, so that both variants of a figure are driven by the same hand. Each run gives a
 // rate per second; a refused or failed request spoils the run, because refusing is quick.
 
 import { execFile } from "node:child_process";
+import { Agent, request as httpRequest } from "node:http";
 import { availableParallelism } from "node:os";
 import { promisify } from "node:util";
 import type { JsonObject } from "#base/json.ts";
 
-const run = promisify(execFile);
+const runProgram = promisify(execFile);
 
-/** shared facts: one server process, 16 clients. */
+/** Connections at a time, as published measurements have them. */
 export const clients = 16;
 
 /** Where a PostgreSQL is: its socket's folder, and what it takes to enter. */
-export interface Place {
+export interface DatabaseAddress {
   readonly host: string;
   readonly port: number;
   readonly user: string;
@@ -33,7 +34,7 @@ export const findTools = async (names: readonly string[]): Promise<string[]> => 
   const found: string[] = [];
   for (const name of names) {
     try {
-      const { stdout } = await run(name, [...(versions[name] ?? [])]);
+      const { stdout } = await runProgram(name, [...(versions[name] ?? [])]);
       found.push(
         stdout
           .split("\n")[0]
@@ -41,11 +42,11 @@ export const findTools = async (names: readonly string[]): Promise<string[]> => 
           .trim() ?? name,
       );
     } catch (error) {
-      // wrk tells its version and exits with 1.
-      const said = (error as { stdout?: string }).stdout ?? "";
-      if (said.startsWith(name))
+      // wrk prints its version and exits with 1.
+      const output = (error as { stdout?: string }).stdout ?? "";
+      if (output.startsWith(name))
         found.push(
-          said
+          output
             .split("\n")[0]
             ?.replace(/ Copyright.*/, "")
             .trim() ?? name,
@@ -57,9 +58,9 @@ export const findTools = async (names: readonly string[]): Promise<string[]> => 
   return found;
 };
 
-const number = (text: string, pattern: RegExp, tool: string): number => {
+const rateIn = (text: string, pattern: RegExp, tool: string): number => {
   const value = Number(pattern.exec(text)?.[1]);
-  if (!Number.isFinite(value) || value <= 0) throw new Error(`${tool} says no rate:\n${text}`);
+  if (!Number.isFinite(value) || value <= 0) throw new Error(`${tool} printed no rate:\n${text}`);
   return value;
 };
 
@@ -67,30 +68,30 @@ const headerArgs = (headers: Readonly<Record<string, string>>): string[] => Obje
 
 /** Requests a second over HTTP/1.1 and kept connections. */
 export const wrk = async (url: string, headers: Readonly<Record<string, string>>, seconds: number): Promise<number> => {
-  const { stdout } = await run("wrk", ["-t1", `-c${clients}`, `-d${seconds}s`, "--timeout", "20s", ...headerArgs(headers), url]);
+  const { stdout } = await runProgram("wrk", ["-t1", `-c${clients}`, `-d${seconds}s`, "--timeout", "20s", ...headerArgs(headers), url]);
   if (/Non-2xx|Socket errors/.test(stdout)) throw new Error(`wrk ${url} was refused:\n${stdout}`);
-  return number(stdout, /Requests\/sec:\s+([\d.]+)/, "wrk");
+  return rateIn(stdout, /Requests\/sec:\s+([\d.]+)/, "wrk");
 };
 
 /** gRPC calls a second over HTTP/2 in clear text, one at a time on each connection. */
 export const h2load = async (url: string, headers: Readonly<Record<string, string>>, bodyFile: string, seconds: number): Promise<number> => {
-  const { stdout } = await run("h2load", ["-t1", `-c${clients}`, "-m1", "-D", String(seconds), "-d", bodyFile, ...headerArgs(headers), url]);
+  const { stdout } = await runProgram("h2load", ["-t1", `-c${clients}`, "-m1", "-D", String(seconds), "-d", bodyFile, ...headerArgs(headers), url]);
   const [failed, errored, timeouts] = /(\d+) failed, (\d+) errored, (\d+) timeout/.exec(stdout)?.slice(1) ?? ["?"];
   // What is in flight when the time is over counts as neither.
   if (failed !== "0" || errored !== "0" || timeouts !== "0" || !/status codes: [1-9]\d* 2xx, 0 3xx, 0 4xx, 0 5xx/.test(stdout)) {
     throw new Error(`h2load ${url} was refused:\n${stdout}`);
   }
-  return number(stdout, /finished in [\d.]+m?s, ([\d.]+) req\/s/, "h2load");
+  return rateIn(stdout, /finished in [\d.]+m?s, ([\d.]+) req\/s/, "h2load");
 };
 
 /** So many requests over HTTP/1.1 and kept connections: where one takes long, a second holds too few to be a rate. */
-export const requests = async (url: string, headers: Readonly<Record<string, string>>, count: number, at: number): Promise<number> => {
-  const { stdout } = await run("h2load", ["--h1", "-t1", `-c${at}`, "-n", String(count), ...headerArgs(headers), url]);
+export const requests = async (url: string, headers: Readonly<Record<string, string>>, count: number, clientCount: number): Promise<number> => {
+  const { stdout } = await runProgram("h2load", ["--h1", "-t1", `-c${clientCount}`, "-n", String(count), ...headerArgs(headers), url]);
   if (!new RegExp(`status codes: ${count} 2xx, 0 3xx, 0 4xx, 0 5xx`).test(stdout)) throw new Error(`h2load ${url} was refused:\n${stdout}`);
-  return number(stdout, /finished in [\d.]+m?s, ([\d.]+) req\/s/, "h2load");
+  return rateIn(stdout, /finished in [\d.]+m?s, ([\d.]+) req\/s/, "h2load");
 };
 
-/** A script for pgbench: `variables` stand in it as ":name"; `settings` of its sessions are added to PostgreSQL's own. */
+/** A script for pgbench: `variables` fixture in it as ":name"; `settings` of its sessions are added to PostgreSQL's own. */
 export interface Script {
   readonly file: string;
   readonly variables: Readonly<Record<string, string>>;
@@ -98,17 +99,17 @@ export interface Script {
 }
 
 /** PGOPTIONS splits at spaces. */
-const option = (setting: string): string => `-c ${setting.replace(/[\\ ]/g, "\\$&")}`;
+const pgOption = (setting: string): string => `-c ${setting.replace(/[\\ ]/g, "\\$&")}`;
 
-const pgbenchFor = async (place: Place, { file, variables, settings }: Script, at: number, until: readonly string[]): Promise<number> => {
-  const { stdout } = await run(
+const pgbenchFor = async (database: DatabaseAddress, { file, variables, settings }: Script, clientCount: number, until: readonly string[]): Promise<number> => {
+  const { stdout } = await runProgram(
     "pgbench",
     [
       "-n",
       "-M",
       "prepared",
       "-c",
-      String(at),
+      String(clientCount),
       "-j",
       String(Math.min(2, availableParallelism())),
       ...until,
@@ -116,25 +117,26 @@ const pgbenchFor = async (place: Place, { file, variables, settings }: Script, a
       file,
       ...Object.entries(variables).flatMap(([name, value]) => ["-D", `${name}=${value}`]),
       "-h",
-      place.host,
+      database.host,
       "-p",
-      String(place.port),
+      String(database.port),
       "-U",
-      place.user,
-      place.database,
+      database.user,
+      database.database,
     ],
-    { env: { PATH: process.env.PATH, PGOPTIONS: settings.map(option).join(" ") } },
+    { env: { PATH: process.env.PATH, PGOPTIONS: settings.map(pgOption).join(" ") } },
   );
   if (!/number of failed transactions: 0 /.test(stdout)) throw new Error(`pgbench failed:\n${stdout}`);
-  return number(stdout, /tps = ([\d.]+) \(without initial connection time\)/, "pgbench");
+  return rateIn(stdout, /tps = ([\d.]+) \(without initial connection time\)/, "pgbench");
 };
 
 /** Runs of the script a second, its statements prepared. */
-export const pgbench = (place: Place, script: Script, seconds: number): Promise<number> => pgbenchFor(place, script, clients, ["-T", String(seconds)]);
+export const pgbench = (database: DatabaseAddress, script: Script, seconds: number): Promise<number> =>
+  pgbenchFor(database, script, clients, ["-T", String(seconds)]);
 
 /** The same, of so many runs in all. */
-export const pgbenchRuns = (place: Place, script: Script, count: number, at: number): Promise<number> =>
-  pgbenchFor(place, script, at, ["-t", String(Math.ceil(count / at))]);
+export const pgbenchRuns = (database: DatabaseAddress, script: Script, count: number, clientCount: number): Promise<number> =>
+  pgbenchFor(database, script, clientCount, ["-t", String(Math.ceil(count / clientCount))]);
 
 /** One request, to know what is measured. Throws for anything but success. */
 export const fetchJson = async (url: string, authorization: string): Promise<{ reply: JsonObject; response: Response; body: string }> => {
@@ -143,3 +145,30 @@ export const fetchJson = async (url: string, authorization: string): Promise<{ r
   if (!response.ok) throw new Error(`${url}: ${response.status} ${body}`);
   return { reply: JSON.parse(body) as JsonObject, response, body };
 };
+
+const agent = new Agent({ keepAlive: true, maxSockets: clients });
+
+/** One request with a JSON body, over the connections of all such requests. Rejects for anything but 200; no body is {}. */
+export const sendJson = (method: string, url: string, authorization: string, body: JsonObject = {}): Promise<JsonObject> =>
+  new Promise((resolve, reject) => {
+    const content = JSON.stringify(body);
+    const request = httpRequest(
+      url,
+      { method, agent, headers: { authorization, "content-type": "application/json", "content-length": Buffer.byteLength(content) } },
+      (response) => {
+        let answer = "";
+        response
+          .setEncoding("utf8")
+          .on("data", (chunk: string) => (answer += chunk))
+          .on("end", () => {
+            try {
+              if (response.statusCode !== 200) throw new Error(`${method} ${url}: ${response.statusCode} ${answer}`);
+              resolve(answer === "" ? {} : (JSON.parse(answer) as JsonObject));
+            } catch (thrown) {
+              reject(thrown);
+            }
+          });
+      },
+    );
+    request.on("error", reject).end(content);
+  });

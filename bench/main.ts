@@ -1,40 +1,46 @@
 // The benchmark: npm run bench -- [--json] [--only NAME,NAME] [--rounds N] [--seconds N] [--large] [--profile FOLDER]
+//                npm run bench -- --against FOLDER [--only NAME,NAME] [--rounds N] [--seconds N]
+//
+// With --against it compares this checkout with another one instead of with the baselines: against.ts.
 //
 // How it measures
 //   - One server, as a process of its own (`gantry serve`) with its embedded PostgreSQL, on a data directory in the
 //     temporary folder, removed afterwards. Rows are made by SQL, vacuumed and analyzed.
 //   - 16 clients. HTTP is loaded by wrk, gRPC by h2load, PostgreSQL by pgbench: somebody else's programs, the same
-//     for both sides of a figure. A refused request spoils the run.
+//     for both variants of a figure. A refused request spoils the run.
 //   - The caller is an identity with one binding, to view its organization. Its rights are decided and proved with
-//     every request, as always; no part of the server is told that it is being measured.
+//     every request, as always; no part of the server knows that it is being measured.
 //   - pgbench runs the very statements that the server sends, caught between kernel and store (replay.ts) with
 //     their parameters and the rights' check in them, prepared (-M prepared), against the same database, on 16
 //     connections, while the server has nothing to do. Its sessions have PostgreSQL's own settings: that limit is
-//     what shared measurements compare with. The server's generic plans are its own doing; what they would give to
+//     what published measurements compare with. The server's generic plans are its own doing; what they would give to
 //     pgbench is shown beside the list.
-//   - The sides of a figure are measured in turn in one run, A B, B A, A B, …, after a warm-up of each; a figure is
+//   - The variants of a figure are measured in turn in one run, A B, B A, A B, …, after a warm-up of each; a figure is
 //     the median of the rounds' ratios. Speeds are those of this machine; only ratios travel.
 //   - Pages of a million advisories are loaded by h2load and pgbench for a number of runs that fits the time, by 16
-//     clients; counts of more than 20,000 rows by 2. Of a filter's asks (filters.ts) the worst is its figure.
+//     clients; counts of more than 20,000 rows by 2. Of a filter's queries (filters.ts) the worst is its figure.
 //   - An import is timed from the start of its process to the end; COPY reads files that lie beside the database.
-//   - Events go to a sink that is a process of its own and answers 204 (peers/sink.ts). Changes are made by calls of
+//   - Events go to a sink that is a process of its own and answers 204 (baselines/sink.ts). Changes are made by calls of
 //     the bench's own, at given moments, since none of these programs writes something else each time. What is
-//     written is the same for both sides; whoever is heard by a hundred subscriptions is called once a second,
+//     written is the same for both variants; a repo with a hundred subscriptions is changed once a second,
 //     at uneven moments: what counts is what a write costs, not what a hundred deliveries take of the machine.
 //   - Latency ratios (page-depth, neighbour-size, count) are ratios of rates at the same 16 clients: with the
 //     machine busy the two are the same.
 //
-// Figures with their bounds: figures.ts. Peers: peers/. Plans at a million rows: plans.ts.
+// Figures with their bounds: figures.ts. Baselines: baselines/. Plans at a million rows: plans.ts.
 // Exit status: 0 all bounds held, 1 one was missed (named), or the bench could not run.
 
 import { parseArgs } from "node:util";
+import { againstNames, compareWith } from "./against.ts";
+import type { Environment, Measure } from "./environment.ts";
 import { type Group, groups } from "./figures.ts";
-import { type Folder, type Process, type Serving, withFolder } from "./ground.ts";
+import { type Fixture, type PreparedFixture, prepareFixture, startFixture, stopFixture } from "./fixture.ts";
+import { wolfiFolder } from "./imports.ts";
 import { findTools } from "./load.ts";
-import { busyLine, jsonLine, machine, type Result, resultLine, resultOf, sideLine } from "./report.ts";
-import { fillAdvisories, fillAudit, settleRows, withClient } from "./seed.ts";
-import { type Ground, type Measure, sideOf, wolfiFolder } from "./sides.ts";
-import { type Prepared, prepare, type Stand, start, stop } from "./stand.ts";
+import { type Folder, type Process, type Serving, withFolder } from "./processes.ts";
+import { busyLine, jsonLine, machine, type Result, resultLine, resultOf, variantLine } from "./report.ts";
+import { fillAdvisories, fillAudit, vacuumTables, withClient } from "./seed.ts";
+import { variantOf } from "./variants.ts";
 
 interface Options {
   readonly json: boolean;
@@ -44,52 +50,73 @@ interface Options {
   /** An audit log of ten million entries instead of one. */
   readonly large: boolean;
   readonly profile: string | undefined;
+  /** Another checkout to compare with. */
+  readonly against: string | undefined;
 }
 
 const defaultRounds = 7;
 const defaultSeconds = 4;
 const warmUpSeconds = 3;
 
-const readOptions = (): Options => {
+const usage = `npm run bench -- [--json] [--only NAME,NAME] [--rounds N] [--seconds N] [--large] [--profile FOLDER]
+npm run bench -- --against FOLDER [--json] [--only NAME,NAME] [--rounds N] [--seconds N]`;
+
+/** The options, or undefined where only help is wanted. */
+const readOptions = (): Options | undefined => {
   const { values } = parseArgs({
     options: {
+      help: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
       only: { type: "string" },
       rounds: { type: "string", default: String(defaultRounds) },
       seconds: { type: "string", default: String(defaultSeconds) },
       large: { type: "boolean", default: false },
       profile: { type: "string" },
+      against: { type: "string" },
     },
   });
   const names = groups.flatMap(({ figures }) => figures.map(({ name }) => name));
-  const only = new Set(values.only === undefined ? names : values.only.split(","));
-  const unknown = [...only].find((name) => !names.includes(name));
-  if (unknown !== undefined) throw new Error(`there is no figure ${JSON.stringify(unknown)}; there are ${names.join(", ")}`);
-  return { json: values.json, only, rounds: Number(values.rounds), seconds: Number(values.seconds), large: values.large, profile: values.profile };
+  if (values.help) {
+    process.stdout.write(`${usage}\n\nFigures: ${names.join(", ")}\nFigures with --against: ${againstNames.join(", ")}\n`);
+    return undefined;
+  }
+  const known = values.against === undefined ? names : againstNames;
+  const only = new Set(values.only === undefined ? known : values.only.split(","));
+  const unknown = [...only].find((name) => !known.includes(name));
+  if (unknown !== undefined) throw new Error(`there is no figure ${JSON.stringify(unknown)}; there are ${known.join(", ")}`);
+  return {
+    json: values.json,
+    only,
+    rounds: Number(values.rounds),
+    seconds: Number(values.seconds),
+    large: values.large,
+    profile: values.profile,
+    against: values.against,
+  };
 };
 
-const tell = (line: string): void => void process.stderr.write(`${line}\n`);
+const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** Measures the sides of these figures in turn. */
-const measure = async (ground: Ground, { running, figures, most }: Group, asked: Options): Promise<{ lines: string[]; results: Result[] }> => {
-  const rounds = Math.min(asked.rounds, most?.rounds ?? asked.rounds);
-  const seconds = Math.min(asked.seconds, most?.seconds ?? asked.seconds);
-  const names = [...new Set(figures.flatMap(({ sides, beside = [] }) => [...sides, ...beside]))];
-  tell(`${figures.map(({ name }) => name).join(", ")}: ${rounds} rounds`);
+/** Measures the variants of these figures in turn. */
+const measure = async (environment: Environment, { running, figures, most }: Group, options: Options): Promise<{ lines: string[]; results: Result[] }> => {
+  const rounds = Math.min(options.rounds, most?.rounds ?? options.rounds);
+  const seconds = Math.min(options.seconds, most?.seconds ?? options.seconds);
+  const names = [...new Set(figures.flatMap(({ variants, beside = [] }) => [...variants, ...beside]))];
+  progress(`${figures.map(({ name }) => name).join(", ")}: ${rounds} rounds`);
   const measures = new Map<string, Measure>();
   for (const name of names) {
-    const run = await sideOf(name).prepare(ground);
+    const run = await variantOf(name).prepare(environment);
     measures.set(name, run);
     if (running) await run(Math.min(warmUpSeconds, seconds));
   }
-  const seen: Map<string, number>[] = [];
+  const measured: Map<string, number>[] = [];
   for (let round = 0; round < rounds; round++) {
     const values = new Map<string, number>();
     for (const name of round % 2 === 0 ? names : names.toReversed()) {
       const run = measures.get(name);
       if (run) values.set(name, await run(seconds));
     }
-    seen.push(values);
+    measured.push(values);
   }
   const of =
     (values: ReadonlyMap<string, number>) =>
@@ -97,23 +124,23 @@ const measure = async (ground: Ground, { running, figures, most }: Group, asked:
       values.get(name) ?? Number.NaN;
   return {
     lines: names.map((name) =>
-      sideLine(
-        sideOf(name).label,
-        sideOf(name).unit,
-        seen.map((values) => of(values)(name)),
+      variantLine(
+        variantOf(name).label,
+        variantOf(name).unit,
+        measured.map((values) => of(values)(name)),
       ),
     ),
     results: figures.map((figure) =>
       resultOf(
         figure,
-        seen.map((values) => figure.value(of(values))),
+        measured.map((values) => figure.value(of(values))),
       ),
     ),
   };
 };
 
-/** One for each number, made when it is first asked for. */
-const each = <T>(make: (count: number) => Promise<T>): ((count: number) => Promise<T>) => {
+/** One for each number, made when it is first needed. */
+const onceForEach = <T>(make: (count: number) => Promise<T>): ((count: number) => Promise<T>) => {
   const made = new Map<number, Promise<T>>();
   return (count) => {
     const known = made.get(count) ?? make(count);
@@ -122,7 +149,7 @@ const each = <T>(make: (count: number) => Promise<T>): ((count: number) => Promi
   };
 };
 
-/** Made when it is first asked for. */
+/** Made when it is first needed. */
 const once = <T>(make: () => Promise<T>): (() => Promise<T>) => {
   let made: Promise<T> | undefined;
   return () => (made ??= make());
@@ -131,52 +158,54 @@ const once = <T>(make: () => Promise<T>): (() => Promise<T>) => {
 const measureAll = async (folder: Folder, options: Options): Promise<{ lines: string[]; results: Result[]; database: string }> => {
   const lines: string[] = [];
   const results: Result[] = [];
-  const peers: Process[] = [];
-  let stand: Stand | undefined;
-  const others: Stand[] = [];
-  const keepStand = async (made: Promise<Prepared>, serving: Serving = {}): Promise<Stand> => {
-    const other = await start(await made, serving);
+  const baselines: Process[] = [];
+  let fixture: Fixture | undefined;
+  const others: Fixture[] = [];
+  const openFixture = async (prepared: Promise<PreparedFixture>, serving: Serving = {}): Promise<Fixture> => {
+    const other = await startFixture(await prepared, serving);
     others.push(other);
     return other;
   };
 
-  tell("Making an organization of 100 repos and one of 100,000");
-  const prepared: Prepared = await prepare(folder, "data", [100, 100_000]);
-  const ground: Ground = {
+  progress("Making an organization of 100 repos and one of 100,000");
+  const prepared: PreparedFixture = await prepareFixture(folder, "data", [100, 100_000]);
+  const environment: Environment = {
     folder,
     prepared,
-    stand: () => {
-      if (!stand) throw new Error("the server does not run yet");
-      return stand;
+    fixture: () => {
+      if (!fixture) throw new Error("the server does not run yet");
+      return fixture;
     },
     crowded: once(() => {
-      tell("Making an organization of 100 repos beside one of 1,000,000");
-      return keepStand(prepare(folder, "crowded", [100, 1_000_000]));
+      progress("Making an organization of 100 repos beside one of 1,000,000");
+      return openFixture(prepareFixture(folder, "crowded", [100, 1_000_000]));
     }),
-    blank: once(() => keepStand(prepare(folder, "blank", [0]))),
+    blank: once(() => openFixture(prepareFixture(folder, "blank", [0]))),
     advisories: once(async () => {
-      tell("Making an organization of 1,000,000 advisories");
-      const made = await keepStand(prepare(folder, "advisories", [0]));
-      await withClient(made.place, async (client) => {
+      progress("Making an organization of 1,000,000 advisories");
+      const made = await openFixture(prepareFixture(folder, "advisories", [0]));
+      await withClient(made.database, async (client) => {
         await fillAdvisories(client, made.of(0).uid, 1_000_000);
-        await settleRows(client, "advisories", "advisory_facets", "vulnerabilities", "package_origins");
+        await vacuumTables(client, "advisories", "advisory_facets", "vulnerabilities", "package_origins");
       });
       return made;
     }),
     manyEntries: options.large ? 10_000_000 : 1_000_000,
-    audited: each(async (entries) => {
-      tell(`Making an audit log of ${entries} entries`);
-      const made = await keepStand(prepare(folder, `audit-${entries}`, [0]));
-      await withClient(made.place, async (client) => {
+    audited: onceForEach(async (entries) => {
+      progress(`Making an audit log of ${entries} entries`);
+      const made = await openFixture(prepareFixture(folder, `audit-${entries}`, [0]));
+      await withClient(made.database, async (client) => {
         await fillAudit(client, made.of(0).uid, entries);
-        await settleRows(client, "audit_entries");
+        await vacuumTables(client, "audit_entries");
       });
       return made;
     }),
-    delivering: once(() => keepStand(prepare(folder, "delivering", []), { profile: options.profile, settings: { GANTRY_EGRESS_ALLOW: "sink=127.0.0.0/8" } })),
-    keep: (peer) => {
-      peers.push(peer);
-      return peer;
+    delivering: once(() =>
+      openFixture(prepareFixture(folder, "delivering", []), { profile: options.profile, settings: { GANTRY_EGRESS_ALLOW: "sink=127.0.0.0/8" } }),
+    ),
+    stopLater: (baseline) => {
+      baselines.push(baseline);
+      return baseline;
     },
   };
   try {
@@ -184,26 +213,31 @@ const measureAll = async (folder: Folder, options: Options): Promise<{ lines: st
     for (const group of groups) {
       const figures = group.figures.filter(({ name }) => options.only.has(name));
       if (figures.length === 0) continue;
-      if (group.running) stand ??= await start(prepared, { profile: options.profile });
-      const measured = await measure(ground, { ...group, figures }, options);
+      if (group.running) fixture ??= await startFixture(prepared, { profile: options.profile });
+      const measured = await measure(environment, { ...group, figures }, options);
       lines.push(...measured.lines);
       results.push(...measured.results);
-      for (const result of measured.results) tell(resultLine(result));
-      await Promise.all(peers.splice(0).map((peer) => peer.stop()));
+      for (const result of measured.results) progress(resultLine(result));
+      await Promise.all(baselines.splice(0).map((baseline) => baseline.stop()));
     }
-    stand ??= await start(prepared, { profile: options.profile });
-    const { rows } = await withClient(stand.place, (client) => client.query<{ server_version: string }>("show server_version"));
+    fixture ??= await startFixture(prepared, { profile: options.profile });
+    const { rows } = await withClient(fixture.database, (client) => client.query<{ server_version: string }>("show server_version"));
     database = `PostgreSQL ${rows[0]?.server_version ?? "unknown"} (embedded)`;
     return { lines, results, database };
   } finally {
-    await Promise.all(peers.map((peer) => peer.stop()));
-    if (stand) await stop(stand);
-    for (const other of others) await stop(other);
+    await Promise.all(baselines.map((baseline) => baseline.stop()));
+    if (fixture) await stopFixture(fixture);
+    for (const other of others) await stopFixture(other);
   }
 };
 
-const run = async (): Promise<number> => {
+const runBench = async (): Promise<number> => {
   const options = readOptions();
+  if (!options) return 0;
+  if (options.against !== undefined) {
+    await findTools(["wrk", "h2load"]);
+    return compareWith(options.against, options);
+  }
   const began = performance.now();
   const busy = busyLine();
   const tools = await findTools(["wrk", "h2load", "pgbench"]);
@@ -214,7 +248,8 @@ const run = async (): Promise<number> => {
     const report = [
       "",
       ...machine(tools, database),
-      `method     16 clients, ${options.rounds} interleaved rounds of ${options.seconds} s for each side (imports 5, advisories 5 of 0.3 s); medians (least … most)`,
+      `method     16 clients, ${options.rounds} interleaved rounds of ${options.seconds} s for each variant (imports 5, advisories 5 of 0.3 s);`,
+      "           medians (least … most)",
       ...(busy ? [busy] : []),
       "",
       ...lines,
@@ -226,14 +261,14 @@ const run = async (): Promise<number> => {
     if (options.json) for (const result of results) process.stdout.write(`${jsonLine(result)}\n`);
     else process.stdout.write(`${report.join("\n")}\n`);
     const missed = results.filter(({ passed }) => !passed).map(({ figure }) => figure.name);
-    if (missed.length > 0) tell(`missed: ${missed.join(", ")}`);
+    if (missed.length > 0) progress(`missed: ${missed.join(", ")}`);
     return missed.length > 0 ? 1 : 0;
   });
 };
 
 try {
-  process.exitCode = await run();
+  process.exitCode = await runBench();
 } catch (thrown) {
-  tell(`bench: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+  progress(`bench: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
   process.exitCode = 1;
 }

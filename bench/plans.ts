@@ -1,12 +1,12 @@
-// Every way that a List finds its rows, on tables of a million rows:
+// Every plan by which a List finds its rows, on tables of a million rows:
 // node bin/node.js bench/plans.ts [--rows N] [--only LIST,LIST]
 //
 // Callers of every kind (the operator; the viewer of a whole organization, of a small and of a large branch, of
 // several; a person in two organizations) make every kind of list, first page and second. The statements are caught
-// on their way to the store and explained as the server runs them: prepared, with generic plans. What is refused:
+// before the store and explained as the server runs them: prepared, with generic plans. What is refused:
 //   - a sequential scan of a table that grows;
 //   - a sort of more rows than limits.sortRowsMax says may be sorted;
-//   - a page that reads many more rows than it shows (a total reads its branch, and is not asked).
+//   - a page that reads many more rows than it shows (a total reads its branch, and is not judged).
 // The last column is the time of one run; it is shown and not judged.
 
 import { parseArgs } from "node:util";
@@ -16,8 +16,9 @@ import { limits } from "#base/limits.ts";
 import { silent } from "#base/log.ts";
 import { openApplication, type Application, readSettings } from "#application";
 import type pg from "pg";
+import { authorizationOf, databaseOf, makeGroup, makeMember, makeOrganization } from "./callers.ts";
 import { filters, listAdvisories, requestOf } from "./filters.ts";
-import { authorizationOf, type Folder, makeGroup, makeMember, makeOrganization, placeOf, type Site, withFolder } from "./ground.ts";
+import { type Folder, type Site, withFolder } from "./processes.ts";
 import { arrayText, callOf, sessionSettings, type Statement, statementsOf } from "./replay.ts";
 import {
   fillAdvisories,
@@ -29,7 +30,7 @@ import {
   fillIdentities,
   fillRepos,
   fillTags,
-  settleRows,
+  vacuumTables,
   withClient,
   withoutIndexes,
 } from "./seed.ts";
@@ -62,7 +63,7 @@ interface Plan {
 
 interface Finding {
   /** What it reads, by which index. */
-  readonly ways: string;
+  readonly accessPaths: string;
   /** Rows touched for the page, without those of a count. */
   readonly read: number;
   readonly ms: number;
@@ -76,7 +77,7 @@ const times = (plan: Plan, key: "Actual Rows" | "Rows Removed by Filter" | "Rows
   (plan[key] ?? 0) * (plan["Actual Loops"] ?? 1);
 
 const judge = (plan: Plan, ms: number, readMax: number): Finding => {
-  const ways = new Set<string>();
+  const accessPaths = new Set<string>();
   const faults = new Set<string>();
   const found = { page: 0, count: 0 };
   const passed = { page: 0, count: 0 };
@@ -93,8 +94,8 @@ const judge = (plan: Plan, ms: number, readMax: number): Finding => {
       passed[whose] += removed;
       // A count of all rows reads all rows.
       if (type === "Seq Scan" && kept + removed > limits.sortRowsMax && (!counts || removed > kept)) faults.add(`Seq Scan of ${relation}`);
-      ways.add(`${counts ? "count " : ""}${index ?? `${type} ${relation}`}`);
-    } else if (index !== undefined) ways.add(index);
+      accessPaths.add(`${counts ? "count " : ""}${index ?? `${type} ${relation}`}`);
+    } else if (index !== undefined) accessPaths.add(index);
     if (type === "Sort" || type === "Incremental Sort") {
       const sorted = Math.max(...inner.map((each) => each["Actual Rows"] ?? 0));
       if (sorted > limits.sortRowsMax) faults.add(`sorts ${Math.round(sorted)} rows`);
@@ -103,7 +104,7 @@ const judge = (plan: Plan, ms: number, readMax: number): Finding => {
   };
   visit(plan, false);
   if (passed.page + found.page > readMax) faults.add(`reads ${Math.round(passed.page + found.page)} rows`);
-  return { ways: [...ways].join(", "), read: Math.round(found.page + passed.page), ms, faults: [...faults] };
+  return { accessPaths: [...accessPaths].join(", "), read: Math.round(found.page + passed.page), ms, faults: [...faults] };
 };
 
 const literal = (value: Statement["values"][number]): string => {
@@ -112,24 +113,24 @@ const literal = (value: Statement["values"][number]): string => {
 };
 
 const explain = async (client: pg.Client, { text, values }: Statement, readMax: number): Promise<Finding> => {
-  await client.query(`prepare asked as ${text}`);
+  await client.query(`prepare listed as ${text}`);
   try {
-    const given = values.length > 0 ? `(${values.map(literal).join(", ")})` : "";
+    const parameters = values.length > 0 ? `(${values.map(literal).join(", ")})` : "";
     const { rows } = await client.query<{ "QUERY PLAN": { Plan: Plan; "Execution Time": number }[] }>(
-      `explain (analyze, timing off, format json) execute asked${given}`,
+      `explain (analyze, timing off, format json) execute listed${parameters}`,
     );
     const [found] = rows[0]?.["QUERY PLAN"] ?? [];
     if (!found) throw new Error("no plan");
     return judge(found.Plan, found["Execution Time"], readMax);
   } finally {
-    await client.query("deallocate asked");
+    await client.query("deallocate listed");
   }
 };
 
-// ---- the ground -------------------------------------------------------------------------------------------------
+// ---- the rows -------------------------------------------------------------------------------------------------
 
-interface Ground {
-  readonly open: Application;
+interface Rows {
+  readonly application: Application;
   /** Name and authorization. */
   readonly callers: readonly (readonly [string, string])[];
   readonly large: string;
@@ -140,14 +141,14 @@ interface Ground {
   readonly someName: string;
   readonly somebody: string;
   /** Subscriptions with many and with few deliveries. */
-  readonly heard: { readonly busy: string; readonly seldom: string };
+  readonly subscribed: { readonly busy: string; readonly seldom: string };
   /** Of the audit log: who did most, who did little, and something that was changed. */
   readonly busy: string;
   readonly seldom: string;
   readonly subject: string;
 }
 
-const one = async (client: pg.Client, statement: string, values: readonly string[]): Promise<string> => {
+const valueOf = async (client: pg.Client, statement: string, values: readonly string[]): Promise<string> => {
   const { rows } = await client.query<{ value: string }>(statement, [...values]);
   return rows[0]?.value ?? "";
 };
@@ -156,27 +157,27 @@ const one = async (client: pg.Client, statement: string, values: readonly string
  * `count` rows of each kind in one organization: a third in a large branch, a thousandth in a small one, the rest at
  * the root. Of the kinds that `wanted` lists need.
  */
-const fill = async (open: Application, client: pg.Client, count: number, wanted: (...methods: string[]) => boolean): Promise<Ground> => {
-  const tell = (what: string): void => void process.stderr.write(`${what}\n`);
+const fill = async (application: Application, client: pg.Client, count: number, wanted: (...methods: string[]) => boolean): Promise<Rows> => {
+  const progress = (line: string): void => void process.stderr.write(`${line}\n`);
   const filled: string[] = ["roles", "access_versions", "role_bindings", "groups", "identities", "subscriptions"];
   const fillTable = async (table: string, load: () => Promise<void>): Promise<void> => {
-    tell(`${count} ${table}`);
+    progress(`${count} ${table}`);
     await withoutIndexes(client, table, load);
     filled.push(table);
   };
-  const organization = await makeOrganization(open, "large");
-  const [branch, narrow] = [await makeGroup(open, organization, "large branch"), await makeGroup(open, organization, "small branch")];
-  const other = await makeOrganization(open, "small");
+  const organization = await makeOrganization(application, "large");
+  const [branch, narrow] = [await makeGroup(application, organization, "large branch"), await makeGroup(application, organization, "small branch")];
+  const other = await makeOrganization(application, "small");
   const [third, thousandth] = [Math.floor(count / 3), Math.floor(count / 1000)];
-  const callers: [string, string][] = [["operator", await authorizationOf(open, operatorUid)]];
+  const callers: [string, string][] = [["operator", await authorizationOf(application, operatorUid)]];
   const viewers: [string, string[]][] = [
     ["whole organization", [organization]],
     ["large branch", [branch]],
     ["small branch", [narrow]],
     ["two branches", [branch, narrow]],
   ];
-  for (const [name, places] of viewers) callers.push([name, await authorizationOf(open, await makeMember(open, organization, places, "viewer"))]);
-  callers.push(["other organization", await authorizationOf(open, await makeMember(open, other, [other], "viewer"))]);
+  for (const [name, groups] of viewers) callers.push([name, await authorizationOf(application, await makeMember(application, organization, groups, "viewer"))]);
+  callers.push(["other organization", await authorizationOf(application, await makeMember(application, other, [other], "viewer"))]);
 
   await client.query("set session_replication_role = replica");
   if (wanted(repos, tags, groups)) {
@@ -192,7 +193,7 @@ const fill = async (open: Application, client: pg.Client, count: number, wanted:
     });
   }
   const repoOf = (parent: string, n: number): Promise<string> =>
-    one(client, "select uid as value from repos where left(uid, -17) = $1 order by uid offset $2::int limit 1", [parent, String(n)]);
+    valueOf(client, "select uid as value from repos where left(uid, -17) = $1 order by uid offset $2::int limit 1", [parent, String(n)]);
   const [repo, someRepo] = [await repoOf(branch, 0), await repoOf(narrow, 0)];
   if (wanted(tags)) {
     const others: string[] = [];
@@ -217,64 +218,64 @@ const fill = async (open: Application, client: pg.Client, count: number, wanted:
   }
   if (wanted(bindings)) await fillTable("role_bindings", () => fillBindings(client, organization, builtInRoleUid("viewer"), count));
   if (wanted(listAdvisories)) {
-    tell(`${count} advisories`);
+    progress(`${count} advisories`);
     await fillAdvisories(client, organization, count);
     filled.push("advisories", "advisory_facets", "vulnerabilities", "package_origins");
   }
   if (wanted(audit)) {
-    tell(`${count} audit entries`);
+    progress(`${count} audit entries`);
     await fillAudit(client, organization, count, { branch, narrow });
     filled.push("audit_entries");
   }
   if (wanted(events)) {
-    tell(`${count} events`);
+    progress(`${count} events`);
     await fillEvents(client, organization, count, { branch, narrow });
     filled.push("outbox");
   }
-  const heard = { busy: `${branch}/00000000000000b1`, seldom: `${narrow}/00000000000000b2` };
+  const subscribed = { busy: `${branch}/00000000000000b1`, seldom: `${narrow}/00000000000000b2` };
   if (wanted(subscriptions, deliveries)) {
-    for (const uid of Object.values(heard))
+    for (const uid of Object.values(subscribed))
       await client.query("insert into subscriptions (uid, sink, create_time, update_time) values ($1, 'https://sink.example.com', now(), now())", [uid]);
     await fillTable("deliveries", async () => {
-      await fillDeliveries(client, heard.busy, count - thousandth);
-      await fillDeliveries(client, heard.seldom, thousandth);
+      await fillDeliveries(client, subscribed.busy, count - thousandth);
+      await fillDeliveries(client, subscribed.seldom, thousandth);
     });
   }
   // A person with rights in both organizations.
   const person = "9".repeat(40);
   await client.query("insert into identities (uid, name, create_time, update_time) values ($1, 'person', now(), now())", [person]);
   await client.query("insert into access_versions (root) values ($1) on conflict do nothing", [person]);
-  for (const place of [organization, other]) {
+  for (const group of [organization, other]) {
     await client.query(
       "insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time) values ($1 || '/00000000000000aa', $2, $3, now(), now())",
-      [place, person, builtInRoleUid("viewer")],
+      [group, person, builtInRoleUid("viewer")],
     );
   }
   await client.query("set session_replication_role = origin");
-  callers.push(["person in two organizations", await authorizationOf(open, person)]);
-  tell("vacuum");
-  await settleRows(client, ...filled);
+  callers.push(["person in two organizations", await authorizationOf(application, person)]);
+  progress("vacuum");
+  await vacuumTables(client, ...filled);
   return {
-    open,
+    application,
     callers,
     branch,
     repo,
     someRepo,
-    heard,
+    subscribed,
     large: organization,
     small: narrow,
-    someName: await one(client, "select name as value from repos where left(uid, -17) = $1 order by uid offset 7 limit 1", [organization]),
-    busy: await one(client, "select caller_uid as value from audit_entries group by 1 order by count(*) desc limit 1", []),
-    seldom: await one(client, "select caller_uid as value from audit_entries group by 1 order by count(*) limit 1", []),
-    subject: await one(client, "select subject as value from audit_entries limit 1", []),
-    somebody: await one(client, "select identity_uid as value from role_bindings where left(uid, 40) = $1 order by uid limit 1", [organization]),
+    someName: await valueOf(client, "select name as value from repos where left(uid, -17) = $1 order by uid offset 7 limit 1", [organization]),
+    busy: await valueOf(client, "select caller_uid as value from audit_entries group by 1 order by count(*) desc limit 1", []),
+    seldom: await valueOf(client, "select caller_uid as value from audit_entries group by 1 order by count(*) limit 1", []),
+    subject: await valueOf(client, "select subject as value from audit_entries limit 1", []),
+    somebody: await valueOf(client, "select identity_uid as value from role_bindings where left(uid, 40) = $1 order by uid limit 1", [organization]),
   };
 };
 
 /** No index knows both a branch within a root and a time: few rows of a branch since then are looked for in all of it. */
 const readsBranch = ({ updatedSince }: JsonObject): boolean => updatedSince !== undefined;
 
-const asks = ({
+const lists = ({
   large,
   small,
   branch,
@@ -282,11 +283,11 @@ const asks = ({
   someRepo,
   someName,
   somebody,
-  heard,
+  subscribed,
   busy,
   seldom,
   subject,
-}: Ground): readonly (readonly [string, JsonObject])[] => {
+}: Rows): readonly (readonly [string, JsonObject])[] => {
   const each = (method: string, request: JsonObject, orders = ["", "name", "name desc", "create_time desc"]): (readonly [string, JsonObject])[] =>
     orders.map((orderBy) => [method, { ...request, ...(orderBy ? { orderBy } : {}) }] as const);
   const eachEntry = (request: JsonObject): (readonly [string, JsonObject])[] => each(audit, request, ["", "sequence", "uid"]);
@@ -346,42 +347,44 @@ const asks = ({
     ...eachEvent({ afterPosition: "500000" }),
     ...eachEvent({ afterPosition: "500000", uidp: { descendantsOf: small } }),
     ...eachDelivery({}),
-    ...eachDelivery({ uidp: { childrenOf: heard.busy } }),
-    ...eachDelivery({ uidp: { childrenOf: heard.seldom } }),
-    ...eachDelivery({ uidp: { childrenOf: heard.busy }, states: ["DELIVERY_STATE_DEAD"] }),
-    ...eachDelivery({ uidp: { childrenOf: heard.seldom }, states: ["DELIVERY_STATE_DEAD"] }),
+    ...eachDelivery({ uidp: { childrenOf: subscribed.busy } }),
+    ...eachDelivery({ uidp: { childrenOf: subscribed.seldom } }),
+    ...eachDelivery({ uidp: { childrenOf: subscribed.busy }, states: ["DELIVERY_STATE_DEAD"] }),
+    ...eachDelivery({ uidp: { childrenOf: subscribed.seldom }, states: ["DELIVERY_STATE_DEAD"] }),
     ...eachDelivery({ states: ["DELIVERY_STATE_DEAD"] }),
     ...eachDelivery({ states: ["DELIVERY_STATE_PENDING", "DELIVERY_STATE_WAITING"] }),
     ...each(subscriptions, {}, ["", "create_time desc"]),
     ...eachAdvisory({}),
-    ...filters.flatMap(({ asks }) => asks).flatMap((ask) => ("found" in ask.values ? [] : eachAdvisory(requestOf(ask, ask.values)))),
+    ...filters.flatMap(({ queries }) => queries).flatMap((query) => ("found" in query.values ? [] : eachAdvisory(requestOf(query, query.values)))),
   ];
 };
 
 // ---- the table --------------------------------------------------------------------------------------------------
 
-const shownLength = 40;
+const valueLengthMax = 40;
 
-const short = (method: string, request: JsonObject): string => {
+const shortText = (method: string, request: JsonObject): string => {
   const { uidp, pageToken, ...others } = request;
   const words = [
     ...(uidp ? [JSON.stringify(uidp).replaceAll(/[0-9a-f]{40}(?:\/[0-9a-f]{16})*/g, "…")] : []),
-    ...Object.entries(others).map(([key, value]) => `${key}=${String(value).slice(0, shownLength)}`),
+    ...Object.entries(others).map(([key, value]) => `${key}=${String(value).slice(0, valueLengthMax)}`),
   ];
   return `${/([A-Za-z]+)$/.exec(method)?.[1] ?? method} ${words.join(" ")}${pageToken ? " page 2" : ""}`;
 };
 
 const failed = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
 
-const show = (caller: string, asked: string, { ways, read, ms, faults }: Finding): void => {
-  const line = `${faults.length > 0 ? "BAD" : "ok "} ${caller.padEnd(27)} ${asked.padEnd(64)} ${String(read).padStart(7)} rows ${ms.toFixed(1).padStart(8)} ms  ${ways}`;
+const printFinding = (caller: string, list: string, { accessPaths, read, ms, faults }: Finding): void => {
+  const verdict = faults.length > 0 ? "BAD" : "ok ";
+  const cost = `${String(read).padStart(7)} rows ${ms.toFixed(1).padStart(8)} ms`;
+  const line = `${verdict} ${caller.padEnd(27)} ${list.padEnd(64)} ${cost}  ${accessPaths}`;
   process.stdout.write(`${line}${faults.length > 0 ? `  <- ${faults.join("; ")}` : ""}\n`);
 };
 
 /** Makes one list, page by page, and shows how each of its statements finds its rows. Returns how many are wrong. */
 const examine = async (
   client: pg.Client,
-  open: Application,
+  application: Application,
   [caller, authorization]: readonly [string, string],
   method: string,
   first: JsonObject,
@@ -389,36 +392,36 @@ const examine = async (
   let bad = 0;
   let request: JsonObject | undefined = first;
   for (let page = 1; page <= 2 && request; page++) {
-    const asked = short(method, request);
+    const list = shortText(method, request);
     try {
       const call = callOf(method, request, authorization);
-      for (const statement of await statementsOf(open, call)) {
+      for (const statement of await statementsOf(application, call)) {
         const finding = await explain(client, statement, readsBranch(first) ? Number.POSITIVE_INFINITY : passedMax);
         if (finding.faults.length > 0) bad++;
-        show(caller, asked, finding);
+        printFinding(caller, list, finding);
       }
-      const { nextPageToken }: JsonObject = (await open.serve(call)).message;
+      const { nextPageToken }: JsonObject = (await application.serve(call)).message;
       request = typeof nextPageToken === "string" ? { ...request, pageToken: nextPageToken } : undefined;
     } catch (thrown) {
       bad++;
-      show(caller, asked, { ways: "", read: 0, ms: 0, faults: [failed(thrown)] });
+      printFinding(caller, list, { accessPaths: "", read: 0, ms: 0, faults: [failed(thrown)] });
       request = undefined;
     }
   }
   return bad;
 };
 
-const run = (folder: Folder): Promise<number> => {
+const checkPlans = (folder: Folder): Promise<number> => {
   const { values } = parseArgs({ options: { rows: { type: "string", default: "1000000" }, only: { type: "string" } } });
   const only = values.only?.split(",");
   const wanted = (...methods: string[]): boolean => only === undefined || methods.some((method) => only.includes(method.split("/")[1] ?? ""));
-  return withHouse(folder, async (site, open) =>
-    withClient(await placeOf(site), async (client) => {
-      const ground = await fill(open, client, Number(values.rows), wanted);
-      for (const setting of await sessionSettings(open)) await client.query("select set_config($1, $2, false)", setting.split("="));
+  return withApplication(folder, async (site, application) =>
+    withClient(await databaseOf(site), async (client) => {
+      const filled = await fill(application, client, Number(values.rows), wanted);
+      for (const setting of await sessionSettings(application)) await client.query("select set_config($1, $2, false)", setting.split("="));
       let bad = 0;
-      for (const caller of ground.callers) {
-        for (const [method, request] of asks(ground).filter(([method]) => wanted(method))) bad += await examine(client, open, caller, method, request);
+      for (const caller of filled.callers) {
+        for (const [method, request] of lists(filled).filter(([method]) => wanted(method))) bad += await examine(client, application, caller, method, request);
       }
       process.stdout.write(bad > 0 ? `${bad} plans are wrong\n` : "every plan is right\n");
       return bad > 0 ? 1 : 0;
@@ -426,14 +429,14 @@ const run = (folder: Folder): Promise<number> => {
   );
 };
 
-const withHouse = async <T>(folder: Folder, work: (site: Site, open: Application) => Promise<T>): Promise<T> => {
+const withApplication = async <T>(folder: Folder, work: (site: Site, application: Application) => Promise<T>): Promise<T> => {
   const site = await folder.site("data");
-  const open = await openApplication({ settings: readSettings({ GANTRY_DATA: site.data }), log: silent });
+  const application = await openApplication({ settings: readSettings({ GANTRY_DATA: site.data }), log: silent });
   try {
-    return await work(site, open);
+    return await work(site, application);
   } finally {
-    await open.close();
+    await application.close();
   }
 };
 
-process.exitCode = await withFolder(run);
+process.exitCode = await withFolder(checkPlans);

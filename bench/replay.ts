@@ -1,12 +1,13 @@
-// The statements that a request sends, word for word and with their parameters, as a script for pgbench: caught on
-// the way from the kernel to the store, so that pgbench always runs what the server runs.
+// The statements that a request sends, word for word and with their parameters, as a script for pgbench: caught
+// between kernel and store, so that pgbench always runs what the server runs.
 
 import { writeFile } from "node:fs/promises";
 import type { JsonObject } from "#base/json.ts";
 import { ownOrigin } from "#base/origin.ts";
+import { readingOf, unreadCall } from "#contract/call.ts";
 import { methodByName } from "#contract/catalog.ts";
-import { type Call, makeServe } from "#kernel";
 import type { Application } from "#application";
+import { makeServe, type UnreadCall } from "#kernel";
 import type { Param, Read } from "#store";
 import type { Script } from "./load.ts";
 
@@ -16,41 +17,28 @@ export interface Statement {
 }
 
 /** A call as a protocol would make it. */
-export const callOf = (name: string, request: JsonObject, authorization: string): Call => {
+export const callOf = (name: string, request: JsonObject, authorization: string): UnreadCall => {
   const method = methodByName(name);
   if (!method) throw new Error(`no operation ${name}`);
-  return {
-    method,
-    request,
-    authorization,
-    problems: [],
-    bodyPaths: undefined,
-    identity: undefined,
-    idempotencyKey: undefined,
-    validateOnly: false,
-    ifMatch: undefined,
-    ifNoneMatch: undefined,
-    requestId: "bench",
-    origin: () => ownOrigin,
-  };
+  return unreadCall(method, { authorization, requestId: "bench", origin: () => ownOrigin }, () => readingOf(request));
 };
 
-/** What a call asks the store for once everything that is remembered is remembered. */
-export const statementsOf = async (open: Application, call: Call): Promise<Statement[]> => {
-  const { kernel } = open;
-  let heard: Statement[] = [];
+/** The statements of a call once everything that is cached is cached. */
+export const statementsOf = async (application: Application, call: UnreadCall): Promise<Statement[]> => {
+  const { kernel } = application;
+  let caught: Statement[] = [];
   const { store } = kernel.services;
   const read: Read = {
     query(text, values = []) {
-      heard.push({ text, values });
+      caught.push({ text, values });
       return store.read.query(text, values);
     },
   };
   const serve = makeServe({ ...kernel, services: { ...kernel.services, store: { ...store, read } } });
   await serve(call);
-  heard = [];
+  caught = [];
   await serve(call);
-  return heard;
+  return caught;
 };
 
 /** How the server has set its reading connections, as "name=value". */
@@ -64,15 +52,15 @@ export const sessionSettings = async ({ services }: Application): Promise<string
 /** A list as PostgreSQL writes it. */
 export const arrayText = (list: readonly string[]): string => `{${list.map((entry) => `"${entry.replace(/["\\]/g, "\\$&")}"`).join(",")}}`;
 
-const plain = (value: string | number | boolean | readonly string[]): string => (typeof value === "object" ? arrayText(value) : String(value));
+const variableText = (value: string | number | boolean | readonly string[]): string => (typeof value === "object" ? arrayText(value) : String(value));
 
 /** Writes the statements as one pgbench script; parameters stay parameters. */
 export const writeScript = async (file: string, statements: readonly Statement[]): Promise<Pick<Script, "file" | "variables">> => {
   const variables: Record<string, string> = {};
   const lines = statements.map(({ text, values }, index) => {
-    for (const [place, value] of values.entries()) if (value !== null) variables[`s${index}p${place + 1}`] = plain(value);
+    for (const [position, value] of values.entries()) if (value !== null) variables[`s${index}p${position + 1}`] = variableText(value);
     // pgbench's variables are texts: it has no word for NULL.
-    const written = text.replace(/\$(\d+)/g, (_, place: string) => (values[Number(place) - 1] === null ? "null" : `:s${index}p${place}`));
+    const written = text.replace(/\$(\d+)/g, (_, parameter: string) => (values[Number(parameter) - 1] === null ? "null" : `:s${index}p${parameter}`));
     return `${written.replace(/\s+/g, " ")};`;
   });
   await writeFile(file, `${lines.join("\n")}\n`);

@@ -2,6 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import { availableParallelism, cpus, loadavg, totalmem, type as osType, release } from "node:os";
+import { join } from "node:path";
 import type { Figure } from "./figures.ts";
 
 export const median = (values: readonly number[]): number => {
@@ -26,27 +27,33 @@ export const resultOf = (figure: Figure, values: readonly number[]): Result => {
   return { figure, value, spread: [Math.min(...values), Math.max(...values)], passed };
 };
 
-const digits = (value: number): string => (value >= 1000 ? Math.round(value).toLocaleString("en-US") : value >= 100 ? value.toFixed(0) : value.toFixed(2));
+const shortNumber = (value: number): string => (value >= 1000 ? Math.round(value).toLocaleString("en-US") : value >= 100 ? value.toFixed(0) : value.toFixed(2));
 
-export const boundOf = ({ bound }: Figure): string => `${bound.words} ${bound.value}`;
+const boundText = ({ bound }: Figure): string => `${bound.words} ${bound.value}`;
 
 /** decisions: Command line. One line for each figure. */
 export const jsonLine = ({ figure, value }: Result): string =>
-  JSON.stringify({ name: figure.name, value: Number(value.toPrecision(4)), unit: figure.unit, bound: boundOf(figure) });
+  JSON.stringify({ name: figure.name, value: Number(value.toPrecision(4)), unit: figure.unit, bound: boundText(figure) });
 
 const unitOf = ({ unit }: Figure): string => (unit === "ratio" ? "" : ` ${unit}`);
 
-export const sideLine = (label: string, unit: string, values: readonly number[]): string =>
-  `    ${label.padEnd(52)} ${`${digits(median(values))} ${unit}`.padStart(12)}   (${digits(Math.min(...values))} … ${digits(Math.max(...values))})`;
+const spreadText = ([least, most]: readonly [number, number]): string => `(${shortNumber(least)} … ${shortNumber(most)})`;
+
+export const variantLine = (label: string, unit: string, values: readonly number[]): string =>
+  `    ${label.padEnd(52)} ${`${shortNumber(median(values))} ${unit}`.padStart(12)}   ${spreadText([Math.min(...values), Math.max(...values)])}`;
+
+/** One line of the report: passed or not, name, value, bound, and the least and most of the rounds. */
+export const valueLine = (mark: string, name: string, value: string, bound: string, spread: readonly [number, number]): string =>
+  `  ${mark}  ${name.padEnd(28)} ${value.padStart(10)}   ${bound.padEnd(14)} ${spreadText(spread)}`;
 
 export const resultLine = ({ figure, value, spread, passed }: Result): string =>
-  `  ${passed ? "PASS" : "FAIL"}  ${figure.name.padEnd(28)} ${`${digits(value)}${unitOf(figure)}`.padStart(10)}   ${boundOf(figure).padEnd(14)} (${digits(spread[0])} … ${digits(spread[1])})`;
+  valueLine(passed ? "PASS" : "FAIL", figure.name, `${shortNumber(value)}${unitOf(figure)}`, boundText(figure), spread);
 
-const commit = (): string => {
+/** The commit of a checkout, and whether it has changes. */
+export const commitOf = (checkout: string): string => {
   try {
-    const git = (...args: string[]): string =>
-      execFileSync("git", args, { encoding: "utf8", cwd: import.meta.dirname, stdio: ["ignore", "pipe", "ignore"] }).trim();
-    return `${git("rev-parse", "--short", "HEAD")}${git("status", "--porcelain", "--", "..") === "" ? "" : " with changes"}`;
+    const git = (...args: string[]): string => execFileSync("git", args, { encoding: "utf8", cwd: checkout, stdio: ["ignore", "pipe", "ignore"] }).trim();
+    return `${git("rev-parse", "--short", "HEAD")}${git("status", "--porcelain", "--", ".") === "" ? "" : " with changes"}`;
   } catch {
     return "unknown";
   }
@@ -56,7 +63,7 @@ export const machine = (tools: readonly string[], database: string): string[] =>
   const [cpu] = cpus();
   return [
     `machine    ${cpu?.model.trim() ?? "unknown"}, ${availableParallelism()} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, ${osType()} ${release()}`,
-    `versions   Gantry ${commit()}, Node ${process.version}, ${database}`,
+    `versions   Gantry ${commitOf(join(import.meta.dirname, ".."))}, Node ${process.version}, ${database}`,
     `tools      ${tools.join(", ")}`,
   ];
 };

@@ -1,93 +1,22 @@
-// Rows by the hundred thousand, made inside PostgreSQL. What is measured of them is the same for both sides: they
+// Rows by the hundred thousand, made inside PostgreSQL. What is measured of them is the same for both variants: they
 // are vacuumed and analyzed, and the write-ahead log is written out, before anybody looks.
 
 import pg from "pg";
-import type { Place } from "./load.ts";
+import type { DatabaseAddress } from "./load.ts";
 
-const images = [
-  "adminer",
-  "alpine",
-  "apisix",
-  "argocd",
-  "aspnet-runtime",
-  "aws-cli",
-  "bash",
-  "bazel",
-  "busybox",
-  "caddy",
-  "calico-node",
-  "cassandra",
-  "cert-manager-controller",
-  "cilium-agent",
-  "clickhouse",
-  "cluster-autoscaler",
-  "consul",
-  "coredns",
-  "crane",
-  "curl",
-  "dex",
-  "dotnet-sdk",
-  "elasticsearch",
-  "envoy",
-  "etcd",
-  "external-dns",
-  "fluent-bit",
-  "flux-source-controller",
-  "gitlab-runner",
-  "go",
-  "grafana",
-  "haproxy",
-  "helm",
-  "influxdb",
-  "istio-proxy",
-  "jdk",
-  "jenkins",
-  "jre",
-  "k3s",
-  "kafka",
-  "keycloak",
-  "kube-state-metrics",
-  "kubectl",
-  "kyverno",
-  "loki",
-  "mariadb",
-  "memcached",
-  "metrics-server",
-  "minio",
-  "mongodb",
-  "mysql",
-  "nats",
-  "nginx",
-  "node",
-  "opensearch",
-  "opentelemetry-collector",
-  "php",
-  "postgres",
-  "prometheus",
-  "python",
-  "rabbitmq",
-  "redis",
-  "ruby",
-  "rust",
-  "spire-server",
-  "squid-proxy",
-  "tekton-pipelines",
-  "tempo",
-  "terraform",
-  "thanos",
-  "tomcat",
-  "traefik",
-  "trivy",
-  "valkey",
-  "vault",
-  "velero",
-  "wolfi-base",
-  "zot",
-];
+const images = `
+  adminer alpine apisix argocd aspnet-runtime aws-cli bash bazel busybox caddy calico-node cassandra cert-manager-controller cilium-agent clickhouse
+  cluster-autoscaler consul coredns crane curl dex dotnet-sdk elasticsearch envoy etcd external-dns fluent-bit flux-source-controller gitlab-runner
+  go grafana haproxy helm influxdb istio-proxy jdk jenkins jre k3s kafka keycloak kube-state-metrics kubectl kyverno loki mariadb memcached
+  metrics-server minio mongodb mysql nats nginx node opensearch opentelemetry-collector php postgres prometheus python rabbitmq redis ruby rust
+  spire-server squid-proxy tekton-pipelines tempo terraform thanos tomcat traefik trivy valkey vault velero wolfi-base zot
+`
+  .trim()
+  .split(/\s+/);
 
 /** A connection whose statements may take as long as they take; the server's own may not. */
-export const withClient = async <T>(place: Place, work: (client: pg.Client) => Promise<T>): Promise<T> => {
-  const client = new pg.Client({ ...place, ssl: false });
+export const withClient = async <T>(database: DatabaseAddress, work: (client: pg.Client) => Promise<T>): Promise<T> => {
+  const client = new pg.Client({ ...database, ssl: false });
   client.on("error", () => {});
   await client.connect();
   try {
@@ -100,11 +29,11 @@ export const withClient = async <T>(place: Place, work: (client: pg.Client) => P
 /** The last segment of a row's uid: random to look at, the same in every run. */
 const segment = (salt: string): string => `substr(md5('${salt}' || n), 1, 16)`;
 
-const named = `(array[${images.map((name) => `'${name}'`).join(", ")}])[1 + ((n::bigint * 7919) % ${images.length})::int]
+const imageName = `(array[${images.map((name) => `'${name}'`).join(", ")}])[1 + ((n::bigint * 7919) % ${images.length})::int]
   || (array['', '-fips', '-dev', '-slim', '-iamguarded'])[1 + (n * 31) % 5]`;
 
-/** When row `n` of them was made: spread over a year and in no order of uids. */
-const made = "timestamptz '2025-11-20 00:00:00Z' + ((n::bigint * 2654435761) % 31536000000) * interval '1 millisecond'";
+/** When row `n` was made: spread over a year and in no order of uids. */
+const madeTime = "timestamptz '2025-11-20 00:00:00Z' + ((n::bigint * 2654435761) % 31536000000) * interval '1 millisecond'";
 
 /** Loads rows first and makes the indexes afterwards: a million rows in a tenth of the time. */
 export const withoutIndexes = async (client: pg.Client, table: string, load: () => Promise<void>): Promise<void> => {
@@ -128,12 +57,12 @@ export const fillRepos = async (client: pg.Client, parent: string, count: number
   await client.query(
     `insert into repos (uid, name, description, catalog_tier, bundles, active_tags, create_time, update_time)
      select $1::text || '/' || ${segment(salt)},
-       ${named} || '-' || n,
-       case when n % 3 = 0 then '' else 'Minimal image of ' || (${named}) || ', rebuilt every night and signed' end,
+       ${imageName} || '-' || n,
+       case when n % 3 = 0 then '' else 'Minimal image of ' || (${imageName}) || ', rebuilt every night and signed' end,
        (array['CATALOG_TIER_APPLICATION', 'CATALOG_TIER_BASE', 'CATALOG_TIER_FIPS', null])[1 + n % 4],
        case when n % 2 = 0 then '["base","featured"]'::jsonb else '["application"]'::jsonb end,
        '["latest","latest-dev"]'::jsonb,
-       ${made}, ${made} + (n % 90) * interval '1 day'
+       ${madeTime}, ${madeTime} + (n % 90) * interval '1 day'
      from generate_series(1, $2::int) as n`,
     [parent, count],
   );
@@ -145,7 +74,7 @@ export const fillTags = async (client: pg.Client, repo: string, count: number): 
      select $1::text || '/' || ${segment(repo)},
        case n % 10 when 0 then 'sha256-' || md5('referrer' || n) || '.sig' when 1 then '1.' || n || '-2026' || lpad((n % 1231)::text, 4, '0')
          when 2 then '1.' || n || '-r' || n % 7 else '1.' || n end,
-       'sha256:' || encode(sha256(($1::text || n / 3)::bytea), 'hex'), '[]'::jsonb, ${made}, ${made}
+       'sha256:' || encode(sha256(($1::text || n / 3)::bytea), 'hex'), '[]'::jsonb, ${madeTime}, ${madeTime}
      from generate_series(1, $2::int) as n`,
     [repo, count],
   );
@@ -154,7 +83,7 @@ export const fillTags = async (client: pg.Client, repo: string, count: number): 
 export const fillGroups = async (client: pg.Client, parent: string, count: number): Promise<void> => {
   await client.query(
     `insert into groups (uid, name, create_time, update_time)
-     select $1::text || '/' || ${segment("group")}, 'team ' || n, ${made}, ${made} from generate_series(1, $2::int) as n`,
+     select $1::text || '/' || ${segment("group")}, 'team ' || n, ${madeTime}, ${madeTime} from generate_series(1, $2::int) as n`,
     [parent, count],
   );
 };
@@ -163,7 +92,8 @@ export const fillIdentities = async (client: pg.Client, parent: string, count: n
   await client.query(
     `insert into identities (uid, name, relationship_type, claim_match, issuer, subject, create_time, update_time)
      select $1::text || '/' || ${segment("identity")}, 'workload ' || n, 'RELATIONSHIP_TYPE_CLAIM_MATCH',
-       jsonb_build_object('issuer', 'https://issuer.example.com', 'subject', 'workload-' || n), 'https://issuer.example.com', 'workload-' || n, ${made}, ${made}
+       jsonb_build_object('issuer', 'https://issuer.example.com', 'subject', 'workload-' || n), 'https://issuer.example.com', 'workload-' || n,
+       ${madeTime}, ${madeTime}
      from generate_series(1, $2::int) as n`,
     [parent, count],
   );
@@ -173,13 +103,14 @@ export const fillIdentities = async (client: pg.Client, parent: string, count: n
 export const fillBindings = async (client: pg.Client, organization: string, role: string, count: number): Promise<void> => {
   await client.query(
     `insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time)
-     select $1::text || '/' || ${segment("binding")}, $1::text || '/' || ${segment("identity")}, $2, ${made}, ${made} from generate_series(1, $3::int) as n`,
+     select $1::text || '/' || ${segment("binding")}, $1::text || '/' || ${segment("identity")}, $2, ${madeTime}, ${madeTime}
+     from generate_series(1, $3::int) as n`,
     [organization, role, count],
   );
 };
 
 /** Planner's figures, visibility map and a quiet disk. */
-export const settleRows = async (client: pg.Client, ...tables: string[]): Promise<void> => {
+export const vacuumTables = async (client: pg.Client, ...tables: string[]): Promise<void> => {
   for (const table of tables) await client.query(`vacuum (analyze, freeze) ${table}`);
   await client.query("checkpoint");
 };
@@ -217,8 +148,8 @@ export const fillAdvisories = async (client: pg.Client, parent: string, count: n
   );
   await client.query(
     `insert into vulnerabilities (owner, id, state, summary, details, links, severities, aliases, hidden, feed, digest, create_time, update_time)
-     select '', 'CVE-2025-' || 10000 + n, 'PUBLISHED', 'a vulnerability', '', '[]', '[{"type":"TYPE_CVSS_V3","score":"CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:N/I:N/A:H"}]',
-       '[]', false, 'bench', '', now(), now()
+     select '', 'CVE-2025-' || 10000 + n, 'PUBLISHED', 'a vulnerability', '', '[]',
+       '[{"type":"TYPE_CVSS_V3","score":"CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:N/I:N/A:H"}]', '[]', false, 'bench', '', now(), now()
      from generate_series(0, 59999, 2) as n`,
   );
   await withoutIndexes(client, "advisories", async () => {
@@ -228,12 +159,15 @@ export const fillAdvisories = async (client: pg.Client, parent: string, count: n
        select own, 'CGA-' || substr(salted, 17, 4) || '-' || substr(salted, 21, 4) || '-' || substr(salted, 25, 4), made, made + n % 90 * interval '1 day',
          case when n % 50 = 7 then timestamptz '2026-11-20 00:00:00Z' end, 'feed', artifact, type, architecture,
          component, '/usr/lib/' || component || '/' || n % 7, component_type, aliases::jsonb,
-         ('[{"uid":"' || own || '/00112233445566aa","createTime":"2026-01-02T03:04:05.000Z","author":"feed","reviewState":"REVIEW_STATE_APPROVED","detection":{"nvdapi":{"cpeSearched":"cpe:2.3:a:*:'
-           || artifact || ':*:*:*:*:*:*:*:*","cpeFound":"cpe:2.3:a:' || component || ':' || component || ':*:*:*:*:*:*:*:*"}}},{"uid":"' || own
-           || '/00112233445566bb","createTime":"2026-02-03T04:05:06.000Z","author":"feed","reviewState":"REVIEW_STATE_APPROVED","fixed":{"fixedVersion":"1.' || n % 40 || '.2-r0"}}]')::jsonb,
-         case when n % 3 = 0 then 'LEGACY-' || n else '' end, artifact, 'wolfi', facet, lower(artifact || E'\n' || component || E'\n' || cve || E'\nghsa-' || substr(salted, 1, 14)), false, 'bench', ''
+         ('[{"uid":"' || own || '/00112233445566aa","createTime":"2026-01-02T03:04:05.000Z","author":"feed","reviewState":"REVIEW_STATE_APPROVED",'
+           || '"detection":{"nvdapi":{"cpeSearched":"cpe:2.3:a:*:' || artifact || ':*:*:*:*:*:*:*:*",'
+           || '"cpeFound":"cpe:2.3:a:' || component || ':' || component || ':*:*:*:*:*:*:*:*"}}},{"uid":"' || own
+           || '/00112233445566bb","createTime":"2026-02-03T04:05:06.000Z","author":"feed","reviewState":"REVIEW_STATE_APPROVED",'
+           || '"fixed":{"fixedVersion":"1.' || n % 40 || '.2-r0"}}]')::jsonb,
+         case when n % 3 = 0 then 'LEGACY-' || n else '' end, artifact, 'wolfi', facet,
+         lower(artifact || E'\n' || component || E'\n' || cve || E'\nghsa-' || substr(salted, 1, 14)), false, 'bench', ''
        from (
-         select n, $1::text || '/' || ${segment("advisory")} as own, md5('more' || n) as salted, ${made} as made,
+         select n, $1::text || '/' || ${segment("advisory")} as own, md5('more' || n) as salted, ${madeTime} as made,
            'package-' || ${skewed(7919, 3000)} as artifact,
            (array['golang.org/x/', 'lib', 'openssl-', 'node-', 'python-', 'log'])[1 + n % 6] || 'component-' || ${skewed(104729, 5000)} as component,
            'CVE-2025-' || 10000 + ${skewed(15485863, 60_000)} as cve, floor(300 * power(${spread(611953)}, 2))::int as kind
@@ -268,14 +202,19 @@ export const fillAudit = async (
   await withoutIndexes(client, "audit_entries", () =>
     client
       .query(
-        `insert into audit_entries (uid, sequence, create_time, seal_time, caller_uid, act, operation, subject, type, code, count, binding_uids, remote_address, user_agent, request_id, event_id, hash)
-       select place || '/' || lpad(to_hex(n), 16, '0'), n, time, time, $1::text || '/' || substr(md5('caller' || ${skewed(7919, 500)}), 1, 16), '{"iss":"https://issuer.example.com","sub":"workload"}',
-         'chainguard.platform.' || (array['registry.v2.TagsService/CreateTag', 'registry.v2.ReposService/CreateRepo', 'registry.v2.ReposService/UpdateRepo', 'iam.v2.RoleBindingsService/CreateRoleBinding'])[1 + n % 4],
-         place || '/' || ${segment("subject")}, 'dev.chainguard.api.platform.registry.tag.created.v1', case when n % 100 = 7 then 'PERMISSION_DENIED' else 'OK' end, 1,
-         jsonb_build_array($1::text || '/' || ${segment("binding")}), '203.0.113.' || n % 250, 'bench/1.0', ${segment("request")}, gen_random_uuid()::text, encode(sha256(n::text::bytea), 'hex')
+        `insert into audit_entries (uid, sequence, create_time, seal_time, caller_uid, act, operation, subject, type,
+         code, count, binding_uids, remote_address, user_agent, request_id, event_id, hash)
+       select group_uid || '/' || lpad(to_hex(n), 16, '0'), n, time, time, $1::text || '/' || substr(md5('caller' || ${skewed(7919, 500)}), 1, 16),
+         '{"iss":"https://issuer.example.com","sub":"workload"}',
+         'chainguard.platform.' || (array['registry.v2.TagsService/CreateTag', 'registry.v2.ReposService/CreateRepo',
+           'registry.v2.ReposService/UpdateRepo', 'iam.v2.RoleBindingsService/CreateRoleBinding'])[1 + n % 4],
+         group_uid || '/' || ${segment("subject")}, 'dev.chainguard.api.platform.registry.tag.created.v1',
+         case when n % 100 = 7 then 'PERMISSION_DENIED' else 'OK' end, 1,
+         jsonb_build_array($1::text || '/' || ${segment("binding")}), '203.0.113.' || n % 250, 'bench/1.0', ${segment("request")},
+         gen_random_uuid()::text, encode(sha256(n::text::bytea), 'hex')
        from (
          select n, timestamptz '2025-11-01 00:00:00Z' + n * interval '1 millisecond' * (${auditMonths} * 30::bigint * 86400000 / $2::int) as time,
-           case when n % 3 = 0 then $3::text when n % 1000 = 1 then $4::text else $1::text end as place
+           case when n % 3 = 0 then $3::text when n % 1000 = 1 then $4::text else $1::text end as group_uid
          from generate_series(1, $2::int) as n) as made`,
         [organization, count, branch, narrow],
       )
@@ -284,8 +223,8 @@ export const fillAudit = async (
 };
 
 /**
- * Events that were taken up, in the order of their times over three months (a server keeps them for less): a third at
- * `branch`, a thousandth at `narrow`, the others at the organization; and one in ten that nobody is told of.
+ * Events that have their deliveries, in the order of their times over three months (a server keeps them for less): a third at
+ * `branch`, a thousandth at `narrow`, the others at the organization; and one in ten that is delivered to nobody.
  */
 export const fillEvents = async (
   client: pg.Client,
@@ -297,13 +236,14 @@ export const fillEvents = async (
     client
       .query(
         `insert into outbox (event_id, uid, position, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time)
-       select gen_random_uuid(), case when n % 10 <> 9 then place || '/' || lpad(to_hex(n), 16, '0') end, n,
+       select gen_random_uuid(), case when n % 10 <> 9 then group_uid || '/' || lpad(to_hex(n), 16, '0') end, n,
          'dev.chainguard.api.platform.registry.' || (array['tag.created', 'tag.created', 'tag.deleted', 'repo.updated'])[1 + ${skewed(7919, 4)}::int] || '.v1',
-         'https://gantry.example.com/registry/v2/tags', place || '/' || ${segment("subject")}, place, case when n % 10 <> 9 then 'customer' else 'internal' end,
-         jsonb_build_object('group', place), 'chainguard.platform.registry.v2.Tag', '{"body":{"name":"' || n || '"}}', ${segment("request")}, time
+         'https://gantry.example.com/registry/v2/tags', group_uid || '/' || ${segment("subject")}, group_uid,
+         case when n % 10 <> 9 then 'customer' else 'internal' end,
+         jsonb_build_object('group', group_uid), 'chainguard.platform.registry.v2.Tag', '{"body":{"name":"' || n || '"}}', ${segment("request")}, time
        from (
          select n, timestamptz '2026-08-01 00:00:00Z' + n * interval '1 millisecond' * (90 * 86400000::bigint / $2::int) as time,
-           case when n % 3 = 0 then $3::text when n % 1000 = 1 then $4::text else $1::text end as place
+           case when n % 3 = 0 then $3::text when n % 1000 = 1 then $4::text else $1::text end as group_uid
          from generate_series(1, $2::int) as n) as made`,
         [organization, count, branch, narrow],
       )
@@ -314,9 +254,12 @@ export const fillEvents = async (
 /** Deliveries of a subscription: most arrived, one in a thousand is dead, a few wait for their next attempt. */
 export const fillDeliveries = async (client: pg.Client, subscription: string, count: number): Promise<void> => {
   await client.query(
-    `insert into deliveries (uid, subscription_uid, event_id, type, subject, state, attempts, status_class, latency_ms, next_attempt_time, create_time, update_time)
-     select $1::text || '/' || lpad(to_hex(n), 16, '0'), $1::text, gen_random_uuid(), 'dev.chainguard.api.platform.registry.tag.created.v1', left($1, 40) || '/' || ${segment("subject")},
-       'DELIVERY_STATE_' || became, 1, case when became = 'DELIVERED' then '2xx' else '5xx' end, 10, case when became = 'PENDING' then time + interval '1 hour' end, time, time + n % 7 * interval '1 minute'
+    `insert into deliveries (uid, subscription_uid, event_id, type, subject, state, attempts, status_class, latency_ms,
+       next_attempt_time, create_time, update_time)
+     select $1::text || '/' || lpad(to_hex(n), 16, '0'), $1::text, gen_random_uuid(), 'dev.chainguard.api.platform.registry.tag.created.v1',
+       left($1, 40) || '/' || ${segment("subject")},
+       'DELIVERY_STATE_' || became, 1, case when became = 'DELIVERED' then '2xx' else '5xx' end, 10,
+       case when became = 'PENDING' then time + interval '1 hour' end, time, time + n % 7 * interval '1 minute'
      from (
        select n, timestamptz '2026-11-01 00:00:00Z' + n * interval '1 millisecond' as time,
          case when n % 1000 = 7 then 'DEAD' when n % 5000 = 1 then 'PENDING' else 'DELIVERED' end as became

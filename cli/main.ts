@@ -6,7 +6,7 @@ import { jsonLog } from "#base/log.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** One line for the person; whoever runs a command owns the machine, and an error of ours is shown with its cause. */
-const errorText = (thrown: unknown): string => {
+const failureText = (thrown: unknown): string => {
   const error = thrown instanceof Fault && thrown.code === "INTERNAL" ? (thrown.cause ?? thrown) : thrown;
   if (!(error instanceof Error)) return String(error);
   return error instanceof Fault ? error.message : (error.stack ?? error.message);
@@ -27,6 +27,6 @@ const main = async (args: readonly string[]): Promise<number> => {
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (thrown) {
-  process.stderr.write(`gantry: ${errorText(thrown)}\n`);
+  process.stderr.write(`gantry: ${failureText(thrown)}\n`);
   process.exitCode = 1;
 }

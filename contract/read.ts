@@ -1,16 +1,20 @@
-// From a door's input to a request of plain values. What cannot be read becomes a problem that names its field;
+// From what a transport received to a request of JSON values. What cannot be read becomes a problem that names its field;
 // nothing is thrown, so that the kernel can decide about the caller first.
 //
 // decisions: JSON. camelCase and snake_case in; unknown names refused; a key that would touch a prototype is
 // data (a map's key) or an unknown field, never a property.
 
 import type { Message } from "@bufbuild/protobuf";
-import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { base64Encode } from "@bufbuild/protobuf/wire";
 import type { Violation } from "#base/fault.ts";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { readTimestamp, timestamp } from "#base/time.ts";
 import type { FieldFact, HttpFact, Kind, MessageFact, MethodFact } from "./facts.ts";
 
 export interface Reading {
   readonly request: JsonObject;
+  /** As many as an answer shows; more are not made. */
   readonly problems: Violation[];
   readonly bodyPaths: string[] | undefined;
 }
@@ -25,7 +29,12 @@ interface Reader {
   readonly texts: boolean;
 }
 
-const join = (prefix: string, name: string): string => (prefix ? `${prefix}.${name}` : name);
+/** No more than an answer shows. */
+const addProblem = (problems: Violation[], field: string, description: string): void => {
+  if (problems.length < limits.violationsMax) problems.push({ field, description });
+};
+
+const joinPath = (prefix: string, name: string): string => (prefix ? `${prefix}.${name}` : name);
 
 /** A text that PostgreSQL and UTF-8 can hold: no lone surrogate, no NUL. */
 const textProblem = (value: string): string | undefined => {
@@ -34,7 +43,13 @@ const textProblem = (value: string): string | undefined => {
   return undefined;
 };
 
-const integer = (value: Json, least: bigint, most: bigint): bigint | undefined => {
+/** The paths of a mask come in one text, so that they were not counted as a list's elements are. */
+const maskProblem = (value: string): string | undefined =>
+  value.length > limits.messageValuesMax && value.split(",", limits.messageValuesMax + 1).length > limits.messageValuesMax
+    ? `must name at most ${limits.messageValuesMax} fields`
+    : undefined;
+
+const readInteger = (value: Json, least: bigint, most: bigint): bigint | undefined => {
   let parsed: bigint;
   if (typeof value === "number") {
     if (!Number.isSafeInteger(value)) return undefined;
@@ -44,19 +59,10 @@ const integer = (value: Json, least: bigint, most: bigint): bigint | undefined =
   return parsed >= least && parsed <= most ? parsed : undefined;
 };
 
-const instant = /^(\d{4})-\d{2}-\d{2}[Tt](?:[01]\d|2[0-3]):\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})$/;
-
-/** RFC 3339 to our three decimals; finer parts are cut off (the store keeps milliseconds). */
-const readTimestamp = (value: string): string | undefined => {
-  if (!instant.test(value)) return undefined;
-  const milliseconds = Date.parse(value.toUpperCase().replace(/(\.\d{3})\d+/, "$1"));
-  if (Number.isNaN(milliseconds)) return undefined;
-  const text = new Date(milliseconds).toISOString();
-  const day = value.slice(0, 10);
-  // Date.parse takes the 30th of February for the 1st of March; a shift by the zone is at most a day.
-  const utc = Date.parse(`${day}T00:00:00Z`);
-  if (Number.isNaN(utc) || new Date(utc).toISOString().slice(0, 10) !== day) return undefined;
-  return text.length === 24 ? text : undefined;
+/** RFC 3339 to our three decimals. protobuf's JSON has nine at most. */
+const normalTimestamp = (value: string): string | undefined => {
+  const milliseconds = /\.\d{10}/.test(value) ? undefined : readTimestamp(value);
+  return milliseconds === undefined ? undefined : timestamp(milliseconds);
 };
 
 const base64 = /^[A-Za-z0-9+/_-]*={0,2}$/;
@@ -88,25 +94,25 @@ const durationSecondsMax = 315_576_000_000;
 /** One value of the field's kind, or undefined and a problem. */
 const readOne = (reader: Reader, field: FieldFact, value: Json, at: string): Json | undefined => {
   const refuse = (description: string = expected[field.kind]): undefined => {
-    reader.problems.push({ field: at, description });
+    addProblem(reader.problems, at, description);
     return undefined;
   };
   switch (field.kind) {
     case "string":
     case "mask": {
       if (typeof value !== "string") return refuse();
-      const problem = textProblem(value);
+      const problem = textProblem(value) ?? (field.kind === "mask" ? maskProblem(value) : undefined);
       return problem ? refuse(problem) : value;
     }
     case "bool":
       if (typeof value === "boolean") return value;
       return reader.texts && (value === "true" || value === "false") ? value === "true" : refuse();
     case "int32": {
-      const number = integer(value, -2147483648n, 2147483647n);
+      const number = readInteger(value, -2147483648n, 2147483647n);
       return number === undefined ? refuse() : Number(number);
     }
     case "int64": {
-      const number = integer(value, -9223372036854775808n, 9223372036854775807n);
+      const number = readInteger(value, -9223372036854775808n, 9223372036854775807n);
       return number === undefined ? refuse() : number.toString();
     }
     case "double":
@@ -119,7 +125,7 @@ const readOne = (reader: Reader, field: FieldFact, value: Json, at: string): Jso
       return name ?? refuse(`is not a known value of ${field.enum?.name ?? "its enum"}`);
     }
     case "timestamp":
-      return (typeof value === "string" ? readTimestamp(value) : undefined) ?? refuse();
+      return (typeof value === "string" ? normalTimestamp(value) : undefined) ?? refuse();
     case "duration":
       return typeof value === "string" && /^-?\d{1,12}(?:\.\d{1,9})?s$/.test(value) && Math.abs(Number.parseFloat(value)) <= durationSecondsMax
         ? value
@@ -136,35 +142,35 @@ const readField = (reader: Reader, field: FieldFact, value: Json, at: string): J
   if (field.shape === "one") return readOne(reader, field, value, at);
   if (field.shape === "list") {
     if (!Array.isArray(value)) {
-      reader.problems.push({ field: at, description: "must be a list" });
+      addProblem(reader.problems, at, "must be a list");
       return undefined;
     }
     return value.map((entry, index) => readOne(reader, field, entry, `${at}[${index}]`) ?? null);
   }
   if (!isObject(value)) {
-    reader.problems.push({ field: at, description: "must be an object" });
+    addProblem(reader.problems, at, "must be an object");
     return undefined;
   }
   // fromEntries defines own properties, so that "__proto__" stays a key like any other.
   return Object.fromEntries(
     Object.entries(value).map(([key, entry]) => {
-      const problem = field.keyKind === "int64" && integer(key, -(2n ** 63n), 2n ** 63n - 1n) === undefined ? expected.int64 : textProblem(key);
-      if (problem) reader.problems.push({ field: `${at}[${JSON.stringify(key)}]`, description: `key ${problem}` });
+      const problem = field.keyKind === "int64" && readInteger(key, -(2n ** 63n), 2n ** 63n - 1n) === undefined ? expected.int64 : textProblem(key);
+      if (problem) addProblem(reader.problems, `${at}[${JSON.stringify(key)}]`, `key ${problem}`);
       return [key, readOne(reader, field, entry, `${at}[${JSON.stringify(key)}]`) ?? null];
     }),
   );
 };
 
 /** The member of the same oneof that `object` already holds. */
-const rival = (message: MessageFact, object: JsonObject, field: FieldFact): FieldFact | undefined =>
+const oneofRival = (message: MessageFact, object: JsonObject, field: FieldFact): FieldFact | undefined =>
   field.oneof === undefined || field.presence
     ? undefined
     : message.fields.find((other) => other !== field && other.oneof === field.oneof && object[other.json] !== undefined);
 
-const assign = (reader: Reader, message: MessageFact, object: JsonObject, field: FieldFact, value: Json, prefix: string): void => {
-  const at = join(prefix, field[reader.naming]);
-  const other = rival(message, object, field);
-  if (other) reader.problems.push({ field: at, description: `only one of ${other[reader.naming]} and ${field[reader.naming]} can be given` });
+const assignField = (reader: Reader, message: MessageFact, object: JsonObject, field: FieldFact, value: Json, prefix: string): void => {
+  const at = joinPath(prefix, field[reader.naming]);
+  const other = oneofRival(message, object, field);
+  if (other) addProblem(reader.problems, at, `only one of ${other[reader.naming]} and ${field[reader.naming]} can be given`);
   const read = readField(reader, field, value, at);
   if (read !== undefined) object[field.json] = read;
 };
@@ -173,27 +179,27 @@ const readObject = (reader: Reader, message: MessageFact, json: JsonObject, pref
   const object: JsonObject = {};
   for (const [key, value] of Object.entries(json)) {
     const field = message.byName.get(key);
-    if (!field) reader.problems.push({ field: join(prefix, key), description: "unknown field" });
-    else if (object[field.json] !== undefined) reader.problems.push({ field: join(prefix, key), description: "given twice" });
+    if (!field) addProblem(reader.problems, joinPath(prefix, key), "unknown field");
+    else if (object[field.json] !== undefined) addProblem(reader.problems, joinPath(prefix, key), "given twice");
     // AIP and proto JSON: null is the same as leaving the field out.
-    else if (value !== null) assign(reader, message, object, field, value, prefix);
+    else if (value !== null) assignField(reader, message, object, field, value, prefix);
   }
   return object;
 };
 
 /** The body's keys as field paths in JSON names; unknown keys have been reported already. */
-const pathsOf = (message: MessageFact, json: JsonObject, prefix = ""): string[] =>
+const bodyPathsOf = (message: MessageFact, json: JsonObject, prefix = ""): string[] =>
   Object.entries(json).flatMap(([key, value]) => {
     const field = message.byName.get(key);
     if (!field) return [];
-    const at = join(prefix, field.json);
+    const at = joinPath(prefix, field.json);
     if (field.shape !== "one" || !field.message || !isObject(value)) return [at];
-    const inner = pathsOf(field.message, value, at);
+    const inner = bodyPathsOf(field.message, value, at);
     return inner.length > 0 ? inner : [at];
   });
 
 /** Finds a dotted name ("uidp.descendants_of") in the message, and the object that holds its last part. */
-const place = (
+const locate = (
   message: MessageFact,
   object: JsonObject,
   dotted: string,
@@ -209,7 +215,7 @@ const place = (
     const inner = object[field.json];
     const next = isObject(inner) ? inner : {};
     object[field.json] = next;
-    prefix = join(prefix, field.name);
+    prefix = joinPath(prefix, field.name);
     message = field.message;
     object = next;
   }
@@ -217,7 +223,7 @@ const place = (
 };
 
 /** A message of a list as a query writes it: JSON, or the short form that the contract gives it. */
-const writtenEntry = (field: FieldFact, value: string): Json | undefined => {
+const entryFromShortForm = (field: FieldFact, value: string): Json | undefined => {
   if (value.startsWith("{")) {
     try {
       return JSON.parse(value) as Json;
@@ -242,29 +248,32 @@ const writtenEntry = (field: FieldFact, value: string): Json | undefined => {
 /** One value of a list in a query. */
 const readEntry = (reader: Reader, field: FieldFact, value: string, at: string): Json | undefined => {
   if (field.kind !== "message") return readOne(reader, field, value, at);
-  const written = writtenEntry(field, value);
+  const written = entryFromShortForm(field, value);
   if (written !== undefined) return readOne({ ...reader, texts: false }, field, written, at);
   const [first, second] = field.writtenAs ?? [];
-  reader.problems.push({ field: at, description: first ? `must be ${first}, ${first}:${second},… or a JSON object` : "must be a JSON object" });
+  addProblem(reader.problems, at, first ? `must be ${first}, ${first}:${second},… or a JSON object` : "must be a JSON object");
   return undefined;
 };
 
 const readQuery = (reader: Reader, method: MethodFact, http: HttpFact, request: JsonObject, query: readonly (readonly [string, string])[]): void => {
   for (const [key, value] of query) {
-    const found = http.body === "*" ? undefined : place(method.input, request, key);
+    const found = http.body === "*" ? undefined : locate(method.input, request, key);
     const inBody = found && http.body !== "" && method.input.byName.get(key.split(".")[0] ?? "")?.json === http.body;
     if (!found || inBody) {
-      reader.problems.push({ field: key, description: "unknown query parameter" });
+      addProblem(reader.problems, key, "unknown query parameter");
       continue;
     }
     const { message, object, field, prefix } = found;
-    const at = join(prefix, field.name);
+    const at = joinPath(prefix, field.name);
     const held = object[field.json];
     if (field.shape === "list") {
       const entry = readEntry(reader, field, value, at);
-      if (entry !== undefined) object[field.json] = [...(Array.isArray(held) ? held : []), entry];
-    } else if (held !== undefined) reader.problems.push({ field: at, description: "given more than once" });
-    else assign(reader, message, object, field, value, prefix);
+      if (entry === undefined) continue;
+      // A list of its own, in place: one copy for each entry would be quadratic.
+      if (Array.isArray(held)) held.push(entry);
+      else object[field.json] = [entry];
+    } else if (held !== undefined) addProblem(reader.problems, at, "given more than once");
+    else assignField(reader, message, object, field, value, prefix);
   }
 };
 
@@ -289,11 +298,11 @@ export const readRest = (
   if (http.body !== "") {
     const target = http.body === "*" ? method.input : method.input.byName.get(http.body)?.message;
     const body = input.body ?? {};
-    if (!target || !isObject(body)) problems.push({ field: "body", description: "must be a JSON object" });
+    if (!target || !isObject(body)) addProblem(problems, "body", "must be a JSON object");
     else {
       const object = readObject({ problems, naming: "json", texts: false }, target, body, "");
       request = http.body === "*" ? object : { [http.body]: object };
-      bodyPaths = pathsOf(target, body);
+      bodyPaths = bodyPathsOf(target, body);
     }
   }
   readQuery({ problems, naming: "name", texts: true }, method, http, request, input.query);
@@ -301,21 +310,21 @@ export const readRest = (
   const size = method.input.byName.get("page_size");
   if (size?.additive) request[size.json] ??= 0;
   for (const [path, value] of input.pathFields) {
-    const found = place(method.input, request, path);
+    const found = locate(method.input, request, path);
     if (!found) continue;
     const { object, field } = found;
     const held = object[field.json];
     // Attack 3 of the list of attacks: the path is mine, the body is yours.
-    if (held !== undefined && held !== value) problems.push({ field: field.json, description: "differs from the path" });
+    if (held !== undefined && held !== value) addProblem(problems, field.json, "differs from the path");
     const problem = textProblem(value);
-    if (problem) problems.push({ field: field.name, description: problem });
+    if (problem) addProblem(problems, field.name, problem);
     object[field.json] = value;
   }
   return { request, problems, bodyPaths };
 };
 
 /** A generated message's own values as JSON values; a field at its proto3 default is left out. */
-const plain = (fact: MessageFact, message: Readonly<Record<string, unknown>>): JsonObject => {
+const jsonOf = (fact: MessageFact, message: Readonly<Record<string, unknown>>): JsonObject => {
   const out: JsonObject = {};
   for (const field of fact.fields) {
     const [property, member] = field.local;
@@ -326,26 +335,26 @@ const plain = (fact: MessageFact, message: Readonly<Record<string, unknown>>): J
     }
     if (value === undefined) continue;
     if (field.shape === "list") {
-      if (Array.isArray(value) && value.length > 0) out[field.json] = value.map((entry) => plainOne(field, entry));
+      if (Array.isArray(value) && value.length > 0) out[field.json] = value.map((entry) => jsonOfValue(field, entry));
     } else if (field.shape === "map") {
       const entries = Object.entries(value as Readonly<Record<string, unknown>>);
-      if (entries.length > 0) out[field.json] = Object.fromEntries(entries.map(([key, entry]) => [key, plainOne(field, entry)]));
-    } else if (member !== undefined || field.presence || !isDefault(value)) out[field.json] = plainOne(field, value);
+      if (entries.length > 0) out[field.json] = Object.fromEntries(entries.map(([key, entry]) => [key, jsonOfValue(field, entry)]));
+    } else if (member !== undefined || field.presence || !isProto3Default(value)) out[field.json] = jsonOfValue(field, value);
   }
   return out;
 };
 
-const isDefault = (value: unknown): boolean =>
+const isProto3Default = (value: unknown): boolean =>
   value === "" || value === 0 || value === false || value === 0n || (value instanceof Uint8Array && value.length === 0);
 
-const plainOne = (field: FieldFact, value: unknown): Json => {
+const jsonOfValue = (field: FieldFact, value: unknown): Json => {
   switch (field.kind) {
     case "enum":
       return field.enum?.names.get(Number(value)) ?? Number(value);
     case "int64":
       return String(value);
     case "bytes":
-      return value instanceof Uint8Array ? btoa(String.fromCharCode(...value)) : "";
+      return value instanceof Uint8Array ? base64Encode(value) : "";
     case "timestamp": {
       const { seconds, nanos } = value as { seconds: bigint; nanos: number };
       const milliseconds = Number(seconds) * 1000 + Math.floor(nanos / 1e6);
@@ -360,7 +369,7 @@ const plainOne = (field: FieldFact, value: unknown): Json => {
     case "mask":
       return (value as { paths: string[] }).paths.join(",");
     case "message":
-      return field.message ? plain(field.message, value as Readonly<Record<string, unknown>>) : {};
+      return field.message ? jsonOf(field.message, value as Readonly<Record<string, unknown>>) : {};
     case "any":
       return {};
     default:
@@ -371,7 +380,7 @@ const plainOne = (field: FieldFact, value: unknown): Json => {
 /** The request of a gRPC call: the same checks and the same names in problems as over REST. */
 export const readGrpc = (method: MethodFact, message: Message): Reading => {
   const problems: Violation[] = [];
-  const json = plain(method.input, message as unknown as Readonly<Record<string, unknown>>);
+  const json = jsonOf(method.input, message as unknown as Readonly<Record<string, unknown>>);
   const body = method.http[0]?.body ?? "";
   const request: JsonObject = {};
   for (const field of method.input.fields) {
@@ -380,7 +389,7 @@ export const readGrpc = (method: MethodFact, message: Message): Reading => {
     const inBody = field.json === body || body === "*";
     const reader: Reader = { problems, naming: inBody ? "json" : "name", texts: false };
     if (field.json === body && field.message && isObject(value)) request[field.json] = readObject(reader, field.message, value, "");
-    else assign(reader, method.input, request, field, value, "");
+    else assignField(reader, method.input, request, field, value, "");
   }
   return { request, problems, bodyPaths: undefined };
 };

@@ -2,14 +2,15 @@
 
 import type { JsonObject } from "#base/json.ts";
 import { type AuditReport, reportAudit } from "../cli/audit-report.ts";
+import { asOwner } from "./database.ts";
 import type { World } from "./world.ts";
 
 /** Writes and seals all that has happened. */
-export const seal = ({ server }: World): Promise<void> => server.application.services.audit.finish();
+export const sealAudit = ({ server }: World): Promise<void> => server.application.services.audit.finish();
 
 /** Entries in the order of their numbers, as the operator sees them unless there is a token. */
 export const entriesOf = async (world: World, request: JsonObject = {}, token?: string): Promise<JsonObject[]> => {
-  await seal(world);
+  await sealAudit(world);
   const reply = await world.ok(
     "gantry.audit.v1.AuditService/ListAuditEntries",
     { orderBy: "sequence", pageSize: 200, ...request },
@@ -24,7 +25,7 @@ export interface Verified {
 }
 
 /** Checks every log, or what is asked for. */
-export const verify = async ({ server }: World, asked: Partial<Pick<AuditReport, "group" | "known" | "json">> = {}): Promise<Verified> => {
+export const verifyLogs = async ({ server }: World, asked: Partial<Pick<AuditReport, "group" | "known" | "json">> = {}): Promise<Verified> => {
   const lines: string[] = [];
   const whole = await reportAudit(server.application, {
     group: undefined,
@@ -38,5 +39,4 @@ export const verify = async ({ server }: World, asked: Partial<Pick<AuditReport,
 };
 
 /** One statement, straight to the database: what somebody can do who has it, and not the secret key. */
-export const tamper = ({ server }: World, statement: string, values: readonly (string | number | null)[] = []) =>
-  server.application.services.store.write((rows) => rows.query(statement, values));
+export const tamper = ({ databaseUrl }: World, statement: string, values: readonly (string | number | null)[] = []) => asOwner(databaseUrl, statement, values);

@@ -15,7 +15,7 @@ import { type Branch, type Condition, findRow, pageStatement, type Read, readCat
 import { builtInRoles } from "../server/authz/roles.ts";
 import { callHttp } from "./client.ts";
 import { folder, openStage } from "./conformance/stage.ts";
-import { some, withValue } from "./samples.ts";
+import { nonEmpty, withValue } from "./samples.ts";
 import { describeSchema } from "./schema-text.ts";
 
 const stage = await openStage();
@@ -54,7 +54,7 @@ const asks = (method: MethodFact): string => {
 };
 
 test("the routes are those of test/golden/routes.txt: path, operation, who may, what is told", () => {
-  const rows = some(methods, "operation").flatMap((method) =>
+  const rows = nonEmpty(methods, "operation").flatMap((method) =>
     method.http.map(({ verb, template }) => [
       verb,
       template,
@@ -79,7 +79,7 @@ const allows = (names: readonly string[], method: MethodFact): boolean => {
   return method.open || missingCapability(rights, method.capabilities, place) === undefined;
 };
 
-const roles = some(Object.entries(builtInRoles), "built-in role");
+const roles = nonEmpty(Object.entries(builtInRoles), "built-in role");
 
 test("what each built-in role allows is the matrix of test/golden/roles.txt: every role, every operation", () => {
   const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -111,13 +111,13 @@ test("what each built-in role allows is the matrix of test/golden/roles.txt: eve
 });
 
 test("the matrix is no theory: each operation with a place, asked by whoever is bound to a role, is refused where it has a dot and only there", async () => {
-  const scoped = some(
+  const scoped = nonEmpty(
     methods.filter((method) => method.scope && stage.answers(method)),
     "operation with a place",
   );
   const place = await folder(stage);
   const told = ["owner", "editor", "viewer", "limited_owner", "registry.push", "apk.pull"];
-  for (const [name, held] of some(
+  for (const [name, held] of nonEmpty(
     roles.filter(([each]) => told.includes(each)),
     "role",
   )) {
@@ -260,7 +260,10 @@ test("the SQL of a get and of every way to a page is that of test/golden/queries
   const brief = (sql: string): string => sql.replaceAll(table.columns.join(", "), "…");
   assertGolden(
     "queries.sql",
-    `-- What a read asks the database, on the table ${table.name}; "…" stands for its columns:\n-- ${table.columns.join(", ")}\n\n${statements.map(([title, sql]) => `-- ${title}\n${pretty(brief(sql))};\n`).join("\n")}`,
+    [
+      `-- What a read asks the database, on the table ${table.name}; "…" stands for its columns:\n-- ${table.columns.join(", ")}\n`,
+      ...statements.map(([title, sql]) => `-- ${title}\n${pretty(brief(sql))};\n`),
+    ].join("\n"),
   );
 });
 

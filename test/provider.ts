@@ -22,15 +22,15 @@ export interface FakeProvider {
   /** Answers in its place, if it returns true. */
   instead: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
   /** Claims told at the userinfo endpoint. */
-  told: Claims | undefined;
+  userinfoClaims: Claims | undefined;
   /** Paths that were asked for. */
-  readonly asked: string[];
+  readonly requestedPaths: string[];
   /** A code for this person, as an answer to the question that this address asks. */
   vouch(address: URL, claims: Claims): string;
   close(): Promise<void>;
 }
 
-interface Question {
+interface AuthorizationRequest {
   readonly nonce: string;
   readonly challenge: string;
   readonly redirectUri: string;
@@ -50,7 +50,7 @@ const hashOf = (text: string): string => createHash("sha256").update(text).diges
 export const openProvider = async (nowMs: () => number): Promise<FakeProvider> => {
   const { privateKey, publicKey } = await generateKeyPair("ES256");
   const keys = { keys: [{ ...(await exportJWK(publicKey)), kid: "one", alg: "ES256" }] };
-  const questions = new Map<string, Question>();
+  const questions = new Map<string, AuthorizationRequest>();
   const byToken = new Map<string, Claims>();
 
   const token = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -75,7 +75,7 @@ export const openProvider = async (nowMs: () => number): Promise<FakeProvider> =
 
   const server = createServer((request, response) => {
     const [path = ""] = (request.url ?? "").split("?");
-    provider.asked.push(path);
+    provider.requestedPaths.push(path);
     if (provider.instead?.(request, response)) return;
     response.setHeader("content-type", "application/json");
     if (path === "/.well-known/openid-configuration") {
@@ -89,12 +89,12 @@ export const openProvider = async (nowMs: () => number): Promise<FakeProvider> =
           subject_types_supported: ["public"],
           id_token_signing_alg_values_supported: ["ES256"],
           authorization_response_iss_parameter_supported: true,
-          ...(provider.told ? { userinfo_endpoint: `${provider.url}/userinfo` } : {}),
+          ...(provider.userinfoClaims ? { userinfo_endpoint: `${provider.url}/userinfo` } : {}),
         }),
       );
     } else if (path === "/keys") response.end(JSON.stringify(keys));
     else if (path === "/token") void token(request, response);
-    else if (path === "/userinfo") response.end(JSON.stringify({ sub: byToken.get(request.headers.authorization ?? "")?.sub, ...provider.told }));
+    else if (path === "/userinfo") response.end(JSON.stringify({ sub: byToken.get(request.headers.authorization ?? "")?.sub, ...provider.userinfoClaims }));
     else response.writeHead(404).end("{}");
   });
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
@@ -106,8 +106,8 @@ export const openProvider = async (nowMs: () => number): Promise<FakeProvider> =
     lies: {},
     sign: undefined,
     instead: undefined,
-    told: undefined,
-    asked: [],
+    userinfoClaims: undefined,
+    requestedPaths: [],
     vouch({ searchParams }, claims) {
       const code = `code-${randomBytes(12).toString("hex")}`;
       questions.set(code, {
@@ -167,11 +167,11 @@ export const openBrowser = (): FakeBrowser => {
 export const clientAddress = "http://127.0.0.1:9/done?token=true&error=true";
 
 /** The address that begins a sign-in. */
-export const beginning = (world: World, parameters: Readonly<Record<string, string>>): string =>
+export const signInUrl = (world: World, parameters: Readonly<Record<string, string>>): string =>
   `${world.url}/oauth?${new URLSearchParams({ exit: "redirect", redirect: clientAddress, ...parameters })}`;
 
 /** Where the provider sends the browser back to. */
-export const wayBack = (provider: FakeProvider, question: URL, code: string): URL => {
+export const callbackUrl = (provider: FakeProvider, question: URL, code: string): URL => {
   const back = new URL(question.searchParams.get("redirect_uri") ?? "");
   back.search = new URLSearchParams({ code, state: question.searchParams.get("state") ?? "", iss: provider.url }).toString();
   return back;
@@ -186,10 +186,11 @@ export const signIn = async (
   parameters: Readonly<Record<string, string>> = {},
   browser = openBrowser(),
 ): Promise<{ readonly token: string; readonly refreshToken: string; readonly error: string; readonly status: string }> => {
-  const begun = await browser.get(beginning(world, { idp_id: idp, ...parameters }));
+  const begun = await browser.get(signInUrl(world, { idp_id: idp, ...parameters }));
   const question = URL.parse(begun.location);
   if (!question) throw new Error(`the sign-in did not begin: ${begun.status} ${begun.text}`);
-  const ended = question.origin === new URL(clientAddress).origin ? begun : await browser.get(wayBack(provider, question, provider.vouch(question, claims)));
+  const ended =
+    question.origin === new URL(clientAddress).origin ? begun : await browser.get(callbackUrl(provider, question, provider.vouch(question, claims)));
   const told = URL.parse(ended.location)?.searchParams;
   if (!told) throw new Error(`the sign-in did not end: ${ended.status} ${ended.text}`);
   return {

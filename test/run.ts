@@ -1,75 +1,171 @@
 // Runs the tests: one database server for all files, then node's own runner over them.
 //
 //   node test/run.ts                    every *.test.ts of the project
-//   node test/run.ts FILE… [--OPTION…]  these files; options go to node --test
+//   node test/run.ts FILE… [--OPTION…]  these files; options are those of node --test
+//   node test/run.ts --long [FILE…]     the long form of the tests that have one, file after file (npm run test:long)
+//   --seed N                            what tests choose by chance; printed. Fixed without --long, random with it
+//   --budget-seconds N                  with --long: ends when the time is over, and says what was left out
 //
 // The server is an embedded one, or DATABASE_URL where that is set. Fails when no test ran: a runner that finds
 // nothing must not look like success.
 
-import { spawn } from "node:child_process";
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { availableParallelism, tmpdir } from "node:os";
-import { join } from "node:path";
-import { dropDatabase, makeTemplate, startTestServer } from "./database.ts";
+import { randomInt } from "node:crypto";
+import { globSync, readFileSync, rmSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { join, relative, resolve } from "node:path";
+import { run } from "node:test";
+import { spec } from "node:test/reporters";
+import { parseArgs } from "node:util";
+import { dropDatabase, makeServerRole, makeTemplate, startTestServer } from "./database.ts";
+import { seed as fixedSeed } from "./length.ts";
+import { importsOf } from "./source.ts";
 
-const rooms = ["base", "bench", "bin", "cli", "contract", "server", "test", "tools"];
-
-const given = process.argv.slice(2);
-const options = given.filter((argument) => argument.startsWith("--"));
-const named = given.filter((argument) => !argument.startsWith("--"));
+const folders = ["base", "bench", "bin", "cli", "contract", "server", "test", "tools"];
 const root = join(import.meta.dirname, "..");
-const files = named.length > 0 ? named : globSync(`{${rooms.join(",")}}/**/*.test.ts`, { cwd: root }).sort();
+const slowestShown = 10;
+/** What `npm test` as a whole takes at most on two cores (CONTRIBUTING.md). */
+const wholeRunMaxSeconds = 600;
 
-const run = async (environment: NodeJS.ProcessEnv): Promise<number> => {
-  const reports = mkdtempSync(join(tmpdir(), "gantry-report-"));
-  const report = join(reports, "report.tap");
-  const child = spawn(
-    process.execPath,
-    [
-      "--test",
-      // Half of the work is PostgreSQL's, on the same cores.
-      `--test-concurrency=${Math.max(2, Math.floor(availableParallelism() / 2))}`,
-      // A hung test fails by name instead of hanging the run.
-      "--test-timeout=180000",
-      "--test-reporter=spec",
-      "--test-reporter-destination=stdout",
-      "--test-reporter=tap",
-      `--test-reporter-destination=${report}`,
-      ...options,
-      ...files,
-    ],
-    { cwd: named.length > 0 ? process.cwd() : root, env: environment, stdio: "inherit" },
-  );
-  // Ctrl-C reaches the runner by itself; we wait for it and then clean up.
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => child.kill(signal));
-  const code = await new Promise<number>((done, fail) => {
-    child.once("error", fail);
-    child.once("close", (status) => done(status ?? 1));
+const { values, positionals, tokens } = parseArgs({
+  options: { long: { type: "boolean", default: false }, seed: { type: "string" }, "budget-seconds": { type: "string" } },
+  allowPositionals: true,
+  strict: false,
+  tokens: true,
+});
+/** For node, as they were given. */
+const nodeOptions = tokens.flatMap((token) =>
+  token.kind === "option" && !["long", "seed", "budget-seconds"].includes(token.name)
+    ? [token.value === undefined ? token.rawName : `${token.rawName}=${token.value}`]
+    : [],
+);
+const isLong = values.long === true;
+const budgetSeconds = typeof values["budget-seconds"] === "string" ? Number(values["budget-seconds"]) : Number.POSITIVE_INFINITY;
+
+const wholeNumber = (text: string): number => {
+  if (!/^\d+$/.test(text)) throw new Error(`a seed is a whole number, not ${JSON.stringify(text)}`);
+  return Number(text);
+};
+const seed = typeof values.seed === "string" ? wholeNumber(values.seed) : isLong ? randomInt(2 ** 31) : fixedSeed;
+
+/** Whether a test has a long form: it imports what tells long runs from short ones. */
+const hasLongForm = (path: string): boolean =>
+  importsOf(readFileSync(path, "utf8")).some(({ specifier = "" }) => /(?:^|\/)(?:test\/|\.\/|\.\.\/)(?:length|property)\.ts$/.test(specifier));
+
+const allFiles = (): string[] => globSync(`{${folders.join(",")}}/**/*.test.ts`, { cwd: root }).map((path) => join(root, path));
+const files = (positionals.length > 0 ? positionals.map((path) => resolve(path)) : allFiles().filter((path) => !isLong || hasLongForm(path))).sort();
+
+const nameOf = (path: string): string => relative(root, path);
+
+interface Outcome {
+  /** Tests that ran: those left out by name, and files without a test, aside. */
+  readonly ran: number;
+  readonly failed: boolean;
+  /** By file. */
+  readonly seconds: ReadonlyMap<string, number>;
+}
+
+/** A file in which there is no test counts as one with node, under its own path. */
+const isFile = (title: string): boolean => /\.test\.ts$/.test(title);
+
+const runFiles = async (paths: readonly string[], signal: AbortSignal): Promise<Outcome> => {
+  let [ran, failed] = [0, false];
+  const seconds = new Map<string, number>();
+  const events = run({
+    files: [...paths],
+    // Half of the work is PostgreSQL's, on the same cores.
+    concurrency: Math.max(2, Math.floor(availableParallelism() / 2)),
+    // A hung test fails by name instead of hanging the run.
+    execArgv: [`--test-timeout=${isLong ? 1_800_000 : 180_000}`, ...nodeOptions],
+    signal,
   });
-  try {
-    // A file in which there is no test counts as one with node, under its own path.
-    const results = [...(existsSync(report) ? readFileSync(report, "utf8") : "").matchAll(/^ *(?:not )?ok \d+ - (.*)$/gm)].map(([, title = ""]) => title);
-    const ran = results.filter((title) => !/# (SKIP|TODO)/i.test(title) && !/\.test\.ts$/.test(title)).length;
-    if (ran > 0) return code;
-    console.error("No test ran.");
-    return 1;
-  } finally {
-    rmSync(reports, { recursive: true, force: true });
-  }
+  events.on("test:pass", ({ name, skip, todo }) => void (!skip && !todo && !isFile(name) && ran++));
+  events.on("test:fail", ({ name, todo }) => {
+    if (todo) return;
+    failed = true;
+    if (!isFile(name)) ran++;
+  });
+  events.on("test:summary", ({ file, duration_ms: ms }) => void (file !== undefined && seconds.set(nameOf(file), ms / 1000)));
+  // What the runner says is read to its end, also where nobody does any more (npm test | head).
+  for await (const text of events.compose(new spec())) process.stdout.write(text);
+  return { ran, failed, seconds };
 };
 
-const main = async (): Promise<number> => {
-  if (files.length === 0) {
-    console.error("There are no test files.");
-    return 1;
+const tellSlowest = (seconds: ReadonlyMap<string, number>): void => {
+  const slowest = [...seconds].sort(([, one], [, other]) => other - one).slice(0, slowestShown);
+  if (slowest.length < 2) return;
+  console.log(`\nThe slowest files:\n${slowest.map(([path, each]) => `  ${each.toFixed(1).padStart(6)} s  ${path}`).join("\n")}`);
+};
+
+const interrupted = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => interrupted.abort());
+
+const secondsSinceStart = (): number => performance.now() / 1000;
+
+/** All files at once. */
+const runShort = async (): Promise<boolean> => {
+  const { ran, failed, seconds } = await runFiles(files, interrupted.signal);
+  tellSlowest(seconds);
+  if (positionals.length === 0) {
+    const took = Math.round(secondsSinceStart());
+    console.log(
+      `\n${took} s in all${took > wholeRunMaxSeconds ? `; on two cores it was to be under ${wholeRunMaxSeconds} s: give what is slow a long form` : ""}`,
+    );
   }
+  if (ran === 0) console.error("No test ran.");
+  return ran > 0 && !failed;
+};
+
+/** File after file, while the time lasts. Under a budget each day begins elsewhere in the list, so that none is left out for ever. */
+const runLong = async (): Promise<boolean> => {
+  console.log(`${files.length} files have a long form:\n${files.map((path) => `  ${nameOf(path)}`).join("\n")}`);
+  const first = Number.isFinite(budgetSeconds) ? Math.floor(Date.now() / 86_400_000) % files.length : 0;
+  const left = [...files.slice(first), ...files.slice(0, first)];
+  const all = new Map<string, number>();
+  const failures: string[] = [];
+  const withoutTest: string[] = [];
+  while (left[0] !== undefined && !interrupted.signal.aborted) {
+    const seconds = budgetSeconds - secondsSinceStart();
+    if (seconds <= 0) break;
+    const overtime = new AbortController();
+    const late = Number.isFinite(seconds) ? setTimeout(() => overtime.abort(), seconds * 1000) : undefined;
+    console.log(`\n▸ ${nameOf(left[0])}`);
+    const outcome = await runFiles([left[0]], AbortSignal.any([interrupted.signal, overtime.signal]));
+    clearTimeout(late);
+    if (overtime.signal.aborted || interrupted.signal.aborted) break;
+    for (const [path, each] of outcome.seconds) all.set(path, each);
+    if (outcome.failed) failures.push(nameOf(left[0]));
+    if (outcome.ran === 0) withoutTest.push(nameOf(left[0]));
+    left.shift();
+  }
+  tellSlowest(all);
+  if (left.length > 0) console.log(`\nLeft out, for want of time: ${left.map(nameOf).join(", ")}`);
+  if (failures.length > 0) console.error(`\nFailed: ${failures.join(", ")}. Again: npm run test:long -- --seed ${seed} ${failures.join(" ")}`);
+  if (withoutTest.length > 0) console.error(`\nNo test ran in ${withoutTest.join(", ")}.`);
+  return failures.length === 0 && withoutTest.length === 0 && !interrupted.signal.aborted;
+};
+
+const main = async (): Promise<boolean> => {
+  if (files.length === 0) {
+    console.error(isLong ? "No test has a long form." : "There are no test files.");
+    return false;
+  }
+  console.log(`The seed of what tests choose by chance: ${seed}${isLong ? "" : " (npm test -- --seed N takes another)"}`);
   // A server that a test starts must not find the operator's own database.
-  const { DATABASE_URL: databaseUrl, ...environment } = process.env;
+  const { DATABASE_URL: databaseUrl } = process.env;
+  delete process.env.DATABASE_URL;
   const own = databaseUrl ? undefined : await startTestServer();
   try {
-    const { url, template } = await makeTemplate(own ? own.url : (databaseUrl ?? ""));
+    const given = databaseUrl ?? "";
+    const { url, serverUrl, template } = await makeTemplate(own?.url ?? given, own?.serverUrl ?? (await makeServerRole(given)));
     try {
-      return await run({ ...environment, GANTRY_TEST_DATABASE_URL: url, GANTRY_TEST_TEMPLATE: template });
+      Object.assign(process.env, {
+        GANTRY_TEST_DATABASE_URL: url,
+        GANTRY_TEST_SERVER_URL: serverUrl,
+        GANTRY_TEST_TEMPLATE: template,
+        GANTRY_TEST_SEED: String(seed),
+      });
+      if (isLong) process.env.GANTRY_TEST_LONG = "1";
+      return await (isLong ? runLong() : runShort());
     } finally {
       if (!own) await dropDatabase(url, template);
     }
@@ -79,4 +175,4 @@ const main = async (): Promise<number> => {
   }
 };
 
-process.exitCode = await main();
+process.exitCode = (await main()) ? 0 : 1;

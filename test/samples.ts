@@ -26,7 +26,7 @@ const alsoRefers: Readonly<Record<string, string>> = {
 const configured: ReadonlySet<string> = new Set(["chainguard.platform.iam.v2.AcceptTermsRequest.document_ids"]);
 
 // What goes with what is a rule across fields: only a verified organization has a kind.
-const wholeSays: Readonly<Record<string, JsonObject>> = { "chainguard.platform.iam.v2.Group": { verified: true } };
+const completeBodies: Readonly<Record<string, JsonObject>> = { "chainguard.platform.iam.v2.Group": { verified: true } };
 
 const capabilityEnum = "chainguard.capabilities.Capability";
 
@@ -38,7 +38,7 @@ const symbolOf = (name: string | undefined): string => capabilityByName(name ?? 
 /** A pattern of the contract as a regular expression over the whole value. */
 export const matcherOf = (field: FieldFact): RegExp => new RegExp(`^(?:${field.pattern ?? "[^]*"})$`, "u");
 
-const fits = (field: FieldFact, text: string): boolean =>
+const isTakenBy = (field: FieldFact, text: string): boolean =>
   (field.pattern === undefined || matcherOf(field).test(text)) && (field.maxLength === 0 || field.shape !== "one" || text.length <= field.maxLength);
 
 /** A text that the field takes. Throws where the contract gives too little to find one. */
@@ -53,7 +53,7 @@ const textOf = (field: FieldFact, variant: number): string => {
   // A digest or an account number changes its last digits; a document (JWKS) only its blanks.
   const document = base.startsWith("{") ? `${base}${" ".repeat(variant % 16)}` : undefined;
   const wanted = variant === 0 ? [base] : [document ?? `${base}-${number}`, `${base.slice(0, -number.length)}${number}`, base];
-  const found = wanted.find((text) => fits(field, text));
+  const found = wanted.find((text) => isTakenBy(field, text));
   if (found === undefined) throw new Error(`${field.name} has the pattern ${field.pattern} and no example that fits it`);
   return found;
 };
@@ -63,7 +63,7 @@ const enumOf = (field: FieldFact, variant: number): string => {
   return names[variant % names.length] ?? "";
 };
 
-const oneOf = async (field: FieldFact, owner: MessageFact, sampling: Sampling, whole: boolean): Promise<Json> => {
+const singleValueOf = async (field: FieldFact, owner: MessageFact, sampling: Sampling, whole: boolean): Promise<Json> => {
   const { variant, nowMs } = sampling;
   const refersTo = field.refersTo || alsoRefers[`${owner.name}.${field.name}`];
   switch (field.kind) {
@@ -100,7 +100,7 @@ export const valueOf = async (field: FieldFact, owner: MessageFact, sampling: Sa
     const symbols = sampling.capabilities ?? [symbolOf(grantable[sampling.variant % grantable.length])];
     return field.shape === "list" ? [...symbols] : (symbols[0] ?? "");
   }
-  const value = await oneOf(field, owner, sampling, whole);
+  const value = await singleValueOf(field, owner, sampling, whole);
   if (field.shape === "list") return [value];
   return field.shape === "map" ? { [field.keyKind === "string" ? `key-${sampling.variant}` : String(sampling.variant)]: value } : value;
 };
@@ -129,7 +129,7 @@ const isNeeded = (message: MessageFact, field: FieldFact): boolean =>
 /** A valid body of the message. `whole`: every field that can be written, one member of each oneof. */
 export const bodyOf = async (message: MessageFact, sampling: Sampling, whole = false): Promise<JsonObject> => {
   const body: JsonObject = {};
-  const always = whole ? wholeSays[message.name] : undefined;
+  const always = whole ? completeBodies[message.name] : undefined;
   for (const field of writable(message)) {
     // A batch's entries may leave their place out: the batch's own stands for it (AIP-233).
     if (field.scope || (rivalsOf(message, field).length > 0 && !isFirst(message, field))) continue;
@@ -161,23 +161,23 @@ export const subjectOf = (method: MethodFact): MessageFact | undefined => {
 /** The request with the value put at the path, and nothing else changed. `undefined` takes it away. */
 export const withValue = (request: JsonObject, path: readonly string[], value: Json | undefined): JsonObject => {
   const [first = "", ...rest] = path;
-  const { [first]: held, ...others } = request;
-  if (rest.length > 0) return { ...request, [first]: withValue(isObject(held) ? held : {}, rest, value) };
+  const { [first]: found, ...others } = request;
+  if (rest.length > 0) return { ...request, [first]: withValue(isObject(found) ? found : {}, rest, value) };
   return value === undefined ? others : { ...others, [first]: value };
 };
 
 /** What stands at the path. */
 export const valueAt = (request: JsonObject, path: readonly string[]): Json | undefined => {
-  let held: Json | undefined = request;
-  for (const key of path) held = isObject(held) ? held[key] : undefined;
-  return held;
+  let found: Json | undefined = request;
+  for (const key of path) found = isObject(found) ? found[key] : undefined;
+  return found;
 };
 
 /** The same value without the fields inside it that are said once (IMMUTABLE). */
-export const changeable = (field: FieldFact, value: Json): Json => without(field, value, ({ immutable }) => immutable);
+export const withoutImmutable = (field: FieldFact, value: Json): Json => without(field, value, ({ immutable }) => immutable);
 
 /** The same value without the fields inside it that no answer shows (INPUT_ONLY). */
-export const shown = (field: FieldFact, value: Json): Json => without(field, value, ({ inputOnly }) => inputOnly);
+export const withoutInputOnly = (field: FieldFact, value: Json): Json => without(field, value, ({ inputOnly }) => inputOnly);
 
 const without = (field: FieldFact, value: Json, left: (inner: FieldFact) => boolean): Json => {
   if (!field.message || field.shape !== "one" || !isObject(value)) return value;
@@ -186,7 +186,7 @@ const without = (field: FieldFact, value: Json, left: (inner: FieldFact) => bool
 };
 
 /** The list, or an error where it is empty: a suite that enumerates nothing must not look like success. */
-export const some = <T>(found: readonly T[], what: string): readonly T[] => {
+export const nonEmpty = <T>(found: readonly T[], what: string): readonly T[] => {
   if (found.length === 0) throw new Error(`there is no ${what}: this suite would test nothing`);
   return found;
 };

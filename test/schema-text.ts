@@ -44,19 +44,19 @@ const tableLines = (table: CatalogueTable, isField: (column: string) => boolean,
 ];
 
 const resourceLines = (resource: BoundResource, table: CatalogueTable): Line[] => {
-  const { fact, parent, children, cascades, blocks, takes = [] } = resource;
+  const { fact, parent, children, cascades, blocks, sideTables = [] } = resource;
   const required = requiredIndexes(resource, table);
   const purposesOf = (index: CatalogueIndex): string[] => required.filter(({ serves }) => serves(index)).map(({ purpose }) => purpose);
   return [
     ["parent", parent ? parent.fact.short : "-"],
     ["unique by", (fact.resource?.unique ?? []).join(", ") || "-"],
     ...linesUnder("takes along", [
-      ...children.filter(({ goesWithParent }) => goesWithParent).map((child) => [`${child.table} below it`]),
+      ...children.filter(({ deletedWithParent }) => deletedWithParent).map((child) => [`${child.table} below it`]),
       ...cascades.map((reference) => [`${reference.resource.table} by ${reference.column}`]),
-      ...takes.map((side) => [`rows of ${side.table} by ${side.column}`]),
+      ...sideTables.map((side) => [`rows of ${side.table} by ${side.column}`]),
     ]),
     ...linesUnder("blocked by", [
-      ...children.filter(({ goesWithParent }) => !goesWithParent).map((child) => [`${child.table} below it`]),
+      ...children.filter(({ deletedWithParent }) => !deletedWithParent).map((child) => [`${child.table} below it`]),
       ...blocks.map((reference) => [`${reference.resource.table} by ${reference.column}: ${reference.inUseAs}`]),
     ]),
     ...tableLines(

@@ -253,7 +253,7 @@ const started = async (planted: Resource): Promise<{ said: string; logged: strin
 const fits = /is not in the contract$/;
 
 const query = async (...statements: readonly string[]): Promise<void> => {
-  const client = new pg.Client({ connectionString: database.url });
+  const client = new pg.Client({ connectionString: database.ownerUrl });
   await client.connect();
   try {
     for (const statement of statements) await client.query(statement);
@@ -303,7 +303,7 @@ test("an order without its index stops the start with the line that makes it, an
 test("an index that was never finished is a warning in the log, and the server starts", async () => {
   const [line = ""] = /create index planted_berths_by_name .*/.exec(createTable) ?? [];
   await query("drop index planted_berths_by_name");
-  const writer = new pg.Client({ connectionString: database.url });
+  const writer = new pg.Client({ connectionString: database.ownerUrl });
   await writer.connect();
   await writer.query("begin; lock table planted_berths in row exclusive mode");
   // Waits for the writer, until it is cut off: what is left is an index that nobody can use.

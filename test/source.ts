@@ -1,6 +1,6 @@
-// The tokens of a TypeScript or JavaScript source, and what it imports: as much of a reader as the tests of our own
-// walls and manners need. No compiler stands behind it (TypeScript 7 has no API, and tools built on an older one saw
-// zero modules and reported success), so modules.test.ts proves that it sees.
+// The tokens of a TypeScript or JavaScript source, its literals, its top-level functions, and what it imports: as much of
+// a parser as the tests of the project's own rules need. No compiler stands behind it (TypeScript 7 has no API, and tools
+// built on an older one saw zero modules and reported success), so the tests that use it prove that it sees.
 
 export interface Token {
   /** A template comes as its texts, each a token, with the tokens of ${…} between them. */
@@ -9,6 +9,9 @@ export interface Token {
   readonly value: string;
   /** From 1. */
   readonly line: number;
+  /** Of a template's text: whether it opens the template, and whether it closes it. */
+  readonly opens?: boolean;
+  readonly closes?: boolean;
 }
 
 // Behind these a slash begins a pattern; behind anything else it divides.
@@ -37,6 +40,8 @@ export const tokensOf = (source: string): Token[] => {
   let at = 0;
   let line = 1;
   let before: Token | undefined;
+  // Whether the template before ended at a ${, behind which an expression begins.
+  let opensExpression = false;
 
   const match = (form: RegExp): RegExpExecArray | undefined => {
     form.lastIndex = at;
@@ -46,22 +51,24 @@ export const tokensOf = (source: string): Token[] => {
     for (let index = at; index < at + length; index++) if (source[index] === "\n") line++;
     at += length;
   };
-  const add = (kind: Token["kind"], value: string, length: number): void => {
-    const token: Token = { kind, value, line };
+  const add = (kind: Token["kind"], value: string, length: number, more: Pick<Token, "opens" | "closes"> = {}): void => {
+    const token: Token = { kind, value, line, ...more };
     tokens.push(token);
     if (kind !== "comment") before = token;
     advance(length);
   };
-  const addTemplate = (opening: number): void => {
-    advance(opening);
+  const addTemplate = (opens: boolean): void => {
+    advance(1);
     const found = match(expression.template);
     if (!found) throw new Error(`a template does not end (line ${line})`);
-    if (found[2] === "${") braces.push(0);
-    add("template", found[1] ?? "", found[0].length);
+    opensExpression = found[2] === "${";
+    if (opensExpression) braces.push(0);
+    add("template", found[1] ?? "", found[0].length, { opens, closes: found[2] === "`" });
   };
   const beginsPattern = (): boolean =>
     before === undefined ||
     (before.kind === "mark" && marksBeforePattern.has(before.value)) ||
+    (before.kind === "template" && opensExpression) ||
     (before.kind === "word" && wordsBeforePattern.has(before.value));
 
   while (at < source.length) {
@@ -84,10 +91,10 @@ export const tokensOf = (source: string): Token[] => {
     else if (pattern) add("pattern", pattern[0], pattern[0].length);
     else if (number) add("number", number[0], number[0].length);
     else if (word) add("word", word[0], word[0].length);
-    else if (character === "`") addTemplate(1);
+    else if (character === "`") addTemplate(true);
     else if (character === "}" && braces.at(-1) === 0) {
       braces.pop();
-      addTemplate(1);
+      addTemplate(false);
     } else {
       const open = braces.length - 1;
       if (character === "{" && open >= 0) braces[open] = (braces[open] ?? 0) + 1;
@@ -102,22 +109,114 @@ export const tokensOf = (source: string): Token[] => {
 /** The tokens without comments. */
 export const codeOf = (source: string): Token[] => tokensOf(source).filter(({ kind }) => kind !== "comment");
 
+const is = (token: Token | undefined, value: string): boolean =>
+  token !== undefined && token.kind !== "text" && token.kind !== "template" && token.value === value;
+
+/** A text or template of the code, with "${}" where an expression stands in it. */
+export interface Literal {
+  readonly value: string;
+  /** Of its beginning. */
+  readonly line: number;
+}
+
+export const literalsOf = (source: string): Literal[] => {
+  const found: Literal[] = [];
+  const unfinished: { value: string; readonly line: number }[] = [];
+  for (const { kind, value, line, opens, closes } of tokensOf(source)) {
+    if (kind === "text") found.push({ value, line });
+    if (kind !== "template") continue;
+    if (opens) unfinished.push({ value: "", line });
+    const innermost = unfinished.at(-1);
+    if (innermost) innermost.value += closes ? value : `${value}\${}`;
+    if (closes) found.push(...unfinished.splice(-1));
+  }
+  return found;
+};
+
+/** A function at the top of a file. */
+export interface TopLevelFunction {
+  readonly name: string;
+  readonly line: number;
+  /** Its tokens, without comments and white space: equal where two functions are the same. */
+  readonly body: string;
+}
+
+const opening = new Set(["(", "[", "{"]);
+const closing = new Set([")", "]", "}"]);
+
+/** Functions that are declared at the top of a file: `const name = (…) => …` in every form, and `function name`. */
+export const functionsOf = (source: string): TopLevelFunction[] => {
+  const tokens = codeOf(source);
+  const found: TopLevelFunction[] = [];
+  /** The first token from `start` on, outside of brackets, that `wanted` accepts. */
+  const find = (start: number, wanted: (index: number) => boolean): number => {
+    let depth = 0;
+    for (let index = start; index < tokens.length; index++) {
+      const { kind, value } = tokens[index] ?? { kind: "mark", value: "" };
+      if (depth === 0 && wanted(index)) return index;
+      if (kind === "mark" && opening.has(value)) depth++;
+      if (kind === "mark" && closing.has(value)) depth--;
+    }
+    return tokens.length;
+  };
+  const isArrow = (index: number): boolean => is(tokens[index], "=") && is(tokens[index + 1], ">");
+  const textOf = (start: number, end: number): string =>
+    tokens
+      .slice(start, end)
+      .map(({ value }) => value)
+      .join(" ");
+
+  let depth = 0;
+  for (const [index, token] of tokens.entries()) {
+    if (token.kind === "mark" && opening.has(token.value)) depth++;
+    if (token.kind === "mark" && closing.has(token.value)) depth--;
+    if (depth !== 0 || token.kind !== "word") continue;
+    const name = tokens[index + 1];
+    if (name?.kind !== "word") continue;
+    if (token.value === "function") {
+      const end = find(find(index, (at) => is(tokens[at], "{")) + 1, (at) => is(tokens[at], "}"));
+      found.push({ name: name.value, line: name.line, body: textOf(index + 2, end) });
+    }
+    if (token.value !== "const" && token.value !== "let") continue;
+    const assignment = find(index + 2, (at) => is(tokens[at], "=") && !isArrow(at) && !is(tokens[at - 1], "="));
+    let start = assignment + 1;
+    const end = find(start, (at) => is(tokens[at], ";"));
+    if (is(tokens[start], "async")) start++;
+    // Parameters, a return type at most, and the arrow: a value in parentheses has none behind it.
+    const afterParameters = is(tokens[start], "(") ? find(start + 1, (at) => is(tokens[at], ")")) + 1 : undefined;
+    const isFunction =
+      is(tokens[start], "function") ||
+      is(tokens[start], "<") ||
+      (tokens[start]?.kind === "word" && isArrow(start + 1)) ||
+      (afterParameters !== undefined && (isArrow(afterParameters) || (is(tokens[afterParameters], ":") && find(afterParameters, isArrow) < end)));
+    if (isFunction) found.push({ name: name.value, line: name.line, body: textOf(assignment + 1, end) });
+  }
+  return found;
+};
+
 export interface Import {
   /** "#store", "./uid.ts", "node:fs", "jose"; undefined where it is no plain text and nobody can tell. */
   readonly specifier: string | undefined;
   readonly typesOnly: boolean;
+  /** The names that it takes, as the other file calls them; types aside. Empty for `* as`, `import()` and the like. */
+  readonly values: readonly string[];
   readonly line: number;
 }
 
-const is = (token: Token | undefined, value: string): boolean =>
-  token !== undefined && token.kind !== "text" && token.kind !== "template" && token.value === value;
+/** The names between two tokens of `{ one, type Two, three as four }`, types aside. */
+const valuesAmong = (tokens: readonly Token[]): string[] =>
+  tokens.flatMap((token, index) => {
+    const [before, after] = [tokens[index - 1], tokens[index + 1]];
+    const begins = token.kind === "word" && (is(before, "{") || is(before, ","));
+    return begins && !(token.value === "type" && after?.kind === "word") ? [token.value] : [];
+  });
 
 /** Everything that a source imports, in every way that there is. */
 export const importsOf = (source: string): Import[] => {
   const tokens = codeOf(source);
   const found: Import[] = [];
-  const add = (token: Token | undefined, typesOnly: boolean, line: number): void =>
-    void found.push({ specifier: token?.kind === "text" ? token.value : undefined, typesOnly, line });
+  const add = (token: Token | undefined, typesOnly: boolean, line: number, values: readonly string[] = []): void =>
+    void found.push({ specifier: token?.kind === "text" ? token.value : undefined, typesOnly, line, values });
 
   for (const [index, token] of tokens.entries()) {
     const [next, second] = [tokens[index + 1], tokens[index + 2]];
@@ -136,7 +235,7 @@ export const importsOf = (source: string): Import[] => {
       let end = index + 1;
       while (end < tokens.length && !is(tokens[end], "from") && !is(tokens[end], ";") && !is(tokens[end], "}")) end++;
       if (is(tokens[end], "}")) end++;
-      if (is(tokens[end], "from")) add(tokens[end + 1], typesOnly, token.line);
+      if (is(tokens[end], "from")) add(tokens[end + 1], typesOnly, token.line, typesOnly ? [] : valuesAmong(tokens.slice(index + 1, end)));
     }
   }
   return found;

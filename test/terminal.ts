@@ -2,7 +2,7 @@
 // hands only: what is sent is what the shown form holds.
 
 import type { JsonObject } from "#base/json.ts";
-import { type Claims, type FakeBrowser, type FakeProvider, openBrowser, wayBack } from "./provider.ts";
+import { type Claims, type FakeBrowser, type FakeProvider, openBrowser, callbackUrl } from "./provider.ts";
 import type { World } from "./world.ts";
 
 export interface Reply {
@@ -29,7 +29,7 @@ export interface Codes {
 }
 
 /** A terminal asks for its codes. */
-export const beginDevice = async (world: World, form: Readonly<Record<string, string>> = {}): Promise<Codes> => {
+export const requestDeviceCodes = async (world: World, form: Readonly<Record<string, string>> = {}): Promise<Codes> => {
   const { status, body } = await postForm(`${world.url}/oauth/device_authorization`, { client_id: "terminal", ...form });
   if (status !== 200) throw new Error(`no codes: ${status} ${JSON.stringify(body)}`);
   return { deviceCode: String(body.device_code), userCode: String(body.user_code), page: String(body.verification_uri_complete) };
@@ -43,11 +43,11 @@ const unescaped = (text: string): string =>
   text.replaceAll("&quot;", '"').replaceAll("&#39;", "'").replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 
 /** What the page's form holds by itself. */
-export const hiddenIn = (html: string): Record<string, string> =>
+export const hiddenFields = (html: string): Record<string, string> =>
   Object.fromEntries([...html.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)">/g)].map(([, name = "", value = ""]) => [name, unescaped(value)]));
 
 /** Sends the form of a page, with what the person typed and the button that was pressed. */
-export const pressed = async (
+export const submitForm = async (
   world: World,
   browser: FakeBrowser,
   path: string,
@@ -69,7 +69,7 @@ export const pressed = async (
 };
 
 /** Where a page takes the browser by itself; undefined where it stays. */
-export const onwardFrom = ({ headers }: Page): URL | undefined => URL.parse(/^0;url=(.+)$/.exec(headers.get("refresh") ?? "")?.[1] ?? "") ?? undefined;
+export const refreshTarget = ({ headers }: Page): URL | undefined => URL.parse(/^0;url=(.+)$/.exec(headers.get("refresh") ?? "")?.[1] ?? "") ?? undefined;
 
 /** Opens the page, presses the button that confirms, signs in as this person, and gives the last page. */
 export const confirmAs = async (
@@ -82,8 +82,8 @@ export const confirmAs = async (
 ): Promise<Page> => {
   const shown = await browser.get(page);
   const path = /<form method="post" action="([^"]+)">/.exec(shown.text)?.[1] ?? "";
-  const confirmed = await pressed(world, browser, path, { ...hiddenIn(shown.text), ...typed, answer: "confirm" });
-  const question = onwardFrom(confirmed);
+  const confirmed = await submitForm(world, browser, path, { ...hiddenFields(shown.text), ...typed, answer: "confirm" });
+  const question = refreshTarget(confirmed);
   if (!question) return confirmed;
-  return browser.get(wayBack(provider, question, provider.vouch(question, claims)));
+  return browser.get(callbackUrl(provider, question, provider.vouch(question, claims)));
 };

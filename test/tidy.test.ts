@@ -1,60 +1,33 @@
-// The house rules that a machine can see. Each is a function from one file to sentences of reproach, holds over every
-// file of the project, and is shown a file that breaks it: a rule that sees nothing is worse than none.
+// The project's rules of style that a program can check. Each is a function from one file to its violations, holds for
+// every file of the project, and is given a file that breaks it: a rule that sees nothing is worse than none.
 
 import assert from "node:assert/strict";
-import { globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { test } from "node:test";
-import { codeOf, type Token, tokensOf } from "./source.ts";
+import { files, isCode, isOurs, isTest } from "./project-files.ts";
+import { codeOf, literalsOf, type Token, tokensOf } from "./source.ts";
 
-const root = join(import.meta.dirname, "..");
-
-/** What reproaches a file; none for a good one. */
+/** The violations in a file, one sentence each. */
 type Rule = (path: string, content: string) => readonly string[];
 
-interface Manner {
+interface FileRule {
   readonly title: string;
   /** The files that it is about. */
   readonly about: (path: string) => boolean;
   readonly rule: Rule;
-  /** Files that break it, each with words of the reproach. Written in pieces where the rule reads this file too. */
-  readonly planted: readonly (readonly [path: string, content: string, reproach: RegExp])[];
+  /** Files that break it, each with words of the violation. Written in pieces where the rule reads this file too. */
+  readonly planted: readonly (readonly [path: string, content: string, violation: RegExp])[];
   /** Files that it must leave alone. */
   readonly fine: readonly (readonly [path: string, content: string])[];
 }
 
-// ---- which files ----------------------------------------------------------------------------------------------
-
-const ignored = readFileSync(join(root, ".gitignore"), "utf8")
-  .split("\n")
-  .filter((line) => line !== "");
-const isIgnored = (name: string): boolean =>
-  name === ".git" || ignored.some((line) => (line.startsWith("*") ? name.endsWith(line.slice(1)) : line.replace(/\/$/, "") === name));
-
-// Not asked of git: whoever has unpacked an archive has none.
-const files: ReadonlyMap<string, string> = new Map(
-  globSync("{*,.*,.*/**/*,*/**/*}", { cwd: root, withFileTypes: true, exclude: (entry) => isIgnored(entry.name) })
-    .filter((entry) => entry.isFile())
-    .map((entry) =>
-      join(entry.parentPath, entry.name)
-        .slice(root.length + 1)
-        .replaceAll("\\", "/"),
-    )
-    .sort()
-    .map((path) => [path, readFileSync(join(root, path), "utf8")] as const)
-    .filter(([, content]) => !content.includes("\0")),
-);
-
-const isMade = (path: string): boolean => path.startsWith("contract/gen/") || path === "server/resources/index.ts";
-const isOthers = (path: string): boolean => path.startsWith("contract/vendor/") || path === "LICENSE";
-const isOurs = (path: string): boolean => !isMade(path) && !isOthers(path) && path !== "package-lock.json";
-const isCode = (path: string): boolean => /\.(?:ts|js)$/.test(path) && isOurs(path);
-const isTest = (path: string): boolean => /\.test\.ts$/.test(path);
 const isKernel = (path: string): boolean => path.startsWith("server/kernel/") && isCode(path) && !isTest(path);
+
+// ---- how a rule reads a file ----------------------------------------------------------------------------------
 
 const at = (path: string, line: number): string => `${path}:${line}`;
 
-/** A reproach for each token of the code that `wrong` names one for. */
+/** A violation for each token of the code that `wrong` has a sentence for. */
 const eachToken =
   (wrong: (token: Token, before: Token | undefined, after: Token | undefined) => string | undefined): Rule =>
   (path, content) =>
@@ -63,7 +36,7 @@ const eachToken =
       return why === undefined ? [] : [`${at(path, token.line)} ${why}`];
     });
 
-/** A reproach for each line that one of the expressions fits. */
+/** A violation for each line that one of the expressions matches. */
 const eachLine =
   (forms: readonly RegExp[], why: string): Rule =>
   (path, content) =>
@@ -73,21 +46,23 @@ const eachLine =
 
 // ---- the rules ------------------------------------------------------------------------------------------------
 
-const word = (token: Token | undefined, value: string): boolean => token?.kind === "word" && token.value === value;
-const mark = (token: Token | undefined, value: string): boolean => token?.kind === "mark" && token.value === value;
+const isWord = (token: Token | undefined, value: string): boolean => token?.kind === "word" && token.value === value;
+const isMark = (token: Token | undefined, value: string): boolean => token?.kind === "mark" && token.value === value;
 
 // Where a type stands: a function may be called any.
 const noAny = eachToken((token, before, after) => {
-  const named = mark(before, ".") || mark(after, ":") || mark(after, "(") || ["const", "let", "function"].some((each) => word(before, each));
-  return word(token, "any") && !named ? "says any: say unknown, and find out what it is" : undefined;
+  const named = isMark(before, ".") || isMark(after, ":") || isMark(after, "(") || ["const", "let", "function"].some((each) => isWord(before, each));
+  return isWord(token, "any") && !named ? "says any: say unknown, and find out what it is" : undefined;
 });
 
 const noDefaultExport = eachToken((token, before) =>
-  word(token, "default") && (word(before, "export") || word(before, "as")) ? "exports a default: a thing has one name, wherever it is imported" : undefined,
+  isWord(token, "default") && (isWord(before, "export") || isWord(before, "as"))
+    ? "exports a default: a thing has one name, wherever it is imported"
+    : undefined,
 );
 
 const noEnum = eachToken((token, before, after) =>
-  word(token, "enum") && !mark(before, ".") && after?.kind === "word" ? "declares an enum: a union of texts needs no code, and no build" : undefined,
+  isWord(token, "enum") && !isMark(before, ".") && after?.kind === "word" ? "declares an enum: a union of texts needs no code, and no build" : undefined,
 );
 
 const opensWithComment: Rule = (path, content) => {
@@ -140,21 +115,21 @@ const openEnds: Rule = (path, content) =>
   });
 
 const everyTestRuns = eachToken((token, before, after) => {
-  if (token.kind === "word" && ["only", "skip", "todo"].includes(token.value) && mark(before, ".") && mark(after, "("))
+  if (token.kind === "word" && ["only", "skip", "todo"].includes(token.value) && isMark(before, ".") && isMark(after, "("))
     return `leaves tests out (.${token.value}): a test runs, or it is not there`;
   return undefined;
 });
 
 const titlesGuarantee: Rule = (path, content) =>
   codeOf(content).flatMap((token, index, all) => {
-    const called = mark(all[index - 1], "(") && (word(all[index - 2], "test") || word(all[index - 2], "it"));
+    const called = isMark(all[index - 1], "(") && (isWord(all[index - 2], "test") || isWord(all[index - 2], "it"));
     const title = called && (token.kind === "text" || token.kind === "template") ? token.value : "";
     return /^should\b|\bshould (?:not |never |always )?(?:be|have|work|return|throw|do|fail|accept|reject|refuse|allow|give|get)\b/.test(title)
       ? [`${at(path, token.line)} hopes ("should"): a title states what is guaranteed`]
       : [];
   });
 
-const noConsole = eachToken((token, before) => (word(token, "console") && !mark(before, ".") ? "writes to the console: the log is handed in" : undefined));
+const noConsole = eachToken((token, before) => (isWord(token, "console") && !isMark(before, ".") ? "writes to the console: the log is handed in" : undefined));
 
 // Joined from pieces: this file is read too.
 const machinePaths = [new RegExp(`(?<![\\w.])/(?:${["home", "Users"].join("|")})/[a-z]`), new RegExp(`(?<![\\w.])/${"wo"}rk/`), /\b[A-Z]:\\\\[A-Za-z]/];
@@ -217,7 +192,7 @@ const knownInKernel = new Set([
 const namesInKernel = (path: string, content: string): { line: number; name: string }[] =>
   codeOf(content)
     .flatMap((token, index, all) => {
-      if (word(all[index - 1], "from") || !["word", "text", "template"].includes(token.kind)) return [];
+      if (isWord(all[index - 1], "from") || !["word", "text", "template"].includes(token.kind)) return [];
       return (token.value.match(/[A-Za-z_]+/g) ?? []).filter((name) => resourceNames.has(name)).map((name) => ({ line: token.line, name }));
     })
     .filter(({ name }) => !knownInKernel.has(`${path} ${name}`));
@@ -243,9 +218,88 @@ const linksLead: Rule = (path, content) =>
     return anchor === undefined || headings.includes(anchor) ? [] : [`${path} links to ${target}, which has no such heading`];
   });
 
+/** What a test chooses by chance follows from the seed that is printed (test/length.ts). */
+const choosesBySeed = eachToken((token, before, after) => {
+  if (isWord(token, "random") && isMark(before, ".") && isMark(after, "("))
+    return "chooses by a chance that nobody can repeat: randomNumbers of test/length.ts";
+  return token.kind === "text" && token.value === "fast-check" && isWord(before, "from")
+    ? "takes fast-check past the seed of the run: test/property.ts"
+    : undefined;
+});
+
+const columnsMax = 160;
+const shortLines: Rule = (path, content) =>
+  content
+    .split("\n")
+    .flatMap((line, index) => ([...line].length > columnsMax ? [`${at(path, index + 1)} has ${[...line].length} columns; a line ends at ${columnsMax}`] : []));
+
+// What begins a statement, or stands in the middle of one that begins with something else. SQL is written in lower case.
+const statementForms = [
+  /^\s*(?:with (?:recursive )?\w+(?: \([\w, ]+\))? as\b|select\s[\s\S]*(?:\sfrom\s|\()|insert into\s|truncate\s|lock table\s)/,
+  /^\s*(?:copy \S+ (?:from|to)\s|vacuum\b|notify \w|listen \w|set (?:local|session)\b|begin\b(?:;| isolation| transaction)|commit;|rollback;)/,
+  /^\s*update (?:only )?[\w$.{}"]+\s+(?:(?:as )?\w+\s+)?set\b/,
+  /^\s*(?:create|alter|drop) (?:unique |temporary |temp )?(?:table|index|view|function|trigger|role|database|schema|extension|sequence|type)\b/,
+  /\bselect\s[\s\S]*\sfrom\s+(?:\w+\b|\$\{\}|\()|\binsert into\s+(?:\w+|\$\{\})\s*(?:\(|\$\{\}|select|values)/,
+  /\bdelete from\s+(?:\w+|\$\{\})(?:\s+(?:as\s+)?(?:\w+\s+)?(?:where|using|returning)\b|\s*$)/,
+];
+const noSqlAbove: Rule = (path, content) =>
+  literalsOf(content).flatMap(({ value, line }) =>
+    statementForms.some((form) => form.test(value))
+      ? [`${at(path, line)} holds SQL, which belongs to the file of server/store that owns the table: ${value.trim().replace(/\s+/g, " ").slice(0, 80)}`]
+      : [],
+  );
+const maySpeakSql = /^(?:server\/(?:store|postgres)|test|bench|tools)\//;
+
+// Words that this project's code once had of its own. Each with the term that stands for it now.
+const withdrawnWords: ReadonlyMap<string, string> = new Map([
+  ["house", "services, the application, or the architecture"],
+  ["room", "a module"],
+  ["door", "a transport, a protocol or an endpoint"],
+  ["doorway", "the server context"],
+  ["quarters", "the data directory, or where PostgreSQL is installed"],
+  ["witness", "the access version"],
+  ["upkeep", "maintenance"],
+  ["particulars", "the resource definition"],
+  ["settle", "complete, or what it does"],
+  ["takeup", "enqueue, or fan out"],
+]);
+const singular = (word: string): string => (word === "quarters" || word === "particulars" ? word : word.replace(/(?<=witness)es$|(?<=[a-rt-z])s$/, ""));
+const replacementOf = (word: string): string | undefined => withdrawnWords.get(singular(word.toLowerCase()));
+
+/** "takeUpEvents" and "TAKE_UP" to their words; what was two words and is withdrawn as one stays together. */
+const partsOf = (name: string): string[] =>
+  name
+    .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .split(/[^A-Za-z0-9]+/)
+    .map((part) => part.toLowerCase())
+    .flatMap((part, index, all) => [part, ...(part === "take" && all[index + 1] === "up" ? ["takeup"] : [])]);
+/** Something makes room, or there is room: that is no module. */
+const otherRoom = /\b(?:makes?|making|made|keeps?|leaves?|has|have|is|no|more|enough) room\b/gi;
+const wordsOf = (text: string): string[] =>
+  text
+    .replace(otherRoom, "")
+    .replace(/\btake-up\b/gi, "takeup")
+    .match(/[A-Za-z]+/g) ?? [];
+
+const withdrawn = (path: string, line: number, words: readonly string[]): string[] =>
+  words.flatMap((word) => {
+    const replacement = replacementOf(word);
+    return replacement === undefined ? [] : [`${at(path, line)} says ${JSON.stringify(word)}, a word that was withdrawn: say ${replacement}`];
+  });
+const eachTextLine = (path: string, line: number, text: string): string[] =>
+  text.split("\n").flatMap((each, index) => withdrawn(path, line + index, wordsOf(each)));
+const fieldsWords: Rule = (path, content) => [
+  ...withdrawn(path, 1, partsOf(path)),
+  ...(isCode(path)
+    ? tokensOf(content).flatMap(({ kind, value, line }) =>
+        kind === "word" ? withdrawn(path, line, partsOf(value)) : kind === "number" || kind === "mark" ? [] : eachTextLine(path, line, value),
+      )
+    : eachTextLine(path, 1, content)),
+];
+
 // ---- the same, as a list --------------------------------------------------------------------------------------
 
-const manners: readonly Manner[] = [
+const fileRules: readonly FileRule[] = [
   {
     title: "nothing has the type any",
     about: isCode,
@@ -400,6 +454,77 @@ const manners: readonly Manner[] = [
     fine: [["server/kernel/select.ts", 'const groupMessage = "chainguard.platform.iam.v2.Group"; // repos']],
   },
   {
+    title: "tests choose by the seed of the run",
+    about: (path) => isCode(path) && (isTest(path) || path.startsWith("test/")) && path !== "test/property.ts",
+    rule: choosesBySeed,
+    planted: [
+      ["test/x.test.ts", "if (Math.random() < 0.5) return;", /nobody can repeat/],
+      ["server/authn/x.test.ts", 'import fc from "fast-check";', /past the seed/],
+    ],
+    fine: [["test/x.test.ts", 'import { fc } from "./property.ts"; const random = randomNumbers(); random(); // Math.random()']],
+  },
+  {
+    title: "no line is longer than 160 columns",
+    about: (path) => isOurs(path) && !path.endsWith(".md") && !/^test\/(?:golden|fixtures)\//.test(path),
+    rule: shortLines,
+    planted: [
+      ["base/x.ts", `const x = 1;\n// ${"a comment ".repeat(16)}`, /x\.ts:2 has 163 columns/],
+      ["server/store/migrations/0001_x.sql", `-- ${"x".repeat(158)}`, /161 columns/],
+      ["contract/proto/gantry/x.proto", "x".repeat(161), /161/],
+      ["modules.json", " ".repeat(161), /161/],
+    ],
+    fine: [["base/x.ts", `${"x".repeat(160)}\n${"€".repeat(160)}`]],
+  },
+  {
+    title: "no SQL stands outside the store",
+    about: (path) => isCode(path) && !isTest(path) && !maySpeakSql.test(path) && !/\/testing\.ts$|\.fixture\.ts$/.test(path),
+    rule: noSqlAbove,
+    planted: [
+      ["server/signin/x.ts", 'rows.query("select id from sessions where id = $1", [id]);', /x\.ts:1 holds SQL.*store/],
+      ["server/signin/x.ts", "const found = `\n  select ${list}\n  from ${table} where true`;", /holds SQL/],
+      ["server/audit/x.ts", "rows.query(`insert into audit_entries (uid) values ($1)`);", /holds SQL/],
+      ["server/audit/x.ts", "rows.query(`update outbox as o set position = $1`);", /holds SQL/],
+      ["server/audit/x.ts", 'rows.query("delete from outbox");', /holds SQL/],
+      ["server/audit/x.ts", "rows.query(`drop table ${name}`);", /holds SQL/],
+      ["server/feeds/x.ts", "rows.query(`with old as (delete from feeds returning 1) select count(*) from old`);", /holds SQL/],
+      ["server/feeds/x.ts", "const exists = `exists (select 1 from feeds where owner = ${uid})`;", /holds SQL/],
+      ["bin/x.js", "client.query('create temporary table x (n int)');", /holds SQL/],
+    ],
+    fine: [
+      [
+        "server/signin/x.ts",
+        '"select a provider and sign in"; "update the group"; "delete from now on"; "create table"; // select x from y'.replace('; "create table"', ""),
+      ],
+      ["server/kernel/x.ts", 'const words = ["insert", "update", "delete"]; "Select the file, from any folder."; "created from an invite";'],
+      ["server/signin/x.ts", "`set the address`; `begin again`; `commit`;"],
+    ],
+  },
+  {
+    title: "code and documents use the field's words",
+    about: (path) =>
+      (isCode(path) || path.endsWith(".md") || path.endsWith(".sql") || path.startsWith("contract/proto/gantry/") || path === "modules.json") &&
+      path !== "test/tidy.test.ts",
+    rule: fieldsWords,
+    planted: [
+      ["base/x.ts", "const houseOf = 1;", /x\.ts:1 says "house"/],
+      ["base/x.ts", "export type OpenHouse = string; // fine", /house/],
+      ["base/x.ts", "\n// Between the rooms.", /x\.ts:2 says "rooms".*a module/],
+      ["base/x.ts", "/**\n * By the other\n * door.\n */", /x\.ts:3 says "door"/],
+      ["base/x.ts", 'const takeUpEvents = "x";', /enqueue/],
+      ["test/x.test.ts", 'test("a Doorway is open", () => {});', /server context/],
+      ["docs/x.md", "Every take-up of events", /fan out/],
+      ["docs/x.md", "It settles its witnesses.", /complete/],
+      ["server/store/migrations/0001_x.sql", "-- The upkeep forgets it.", /maintenance/],
+      ["server/store/quarters.ts", "// Makes it.", /quarters\.ts:1 says/],
+    ],
+    fine: [
+      [
+        "base/x.ts",
+        'import { x } from "warehouse"; // indoors, allSettled, roommate, a particular case; it makes room\nawait Promise.allSettled([]); settled = 1;',
+      ],
+    ],
+  },
+  {
     title: "every link of the documents leads somewhere",
     about: (path) => path.endsWith(".md") && isOurs(path),
     rule: linksLead,
@@ -411,19 +536,19 @@ const manners: readonly Manner[] = [
   },
 ];
 
-for (const { title, about, rule, planted, fine } of manners) {
+for (const { title, about, rule, planted, fine } of fileRules) {
   test(title, () => {
-    const held = [...files].filter(([path]) => about(path));
-    assert.ok(held.length > 0, "The rule is about no file at all.");
-    const reproaches = held.flatMap(([path, content]) => rule(path, content));
-    assert.equal(reproaches.length, 0, `\n${reproaches.join("\n")}`);
+    const concerned = [...files].filter(([path]) => about(path));
+    assert.ok(concerned.length > 0, "The rule is about no file at all.");
+    const violations = concerned.flatMap(([path, content]) => rule(path, content));
+    assert.equal(violations.length, 0, `\n${violations.join("\n")}`);
   });
 
   test(`${title}: the rule sees what breaks it, and leaves the rest alone`, () => {
-    for (const [path, content, reproach] of planted) {
+    for (const [path, content, violation] of planted) {
       assert.ok(about(path), `the rule is not about ${path}`);
-      const [said = ""] = rule(path, content);
-      assert.match(said, reproach, `planted in ${path}: ${content}`);
+      const [first = ""] = rule(path, content);
+      assert.match(first, violation, `planted in ${path}: ${content}`);
     }
     for (const [path, content] of fine) assert.deepEqual(rule(path, content), [], `${path}: ${content}`);
   });
@@ -443,6 +568,25 @@ test("every setting is in the README and in the guide for operators, and they ha
   assert.ok(read.length > 5, "the settings were not found");
   for (const path of ["README.md", "docs/operations.md"])
     assert.deepEqual(settingsIn(path), read, `${path} and server/application/settings.ts do not have the same settings`);
+});
+
+/** Files that a document names and that are not there; a bare name is in the folder of the one before it, as one reads it. */
+const lostFiles = (content: string): string[] => {
+  let folder = "";
+  return [...content.matchAll(/`([\w./-]+\.(?:ts|js|json))`/g)].flatMap(([, name = ""]) => {
+    // "x.ts" stands for any file.
+    if (/^x\./.test(name)) return [];
+    const path = name.includes("/") ? name : join(folder, name);
+    if (name.includes("/")) folder = join(name, "..");
+    return files.has(path) ? [] : [path];
+  });
+};
+
+test("every file that docs/architecture.md names is there", () => {
+  const content = files.get("docs/architecture.md") ?? "";
+  assert.ok([...content.matchAll(/`[\w./-]+\.ts`/g)].length > 40, "no files were found in it");
+  assert.deepEqual(lostFiles(content), []);
+  assert.deepEqual(lostFiles("`base/uid.ts`, `time.ts`, `lost.ts`; `server/nowhere.ts` and `x.ts`"), ["base/lost.ts", "server/nowhere.ts"]);
 });
 
 test("what a comment cites stands in the documents", () => {

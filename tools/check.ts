@@ -25,7 +25,11 @@ const steps: Readonly<Record<string, Step>> = {
   "proto-breaking": { command: ["node", "tools/breaking.ts"] },
   unused: { command: ["knip", "--no-progress"], hint: "an export that only its own file uses needs no export" },
   migrations: { command: ["node", "tools/freeze.ts", "--check"] },
-  modules: { command: ["node", "--test", "test/modules.test.ts", "test/tidy.test.ts"] },
+  modules: { command: ["node", "--test", "test/modules.test.ts", "test/tables.test.ts", "test/tidy.test.ts", "test/names.test.ts"] },
+  expressions: {
+    command: ["node", "--test", "test/expressions.test.ts"],
+    hint: "a regular expression that may backtrack: withoutTrailing, indexOf and split do most of what they are for",
+  },
   schema: { command: ["node", "test/run.ts", "test/schema.test.ts"], hint: "docs/adding-a-resource.md says what a table must have" },
   // Without a file the runner would take every test there is.
   ...(goldenTests.length > 0 ? { golden: { command: ["node", "test/run.ts", ...goldenTests], hint: "if the change is meant: npm run golden" } } : {}),

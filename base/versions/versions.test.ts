@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import fc from "fast-check";
 import { compareApk, isApkVersion } from "./apk.ts";
 import { compareMaven, mavenKey } from "./maven.ts";
 import { comparePep440, pep440Key } from "./pep440.ts";
 import { compareBytes, numberKey } from "./sort-key.ts";
+import { fc, runs } from "../../test/property.ts";
 
 type Compare = (one: string, other: string) => number | undefined;
 
@@ -235,7 +235,7 @@ for (const [name, compare, versions] of [
         if (order(a, b) <= 0 && order(b, c) <= 0) assert(order(a, c) <= 0, `${JSON.stringify([a, b, c])}`);
         if (order(a, b) === 0) assert.equal(order(a, c), order(b, c), `${JSON.stringify([a, b, c])}`);
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 }

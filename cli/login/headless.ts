@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { withoutTrailing } from "#base/trailing.ts";
 import { startCountdown } from "./countdown.ts";
 import { type Issuer, refusalText, requestJson } from "./issuer-client.ts";
 import type { MethodOptions, Tokens } from "./method.ts";
@@ -28,7 +29,7 @@ export const decryptSession = (session: JsonObject, privateKey: KeyObject): stri
 };
 
 const waitForSession = async (issuer: Issuer, code: string, stop: AbortSignal): Promise<JsonObject> => {
-  const address = `${issuer.url.replace(/\/+$/, "")}/sts/headless_sessions?code=${code}`;
+  const address = `${withoutTrailing(issuer.url, "/")}/sts/headless_sessions?code=${code}`;
   const untilMs = performance.now() + limits.deviceCodeLifetimeMs;
   while (performance.now() < untilMs) {
     await sleep(limits.headlessPollIntervalMs, undefined, { signal: stop });

@@ -3,6 +3,7 @@
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
+import { withoutTrailing } from "#base/trailing.ts";
 import { discoverIssuer, type Issuer, printable, requestJson } from "./issuer-client.ts";
 import type { MethodOptions, Tokens } from "./method.ts";
 import { removeTokens, storeToken, tokenFile } from "./token-cache.ts";
@@ -48,7 +49,7 @@ const unverifiedClaims = (token: string): JsonObject => {
 /** How the server calls whoever holds this token. */
 const fetchName = async (issuer: Issuer, token: string, stop: AbortSignal): Promise<string> => {
   const claims = unverifiedClaims(token);
-  const response = await requestJson(`${issuer.url.replace(/\/+$/, "")}/auth/v1/ok`, stop, { token }).catch(() => undefined);
+  const response = await requestJson(`${withoutTrailing(issuer.url, "/")}/auth/v1/ok`, stop, { token }).catch(() => undefined);
   const body = response?.status === 200 ? response.body : {};
   return printable(text(body, "email") || text(part(body, "profile"), "name") || text(claims, "email") || text(claims, "sub"));
 };

@@ -4,6 +4,7 @@
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { withoutTrailing } from "#base/trailing.ts";
 
 export interface JsonResponse {
   readonly status: number;
@@ -82,7 +83,7 @@ export const refusalText = ({ status, body }: JsonResponse): string =>
 
 /** Reads the discovery document at the server's address. */
 export const discoverIssuer = async (address: string, stop: AbortSignal): Promise<Issuer> => {
-  const response = await requestJson(`${address.replace(/\/+$/, "")}/.well-known/openid-configuration`, stop);
+  const response = await requestJson(`${withoutTrailing(address, "/")}/.well-known/openid-configuration`, stop);
   const url = text(response.body, "issuer");
   if (response.status !== 200 || url === "") throw new Fault("FAILED_PRECONDITION", `${address} does not answer as Gantry does (HTTP ${response.status})`);
   // RFC 8414, 3.3: otherwise one server could hand out another's addresses.

@@ -3,8 +3,10 @@
 
 import { operatorUid } from "#authz";
 import type { JsonObject } from "#base/json.ts";
+import type { Origin } from "#base/origin.ts";
+import { readingOf, unreadCall } from "#contract/call.ts";
 import { methodByName } from "#contract/catalog.ts";
-import type { Call, Serve, Services } from "#kernel";
+import type { Serve, Services, UnreadCall } from "#kernel";
 
 /** Makes a call by the operation's full name and returns its answer. Throws the Fault that the operation answers. */
 export type OperatorCall = (method: string, request: JsonObject, options?: { readonly idempotencyKey?: string }) => Promise<JsonObject>;
@@ -24,29 +26,18 @@ const operatorAuthorization = ({ authn, clock, publicUrl }: Pick<Services, "auth
   };
 };
 
-const operatorRequest = (name: string, request: JsonObject, authorization: string, idempotencyKey: string | undefined): Call => {
+const operatorOrigin: Origin = { address: "", userAgent: "gantry" };
+
+const operatorCall = (name: string, request: JsonObject, authorization: string, idempotencyKey: string | undefined): UnreadCall => {
   const method = methodByName(name);
   if (!method) throw new Error(`no operation ${name}`);
-  return {
-    method,
-    request,
-    problems: [],
-    bodyPaths: undefined,
-    authorization,
-    identity: undefined,
-    idempotencyKey,
-    validateOnly: false,
-    ifMatch: undefined,
-    ifNoneMatch: undefined,
-    requestId: crypto.randomUUID(),
-    origin: () => ({ address: "", userAgent: "gantry" }),
-  };
+  return unreadCall(method, { authorization, idempotencyKey, requestId: crypto.randomUUID(), origin: () => operatorOrigin }, () => readingOf(request));
 };
 
 export const operatorCalls = (serve: Serve, services: Pick<Services, "authn" | "clock" | "publicUrl">): OperatorCall => {
   const authorization = operatorAuthorization(services);
   return async (name, request, { idempotencyKey } = {}) => {
-    const { message } = await serve(operatorRequest(name, request, await authorization(), idempotencyKey));
+    const { message } = await serve(operatorCall(name, request, await authorization(), idempotencyKey));
     return message;
   };
 };

@@ -38,7 +38,7 @@ export const setSuspended = async (
     const before = await lockResource(context, group, uid);
     if (!before) return;
     const columns = { status: suspended ? "ORG_STATUS_SUSPENDED" : "ORG_STATUS_READY" };
-    await change(context, group, { kind: "update", before, draft: before, columns }, "cause");
+    await change(context, group, { kind: "update", before, columns }, "cause");
     await recordCommand(rows, services, command, `dev.gantry.organization.${suspended ? "suspended" : "resumed"}.v1`, uid);
   });
   return { uid, name: text(organization, "name") };

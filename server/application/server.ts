@@ -53,6 +53,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
         publicUrl: settings.publicUrl,
         corsOrigins: settings.corsOrigins,
         trustedProxies: settings.trustedProxies,
+        bounds: { connectionsPerAddress: settings.connectionsPerAddress },
         log: options.log,
         version,
       },

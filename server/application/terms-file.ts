@@ -1,7 +1,7 @@
 // GANTRY_TERMS_FILE: the documents that organizations can accept, and the operations that need them.
 //
-//   {"documents": [{"id": "house-rules.v1", "label": "House rules", "url": "https://example.com/rules"}],
-//    "requires": {"chainguard.platform.registry.v2.ReposService/CreateRepo": ["house-rules.v1"]}}
+//   {"documents": [{"id": "general-rules.v1", "label": "General rules", "url": "https://example.com/rules"}],
+//    "requires": {"chainguard.platform.registry.v2.ReposService/CreateRepo": ["general-rules.v1"]}}
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, text, texts } from "#base/json.ts";

@@ -41,7 +41,7 @@ import {
 import { headInMonth, monthOf } from "./months.ts";
 
 /**
- * The path, or the one above it that leaves an index room for a subject of any length: an entry without that room could
+ * The path, or the one above it that leaves an index space for a subject of any length: an entry without that space could
  * never be sealed, nor could anything behind it.
  */
 const indexablePath = (path: string): string => path.slice(0, limits.auditPathLengthMax);

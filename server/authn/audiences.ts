@@ -2,6 +2,7 @@
 // host, and what the operator adds.
 
 import { unauthenticated } from "#base/fault.ts";
+import { withoutTrailing } from "#base/trailing.ts";
 import { quoteForError } from "./token.ts";
 
 export interface Audiences {
@@ -11,7 +12,7 @@ export interface Audiences {
 }
 
 /** The public URL without its trailing slash: what paths are appended to. */
-export const withoutTrailingSlash = (issuer: string): string => issuer.replace(/\/+$/, "");
+export const withoutTrailingSlash = (issuer: string): string => withoutTrailing(issuer, "/");
 
 /** The audiences of the server at `issuer`. The host counts with and without its port. */
 export const audiencesOf = (issuer: string, more: readonly string[]): Audiences => {

@@ -13,7 +13,9 @@ import { denied, Fault, unauthenticated } from "#base/fault.ts";
 import { part, text, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
-import type { Clock } from "#base/time.ts";
+import { matchingBudget } from "#base/pattern.ts";
+import { type Clock, readTimestamp } from "#base/time.ts";
+import { withoutTrailing } from "#base/trailing.ts";
 import { isUid } from "#base/uid.ts";
 import { findIdentity, hasAwsRequest, insertAwsRequest, type Store } from "#store";
 import type { Audiences } from "./audiences.ts";
@@ -102,7 +104,7 @@ const readHeaders = (lines: readonly string[]): ReadonlyMap<string, string> => {
 /** "20261121T220000Z" in milliseconds since 1970; NaN for what is no time. */
 const amzDateMs = (date: string): number => {
   const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(date) ?? [];
-  return year === undefined ? Number.NaN : Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+  return year === undefined ? Number.NaN : (readTimestamp(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`) ?? Number.NaN);
 };
 
 const checkBodyless = (headers: ReadonlyMap<string, string>): void => {
@@ -171,8 +173,9 @@ const readAwsCaller = async (answer: OutboundReply): Promise<AwsCaller | undefin
 /** The name of the first field of aws_identity that does not match. */
 const awsIdentityMismatch = (identity: JsonObject, { account, arn, userId }: AwsCaller): string | undefined => {
   if (text(identity, "awsAccount") !== account) return "aws_account";
-  if (!meetsDemand(text(identity, "arn"), text(identity, "arnPattern"), [arn])) return "arn";
-  return meetsDemand(text(identity, "userId"), text(identity, "userIdPattern"), [userId]) ? undefined : "user_id";
+  const budget = matchingBudget();
+  if (!meetsDemand(text(identity, "arn"), text(identity, "arnPattern"), [arn], budget)) return "arn";
+  return meetsDemand(text(identity, "userId"), text(identity, "userIdPattern"), [userId], budget) ? undefined : "user_id";
 };
 
 /** The issuer that tokens and events name for whom AWS vouched. */
@@ -208,7 +211,7 @@ export const openAwsTokens = (dependencies: {
     if (calls >= limits.awsCallsMax) throw unreachableSts();
     calls++;
     try {
-      const base = (endpoint ?? `https://${host}`).replace(/\/+$/, "");
+      const base = withoutTrailing(endpoint ?? `https://${host}`, "/");
       return await outbound.fetch("issuer", `${base}/?Action=GetCallerIdentity&Version=2011-06-15`, {
         method: "POST",
         headers,

@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import type { Json, JsonObject } from "#base/json.ts";
 import { claimMismatch, staticKeysMismatch } from "./claims.ts";
 import type { Token } from "./token.ts";
+import { fc, runs } from "../../test/property.ts";
 
 const accepted: ReadonlySet<string> = new Set(["gantry.example", "https://gantry.example"]);
 const tokenOf = (claims: JsonObject): Token => ({
@@ -130,7 +130,7 @@ test("claim matching equals a slow reading of its rules, over random identities 
       if (answer === undefined) fits++;
       assert.equal(answer, slow(demanded, said));
     }),
-    { numRuns: 5_000 },
+    { numRuns: runs(5_000) },
   );
   assert.ok(fits > 20, "the property looked at matches too");
 });

@@ -2,17 +2,17 @@
 // that is missing, doubled or unreadable holds for nobody.
 
 import { isObject, part, text, type Json, type JsonObject } from "#base/json.ts";
-import { compilePattern } from "#base/pattern.ts";
+import { compilePattern, matchingBudget, type MatchingBudget } from "#base/pattern.ts";
 import { normalIssuer } from "./people.ts";
 import { claimOf, type Token } from "./token.ts";
 
 /** A demand on one claim: the literal, or the pattern. Of the public oneof exactly one is there; "" is absent. */
-export const meetsDemand = (literal: string, pattern: string, values: readonly string[]): boolean => {
+export const meetsDemand = (literal: string, pattern: string, values: readonly string[], budget: MatchingBudget): boolean => {
   if (literal === "" && pattern === "") return false;
   if (literal !== "" && !values.includes(literal)) return false;
   if (pattern === "") return true;
   const matches = compilePattern(pattern);
-  return matches !== undefined && values.some(matches);
+  return matches !== undefined && values.some((value) => matches(value, budget));
 };
 
 /** A claim's values as texts: numbers and booleans as JSON writes them, of a list each entry. */
@@ -23,8 +23,8 @@ const claimTextsOf = (value: Json | undefined): string[] => {
 };
 
 /** Whether the identity takes tokens of this issuer at all: asked before the issuer is contacted. */
-export const matchesIssuer = (match: JsonObject, issuer: string): boolean =>
-  meetsDemand(normalIssuer(text(match, "issuer")), text(match, "issuerPattern"), [normalIssuer(issuer)]);
+export const matchesIssuer = (match: JsonObject, issuer: string, budget: MatchingBudget): boolean =>
+  meetsDemand(normalIssuer(text(match, "issuer")), text(match, "issuerPattern"), [normalIssuer(issuer)], budget);
 
 /** Each name with its demand; a demand that is no text, which the contract cannot say, holds for nobody. */
 const demandsOf = (match: JsonObject, key: string): [string, string][] =>
@@ -35,15 +35,19 @@ const demandsOf = (match: JsonObject, key: string): [string, string][] =>
  * this server: what a token must be meant for when the identity does not say.
  */
 export const claimMismatch = (match: JsonObject, token: Token, accepted: ReadonlySet<string>): string | undefined => {
-  if (!matchesIssuer(match, token.issuer)) return "iss";
-  if (!meetsDemand(text(match, "subject"), text(match, "subjectPattern"), [token.subject])) return "sub";
+  const budget = matchingBudget();
+  if (!matchesIssuer(match, token.issuer, budget)) return "iss";
+  if (!meetsDemand(text(match, "subject"), text(match, "subjectPattern"), [token.subject], budget)) return "sub";
   const audience = text(match, "audience");
   const audiencePattern = text(match, "audiencePattern");
   const hasAudience =
-    audience === "" && audiencePattern === "" ? token.audience.some((entry) => accepted.has(entry)) : meetsDemand(audience, audiencePattern, token.audience);
+    audience === "" && audiencePattern === ""
+      ? token.audience.some((entry) => accepted.has(entry))
+      : meetsDemand(audience, audiencePattern, token.audience, budget);
   if (!hasAudience) return "aud";
   for (const [name, literal] of demandsOf(match, "claims")) if (!claimTextsOf(claimOf(token.claims, name)).includes(literal)) return name;
-  for (const [name, pattern] of demandsOf(match, "claimPatterns")) if (!meetsDemand("", pattern, claimTextsOf(claimOf(token.claims, name)))) return name;
+  for (const [name, pattern] of demandsOf(match, "claimPatterns"))
+    if (!meetsDemand("", pattern, claimTextsOf(claimOf(token.claims, name)), budget)) return name;
   return undefined;
 };
 

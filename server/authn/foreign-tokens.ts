@@ -5,6 +5,7 @@ import { createLocalJWKSet, type JSONWebKeySet, type LocalJWKSet } from "jose";
 import { denied, Fault, unauthenticated } from "#base/fault.ts";
 import { text, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { matchingBudget } from "#base/pattern.ts";
 import type { Clock } from "#base/time.ts";
 import { findIdentity, hasPersonOfIssuer, type Identity, type Store } from "#store";
 import type { Audiences } from "./audiences.ts";
@@ -83,7 +84,7 @@ export const openForeignTokens = (dependencies: {
   const checkClaimMatch = async (match: JsonObject, token: Token, isVerified: boolean): Promise<void> => {
     // Before the issuer is contacted: that this identity names it is the only reason to (attack 18). The other
     // claims are compared after the signature, so that nobody can ask for them with a token made up.
-    if (!matchesIssuer(match, token.issuer)) throw invalidClaim("iss");
+    if (!matchesIssuer(match, token.issuer, matchingBudget())) throw invalidClaim("iss");
     if (!isVerified) await verifyOnce(token, issuerKeys, () => issuers.verify(token));
     const mismatch = claimMismatch(match, token, audiences.accepted);
     if (mismatch !== undefined) throw invalidClaim(mismatch);

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import { ancestry, EVERYWHERE } from "#base/uid.ts";
 import { missingCapability, visiblePaths } from "./decide.ts";
 import { type Grant, downscope, type Rights } from "./rights.ts";
+import { fc, runs } from "../../test/property.ts";
 
 const names = ["repo.list", "repo.create", "groups.list", "tag.list"];
 
@@ -39,7 +39,7 @@ test("a capability is missing exactly where neither the path nor anything above 
       const answer = missingCapability(held, needed, at);
       assert.equal(answer, missing[0]);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
@@ -57,7 +57,7 @@ test("a path is visible exactly where every capability is held, and none of the 
         assert.deepEqual(branches, [...branches].sort());
       },
     ),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
@@ -87,7 +87,7 @@ test("a downscoped token holds exactly what its identity holds, among its capabi
       }
       assert.equal(less.accessVersion, held.accessVersion, "it is proved by the same version");
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
@@ -98,6 +98,6 @@ test("downscoping twice never widens", () => {
       for (const at of universe)
         for (const name of names) if (missingCapability(twice, [name], at) === undefined) assert.equal(missingCapability(once, [name], at), undefined);
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   );
 });

@@ -3,12 +3,12 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import fc from "fast-check";
 import { silent } from "#base/log.ts";
 import { newRoot } from "#base/uid.ts";
 import { checkAccessVersion, openStore, StaleAccess, type Store } from "#store";
 import { freshDatabase } from "../../test/database.ts";
 import { loadRights, downscope, type Downscoping, openRightsCache, type Rights, type RightsCache } from "./rights.ts";
+import { fc, runs } from "../../test/property.ts";
 
 let database: Awaited<ReturnType<typeof freshDatabase>>;
 let store: Store;
@@ -119,7 +119,7 @@ test("a remembered decision is the store's own after any history, for every toke
       }
       for (const cache of caches) await check(cache);
     }),
-    { numRuns: 15 },
+    { numRuns: runs(15) },
   );
 });
 

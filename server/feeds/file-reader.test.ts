@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import fc from "fast-check";
 import { limits } from "#base/limits.ts";
 import { decodeUtf8, FeedFileReader } from "./file-reader.ts";
 import { DocumentError } from "./invalid.ts";
 import type { FeedFile } from "./source.ts";
+import { fc, runs } from "../../test/property.ts";
 
 const fileOf = (chunks: readonly Uint8Array[]): FeedFile => ({
   name: "",
@@ -50,7 +50,7 @@ test("lines are the same however a file is cut into pieces, packed or not", asyn
       // What a packed file is shows in its first two bytes.
       assert.deepEqual(await linesOf(fileOf(cut(gzipSync(bytes), [10, ...pieces]))), expected);
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 
@@ -61,7 +61,7 @@ test("what is left after a look at the beginning is the whole file", async () =>
       await reader.head((start) => start.length >= length);
       assert.equal((await reader.rest()).toString(), text);
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });
 

@@ -161,7 +161,10 @@ async function* readFile(context: ReadContext, file: FeedFile, known: KnownParts
   try {
     reader = await FeedFileReader.open(file);
     // The second line must have begun.
-    const start = await reader.head((bytes) => bytes.length >= limits.feedHeadLength && /\n\s*\S/.test(bytes.toString("latin1")));
+    const start = await reader.head((bytes) => {
+      const lineEnd = bytes.indexOf("\n");
+      return bytes.length >= limits.feedHeadLength && lineEnd >= 0 && bytes.subarray(lineEnd).toString("latin1").trimStart() !== "";
+    });
     const isComplete = start.length < limits.feedHeadLength;
     yield* (isJsonLines(start.toString("utf8"), isComplete) ? readJsonLines : readOneDocument)(context, file, reader, known);
   } catch (thrown) {

@@ -27,7 +27,11 @@ const yamlMark =
   /^(?:schema-version|schema_version|advisories|package|affected|modified|published|aliases|details|statements|id|"?@context"?|format) *:(?:\s|$)/m;
 
 // Nobody writes prose with anchors and aliases; a bomb need not look like one of our formats.
-const yamlAnchor = /^\S+: *&\w+ [\s\S]*\*\w/m;
+const yamlAnchor = /^\S+: *&\w+ /m;
+const hasAlias = (text: string): boolean => {
+  const anchor = yamlAnchor.exec(text);
+  return anchor !== null && /\*\w/.test(text.slice(anchor.index + anchor[0].length));
+};
 
 /** The notation of a text, by its beginning. */
 export const recogniseNotation = (head: string): Notation => {
@@ -35,7 +39,7 @@ export const recogniseNotation = (head: string): Notation => {
   if (/^(?:```toml\s*$|\[advisory\])/m.test(start.slice(0, 64)) && /^(?:```|\[a)/.test(start)) return "toml";
   if (start.startsWith("{") || start.startsWith("[")) return "json";
   if (/^<(?:\?xml|!|[A-Za-z])/.test(start)) return /^<(?:\?xml|!DOCTYPE metadata|metadata)/.test(start) ? "xml" : "prose";
-  return yamlMark.test(start) || yamlAnchor.test(start) ? "yaml" : "prose";
+  return yamlMark.test(start) || hasAlias(start) ? "yaml" : "prose";
 };
 
 /** JSON Lines: the first line is a complete object and not the only one, or the second begins another. */

@@ -11,7 +11,7 @@ import { Fault } from "#base/fault.ts";
 import { isObject, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { readTimestamp, timestamp } from "#base/time.ts";
-import { importing, type ImportCall, type Kernel } from "#kernel";
+import { runImport, type ImportCall, type Kernel } from "#kernel";
 import { insertManifests, lockNamed, type ManifestFact, type Write } from "#store";
 import { DocumentError, FieldError, pathText } from "./invalid.ts";
 import { jsonLineOf, readJson } from "./parse/json.ts";
@@ -177,7 +177,7 @@ const importFile = async (kernel: Kernel, group: string, path: string): Promise<
   const content = await readContent(name, path);
   const document = await readRepoDocument(name, content);
   const importOnce = (): Promise<FileCounts> =>
-    importing(kernel, `import ${name}`, (call, rows) => importRepo(call, rows, group, document, kernel.services.clock()));
+    runImport(kernel, `import ${name}`, (call, rows) => importRepo(call, rows, group, document, kernel.services.clock()));
   try {
     // Another import made the repo at the same moment: it is there now.
     return await importOnce().catch((thrown: unknown) => {

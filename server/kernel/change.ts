@@ -42,8 +42,8 @@ export interface Update {
   readonly kind: "update";
   /** The resource as its locked row has it. */
   readonly before: JsonObject;
-  /** The resource as it shall be; common fields are the server's. */
-  readonly draft: JsonObject;
+  /** The resource as it shall be; common fields are the server's. Absent: only `columns` change, and no rule has a say. */
+  readonly draft?: JsonObject;
   /** Columns that are no field of the contract; they count as a change. */
   readonly columns?: Values;
 }
@@ -131,8 +131,8 @@ const laterThan = (before: string, nowMs: number): string => timestamp(Math.max(
 
 const updateRowOf = async (context: ChangeContext, resource: BoundResource, { before, draft, columns = {} }: Update): Promise<Changed> => {
   const uid = text(before, "uid");
-  await applyRules(context, resource, draft, parentOf(uid), before);
-  const after = presented(resource, draft);
+  if (draft) await applyRules(context, resource, draft, parentOf(uid), before);
+  const after = presented(resource, draft ?? before);
   const fields = resource.shape.fields.filter((field) => JSON.stringify(before[field.json]) !== JSON.stringify(after[field.json]));
   const changed = fields.length > 0 || Object.keys(columns).length > 0;
   if (changed) {

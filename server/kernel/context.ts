@@ -10,9 +10,11 @@ import type { Fault, Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import type { Log } from "#base/log.ts";
 import type { Origin } from "#base/origin.ts";
+import type { Order } from "#base/page.ts";
 import type { Clock } from "#base/time.ts";
 import type { Condition, Read, Store, Write } from "#store";
 import type { Call } from "./call.ts";
+import type { Mask } from "./mask.ts";
 import type { Seal } from "./page.ts";
 import type { Shape } from "./shape.ts";
 import type { Terms } from "./terms.ts";
@@ -48,10 +50,14 @@ export interface Context<Rows extends Read> {
   readonly call: Call;
   /** The request, free of what only the server may set. */
   readonly request: JsonObject;
+  /** Of an update: the fields that it changes; undefined for every other operation. */
+  readonly mask: Mask | undefined;
+  /** Of a list: its sort; undefined for every other operation. */
+  readonly order: Order | undefined;
   /** Undefined for open operations. */
   readonly caller: Caller | undefined;
   readonly rights: Rights;
-  /** Unscoped operations: the topmost places where the caller holds what the operation needs. */
+  /** Unscoped operations: the topmost paths at which the caller holds what the operation needs. */
   readonly visiblePaths: readonly string[];
   readonly rows: Rows;
   /** The time that rows take. An import gives its source's. */
@@ -123,7 +129,7 @@ export interface ResourceDefinition {
   /** The table of its rows; absent for what has none. */
   readonly table?: string;
   /** Further rows, of no resource, that are deleted along: those whose `column` starts with its uid. */
-  readonly takes?: readonly { readonly table: string; readonly column: string }[];
+  readonly sideTables?: readonly { readonly table: string; readonly column: string }[];
   /**
    * What must hold across fields or rows before a create or update is written. `draft` is the resource as it would
    * be; change it to fill in what the server decides. Returns violations, or throws another fault.
@@ -170,7 +176,7 @@ export interface Resource extends ResourceDefinition {
   /** The message of what it lies below, by the contract: of its Create's parent, or said of its uid; "": of nothing. */
   readonly parentMessage: string;
   /** By the contract: it is deleted along with its parent; otherwise the parent cannot be deleted while it is there. */
-  readonly goesWithParent: boolean;
+  readonly deletedWithParent: boolean;
 }
 
 /** Rows of a resource that refer to another by one of their columns. */

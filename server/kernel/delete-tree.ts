@@ -15,7 +15,7 @@ const wordsOf = (name: string): string => name.replace(/(?<=.)[A-Z]/g, " $&").to
 /** Everything that goes along because it lies below, the deepest first: the path of a child's child begins with the same uid. */
 const cascadesBelow = ({ children }: BoundResource, resources: ChangeContext["resources"]): BoundResource[] =>
   children.flatMap((child) => {
-    const found = child.goesWithParent ? resources.get(child.fact.name) : undefined;
+    const found = child.deletedWithParent ? resources.get(child.fact.name) : undefined;
     return found ? [...cascadesBelow(found, resources), found] : [];
   });
 
@@ -25,7 +25,7 @@ const isTold = (resource: BoundResource): boolean => resource.operations.some(({
 const requireEmpty = async ({ rows }: ChangeContext, { fact, children }: BoundResource, uid: string): Promise<void> => {
   const held: string[] = [];
   for (const child of children) {
-    if (child.goesWithParent || !child.table || !(await holdsBelow(rows, child.table, uid))) continue;
+    if (child.deletedWithParent || !child.table || !(await holdsBelow(rows, child.table, uid))) continue;
     held.push(`cannot delete ${wordsOf(fact.short)} with child ${child.table.replaceAll("_", " ")}`);
   }
   if (held.length > 0) throw blocked("RESOURCE_NOT_EMPTY", "", held);
@@ -46,7 +46,8 @@ const requireFew = async ({ rows }: ChangeContext, resource: BoundResource, belo
   for (const { shape } of below.filter(isTold)) count += await countBelow(rows, shape.table.name, uid);
   for (const { resource: referring, column } of resource.cascades) count += await countReferences(rows, referring.shape.table.name, column, uid);
   if (count <= limits.deletedRowsMax) return;
-  const words = `cannot delete ${wordsOf(resource.fact.short)}: ${count} rows would go along, and one deletion takes at most ${limits.deletedRowsMax}; delete some of them first`;
+  const bound = `one deletion takes at most ${limits.deletedRowsMax}; delete some of them first`;
+  const words = `cannot delete ${wordsOf(resource.fact.short)}: ${count} rows would go along, and ${bound}`;
   throw blocked("DELETION_TOO_LARGE", uid, [words]);
 };
 
@@ -75,7 +76,7 @@ export const deleteTree = async (context: ChangeContext, resource: BoundResource
     else await deleteBelow(rows, child.shape.table.name, "uid", uid);
   }
   for (const { resource: referring, column } of resource.cascades) tell(referring, await takeReferences(rows, referring.shape.table.name, column, uid));
-  for (const { table: side, column } of resource.takes ?? []) await deleteBelow(rows, side, column, uid);
+  for (const { table: side, column } of resource.sideTables ?? []) await deleteBelow(rows, side, column, uid);
   await deleteRow(rows, table, uid);
   return events;
 };

@@ -30,7 +30,7 @@ const find = (value: JsonObject, path: readonly string[]): string => {
 };
 
 /** "/iam/v2/groups/{uid=**}" to "/iam/v2/groups"; a verb on the collection stays. */
-const collection = (template: string): string => template.replace(/\/\{.*$/, "");
+const collection = (template: string): string => template.split("/{", 1)[0] ?? "";
 
 const groupOf = (uid: string, group: "parent" | "self" | "root"): string => {
   if (group === "self" || uid === "") return uid;

@@ -1,4 +1,4 @@
-// What may be said: field behaviour (AIP-203), patterns and limits of the contract, checked on plain values. Pure.
+// Validation of messages: field behaviour (AIP-203), patterns and limits of the contract, checked on JSON values. Pure.
 //
 // All violations of a request are found, not only the first (decisions: Errors). Fields of a resource are named by
 // their JSON names relative to the resource, fields beside it by their proto names (order_by, update_mask).
@@ -53,11 +53,11 @@ const checkOne = (field: FieldFact, value: Json, at: string, naming: Naming, out
 
 const checkField = (field: FieldFact, value: Json | undefined, at: string, naming: Naming, out: Violation[]): void => {
   const name = shortName(at);
-  // A boolean's false is a value, though gRPC cannot tell it from absence. A place inside a batch's entry may be left
-  // out: the batch's own stands for it (AIP-233).
+  // A boolean's false is a value, though gRPC cannot tell it from absence. A resource path inside a batch's entry may be
+  // left out: the batch's own stands for it (AIP-233).
   const needed = field.required && field.kind !== "bool" && !(field.scope && at.includes("["));
   if (needed && isUnspecified(field, value)) {
-    // requirement: Cases shown. A missing name is told its pattern.
+    // requirement: Cases shown. The violation of a missing name shows its pattern.
     out.push({ field: at, description: field.pattern ? `${name} must match ${JSON.stringify(field.pattern)}` : `${name} is required` });
     return;
   }
@@ -77,12 +77,12 @@ const checkField = (field: FieldFact, value: Json | undefined, at: string, namin
   for (const [key, entry] of entries) checkOne(field, entry, `${at}[${key}]`, naming, out);
 };
 
-/** Entries of a list or map for which the contract says no number. */
+/** Entries of a list or map for which the contract sets no maximum. */
 const entriesMax = 1_000;
 
 /**
  * Violations of one message.
- * @param only for an update: the top fields that change; the others are not looked at
+ * @param only for an update: the top fields that change; the others are not checked
  */
 export const checkMessage = (message: MessageFact, value: JsonObject, prefix: string, naming: Naming, out: Violation[], only?: ReadonlySet<string>): void => {
   for (const field of message.fields) {

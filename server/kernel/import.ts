@@ -1,4 +1,4 @@
-// Calls that only an import makes: the same operations with the same checks and events as through a door, several in
+// Calls that only an import makes: the same operations with the same checks and events as of a request, several in
 // one transaction, and with the source's time where the API would take its own.
 
 import { operatorUid } from "#authz";
@@ -7,11 +7,11 @@ import type { JsonObject } from "#base/json.ts";
 import { ownOrigin } from "#base/origin.ts";
 import { EVERYWHERE } from "#base/uid.ts";
 import { capabilities } from "#contract/capabilities.ts";
+import { callOf } from "#contract/call.ts";
 import { methodByName } from "#contract/catalog.ts";
 import type { Caller } from "#authn";
 import type { Write } from "#store";
 import { validate } from "./validate.ts";
-import type { Call } from "./call.ts";
 import type { Outcome } from "./context.ts";
 import type { Kernel } from "./kernel.ts";
 import { requireAt } from "./permit.ts";
@@ -40,32 +40,19 @@ const everything = {
 };
 
 /** Runs one transaction of an import, as the operator. What `work` throws undoes all of it. */
-export const importing = <T>(kernel: Kernel, requestId: string, work: (call: ImportCall, rows: Write) => Promise<T>): Promise<T> =>
+export const runImport = <T>(kernel: Kernel, requestId: string, work: (call: ImportCall, rows: Write) => Promise<T>): Promise<T> =>
   kernel.services.store.write((rows) =>
     work(async (name, request, asOfMs) => {
       const method = methodByName(name);
       const answer = method && kernel.answers.get(method.name);
       if (!method || !answer) throw unimplemented(name);
       if (!("writes" in answer)) throw internal(`${name} does not write`);
-      const call: Call = {
-        method,
-        request,
-        requestId,
-        problems: [],
-        bodyPaths: undefined,
-        authorization: undefined,
-        identity: undefined,
-        idempotencyKey: undefined,
-        validateOnly: false,
-        ifMatch: undefined,
-        ifNoneMatch: undefined,
-        origin: () => ownOrigin,
-      };
+      const call = callOf(method, request, { requestId, origin: () => ownOrigin });
       const context = {
         services: kernel.services,
         method,
         call,
-        request: validate(call),
+        ...validate(call),
         caller: operator,
         rights: everything,
         visiblePaths: [EVERYWHERE],

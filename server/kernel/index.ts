@@ -1,16 +1,14 @@
-// The face of the kernel: declare a resource, open the kernel, serve.
+// The public entry of the kernel: declare a resource, open the kernel, serve.
 
-export { type PageRequest, readPageRequest } from "./page-request.ts";
+export { answerPage } from "./page-request.ts";
 export { withoutOutputOnly } from "./field-behavior.ts";
-export { type Call, requestSourceOf, type Reply, type Serve } from "./call.ts";
+export { type Call, requestSourceOf, type Reply, type Serve, type UnreadCall } from "./call.ts";
 export type { Cause, ChangeContext, Context, Services, Outcome, ReadContext, WriteContext } from "./context.ts";
 export { eventOf } from "./event.ts";
-export { type FlatAsk, flatList, type FlatPage, type FlatRecord } from "./flat.ts";
-export { type ImportCall, importing } from "./import.ts";
+export { type ImportCall, runImport } from "./import.ts";
 export { hydrate } from "./hydrate.ts";
 export { changeContext, type Kernel, openKernel } from "./kernel.ts";
 export { applyMask, readMask } from "./mask.ts";
-export { readOrder } from "./order.ts";
 export { requireAnywhere } from "./permit.ts";
 export { type BoundResource, boundOf, type VisibilityQuery, type Resource, resource, type RuleContext } from "./resource.ts";
 export { makeServe } from "./serve.ts";

@@ -2,8 +2,9 @@
 
 import { openRightsCache, type Rights, type RightsCache } from "#authz";
 import { methods } from "#contract/catalog.ts";
+import type { MethodFact } from "#contract/facts.ts";
 import { readCatalogue, type Write } from "#store";
-import type { Answer, BoundResource, Cause, ChangeContext, Resource, Services } from "./context.ts";
+import type { Answer, BoundResource, Cause, ChangeContext, Reads, Resource, Services } from "./context.ts";
 import { bindResources } from "./resource.ts";
 import { requireSchema } from "./schema.ts";
 import { verbFor } from "./verbs/index.ts";
@@ -13,11 +14,34 @@ export interface Kernel {
   readonly rights: RightsCache;
   /** By the operation's full name. One without an answer is UNIMPLEMENTED. */
   readonly answers: ReadonlyMap<string, Answer>;
+  /** How to read what an update or delete is about to change, by that operation's full name: for If-Match. */
+  readonly currentReads: ReadonlyMap<string, CurrentRead>;
   /** Resources with a table, by message name. */
   readonly resources: ReadonlyMap<string, BoundResource>;
   /** The rights of open operations: none. */
   readonly nobody: Rights;
 }
+
+/** The Get of the resource that another operation changes. */
+export interface CurrentRead {
+  readonly get: MethodFact;
+  readonly reads: Reads["reads"];
+  readonly table: string;
+}
+
+/** UpdateRepoReadme is of the resource that GetRepoReadme reads (AIP-131, AIP-134, AIP-135). */
+const currentReadsOf = (answers: ReadonlyMap<string, Answer>, resources: ReadonlyMap<string, BoundResource>): Map<string, CurrentRead> => {
+  const found = new Map<string, CurrentRead>();
+  for (const resource of resources.values()) {
+    for (const { name, rpc } of resource.operations) {
+      const noun = /^(?:Update|Delete)(.+)$/.exec(rpc)?.[1];
+      const get = noun === undefined ? undefined : resource.operations.find((other) => other.rpc === `Get${noun}`);
+      const answer = get && answers.get(get.name);
+      if (get && answer && "reads" in answer && !found.has(name)) found.set(name, { get, reads: answer.reads, table: resource.shape.table.name });
+    }
+  }
+  return found;
+};
 
 /** Checks the resources against contract and database, and finds the answer to each operation. Throws where they disagree. */
 export const openKernel = async (services: Services, resources: readonly Resource[]): Promise<Kernel> => {
@@ -44,6 +68,7 @@ export const openKernel = async (services: Services, resources: readonly Resourc
     services,
     rights: openRightsCache(services.store.read),
     answers,
+    currentReads: currentReadsOf(answers, bound),
     resources: bound,
     nobody: { uid: "", grants: [], accessVersion: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY },
   };

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import type { Json, JsonObject } from "#base/json.ts";
 import { isObject } from "#base/json.ts";
 import { type FieldFact, type MessageFact, messageFact } from "#contract/facts.ts";
 import { IdentitySchema } from "#contract/gen/chainguard/platform/iam/v2/identities_pb.js";
 import { IdentityProviderSchema } from "#contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js";
 import { RepoSchema } from "#contract/gen/chainguard/platform/registry/v2/repos_pb.js";
-import { applyMask, immutableChanges, readMask, touched, withImmutables } from "./mask.ts";
+import { applyMask, immutableChanges, maskedFields, readMask, withImmutables } from "./mask.ts";
+import { fc, runs } from "../../test/property.ts";
 
 const repo = messageFact(RepoSchema);
 const identity = messageFact(IdentitySchema);
@@ -38,7 +38,7 @@ const valueOf = (field: FieldFact, depth: number): fc.Arbitrary<Json> => {
     : value;
 };
 
-/** Any message that a door may hand over: any subset of its fields, at most one member of each oneof. */
+/** Any message that a transport may hand over: any subset of its fields, at most one member of each oneof. */
 const bodyOf = (message: MessageFact, depth = 0): fc.Arbitrary<JsonObject> =>
   fc
     .tuple(
@@ -106,7 +106,7 @@ for (const message of [repo, identity, provider]) {
         const [beforeText, bodyText] = [JSON.stringify(before), JSON.stringify(body)];
         const result = applyMask(message, before, body, mask);
         assert.deepEqual([JSON.stringify(before), JSON.stringify(body)], [beforeText, bodyText], "neither is changed");
-        const tops = touched(mask);
+        const tops = maskedFields(mask);
         for (const field of message.fields) {
           const rivals = message.fields.filter((other) => other !== field && field.oneof !== undefined && !field.presence && other.oneof === field.oneof);
           if (tops.has(field.json) || rivals.some((rival) => tops.has(rival.json))) continue;
@@ -126,7 +126,7 @@ for (const message of [repo, identity, provider]) {
         }
         assert.deepEqual(applyMask(message, result, body, mask), result, "twice is once");
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 
@@ -140,7 +140,7 @@ for (const message of [repo, identity, provider]) {
         for (const field of message.fields.filter(({ outputOnly }) => outputOnly)) assert.deepEqual(result[field.json], before[field.json]);
         assert.deepEqual(applyMask(message, result, body, mask), result);
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 
@@ -155,7 +155,7 @@ for (const message of [repo, identity, provider]) {
         }
         assert.deepEqual(immutableChanges(message, before, before), []);
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   });
 

@@ -15,10 +15,10 @@ export type MaskPath = readonly string[];
 export interface Mask {
   readonly paths: readonly MaskPath[];
   /** "*": every writable field takes the body's value, or none. */
-  readonly whole: boolean;
+  readonly replacesAll: boolean;
 }
 
-const resolve = (message: MessageFact, text: string): { path: string[]; fields: FieldFact[] } | undefined => {
+const resolvePath = (message: MessageFact, text: string): { path: string[]; fields: FieldFact[] } | undefined => {
   const path: string[] = [];
   const fields: FieldFact[] = [];
   let within: MessageFact | undefined = message;
@@ -32,7 +32,7 @@ const resolve = (message: MessageFact, text: string): { path: string[]; fields: 
   return { path, fields };
 };
 
-const writable = (message: MessageFact): FieldFact[] => message.fields.filter((field) => !field.outputOnly);
+const writableFields = (message: MessageFact): FieldFact[] => message.fields.filter((field) => !field.outputOnly);
 
 /**
  * The mask of one update.
@@ -52,45 +52,45 @@ export const readMask = (
     .filter((name) => name !== "");
   if (names.includes("*")) {
     if (names.length > 1) violations.push({ field: "update_mask", description: '"*" stands alone' });
-    return { mask: { paths: writable(message).map((field) => [field.json]), whole: true }, violations };
+    return { mask: { paths: writableFields(message).map((field) => [field.json]), replacesAll: true }, violations };
   }
   if (names.length > 0) {
     const paths: MaskPath[] = [];
     for (const name of names) {
-      const found = resolve(message, name);
+      const found = resolvePath(message, name);
       if (!found) violations.push({ field: "update_mask", description: `${JSON.stringify(name)} is not a field of ${message.short}` });
       else if (found.fields.some((field) => field.outputOnly)) {
         violations.push({ field: "update_mask", description: `${JSON.stringify(name)} is set by the server and cannot be changed` });
       } else paths.push(found.path);
     }
-    return { mask: { paths, whole: false }, violations };
+    return { mask: { paths, replacesAll: false }, violations };
   }
   const paths = (implied ?? Object.keys(body)).flatMap((name) => {
-    const found = resolve(message, name);
+    const found = resolvePath(message, name);
     return found && !found.fields.some((field) => field.outputOnly) ? [found.path] : [];
   });
-  return { mask: { paths, whole: false }, violations };
+  return { mask: { paths, replacesAll: false }, violations };
 };
 
-const clearRivals = (message: MessageFact, value: JsonObject, chosen: FieldFact): void => {
+const clearOneofRivals = (message: MessageFact, value: JsonObject, chosen: FieldFact): void => {
   if (chosen.oneof === undefined || chosen.presence) return;
   for (const field of message.fields) if (field !== chosen && field.oneof === chosen.oneof) delete value[field.json];
 };
 
-/** A replaced message keeps what only the server says in it (AIP-203): the caller could not have sent it. */
-const withOutputs = (message: MessageFact, held: Json | undefined, given: Json): Json => {
+/** A replaced message keeps what only the server sets in it (AIP-203): the caller could not have sent it. */
+const withOutputOnly = (message: MessageFact, held: Json | undefined, given: Json): Json => {
   if (!isObject(held) || !isObject(given)) return given;
   const out: JsonObject = { ...given };
   for (const field of message.fields) {
     const [before, after] = [held[field.json], given[field.json]];
     if (before === undefined) continue;
     if (field.outputOnly) out[field.json] = before;
-    else if (after !== undefined && field.message && field.shape === "one") out[field.json] = withOutputs(field.message, before, after);
+    else if (after !== undefined && field.message && field.shape === "one") out[field.json] = withOutputOnly(field.message, before, after);
   }
   return out;
 };
 
-const set = (message: MessageFact, target: JsonObject, path: MaskPath, source: JsonObject): void => {
+const setPath = (message: MessageFact, target: JsonObject, path: MaskPath, source: JsonObject): void => {
   const [name, ...rest] = path;
   const field = name === undefined ? undefined : message.byName.get(name);
   if (!field) return;
@@ -98,13 +98,13 @@ const set = (message: MessageFact, target: JsonObject, path: MaskPath, source: J
   if (rest.length > 0 && field.message) {
     const held = target[field.json];
     const inner: JsonObject = isObject(held) ? { ...held } : {};
-    set(field.message, inner, rest, isObject(given) ? given : {});
-    clearRivals(message, target, field);
+    setPath(field.message, inner, rest, isObject(given) ? given : {});
+    clearOneofRivals(message, target, field);
     target[field.json] = inner;
   } else if (given === undefined) delete target[field.json];
   else {
-    clearRivals(message, target, field);
-    target[field.json] = field.message && field.shape === "one" ? withOutputs(field.message, target[field.json], given) : given;
+    clearOneofRivals(message, target, field);
+    target[field.json] = field.message && field.shape === "one" ? withOutputOnly(field.message, target[field.json], given) : given;
   }
 };
 
@@ -112,18 +112,18 @@ const set = (message: MessageFact, target: JsonObject, path: MaskPath, source: J
 export const applyMask = (message: MessageFact, before: JsonObject, body: JsonObject, mask: Mask): JsonObject => {
   const after: JsonObject = { ...before };
   // Clear first, then set: a replaced oneof member must not be cleared by its absent rival afterwards.
-  const [absent, present] = [false, true].map((wanted) => mask.paths.filter(([name]) => (name !== undefined && body[name] !== undefined) === wanted));
-  for (const path of [...(absent ?? []), ...(present ?? [])]) set(message, after, path, body);
+  const [absent, present] = [false, true].map((isPresent) => mask.paths.filter(([name]) => (name !== undefined && body[name] !== undefined) === isPresent));
+  for (const path of [...(absent ?? []), ...(present ?? [])]) setPath(message, after, path, body);
   return after;
 };
 
-/** The top fields that a mask touches. */
-export const touched = (mask: Mask): ReadonlySet<string> => new Set(mask.paths.flatMap(([name]) => (name === undefined ? [] : [name])));
+/** The top fields that a mask changes. */
+export const maskedFields = (mask: Mask): ReadonlySet<string> => new Set(mask.paths.flatMap(([name]) => (name === undefined ? [] : [name])));
 
 const isUnset = (field: FieldFact, value: Json | undefined): boolean =>
   value === undefined || (field.kind === "enum" && field.enum?.numbers.get(String(value)) === 0);
 
-/** `after` with every IMMUTABLE field that it leaves out as it was `before`: to say nothing of it changes nothing. */
+/** `after` with every IMMUTABLE field that it leaves out as it was `before`: to leave it out changes nothing. */
 export const withImmutables = (message: MessageFact, before: JsonObject, after: JsonObject): JsonObject => {
   const out: JsonObject = { ...after };
   for (const field of message.fields) {
@@ -147,7 +147,7 @@ export const immutableChanges = (message: MessageFact, before: JsonObject, after
   });
 
 /** What an update would change though the contract keeps it: while a flag beside it is true, or from a full replacement. */
-export const keptChanges = (message: MessageFact, before: JsonObject, after: JsonObject, whole: boolean): Violation[] =>
+export const keptChanges = (message: MessageFact, before: JsonObject, after: JsonObject, replacesAll: boolean): Violation[] =>
   message.fields.flatMap((field) => {
     const [held, wanted] = [before[field.json], after[field.json]];
     if (held === undefined || JSON.stringify(held) === JSON.stringify(wanted)) return [];
@@ -155,5 +155,5 @@ export const keptChanges = (message: MessageFact, before: JsonObject, after: Jso
     if (fixedWhile !== "" && before[fixedWhile] === true && after[fixedWhile] === true) {
       return [{ field: json, description: `${json} cannot be changed while ${fixedWhile} is true` }];
     }
-    return field.namedOnly && whole ? [{ field: json, description: `${json} is changed only by an update that names it; "*" does not` }] : [];
+    return field.namedOnly && replacesAll ? [{ field: json, description: `${json} is changed only by an update that names it; "*" does not` }] : [];
   });

@@ -1,48 +1,35 @@
-// The page that a list's request asks for, and the answer that it becomes (AIP-158; requirement: Conventions). What
-// lies between, finding the rows, is the list's own.
+// From a list's request to its page, and from the page to the answer (AIP-158; requirement: Conventions). What lies
+// between, reading the rows, is the list's own.
 
-import type { MessageFact } from "#contract/facts.ts";
 import { type JsonObject, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import type { Page, PageRequest } from "#base/page.ts";
 import type { Outcome, ReadContext } from "./context.ts";
-import { type Order, readOrder } from "./order.ts";
-import { type Position, queryOf, readPageToken, writePageToken } from "./page.ts";
+import { queryOf, readPageToken, writePageToken } from "./page.ts";
 import { pageSizeOf, pluralOf, skipOf } from "./paging.ts";
 
-export interface PageRequest {
-  readonly order: Order;
-  readonly limit: number;
-  readonly skip: number;
-  /** The last row of the page before, and the total as it was counted for the first. */
-  readonly after: Position | undefined;
-  /** The answer. `last`: the page's last row, where there is a next page. */
-  answer(records: readonly JsonObject[], total: number, last: { readonly value: string; readonly uid: string } | undefined): Outcome;
-}
+/** Bound into the page token. A token that is narrowed to fewer rights is another caller: the first page's total was not counted for it. */
+const callerKey = ({ caller }: ReadContext): string => JSON.stringify([caller?.uid, caller?.capabilities, caller?.scopes]);
 
 /**
- * Reads it from a request that has been found in order (validate.ts).
- * @param message what the list shows
+ * Answers a List.
+ * @param unpaged everything in one page (decisions: Lists; a gRPC request without the additive page fields)
  */
-export const readPageRequest = ({ request, method, services, caller, nowMs }: ReadContext, message: MessageFact): PageRequest => {
+export const answerPage = async (context: ReadContext, read: (request: PageRequest) => Promise<Page>, unpaged = false): Promise<Outcome> => {
+  const { request, method, services, nowMs, order } = context;
+  if (!order) throw new Error(`${method.name} is no list`);
   const skip = skipOf(request);
   const token = text(request, "pageToken");
-  // A token that is narrowed to fewer rights is another caller: the first page's total was not counted for it.
-  const who = JSON.stringify([caller?.uid, caller?.capabilities, caller?.scopes]);
-  const query = queryOf(who, method.name, request);
+  const query = queryOf(callerKey(context), method.name, request);
   const position = token ? readPageToken(services.seal, query, token, nowMs) : undefined;
-  return {
-    order: readOrder(message, text(request, "orderBy"), method.defaultOrder),
-    limit: pageSizeOf(request),
-    skip,
-    after: position === "expired" ? undefined : position,
-    answer(records, total, last) {
-      const next = last && writePageToken(services.seal, query, { ...last, total }, nowMs);
-      const reply = {
-        [pluralOf(method)?.json ?? ""]: [...records],
-        ...(next === undefined ? {} : { nextPageToken: next }),
-        totalCount: String(total),
-        skipped: skip,
-      };
-      return position === "expired" ? { reply, headers: { "gantry-page-restarted": "true" } } : { reply };
-    },
+  const { key: after, total: knownTotal } = position === "expired" || position === undefined ? {} : position;
+  const limit = (unpaged ? limits.unpagedListMax : pageSizeOf(request)) + 1;
+  const { records, total, next } = await read({ order, after, skip, limit, total: knownTotal });
+  const reply: JsonObject = {
+    [pluralOf(method)?.json ?? ""]: [...records],
+    ...(next === undefined ? {} : { nextPageToken: writePageToken(services.seal, query, { key: next, total }, nowMs) }),
+    totalCount: String(total),
+    skipped: skip,
   };
+  return position === "expired" ? { reply, headers: { "gantry-page-restarted": "true" } } : { reply };
 };

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import { Fault } from "#base/fault.ts";
 import type { Json, JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { vaultOf } from "#store";
 import { type Position, queryOf, readPageToken, writePageToken } from "./page.ts";
+import { fc } from "../../test/property.ts";
 
 const seal = vaultOf(new Uint8Array(32).fill(7));
 const nowMs = Date.UTC(2026, 10, 20);
 
 const position: fc.Arbitrary<Position> = fc.record(
-  { value: fc.string({ unit: "binary" }).filter((text) => text.isWellFormed()), uid: fc.string(), total: fc.nat() },
+  { key: fc.array(fc.string({ unit: "binary" }).filter((text) => text.isWellFormed())), total: fc.nat() },
   { noNullPrototype: true },
 );
 
@@ -52,7 +52,7 @@ test("a token with any character changed, left out or added is refused", () => {
 });
 
 test("each bit of a token counts", () => {
-  const token = writePageToken(seal, "query", { value: "v", uid: "u", total: 3 }, nowMs);
+  const token = writePageToken(seal, "query", { key: ["v", "u"], total: 3 }, nowMs);
   const bytes = Buffer.from(token, "base64url");
   for (let bit = 0; bit < bytes.length * 8; bit++) {
     const changed = Buffer.from(bytes);
@@ -62,9 +62,9 @@ test("each bit of a token counts", () => {
 });
 
 test("a token of another key, or sealed for another purpose, is refused", () => {
-  const token = writePageToken(vaultOf(new Uint8Array(32).fill(8)), "query", { value: "v", uid: "u", total: 3 }, nowMs);
+  const token = writePageToken(vaultOf(new Uint8Array(32).fill(8)), "query", { key: ["v", "u"], total: 3 }, nowMs);
   refusedOn(() => readPageToken(seal, "query", token, nowMs));
-  refusedOn(() => readPageToken(seal, "query", seal.seal("client secret", JSON.stringify(["query", nowMs, "v", "u", 3])), nowMs));
+  refusedOn(() => readPageToken(seal, "query", seal.seal("client secret", JSON.stringify(["query", nowMs, ["v", "u"], 3])), nowMs));
 });
 
 const request = fc.dictionary(
@@ -94,7 +94,7 @@ test("a token belongs to caller, operation and query; page size, skip, the token
       assert.equal(queryOf(caller, "m", other) === query, JSON.stringify(sorted(one)) === JSON.stringify(sorted(other)));
     }),
   );
-  const token = writePageToken(seal, queryOf("a", "m", {}), { value: "v", uid: "u", total: 3 }, nowMs);
+  const token = writePageToken(seal, queryOf("a", "m", {}), { key: ["v", "u"], total: 3 }, nowMs);
   for (const query of [queryOf("b", "m", {}), queryOf("a", "n", {}), queryOf("a", "m", { name: "x" })]) {
     refusedOn(() => readPageToken(seal, query, token, nowMs));
     // Also when it is old: a foreign token starts nothing.

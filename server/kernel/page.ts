@@ -1,5 +1,5 @@
 // Page tokens: where a list goes on. Sealed (authenticated and unreadable), bound to the caller, the operation and
-// the query, and dead after three days. Pure but for the seal.
+// the query, and expired after three days. Pure but for the seal.
 //
 // requirement: Limits, Errors. An old token restarts the list without an error; a forged one, or one of another
 // caller, query or order, is INVALID_ARGUMENT (attack 25). page_size and skip may change from page to page.
@@ -16,9 +16,8 @@ export interface Seal {
 }
 
 export interface Position {
-  /** The last row's sort value and uid. */
-  readonly value: string;
-  readonly uid: string;
+  /** The last record's key: its position in the list's order. */
+  readonly key: readonly string[];
   /** The list's total as it was counted on the first page. */
   readonly total: number;
 }
@@ -42,17 +41,18 @@ export const queryOf = (caller: string, method: string, request: JsonObject): st
 };
 
 export const writePageToken = (seal: Seal, query: string, position: Position, nowMs: number): string =>
-  seal.seal(purpose, JSON.stringify([query, nowMs, position.value, position.uid, position.total]));
+  seal.seal(purpose, JSON.stringify([query, nowMs, position.key, position.total]));
 
 /** Where to go on; "expired" for a token older than three days. Throws INVALID_ARGUMENT on page_token. */
 export const readPageToken = (seal: Seal, query: string, token: string, nowMs: number): Position | "expired" => {
   const refuse = (description: string): Fault => invalid([{ field: "page_token", description }]);
-  const plain = seal.open(purpose, token);
-  if (plain === undefined) throw refuse("is not a token of this server");
-  const parsed: unknown = JSON.parse(plain);
-  if (!Array.isArray(parsed)) throw refuse("is not a token of this server");
-  const [madeFor, madeMs, value, uid, total] = parsed;
+  const opened = seal.open(purpose, token);
+  if (opened === undefined) throw refuse("is not a token of this server");
+  const content: unknown = JSON.parse(opened);
+  if (!Array.isArray(content)) throw refuse("is not a token of this server");
+  const [madeFor, madeMs, key, total] = content;
   if (madeFor !== query) throw refuse("belongs to another caller or another query; start again without it");
   if (nowMs - Number(madeMs) > limits.pageTokenLifetimeMs) return "expired";
-  return { value: String(value), uid: String(uid), total: Number(total) };
+  if (!Array.isArray(key)) throw refuse("is not a token of this server");
+  return { key: key.map(String), total: Number(total) };
 };

@@ -1,23 +1,22 @@
 // From an outcome to a reply: the ETag of a single resource, and If-None-Match.
 
 import type { JsonObject } from "#base/json.ts";
-import { methodByName } from "#contract/catalog.ts";
 import { lockRow, type Read, type Write } from "#store";
 import { resourcePathOf } from "./validate.ts";
 import type { Call, Reply } from "./call.ts";
 import type { Context, Outcome } from "./context.ts";
 import type { Kernel } from "./kernel.ts";
-import { etagOf, matches } from "./safe-write.ts";
+import { etagOf, matchesEtag } from "./safe-write.ts";
 
-/** Only one resource that can be asked for again has an ETag. */
+/** Only a single resource that can be read again has an ETag. */
 const hasEtag = ({ method }: Call): boolean => (method.rpc.startsWith("Get") || method.rpc.startsWith("Update")) && method.output.byName.has("uid");
 
 export const replyOf = (call: Call, { reply, headers }: Outcome): Reply => {
   if (!hasEtag(call)) return headers ? { message: reply, headers } : { message: reply };
   const json = JSON.stringify(reply);
   const etag = etagOf(json);
-  // RFC 9110, 13.1.2: of a write If-None-Match asks something else, which nobody here means.
-  const unchanged = !call.method.writes && call.ifNoneMatch !== undefined && matches(call.ifNoneMatch, etag);
+  // RFC 9110, 13.1.2: in a write If-None-Match means something else, which no client here uses.
+  const unchanged = !call.method.writes && call.ifNoneMatch !== undefined && matchesEtag(call.ifNoneMatch, etag);
   return { message: reply, json, headers: { ...headers, etag }, ...(unchanged ? { httpStatus: 304 } : {}) };
 };
 
@@ -28,15 +27,12 @@ export const replyOf = (call: Call, { reply, headers }: Outcome): Reply => {
 export const currentOf = (kernel: Kernel, context: Omit<Context<Read>, "rows">): ((rows: Write) => Promise<JsonObject>) | undefined => {
   const { method, call } = context;
   if (call.ifMatch === undefined) return undefined;
-  const noun = /^(?:Update|Delete)(.+)$/.exec(method.rpc)?.[1];
-  const get = methodByName(`${method.service}/Get${noun}`);
-  const answer = get && kernel.answers.get(get.name);
-  const resource = [...kernel.resources.values()].find((each) => each.service.typeName === method.service);
+  const current = kernel.currentReads.get(method.name);
   const uid = resourcePathOf(call);
-  if (!get || !answer || !("reads" in answer) || !resource || uid === undefined) return undefined;
+  if (!current || uid === undefined) return undefined;
   return async (rows) => {
-    await lockRow(rows, { name: resource.shape.table.name, columns: ["uid"] }, uid);
-    const { reply } = await answer.reads({ ...context, method: get, request: { uid }, visiblePaths: [uid], rows });
+    await lockRow(rows, { name: current.table, columns: ["uid"] }, uid);
+    const { reply } = await current.reads({ ...context, method: current.get, request: { uid }, visiblePaths: [uid], rows });
     return reply;
   };
 };

@@ -25,7 +25,7 @@ export const resource = (definition: ResourceDefinition, methods: readonly Metho
     domain: first.domain,
     operations,
     parentMessage: create?.input.byName.get("parent")?.refersTo ?? fact.byName.get("uid")?.liesBelow ?? "",
-    goesWithParent: fact.resource?.deletedWithParent ?? false,
+    deletedWithParent: fact.resource?.deletedWithParent ?? false,
   };
 };
 

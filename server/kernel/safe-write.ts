@@ -14,11 +14,11 @@ import type { MessageFact } from "#contract/facts.ts";
 import type { Call } from "./call.ts";
 import type { Outcome } from "./context.ts";
 
-/** The ETag of a resource's JSON text. Its bytes decide, so an embedded brief that changed changes it too. */
+/** The ETag of a resource's JSON text. Its bytes decide, so an embedded summary that changed changes it too. */
 export const etagOf = (json: string): string => `"${hash("sha256", json, "base64url").slice(0, 22)}"`;
 
-/** Does a list of ETags (If-Match, If-None-Match) name this one? */
-export const matches = (header: string, etag: string): boolean =>
+/** True where a list of ETags (If-Match, If-None-Match) has this one. */
+export const matchesEtag = (header: string, etag: string): boolean =>
   header.trim() === "*" || header.split(",").some((each) => each.trim().replace(/^W\//, "") === etag);
 
 /** Carries an outcome out of a transaction that must not commit. */
@@ -87,7 +87,7 @@ export const writeSafely = async (
       if (replayed) return replayed;
       if (call.ifMatch !== undefined && given.current) {
         const etag = etagOf(JSON.stringify(await given.current(rows)));
-        if (!matches(call.ifMatch, etag)) {
+        if (!matchesEtag(call.ifMatch, etag)) {
           throw new Fault("ABORTED", "the resource has changed since it was read; read it again", { httpStatus: 412, headers: { etag } });
         }
       }

@@ -16,7 +16,15 @@
 import { Fault } from "#base/fault.ts";
 import type { Log } from "#base/log.ts";
 import type { FieldFact, MethodFact } from "#contract/facts.ts";
-import type { Catalogue, CatalogueColumn, CatalogueIndex, CatalogueTable } from "#store";
+import {
+  addColumnStatement,
+  addPrimaryKeyStatement,
+  type Catalogue,
+  type CatalogueColumn,
+  type CatalogueIndex,
+  type CatalogueTable,
+  createIndexStatement,
+} from "#store";
 import type { Resource } from "./context.ts";
 import { emptyParamOf } from "./shape.ts";
 
@@ -173,7 +181,7 @@ const columnProblems = (resource: Resource, table: CatalogueTable): string[] => 
     const problem = column && columnProblem(resource, field, column, table);
     if (problem !== undefined) problems.push(problem);
     if (column || elsewhere.has(field)) continue;
-    const statement = `alter table ${table.name} add column ${field.name} ${columnDeclaration(field)}`;
+    const statement = addColumnStatement(table.name, field.name, columnDeclaration(field));
     problems.push(`the table ${table.name} has no column ${field.name}, and ${fact.short}.${field.name} no other source: ${statement}`);
   }
   for (const { name, nullable, filledByItself } of table.columns.values()) {
@@ -243,7 +251,7 @@ const uniqueIndex = (resource: Resource, table: CatalogueTable): RequiredIndex[]
     {
       purpose: "uniqueness",
       columns: fields.map(({ name }) => name),
-      statement: `create unique index ${table.name}_unique on ${table.name} (${expressions.join(", ")}) include (uid)`,
+      statement: createIndexStatement({ name: `${table.name}_unique`, table: table.name, keys: expressions, unique: true, include: ["uid"] }),
       serves,
     },
   ];
@@ -252,7 +260,7 @@ const uniqueIndex = (resource: Resource, table: CatalogueTable): RequiredIndex[]
 const uidIndex = (table: CatalogueTable): RequiredIndex => ({
   purpose: "uniqueness by uid",
   columns: ["uid"],
-  statement: `alter table ${table.name} add primary key (uid)`,
+  statement: addPrimaryKeyStatement(table.name, "uid"),
   // In partitions PostgreSQL wants their key in every unique index.
   serves: (index) => index.unique && isWhole(index) && beginsWith(index, ["uid"], table) && (index.keys.length === 1 || table.partitioned),
 });
@@ -262,7 +270,7 @@ const parentIndex = (resource: Resource, table: CatalogueTable): RequiredIndex =
   return {
     purpose: keys.length > 1 ? "children by name" : "children",
     columns: ["uid", ...keys.slice(1)],
-    statement: `create index ${table.name}_by_parent on ${table.name} (${[...keys, "uid"].join(", ")})`,
+    statement: createIndexStatement({ name: `${table.name}_by_parent`, table: table.name, keys: [...keys, "uid"] }),
     serves: (index) => beginsWith(index, keys, table) && holdsUid(index) && holdsListed(resource, index),
   };
 };
@@ -270,28 +278,28 @@ const parentIndex = (resource: Resource, table: CatalogueTable): RequiredIndex =
 const rootsIndex = (table: CatalogueTable): RequiredIndex => ({
   purpose: "rows at the root",
   columns: ["uid"],
-  statement: `create index ${table.name}_in_root on ${table.name} (uid) where length(uid) = 40`,
+  statement: createIndexStatement({ name: `${table.name}_in_root`, table: table.name, keys: ["uid"], where: "length(uid) = 40" }),
   serves: (index) => beginsWith(index, ["uid"], table) && index.predicate === "length(uid) = 40",
 });
 
 const fieldIndex = (resource: Resource, table: CatalogueTable, column: string, purpose: string): RequiredIndex => ({
   purpose,
   columns: ["uid", column],
-  statement: `create index ${table.name}_by_${column} on ${table.name} (${rootKey}, ${column}, uid)`,
+  statement: createIndexStatement({ name: `${table.name}_by_${column}`, table: table.name, keys: [rootKey, column, "uid"] }),
   serves: (index) => beginsWith(index, [rootKey, column, "uid"], table) && holdsListed(resource, index),
 });
 
 const entriesIndex = (resource: Resource, table: CatalogueTable, column: string): RequiredIndex => ({
   purpose: `filter by entries of ${column}`,
   columns: [column],
-  statement: `create index ${table.name}_by_${column} on ${table.name} using gin (${column})`,
+  statement: createIndexStatement({ name: `${table.name}_by_${column}`, table: table.name, keys: [column], method: "gin" }),
   serves: (index) => index.method === "gin" && index.keys[0]?.expression === column && holdsListed(resource, index),
 });
 
 const referenceIndex = (table: CatalogueTable, { name, refersTo }: FieldFact): RequiredIndex => ({
   purpose: `deletion of a ${refersTo.split(".").at(-1)}`,
   columns: [name],
-  statement: `create index ${table.name}_by_${name} on ${table.name} (${name}, uid)`,
+  statement: createIndexStatement({ name: `${table.name}_by_${name}`, table: table.name, keys: [name, "uid"] }),
   serves: (index) => isWhole(index) && beginsWith(index, [name], table),
 });
 

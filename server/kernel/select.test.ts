@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import type { JsonObject } from "#base/json.ts";
 import { covers, EVERYWHERE, parentOf } from "#base/uid.ts";
 import { methods } from "#contract/catalog.ts";
@@ -10,6 +9,7 @@ import { TagSchema, TagsService } from "#contract/gen/chainguard/platform/regist
 import type { Condition } from "#store";
 import { type Resource, resource } from "./resource.ts";
 import { filtersOf, type Scope, scopeOf } from "./select.ts";
+import { fc, runs } from "../../test/property.ts";
 
 const group = resource({ service: GroupsService, message: GroupSchema, table: "groups" });
 const repo = resource({ service: ReposService, message: RepoSchema, table: "repos" });
@@ -76,7 +76,7 @@ for (const kind of [group, repo, tag]) {
           assert.ok(times(scope, at) <= 1);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 }

@@ -1,27 +1,29 @@
-// THE WAY OF A REQUEST. Every request, from every door, walks this way once and never turns back.
+// THE REQUEST PIPELINE. Every request, over every protocol, goes through it once and never back.
 //
-//   door        bytes to a Call                                      transport/
-//   who         token to Caller                                      authn/        UNAUTHENTICATED
-//   may they    rights, capability, place                            authz/        PERMISSION_DENIED
-//               documents that the place must have accepted          terms.ts      FAILED_PRECONDITION
-//   may it      what could not be read; field behaviour, patterns    field-behavior.ts  INVALID_ARGUMENT
-//   the verb    the resource's answer, in a transaction if it writes verbs/        NOT_FOUND, FAILED_PRECONDITION, …
-//   told        the event's row, in the same transaction             outbox/       (the transaction fails)
-//   refused     noted for the audit log                              audit/
-//   door        Reply or Fault to bytes                              transport/render.ts
+//   transport     headers to a call whose message is unread             transport/
+//   authenticate  token to Caller                                       authn/        UNAUTHENTICATED
+//   read          the message; what cannot be read becomes problems     transport/
+//   authorize     rights, capability, resource path                     authz/        PERMISSION_DENIED
+//                 documents that the organization must have accepted    terms.ts      FAILED_PRECONDITION
+//   validate      problems; field behaviour, patterns, mask, paging     validate.ts   INVALID_ARGUMENT
+//   verb          the resource's answer, in a transaction if it writes  verbs/        NOT_FOUND, FAILED_PRECONDITION, …
+//   event         the event's row, in the same transaction              outbox/       (the transaction fails)
+//   refusal       recorded for the audit log                            audit/
+//   transport     Reply or Fault to bytes                               transport/render.ts
 //
 // Rights may come from memory. Then the verb's first statement proves that they still hold (store/access-version.ts), and
-// where they do not, or where they forbid, the way is gone once more with rights read fresh: a revocation and a new
-// right both count from the next request on, on every replica (decisions: Access). Rights that this very request has
+// where they do not, or where they forbid, the request is handled once more with rights read fresh: a revocation and a
+// new right both count from the next request on, on every replica (decisions: Access). Rights that this very request has
 // read need no proof; asking for one would let whoever changes rights all the time keep everybody else out.
 
 import type { Caller } from "#authn";
 import { bindingsGiving, type Rights, visiblePaths } from "#authz";
 import { Fault, unauthenticated, unimplemented } from "#base/fault.ts";
+import { withRequest } from "#contract/call.ts";
 import { isRefusal, record } from "#outbox";
 import { checkAccessVersion, type Read, StaleAccess, withAccessVersionCheck, type Write } from "#store";
-import { validate, namedResourcePath, resourcePathOf } from "./validate.ts";
-import { type Call, requestSourceOf, type Reply, type Serve } from "./call.ts";
+import { validate, resourcePathOrEmpty, resourcePathOf } from "./validate.ts";
+import { type Call, requestSourceOf, type Reply, type Serve, type UnreadCall } from "./call.ts";
 import { withRows } from "./change.ts";
 import type { Cause, Context, Outcome, PermittedCapabilities, WriteContext, Writes } from "./context.ts";
 import { eventOf } from "./event.ts";
@@ -33,14 +35,25 @@ import { requireTerms } from "./terms.ts";
 
 export const makeServe =
   (kernel: Kernel): Serve =>
-  async (call) => {
+  async (unread) => {
     let caller: Caller | undefined;
+    let call: Call | undefined;
     try {
-      if (call.method.open) return await handle(kernel, call, undefined, kernel.nobody, true);
-      caller = await kernel.services.authn.authenticate(call.authorization, call.identity);
+      if (unread.method.open) {
+        call = withRequest(unread, await unread.read());
+        return await handle(kernel, call, undefined, kernel.nobody, true);
+      }
+      caller = await kernel.services.authn.authenticate(unread.authorization, unread.identity);
       for (let fresh = false; ; fresh = true) {
         const rights = await kernel.rights.of(caller, kernel.services.clock(), fresh);
         if (!rights) throw unauthenticated("the identity of this token no longer exists");
+        if (!call) {
+          // Not before: nobody whom we do not know makes us read.
+          const reading = unread.read();
+          call = withRequest(unread, reading instanceof Promise ? await reading : reading);
+          // The message may have taken longer to come than these rights last.
+          if (rights.untilMs <= kernel.services.clock()) continue;
+        }
         try {
           return await handle(kernel, call, caller, rights, fresh);
         } catch (thrown) {
@@ -49,20 +62,16 @@ export const makeServe =
         }
       }
     } catch (thrown) {
-      if (thrown instanceof Fault && isRefusal(thrown)) noteRefusal(kernel, call, caller, thrown);
+      if (thrown instanceof Fault && isRefusal(thrown)) recordRefusal(kernel, unread, call, caller, thrown);
       throw thrown;
     }
   };
 
-/** For the audit log: what was not done, too. */
-const noteRefusal = ({ services }: Kernel, call: Call, caller: Caller | undefined, { code }: Fault): void => {
-  services.audit.recordRefusal({
-    caller: caller?.uid,
-    operation: call.method.name,
-    subject: namedResourcePath(call),
-    code,
-    requestSource: requestSourceOf(call),
-  });
+/** For the audit log: what was not done, too. Of a call that was refused unread it tells what the URL says. */
+const recordRefusal = ({ services }: Kernel, unread: UnreadCall, call: Call | undefined, caller: Caller | undefined, { code }: Fault): void => {
+  const { method } = unread;
+  const subject = resourcePathOrEmpty(method, call ? call.request : unread.requestInUrl());
+  services.audit.recordRefusal({ caller: caller?.uid, operation: method.name, subject, code, requestSource: requestSourceOf(unread) });
 };
 
 const handle = async (kernel: Kernel, call: Call, caller: Caller | undefined, rights: Rights, proven: boolean): Promise<Reply> => {
@@ -73,10 +82,10 @@ const handle = async (kernel: Kernel, call: Call, caller: Caller | undefined, ri
   if (!answer) throw unimplemented(`${method.service}/${method.rpc}`);
   const rows = proven ? services.store.read : withAccessVersionCheck(services.store.read, rights.accessVersion);
   requireNotSuspended(rights);
-  const place = resourcePathOf(call);
-  await authorize(kernel, call, rights, place, rows);
-  await requireTerms(services.terms, method, place, rows);
-  const permitted: PermittedCapabilities[] = place === undefined ? [] : [{ capabilities: method.capabilities, path: place }];
+  const path = resourcePathOf(call);
+  await authorize(kernel, call, rights, path, rows);
+  await requireTerms(services.terms, method, path, rows);
+  const permitted: PermittedCapabilities[] = path === undefined ? [] : [{ capabilities: method.capabilities, path }];
   const context: Omit<Context<Read>, "rows"> = {
     services,
     method,
@@ -84,7 +93,7 @@ const handle = async (kernel: Kernel, call: Call, caller: Caller | undefined, ri
     caller,
     rights,
     nowMs,
-    request: validate(call),
+    ...validate(call),
     visiblePaths: method.unscoped ? visiblePaths(rights, method.capabilities) : [],
     resources: kernel.resources,
     permitted,
@@ -98,7 +107,7 @@ const handle = async (kernel: Kernel, call: Call, caller: Caller | undefined, ri
     try {
       return replyOf(call, await answer.reads({ ...context, rows }));
     } finally {
-      // An answer that asked the store nothing (LookupIdentity, a role out of reach) has proved nothing yet.
+      // An answer that sent no statement (LookupIdentity, a role that is not visible) has proved nothing yet.
       if (rows.check) await checkAccessVersion(rows.check.bare, rights.accessVersion);
     }
   }

@@ -1,5 +1,5 @@
 // Documents that organizations accept, and operations that may be called only where they are accepted (resources:
-// Terms). Which there are is the operator's to say.
+// Terms). The operator's file defines them.
 
 import { Fault } from "#base/fault.ts";
 import { ancestry } from "#base/uid.ts";

@@ -1,23 +1,26 @@
-// What a call asks for: its place, and its request free of what only the server may say. Pure.
+// What a call asks for: the resource path that it names, and its request free of what only the server may set. Pure.
 
 import { invalid, type Violation } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
+import type { Order } from "#base/page.ts";
 import { isUid } from "#base/uid.ts";
-import { checkMessage, checkRequest, resourceField, withoutOutputOnly } from "./field-behavior.ts";
+import type { MethodFact } from "#contract/facts.ts";
 import type { Call } from "./call.ts";
-import { readMask, touched } from "./mask.ts";
-import { pagingViolations } from "./paging.ts";
+import { checkMessage, checkRequest, resourceField, withoutOutputOnly } from "./field-behavior.ts";
+import { type Mask, maskedFields, readMask } from "./mask.ts";
+import { readPaging } from "./paging.ts";
 
-const heldAt = ({ method, request }: Call): Json | undefined => {
-  let held: Json | undefined = request;
-  for (const key of method.scope ?? []) held = isObject(held) ? held[key] : undefined;
-  return held;
+/** What stands where the contract says that the resource path of a request is. */
+const scopeValue = ({ scope }: MethodFact, request: JsonObject): Json | undefined => {
+  let value: Json | undefined = request;
+  for (const key of scope ?? []) value = isObject(value) ? value[key] : undefined;
+  return value;
 };
 
-/** The same where nobody asks whether it is one; "" for none. */
-export const namedResourcePath = (call: Call): string => {
-  const held = heldAt(call);
-  return typeof held === "string" && isUid(held) ? held : "";
+/** The resource path of a request that may be unread, unscoped or wrong; "" where it has none. */
+export const resourcePathOrEmpty = (method: MethodFact, request: JsonObject): string => {
+  const value = scopeValue(method, request);
+  return typeof value === "string" && isUid(value) ? value : "";
 };
 
 /**
@@ -25,26 +28,37 @@ export const namedResourcePath = (call: Call): string => {
  * tell nothing of what exists. Undefined for unscoped and open operations.
  * Throws INVALID_ARGUMENT where it is no uid: that is form, not existence.
  */
-export const resourcePathOf = (call: Call): string | undefined => {
-  const { method } = call;
+export const resourcePathOf = ({ method, request }: Call): string | undefined => {
   if (!method.scope) return undefined;
-  const held = heldAt(call);
+  const value = scopeValue(method, request);
   const [first = "", ...inner] = method.scope;
   // Beside a body fields have their proto names (field-behavior.ts).
   const field = inner.at(-1) ?? (method.http[0]?.body === "*" ? first : (method.input.byName.get(first)?.name ?? first));
-  if (typeof held !== "string" || held === "") throw invalid([{ field, description: `${field} is required` }]);
-  if (!isUid(held)) throw invalid([{ field, description: `${field} must be a uid: 40 hex characters, then "/" and 16 more for each level` }]);
-  return held;
+  if (typeof value !== "string" || value === "") throw invalid([{ field, description: `${field} is required` }]);
+  if (!isUid(value)) throw invalid([{ field, description: `${field} must be a uid: 40 hex characters, then "/" and 16 more for each level` }]);
+  return value;
 };
 
+/** A request that may be carried out. */
+export interface ValidRequest {
+  /** Free of what only the server may set. */
+  readonly request: JsonObject;
+  /** Of an update: the fields that it changes. */
+  readonly mask: Mask | undefined;
+  /** Of a list: its sort. */
+  readonly order: Order | undefined;
+}
+
 /**
- * The request as the verbs see it. Throws INVALID_ARGUMENT with every violation: what the door could not read, the
- * mask, field behaviour, patterns, paging. An update is looked at as far as its mask goes; its verb looks once more at
- * what comes of it.
+ * The request as the verbs see it. Throws INVALID_ARGUMENT with every violation: what could not be read, the mask, field
+ * behaviour, patterns, paging. Of an update the fields of its mask are checked; its verb checks the result once more.
  */
-export const validate = (call: Call): JsonObject => {
+export const validate = (call: Call): ValidRequest => {
   const { method, request } = call;
   const violations = [...call.problems];
+  // A rehearsal that told whether a token or a code is good would be a way to try them without using them up, and without
+  // what follows when one is used twice.
+  if (call.validateOnly && method.credentials) violations.push({ field: "validate_only", description: `${method.rpc} cannot be rehearsed` });
   // Of a body that could not be read at all, its fields say nothing more.
   if (violations.some(({ field }) => field === "body")) throw invalid(violations);
   const known = new Set(violations.map(({ field }) => field));
@@ -55,23 +69,26 @@ export const validate = (call: Call): JsonObject => {
   };
   const resource = resourceField(method);
   let cleaned: JsonObject | undefined;
+  let mask: Mask | undefined;
   if (resource?.message) {
     cleaned = withoutOutputOnly(resource.message, part(request, resource.json));
-    // The place of an update is in the resource and is kept; everything else that only the server sets is dropped.
+    // The uid of an update is in the resource and stays; everything else that only the server sets is dropped.
     const key = method.scope?.[0] === resource.json ? method.scope.at(-1) : undefined;
     const uid = key === undefined ? undefined : part(request, resource.json)[key];
     if (key !== undefined && uid !== undefined) cleaned[key] = uid;
     const found: Violation[] = [];
     if (method.input.byName.has("update_mask")) {
-      const { mask, violations: wrong } = readMask(resource.message, text(request, "updateMask"), call.bodyPaths, cleaned);
-      for (const violation of wrong) found.push(violation);
-      // A nested path says nothing of the rest of its message: the verb looks at that, merged with what is there.
-      checkMessage(resource.message, cleaned, "", "json", found, touched({ ...mask, paths: mask.paths.filter(({ length }) => length === 1) }));
+      const read = readMask(resource.message, text(request, "updateMask"), call.bodyPaths, cleaned);
+      mask = read.mask;
+      for (const violation of read.violations) found.push(violation);
+      // A nested path says nothing of the rest of its message: the verb checks that, merged with what is there.
+      checkMessage(resource.message, cleaned, "", "json", found, maskedFields({ ...mask, paths: mask.paths.filter(({ length }) => length === 1) }));
     } else checkMessage(resource.message, cleaned, "", "json", found);
     add(found);
   }
   add(checkRequest(method, request));
-  add(pagingViolations(method, request));
+  const paging = readPaging(method, request);
+  add(paging.violations);
   if (violations.length > 0) throw invalid(violations);
-  return cleaned && resource ? { ...request, [resource.json]: cleaned } : request;
+  return { request: cleaned && resource ? { ...request, [resource.json]: cleaned } : request, mask, order: paging.order };
 };

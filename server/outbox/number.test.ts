@@ -15,7 +15,8 @@ let store: Store;
 let other: Store;
 beforeEach(async () => {
   database = await freshDatabase();
-  const open = (): Promise<Store> => openStore({ databaseUrl: database.url, log: silent });
+  // With a table of its own.
+  const open = (): Promise<Store> => openStore({ databaseUrl: database.ownerUrl, log: silent });
   [store, other] = [await open(), await open()];
   await store.write((rows) => rows.query("create table enqueued (position bigint primary key)"));
 });

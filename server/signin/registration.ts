@@ -6,6 +6,7 @@ import type { Upstream } from "#authn";
 import { capabilityNames, loadRights, missingCapability } from "#authz";
 import { blocked, denied, Fault } from "#base/fault.ts";
 import { timestamp } from "#base/time.ts";
+import { withoutTrailing } from "#base/trailing.ts";
 import { ancestry, EVERYWHERE, parentOf } from "#base/uid.ts";
 import { methodByName } from "#contract/catalog.ts";
 import { GroupInviteSchema } from "#contract/gen/chainguard/platform/iam/v2/group_invites_pb.js";
@@ -53,10 +54,8 @@ const identityNameLengthMax = 255;
 const identityNameOf = (...texts: readonly (string | undefined)[]): string => {
   for (const text of texts) {
     const ascii = (text ?? "").normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
-    const name = ascii
-      .replace(/[^a-z0-9 ._-]+/g, "-")
-      .slice(0, identityNameLengthMax)
-      .replace(/^[ -]+|[ -]+$/g, "");
+    const allowed = ascii.replace(/[^a-z0-9 ._-]+/g, "-").slice(0, identityNameLengthMax);
+    const name = withoutTrailing(allowed.replace(/^[ -]+/, ""), " -");
     if (/[a-z0-9]/.test(name)) return name;
   }
   return "person";

@@ -5,6 +5,7 @@ import type { Authn } from "#authn";
 import type { Fault } from "#base/fault.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
+import { withoutTrailing } from "#base/trailing.ts";
 import type { Kernel } from "#kernel";
 import type { Store, Vault } from "#store";
 
@@ -26,4 +27,4 @@ export interface SignInSettings {
 }
 
 /** The URL of one of sign-in's paths, as browsers know it. */
-export const urlOfPath = ({ publicUrl }: Pick<SignInSettings, "publicUrl">, path: string): string => `${publicUrl.replace(/\/+$/, "")}${path}`;
+export const urlOfPath = ({ publicUrl }: Pick<SignInSettings, "publicUrl">, path: string): string => `${withoutTrailing(publicUrl, "/")}${path}`;

@@ -3,6 +3,7 @@
 // what a source tells no longer is withdrawn and stays for whoever asks by its number.
 
 import { compareBytes } from "#base/versions/sort-key.ts";
+import type { PageRequest } from "#base/page.ts";
 import { addFacets, type AdvisoryFacet } from "./advisory-facets.ts";
 import { type AdvisoryEvent, advisoryEventsOf, facetOf } from "./advisory-events.ts";
 import { columns, expression, flag, nullableText, number, text, textList, time } from "./columns.ts";
@@ -146,18 +147,13 @@ export const withdrawAdvisories = async (rows: Write, target: RecordTarget, isKn
   }
 };
 
-export const refreshAdvisoryStatistics = (rows: Write): Promise<void> =>
-  refreshStatistics(rows, "advisories", ["advisories_by_aliases", "advisories_by_search"]);
+export const refreshAdvisoryStatistics = (rows: Write): Promise<void> => refreshStatistics(rows, "advisories");
 
-export interface DocumentsAsk {
+export interface DocumentFilter {
   /** Only the document of this origin package. */
   readonly id: string | undefined;
   /** Only documents about one of these vulnerabilities. */
   readonly aliases: readonly string[];
-  readonly descending: boolean;
-  readonly after: string | undefined;
-  readonly limit: number;
-  readonly skip: number;
 }
 
 const published = "public and delete_time is null";
@@ -165,8 +161,17 @@ const documentOrigin = columns({ origin: text });
 const documentCount = columns({ documents: expression("count(origin)", number) });
 
 /** Names of the documents of the open feed, one for each origin package, in order; and how many there are. */
-export const findDocumentIds = async (rows: Read, ask: DocumentsAsk, count: boolean): Promise<{ ids: string[]; total: number | undefined }> => {
-  const { id, aliases, descending, after, limit, skip } = ask;
+export const findDocumentIds = async (
+  rows: Read,
+  { id, aliases }: DocumentFilter,
+  page: PageRequest,
+): Promise<{ ids: string[]; total: number | undefined }> => {
+  const {
+    order: { descending },
+    after: [after] = [],
+    limit,
+    skip,
+  } = page;
   if (id !== undefined || aliases.length > 0) {
     // A few out of many: found by their own indexes, and put in order then.
     const about = aliases.length > 0 ? "(aliases ?| $1 or advisory_id = any($1))" : "$1::text[] is not null";
@@ -192,7 +197,7 @@ export const findDocumentIds = async (rows: Read, ask: DocumentsAsk, count: bool
       `${step} select ${documentOrigin.list} from document where origin is not null limit $${values.length + 1} offset $${values.length + 2}`,
       [...values, limit, skip],
     ),
-    count
+    page.total === undefined
       ? documentCount.findOne(
           rows,
           `with recursive document as (select (select min(origin) from advisories where ${published}) as origin
@@ -201,7 +206,7 @@ export const findDocumentIds = async (rows: Read, ask: DocumentsAsk, count: bool
         )
       : undefined,
   ]);
-  return { ids: found.map(({ origin }) => origin), total: count ? (counted?.documents ?? 0) : undefined };
+  return { ids: found.map(({ origin }) => origin), total: page.total === undefined ? (counted?.documents ?? 0) : undefined };
 };
 
 /** An advisory as documents need it. */

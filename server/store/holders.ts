@@ -7,6 +7,7 @@
 // What counts is decided as in authz/rights.ts: not expired, at or below the identity's own group, not in a suspended
 // organization, and the identity exists.
 
+import type { PageRequest } from "#base/page.ts";
 import { parentOf } from "#base/uid.ts";
 import { columns, nullableNumber, text } from "./columns.ts";
 import type { Param, Read } from "./handle.ts";
@@ -20,11 +21,6 @@ export interface HoldersQuery {
   /** An identity that holds the capability without a binding; undefined: none. */
   readonly unboundHolder: string | undefined;
   readonly nowMs: number;
-  readonly descending: boolean;
-  /** The last identity of the page before. */
-  readonly after: string | undefined;
-  readonly limit: number;
-  readonly skip: number;
 }
 
 export interface Holder {
@@ -116,13 +112,14 @@ const holdersStatement = (descending: boolean, first: boolean, version: string):
 };
 
 /** One page of the identities that hold a capability at the first path of the ancestry. */
-export const findHolders = async (rows: Read, query: HoldersQuery): Promise<HoldersPage> => {
-  const { ancestry, capability, unboundHolder, nowMs, descending, after, limit, skip } = query;
+export const findHolders = async (rows: Read, query: HoldersQuery, page: PageRequest): Promise<HoldersPage> => {
+  const { ancestry, capability, unboundHolder, nowMs } = query;
+  const { order, after: [after] = [], limit, skip } = page;
   const { check } = rows;
   const values: Param[] = [ancestry, capability, new Date(nowMs).toISOString(), unboundHolder ?? "", limit, skip];
   if (after !== undefined) values.push(after);
   if (check) values.push(check.root);
-  const statement = holdersStatement(descending, after === undefined, versionColumn(check && `$${values.length}`));
+  const statement = holdersStatement(order.descending, after === undefined, versionColumn(check && `$${values.length}`));
   const [head, ...found] = await (check ? check.bare : rows).query(statement, values);
   if (check) check.confirm(head?.[0]);
   const holders = new Map<string, Omit<Holder, "bindings"> & { bindings: GivingBinding[] }>();

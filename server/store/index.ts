@@ -21,6 +21,7 @@ export {
   findAuditRootsOfMonth,
   findChainEnds,
   findChainRoots,
+  findFirstKeptMonth,
   findLastAuditEntry,
   insertAuditEntries,
   listAuditMonths,
@@ -81,7 +82,7 @@ export { type FeedSource, lockFeed, openFeed, updateFeed } from "./feeds.ts";
 export { findImagePackages } from "./image-packages.ts";
 export { findOrigins, findSubpackages } from "./package-origins.ts";
 export type { Check, Param, Read, Row, Store, Write } from "./handle.ts";
-export { openStore, type StoreOptions } from "./open.ts";
+export { openStore, prepareDatabase, type StoreOptions } from "./open.ts";
 export { openVault, type Vault, type VaultOptions, vaultOf } from "./vault.ts";
 export { findHolders, type GivingBinding } from "./holders.ts";
 export { deleteExpiredKey, findFirstAnswer, type IdempotencyKey, insertKey, updateFirstAnswer } from "./idempotency-keys.ts";
@@ -148,7 +149,6 @@ export {
 export { recordKey } from "./feed-rows.ts";
 export { limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
 export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, type LibraryFilter } from "./library-artifacts.ts";
-export type { LibraryPage } from "./library-pages.ts";
 export { countVersions, type VersionRow } from "./library-versions.ts";
 export { timeText } from "./time-text.ts";
 export { type Branch, type Condition, countRows, isLarge, listRows, needsSize, type Page, pageStatement, type Selection, wholeTable } from "./list.ts";
@@ -214,6 +214,7 @@ export {
 } from "./vulnerabilities.ts";
 export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
 export { clearFailing, lockFailing, findSubscriptionSecret, markFailing } from "./subscriptions.ts";
+export { addColumnStatement, addPrimaryKeyStatement, createIndexStatement } from "./table-statements.ts";
 export { findAcceptedTerms } from "./terms-acceptances.ts";
 export { addWrongUserCode, countWrongUserCodes } from "./user-code-guesses.ts";
 export { checkAccessVersion, insertAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";

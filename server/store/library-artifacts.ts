@@ -7,7 +7,8 @@ import { columns, expression, number, text, time } from "./columns.ts";
 import { noCounts } from "./feed-counts.ts";
 import { columnOf, lastByKey, recordDigestOf, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
-import { addParameter, type LibraryPage, pageClause, type PageTerms } from "./library-pages.ts";
+import type { PageRequest } from "#base/page.ts";
+import { addParameter, pageClause, type PageTerms } from "./library-pages.ts";
 import { findLibraryVersions, libraryVersionsOf, orderValue, type VersionRow, withdrawLibraryVersions, writeLibraryVersions } from "./library-versions.ts";
 import type { LibraryArtifactRecord, RecordTarget, WriteCounts } from "./records.ts";
 
@@ -159,10 +160,10 @@ const artifactColumns = columns<Omit<ArtifactRow, "key">>({
 });
 
 /** One page of artifacts. */
-export const findArtifacts = async (rows: Read, filter: LibraryFilter, page: LibraryPage): Promise<ArtifactRow[]> => {
+export const findArtifacts = async (rows: Read, filter: LibraryFilter, page: PageRequest): Promise<ArtifactRow[]> => {
   const terms = filterTerms(filter);
-  const clause = pageClause(terms, [page.column, "uid"], page);
-  const found = await rows.query(`select ${artifactColumns.list}, ${orderValue(page.column)} from library_artifacts ${clause}`, terms.values);
+  const clause = pageClause(terms, [page.order.column, "uid"], page);
+  const found = await rows.query(`select ${artifactColumns.list}, ${orderValue(page.order.column)} from library_artifacts ${clause}`, terms.values);
   return found.map((row) => {
     const artifact = artifactColumns.read(row);
     return { ...artifact, key: [row.at(-1) ?? "", artifact.uid] };
@@ -181,11 +182,9 @@ export const countArtifacts = async (rows: Read, filter: LibraryFilter): Promise
 const artifactName = columns({ name: text });
 
 /** One page of a library's versions; undefined where there is no such library. */
-export const findArtifactVersions = async (rows: Read, artifact: string, page: LibraryPage): Promise<VersionRow[] | undefined> => {
+export const findArtifactVersions = async (rows: Read, artifact: string, page: PageRequest): Promise<VersionRow[] | undefined> => {
   const found = await artifactName.findOne(rows, `select ${artifactName.list} from library_artifacts where uid = $1 and delete_time is null`, [artifact]);
   return found && findLibraryVersions(rows, { uid: artifact, name: found.name }, page);
 };
 
-export const refreshLibraryStatistics = async (rows: Write): Promise<void> => {
-  await refreshStatistics(rows, "library_artifacts", ["library_artifacts_by_search"]);
-};
+export const refreshLibraryStatistics = (rows: Write): Promise<void> => refreshStatistics(rows, "library_artifacts");

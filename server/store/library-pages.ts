@@ -1,16 +1,8 @@
 // Pages of the library catalogue's tables: the terms of a statement with their parameters, the order, and where a page
 // begins. Pure.
 
+import type { PageRequest } from "#base/page.ts";
 import type { Param } from "./handle.ts";
-
-export interface LibraryPage {
-  readonly column: string;
-  readonly descending: boolean;
-  /** The order's values of the last record of the page before. */
-  readonly after: readonly string[] | undefined;
-  readonly skip: number;
-  readonly limit: number;
-}
 
 /** Terms of a statement, all of which must hold, and their parameters. */
 export interface PageTerms {
@@ -22,9 +14,9 @@ export interface PageTerms {
 export const addParameter = ({ values }: PageTerms, value: Param): string => `$${values.push(value)}`;
 
 /** Where, order, limit and offset of a page in the order of these columns, behind the last record of the page before. */
-export const pageClause = (page: PageTerms, columns: readonly string[], { descending, after, limit, skip }: LibraryPage): string => {
+export const pageClause = (page: PageTerms, columns: readonly string[], { order: { descending }, after, limit, skip }: PageRequest): string => {
   const behind = after && `(${columns.join(", ")}) ${descending ? "<" : ">"} (${after.map((value) => addParameter(page, value)).join(", ")})`;
   const terms = behind ? [...page.terms, behind] : page.terms;
-  const order = columns.map((column) => `${column} ${descending ? "desc" : "asc"}`).join(", ");
-  return `where ${terms.join(" and ")} order by ${order} limit ${addParameter(page, limit)} offset ${addParameter(page, skip)}`;
+  const orderBy = columns.map((column) => `${column} ${descending ? "desc" : "asc"}`).join(", ");
+  return `where ${terms.join(" and ")} order by ${orderBy} limit ${addParameter(page, limit)} offset ${addParameter(page, skip)}`;
 };

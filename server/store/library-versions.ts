@@ -6,7 +6,8 @@ import { pep440Key } from "#base/versions/pep440.ts";
 import { columns, expression, number, text, time } from "./columns.ts";
 import { columnOf, refreshStatistics } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
-import { addParameter, type LibraryPage, pageClause, type PageTerms } from "./library-pages.ts";
+import type { PageRequest } from "#base/page.ts";
+import { addParameter, pageClause, type PageTerms } from "./library-pages.ts";
 import type { LibraryArtifactRecord, RecordTarget } from "./records.ts";
 import { timeText } from "./time-text.ts";
 
@@ -120,8 +121,8 @@ const versionRow = columns({
 });
 
 /** One page of the versions of the artifact of this uid and name. */
-export const findLibraryVersions = async (rows: Read, artifact: { readonly uid: string; readonly name: string }, page: LibraryPage): Promise<VersionRow[]> => {
-  const order = versionOrders[page.column] ?? [];
+export const findLibraryVersions = async (rows: Read, artifact: { readonly uid: string; readonly name: string }, page: PageRequest): Promise<VersionRow[]> => {
+  const order = versionOrders[page.order.column] ?? [];
   const terms: PageTerms = { values: [], terms: ["delete_time is null"] };
   terms.terms.unshift(`artifact_uid = ${addParameter(terms, artifact.uid)}`);
   const clause = pageClause(terms, order, page);

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { type Migration, migrationFailure, readMigrations } from "./migration-files.ts";
 import { connectTimeoutMs } from "./pool.ts";
+import { findLackingPrivileges, grantPrivileges } from "./privileges.ts";
 
 /** The advisory lock under which migrations run; any number that nothing else in the database locks. */
 const migrationLock = "7166352907141";
@@ -127,33 +128,118 @@ const applyMigration = async (client: pg.Client, migration: Migration): Promise<
   await recordMigration(client, migration);
 };
 
-/** Migrates the database. Waits for another server that does. `directory` is for tests: other migrations than this code's. */
-export const migrate = async (databaseUrl: string, progress: (line: string) => void, directory?: string): Promise<void> => {
-  const migrations = await readMigrations(directory);
+/** The tables that these migrations make. One that a later one drops again is simply not there. */
+const migratedTables = (migrations: readonly Migration[]): string[] => [
+  "schema_migrations",
+  ...migrations.flatMap(({ statements }) =>
+    statements.flatMap((sql) => [...sql.matchAll(/^\s*create table (?:if not exists )?(\w+)/gm)].map(([, name = ""]) => name)),
+  ),
+];
+
+const connect = async (databaseUrl: string): Promise<pg.Client> => {
   const client = new pg.Client({ connectionString: databaseUrl, application_name: "gantry migrate", connectionTimeoutMillis: connectTimeoutMs });
   client.on("error", () => {});
   await client.connect();
+  return client;
+};
+
+/** Of the connection: its role, and whether that one may migrate. */
+interface Migrator {
+  readonly role: string;
+  readonly mayMigrate: boolean;
+}
+
+const findMigrator = async (client: pg.Client): Promise<Migrator> => {
+  const { rows } = await client.query<Migrator>(`
+    select current_user::text as role, coalesce(has_schema_privilege(current_schema(), 'create'), false)
+      and coalesce((select pg_has_role(relowner, 'usage') from pg_class where oid = to_regclass('schema_migrations')), true) as "mayMigrate"`);
+  return rows[0] ?? { role: "", mayMigrate: false };
+};
+
+const remedy = "run `gantry admin migrate` with GANTRY_MIGRATE_URL, the connection of the role that owns the database";
+
+const quoteNames = (names: readonly string[]): string => (names.length > 3 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} more` : names.join(", "));
+
+/** For a role that may not migrate: refuses a database on which this code cannot work. */
+const requireCurrent = async (client: pg.Client, role: string, migrations: readonly Migration[], { progress, auditMonths }: MigrateOptions): Promise<void> => {
+  const { rows } = await client.query<{ readable: boolean }>(
+    "select coalesce(has_table_privilege(to_regclass('schema_migrations'), 'select'), false) as readable",
+  );
+  if (!rows[0]?.readable) throw migrationFailure(`the database is not made for role ${role}, which may not make it itself: ${remedy}`);
+  const missing = await findMissing(client, migrations, progress);
+  if (missing.length > 0) {
+    throw migrationFailure(`the database lacks ${quoteNames(missing.map(({ name }) => name))}, and role ${role} may not migrate it: ${remedy}`);
+  }
+  const lacking = await findLackingPrivileges(client, migratedTables(migrations));
+  if (lacking.length > 0) throw migrationFailure(`role ${role} lacks rights in the database (${quoteNames(lacking)}): ${remedy}`);
+  if (auditMonths === undefined) return;
+  const { rows: retention } = await client.query<{ months: number }>("select months from audit_retention");
+  const kept = retention[0]?.months;
+  if (kept !== undefined && kept > auditMonths) {
+    progress(`The database keeps ${kept} months of the audit log, not the ${auditMonths} of GANTRY_AUDIT_MONTHS: ${remedy}`);
+  }
+};
+
+const findRole = async (databaseUrl: string): Promise<string> => {
+  const client = await connect(databaseUrl);
+  try {
+    return (await findMigrator(client)).role;
+  } finally {
+    await client.end().catch(() => {});
+  }
+};
+
+export interface MigrateOptions {
+  /** Receives a line for what takes its time. */
+  readonly progress: (line: string) => void;
+  /** The server's own connection, whose role is given what it needs; undefined: it is the same. */
+  readonly serverUrl?: string | undefined;
+  /** How many months of the audit log the database shall keep; undefined: as many as it does. */
+  readonly auditMonths?: number | undefined;
+  /** For tests: other migrations than this code's. */
+  readonly directory?: string;
+}
+
+/**
+ * Migrates the database; waits for another server that does. A connection that may not migrate is told whether it finds
+ * all that it needs.
+ */
+export const migrate = async (databaseUrl: string, options: MigrateOptions): Promise<Migrator> => {
+  const { progress, serverUrl, auditMonths, directory } = options;
+  const migrations = await readMigrations(directory);
+  const server = serverUrl === undefined ? undefined : await findRole(serverUrl);
+  const client = await connect(databaseUrl);
   try {
     // A migration may take its time; a notice that a table exists already is of no interest.
     await client.query("set statement_timeout = 0; set lock_timeout = 0; set client_min_messages = warning");
     await checkServer(client);
-    // The usual start finds nothing to do and takes no lock.
-    if ((await findMissing(client, migrations, progress)).length === 0) return;
-    await lockMigrations(client, progress);
-    await client.query(`
-      create table if not exists schema_migrations (
-        number integer primary key,
-        name text not null,
-        sha256 text not null,
-        compatible boolean not null,
-        apply_time timestamptz(3) not null default now()
-      )`);
-    for (const migration of await findMissing(client, migrations, progress)) {
-      await applyMigration(client, migration).catch((error: unknown) => {
-        throw migrationFailure(`migration ${migration.name} failed: ${error instanceof Error ? error.message : String(error)}`, error);
-      });
-      progress(`Migrated the database: ${migration.name}`);
+    const migrator = await findMigrator(client);
+    if (!migrator.mayMigrate) {
+      await requireCurrent(client, migrator.role, migrations, options);
+      return migrator;
     }
+    // The usual start finds nothing to do and takes no lock.
+    if ((await findMissing(client, migrations, progress)).length > 0) {
+      await lockMigrations(client, progress);
+      await client.query(`
+        create table if not exists schema_migrations (
+          number integer primary key,
+          name text not null,
+          sha256 text not null,
+          compatible boolean not null,
+          apply_time timestamptz(3) not null default now()
+        )`);
+      for (const migration of await findMissing(client, migrations, progress)) {
+        await applyMigration(client, migration).catch((error: unknown) => {
+          throw migrationFailure(`migration ${migration.name} failed: ${error instanceof Error ? error.message : String(error)}`, error);
+        });
+        progress(`Migrated the database: ${migration.name}`);
+      }
+    }
+    if (auditMonths !== undefined) await client.query("update audit_retention set months = $1 where months <> $1", [auditMonths]);
+    if (server !== undefined && server !== migrator.role)
+      await grantPrivileges(client, server, migratedTables(migrations), () => lockMigrations(client, progress));
+    return migrator;
   } finally {
     await client.end().catch(() => {});
   }

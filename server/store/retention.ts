@@ -23,11 +23,11 @@ export interface ExpiredRows {
 
 /**
  * Deletes limits.retentionRowsMax of these rows, or as many as it has the time for; true where there may be more. By
- * place: what is locked does not move, and what somebody else deletes is left to them.
+ * their places, of which a row that is changed meanwhile has another.
  */
 export const deleteRows = async (store: Store, { table, where, order }: ExpiredRows, values: readonly Param[]): Promise<boolean> => {
   const statement = `delete from ${table} where ctid = any(array(
-    select ctid from ${table} where ${where} order by ${order} limit $${values.length + 1} for update skip locked)) returning 1`;
+    select ctid from ${table} where ${where} order by ${order} limit $${values.length + 1})) returning 1`;
   for (let count: number = limits.retentionRowsMax; ; count = Math.ceil(count / 2)) {
     try {
       const deleted = await store.write(async (rows) => {

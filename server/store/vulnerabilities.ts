@@ -1,6 +1,7 @@
 // Table vulnerabilities: what CVE, OSV and RustSec say of a vulnerability; written by imports, read by the open list and by
 // whoever asks how severe an advisory is. Kept for good: what a source tells no longer is hidden from lists.
 
+import type { PageRequest } from "#base/page.ts";
 import { columns, expression, flag, number, text, textList } from "./columns.ts";
 import { noCounts, ownerGroup } from "./feed-counts.ts";
 import { columnOf, lastByKey, recordDigestOf, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
@@ -147,18 +148,16 @@ export interface VulnerabilityRow {
   readonly severities: string;
 }
 
-export interface VulnerabilityPage {
-  readonly descending: boolean;
-  readonly after: string | undefined;
-  readonly skip: number;
-  readonly limit: number;
-}
-
 const vulnerabilityRow = columns<VulnerabilityRow>({ id: text, summary: text, details: text, links: text, severities: text });
 
 /** Public records: those of these numbers, rejected and withdrawn ones too, or all that are neither. */
-export const findVulnerabilities = async (rows: Read, ids: readonly string[] | undefined, ask: VulnerabilityPage): Promise<VulnerabilityRow[]> => {
-  const { descending, after, skip, limit } = ask;
+export const findVulnerabilities = async (rows: Read, ids: readonly string[] | undefined, page: PageRequest): Promise<VulnerabilityRow[]> => {
+  const {
+    order: { descending },
+    after: [after] = [],
+    skip,
+    limit,
+  } = page;
   const values: (string | number | readonly string[])[] = [limit, skip];
   const parameter = (value: string | readonly string[]): string => `$${values.push(value)}`;
   const terms = [

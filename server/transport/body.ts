@@ -1,23 +1,23 @@
-// A request's body: how much of it is read, in which type it may come, and JSON read from it. What is wrong with
+// A request's body: how much of it is read, in which content type it may come, and JSON read from it. What is wrong with
 // the JSON becomes a problem, not a refusal, so that the kernel can decide about the caller first.
 
 import { isUtf8 } from "node:buffer";
 import { Fault, type Violation } from "#base/fault.ts";
-import { isObject, type Json } from "#base/json.ts";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { type Budget, jsonExcess } from "./budget.ts";
+import { headerOf, type HttpRequest } from "./http-message.ts";
 import type { ServerContext } from "./server-context.ts";
-import { type HttpRequest, header } from "./http-message.ts";
 
-export type Media = "json" | "form";
+const unsupportedMediaType = (message: string, headers: Readonly<Record<string, string>>): Fault =>
+  new Fault("INVALID_ARGUMENT", message, { httpStatus: 415, headers });
 
-const unsupported = (message: string, headers: Readonly<Record<string, string>>): Fault => new Fault("INVALID_ARGUMENT", message, { httpStatus: 415, headers });
-
-/** The body's type, or 415 (decisions: JSON). A body without a type is JSON. */
-export const mediaOf = (ask: HttpRequest): Media => {
-  const encoding = header(ask, "content-encoding");
+/** How the headers say that the body is to be read. Throws 415 (decisions: JSON). A body without a type is JSON. */
+export const contentTypeOf = (request: HttpRequest): "json" | "form" => {
+  const encoding = headerOf(request, "content-encoding");
   if (encoding !== undefined && encoding.trim().toLowerCase() !== "identity") {
-    throw unsupported(`content-encoding ${JSON.stringify(encoding)} is not read here; send the body as it is`, { "accept-encoding": "identity" });
+    throw unsupportedMediaType(`content-encoding ${JSON.stringify(encoding)} is not read here; send the body as it is`, { "accept-encoding": "identity" });
   }
-  const type = header(ask, "content-type");
+  const type = headerOf(request, "content-type");
   if (type === undefined) return "json";
   const [essence = "", ...options] = type
     .toLowerCase()
@@ -28,76 +28,78 @@ export const mediaOf = (ask: HttpRequest): Media => {
     ?.slice("charset=".length)
     .replaceAll('"', "");
   if (charset !== undefined && charset !== "utf-8" && charset !== "utf8") {
-    throw unsupported(`charset ${JSON.stringify(charset)} is not read here; send UTF-8`, { accept: "application/json" });
+    throw unsupportedMediaType(`charset ${JSON.stringify(charset)} is not read here; send UTF-8`, { accept: "application/json" });
   }
   if (essence === "" || essence === "application/json" || /^[a-z0-9.-]+\/[a-z0-9.-]+\+json$/.test(essence)) return "json";
   if (essence === "application/x-www-form-urlencoded") return "form";
-  throw unsupported(`content-type ${JSON.stringify(type)} is not read here; send application/json`, { accept: "application/json" });
+  throw unsupportedMediaType(`content-type ${JSON.stringify(type)} is not read here; send application/json`, { accept: "application/json" });
 };
 
-const tooLarge = (max: number): Fault => new Fault("INVALID_ARGUMENT", `the request body is larger than ${max} bytes`, { httpStatus: 413 });
+const bodyTooLarge = (max: number): Fault => new Fault("INVALID_ARGUMENT", `the request body is larger than ${max} bytes`, { httpStatus: 413 });
 
 /** Every request's bytes together are bounded too, or a few connections could fill the memory with halves of bodies. */
-export const crowded = (): Fault => new Fault("UNAVAILABLE", "too many request bodies at once; try again");
+export const tooManyBodies = (): Fault => new Fault("UNAVAILABLE", "too many request bodies at once; try again");
 
-/** All bytes of the body. Throws where it is too large, too slow, or its sender went away. */
-export const readBody = (context: ServerContext, ask: HttpRequest): Promise<Buffer> => {
-  const { bodyBytesMax, requestTimeoutMs } = context.bounds;
-  if (!ask.bodied) return Promise.resolve(Buffer.alloc(0));
-  if (Number(header(ask, "content-length") ?? 0) > bodyBytesMax) return Promise.reject(tooLarge(bodyBytesMax));
+/**
+ * All bytes of the body, `bytesMax` at most. Throws where it is too large, too slow, or its sender went away. While it comes its bytes are
+ * reserved from what all bodies together may hold, and they are released however it ends.
+ */
+export const readRequestBody = (context: ServerContext, request: HttpRequest, bytesMax: number): Promise<Buffer> => {
+  const { requestTimeoutMs } = context.bounds;
+  const { source } = request;
+  if (!request.hasBody) return Promise.resolve(Buffer.alloc(0));
+  if (Number(headerOf(request, "content-length") ?? 0) > bytesMax) return Promise.reject(bodyTooLarge(bytesMax));
+  // While its sender was authenticated nobody listened: an empty body may have ended, and a sender may have gone.
+  if (source.readableEnded) return Promise.resolve(Buffer.alloc(0));
+  if (source.destroyed) return Promise.reject(senderGone());
+  request.sendContinue?.();
   return new Promise((resolve, reject) => {
-    const { source } = ask;
     const chunks: Buffer[] = [];
-    let size = 0;
-    const settle = (fault: Fault | undefined): void => {
+    let reservedBytes = 0;
+    const finish = (fault: Fault | undefined): void => {
       clearTimeout(timer);
-      source.off("data", take).off("end", end).off("close", gone);
-      context.release(size);
+      source.off("data", onData).off("end", onEnd).off("close", onGone).off("aborted", onGone);
+      context.releaseBytes(reservedBytes);
       if (fault) {
-        // What still comes is thrown away; the door's own time limit ends a peer that never stops.
+        // What still comes is thrown away; the server's own time limit ends a peer that never stops.
         source.resume();
         reject(fault);
-      } else resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, size));
+      } else resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, reservedBytes));
     };
-    const take = (chunk: Buffer): void => {
-      if (!context.hold(chunk.length)) return settle(crowded());
-      size += chunk.length;
-      if (size > bodyBytesMax) return settle(tooLarge(bodyBytesMax));
+    const onData = (chunk: Buffer): void => {
+      if (!context.reserveBytes(chunk.length)) return finish(tooManyBodies());
+      reservedBytes += chunk.length;
+      if (reservedBytes > bytesMax) return finish(bodyTooLarge(bytesMax));
       chunks.push(chunk);
     };
-    const end = (): void => settle(undefined);
-    const gone = (): void => settle(new Fault("CANCELLED", "the sender went away"));
-    const timer = setTimeout(() => settle(new Fault("DEADLINE_EXCEEDED", "the request body took too long", { httpStatus: 408 })), requestTimeoutMs);
-    source.on("data", take).on("end", end).on("close", gone).on("error", gone);
+    const onEnd = (): void => finish(undefined);
+    const onGone = (): void => finish(senderGone());
+    const timer = setTimeout(() => finish(new Fault("DEADLINE_EXCEEDED", "the request body took too long", { httpStatus: 408 })), requestTimeoutMs);
+    // "aborted" before "end": node:http2 ends a stream that its sender has reset as if it were complete.
+    source.on("aborted", onGone).on("data", onData).on("end", onEnd).on("close", onGone).on("error", onGone);
   });
 };
 
-/** True where lists and objects are nested more than `levels` deep. */
-const deeper = (value: Json, levels: number): boolean => {
-  if (typeof value !== "object" || value === null) return false;
-  if (levels === 0) return true;
-  for (const entry of Array.isArray(value) ? value : Object.values(value)) if (deeper(entry, levels - 1)) return true;
-  return false;
-};
+const senderGone = (): Fault => new Fault("CANCELLED", "the sender went away");
 
 /** What JSON.parse reads, typed as what it can read. Its keys are own properties, "__proto__" too. */
-const parse = (text: string): Json => JSON.parse(text) as Json;
+const parseJson = (text: string): Json => JSON.parse(text) as Json;
 
-/** The JSON of a body. An empty one is an empty object. */
-export const readJson = (bytes: Buffer, depthMax: number): { body: Json | undefined; problems: Violation[] } => {
+/** The JSON object of a body; undefined for an empty body and for one that is no JSON object, which is then a problem. */
+export const readJson = (bytes: Buffer, budget: Budget): { body: JsonObject | undefined; problems: Violation[] } => {
   const refuse = (description: string): { body: undefined; problems: Violation[] } => ({ body: undefined, problems: [{ field: "body", description }] });
   if (bytes.length === 0) return { body: undefined, problems: [] };
   if (!isUtf8(bytes)) return refuse("is not valid UTF-8");
+  const excess = jsonExcess(bytes, budget);
+  if (excess !== undefined) return refuse(excess);
   // RFC 8259, 8.1 lets a reader skip the byte order mark that some editors leave.
-  const marked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  const hasByteOrderMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   let body: Json;
   try {
-    body = parse(bytes.toString("utf8", marked ? 3 : 0));
+    body = parseJson(bytes.toString("utf8", hasByteOrderMark ? 3 : 0));
   } catch (error) {
     return refuse(`is not valid JSON: ${error instanceof Error ? error.message : "it cannot be read"}`);
   }
   if (!isObject(body)) return refuse("must be a JSON object");
-  // V8 parses without recursion; what walks the value after us recurses, so the bound is checked here.
-  if (deeper(body, depthMax)) return refuse(`is nested more than ${depthMax} levels deep`);
   return { body, problems: [] };
 };

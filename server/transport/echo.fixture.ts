@@ -1,5 +1,5 @@
-// For the tests of this room: doors on a free port in front of a kernel that says what it was asked. It is a real
-// Serve, so everything before and behind it is the real thing.
+// For the tests of this module: a transport on a free port in front of a kernel that answers with what it was asked. It is
+// a real Serve, so everything before and behind it is the real thing.
 
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
@@ -7,18 +7,19 @@ import { Fault, invalid } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { part, text } from "#base/json.ts";
 import { silent } from "#base/log.ts";
-import type { Call, Reply } from "#kernel";
-import { type Config, type Transport, type Dependencies, openTransport } from "./index.ts";
+import { withRequest } from "#contract/call.ts";
+import type { Call, Reply, UnreadCall } from "#kernel";
+import { type Config, type Dependencies, openTransport, type Transport } from "./index.ts";
 
 export interface Echo extends Transport {
-  /** Every call that reached the kernel, in order. */
+  /** Every call whose message reached the kernel, in order. */
   readonly calls: Call[];
   readonly url: string;
   readonly [Symbol.asyncDispose]: () => Promise<void>;
 }
 
-/** What the echo kernel answers; names of groups choose its moods. */
-const echo = async (call: Call): Promise<Reply> => {
+/** What the echo kernel answers; uids of groups choose among its behaviours. */
+const answerEcho = async (call: Call): Promise<Reply> => {
   if (call.problems.length > 0) throw invalid(call.problems);
   if (call.method.output.name === "google.protobuf.Empty") return { message: {} };
   const uid = text(call.request, "uid") || text(part(call.request, "group"), "uid") || text(call.request, "parent");
@@ -32,14 +33,13 @@ const echo = async (call: Call): Promise<Reply> => {
     case "never":
       return new Promise(() => {});
     default:
-      return { message: call.method.rpc.startsWith("List") || call.method.rpc === "Ping" ? {} : group(call, uid) };
+      return { message: call.method.rpc.startsWith("List") || call.method.rpc === "Ping" ? {} : echoedGroup(call, uid) };
   }
 };
 
-const group = (call: Call, uid: string): JsonObject => ({ ...part(call.request, "group"), uid, createTime: "2026-01-31T08:00:00.000Z" });
+const echoedGroup = (call: Call, uid: string): JsonObject => ({ ...part(call.request, "group"), uid, createTime: "2026-01-31T08:00:00.000Z" });
 
-const services: Dependencies = {
-  serve: echo,
+const dependencies: Omit<Dependencies, "serve"> = {
   issuer: {
     endpoints: new Map(),
     beginDevice: async () => ({ device_code: "code" }),
@@ -53,10 +53,16 @@ const services: Dependencies = {
   ready: async () => true,
 };
 
-export const openEcho = async (config: Partial<Config> = {}, rooms: Partial<Dependencies> = {}): Promise<Echo> => {
+interface Overrides extends Partial<Omit<Dependencies, "serve">> {
+  /** Runs before the message is read, as the kernel's authentication does. */
+  readonly authenticate?: (call: UnreadCall) => void | Promise<void>;
+  /** Answers a call whose message was read. */
+  readonly serve?: (call: Call) => Promise<Reply>;
+}
+
+export const openEcho = async (config: Partial<Config> = {}, { authenticate, serve = answerEcho, ...overrides }: Overrides = {}): Promise<Echo> => {
   const calls: Call[] = [];
-  const serve = rooms.serve ?? services.serve;
-  const doors = await openTransport(
+  const transport = await openTransport(
     {
       host: "127.0.0.1",
       port: 0,
@@ -68,34 +74,36 @@ export const openEcho = async (config: Partial<Config> = {}, rooms: Partial<Depe
       ...config,
     },
     {
-      ...services,
-      ...rooms,
-      serve: (call) => {
+      ...dependencies,
+      ...overrides,
+      serve: async (unread) => {
+        await authenticate?.(unread);
+        const call = withRequest(unread, await unread.read());
         calls.push(call);
         return serve(call);
       },
     },
   );
-  const url = `${config.tls ? "https" : "http"}://127.0.0.1:${doors.port}`;
-  return { ...doors, calls, url, [Symbol.asyncDispose]: doors.close };
+  const url = `${config.tls ? "https" : "http"}://127.0.0.1:${transport.port}`;
+  return { ...transport, calls, url, [Symbol.asyncDispose]: transport.close };
 };
 
-/** A bare connection: what it is sent, and all that comes back until the server ends it. */
-export const dial = async (doors: Transport): Promise<{ socket: Socket; heard: Promise<string> }> => {
-  const socket = connect(doors.port, "127.0.0.1");
+/** A connection without a protocol: what it is sent, and all that comes back until the server ends it. */
+export const connectRaw = async ({ port }: Transport): Promise<{ socket: Socket; received: Promise<string> }> => {
+  const socket = connect(port, "127.0.0.1");
   await once(socket, "connect");
-  const heard = new Promise<string>((resolve) => {
-    let out = "";
-    socket.on("data", (chunk) => (out += chunk.toString("latin1")));
+  const received = new Promise<string>((resolve) => {
+    let text = "";
+    socket.on("data", (chunk) => (text += chunk.toString("latin1")));
     socket.on("error", () => {});
-    socket.on("close", () => resolve(out));
+    socket.on("close", () => resolve(text));
   });
-  return { socket, heard };
+  return { socket, received };
 };
 
-/** One raw exchange on a connection of its own. */
-export const say = async (doors: Transport, bytes: string | Buffer): Promise<string> => {
-  const { socket, heard } = await dial(doors);
+/** One exchange on a connection of its own. */
+export const exchangeRaw = async (transport: Transport, bytes: string | Buffer): Promise<string> => {
+  const { socket, received } = await connectRaw(transport);
   socket.end(bytes);
-  return heard;
+  return received;
 };

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
-import fc from "fast-check";
-import { frame, frameReader, unpacked } from "./frames.ts";
+import { decompress, frameMessage, frameReader } from "./frames.ts";
+import { fc } from "../../test/property.ts";
 
 test("messages are found again however the bytes were cut", () => {
   fc.assert(
@@ -10,7 +10,7 @@ test("messages are found again however the bytes were cut", () => {
       fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 6 }),
       fc.array(fc.integer({ min: 1, max: 64 }), { minLength: 1 }),
       (messages, cuts) => {
-        const all = Buffer.concat(messages.map(frame));
+        const all = Buffer.concat(messages.map(frameMessage));
         const reader = frameReader(300);
         const got: Buffer[] = [];
         let turn = 0;
@@ -36,11 +36,11 @@ test("a message that announces too many bytes is refused before they come", () =
 
 test("a gzip bomb is refused at the size that it may unpack to", async () => {
   const bomb = gzipSync(Buffer.alloc(1024 * 1024));
-  await assert.rejects(unpacked({ compressed: true, bytes: bomb }, "gzip", 64 * 1024), { code: "RESOURCE_EXHAUSTED" });
-  assert.equal((await unpacked({ compressed: true, bytes: bomb }, "gzip", 1024 * 1024)).length, 1024 * 1024);
+  await assert.rejects(decompress({ compressed: true, bytes: bomb }, "gzip", 64 * 1024), { code: "RESOURCE_EXHAUSTED" });
+  assert.equal((await decompress({ compressed: true, bytes: bomb }, "gzip", 1024 * 1024)).length, 1024 * 1024);
 });
 
 test("bytes that are no gzip, and compression without a name, are the caller's mistakes", async () => {
-  await assert.rejects(unpacked({ compressed: true, bytes: Buffer.from("no") }, "gzip", 100), { code: "INVALID_ARGUMENT" });
-  await assert.rejects(unpacked({ compressed: true, bytes: gzipSync("x") }, undefined, 100), { code: "INVALID_ARGUMENT" });
+  await assert.rejects(decompress({ compressed: true, bytes: Buffer.from("no") }, "gzip", 100), { code: "INVALID_ARGUMENT" });
+  await assert.rejects(decompress({ compressed: true, bytes: gzipSync("x") }, undefined, 100), { code: "INVALID_ARGUMENT" });
 });

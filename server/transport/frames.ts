@@ -1,10 +1,11 @@
-// gRPC's messages on a stream: one byte that says whether it is compressed, four of length, the message. They come
-// in chunks that know nothing of their bounds. (gRPC over HTTP/2: Length-Prefixed-Message.)
+// gRPC's messages on a stream: one byte for the compressed flag, four of length, the message. They come in chunks whose
+// bounds are not theirs. (gRPC over HTTP/2: Length-Prefixed-Message.)
 
-import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
-import { promisify } from "node:util";
-import { gunzip } from "node:zlib";
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { createGunzip } from "node:zlib";
 import { Fault } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
+import { decodeWithin } from "./budget.ts";
 
 export interface Frame {
   readonly compressed: boolean;
@@ -14,7 +15,7 @@ export interface Frame {
 export const prefixBytes = 5;
 
 /** One message with its prefix. */
-export const frame = (message: Uint8Array): Buffer => {
+export const frameMessage = (message: Uint8Array): Buffer => {
   const out = Buffer.allocUnsafe(prefixBytes + message.length);
   out[0] = 0;
   out.writeUInt32BE(message.length, 1);
@@ -22,60 +23,81 @@ export const frame = (message: Uint8Array): Buffer => {
   return out;
 };
 
-const tooLong = (length: number, max: number): Fault => new Fault("RESOURCE_EXHAUSTED", `the message has ${length} bytes, more than the ${max} that are read`);
+const messageTooLarge = (length: number, max: number): Fault =>
+  new Fault("RESOURCE_EXHAUSTED", `the message has ${length} bytes, more than the ${max} that are read`);
 
-/** Cuts chunks into messages. Throws as soon as a length is announced that will not be read. */
-export const frameReader = (max: number): { push: (chunk: Buffer) => Frame[] /** Bytes of a message that has begun. */; readonly pending: () => number } => {
+export interface FrameReader {
+  readonly push: (chunk: Buffer) => Frame[];
+  /** Bytes of a message that has begun. */
+  readonly pending: () => number;
+}
+
+/** Cuts chunks into messages. Throws as soon as a flag or a length is announced that will not be read. */
+export const frameReader = (maxBytes: number): FrameReader => {
   let rest: Buffer[] = [];
-  let held = 0;
-  let wanted = prefixBytes;
+  let pendingBytes = 0;
+  let neededBytes = prefixBytes;
   return {
     push: (chunk) => {
       rest.push(chunk);
-      held += chunk.length;
+      pendingBytes += chunk.length;
       const frames: Frame[] = [];
-      while (held >= wanted) {
+      while (pendingBytes >= neededBytes) {
         // One copy per message at most, and none for the usual one that comes in one piece.
-        const all = rest.length === 1 && rest[0] ? rest[0] : Buffer.concat(rest, held);
+        const all = rest.length === 1 && rest[0] ? rest[0] : Buffer.concat(rest, pendingBytes);
         rest = [all];
+        // gRPC over HTTP/2: Compressed-Flag is 0 or 1.
+        const flag = all.readUInt8(0);
+        if (flag > 1) throw new Fault("INVALID_ARGUMENT", `the message has the compressed flag ${flag}; there are 0 and 1`);
         const length = all.readUInt32BE(1);
-        if (length > max) throw tooLong(length, max);
-        wanted = prefixBytes + length;
-        if (held < wanted) break;
-        frames.push({ compressed: all[0] === 1, bytes: all.subarray(prefixBytes, wanted) });
-        const after = all.subarray(wanted);
+        if (length > maxBytes) throw messageTooLarge(length, maxBytes);
+        neededBytes = prefixBytes + length;
+        if (pendingBytes < neededBytes) break;
+        frames.push({ compressed: flag === 1, bytes: all.subarray(prefixBytes, neededBytes) });
+        const after = all.subarray(neededBytes);
         rest = after.length > 0 ? [after] : [];
-        held = after.length;
-        wanted = prefixBytes;
+        pendingBytes = after.length;
+        neededBytes = prefixBytes;
       }
       return frames;
     },
-    pending: () => held,
+    pending: () => pendingBytes,
   };
 };
 
-const unzip = promisify(gunzip);
-
-/** The message itself. `encoding` is the call's grpc-encoding. */
-export const unpacked = async (got: Frame, encoding: string | undefined, max: number): Promise<Buffer> => {
-  if (!got.compressed) return got.bytes;
+/**
+ * The message without its compression. `encoding` is the call's grpc-encoding. Throws a Fault, as soon as more than
+ * `maxBytes` have come out; `reserve` is told of the bytes as they come, and throws where there is no room for them.
+ */
+export const decompress = async (
+  frame: Frame,
+  encoding: string | undefined,
+  maxBytes: number,
+  reserve: (bytes: number) => void = () => {},
+): Promise<Buffer> => {
+  if (!frame.compressed) return frame.bytes;
   // gRPC Compression: a compressed message in a call without an encoding is the caller's error, and INTERNAL.
   // It is nothing that we could explain or repair, so it is INVALID_ARGUMENT here.
   if (encoding !== "gzip") throw new Fault("INVALID_ARGUMENT", "the message is marked as compressed, but grpc-encoding names no compression");
+  const chunks: Buffer[] = [];
+  let length = 0;
   try {
-    return await unzip(got.bytes, { maxOutputLength: max });
+    for await (const chunk of createGunzip().end(frame.bytes) as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > maxBytes) throw new Fault("RESOURCE_EXHAUSTED", `the message has more than the ${maxBytes} bytes that are read`);
+      reserve(chunk.length);
+      chunks.push(chunk);
+    }
   } catch (error) {
-    if (error instanceof RangeError) throw new Fault("RESOURCE_EXHAUSTED", `the message has more than the ${max} bytes that are read`);
-    throw new Fault("INVALID_ARGUMENT", "the message is not valid gzip");
+    throw error instanceof Fault ? error : new Fault("INVALID_ARGUMENT", "the message is not valid gzip");
   }
+  return Buffer.concat(chunks, length);
 };
 
-/** The message of this type. */
-export const decoded = <Desc extends DescMessage>(schema: Desc, bytes: Uint8Array): MessageShape<Desc> => {
-  try {
-    return fromBinary(schema, bytes);
-  } catch (error) {
-    // gRPC status codes say INTERNAL; but it is the caller's mistake, and nobody should be woken for it.
-    throw new Fault("INVALID_ARGUMENT", `the message is not a valid ${schema.typeName}: ${error instanceof Error ? error.message : "it cannot be read"}`);
-  }
+/** The message of this type. Throws INVALID_ARGUMENT. */
+export const decodeMessage = <Desc extends DescMessage>(schema: Desc, bytes: Uint8Array): MessageShape<Desc> => {
+  const message = decodeWithin(schema, bytes, { valuesMax: limits.messageValuesMax, depthMax: limits.jsonDepthMax });
+  // gRPC status codes say INTERNAL; but it is the caller's mistake, and nobody should be woken for it.
+  if (typeof message === "string") throw new Fault("INVALID_ARGUMENT", `the message ${message}`);
+  return message;
 };

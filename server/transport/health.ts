@@ -1,4 +1,4 @@
-// grpc.health.v1: whether the server can do its work, asked once or watched. Open to everybody, as load balancers
+// grpc.health.v1: whether the server can do its work, checked once or watched. Open to everybody, as load balancers
 // have no token.
 
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -10,88 +10,83 @@ import {
   HealthCheckResponseSchema,
   HealthListResponseSchema,
 } from "#contract/gen/grpc/health/v1/health_pb.js";
+import { decodeMessage, frameMessage } from "./frames.ts";
+import type { Procedure, StreamingProcedure, UnaryProcedure } from "./rpc.ts";
 import type { ServerContext } from "./server-context.ts";
-import { decoded, frame } from "./frames.ts";
-import type { Procedure } from "./rpc.ts";
 
-/** How often watched readiness is looked at. */
-const lookMs = 1000;
+/** How often watched readiness is checked. */
+const watchIntervalMs = 1000;
 
 const domain = "platform";
 
-const services: ReadonlySet<string> = new Set(["", ...methods.map((method) => method.service)]);
+const serviceNames: ReadonlySet<string> = new Set(["", ...methods.map((method) => method.service)]);
 
-const response = (status: Serving): Uint8Array => toBinary(HealthCheckResponseSchema, create(HealthCheckResponseSchema, { status }));
+const statusMessage = (status: Serving): Uint8Array => toBinary(HealthCheckResponseSchema, create(HealthCheckResponseSchema, { status }));
 
 /** The health service's methods by path. */
-export const health = (context: ServerContext): ReadonlyMap<string, Procedure> => {
-  const look = async (service: string): Promise<Serving> => {
-    if (!services.has(service)) return Serving.SERVICE_UNKNOWN;
+export const healthService = (context: ServerContext): ReadonlyMap<string, Procedure> => {
+  const statusOf = async (service: string): Promise<Serving> => {
+    if (!serviceNames.has(service)) return Serving.SERVICE_UNKNOWN;
     if (context.draining()) return Serving.NOT_SERVING;
     return (await context.dependencies.ready()) ? Serving.SERVING : Serving.NOT_SERVING;
   };
 
-  const check: Procedure = {
-    unary: true,
+  const check: UnaryProcedure = {
+    kind: "unary",
     domain,
-    open: (line) => ({
-      message: async (bytes) => {
-        const { service } = decoded(HealthCheckRequestSchema, bytes);
-        const status = await look(service);
-        if (status === Serving.SERVICE_UNKNOWN) throw new Fault("NOT_FOUND", `no service ${JSON.stringify(service)}`);
-        line.reply(frame(response(status)));
-      },
-      end: () => {},
-    }),
+    answer: async (call) => {
+      const { service } = decodeMessage(HealthCheckRequestSchema, await call.readMessage());
+      const status = await statusOf(service);
+      if (status === Serving.SERVICE_UNKNOWN) throw new Fault("NOT_FOUND", `no service ${JSON.stringify(service)}`);
+      return { framed: frameMessage(statusMessage(status)) };
+    },
   };
 
-  const list: Procedure = {
-    unary: true,
+  const list: UnaryProcedure = {
+    kind: "unary",
     domain,
-    open: (line) => ({
-      message: async () => {
-        const status = await look("");
-        const statuses = Object.fromEntries([...services].map((service) => [service, create(HealthCheckResponseSchema, { status })]));
-        line.reply(frame(toBinary(HealthListResponseSchema, create(HealthListResponseSchema, { statuses }))));
-      },
-      end: () => {},
-    }),
+    answer: async (call) => {
+      await call.readMessage();
+      const status = await statusOf("");
+      const statuses = Object.fromEntries([...serviceNames].map((service) => [service, create(HealthCheckResponseSchema, { status })]));
+      return { framed: frameMessage(toBinary(HealthListResponseSchema, create(HealthListResponseSchema, { statuses }))) };
+    },
   };
 
-  const watch: Procedure = {
-    unary: false,
-    patient: true,
+  const watch: StreamingProcedure = {
+    kind: "streaming",
+    neverIdle: true,
     domain,
-    open: (line) => {
+    open: (call) => {
       let watching = false;
-      let shown: Serving | undefined;
-      const show = (status: Serving): void => {
-        if (status !== shown) line.send(response(status));
-        shown = status;
+      let lastSent: Serving | undefined;
+      const sendChange = (status: Serving): void => {
+        if (status !== lastSent) call.send(statusMessage(status));
+        lastSent = status;
       };
       return {
         message: async (bytes) => {
           if (watching) throw new Fault("UNIMPLEMENTED", "Watch takes one request");
           watching = true;
-          const { service } = decoded(HealthCheckRequestSchema, bytes);
+          const { service } = decodeMessage(HealthCheckRequestSchema, bytes);
           const timer = setInterval(
             () =>
-              void look(service)
-                .then(show)
-                .catch((thrown: unknown) => line.end(toFault(thrown))),
-            lookMs,
+              void statusOf(service)
+                .then(sendChange)
+                .catch((thrown: unknown) => call.end(toFault(thrown))),
+            watchIntervalMs,
           );
-          const forget = context.onDrain(() => {
-            show(services.has(service) ? Serving.NOT_SERVING : Serving.SERVICE_UNKNOWN);
-            line.end(new Fault("UNAVAILABLE", "the server is stopping"));
+          const offDrain = context.onDrain(() => {
+            sendChange(serviceNames.has(service) ? Serving.NOT_SERVING : Serving.SERVICE_UNKNOWN);
+            call.end(new Fault("UNAVAILABLE", "the server is stopping"));
           });
-          line.onClose(() => {
+          call.onClose(() => {
             clearInterval(timer);
-            forget();
+            offDrain();
           });
-          show(await look(service));
+          sendChange(await statusOf(service));
         },
-        // The caller says nothing more and goes on listening.
+        // The caller sends nothing more and goes on listening.
         end: () => {
           if (!watching) throw new Fault("UNIMPLEMENTED", "Watch takes one request");
         },
@@ -100,7 +95,7 @@ export const health = (context: ServerContext): ReadonlyMap<string, Procedure> =
   };
 
   const service = "/grpc.health.v1.Health";
-  return new Map([
+  return new Map<string, Procedure>([
     [`${service}/Check`, check],
     [`${service}/List`, list],
     [`${service}/Watch`, watch],

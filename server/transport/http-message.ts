@@ -1,6 +1,6 @@
-// One request and its answer, whichever HTTP it came over: what rest.ts and issuer.ts see of a socket. Cheap on
-// purpose, because every request pays for it: no URL, no Headers, no AbortController; the peer's own objects are
-// handed on as they are.
+// One request and its response, whichever HTTP it came over: what rest.ts and open-endpoints.ts see of a socket. Cheap on
+// purpose, because every request pays for it: no URL, no Headers, no AbortController; node's own objects are handed on as
+// they are.
 
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -8,104 +8,144 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from
 import type { Readable } from "node:stream";
 import { Fault } from "#base/fault.ts";
 
-/** A request as a door hands it on. */
+/** A request whose body has not been read. */
 export interface HttpRequest {
   readonly verb: string;
   /** Path and query as they were sent. */
   readonly target: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** The peer's, as the socket tells it. */
+  /** The peer's IP address, as the socket has it. */
   readonly address: string;
   /** Where the body is read from. */
   readonly source: Readable;
   /** False where the headers say already that there is no body. */
-  readonly bodied: boolean;
+  readonly hasBody: boolean;
+  /** Tells a peer that waits for it (Expect: 100-continue) to send the body. */
+  readonly sendContinue?: () => void;
   readonly requestId: string;
-  /** Why the door refuses the request before anybody looks at it. */
+  /** Why the request is refused whatever it asks for. */
   readonly fault?: Fault;
 }
 
-/** An answer: names and values in turn, lower case. No length header: the door adds it. */
-export interface HttpAnswer {
+/** A response: header names and values in turn, lower case. The content length is added by whoever sends it. */
+export interface HttpResponse {
   readonly status: number;
   readonly headers: string[];
   readonly body: string;
 }
 
-/** Sends the answer; a second one, or one to a peer that has gone, is dropped. */
-export type SendAnswer = (answer: HttpAnswer) => void;
+/** Sends the response; a second one, or one to a peer that has gone, is dropped. */
+export type SendResponse = (response: HttpResponse) => void;
 
 const noError = 0;
 
-/** Statuses whose answers must have neither a body nor its length (RFC 9110, 8.6). */
-const bodiless = (status: number): boolean => status === 304 || status === 204;
+/** Statuses whose responses must have neither a body nor its length (RFC 9110, 8.6). */
+const isBodiless = (status: number): boolean => status === 304 || status === 204;
 
 /** As many bytes as characters: ASCII, which is copied out as it is, in half the time that UTF-8 takes. */
 const encodingOf = (body: string, length: number): "latin1" | "utf8" => (length === body.length ? "latin1" : "utf8");
 
 /** The one value of a header. Node joins repeated ones, except for names that must not repeat: there the first counts. */
-export const header = (ask: HttpRequest, name: string): string | undefined => {
-  const value = ask.headers[name];
+export const headerOf = (request: HttpRequest, name: string): string | undefined => {
+  const value = request.headers[name];
   return typeof value === "string" ? value : value?.[0];
 };
 
-// A pool, because a system call for each id would cost more than the rest of the door.
-const pool = Buffer.alloc(8 * 1024);
+// A pool, because a system call for each id would cost more than the rest of the transport.
+const randomPool = Buffer.alloc(8 * 1024);
 const idBytes = 12;
-let used = pool.length;
+let usedBytes = randomPool.length;
 
 /** Names one request in the answer, in an error and in the log. */
 export const newRequestId = (): string => {
-  if (used + idBytes > pool.length) {
-    randomBytes(pool.length).copy(pool);
-    used = 0;
+  if (usedBytes + idBytes > randomPool.length) {
+    randomBytes(randomPool.length).copy(randomPool);
+    usedBytes = 0;
   }
-  used += idBytes;
-  return pool.toString("hex", used - idBytes, used);
+  usedBytes += idBytes;
+  return randomPool.toString("hex", usedBytes - idBytes, usedBytes);
 };
 
-const hostless = (): Fault => new Fault("INVALID_ARGUMENT", "the request has no Host header (RFC 9112, 3.2)");
+const refusedRequest = (why: string): Fault => new Fault("INVALID_ARGUMENT", why);
 
-export const requestOfHttp1 = (request: IncomingMessage, requestId: string): HttpRequest => {
-  const { headers } = request;
+/**
+ * A header that names the request's host or caller and stands there twice: two readers of one request would each take
+ * another one (RFC 9112, 3.2; RFC 9110, 5.3). `raw`: names and values in turn.
+ */
+const repeatedHeader = (raw: readonly string[]): string | undefined => {
+  let hosts = 0;
+  let authorizations = 0;
+  for (let index = 0; index < raw.length; index += 2) {
+    const name = raw[index] ?? "";
+    // By length first: most names are neither, and lower case costs a copy.
+    if (name.length === 4 && name.toLowerCase() === "host" && ++hosts > 1) return "Host";
+    if (name.length === 13 && name.toLowerCase() === "authorization" && ++authorizations > 1) return "Authorization";
+  }
+  return undefined;
+};
+
+/** Why an HTTP/1.1 request is refused whatever it asks for. */
+const http1Fault = ({ httpVersion, headers, rawHeaders }: IncomingMessage): Fault | undefined => {
+  if (httpVersion !== "1.1" && httpVersion !== "1.0") return refusedRequest(`HTTP/${httpVersion} is not spoken in a request line (RFC 9113, 3.3)`);
+  if (headers.host === undefined && httpVersion === "1.1") return refusedRequest("the request has no Host header (RFC 9112, 3.2)");
+  const repeated = repeatedHeader(rawHeaders);
+  return repeated === undefined ? undefined : refusedRequest(`the request has more than one ${repeated} header`);
+};
+
+/** `sendContinue`: for a request that expects to be told to go on (RFC 9110, 10.1.1). */
+export const requestOfHttp1 = (message: IncomingMessage, requestId: string, sendContinue?: () => void): HttpRequest => {
+  const { headers } = message;
   const length = headers["content-length"];
+  const fault = http1Fault(message);
   return {
-    verb: request.method ?? "GET",
-    target: request.url ?? "/",
+    verb: message.method ?? "GET",
+    target: message.url ?? "/",
     headers,
     // Known since the connection came (listen.ts), also when it is gone.
-    address: request.socket.remoteAddress ?? "",
-    source: request,
-    bodied: (length !== undefined && length !== "0") || headers["transfer-encoding"] !== undefined,
+    address: message.socket.remoteAddress ?? "",
+    source: message,
+    hasBody: (length !== undefined && length !== "0") || headers["transfer-encoding"] !== undefined,
     requestId,
-    ...(headers.host === undefined && request.httpVersion === "1.1" ? { fault: hostless() } : {}),
+    ...(sendContinue ? { sendContinue } : {}),
+    ...(fault ? { fault } : {}),
   };
 };
 
-/** `last`: the connection ends with this answer, because the server is stopping or the peer cannot be trusted on. */
-export const answerHttp1 =
-  (response: ServerResponse, last: () => boolean): SendAnswer =>
-  (answer) => {
-    if (response.headersSent || response.destroyed) return;
-    const { status, headers, body } = answer;
+/**
+ * `fixedHeaders`: what every response carries. `isLast`: the connection ends with this response, because the server is
+ * stopping or what follows cannot be told apart.
+ */
+export const http1Sender =
+  (to: ServerResponse, fixedHeaders: readonly string[], isLast: () => boolean): SendResponse =>
+  ({ status, headers, body }) => {
+    if (to.headersSent || to.destroyed) return;
+    headers.push(...fixedHeaders);
     // 408: what is left of the request may never come, so there is no next one (RFC 9110, 15.5.9).
-    if (status === 408 || last()) headers.push("connection", "close");
-    if (bodiless(status)) {
-      response.writeHead(status, headers).end();
+    if (status === 408 || isLast()) headers.push("connection", "close");
+    if (isBodiless(status)) {
+      to.writeHead(status, headers).end();
       return;
     }
     const length = Buffer.byteLength(body);
     headers.push("content-length", String(length));
-    response.writeHead(status, headers).end(body, encodingOf(body, length));
+    to.writeHead(status, headers).end(body, encodingOf(body, length));
   };
 
-const overweight = (max: number): Fault => new Fault("INVALID_ARGUMENT", `the request's headers are larger than ${max} bytes`, { httpStatus: 431 });
+const headersTooLarge = (max: number): Fault => new Fault("INVALID_ARGUMENT", `the request's headers are larger than ${max} bytes`, { httpStatus: 431 });
+
+/** Why an HTTP/2 request is refused whatever it asks for. `raw`: names and values in turn. */
+export const http2Fault = (raw: readonly string[], headerBytesMax: number): Fault | undefined => {
+  // The setting binds a peer only when it has acknowledged it; node lets 64 KiB through until then.
+  if (headerListBytes(raw) > headerBytesMax) return headersTooLarge(headerBytesMax);
+  const repeated = repeatedHeader(raw);
+  return repeated === undefined ? undefined : refusedRequest(`the request has more than one ${repeated} header`);
+};
 
 export const requestOfHttp2 = (
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
   address: string,
-  heavier: number | undefined,
+  fault: Fault | undefined,
   requestId: string,
 ): HttpRequest => ({
   verb: headers[":method"] ?? "GET",
@@ -113,37 +153,37 @@ export const requestOfHttp2 = (
   headers,
   address,
   source: stream,
-  bodied: !stream.endAfterHeaders,
+  hasBody: !stream.endAfterHeaders,
   requestId,
-  ...(heavier === undefined ? {} : { fault: overweight(heavier) }),
+  ...(fault ? { fault } : {}),
 });
 
 /** RFC 9113, 6.5.2: names and values and 32 for each pair. */
-export const headerListBytes = (raw: readonly string[]): number => {
+const headerListBytes = (raw: readonly string[]): number => {
   let bytes = raw.length * 16;
   for (const text of raw) bytes += text.length;
   return bytes;
 };
 
 /** A flat list as the object that node:http2 wants. */
-const headerObject = (status: number, flat: readonly string[]): OutgoingHttpHeaders => {
+export const headerObject = (status: number, flat: readonly string[]): OutgoingHttpHeaders => {
   const headers: OutgoingHttpHeaders = { ":status": status };
   for (let index = 0; index < flat.length; index += 2) headers[flat[index] ?? ""] = flat[index + 1];
   return headers;
 };
 
-export const answerHttp2 =
-  (stream: ServerHttp2Stream, verb: string): SendAnswer =>
-  (answer) => {
+export const http2Sender =
+  (stream: ServerHttp2Stream, verb: string, fixedHeaders: readonly string[]): SendResponse =>
+  ({ status, headers, body }) => {
     if (stream.headersSent || stream.destroyed || stream.closed) return;
-    const { status, headers, body } = answer;
+    headers.push(...fixedHeaders);
     const length = Buffer.byteLength(body);
-    if (!bodiless(status)) headers.push("content-length", String(length));
-    const empty = bodiless(status) || length === 0 || verb === "HEAD";
+    if (!isBodiless(status)) headers.push("content-length", String(length));
+    const empty = isBodiless(status) || length === 0 || verb === "HEAD";
     stream.respond(headerObject(status, headers), { endStream: empty });
     if (!empty) stream.end(body, encodingOf(body, length));
     if (stream.readableEnded) return;
     stream.resume();
-    // RFC 9113, 8.1: a whole answer before the whole request; the rest of the request is not wanted.
+    // RFC 9113, 8.1: a complete response before the complete request; the rest of the request is not read.
     if (!stream.endAfterHeaders) stream.close(noError);
   };

@@ -1,6 +1,6 @@
-// The face of the room: opening the doors, and what they are given.
+// The public entry of the transport module: opening the port, and what it needs for that.
 
-export type { Config, Dependencies } from "./server-context.ts";
 export type { IssuerEndpoints } from "./issuer-endpoints.ts";
 export { type Transport, openTransport } from "./listen.ts";
 export { httpStatusOf } from "./render.ts";
+export type { Config, Dependencies } from "./server-context.ts";

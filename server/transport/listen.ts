@@ -1,27 +1,28 @@
-// One port for everything (decisions: One host). A listener takes the connection, and an http.Server or an HTTP/2
-// server that never listen themselves serve it:
+// One port for everything (decisions: One host). A listener accepts the connection, and an HTTP/1.1 or an HTTP/2 server
+// that never listen themselves serve it:
 //
 //   clear text   net.Server  → the first bytes decide (peek.ts) ┐ HTTP/1.1 → REST
 //   TLS          tls.Server  → ALPN decides                     ┘ HTTP/2   → content-type: gRPC or REST
 //
-// Stopping: no new connection, the open ones are told that they end, what is in flight finishes within
-// limits.drainMs, then everything left is cut.
+// Stopping: no new connection, the open ones get their protocol's notice (Connection: close, GOAWAY), what is in flight
+// finishes within limits.drainMs, then every connection that is left is closed.
 
-import { createServer as createHttp1Server, type IncomingMessage, type Server as Http1Server, type ServerResponse } from "node:http";
-import { constants, createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
+import { createServer as createHttp1Server, type IncomingMessage, type ServerResponse } from "node:http";
+import { constants, createServer as createHttp2Server, type ServerHttp2Session } from "node:http2";
 import { createServer as createListener, type Server, type Socket } from "node:net";
 import { createServer as createTlsListener, type TLSSocket } from "node:tls";
 import { Fault } from "#base/fault.ts";
-import { within } from "./deadline.ts";
-import { boundsOf, type Bounds, type Config, type ServerContext, type Dependencies } from "./server-context.ts";
-import { requestOfHttp1, requestOfHttp2, headerListBytes, newRequestId, answerHttp1, answerHttp2 } from "./http-message.ts";
-import { health } from "./health.ts";
+import { addressLimit, type Connection, type Connections, endsIn, watchConnections } from "./connections.ts";
+import { withDeadline } from "./deadline.ts";
+import { healthService } from "./health.ts";
+import { http1Sender, http2Fault, http2Sender, newRequestId, requestOfHttp1, requestOfHttp2 } from "./http-message.ts";
 import { originReader } from "./origin.ts";
 import { peek } from "./peek.ts";
-import { reflection } from "./reflection.ts";
-import { errorBody, httpStatusOf, nowhere } from "./render.ts";
+import { reflectionService } from "./reflection.ts";
+import { errorBody, httpStatusOf, platformDomain } from "./render.ts";
 import { restTransport } from "./rest.ts";
-import { isGrpc, grpcTransport } from "./rpc.ts";
+import { grpcTransport, isGrpc } from "./rpc.ts";
+import { type Bounds, boundsOf, fixedHeadersOf, type Config, type Dependencies, type ServerContext } from "./server-context.ts";
 
 export interface Transport {
   readonly address: string;
@@ -30,22 +31,22 @@ export interface Transport {
   readonly close: () => Promise<void>;
 }
 
-/** What all requests together may hold: the bodies of as many calls as one connection may have open. */
-const heldBytesMax = (bounds: Bounds): number => bounds.streamsMax * bounds.bodyBytesMax;
+/** What all request bodies together may hold in memory: those of as many calls as one connection may have open. */
+const bodiesBytesMax = (bounds: Bounds): number => bounds.streamsMax * bounds.bodyBytesMax;
 
 /**
- * True for a connection whose peer has a name. Asked as soon as it comes: node keeps the answer, and the system has
- * none once the peer is gone, whose request is served all the same. Without one the connection was reset before
- * anybody looked: there is nobody to answer, and what it asked for would be nobody's deed.
+ * True for a connection whose peer has an address. Read as soon as it comes: node keeps it, and the system has none once
+ * the peer is gone, whose request is served all the same. Without one the connection was reset before it was accepted:
+ * there is nobody to answer, and what it asked for could not be attributed to anybody.
  */
-const named = (socket: Socket): boolean => {
+const hasPeerAddress = (socket: Socket): boolean => {
   if (socket.remoteAddress !== undefined) return true;
   socket.destroy();
   return false;
 };
 
-/** What node:http says about a request that it could not read, in its own words, as a fault. */
-const unreadable = (error: Error & { code?: string }): Fault => {
+/** node:http's error about a request that it could not parse, as a fault. */
+const parseFault = (error: Error & { code?: string }): Fault => {
   switch (error.code) {
     case "HPE_HEADER_OVERFLOW":
       return new Fault("INVALID_ARGUMENT", "the request's headers are too large", { httpStatus: 431 });
@@ -58,27 +59,76 @@ const unreadable = (error: Error & { code?: string }): Fault => {
   }
 };
 
-/** An error for a peer that has no request we could answer: written by hand, and the connection ends. */
-const dismiss = (socket: Socket, fault: Fault, { bounds, config: { serviceDomain } }: ServerContext): void => {
-  // node:http has let go of a socket that asked for CONNECT: without a listener a reset would end the process, and
-  // without a limit a peer that never hangs up would stay.
+/** Answers a peer that has no request of node:http's: written by hand, and the connection ends. */
+const refuseSocket = (socket: Socket, fault: Fault, { config: { serviceDomain }, fixedHeaders }: ServerContext): void => {
+  // node:http has let go of a socket that asked for CONNECT: without a listener a reset would end the process.
   socket.on("error", () => {});
-  socket.setTimeout(bounds.headersTimeoutMs, () => socket.destroy());
   socket.resume();
   const requestId = newRequestId();
-  const body = errorBody(fault, { domain: nowhere, serviceDomain, requestId });
+  const body = errorBody(fault, { domain: platformDomain, serviceDomain, requestId });
   const status = httpStatusOf(fault);
+  const fixed = fixedHeaders.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join("");
   socket.end(
     `HTTP/1.1 ${status} Refused\r\ncontent-type: application/json\r\nx-request-id: ${requestId}\r\ncache-control: no-store\r\n` +
-      `x-content-type-options: nosniff\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      `x-content-type-options: nosniff\r\n${fixed}connection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 };
 
-const http1Server = (context: ServerContext, rest: ReturnType<typeof restTransport>): Http1Server => {
+/** A server of one protocol that is given its connections. */
+interface ProtocolServer {
+  readonly accept: (socket: Socket) => void;
+  /** Tells every peer that the server stops. */
+  readonly drain: () => void;
+}
+
+const http1Server = (context: ServerContext, rest: ReturnType<typeof restTransport>, connections: Connections): ProtocolServer => {
   const { bounds } = context;
-  const serve = (request: IncomingMessage, response: ServerResponse): void => {
-    const ask = requestOfHttp1(request, newRequestId());
-    rest(ask, answerHttp1(response, context.draining));
+  /** Longer than node's own limits for both, which see bytes as a sign of life. */
+  const nextRequestMs = bounds.idleTimeoutMs + bounds.headersTimeoutMs;
+  /** Of one request until its answer is taken; the connection is one's own, so another's answer counts as progress. */
+  function onAnswered(this: ServerResponse): void {
+    const connection = connections.of(this.req.socket);
+    if (connection && --connection.busy >= 0) endsIn(connection, connection.busy > 0 ? bounds.exchangeTimeoutMs : nextRequestMs);
+  }
+  const noteRequest = (message: IncomingMessage, response: ServerResponse): void => {
+    const connection = connections.of(message.socket);
+    if (connection && connection.busy++ === 0) endsIn(connection, bounds.exchangeTimeoutMs);
+    response.on("close", onAnswered);
+  };
+  /** The connection ends with what is said now. */
+  const refuse = (socket: Socket, fault: Fault): void => {
+    const connection = connections.of(socket);
+    if (connection) connections.expectHangUp(connection);
+    refuseSocket(socket, fault, context);
+  };
+  /** Connections whose request was answered before it came to its end. */
+  const answeredEarly = new WeakSet<Socket>();
+  const noteEarlyAnswer = (message: IncomingMessage, response: ServerResponse): void => {
+    response.once("finish", () => {
+      if (message.complete) return;
+      answeredEarly.add(message.socket);
+      message.once("end", () => answeredEarly.delete(message.socket));
+    });
+  };
+  const serve = (message: IncomingMessage, response: ServerResponse): void => {
+    noteRequest(message, response);
+    const request = requestOfHttp1(message, newRequestId());
+    if (request.hasBody) noteEarlyAnswer(message, response);
+    rest(request, http1Sender(response, context.fixedHeaders, request.fault ? () => true : context.draining));
+  };
+  const serveExpecting = (message: IncomingMessage, response: ServerResponse): void => {
+    let continued = false;
+    const sendContinue = (): void => {
+      continued = true;
+      response.writeContinue();
+    };
+    noteRequest(message, response);
+    const request = requestOfHttp1(message, newRequestId(), sendContinue);
+    // RFC 9110, 10.1.1: without the interim response nobody knows whether the body still comes.
+    rest(
+      request,
+      http1Sender(response, context.fixedHeaders, () => context.draining() || request.fault !== undefined || (request.hasBody && !continued)),
+    );
   };
   const server = createHttp1Server(
     {
@@ -97,35 +147,85 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
   );
   // A peer that neither sends nor reads; longer than a call may take.
   server.timeout = bounds.idleTimeoutMs;
-  server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
-    // RFC 9110, 10.1.1: whoever asks first is told at once that the body is too large.
-    if (Number(request.headers["content-length"] ?? 0) <= bounds.bodyBytesMax) response.writeContinue();
-    serve(request, response);
-  });
-  server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => serve(request, response));
-  server.on("connect", (_request: IncomingMessage, socket: Socket) =>
-    dismiss(socket, new Fault("UNIMPLEMENTED", "CONNECT is not offered here", { httpStatus: 405 }), context),
+  server.on("checkContinue", serveExpecting);
+  server.on("checkExpectation", serve);
+  server.on("connect", (_message: IncomingMessage, socket: Socket) =>
+    refuse(socket, new Fault("UNIMPLEMENTED", "CONNECT is not offered here", { httpStatus: 405 })),
   );
   server.on("clientError", (error: Error & { code?: string }, socket: Socket & { _httpMessage?: ServerResponse | null }) => {
-    // The answer in flight, as node:http's own handler finds it.
+    // The response in flight, as node:http's own handler finds it.
     const inFlight = socket._httpMessage;
-    if (error.code === "ECONNRESET" || !socket.writable) socket.destroy();
+    // What still comes of a request that has its answer gets no second one.
+    if (error.code === "ECONNRESET" || !socket.writable || answeredEarly.has(socket)) socket.destroy();
     else if (inFlight?.req.complete) {
-      // Nonsense behind a whole request: that request gets its own answer, and the connection ends with it.
+      // Nonsense behind a complete request: that request gets its own answer, and the connection ends with it.
       socket.pause();
       inFlight.shouldKeepAlive = false;
       inFlight.once("finish", () => socket.end());
     } else if (inFlight?.headersSent) socket.destroy();
-    else dismiss(socket, unreadable(error), context);
+    else refuse(socket, parseFault(error));
   });
-  // An http.Server that never listens enforces no time limit until it believes that it does.
+  // An http.Server that never listens enforces no time limit until it has emitted "listening".
   server.emit("listening");
-  return server;
+  return {
+    accept: (socket) => {
+      connections.add(socket, nextRequestMs);
+      server.emit("connection", socket);
+    },
+    drain: () => {
+      server.close();
+      server.closeIdleConnections();
+    },
+  };
 };
 
-const http2Server = (context: ServerContext, rest: ReturnType<typeof restTransport>, sessions: Set<ServerHttp2Session>): Http2Server => {
+const http2Server = (context: ServerContext, rest: ReturnType<typeof restTransport>, connections: Connections): ProtocolServer => {
   const { bounds } = context;
-  const rpc = grpcTransport(context, new Map([...health(context), ...reflection(context)]));
+  const sessions = new Set<ServerHttp2Session>();
+  const serve = (session: ServerHttp2Session, connection: Connection): void => {
+    sessions.add(session);
+    session.once("close", () => {
+      sessions.delete(session);
+      // Node waits for the peer to hang up.
+      connections.expectHangUp(connection);
+    });
+    connection.farewell = () => session.close();
+    const isUnused = (): boolean => connection.streams.size === 0 && connection.busy === 0;
+    // The session has its socket only as long as it lives, and a request may outlive it.
+    const address = connection.socket.remoteAddress ?? "";
+    session.on("stream", (stream, headers, _flags, raw: readonly string[]) => {
+      connection.endsAtMs = Number.POSITIVE_INFINITY;
+      const fault = http2Fault(raw, bounds.headerBytesMax);
+      const isCall = !fault && isGrpc(headers);
+      const mayStay = isCall && rpc(stream, headers, address);
+      if (mayStay) connection.busy++;
+      else connection.streams.set(stream, performance.now());
+      stream.once("close", () => {
+        if (mayStay) connection.busy--;
+        else connection.streams.delete(stream);
+        if (isUnused()) endsIn(connection, connection.farewell ? bounds.idleTimeoutMs : bounds.hangUpMs);
+      });
+      if (isCall) return;
+      stream.on("error", () => {});
+      // A peer that does not take its answer.
+      stream.setTimeout(bounds.idleTimeoutMs, () => stream.close(constants.NGHTTP2_CANCEL));
+      const request = requestOfHttp2(stream, headers, address, fault, newRequestId());
+      rest(request, http2Sender(stream, request.verb, context.fixedHeaders));
+    });
+    session.setTimeout(bounds.idleTimeoutMs, () => {
+      if (isUnused()) return;
+      // A watched stream is quiet for long: whoever still answers may go on watching.
+      const pingTimer = setTimeout(() => session.destroy(), bounds.headersTimeoutMs);
+      if (
+        !session.ping((error) => {
+          clearTimeout(pingTimer);
+          if (error) session.destroy();
+        })
+      )
+        session.destroy();
+    });
+  };
+  const rpc = grpcTransport(context, new Map([...healthService(context), ...reflectionService(context)]));
   const server = createHttp2Server({
     settings: { maxConcurrentStreams: bounds.streamsMax, maxHeaderListSize: bounds.headerBytesMax, enablePush: false },
     maxHeaderListPairs: 128,
@@ -133,44 +233,22 @@ const http2Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
     streamResetBurst: bounds.streamResetsMax,
     streamResetRate: Math.max(1, Math.round(bounds.streamResetsMax / 30)),
   });
+  /** Whose session node makes next: it makes it at once, and does not say of which socket. */
+  let accepting: Connection | undefined;
   server.on("session", (session) => {
-    sessions.add(session);
-    session.once("close", () => sessions.delete(session));
-    // The session knows its socket only as long as it lives, and a request may outlive it.
-    const address = session.socket.remoteAddress ?? "";
-    let open = 0;
-    session.on("stream", (stream, headers, _flags, raw: readonly string[]) => {
-      open++;
-      stream.once("close", () => open--);
-      // The setting above binds a peer only when it has said so; node lets 64 KiB through until then.
-      const heavy = headerListBytes(raw) > bounds.headerBytesMax;
-      if (!heavy && isGrpc(headers)) {
-        rpc(stream, headers, address);
-        return;
-      }
-      stream.on("error", () => {});
-      // A peer that does not take its answer.
-      stream.setTimeout(bounds.idleTimeoutMs, () => stream.close(constants.NGHTTP2_CANCEL));
-      const ask = requestOfHttp2(stream, headers, address, heavy ? bounds.headerBytesMax : undefined, newRequestId());
-      rest(ask, answerHttp2(stream, ask.verb));
-    });
-    session.setTimeout(bounds.idleTimeoutMs, () => {
-      if (open === 0) {
-        session.close();
-        return;
-      }
-      // A watched stream is quiet for long: whoever still answers may go on watching.
-      const given = setTimeout(() => session.destroy(), bounds.headersTimeoutMs);
-      if (
-        !session.ping((error) => {
-          clearTimeout(given);
-          if (error) session.destroy();
-        })
-      )
-        session.destroy();
-    });
+    if (accepting) serve(session, accepting);
   });
-  return server;
+  return {
+    accept: (socket) => {
+      // Also a header block that does not end (CONTINUATION, RFC 9113, 6.10) is no stream yet.
+      accepting = connections.add(socket, bounds.headersTimeoutMs);
+      server.emit("connection", socket);
+      accepting = undefined;
+    },
+    drain: () => {
+      for (const session of sessions) session.close();
+    },
+  };
 };
 
 const listenOn = (server: Server, config: Config): Promise<void> =>
@@ -182,79 +260,85 @@ const listenOn = (server: Server, config: Config): Promise<void> =>
     });
   });
 
-/** Readiness as the doors ask it: one question at a time however many ask, and whoever cannot answer is not ready. */
-const readiness = (services: Dependencies, bounds: Bounds): (() => Promise<boolean>) => {
-  let asking: Promise<boolean> | undefined;
-  const ask = async (): Promise<boolean> => {
+/** One check of readiness at a time however many ask for it; a check that fails or takes too long is "not ready". */
+const sharedReadiness = (ready: Dependencies["ready"], timeoutMs: number): (() => Promise<boolean>) => {
+  let checking: Promise<boolean> | undefined;
+  const check = async (): Promise<boolean> => {
     try {
-      return await within(bounds.outboundTimeoutMs, services.ready());
+      return await withDeadline(timeoutMs, () => ready());
     } catch {
       return false;
     }
   };
   return () =>
-    (asking ??= ask().finally(() => {
-      asking = undefined;
+    (checking ??= check().finally(() => {
+      checking = undefined;
     }));
 };
 
 /** Opens the port. Rejects where it cannot be had. */
-export const openTransport = async (config: Config, services: Dependencies): Promise<Transport> => {
+export const openTransport = async (config: Config, dependencies: Dependencies): Promise<Transport> => {
   const bounds = boundsOf(config);
-  const drains = new Set<() => void>();
+  const onDrain = new Set<() => void>();
   const sockets = new Set<Socket>();
-  /** Connections that have not said yet what they speak. */
-  const silent = new Set<Socket>();
-  const sessions = new Set<ServerHttp2Session>();
+  /** Connections whose protocol is not known yet. */
+  const undetected = new Set<Socket>();
+  const connections = watchConnections(bounds);
   let draining = false;
-  let held = 0;
+  let reservedBytes = 0;
   const context: ServerContext = {
-    dependencies: { ...services, ready: readiness(services, bounds) },
+    dependencies: { ...dependencies, ready: sharedReadiness(dependencies.ready, bounds.outboundTimeoutMs) },
     config,
     bounds,
+    budget: { valuesMax: bounds.messageValuesMax, depthMax: bounds.jsonDepthMax },
+    fixedHeaders: fixedHeadersOf(config, bounds),
     originOf: originReader(config.trustedProxies, bounds.userAgentLengthMax),
     draining: () => draining,
     onDrain: (end) => {
-      drains.add(end);
-      return () => void drains.delete(end);
+      onDrain.add(end);
+      return () => void onDrain.delete(end);
     },
-    hold: (bytes) => {
-      if (held + bytes > heldBytesMax(bounds)) return false;
-      held += bytes;
+    reserveBytes: (bytes) => {
+      if (reservedBytes + bytes > bodiesBytesMax(bounds)) return false;
+      reservedBytes += bytes;
       return true;
     },
-    release: (bytes) => {
-      held -= bytes;
+    releaseBytes: (bytes) => {
+      reservedBytes -= bytes;
     },
   };
   const rest = restTransport(context);
-  const http1 = http1Server(context, rest);
-  const http2 = http2Server(context, rest, sessions);
-  const give = (socket: Socket, protocol: "http1" | "http2"): void => void (protocol === "http2" ? http2 : http1).emit("connection", socket);
+  const http1 = http1Server(context, rest, connections);
+  const http2 = http2Server(context, rest, connections);
+  const mayConnect = addressLimit(bounds.connectionsPerAddress, config.trustedProxies, config.log);
 
   const listener: Server = config.tls
     ? createTlsListener(
         { ...config.tls, minVersion: "TLSv1.2", ALPNProtocols: ["h2", "http/1.1"], handshakeTimeout: bounds.prefaceTimeoutMs, noDelay: true },
         (socket: TLSSocket) => {
-          if (named(socket)) give(socket, socket.alpnProtocol === "h2" ? "http2" : "http1");
+          if (hasPeerAddress(socket)) (socket.alpnProtocol === "h2" ? http2 : http1).accept(socket);
         },
       )
-    : createListener({ noDelay: true }, (socket) => {
-        if (!named(socket)) return;
-        silent.add(socket);
-        peek(socket, bounds.prefaceTimeoutMs, (protocol) => {
-          silent.delete(socket);
-          give(socket, protocol);
-        });
-      });
-  // Node tells of a handshake that failed or took too long, and leaves the connection open.
+    : createListener({ noDelay: true });
+  // Node reports a handshake that failed or took too long, and leaves the connection open.
   listener.on("tlsClientError", (_error: Error, socket: TLSSocket) => socket.destroy());
   listener.maxConnections = bounds.connectionsMax;
   listener.on("connection", (socket: Socket) => {
+    if (!hasPeerAddress(socket)) return;
+    if (!mayConnect(socket)) {
+      socket.destroy();
+      return;
+    }
     sockets.add(socket);
     socket.once("close", () => {
       sockets.delete(socket);
-      silent.delete(socket);
+      undetected.delete(socket);
+    });
+    if (config.tls) return;
+    undetected.add(socket);
+    peek(socket, bounds.prefaceTimeoutMs, (protocol) => {
+      undetected.delete(socket);
+      (protocol === "http2" ? http2 : http1).accept(socket);
     });
   });
   await listenOn(listener, config);
@@ -263,16 +347,16 @@ export const openTransport = async (config: Config, services: Dependencies): Pro
   const close = async (): Promise<void> => {
     draining = true;
     const closed = new Promise<void>((resolve) => void listener.close(() => resolve()));
-    for (const end of [...drains]) end();
-    for (const socket of silent) socket.destroy();
-    http1.close();
-    http1.closeIdleConnections();
-    for (const session of sessions) session.close();
-    const cut = setTimeout(() => {
+    for (const end of [...onDrain]) end();
+    for (const socket of undetected) socket.destroy();
+    http1.drain();
+    http2.drain();
+    const drainTimer = setTimeout(() => {
       for (const socket of sockets) socket.destroy();
     }, bounds.drainMs);
     await closed;
-    clearTimeout(cut);
+    clearTimeout(drainTimer);
+    connections.close();
   };
   const bound = listener.address();
   let closing: Promise<void> | undefined;

@@ -13,7 +13,7 @@ import type { Origin } from "#base/origin.ts";
 import { limits } from "#base/limits.ts";
 import { GetGroupRequestSchema } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
 import { type Echo, openEcho } from "./echo.fixture.ts";
-import { frame } from "./frames.ts";
+import { frameMessage } from "./frames.ts";
 import type { IssuerEndpoints } from "./issuer-endpoints.ts";
 import { localhost } from "./localhost.fixture.ts";
 import { originReader } from "./origin.ts";
@@ -114,7 +114,7 @@ const http2 =
 const getGroup = {
   path: "/chainguard.platform.iam.v2.GroupsService/GetGroup",
   headers: { "content-type": "application/grpc", te: "trailers" },
-  body: frame(toBinary(GetGroupRequestSchema, create(GetGroupRequestSchema, { uid: "abc" }))),
+  body: frameMessage(toBinary(GetGroupRequestSchema, create(GetGroupRequestSchema, { uid: "abc" }))),
 };
 
 const ways: readonly (readonly [title: string, way: Way])[] = [

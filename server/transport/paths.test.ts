@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
 import { Fault } from "#base/fault.ts";
 import { methods } from "#contract/catalog.ts";
-import { routing } from "./paths.ts";
+import { makeRouter } from "./paths.ts";
+import { fc, runs } from "../../test/property.ts";
 
-const route = routing(methods);
+const route = makeRouter(methods);
 const root = "a".repeat(40);
 const child = `${root}/${"b".repeat(16)}`;
 
@@ -73,7 +73,7 @@ test("broken percent-encoding in a path is an invalid argument that names the pa
 test("two operations cannot claim the same verb and path", () => {
   const method = methods.find((candidate) => candidate.rpc === "GetGroup");
   assert.ok(method);
-  assert.throws(() => routing([method, { ...method, name: "other" }]), /share GET/);
+  assert.throws(() => makeRouter([method, { ...method, name: "other" }]), /share GET/);
 });
 
 // Values that a template's variable can hold without looking like something else in the same path.
@@ -106,7 +106,7 @@ test("every template of the contract, filled with values, is found again with th
         assert.deepEqual(finding.fields, fields, path);
       },
     ),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   );
 });
 
@@ -123,6 +123,6 @@ test("no path makes the matcher do anything but find, refuse or not find", () =>
         assert.ok(thrown instanceof Fault && thrown.code === "INVALID_ARGUMENT");
       }
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   );
 });

@@ -19,12 +19,12 @@ export interface Match {
 }
 
 /** `allow`: the path is known, but not with this verb. `undefined`: no such path. */
-type Finding = Match | { readonly allow: readonly string[] } | undefined;
+type RouteResult = Match | { readonly allow: readonly string[] } | undefined;
 
 interface Route {
   readonly method: MethodFact;
   readonly http: HttpFact;
-  /** Position of the template's segment that each field takes; the "**" may take several. */
+  /** Position of the template's segment that each field captures; the "**" may match several. */
   readonly captures: readonly { readonly field: string; readonly at: number }[];
   /** Position of the "**", or -1. */
   readonly deep: number;
@@ -43,7 +43,14 @@ interface Node {
 
 const emptyNode = (): Node => ({ literals: new Map(), star: undefined, deep: [], routes: new Map() });
 
-const parse = (template: string): { segments: string[]; fields: { field: string; at: number }[]; custom: string } => {
+interface ParsedTemplate {
+  readonly segments: readonly string[];
+  readonly fields: readonly { readonly field: string; readonly at: number }[];
+  /** The custom verb, or "". */
+  readonly custom: string;
+}
+
+const parseTemplate = (template: string): ParsedTemplate => {
   // A field path holds no colon, so the last one outside braces begins the custom verb.
   const match = /^\/(.+?)(?::([A-Za-z][A-Za-z0-9]*))?$/.exec(template);
   if (!match?.[1]) throw new Error(`path template ${template} cannot be read`);
@@ -61,7 +68,7 @@ const parse = (template: string): { segments: string[]; fields: { field: string;
   return { segments, fields, custom: match[2] ?? "" };
 };
 
-const insert = (root: Node, template: string, method: MethodFact, http: HttpFact, parsed: ReturnType<typeof parse>): void => {
+const insertRoute = (root: Node, template: string, method: MethodFact, http: HttpFact, parsed: ParsedTemplate): void => {
   const { segments, fields } = parsed;
   const deep = segments.indexOf("**");
   const behind = deep < 0 ? 0 : segments.length - deep - 1;
@@ -92,28 +99,28 @@ const insert = (root: Node, template: string, method: MethodFact, http: HttpFact
   routes.set(http.verb, route);
 };
 
-/** Hands every set of routes that fits to `take`, most specific first, with what its "**" takes, until it says true. */
-const walk = (node: Node, segments: readonly string[], at: number, take: (routes: Map<string, Route>, taken: number) => boolean): boolean => {
+/** Calls `visit` with every set of routes that matches, most specific first, and with the number of segments that its "**" matches, until it returns true. */
+const visitRoutes = (node: Node, segments: readonly string[], at: number, visit: (routes: Map<string, Route>, deepLength: number) => boolean): boolean => {
   if (at === segments.length) {
-    if (node.routes.size > 0 && take(node.routes, 0)) return true;
+    if (node.routes.size > 0 && visit(node.routes, 0)) return true;
   } else {
     const segment = segments[at] ?? "";
     const literal = node.literals.get(segment);
-    if (literal && walk(literal, segments, at + 1, take)) return true;
-    if (node.star && segment !== "" && walk(node.star, segments, at + 1, take)) return true;
+    if (literal && visitRoutes(literal, segments, at + 1, visit)) return true;
+    if (node.star && segment !== "" && visitRoutes(node.star, segments, at + 1, visit)) return true;
   }
   for (const { end, routes } of node.deep) {
-    const taken = segments.length - at - end.length;
-    if (taken < (end.length > 0 ? 1 : 0)) continue;
+    const deepLength = segments.length - at - end.length;
+    if (deepLength < (end.length > 0 ? 1 : 0)) continue;
     const from = segments.length - end.length;
-    if (end.every((wanted, index) => wanted === "*" || wanted === segments[from + index]) && take(routes, taken)) return true;
+    if (end.every((expected, index) => expected === "*" || expected === segments[from + index]) && visit(routes, deepLength)) return true;
   }
   return false;
 };
 
-const captured = (route: Route, segments: readonly string[]): [string, string][] => {
+const capturedFields = (route: Route, segments: readonly string[]): [string, string][] => {
   const { deep, behind } = route;
-  // What stands behind the "**" has moved by as many segments as it took more or less than one.
+  // What stands behind the "**" has moved by as many segments as it matched more or less than one.
   const shift = deep < 0 ? 0 : segments.length - behind - deep - 1;
   return route.captures.map(({ field, at }) => {
     if (deep < 0 || at < deep) return [field, segments[at] ?? ""];
@@ -123,7 +130,7 @@ const captured = (route: Route, segments: readonly string[]): [string, string][]
   });
 };
 
-const decode = (path: string): string[] =>
+const decodeSegments = (path: string): string[] =>
   path.split("/").map((segment) => {
     try {
       return decodeURIComponent(segment);
@@ -135,40 +142,40 @@ const decode = (path: string): string[] =>
   });
 
 /** Routes by verb, from facts alone. Throws where two operations claim the same verb and path. */
-export const routing = (methods: readonly MethodFact[]): ((verb: string, path: string) => Finding) => {
-  const plain = emptyNode();
+export const makeRouter = (methods: readonly MethodFact[]): ((verb: string, path: string) => RouteResult) => {
+  const withoutVerb = emptyNode();
   const customs = new Map<string, Node>();
   for (const method of methods) {
     for (const http of method.http) {
-      const parsed = parse(http.template);
-      let root = plain;
+      const parsed = parseTemplate(http.template);
+      let root = withoutVerb;
       if (parsed.custom) {
         root = customs.get(parsed.custom) ?? emptyNode();
         customs.set(parsed.custom, root);
       }
-      insert(root, http.template, method, http, parsed);
+      insertRoute(root, http.template, method, http, parsed);
     }
   }
 
-  const find = (root: Node, verb: string, segments: readonly string[]): Finding => {
+  const findRoute = (root: Node, verb: string, segments: readonly string[]): RouteResult => {
     let found: Match | undefined;
     const allow: string[] = [];
-    walk(root, segments, 0, (routes, taken) => {
+    visitRoutes(root, segments, 0, (routes, deepLength) => {
       // DELETE …/repos/{uid}/readme is a wrong verb, not the deletion of a repo named "…/readme".
-      if (allow.length > 0 && taken > 0) return false;
+      if (allow.length > 0 && deepLength > 0) return false;
       const route = routes.get(verb);
       if (!route) {
         for (const known of routes.keys()) if (!allow.includes(known)) allow.push(known);
         return false;
       }
-      found = { method: route.method, http: route.http, fields: captured(route, segments) };
+      found = { method: route.method, http: route.http, fields: capturedFields(route, segments) };
       return true;
     });
     return found ?? (allow.length > 0 ? { allow } : undefined);
   };
 
   return (verb, path) => {
-    // A slash at the end says nothing: "/iam/v2/groups/" is "/iam/v2/groups".
+    // A slash at the end has no meaning: "/iam/v2/groups/" is "/iam/v2/groups".
     const end = path.length > 1 && path.endsWith("/") ? path.length - 1 : path.length;
     const raw = path.slice(1, end);
     if (!path.startsWith("/")) return undefined;
@@ -178,10 +185,10 @@ export const routing = (methods: readonly MethodFact[]): ((verb: string, path: s
       if (custom) {
         let before = raw.slice(0, colon);
         if (before.endsWith("/")) before = before.slice(0, -1);
-        const finding = find(custom, verb, before.includes("%") ? decode(before) : before.split("/"));
-        if (finding) return finding;
+        const result = findRoute(custom, verb, before.includes("%") ? decodeSegments(before) : before.split("/"));
+        if (result) return result;
       }
     }
-    return find(plain, verb, raw.includes("%") ? decode(raw) : raw.split("/"));
+    return findRoute(withoutVerb, verb, raw.includes("%") ? decodeSegments(raw) : raw.split("/"));
   };
 };

@@ -1,4 +1,4 @@
-// grpc.reflection: tells clients the contract (buf curl, grpcurl), in version v1 and under its older name v1alpha,
+// grpc.reflection: describes the contract to clients (buf curl, grpcurl), in version v1 and under its older name v1alpha,
 // which has the same messages. Open to everybody: the contract is public. The v2beta1 names are not listed; they
 // are for callers that have them compiled in.
 
@@ -15,11 +15,11 @@ import {
   ServerReflectionResponseSchema,
 } from "#contract/gen/grpc/reflection/v1/reflection_pb.js";
 import { file_grpc_reflection_v1alpha_reflection as olderFile } from "#contract/gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { decodeMessage } from "./frames.ts";
+import type { Procedure, StreamingProcedure } from "./rpc.ts";
 import type { ServerContext } from "./server-context.ts";
-import { decoded } from "./frames.ts";
-import type { Procedure } from "./rpc.ts";
 
-interface Index {
+interface DescriptorIndex {
   readonly byName: ReadonlyMap<string, DescFile>;
   readonly bySymbol: ReadonlyMap<string, DescFile>;
   /** By extended message, then number. */
@@ -27,10 +27,10 @@ interface Index {
   readonly services: readonly string[];
 }
 
-const nameOf = (file: DescFile): string => file.proto.name;
+const fileName = (file: DescFile): string => file.proto.name;
 
-/** Every name that the file declares: a caller may ask by method or field too. */
-const symbols = (file: DescFile): string[] => {
+/** Every name that the file declares: a request may name a method or a field too. */
+const symbolsOf = (file: DescFile): string[] => {
   const ofMessage = (message: DescMessage): string[] => [
     message.typeName,
     ...message.fields.map((field) => `${message.typeName}.${field.name}`),
@@ -46,11 +46,11 @@ const symbols = (file: DescFile): string[] => {
   ];
 };
 
-const index = (): Index => {
+const indexDescriptors = (): DescriptorIndex => {
   const byName = new Map<string, DescFile>();
   const add = (file: DescFile): void => {
-    if (byName.has(nameOf(file))) return;
-    byName.set(nameOf(file), file);
+    if (byName.has(fileName(file))) return;
+    byName.set(fileName(file), file);
     file.dependencies.forEach(add);
   };
   const roots = [...files, healthFile, reflectionFile, olderFile];
@@ -58,7 +58,7 @@ const index = (): Index => {
   const bySymbol = new Map<string, DescFile>();
   const extensions = new Map<string, Map<number, DescFile>>();
   for (const file of byName.values()) {
-    for (const symbol of symbols(file)) bySymbol.set(symbol, file);
+    for (const symbol of symbolsOf(file)) bySymbol.set(symbol, file);
     for (const extension of file.extensions) {
       const numbers = extensions.get(extension.extendee.typeName) ?? new Map<number, DescFile>();
       extensions.set(extension.extendee.typeName, numbers.set(extension.number, file));
@@ -68,40 +68,43 @@ const index = (): Index => {
 };
 
 /** The file and all that it imports, the file first; a caller that has only one of them could not use it. */
-const closure = (file: DescFile): Uint8Array[] => {
-  const seen = new Map<string, DescFile>();
+const withDependencies = (file: DescFile): Uint8Array[] => {
+  const collected = new Map<string, DescFile>();
   const add = (next: DescFile): void => {
-    if (seen.has(nameOf(next))) return;
-    seen.set(nameOf(next), next);
+    if (collected.has(fileName(next))) return;
+    collected.set(fileName(next), next);
     next.dependencies.forEach(add);
   };
   add(file);
-  return [...seen.values()].map((next) => toBinary(FileDescriptorProtoSchema, next.proto));
+  return [...collected.values()].map((next) => toBinary(FileDescriptorProtoSchema, next.proto));
 };
 
-const answer = (known: Index, request: ServerReflectionRequest): ServerReflectionResponse => {
+const respond = (index: DescriptorIndex, request: ServerReflectionRequest): ServerReflectionResponse => {
   const reply = (messageResponse: ServerReflectionResponse["messageResponse"]): ServerReflectionResponse =>
     create(ServerReflectionResponseSchema, { validHost: request.host, originalRequest: request, messageResponse });
   const missing = (what: string): ServerReflectionResponse =>
     reply({ case: "errorResponse", value: { $typeName: "grpc.reflection.v1.ErrorResponse", errorCode: codes.NOT_FOUND, errorMessage: `${what} not found` } });
   const file = (found: DescFile | undefined, what: string): ServerReflectionResponse =>
     found
-      ? reply({ case: "fileDescriptorResponse", value: { $typeName: "grpc.reflection.v1.FileDescriptorResponse", fileDescriptorProto: closure(found) } })
+      ? reply({
+          case: "fileDescriptorResponse",
+          value: { $typeName: "grpc.reflection.v1.FileDescriptorResponse", fileDescriptorProto: withDependencies(found) },
+        })
       : missing(what);
   const { messageRequest } = request;
   switch (messageRequest.case) {
     case "fileByFilename":
-      return file(known.byName.get(messageRequest.value), messageRequest.value);
+      return file(index.byName.get(messageRequest.value), messageRequest.value);
     case "fileContainingSymbol":
-      return file(known.bySymbol.get(messageRequest.value), messageRequest.value);
+      return file(index.bySymbol.get(messageRequest.value), messageRequest.value);
     case "fileContainingExtension": {
       const { containingType, extensionNumber } = messageRequest.value;
-      return file(known.extensions.get(containingType)?.get(extensionNumber), `extension ${extensionNumber} of ${containingType}`);
+      return file(index.extensions.get(containingType)?.get(extensionNumber), `extension ${extensionNumber} of ${containingType}`);
     }
     case "allExtensionNumbersOfType": {
       const baseTypeName = messageRequest.value;
-      if (!known.bySymbol.has(baseTypeName)) return missing(baseTypeName);
-      const extensionNumber = [...(known.extensions.get(baseTypeName)?.keys() ?? [])];
+      if (!index.bySymbol.has(baseTypeName)) return missing(baseTypeName);
+      const extensionNumber = [...(index.extensions.get(baseTypeName)?.keys() ?? [])];
       return reply({ case: "allExtensionNumbersResponse", value: { $typeName: "grpc.reflection.v1.ExtensionNumberResponse", baseTypeName, extensionNumber } });
     }
     case "listServices":
@@ -109,7 +112,7 @@ const answer = (known: Index, request: ServerReflectionRequest): ServerReflectio
         case: "listServicesResponse",
         value: {
           $typeName: "grpc.reflection.v1.ListServiceResponse",
-          service: known.services.map((name) => ({ $typeName: "grpc.reflection.v1.ServiceResponse" as const, name })),
+          service: index.services.map((name) => ({ $typeName: "grpc.reflection.v1.ServiceResponse" as const, name })),
         },
       });
     default:
@@ -118,20 +121,20 @@ const answer = (known: Index, request: ServerReflectionRequest): ServerReflectio
 };
 
 /** The reflection service's method under both its names. */
-export const reflection = (context: ServerContext): ReadonlyMap<string, Procedure> => {
-  let known: Index | undefined;
-  const procedure: Procedure = {
-    unary: false,
+export const reflectionService = (context: ServerContext): ReadonlyMap<string, Procedure> => {
+  let index: DescriptorIndex | undefined;
+  const procedure: StreamingProcedure = {
+    kind: "streaming",
     domain: "platform",
-    open: (line) => {
-      line.onClose(context.onDrain(() => line.end(new Fault("UNAVAILABLE", "the server is stopping"))));
+    open: (call) => {
+      call.onClose(context.onDrain(() => call.end(new Fault("UNAVAILABLE", "the server is stopping"))));
       return {
         message: (bytes) => {
-          // Made when first asked for: most servers never are.
-          known ??= index();
-          line.send(toBinary(ServerReflectionResponseSchema, answer(known, decoded(ServerReflectionRequestSchema, bytes))));
+          // Made by the first request: most servers never get one.
+          index ??= indexDescriptors();
+          call.send(toBinary(ServerReflectionResponseSchema, respond(index, decodeMessage(ServerReflectionRequestSchema, bytes))));
         },
-        end: () => line.end(),
+        end: () => call.end(),
       };
     },
   };

@@ -5,15 +5,15 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { blocked, type Code, codes, denied, Fault, internal, invalid, missing, unauthenticated } from "#base/fault.ts";
 import { registry } from "#contract/catalog.ts";
 import { StatusSchema } from "#contract/gen/google/rpc/status_pb.js";
-import { domainOfPath, errorBody, errorHeaders, errorTrailers, httpStatusOf, noteFault, oauthError } from "./render.ts";
+import { domainOfPath, errorBody, errorHeaders, errorTrailers, httpStatusOf, logFault, oauthError } from "./render.ts";
 
-const scene = { domain: "iam", serviceDomain: "example.com", requestId: "r1" };
+const context = { domain: "iam", serviceDomain: "example.com", requestId: "r1" };
 const info = (reason: string) => ({ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason, domain: "iam.example.com" });
 
 test("the requirement's example of an invalid name comes out exactly", () => {
   const fault = invalid([{ field: "name", description: 'name must match "^[a-z0-9 ._-]{1,}$"' }]);
   assert.equal(
-    errorBody(fault, scene),
+    errorBody(fault, context),
     '{"code":3,"message":"Invalid argument: name: name must match \\"^[a-z0-9 ._-]{1,}$\\"","details":[' +
       '{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"INVALID_ARGUMENT","domain":"iam.example.com"},' +
       '{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":"name","description":"name must match \\"^[a-z0-9 ._-]{1,}$\\""}]}]}',
@@ -22,7 +22,7 @@ test("the requirement's example of an invalid name comes out exactly", () => {
 });
 
 test("a blocked delete shows its precondition, without a subject where there is none", () => {
-  const body = JSON.parse(errorBody(blocked("RESOURCE_NOT_EMPTY", "", ["group has repos"]), scene));
+  const body = JSON.parse(errorBody(blocked("RESOURCE_NOT_EMPTY", "", ["group has repos"]), context));
   assert.deepEqual(body, {
     code: 9,
     message: "Precondition failed: group has repos",
@@ -34,7 +34,7 @@ test("a blocked delete shows its precondition, without a subject where there is 
 });
 
 test("a missing resource is named by type and name", () => {
-  const body = JSON.parse(errorBody(missing("iam", "Group", "abc"), scene));
+  const body = JSON.parse(errorBody(missing("iam", "Group", "abc"), context));
   assert.deepEqual(body.details, [
     info("NOT_FOUND"),
     { "@type": "type.googleapis.com/google.rpc.ResourceInfo", resourceType: "iam.example.com/Group", resourceName: "abc" },
@@ -43,7 +43,7 @@ test("a missing resource is named by type and name", () => {
 
 test("an exact reason takes the place of the code's name and brings its metadata", () => {
   const fault = new Fault("FAILED_PRECONDITION", "no", { details: [{ kind: "reason", reason: "TERMS", metadata: { a: "b" } }] });
-  assert.deepEqual(JSON.parse(errorBody(fault, scene)).details, [{ ...info("TERMS"), metadata: { a: "b" } }]);
+  assert.deepEqual(JSON.parse(errorBody(fault, context)).details, [{ ...info("TERMS"), metadata: { a: "b" } }]);
 });
 
 test("every code has a status of its class, and a fault may say a more exact one", () => {
@@ -62,14 +62,14 @@ test("401 always carries the challenge, once", () => {
 test("the cause of an internal error is logged with the request's id and shown nowhere", () => {
   const fault = internal(new Error("password=hunter2"));
   const lines: unknown[] = [];
-  noteFault((event, facts) => lines.push({ event, ...facts }), fault, scene, "GET /x");
+  logFault((event, facts) => lines.push({ event, ...facts }), fault, context, "GET /x");
   assert.match(JSON.stringify(lines.map((line) => String((line as { cause: Error }).cause.message))), /hunter2/);
   const shown =
-    errorBody(fault, scene) +
-    JSON.stringify(errorTrailers(fault, scene)) +
-    Buffer.from(String(errorTrailers(fault, scene)["grpc-status-details-bin"]), "base64").toString("latin1");
+    errorBody(fault, context) +
+    JSON.stringify(errorTrailers(fault, context)) +
+    Buffer.from(String(errorTrailers(fault, context)["grpc-status-details-bin"]), "base64").toString("latin1");
   assert.doesNotMatch(shown, /hunter2|stack|Error:/);
-  assert.match(errorBody(fault, scene), /"requestId":"r1"/);
+  assert.match(errorBody(fault, context), /"requestId":"r1"/);
 });
 
 test("gRPC carries the same details as REST, packed", () => {
@@ -79,7 +79,7 @@ test("gRPC carries the same details as REST, packed", () => {
       { kind: "resource", domain: "iam", resource: "Group", name: "g" },
     ],
   });
-  const trailers = errorTrailers(fault, scene);
+  const trailers = errorTrailers(fault, context);
   assert.equal(trailers["grpc-status"], 3);
   assert.equal(trailers["grpc-message"], "Ung%C3%BCltig: 100%25 %0A");
   const bin = String(trailers["grpc-status-details-bin"]);
@@ -100,9 +100,9 @@ test("trailers stay small enough for every client, whatever the details hold", (
       { kind: "precondition", violations: [{ type: "x".repeat(9000), subject: "", description: "" }] },
     ],
   });
-  const size = Object.entries(errorTrailers(long, scene)).reduce((sum, [name, value]) => sum + name.length + String(value).length + 32, 0);
+  const size = Object.entries(errorTrailers(long, context)).reduce((sum, [name, value]) => sum + name.length + String(value).length + 32, 0);
   assert.ok(size < 8 * 1024, String(size));
-  const status = fromBinary(StatusSchema, Buffer.from(String(errorTrailers(long, scene)["grpc-status-details-bin"]), "base64"));
+  const status = fromBinary(StatusSchema, Buffer.from(String(errorTrailers(long, context)["grpc-status-details-bin"]), "base64"));
   assert.equal(status.details[0] && anyUnpack(status.details[0], registry)?.$typeName, "google.rpc.ErrorInfo");
 });
 

@@ -9,11 +9,12 @@ import { type Code, codes, type Detail, type Fault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
+import { withoutTrailing } from "#base/trailing.ts";
 import { domains, registry } from "#contract/catalog.ts";
 import { StatusSchema } from "#contract/gen/google/rpc/status_pb.js";
 
-/** Where an error happened: what ErrorInfo and RequestInfo say. */
-export interface Scene {
+/** Where an error happened: what ErrorInfo and RequestInfo contain. */
+export interface ErrorContext {
   /** Short domain ("iam"). */
   readonly domain: string;
   readonly serviceDomain: string;
@@ -21,12 +22,12 @@ export interface Scene {
 }
 
 /** Domain of errors that belong to none, such as unknown paths: the name that all gRPC packages share. */
-export const nowhere = "platform";
+export const platformDomain = "platform";
 
 /** The domain of a path, known or not: its first segment, where that is a domain. */
 export const domainOfPath = (path: string): string => {
   const segment = path.slice(1, path.indexOf("/", 1) < 0 ? undefined : path.indexOf("/", 1));
-  return domains.has(segment) ? segment : nowhere;
+  return domains.has(segment) ? segment : platformDomain;
 };
 
 /** google.rpc.Code's own mapping (its comments in code.proto). */
@@ -51,10 +52,10 @@ const httpStatuses: Readonly<Record<Code, number>> = {
 
 export const httpStatusOf = (fault: Fault): number => fault.httpStatus ?? httpStatuses[fault.code];
 
-/** Faults that are ours to explain: they carry the request id and are logged with their cause. */
-const ours: ReadonlySet<Code> = new Set(["INTERNAL", "UNKNOWN", "DATA_LOSS"]);
+/** Faults of the server itself: they carry the request id and are logged with their cause. */
+const internalCodes: ReadonlySet<Code> = new Set(["INTERNAL", "UNKNOWN", "DATA_LOSS"]);
 
-const detailOf = (scene: Scene, detail: Exclude<Detail, { kind: "reason" }>): JsonObject => {
+const jsonDetailOf = (context: ErrorContext, detail: Exclude<Detail, { kind: "reason" }>): JsonObject => {
   switch (detail.kind) {
     case "fields":
       return {
@@ -69,7 +70,7 @@ const detailOf = (scene: Scene, detail: Exclude<Detail, { kind: "reason" }>): Js
     case "resource":
       return {
         "@type": "type.googleapis.com/google.rpc.ResourceInfo",
-        resourceType: `${detail.domain}.${scene.serviceDomain}/${detail.resource}`,
+        resourceType: `${detail.domain}.${context.serviceDomain}/${detail.resource}`,
         resourceName: detail.name,
       };
     case "terms":
@@ -83,27 +84,27 @@ const detailOf = (scene: Scene, detail: Exclude<Detail, { kind: "reason" }>): Js
 };
 
 /** All details in proto JSON, the same for both protocols. */
-const detailsOf = (fault: Fault, scene: Scene): JsonObject[] => {
+const jsonDetailsOf = (fault: Fault, context: ErrorContext): JsonObject[] => {
   const reason = fault.details.find((detail) => detail.kind === "reason");
   const info: JsonObject = {
     "@type": "type.googleapis.com/google.rpc.ErrorInfo",
     reason: reason?.reason ?? fault.code,
-    domain: `${scene.domain}.${scene.serviceDomain}`,
+    domain: `${context.domain}.${context.serviceDomain}`,
     ...(reason?.metadata ? { metadata: { ...reason.metadata } } : {}),
   };
   const details = [info];
-  for (const detail of fault.details) if (detail.kind !== "reason") details.push(detailOf(scene, detail));
-  if (ours.has(fault.code) && !fault.details.some((detail) => detail.kind === "request")) {
-    details.push(detailOf(scene, { kind: "request", id: scene.requestId }));
+  for (const detail of fault.details) if (detail.kind !== "reason") details.push(jsonDetailOf(context, detail));
+  if (internalCodes.has(fault.code) && !fault.details.some((detail) => detail.kind === "request")) {
+    details.push(jsonDetailOf(context, { kind: "request", id: context.requestId }));
   }
   return details;
 };
 
 /** AIP-193 body. */
-export const errorBody = (fault: Fault, scene: Scene): string =>
-  JSON.stringify({ code: codes[fault.code], message: fault.message, details: detailsOf(fault, scene) });
+export const errorBody = (fault: Fault, context: ErrorContext): string =>
+  JSON.stringify({ code: codes[fault.code], message: fault.message, details: jsonDetailsOf(fault, context) });
 
-/** Headers of an error that the fault brings; 401 always carries the challenge (RFC 9110, 11.6.1). */
+/** Headers that the fault brings; 401 always carries the challenge (RFC 9110, 11.6.1). */
 export const errorHeaders = (fault: Fault): string[] => {
   const headers = Object.entries(fault.headers).flat();
   if (httpStatusOf(fault) === 401 && fault.headers["www-authenticate"] === undefined) headers.push("www-authenticate", "Bearer");
@@ -111,11 +112,11 @@ export const errorHeaders = (fault: Fault): string[] => {
 };
 
 // Clients bound the header block that they read (grpc-java: 8 KiB), and details travel in a trailer: one with
-// ten thousand violations would break the stream instead of telling them.
+// ten thousand violations would break the stream.
 const trailerBytesMax = limits.headerBytesMax / 4;
 const messageBytesMax = limits.headerBytesMax / 8;
 
-const packed = (fault: Fault, message: string, details: readonly JsonObject[]): Uint8Array =>
+const encodeStatus = (fault: Fault, message: string, details: readonly JsonObject[]): Uint8Array =>
   toBinary(
     StatusSchema,
     create(StatusSchema, {
@@ -130,21 +131,21 @@ const packed = (fault: Fault, message: string, details: readonly JsonObject[]): 
   );
 
 /** The same detail with half of its longest list, or undefined where there is nothing to halve. */
-const halved = (detail: JsonObject): JsonObject | undefined => {
+const withHalfOfList = (detail: JsonObject): JsonObject | undefined => {
   for (const [key, value] of Object.entries(detail)) {
     if (Array.isArray(value) && value.length > 1) return { ...detail, [key]: value.slice(0, value.length >> 1) };
   }
   return undefined;
 };
 
-const statusBytes = (fault: Fault, message: string, scene: Scene): Uint8Array | undefined => {
-  let details = detailsOf(fault, scene);
+const boundedStatus = (fault: Fault, message: string, context: ErrorContext): Uint8Array | undefined => {
+  let details = jsonDetailsOf(fault, context);
   for (;;) {
-    const bytes = packed(fault, message, details);
+    const bytes = encodeStatus(fault, message, details);
     if (bytes.length <= trailerBytesMax) return bytes;
     const last = details.at(-1);
     if (!last) return undefined;
-    const shorter = halved(last);
+    const shorter = withHalfOfList(last);
     details = shorter ? [...details.slice(0, -1), shorter] : details.slice(0, -1);
   }
 };
@@ -160,15 +161,15 @@ const percentEncode = (text: string): string => {
 };
 
 /** Trailers (or, before any data, headers) that end a failed gRPC call. */
-export const errorTrailers = (fault: Fault, scene: Scene): Record<string, string | number> => {
+export const errorTrailers = (fault: Fault, context: ErrorContext): Record<string, string | number> => {
   let { message } = fault;
   while (percentEncode(message).length > messageBytesMax) message = `${message.slice(0, message.length >> 1).toWellFormed()}…`;
-  const bytes = statusBytes(fault, message, scene);
+  const bytes = boundedStatus(fault, message, context);
   return {
     ...fault.headers,
     "grpc-status": codes[fault.code],
     "grpc-message": percentEncode(message),
-    ...(bytes ? { "grpc-status-details-bin": Buffer.from(bytes).toString("base64").replace(/=+$/, "") } : {}),
+    ...(bytes ? { "grpc-status-details-bin": withoutTrailing(Buffer.from(bytes).toString("base64"), "=") } : {}),
   };
 };
 
@@ -222,8 +223,8 @@ export const oauthError = (fault: Fault): { status: number; body: string } => {
   return { status, body: JSON.stringify({ error, error_description: fault.message }) };
 };
 
-/** Tells the log what an answer must not: the cause of a fault that is ours. */
-export const noteFault = (log: Log, fault: Fault, scene: Scene, name: string): void => {
-  if (!ours.has(fault.code)) return;
-  log("fault", { requestId: scene.requestId, call: name, code: fault.code, message: fault.message, cause: fault.cause ?? fault });
+/** Logs what an answer must not contain: the cause of an internal fault. */
+export const logFault = (log: Log, fault: Fault, context: ErrorContext, name: string): void => {
+  if (!internalCodes.has(fault.code)) return;
+  log("fault", { requestId: context.requestId, call: name, code: fault.code, message: fault.message, cause: fault.cause ?? fault });
 };

@@ -3,7 +3,9 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { request as http1Request, type IncomingHttpHeaders } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import { test } from "node:test";
-import { Fault } from "#base/fault.ts";
+import { Fault, unauthenticated } from "#base/fault.ts";
+import type { JsonObject } from "#base/json.ts";
+import type { UnreadCall } from "#kernel";
 import { type Echo, openEcho } from "./echo.fixture.ts";
 
 interface Got {
@@ -97,6 +99,19 @@ for (const [protocol, ask] of [
       ifMatch: '"1"',
       ifNoneMatch: '"2"',
     });
+  });
+
+  test(`${protocol}: of a call that is refused unread the URL still says what it is about`, async () => {
+    const abouts: JsonObject[] = [];
+    const authenticate = (call: UnreadCall): never => {
+      abouts.push(call.requestInUrl());
+      throw unauthenticated("no token");
+    };
+    await using echo = await openEcho({}, { authenticate });
+    const refused = await ask(echo, "/iam/v2/groups/abc%2Fdef?updateMask=name&validateOnly=true&nonsense=1", { verb: "PATCH", body: "{" });
+    assert.equal(refused.status, 401);
+    assert.equal((await ask(echo, "/iam/v2/groups/abc", { verb: "DELETE" })).status, 401);
+    assert.deepEqual(abouts, [{ group: { uid: "abc/def" }, updateMask: "name" }, { uid: "abc" }]);
   });
 
   test(`${protocol}: the beta segment is the same path`, async () => {

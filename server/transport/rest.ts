@@ -1,24 +1,25 @@
-// REST in, Call out; Reply or Fault in, JSON out. Everything about a path's fields, its body and its query comes
-// from the operation's google.api.http rule; this file only splits what came and puts together what goes.
+// REST in, a call out; Reply or Fault in, JSON out. Everything about a path's fields, its body and its query comes from the
+// operation's google.api.http rule; this file only splits what came and puts together what goes.
 
 import { Fault, toFault, unimplemented, type Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
+import { type RequestReading, type UnreadCall, unreadCall } from "#contract/call.ts";
 import { currentPath, domains, methodByName, methods } from "#contract/catalog.ts";
 import { readRest } from "#contract/read.ts";
-import type { Call, Reply } from "#kernel";
-import { type Media, mediaOf, readBody, readJson } from "./body.ts";
+import type { Reply } from "#kernel";
+import { contentTypeOf, readRequestBody, readJson } from "./body.ts";
 import { crossOrigin } from "./cors.ts";
-import { noteSlow, within } from "./deadline.ts";
+import { logSlowCall, type Untimed, withDeadline } from "./deadline.ts";
+import { headerOf, type HttpRequest, type HttpResponse, type SendResponse } from "./http-message.ts";
+import { openEndpoints } from "./open-endpoints.ts";
+import { type Match, makeRouter } from "./paths.ts";
+import { type Parameters, parseParameters } from "./query.ts";
+import { domainOfPath, errorBody, errorHeaders, httpStatusOf, logFault } from "./render.ts";
 import type { ServerContext } from "./server-context.ts";
-import { type HttpAnswer, type HttpRequest, header, type SendAnswer } from "./http-message.ts";
-import { besides } from "./issuer-endpoints.ts";
-import { type Match, routing } from "./paths.ts";
-import { type Parameters, parameters } from "./query.ts";
-import { domainOfPath, errorBody, errorHeaders, httpStatusOf, noteFault } from "./render.ts";
 
-const route = routing(methods);
+const route = makeRouter(methods);
 
-const standing = (requestId: string): string[] => [
+const jsonHeaders = (requestId: string): string[] => [
   "content-type",
   "application/json",
   "x-request-id",
@@ -30,7 +31,7 @@ const standing = (requestId: string): string[] => [
 ];
 
 /** Path and query. RFC 9112, 3.2.2: the whole URL is accepted in place of the path. */
-const split = (target: string): { path: string; query: string } => {
+const splitTarget = (target: string): { path: string; query: string } => {
   const local = target.startsWith("/") ? target : target.replace(/^https?:\/\/[^/?]*/i, "");
   const mark = local.indexOf("?");
   return mark < 0 ? { path: local, query: "" } : { path: local.slice(0, mark), query: local.slice(mark + 1) };
@@ -38,71 +39,89 @@ const split = (target: string): { path: string; query: string } => {
 
 /** Takes validateOnly out of the parameters (decisions: Safe writes): it belongs to every call and to no message. */
 const takeValidateOnly = ({ pairs, problems }: Parameters): boolean => {
-  let wanted = false;
+  let validateOnly = false;
   for (let index = pairs.length - 1; index >= 0; index--) {
     const [name, value] = pairs[index] ?? ["", ""];
     if (name !== "validateOnly" && name !== "validate_only") continue;
     if (value !== "true" && value !== "false") problems.push({ field: name, description: "must be true or false" });
-    wanted ||= value === "true";
+    validateOnly ||= value === "true";
     pairs.splice(index, 1);
   }
-  return wanted;
+  return validateOnly;
 };
 
-const noQuery: Parameters = { pairs: [], problems: [] };
+const noParameters: Parameters = { pairs: [], problems: [] };
 
-interface Sent {
+interface BodyReading {
   readonly body: JsonObject | undefined;
   readonly problems: Violation[];
 }
 
+const emptyBody: BodyReading = { body: undefined, problems: [] };
+
 /** The request's body as the operation's rule wants it: JSON for its body field, or more parameters where it has none. */
-const readInto = async (context: ServerContext, ask: HttpRequest, match: Match, given: Parameters): Promise<Sent> => {
-  const media: Media = ask.bodied ? mediaOf(ask) : "json";
-  const bytes = await readBody(context, ask);
-  if (match.http.body !== "") {
-    // curl's -d calls everything a form (decisions: JSON).
-    const { body, problems } = readJson(bytes, context.bounds.jsonDepthMax);
-    return { body: body as JsonObject | undefined, problems };
-  }
+const readBodyFor = async (context: ServerContext, request: HttpRequest, { method, http }: Match, query: Parameters): Promise<BodyReading> => {
+  const { openBytesMax, bodyBytesMax } = context.bounds;
+  const bytes = await readRequestBody(context, request, method.open ? openBytesMax : bodyBytesMax);
+  // curl's -d calls everything a form (decisions: JSON).
+  if (http.body !== "") return readJson(bytes, context.budget);
   // authentication, 3: the token exchange takes its fields as a form and has no JSON mapping.
-  if (bytes.length > 0 && media === "json" && header(ask, "content-type") !== undefined) {
+  if (bytes.length > 0 && headerOf(request, "content-type") !== undefined && contentTypeOf(request) === "json") {
     return {
       body: undefined,
       problems: [{ field: "body", description: "is not read here; send the fields as application/x-www-form-urlencoded or in the query" }],
     };
   }
-  const form = parameters(bytes.toString("utf8"));
-  // One by one: a form of 1 MiB holds half a million, too many as arguments of one push.
-  for (const pair of form.pairs) given.pairs.push(pair);
+  const form = parseParameters(bytes.toString("utf8"));
+  for (const pair of form.pairs) query.pairs.push(pair);
   return { body: undefined, problems: form.problems };
 };
 
-const callOf = (context: ServerContext, ask: HttpRequest, { method, http, fields }: Match, given: Parameters, sent: Sent | undefined): Call => {
-  const validateOnly = given.pairs.length > 0 && takeValidateOnly(given);
-  const { request, problems, bodyPaths } = readRest(method, http, { pathFields: fields, query: given.pairs, body: sent?.body });
+const restReading = ({ method, http, fields }: Match, query: Parameters, sent: BodyReading): RequestReading => {
+  const validateOnly = query.pairs.length > 0 && takeValidateOnly(query);
+  const reading = readRest(method, http, { pathFields: fields, query: query.pairs, body: sent.body });
+  const hasOwnProblems = sent.problems.length > 0 || query.problems.length > 0;
   return {
-    method,
-    request,
-    problems: sent || given.problems.length > 0 ? [...(sent?.problems ?? []), ...given.problems, ...problems] : problems,
-    bodyPaths,
-    authorization: header(ask, "authorization"),
-    identity: header(ask, "gantry-identity"),
-    idempotencyKey: header(ask, "idempotency-key"),
+    request: reading.request,
+    problems: hasOwnProblems ? [...sent.problems, ...query.problems, ...reading.problems] : reading.problems,
+    bodyPaths: reading.bodyPaths,
     validateOnly,
-    ifMatch: header(ask, "if-match"),
-    ifNoneMatch: header(ask, "if-none-match"),
-    requestId: ask.requestId,
-    origin: () => context.originOf(ask.address, ask.headers),
   };
 };
 
-const answerOf = (ask: HttpRequest, match: Match, reply: Reply): HttpAnswer => {
+/** RFC 9110, 9.3.1: content of a GET or DELETE means nothing. It is thrown away behind the answer. */
+const readsBody = ({ hasBody }: HttpRequest, { http }: Match): boolean => hasBody && http.verb !== "GET" && http.verb !== "DELETE";
+
+const parseQuery = (query: string): Parameters => (query === "" ? noParameters : parseParameters(query));
+
+const restCall = (context: ServerContext, request: HttpRequest, match: Match, query: string, untimed: Untimed): UnreadCall => {
+  return unreadCall(
+    match.method,
+    {
+      authorization: headerOf(request, "authorization"),
+      identity: headerOf(request, "gantry-identity"),
+      idempotencyKey: headerOf(request, "idempotency-key"),
+      ifMatch: headerOf(request, "if-match"),
+      ifNoneMatch: headerOf(request, "if-none-match"),
+      requestId: request.requestId,
+      origin: () => context.originOf(request.address, request.headers),
+      requestInUrl: () => restReading(match, parseQuery(query), emptyBody).request,
+    },
+    readsBody(request, match)
+      ? async () => {
+          const parameters = parseParameters(query);
+          return restReading(match, parameters, await untimed(readBodyFor(context, request, match, parameters)));
+        }
+      : () => restReading(match, parseQuery(query), emptyBody),
+  );
+};
+
+const responseOf = (requestId: string, { method }: Match, reply: Reply): HttpResponse => {
   const status = reply.httpStatus ?? 200;
-  const empty = status === 304 || match.method.output.name === "google.protobuf.Empty";
-  const headers = standing(ask.requestId);
+  const isEmpty = status === 304 || method.output.name === "google.protobuf.Empty";
+  const headers = jsonHeaders(requestId);
   // A type belongs to a body only.
-  if (empty) headers.splice(0, 2);
+  if (isEmpty) headers.splice(0, 2);
   if (reply.headers) {
     for (const [name, value] of Object.entries(reply.headers)) {
       const at = headers.indexOf(name);
@@ -110,11 +129,11 @@ const answerOf = (ask: HttpRequest, match: Match, reply: Reply): HttpAnswer => {
       else headers.push(name, value);
     }
   }
-  return { status, headers, body: empty ? "" : (reply.json ?? JSON.stringify(reply.message)) };
+  return { status, headers, body: isEmpty ? "" : (reply.json ?? JSON.stringify(reply.message)) };
 };
 
-/** Why this path and verb reach no operation. */
-const strayed = (verb: string, path: string, allow: readonly string[]): Fault => {
+/** Why this path and verb lead to no operation. */
+const noOperation = (verb: string, path: string, allow: readonly string[]): Fault => {
   if (allow.length > 0) {
     const verbs = (allow.includes("GET") ? [...allow, "HEAD"] : [...allow]).sort().join(", ");
     return new Fault("UNIMPLEMENTED", `${verb} is not offered at ${path}; allowed: ${verbs}`, { httpStatus: 405, headers: { allow: verbs } });
@@ -131,63 +150,62 @@ const strayed = (verb: string, path: string, allow: readonly string[]): Fault =>
   return new Fault("NOT_FOUND", `no such path: ${path}`);
 };
 
-/** The door for every request that is not gRPC. Never throws; always tells exactly one answer. */
-export const restTransport = (context: ServerContext): ((ask: HttpRequest, tell: SendAnswer) => void) => {
-  const { config, bounds, dependencies: services } = context;
+/** Serves every request that is not gRPC. Never throws; always sends exactly one response. */
+export const restTransport = (context: ServerContext): ((request: HttpRequest, send: SendResponse) => void) => {
+  const { config, bounds, dependencies } = context;
   const cors = crossOrigin(config.corsOrigins);
-  const open = besides(context);
+  const endpointAt = openEndpoints(context);
 
-  const refusal = (ask: HttpRequest, path: string, domain: string, thrown: unknown): HttpAnswer => {
+  const errorResponse = (request: HttpRequest, path: string, domain: string, thrown: unknown): HttpResponse => {
     const fault = toFault(thrown);
-    const scene = { domain, serviceDomain: config.serviceDomain, requestId: ask.requestId };
-    noteFault(config.log, fault, scene, `${ask.verb} ${path}`);
-    const headers = standing(ask.requestId);
+    const about = { domain, serviceDomain: config.serviceDomain, requestId: request.requestId };
+    logFault(config.log, fault, about, `${request.verb} ${path}`);
+    const headers = jsonHeaders(request.requestId);
     headers.push(...errorHeaders(fault));
-    return { status: httpStatusOf(fault), headers, body: errorBody(fault, scene) };
+    return { status: httpStatusOf(fault), headers, body: errorBody(fault, about) };
   };
 
-  const answer = async (ask: HttpRequest): Promise<HttpAnswer> => {
-    const { path: sent, query } = split(ask.target);
-    const path = currentPath(sent);
+  const respond = async (request: HttpRequest): Promise<HttpResponse> => {
+    const { path: sentPath, query } = splitTarget(request.target);
+    const path = currentPath(sentPath);
     let domain: string | undefined;
     try {
-      if (ask.fault) throw ask.fault;
-      if (ask.target.length > bounds.urlBytesMax)
+      if (request.fault) throw request.fault;
+      if (request.target.length > bounds.urlBytesMax)
         throw new Fault("INVALID_ARGUMENT", `the URL is longer than ${bounds.urlBytesMax} bytes`, { httpStatus: 414 });
-      const verb = ask.verb === "HEAD" ? "GET" : ask.verb;
+      const verb = request.verb === "HEAD" ? "GET" : request.verb;
       const found = route(verb, path);
       if (found && "method" in found) {
         domain = found.method.domain;
-        const given = query === "" && !ask.bodied ? noQuery : parameters(query);
-        // RFC 9110, 9.3.1: content of a GET or DELETE means nothing. It is thrown away behind the answer.
-        const bodiless = found.http.verb === "GET" || found.http.verb === "DELETE";
-        const call = callOf(context, ask, found, given, bodiless ? undefined : await readInto(context, ask, found, given));
-        return answerOf(ask, found, await within(bounds.callDeadlineMs, services.serve(call)));
+        // A content type that is not read stands in the headers: it is refused whoever asks.
+        if (readsBody(request, found)) contentTypeOf(request);
+        const reply = await withDeadline(bounds.callDeadlineMs, (untimed) => dependencies.serve(restCall(context, request, found, query, untimed)));
+        return responseOf(request.requestId, found, reply);
       }
-      const beside = open(path);
-      const handle = beside?.[verb];
-      if (handle) return await handle(ask);
-      throw strayed(ask.verb, sent, found?.allow ?? (beside ? Object.keys(beside) : []));
+      const endpoint = endpointAt(path);
+      const handle = endpoint?.[verb];
+      if (handle) return await handle(request);
+      throw noOperation(request.verb, sentPath, found?.allow ?? (endpoint ? Object.keys(endpoint) : []));
     } catch (thrown) {
-      return refusal(ask, path, domain ?? domainOfPath(path), thrown);
+      return errorResponse(request, path, domain ?? domainOfPath(path), thrown);
     }
   };
 
-  return (ask, tell) => {
+  return (request, send) => {
     const started = performance.now();
-    const preflight = cors.preflight(ask);
-    const done = (ready: HttpAnswer): void => {
+    const preflight = cors.preflight(request);
+    const finish = (response: HttpResponse): void => {
       try {
-        cors.allow(ask, ready);
-        tell(ready);
+        cors.allow(request, response);
+        send(response);
       } catch (thrown) {
         // A header that HTTP cannot carry; nothing has been sent yet.
-        tell(refusal(ask, split(ask.target).path, domainOfPath(ask.target), thrown));
+        send(errorResponse(request, splitTarget(request.target).path, domainOfPath(request.target), thrown));
       }
       // The path only: a query may hold what no log should.
-      noteSlow(config.log, started, `${ask.verb} ${split(ask.target).path}`, ask.requestId);
+      logSlowCall(config.log, started, `${request.verb} ${splitTarget(request.target).path}`, request.requestId);
     };
-    if (preflight) done(preflight);
-    else void answer(ask).then(done);
+    if (preflight) finish(preflight);
+    else void respond(request).then(finish);
   };
 };

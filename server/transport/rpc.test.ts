@@ -19,7 +19,7 @@ import {
   HealthListResponseSchema,
 } from "#contract/gen/grpc/health/v1/health_pb.js";
 import { type Echo, openEcho } from "./echo.fixture.ts";
-import { frame, frameReader } from "./frames.ts";
+import { frameMessage, frameReader } from "./frames.ts";
 
 const groups = "/chainguard.platform.iam.v2.GroupsService";
 
@@ -236,7 +236,7 @@ const raw = async (echo: Echo, headers: Record<string, string>, chunks: Buffer[]
   return { head, trailers: { ...head, ...trailers }, bytes: Buffer.concat(received) };
 };
 
-const request = frame(toBinary(GetGroupRequestSchema, create(GetGroupRequestSchema, { uid: "a" })));
+const request = frameMessage(toBinary(GetGroupRequestSchema, create(GetGroupRequestSchema, { uid: "a" })));
 
 test("a message that comes byte by byte is read", async () => {
   await using echo = await openEcho();
@@ -254,10 +254,12 @@ const wrong: [title: string, headers: Record<string, string>, chunks: Buffer[], 
   ["no message", {}, [], status.UNIMPLEMENTED],
   ["two messages", {}, [request, request], status.UNIMPLEMENTED],
   ["half a message", {}, [request.subarray(0, 6)], status.INVALID_ARGUMENT],
-  ["a message that is no protobuf", {}, [frame(Buffer.from([0xff, 0xff, 0xff]))], status.INVALID_ARGUMENT],
-  ["text that is not UTF-8", {}, [frame(Buffer.from([0x0a, 2, 0xff, 0xfe]))], status.INVALID_ARGUMENT],
+  ["a message that is no protobuf", {}, [frameMessage(Buffer.from([0xff, 0xff, 0xff]))], status.INVALID_ARGUMENT],
+  ["text that is not UTF-8", {}, [frameMessage(Buffer.from([0x0a, 2, 0xff, 0xfe]))], status.INVALID_ARGUMENT],
   ["an unknown compression", { "grpc-encoding": "snappy" }, [request], status.UNIMPLEMENTED],
   ["a compressed message without a compression", {}, [Buffer.concat([Buffer.from([1]), request.subarray(1)])], status.INVALID_ARGUMENT],
+  ["a compressed flag of 2", { "grpc-encoding": "gzip" }, [Buffer.concat([Buffer.from([2]), request.subarray(1)])], status.INVALID_ARGUMENT],
+  ["a compressed flag of 255", {}, [Buffer.concat([Buffer.from([255]), request.subarray(1)])], status.INVALID_ARGUMENT],
   ["a message that is no gzip", { "grpc-encoding": "gzip" }, [Buffer.concat([Buffer.from([1]), request.subarray(1)])], status.INVALID_ARGUMENT],
   ["a deadline that is no time", { "grpc-timeout": "soon" }, [request], status.INVALID_ARGUMENT],
   ["a length of 4 GiB", {}, [Buffer.from([0, 0xff, 0xff, 0xff, 0xff])], status.RESOURCE_EXHAUSTED],
@@ -371,7 +373,7 @@ test("whoever asks reflection for nothing known is told NOT_FOUND, and the strea
   await using echo = await openEcho();
   const { ServerReflectionRequestSchema, ServerReflectionResponseSchema } = await import("#contract/gen/grpc/reflection/v1/reflection_pb.js");
   const ask = (messageRequest: MessageInitShape<typeof ServerReflectionRequestSchema>["messageRequest"]) =>
-    frame(toBinary(ServerReflectionRequestSchema, create(ServerReflectionRequestSchema, messageRequest ? { messageRequest } : {})));
+    frameMessage(toBinary(ServerReflectionRequestSchema, create(ServerReflectionRequestSchema, messageRequest ? { messageRequest } : {})));
   const { bytes, trailers } = await raw(echo, { ":path": "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo" }, [
     ask({ case: "fileContainingSymbol", value: "no.such.Thing" }),
     ask({ case: "allExtensionNumbersOfType", value: "google.protobuf.MethodOptions" }),

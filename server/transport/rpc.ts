@@ -5,140 +5,165 @@
 //   DATA    one message                     →  DATA one message
 //                                           →  HEADERS grpc-status (and with it alone where there is an error)
 
-import { fromBinary, type Message } from "@bufbuild/protobuf";
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import { Fault, toFault, unimplemented, type Violation } from "#base/fault.ts";
+import { Fault, toFault, unimplemented } from "#base/fault.ts";
+import { type UnreadCall, unreadCall } from "#contract/call.ts";
 import { methodByName } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import { readGrpc } from "#contract/read.ts";
-import type { Call } from "#kernel";
-import { crowded } from "./body.ts";
-import { grpcTimeout, late, noteSlow } from "./deadline.ts";
+import { readGrpc, type Reading } from "#contract/read.ts";
+import { tooManyBodies } from "./body.ts";
+import { decodeWithin } from "./budget.ts";
+import { deadlineExceeded, grpcTimeoutMs, logSlowCall } from "./deadline.ts";
+import { decompress, type Frame, frameMessage, frameReader } from "./frames.ts";
+import { headerObject, newRequestId } from "./http-message.ts";
+import { domainOfPath, type ErrorContext, errorTrailers, logFault } from "./render.ts";
 import type { ServerContext } from "./server-context.ts";
-import { newRequestId } from "./http-message.ts";
-import { type Frame, frame, frameReader, unpacked } from "./frames.ts";
-import { domainOfPath, errorTrailers, noteFault, type Scene } from "./render.ts";
-import { framed } from "./wire.ts";
+import { framedReply } from "./wire.ts";
 
-/** One open call: what a method may do with it. */
-interface Line {
+/** One call, as a method of any kind sees it. */
+interface GrpcCall {
   readonly headers: IncomingHttpHeaders;
-  /** The peer's, as the socket tells it. */
+  /** The peer's IP address, as the socket has it. */
   readonly address: string;
   readonly requestId: string;
-  /** One of several messages. */
+}
+
+/** A call with one message and one answer. */
+interface UnaryCall extends GrpcCall {
+  /** The message's bytes, unpacked. Nothing of it is taken from the stream before; called once at most. Throws a Fault. */
+  readonly readMessage: () => Promise<Buffer>;
+}
+
+/** A call whose messages come and go as they like. */
+interface StreamingCall extends GrpcCall {
   readonly send: (message: Uint8Array) => void;
-  /** The only message, framed already, and the end. */
-  readonly reply: (framed: Buffer, metadata?: Readonly<Record<string, string>>) => void;
   /** Ends the call: OK, or with the fault. What comes after it is dropped. */
   readonly end: (fault?: Fault) => void;
-  /** Runs once, when the call is over for whatever reason. */
+  /** `closed` runs once, when the call is over for whatever reason. */
   readonly onClose: (closed: () => void) => void;
 }
 
-/** A method: `message` for each that comes, `end` when no more will. A throw or rejection ends the call. */
-export interface Procedure {
-  readonly unary: boolean;
-  readonly domain: string;
-  /** True where a call is quiet for as long as its caller likes. */
-  readonly patient?: boolean;
-  readonly open: (line: Line) => { readonly message: (bytes: Buffer) => void | Promise<void>; readonly end: () => void };
+interface UnaryAnswer {
+  /** The message with its prefix (frames.ts). */
+  readonly framed: Buffer;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
+
+/** A method with one message and one answer. A rejection ends the call. */
+export interface UnaryProcedure {
+  readonly kind: "unary";
+  readonly domain: string;
+  /** True where only callers with a token are read: they may send more than anybody may. */
+  readonly guarded?: boolean;
+  readonly answer: (call: UnaryCall) => Promise<UnaryAnswer>;
+}
+
+/** A method with streams: `message` runs for each message that comes, `end` when no more will. A throw or rejection ends the call. */
+export interface StreamingProcedure {
+  readonly kind: "streaming";
+  readonly domain: string;
+  /** True where a call may be quiet for as long as its caller likes. */
+  readonly neverIdle?: boolean;
+  readonly open: (call: StreamingCall) => { readonly message: (bytes: Buffer) => void | Promise<void>; readonly end: () => void };
+}
+
+export type Procedure = UnaryProcedure | StreamingProcedure;
 
 // RFC 9113, 7.
 const noError = 0;
 const internalError = 2;
 const cancelled = 8;
-const initial = (requestId: string): OutgoingHttpHeaders => ({
-  ":status": 200,
-  "content-type": "application/grpc",
-  "grpc-accept-encoding": "identity,gzip",
-  "x-request-id": requestId,
-});
+
+const grpcHeaders = ["content-type", "application/grpc", "grpc-accept-encoding", "identity,gzip"];
 
 const withTrailers = { waitForTrailers: true };
 
-const success = { "grpc-status": 0 };
+const successTrailers = { "grpc-status": 0 };
 
-function succeed(this: ServerHttp2Stream): void {
-  this.sendTrailers(success);
+function sendSuccessTrailers(this: ServerHttp2Stream): void {
+  this.sendTrailers(successTrailers);
 }
 
-/** True for what this door reads; grpc-web and grpc+json are other protocols. */
+/** True for the protocol that is served here; grpc-web and grpc+json are others. */
 export const isGrpc = (headers: IncomingHttpHeaders): boolean => {
   const type = headers["content-type"];
   if (type === "application/grpc" || type === "application/grpc+proto") return headers[":method"] === "POST";
   return type !== undefined && headers[":method"] === "POST" && /^application\/grpc(?:\+proto)?\s*(?:;|$)/i.test(type);
 };
 
-const one = (value: string | string[] | undefined): string | undefined => (typeof value === "string" ? value : value?.[0]);
+const callOver = (): Fault => new Fault("CANCELLED", "the call is over");
 
-const decode = (method: MethodFact, bytes: Buffer): { message: Message | undefined; problems: Violation[] } => {
-  try {
-    return { message: fromBinary(method.input.descriptor, bytes), problems: [] };
-  } catch (error) {
-    // Like broken JSON: the kernel decides about the caller first.
-    const why = error instanceof Error ? error.message : "it cannot be read";
-    return { message: undefined, problems: [{ field: "body", description: `is not a valid ${method.input.name}: ${why}` }] };
-  }
+const firstOf = (value: string | string[] | undefined): string | undefined => (typeof value === "string" ? value : value?.[0]);
+
+/** What cannot be read is a problem, like broken JSON: the kernel decides about the caller first. */
+const readRequest = ({ budget }: ServerContext, method: MethodFact, bytes: Buffer): Reading => {
+  const message = decodeWithin(method.input.descriptor, bytes, budget);
+  if (typeof message !== "string") return readGrpc(method, message);
+  return { request: {}, problems: [{ field: "body", description: message }], bodyPaths: undefined };
 };
 
-const callOf = (context: ServerContext, method: MethodFact, line: Line, bytes: Buffer): Call => {
-  const { message, problems } = decode(method, bytes);
-  const reading = message ? readGrpc(method, message) : { request: {}, problems };
-  const { headers, address } = line;
-  return {
+const grpcCall = (context: ServerContext, method: MethodFact, { headers, address, requestId, readMessage }: UnaryCall): UnreadCall =>
+  unreadCall(
     method,
-    request: reading.request,
-    problems: reading.problems,
-    bodyPaths: undefined,
-    authorization: headers.authorization,
-    identity: one(headers["gantry-identity"]),
-    idempotencyKey: one(headers["idempotency-key"]),
-    validateOnly: one(headers["validate-only"]) === "true",
-    ifMatch: one(headers["if-match"]),
-    ifNoneMatch: one(headers["if-none-match"]),
-    requestId: line.requestId,
-    origin: () => context.originOf(address, headers),
-  };
-};
+    {
+      authorization: headers.authorization,
+      identity: firstOf(headers["gantry-identity"]),
+      idempotencyKey: firstOf(headers["idempotency-key"]),
+      ifMatch: firstOf(headers["if-match"]),
+      ifNoneMatch: firstOf(headers["if-none-match"]),
+      requestId,
+      origin: () => context.originOf(address, headers),
+    },
+    async () => {
+      const reading = readRequest(context, method, await readMessage());
+      return {
+        request: reading.request,
+        problems: reading.problems,
+        bodyPaths: undefined,
+        validateOnly: firstOf(headers["validate-only"]) === "true",
+      };
+    },
+  );
 
 /** An operation of the contract. */
-const operation = (context: ServerContext, method: MethodFact): Procedure => ({
-  unary: true,
+const operationProcedure = (context: ServerContext, method: MethodFact): UnaryProcedure => ({
+  kind: "unary",
   domain: method.domain,
-  open: (line) => ({
-    message: async (bytes) => {
-      const reply = await context.dependencies.serve(callOf(context, method, line, bytes));
-      line.reply(framed(method.output, reply.message), reply.headers);
-    },
-    end: () => {},
-  }),
+  guarded: !method.open,
+  answer: async (call) => {
+    const reply = await context.dependencies.serve(grpcCall(context, method, call));
+    return { framed: framedReply(method.output, reply.message), metadata: reply.headers };
+  },
 });
 
 /** The path's short domain: "/chainguard.platform.iam.v2.GroupsService/…" is "iam". */
-const domainOf = (path: string): string => domainOfPath(`/${/^\/[a-z]+\.platform\.([a-z]+)\./.exec(path)?.[1] ?? ""}`);
+const domainOfMethodPath = (path: string): string => domainOfPath(`/${/^\/[a-z]+\.platform\.([a-z]+)\./.exec(path)?.[1] ?? ""}`);
 
 /** Waits while more is written than the peer takes. */
-const drained = async (stream: ServerHttp2Stream): Promise<void> => {
+const untilDrained = async (stream: ServerHttp2Stream): Promise<void> => {
   while (stream.writableNeedDrain && !stream.destroyed) {
     await new Promise<void>((resolve) => {
-      const go = (): void => {
-        stream.off("drain", go).off("close", go);
+      const goOn = (): void => {
+        stream.off("drain", goOn).off("close", goOn);
         resolve();
       };
-      stream.on("drain", go).on("close", go);
+      stream.on("drain", goOn).on("close", goOn);
     });
   }
 };
 
-/** The door for gRPC. `beside`: the open services by path. Never throws. */
+/**
+ * Serves gRPC. `openServices`: procedures beside the contract, by path. Never throws. What it returns is true for a stream
+ * that may stay open for as long as its caller likes.
+ */
 export const grpcTransport = (
   context: ServerContext,
-  beside: ReadonlyMap<string, Procedure>,
-): ((stream: ServerHttp2Stream, headers: IncomingHttpHeaders, address: string) => void) => {
+  openServices: ReadonlyMap<string, Procedure>,
+): ((stream: ServerHttp2Stream, headers: IncomingHttpHeaders, address: string) => boolean) => {
   const { bounds, config } = context;
-  const procedures = new Map(beside);
+  const procedures = new Map(openServices);
+  const headersOfAll = headerObject(200, [...grpcHeaders, ...context.fixedHeaders]);
+  const initialHeaders = (requestId: string): OutgoingHttpHeaders => ({ ...headersOfAll, "x-request-id": requestId });
 
   const procedureOf = (path: string): Procedure | undefined => {
     const known = procedures.get(path);
@@ -146,43 +171,46 @@ export const grpcTransport = (
     const method = methodByName(path.slice(1));
     if (!method) return undefined;
     // Only what the contract names gets here, so the map stays small.
-    const made = operation(context, method);
-    procedures.set(path, made);
-    return made;
+    const procedure = operationProcedure(context, method);
+    procedures.set(path, procedure);
+    return procedure;
   };
 
   return (stream, headers, address) => {
     const path = headers[":path"] ?? "";
     const requestId = newRequestId();
     const procedure = procedureOf(path);
-    const encoding = one(headers["grpc-encoding"]);
-    const reader = frameReader(bounds.grpcMessageBytesMax);
+    const mayStay = procedure?.kind === "streaming" && procedure.neverIdle === true;
+    const encoding = firstOf(headers["grpc-encoding"]);
     const started = performance.now();
-    const scene = (): Scene => ({ domain: procedure?.domain ?? domainOf(path), serviceDomain: config.serviceDomain, requestId });
-    const closers: (() => void)[] = [];
+    const messageBytesMax = procedure?.kind === "unary" && procedure.guarded ? bounds.grpcMessageBytesMax : bounds.openBytesMax;
+    const errorContext = (): ErrorContext => ({ domain: procedure?.domain ?? domainOfMethodPath(path), serviceDomain: config.serviceDomain, requestId });
+    const onClose: (() => void)[] = [];
     let timer: NodeJS.Timeout | undefined;
     let over = false;
-    let held = 0;
+    let reservedBytes = 0;
+    let requestEnded = stream.endAfterHeaders;
 
-    const settle = (): boolean => {
+    /** Gives back what the call holds; false where it was over already. */
+    const finish = (): boolean => {
       if (over) return false;
       over = true;
       clearTimeout(timer);
-      if (held > 0) context.release(held);
-      for (const close of closers) close();
-      if (procedure?.unary) noteSlow(config.log, started, path, requestId);
+      if (reservedBytes > 0) context.releaseBytes(reservedBytes);
+      for (const closed of onClose) closed();
+      if (procedure?.kind === "unary") logSlowCall(config.log, started, path, requestId);
       return true;
     };
     const end = (fault?: Fault): void => {
-      if (!settle()) return;
-      if (fault) noteFault(config.log, fault, scene(), path);
+      if (!finish()) return;
+      if (fault) logFault(config.log, fault, errorContext(), path);
       if (!stream.destroyed && !stream.closed) {
         try {
-          const trailers = fault ? errorTrailers(fault, scene()) : success;
+          const trailers = fault ? errorTrailers(fault, errorContext()) : successTrailers;
           if (stream.headersSent) {
             stream.once("wantTrailers", () => stream.sendTrailers(trailers));
             stream.end();
-          } else stream.respond({ ...initial(requestId), ...trailers }, { endStream: true });
+          } else stream.respond({ ...initialHeaders(requestId), ...trailers }, { endStream: true });
         } catch (error) {
           // A header that HTTP/2 cannot carry.
           config.log("fault", { requestId, call: path, cause: error });
@@ -190,91 +218,150 @@ export const grpcTransport = (
         }
       }
       if (stream.readableEnded) return;
-      // RFC 9113, 8.1: a whole answer before the whole request; the rest of the request is not wanted.
+      // RFC 9113, 8.1: a complete response before the complete request; the rest of the request is not read.
       stream.resume();
-      if (!ended) stream.close(noError);
+      if (!requestEnded) stream.close(noError);
     };
-    const line: Line = {
-      headers,
-      address,
-      requestId,
-      send: (message) => {
-        if (over || stream.destroyed || stream.closed) return;
-        if (!stream.headersSent) stream.respond(initial(requestId), withTrailers);
-        stream.write(frame(message));
-      },
-      reply: (message, metadata) => {
-        if (over || stream.destroyed || stream.closed) return;
-        stream.respond(metadata ? { ...initial(requestId), ...metadata } : initial(requestId), withTrailers);
-        settle();
-        stream.once("wantTrailers", succeed);
-        stream.end(message);
-      },
-      end,
-      onClose: (closed) => void closers.push(closed),
+    const sendAnswer = ({ framed, metadata }: UnaryAnswer): void => {
+      if (over || stream.destroyed || stream.closed) return;
+      stream.respond(metadata ? { ...initialHeaders(requestId), ...metadata } : initialHeaders(requestId), withTrailers);
+      finish();
+      stream.once("wantTrailers", sendSuccessTrailers);
+      stream.end(framed);
+      if (!stream.readableEnded) stream.resume();
     };
-    const fail = (thrown: unknown): void => end(toFault(thrown));
 
-    let ended = stream.endAfterHeaders;
-    stream.on("error", settle);
-    stream.on("close", settle);
-    // Also a caller that does not take its answer. Longer than a call may run.
-    if (!procedure?.patient) stream.setTimeout(bounds.idleTimeoutMs, () => stream.close(cancelled));
-
-    if (!procedure) return end(unimplemented(path.slice(1)));
-    if (encoding !== undefined && encoding !== "identity" && encoding !== "gzip") return end(unimplemented(`grpc-encoding ${JSON.stringify(encoding)}`));
-    const asked = one(headers["grpc-timeout"]);
-    const timeout = asked === undefined ? undefined : grpcTimeout(asked);
-    if (asked !== undefined && timeout === undefined) return end(new Fault("INVALID_ARGUMENT", `grpc-timeout ${JSON.stringify(asked)} is not a time`));
-    const deadline = procedure.unary ? Math.min(timeout ?? bounds.callDeadlineMs, bounds.callDeadlineMs) : timeout;
-    // Node's longest timer; a longer deadline is none.
-    if (deadline !== undefined && deadline < 2 ** 31) timer = setTimeout(() => end(late()), deadline);
-
-    const inbound = procedure.open(line);
-    // A stream's messages are handled one after another; a unary call's when it is known to be the only one.
-    let before: Promise<void> = Promise.resolve();
-    let single: Frame | undefined;
-    const handle = async (got: Frame): Promise<void> => {
-      if (!over) await inbound.message(await unpacked(got, encoding, bounds.grpcMessageBytesMax));
+    const reserve = (bytes: number): void => {
+      // Nobody would give back what a call takes that is over.
+      if (over) throw callOver();
+      if (!context.reserveBytes(bytes)) throw tooManyBodies();
+      reservedBytes += bytes;
     };
-    stream.on("data", (chunk: Buffer) => {
-      if (over) return;
+
+    /** The one message of a unary call, when it is known to be the only one. */
+    const readFrame = (): Promise<Frame> =>
+      new Promise((resolve, reject) => {
+        const reader = frameReader(messageBytesMax);
+        let only: Frame | undefined;
+        let reading = true;
+        const refuse = (thrown: unknown): void => {
+          reading = false;
+          reject(thrown);
+        };
+        const abort = (): void => {
+          if (reading) refuse(callOver());
+        };
+        if (over) return abort();
+        onClose.push(abort);
+        stream.on("data", (chunk: Buffer) => {
+          if (!reading) return;
+          try {
+            reserve(chunk.length);
+            const frames = reader.push(chunk);
+            // gRPC status codes: a wrong number of requests is UNIMPLEMENTED.
+            if (only ? frames.length > 0 : frames.length > 1) throw unimplemented(`more than one message for the unary ${path.slice(1)}`);
+            only ??= frames[0];
+          } catch (thrown) {
+            refuse(thrown);
+          }
+        });
+        const onEnd = (): void => {
+          requestEnded = true;
+          if (!reading) return;
+          if (reader.pending() > 0) refuse(new Fault("INVALID_ARGUMENT", "the request ends within a message"));
+          else if (!only) refuse(unimplemented(`no message for the unary ${path.slice(1)}`));
+          else {
+            reading = false;
+            resolve(only);
+          }
+        };
+        // Without data the stream may have ended while nobody listened.
+        if (stream.readableEnded) onEnd();
+        else stream.on("end", onEnd);
+      });
+
+    const readMessage = async (): Promise<Buffer> => {
+      const frame = await readFrame();
+      return frame.compressed ? decompress(frame, encoding, messageBytesMax, reserve) : frame.bytes;
+    };
+
+    const serveUnary = async (unary: UnaryProcedure): Promise<void> => {
       try {
-        if (!context.hold(chunk.length)) throw crowded();
-        held += chunk.length;
-        const frames = reader.push(chunk);
-        if (!procedure.unary) {
+        sendAnswer(await unary.answer({ headers, address, requestId, readMessage }));
+      } catch (thrown) {
+        end(toFault(thrown));
+      }
+    };
+
+    const serveStream = (streaming: StreamingProcedure): void => {
+      const inbound = streaming.open({
+        headers,
+        address,
+        requestId,
+        send: (message) => {
+          if (over || stream.destroyed || stream.closed) return;
+          if (!stream.headersSent) stream.respond(initialHeaders(requestId), withTrailers);
+          stream.write(frameMessage(message));
+        },
+        end,
+        onClose: (closed) => void onClose.push(closed),
+      });
+      const fail = (thrown: unknown): void => end(toFault(thrown));
+      const reader = frameReader(messageBytesMax);
+      // A stream's messages are handled one after another.
+      let before: Promise<void> = Promise.resolve();
+      stream.on("data", (chunk: Buffer) => {
+        if (over) return;
+        try {
+          reserve(chunk.length);
+          const frames = reader.push(chunk);
           // The next chunk is read when these are answered and the answers are on their way: a caller that asks
           // without listening waits.
           stream.pause();
           before = before
             .then(async () => {
-              for (const got of frames) {
-                await handle(got);
-                await drained(stream);
+              for (const frame of frames) {
+                if (!over) await inbound.message(await decompress(frame, encoding, messageBytesMax, reserve));
+                await untilDrained(stream);
               }
               if (over) return;
-              context.release(held - reader.pending());
-              held = reader.pending();
+              context.releaseBytes(reservedBytes - reader.pending());
+              reservedBytes = reader.pending();
               stream.resume();
             })
             .catch(fail);
-        } else {
-          // gRPC status codes: a wrong number of requests is UNIMPLEMENTED.
-          if (single ? frames.length > 0 : frames.length > 1) throw unimplemented(`more than one message for the unary ${path.slice(1)}`);
-          single ??= frames[0];
+        } catch (thrown) {
+          fail(thrown);
         }
-      } catch (thrown) {
-        fail(thrown);
-      }
-    });
-    stream.on("end", () => {
-      ended = true;
-      if (over) return;
-      if (reader.pending() > 0) fail(new Fault("INVALID_ARGUMENT", "the request ends within a message"));
-      else if (!procedure.unary) before = before.then(() => inbound.end()).catch(fail);
-      else if (single) handle(single).catch(fail);
-      else fail(unimplemented(`no message for the unary ${path.slice(1)}`));
-    });
+      });
+      stream.on("end", () => {
+        requestEnded = true;
+        if (over) return;
+        if (reader.pending() > 0) fail(new Fault("INVALID_ARGUMENT", "the request ends within a message"));
+        else before = before.then(() => inbound.end()).catch(fail);
+      });
+    };
+
+    stream.on("error", finish);
+    stream.on("close", finish);
+    // Also a caller that does not take its answer. Longer than a call may run.
+    if (!mayStay) stream.setTimeout(bounds.idleTimeoutMs, () => stream.close(cancelled));
+
+    const refuse = (fault: Fault): boolean => {
+      end(fault);
+      return false;
+    };
+    if (!procedure) return refuse(unimplemented(path.slice(1)));
+    if (encoding !== undefined && encoding !== "identity" && encoding !== "gzip") return refuse(unimplemented(`grpc-encoding ${JSON.stringify(encoding)}`));
+    const timeout = firstOf(headers["grpc-timeout"]);
+    const timeoutMs = timeout === undefined ? undefined : grpcTimeoutMs(timeout);
+    if (timeout !== undefined && timeoutMs === undefined) return refuse(new Fault("INVALID_ARGUMENT", `grpc-timeout ${JSON.stringify(timeout)} is not a time`));
+    const deadlineMs = procedure.kind === "unary" ? Math.min(timeoutMs ?? bounds.callDeadlineMs, bounds.callDeadlineMs) : timeoutMs;
+    // Node's longest timer; a longer deadline is none.
+    if (deadlineMs !== undefined && deadlineMs < 2 ** 31) timer = setTimeout(() => end(deadlineExceeded()), deadlineMs);
+
+    if (procedure.kind === "unary") void serveUnary(procedure);
+    else serveStream(procedure);
+    return mayStay;
   };
 };

@@ -1,10 +1,12 @@
-// What the doors are given: the house behind them and how they are configured. No code but the defaults.
+// What every request of a server shares: its configuration, what it calls, and whether it is stopping. No code but the
+// defaults.
 
 import type { BlockList } from "node:net";
 import type { Endpoint } from "#base/endpoint.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Serve } from "#kernel";
+import type { Budget } from "./budget.ts";
 import type { IssuerEndpoints } from "./issuer-endpoints.ts";
 import type { OriginOf } from "./origin.ts";
 
@@ -14,21 +16,21 @@ export type Bounds = Readonly<Record<keyof typeof limits, number>>;
 export interface Config {
   readonly host: string;
   readonly port: number;
-  /** Given: the port speaks TLS only. A port that also took clear text would let a token out by a typing error. */
+  /** Where there is one, the port speaks TLS only. A port that also took clear text would let a token out by a typing error. */
   readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer };
   /** "example.com": ErrorInfo.domain is "iam.example.com". */
   readonly serviceDomain: string;
   readonly publicUrl: string;
   /** Origins whose pages may call us, exactly as browsers send them. None: no cross-origin answer at all. */
   readonly corsOrigins: readonly string[];
-  /** Proxies whose X-Forwarded-For is believed. None: nobody's is looked at. */
+  /** Proxies whose X-Forwarded-For counts. None: nobody's is looked at. */
   readonly trustedProxies?: BlockList;
   readonly log: Log;
   readonly version: string;
   readonly bounds?: Partial<Bounds>;
 }
 
-/** What the doors need of the rooms behind them. */
+/** What the transport calls. */
 export interface Dependencies {
   readonly serve: Serve;
   readonly issuer: IssuerEndpoints;
@@ -38,18 +40,31 @@ export interface Dependencies {
   readonly ready: () => Promise<boolean>;
 }
 
-/** One process' doors: the house, the settings, and whether the server is stopping. */
 export interface ServerContext {
   readonly dependencies: Dependencies;
   readonly config: Config;
   readonly bounds: Bounds;
+  /** What one message may hold. */
+  readonly budget: Budget;
+  /** What every response carries: names and values in turn. */
+  readonly fixedHeaders: readonly string[];
   readonly originOf: OriginOf;
   readonly draining: () => boolean;
-  /** Called once when the server begins to stop; calls that stay open end themselves then. Returns what forgets it. */
+  /** `end` is called once when the server begins to stop: calls that stay open end themselves then. Returns what removes it. */
   readonly onDrain: (end: () => void) => () => void;
-  /** Takes `bytes` out of what all requests together may hold in memory, or refuses. */
-  readonly hold: (bytes: number) => boolean;
-  readonly release: (bytes: number) => void;
+  /**
+   * Takes `bytes` out of what all request bodies together may hold in memory; false where that is spent. Whoever
+   * reserved them releases them, however its request ends.
+   */
+  readonly reserveBytes: (bytes: number) => boolean;
+  readonly releaseBytes: (bytes: number) => void;
 }
+
+/**
+ * RFC 6797: browsers that have been here once ask over TLS from then on, whatever a link says. In clear text it is not
+ * sent (7.2). Of this host alone: what others below its name speak is not ours to say.
+ */
+export const fixedHeadersOf = ({ tls }: Config, { hstsSeconds }: Bounds): readonly string[] =>
+  tls ? ["strict-transport-security", `max-age=${hstsSeconds}`] : [];
 
 export const boundsOf = (config: Config): Bounds => ({ ...limits, ...config.bounds });

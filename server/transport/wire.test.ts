@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromJson, toBinary } from "@bufbuild/protobuf";
-import fc from "fast-check";
 import type { Json, JsonObject } from "#base/json.ts";
 import { methods, registry } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact } from "#contract/facts.ts";
 import { prefixBytes } from "./frames.ts";
-import { framed } from "./wire.ts";
+import { framedReply } from "./wire.ts";
+import { fc, runs } from "../../test/property.ts";
 
 const texts = fc.oneof(
   fc.constant(""),
@@ -76,12 +76,12 @@ for (const message of new Set(methods.map((method) => method.output))) {
   test(`${message.name} is written as protobuf-es would`, () => {
     fc.assert(
       fc.property(messageOf(message), (object) => {
-        const got = framed(message, object);
+        const got = framedReply(message, object);
         const expected = toBinary(message.descriptor, fromJson(message.descriptor, object, { registry }));
         assert.equal(got.readUInt32BE(1), expected.length);
         assert.equal(got.subarray(prefixBytes).toString("hex"), Buffer.from(expected).toString("hex"));
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     );
   });
 }
@@ -94,5 +94,5 @@ test("an answer larger than the buffer is whole, and the next one too", () => {
     totalCount: "5000",
   };
   const expected = toBinary(list.descriptor, fromJson(list.descriptor, big));
-  for (const object of [big, {}, big]) assert.equal(framed(list, object).length, object === big ? expected.length + prefixBytes : prefixBytes);
+  for (const object of [big, {}, big]) assert.equal(framedReply(list, object).length, object === big ? expected.length + prefixBytes : prefixBytes);
 });

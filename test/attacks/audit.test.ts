@@ -14,8 +14,8 @@ import { limits } from "#base/limits.ts";
 import { newRoot } from "#base/uid.ts";
 import { type Entry, hashEntry } from "../../server/audit/chain.ts";
 import { combineNonces, openHead, readProgress, writeHead, writeProgress } from "../../server/audit/heads.ts";
-import { entriesOf, seal, tamper, verify } from "../audit.ts";
-import { createIdentity, openPlace, type Place } from "../story/place.ts";
+import { entriesOf, sealAudit, tamper, verifyLogs } from "../audit.ts";
+import { createIdentity, openInstallation, type Installation } from "../story/installation.ts";
 import { gantry, type Issuer, startIssuer, stopAll } from "../story/processes.ts";
 import { openWorld, type World } from "../world.ts";
 
@@ -54,7 +54,7 @@ const lastOf = async (world: World, root: string): Promise<number> => {
 };
 
 const save = async (world: World, root: string): Promise<Saved> => {
-  await seal(world);
+  await sealAudit(world);
   const chains = new Map((await tamper(world, "select root, sealed from audit_chains")).map(([of, sealed]) => [of ?? "", sealed ?? ""]));
   const [[position, sealed] = []] = await tamper(world, "select position, sealed from audit_progress");
   return { chains, position: position ?? "", sealed: sealed ?? "", last: await lastOf(world, root) };
@@ -71,7 +71,7 @@ const openGround = async (): Promise<Ground> => {
   const middle = await save(world, one);
   for (let step = 0; step < 3; step++) await change(world, other);
   await save(world, one);
-  assert.deepEqual(await verify(world).then(({ whole, lines }) => [whole, lines.length]), [true, 2]);
+  assert.deepEqual(await verifyLogs(world).then(({ whole, lines }) => [whole, lines.length]), [true, 2]);
   return { world, one, other, early, middle };
 };
 
@@ -83,14 +83,18 @@ const putProgressBack = ({ world }: Ground, { position, sealed }: Saved) =>
   tamper(world, "update audit_progress set position = $1, sealed = $2", [position, sealed]);
 
 const columns =
-  "uid, sequence, create_time, seal_time, caller_uid, act, operation, subject, type, code, count, binding_uids, remote_address, user_agent, request_id, event_id, resource_uids, hash";
+  "uid, sequence, create_time, seal_time, caller_uid, act, operation, subject, type, code, count, " +
+  "binding_uids, remote_address, user_agent, request_id, event_id, resource_uids, hash";
+/** The same behind these: for a copy of a row that differs in them. */
+const columnsAfter = (leading: string): string => columns.slice(`${leading}, `.length);
 
 /** Computes the hashes of this chain anew, from its beginning, as anybody can. */
 const rehash = async (world: World, root: string): Promise<void> => {
   const time = (column: string): string => `to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
   const rows = await tamper(
     world,
-    `select ${columns.replace("create_time, seal_time", `${time("create_time")}, ${time("seal_time")}`)} from audit_entries where left(uid, 40) = $1 order by sequence`,
+    `select ${columns.replace("create_time, seal_time", `${time("create_time")}, ${time("seal_time")}`)}
+     from audit_entries where left(uid, 40) = $1 order by sequence`,
     [root],
   );
   let hash = "";
@@ -155,7 +159,8 @@ const tamperings: readonly Tampering[] = [
       await tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence = 3", [one]);
       await tamper(
         world,
-        "update audit_entries set sequence = sequence - 1, uid = left(uid, -16) || lpad(to_hex(sequence - 1), 16, '0') where left(uid, 40) = $1 and sequence > 3",
+        `update audit_entries set sequence = sequence - 1, uid = left(uid, -16) || lpad(to_hex(sequence - 1), 16, '0')
+         where left(uid, 40) = $1 and sequence > 3`,
         [one],
       );
       await rehash(world, one);
@@ -213,7 +218,8 @@ const tamperings: readonly Tampering[] = [
     does: ({ world, one }) =>
       tamper(
         world,
-        `insert into audit_entries (${columns}) select left(uid, -16) || lpad(to_hex(sequence + 1), 16, '0'), sequence + 1, ${columns.slice("uid, sequence, ".length)} from audit_entries where left(uid, 40) = $1 order by sequence desc limit 1`,
+        `insert into audit_entries (${columns}) select left(uid, -16) || lpad(to_hex(sequence + 1), 16, '0'), sequence + 1, ${columnsAfter("uid, sequence")}
+         from audit_entries where left(uid, 40) = $1 order by sequence desc limit 1`,
         [one],
       ),
     says: /^\$ONE .*NOT WHOLE: entry \d+ and those after it were never sealed$/,
@@ -223,7 +229,8 @@ const tamperings: readonly Tampering[] = [
     does: async ({ world, one }) => {
       await tamper(
         world,
-        `insert into audit_entries (${columns}) select left(uid, -16) || 'ffffffffffffffff', 9223372036854775807, ${columns.slice("uid, sequence, ".length)} from audit_entries where left(uid, 40) = $1 limit 1`,
+        `insert into audit_entries (${columns}) select left(uid, -16) || 'ffffffffffffffff', 9223372036854775807, ${columnsAfter("uid, sequence")}
+         from audit_entries where left(uid, 40) = $1 limit 1`,
         [one],
       );
       await tamper(world, "update audit_chains set sealed = '' where root = $1", [one]);
@@ -235,7 +242,8 @@ const tamperings: readonly Tampering[] = [
     does: ({ world, one }) =>
       tamper(
         world,
-        `insert into audit_entries (${columns}) select left(uid, -16) || '0000000000000000', 0, ${columns.slice("uid, sequence, ".length)} from audit_entries where left(uid, 40) = $1 limit 1`,
+        `insert into audit_entries (${columns}) select left(uid, -16) || '0000000000000000', 0, ${columnsAfter("uid, sequence")}
+         from audit_entries where left(uid, 40) = $1 limit 1`,
         [one],
       ),
     says: /^\$ONE .*NOT WHOLE: entry 0 is there/,
@@ -245,7 +253,9 @@ const tamperings: readonly Tampering[] = [
     does: ({ world, one }) =>
       tamper(
         world,
-        `insert into audit_entries (${columns}) select uid, sequence, create_time, seal_time + interval '1 millisecond', ${columns.slice("uid, sequence, create_time, seal_time, ".length)} from audit_entries where left(uid, 40) = $1 and sequence = 3`,
+        `insert into audit_entries (${columns})
+         select uid, sequence, create_time, seal_time + interval '1 millisecond', ${columnsAfter("uid, sequence, create_time, seal_time")}
+         from audit_entries where left(uid, 40) = $1 and sequence = 3`,
         [one],
       ),
     says: /^\$ONE .*NOT WHOLE: entry 3 is there twice$/,
@@ -255,7 +265,8 @@ const tamperings: readonly Tampering[] = [
     does: ({ world, one }) =>
       tamper(
         world,
-        `insert into audit_entries (${columns}) select repeat('f', 40) || right(uid, -40), sequence, ${columns.slice("uid, sequence, ".length)} from audit_entries where left(uid, 40) = $1`,
+        `insert into audit_entries (${columns}) select repeat('f', 40) || right(uid, -40), sequence, ${columnsAfter("uid, sequence")}
+         from audit_entries where left(uid, 40) = $1`,
         [one],
       ),
     says: /^f{40} .*NOT WHOLE: the chain's seal is missing/,
@@ -336,7 +347,7 @@ test("whoever has the database and not the key is found out: an entry of which a
   await tamper(world, "create table copied as select * from audit_entries");
   for (const set of changes) {
     await tamper(world, `update audit_entries set ${set} where left(uid, 40) = $1 and sequence = 3`, [one]);
-    const { whole, lines } = await verify(world);
+    const { whole, lines } = await verifyLogs(world);
     assert.equal(whole, false, set);
     assert.ok(
       lines.some((line) => line.startsWith(one) && /NOT WHOLE: entry 3 (?:\(\S+\) is not what was written|is missing)/.test(line)),
@@ -344,7 +355,7 @@ test("whoever has the database and not the key is found out: an entry of which a
     );
     await tamper(world, "delete from audit_entries");
     await tamper(world, "insert into audit_entries select * from copied");
-    assert.equal((await verify(world)).whole, true, set);
+    assert.equal((await verifyLogs(world)).whole, true, set);
   }
 });
 
@@ -354,7 +365,7 @@ for (const { title, does, says, heals } of tamperings) {
     const { world, one, other } = ground;
     await does(ground);
     const said = new RegExp(says.source.replace("\\$ONE", one));
-    const found = await verify(world);
+    const found = await verifyLogs(world);
     assert.equal(found.whole, false);
     assert.ok(
       found.lines.some((line) => said.test(line)),
@@ -368,7 +379,7 @@ for (const { title, does, says, heals } of tamperings) {
         assert.equal(told.length, 1, `of a change after it: ${JSON.stringify(told)}`);
       }
     }
-    assert.equal((await verify(world)).whole, heals === true, (await verify(world)).lines.join("\n"));
+    assert.equal((await verifyLogs(world)).whole, heals === true, (await verifyLogs(world)).lines.join("\n"));
   });
 }
 
@@ -376,7 +387,7 @@ test("an older seal is found also by whoever looks at one organization alone", a
   const ground = await openGround();
   await deleteBehind(ground, ground.one, ground.early.last);
   await putSealBack(ground, ground.one, ground.early);
-  assert.equal((await verify(ground.world, { group: ground.one })).whole, false);
+  assert.equal((await verifyLogs(ground.world, { group: ground.one })).whole, false);
 });
 
 test("a clean log is whole, also where the other half of it is being sealed meanwhile", async () => {
@@ -385,27 +396,27 @@ test("a clean log is whole, also where the other half of it is being sealed mean
   const writing = (async () => {
     while (!over) {
       await Promise.all([change(world, one), change(world, other), change(world, one)]);
-      await seal(world);
+      await sealAudit(world);
     }
   })();
   for (let turn = 0; turn < 25; turn++)
     assert.deepEqual(
-      (await verify(world)).lines.filter((line) => line.includes("NOT WHOLE")),
+      (await verifyLogs(world)).lines.filter((line) => line.includes("NOT WHOLE")),
       [],
     );
   over = true;
   await writing;
-  assert.equal((await verify(world)).whole, true);
+  assert.equal((await verifyLogs(world)).whole, true);
 });
 
 // ---- the command, and the key -----------------------------------------------------------------------------------
 
 test("gantry audit verify ends with 0 for a clean log, and with 1 and a line that names organization and entry for any other", async () => {
-  const place = await openPlace();
-  closing.push(() => place.close());
-  const { world, environment } = place;
+  const installation = await openInstallation();
+  closing.push(() => installation.close());
+  const { world, environment } = installation;
   for (let step = 0; step < 4; step++) await change(world, world.organization);
-  await seal(world);
+  await sealAudit(world);
   const run = (...args: string[]) => gantry(["audit", "verify", ...args], { env: environment });
   const clean = await run();
   assert.deepEqual([clean.code, clean.stderr], [0, ""]);
@@ -426,21 +437,23 @@ test("gantry audit verify ends with 0 for a clean log, and with 1 and a line tha
 });
 
 test("what was kept elsewhere shows entries that somebody with the secret key took away or wrote anew", async () => {
-  const place = await openPlace();
+  const installation = await openInstallation();
   const folder = await mkdtemp(join(tmpdir(), "gantry-known-"));
   closing.push(
     () => rm(folder, { recursive: true, force: true }),
-    () => place.close(),
+    () => installation.close(),
   );
-  const { world, environment } = place;
+  const { world, environment } = installation;
   const root = world.organization;
   for (let step = 0; step < 5; step++) await change(world, root);
-  await seal(world);
+  await sealAudit(world);
   const known = join(folder, "known.jsonl");
   // Lines without an end say nothing of the other logs.
-  const broken = `${JSON.stringify({ organization: "0".repeat(40), entries: 0, last: null, problems: ["the chain's seal is missing"] })}\n${JSON.stringify({ problems: ["an earlier seal"] })}\n`;
+  const broken = [{ organization: "0".repeat(40), entries: 0, last: null, problems: ["the chain's seal is missing"] }, { problems: ["an earlier seal"] }]
+    .map((line) => `${JSON.stringify(line)}\n`)
+    .join("");
   await writeFile(known, (await gantry(["audit", "verify", "--json"], { env: environment })).stdout + broken);
-  assert.equal((await verify(world, { known })).whole, true);
+  assert.equal((await verifyLogs(world, { known })).whole, true);
 
   const { store, seal: vault } = world.server.application.services;
   const headOf = async () => openHead(vault, root, (await tamper(world, "select sealed from audit_chains where root = $1", [root]))[0]?.[0] ?? "");
@@ -461,14 +474,14 @@ test("what was kept elsewhere shows entries that somebody with the secret key to
     });
   };
   await cut(4);
-  assert.equal((await verify(world)).whole, true, "without what was kept elsewhere it cannot be told");
+  assert.equal((await verifyLogs(world)).whole, true, "without what was kept elsewhere it cannot be told");
   const { code, stdout } = await gantry(["audit", "verify", "--known", known], { env: environment });
   assert.equal(code, 1);
   assert.match(stdout, new RegExp(`^${root} .*NOT WHOLE: the chain ends at entry 4, and entry 6 was known before$`, "m"));
   // Filled up again it is as long as it was, and another one.
   for (let step = 0; step < 3; step++) await change(world, root);
-  await seal(world);
-  const filled = await verify(world, { known });
+  await sealAudit(world);
+  const filled = await verifyLogs(world, { known });
   assert.ok(
     filled.lines.some((line) => line.startsWith(root) && line.endsWith("NOT WHOLE: entry 6 is not the one that was known before")),
     filled.lines.join("\n"),
@@ -477,29 +490,29 @@ test("what was kept elsewhere shows entries that somebody with the secret key to
 
 // ---- callers ----------------------------------------------------------------------------------------------------
 
-let place: Place;
+let installation: Installation;
 let issuer: Issuer;
 before(async () => {
-  [place, issuer] = await Promise.all([openPlace(), startIssuer()]);
+  [installation, issuer] = await Promise.all([openInstallation(), startIssuer()]);
   closing.push(
-    () => place.close(),
+    () => installation.close(),
     () => issuer.close(),
   );
 });
 
-const chains = async (): Promise<number> => (await tamper(place.world, "select 1 from audit_chains")).length;
+const chains = async (): Promise<number> => (await tamper(installation.world, "select 1 from audit_chains")).length;
 
 test("nobody can make logs up: refused calls that name organizations that do not exist are the caller's own or the operator's", async () => {
-  const { world } = place;
+  const { world } = installation;
   const member = await createIdentity(world, world.organization, "member", { issuer: issuer.url, subject: "member" });
-  await seal(world);
+  await sealAudit(world);
   const before = await chains();
   const token = await world.token(member);
   const made = Array.from({ length: 20 }, newRoot);
   for (const uid of made) {
     for (const given of [token, "nobody's", undefined]) await world.call("iam.GroupsService/DeleteGroup", { uid }, { token: given });
   }
-  await seal(world);
+  await sealAudit(world);
   // The operator's may be the first of its kind.
   assert.ok((await chains()) <= before + 1);
   const told = await entriesOf(world, { subjects: made });
@@ -507,9 +520,9 @@ test("nobody can make logs up: refused calls that name organizations that do not
 });
 
 test("a stranger cannot write into an organization's log: calls without a valid token are told to the operator alone", async () => {
-  const { world } = place;
+  const { world } = installation;
   world.clock.now += 2 * limits.refusalsWindowMs;
-  await seal(world);
+  await sealAudit(world);
   const before = await lastOf(world, world.organization);
   for (const protocol of ["rest", "grpc"] as const) {
     for (const token of ["nobody's", undefined]) {
@@ -550,7 +563,7 @@ const agents: readonly (readonly [title: string, sent: string, kept: string])[] 
 
 for (const [title, sent, kept] of agents) {
   test(`a User-Agent of ${title} comes back as data, of what was done and of what was refused, and the log stays whole`, async () => {
-    const { world } = place;
+    const { world } = installation;
     world.clock.now += 2 * limits.refusalsWindowMs;
     const reader = await createIdentity(world, world.organization, "reader", { issuer: issuer.url, subject: "reader" });
     const body = JSON.stringify({ name: `by-a-program-${sent.length}` });
@@ -561,7 +574,7 @@ for (const [title, sent, kept] of agents) {
       await entriesOf(world, { operations: ["chainguard.platform.registry.v2.ReposService/CreateRepo"], orderBy: "create_time desc", pageSize: 3 })
     ).map(({ code, userAgent }) => `${String(code)} ${String(userAgent)}`);
     assert.deepEqual(told.sort(), [`OK ${kept}`, `PERMISSION_DENIED ${kept}`, `UNAUTHENTICATED ${kept}`]);
-    assert.equal((await verify(world)).whole, true);
+    assert.equal((await verifyLogs(world)).whole, true);
   });
 }
 
@@ -585,7 +598,7 @@ const strangeClaims: readonly (readonly [title: string, claims: Record<string, u
 
 for (const [title, claims] of strangeClaims) {
   test(`a token with ${title} is told as data or refused, never half, and the log stays whole`, async () => {
-    const { world } = place;
+    const { world } = installation;
     const identity = await createIdentity(world, world.organization, `anybody-${strangeClaims.findIndex(([each]) => each === title)}`, {
       issuer: issuer.url,
       subjectPattern: "(?s).*",
@@ -601,12 +614,12 @@ for (const [title, claims] of strangeClaims) {
       assert.deepEqual([act.iss, act.sub], [issuer.url, claims.sub]);
       assert.ok(Object.keys(act).every((key) => ["iss", "sub", "aud", "email"].includes(key)));
     }
-    assert.equal((await verify(world)).whole, true);
+    assert.equal((await verifyLogs(world)).whole, true);
   });
 }
 
 test("however long the uid is that a refused call names, it is told, and so is everything behind it", async () => {
-  const { world } = place;
+  const { world } = installation;
   const member = await createIdentity(world, world.organization, "deep", { issuer: issuer.url, subject: "deep" });
   const level = (): string => `/${newRoot().slice(0, 16)}`;
   let uid = world.organization;
@@ -617,11 +630,11 @@ test("however long the uid is that a refused call names, it is told, and so is e
   const [told] = await entriesOf(world, { subjects: [uid] });
   assert.equal(told?.code, "PERMISSION_DENIED");
   assert.ok(uid.startsWith(String(told?.uid).slice(0, -17)));
-  assert.equal((await verify(world)).whole, true);
+  assert.equal((await verifyLogs(world)).whole, true);
 });
 
 test("a tree of groups as deep as it gets does not stop the log", async () => {
-  const { world } = place;
+  const { world } = installation;
   let deepest = world.organization;
   for (;;) {
     const { code, reply } = await world.call("iam.GroupsService/CreateGroup", { parent: deepest, group: { name: "deeper" } });
@@ -630,7 +643,7 @@ test("a tree of groups as deep as it gets does not stop the log", async () => {
   }
   assert.ok(deepest.length > 1000, `only ${deepest.length}`);
   assert.equal((await entriesOf(world, { subjects: [deepest] })).length, 1);
-  assert.equal((await verify(world)).whole, true);
+  assert.equal((await verifyLogs(world)).whole, true);
 });
 
 // ---- where from -------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import { newChild } from "#base/uid.ts";
 import { type Answer, callOver } from "../client.ts";
 import { freshDatabase } from "../database.ts";
 import { awsToken, dateOf, type Principal, type Spelling, startSts, type Sts } from "../story/aws-sts.ts";
-import { bind, contents } from "../story/place.ts";
+import { bind, databaseContents } from "../story/installation.ts";
 import { openWorld, type World } from "../world.ts";
 
 const victim: Principal = {
@@ -288,13 +288,13 @@ test("attack 23: whatever AWS says that is not a plain answer is a denial", asyn
 });
 
 test("a refused request leaves nothing behind, and neither errors nor events hold a signature or a session token", async () => {
-  const before_ = await contents(world, ["identities", "outbox", "aws_requests", "access_versions"]);
+  const before_ = await databaseContents(world, ["identities", "outbox", "aws_requests", "access_versions"]);
   const presented = sign({ key: { ...attacker, session: "session-token-that-must-not-leak" } });
   const answer = await exchange(world.url, presented, identity);
   assert.notEqual(answer.code, 0);
   const signature = /Signature=([0-9a-f]{64})/.exec(Buffer.from(presented, "base64url").toString("latin1"))?.[1] ?? "none";
   for (const secret of [signature, "session-token-that-must-not-leak", attacker.id]) assert.ok(!`${answer.raw}${answer.message}`.includes(secret));
-  assert.deepEqual(await contents(world, ["identities", "outbox", "aws_requests", "access_versions"]), before_);
+  assert.deepEqual(await databaseContents(world, ["identities", "outbox", "aws_requests", "access_versions"]), before_);
   const good = sign();
   const taken: JsonObject = (await exchange(world.url, good, identity)).reply;
   assert.ok(taken.token);

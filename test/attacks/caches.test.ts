@@ -6,22 +6,22 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { capabilityBySymbol } from "#contract/capabilities.ts";
 import { http } from "../story/protocols.ts";
-import { openPlace, type Place } from "../story/place.ts";
+import { openInstallation, type Installation } from "../story/installation.ts";
 import { openWorld, type World } from "../world.ts";
 
-let place: Place;
+let installation: Installation;
 let replica: World;
 let operator: string;
 
 before(async () => {
-  place = await openPlace();
-  const { DATABASE_URL = "", GANTRY_SECRET_KEY_FILE = "", GANTRY_PUBLIC_URL = "" } = place.environment;
+  installation = await openInstallation();
+  const { DATABASE_URL = "", GANTRY_SECRET_KEY_FILE = "", GANTRY_PUBLIC_URL = "" } = installation.environment;
   replica = await openWorld({ DATABASE_URL, GANTRY_SECRET_KEY_FILE, GANTRY_PUBLIC_URL });
-  operator = await place.world.token();
+  operator = await installation.world.token();
 });
 after(async () => {
   await replica?.close();
-  await place?.close();
+  await installation?.close();
 });
 
 /** Numbers that are the same with every run: a failure can be looked at again. */
@@ -58,8 +58,8 @@ for (const seed of [1, 2, 3])
     const pick = random(seed);
     const one = <T>(list: readonly T[]): T => list[pick(list.length)] as T;
     const post = async (path: string, body: object): Promise<string> =>
-      String((await http(place.world.url, "POST", path, { token: operator, body: JSON.stringify(body) })).body.uid);
-    const root = place.world.organization;
+      String((await http(installation.world.url, "POST", path, { token: operator, body: JSON.stringify(body) })).body.uid);
+    const root = installation.world.organization;
     const left = await post(`/iam/v2/groups/${root}`, { name: `left ${seed}` });
     const right = await post(`/iam/v2/groups/${root}`, { name: `right ${seed}` });
     const groups = [root, left, right];
@@ -71,7 +71,7 @@ for (const seed of [1, 2, 3])
     for (let index = 0; index < 3; index++) {
       const uid = await post(`/iam/v2/identities/${root}`, { name: `bot ${seed}`, claimMatch });
       book.identities.add(uid);
-      tokens.set(uid, await place.world.token(uid));
+      tokens.set(uid, await installation.world.token(uid));
     }
 
     /** One change through either server; what it does is written into the book. */
@@ -111,7 +111,7 @@ for (const seed of [1, 2, 3])
     /** All that both servers say now, against the book. */
     const compare = async (after: string): Promise<void> => {
       await Promise.all(
-        [place.world.url, replica.url].flatMap((url) =>
+        [installation.world.url, replica.url].flatMap((url) =>
           [...tokens].map(async ([identity, token]) => {
             const visible = repos.filter((repo, index) => may(book, identity, "repo.list", groups[index] ?? "") && repo !== "").sort();
             const list = await http(url, "GET", "/registry/v2/repos?page_size=200&order_by=uid", { token });
@@ -132,7 +132,7 @@ for (const seed of [1, 2, 3])
     };
 
     await compare("the beginning");
-    for (let step = 0; step < 30; step++) await compare(`step ${step}, ${await change(step % 2 === 0 ? place.world.url : replica.url)}`);
+    for (let step = 0; step < 30; step++) await compare(`step ${step}, ${await change(step % 2 === 0 ? installation.world.url : replica.url)}`);
     const [gone = ""] = book.identities;
     assert.equal((await http(replica.url, "DELETE", `/iam/v2/identities/${gone}`, { token: operator })).status, 200);
     book.identities.delete(gone);
@@ -140,7 +140,7 @@ for (const seed of [1, 2, 3])
   });
 
 test("attack 11: two tokens of one identity that are narrowed differently do not share their rights", async () => {
-  const { world } = place;
+  const { world } = installation;
   const { uid } = (
     await http(world.url, "POST", `/iam/v2/identities/${world.organization}`, {
       token: operator,

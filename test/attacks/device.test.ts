@@ -5,8 +5,8 @@ import { createHash } from "node:crypto";
 import { after, before, test } from "node:test";
 import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { type FakeBrowser, type FakeProvider, openBrowser, openProvider, registerProvider, wayBack } from "../provider.ts";
-import { beginDevice, confirmAs, hiddenIn, onwardFrom, poll, postForm, pressed } from "../terminal.ts";
+import { type FakeBrowser, type FakeProvider, openBrowser, openProvider, registerProvider, callbackUrl } from "../provider.ts";
+import { requestDeviceCodes, confirmAs, hiddenFields, refreshTarget, poll, postForm, submitForm } from "../terminal.ts";
 import { openWorld, type World } from "../world.ts";
 
 let world: World;
@@ -29,10 +29,10 @@ const stateOf = async (userCode: string): Promise<string> => {
 };
 
 /** The form of a page that this browser was shown. */
-const formOf = async (browser: FakeBrowser, page: string): Promise<Record<string, string>> => hiddenIn((await browser.get(page)).text);
+const formOf = async (browser: FakeBrowser, page: string): Promise<Record<string, string>> => hiddenFields((await browser.get(page)).text);
 
 test("of fifty who ask for the tokens of one code at the same moment one gets them", async () => {
-  const codes = await beginDevice(world, { idp_id: idp, scope: "offline_access" });
+  const codes = await requestDeviceCodes(world, { idp_id: idp, scope: "offline_access" });
   await confirmAs(world, provider, codes.page, { sub: "ada" });
   const replies = await Promise.all(Array.from({ length: 50 }, () => poll(world, codes)));
   const won = replies.filter(({ status }) => status === 200);
@@ -43,7 +43,7 @@ test("of fifty who ask for the tokens of one code at the same moment one gets th
 });
 
 test("of twenty who are signed in with one code at the same moment one is whom the terminal acts as", async () => {
-  const codes = await beginDevice(world, { idp_id: idp });
+  const codes = await requestDeviceCodes(world, { idp_id: idp });
   const pages = await Promise.all(
     Array.from({ length: 20 }, (_, n) =>
       confirmAs(world, provider, codes.page, { sub: `person-${n}`, email: `person-${n}@example.test`, email_verified: true }),
@@ -57,7 +57,7 @@ test("of twenty who are signed in with one code at the same moment one is whom t
 });
 
 test("a form that no page of ours has made confirms and refuses nothing", async () => {
-  const codes = await beginDevice(world, { idp_id: idp });
+  const codes = await requestDeviceCodes(world, { idp_id: idp });
   const victim = openBrowser();
   const form = await formOf(victim, codes.page);
   const mallory = openBrowser();
@@ -73,16 +73,16 @@ test("a form that no page of ours has made confirms and refuses nothing", async 
   ];
   for (const [what, browser, sent, headers = {}] of attempts)
     for (const answer of ["confirm", "refuse"])
-      assert.equal((await pressed(world, browser, "/oauth/device", { ...sent, answer }, headers)).status, 403, `${what}: ${answer}`);
+      assert.equal((await submitForm(world, browser, "/oauth/device", { ...sent, answer }, headers)).status, 403, `${what}: ${answer}`);
   assert.equal(await stateOf(codes.userCode), "open");
-  assert.ok(onwardFrom(await pressed(world, victim, "/oauth/device", { ...form, answer: "confirm" })));
+  assert.ok(refreshTarget(await submitForm(world, victim, "/oauth/device", { ...form, answer: "confirm" })));
 });
 
 test("what was confirmed for one terminal counts for no other, and one terminal's code opens no other's tokens", async () => {
-  const [ours, theirs] = [await beginDevice(world, { idp_id: idp }), await beginDevice(world, { idp_id: idp })];
+  const [ours, theirs] = [await requestDeviceCodes(world, { idp_id: idp }), await requestDeviceCodes(world, { idp_id: idp })];
   const browser = openBrowser();
   const form = await formOf(browser, ours.page);
-  assert.equal((await pressed(world, browser, "/oauth/device", { ...form, user_code: theirs.userCode, answer: "confirm" })).status, 403);
+  assert.equal((await submitForm(world, browser, "/oauth/device", { ...form, user_code: theirs.userCode, answer: "confirm" })).status, 403);
   await confirmAs(world, provider, ours.page, { sub: "ada" });
   assert.equal((await poll(world, theirs)).body.error, "authorization_pending");
   assert.equal((await poll(world, { deviceCode: ours.userCode })).body.error, "invalid_grant");
@@ -91,7 +91,7 @@ test("what was confirmed for one terminal counts for no other, and one terminal'
 });
 
 test("an address with a code or a key begins no sign-in by being opened", async () => {
-  const codes = await beginDevice(world, { idp_id: idp });
+  const codes = await requestDeviceCodes(world, { idp_id: idp });
   const key = Buffer.alloc(32, 9).toString("base64url");
   for (const address of [codes.page, `${world.url}/oauth?headless_code=${key}&idp_id=${idp}`]) {
     const { status, location, headers, text: html } = await openBrowser().get(address);
@@ -114,22 +114,22 @@ test("a headless sign-in is confirmed by the page that showed its key, and by no
     [{ ...form, proof: "" }, {}],
     [form, { origin: "https://evil.example" }],
   ] as const)
-    assert.equal((await pressed(world, browser, "/oauth/headless", { ...sent, answer: "confirm" }, headers)).status, 403);
-  assert.ok(onwardFrom(await pressed(world, browser, "/oauth/headless", { ...form, answer: "confirm" })));
+    assert.equal((await submitForm(world, browser, "/oauth/headless", { ...sent, answer: "confirm" }, headers)).status, 403);
+  assert.ok(refreshTarget(await submitForm(world, browser, "/oauth/headless", { ...form, answer: "confirm" })));
 });
 
 test("a confirmation that one person made is not finished by another's browser", async () => {
-  const codes = await beginDevice(world, { idp_id: idp });
+  const codes = await requestDeviceCodes(world, { idp_id: idp });
   const mallory = openBrowser();
-  const question = onwardFrom(await pressed(world, mallory, "/oauth/device", { ...(await formOf(mallory, codes.page)), answer: "confirm" }));
+  const question = refreshTarget(await submitForm(world, mallory, "/oauth/device", { ...(await formOf(mallory, codes.page)), answer: "confirm" }));
   assert.ok(question);
-  const last = await openBrowser().get(wayBack(provider, question, provider.vouch(question, { sub: "victim" })));
+  const last = await openBrowser().get(callbackUrl(provider, question, provider.vouch(question, { sub: "victim" })));
   assert.equal(last.status, 400);
   assert.equal(await stateOf(codes.userCode), "open");
 });
 
 test("whoever types wrong codes is stopped for everybody until the minute is over, also at a right one", async () => {
-  const { page } = await beginDevice(world, { idp_id: idp });
+  const { page } = await requestDeviceCodes(world, { idp_id: idp });
   world.clock.now += limits.userCodeGuessesWindowMs - (world.clock.now % limits.userCodeGuessesWindowMs);
   const { store } = world.server.application.services;
   const wrong = `${world.url}/oauth/device?user_code=BBBB-BBBB`;
@@ -160,13 +160,13 @@ test("nobody fills the store with codes: beyond the limit none is made, until so
   world.clock.now += limits.deviceCodeLifetimeMs;
   assert.equal((await postForm(`${world.url}/oauth/device_authorization`, {})).status, 200);
   world.clock.now += limits.deviceCodeKeptMs + 1;
-  await beginDevice(world);
+  await requestDeviceCodes(world);
   assert.deepEqual(await store.read.query("select count(*) from device_codes where user_code like 'flood%'"), [["0"]]);
 });
 
 test("an approval whose provider or person is gone before the terminal asks gives no token", async () => {
   const spare = await registerProvider(world, provider);
-  const [first, second] = [await beginDevice(world, { idp_id: spare }), await beginDevice(world, { idp_id: idp })];
+  const [first, second] = [await requestDeviceCodes(world, { idp_id: spare }), await requestDeviceCodes(world, { idp_id: idp })];
   await confirmAs(world, provider, first.page, { sub: "ada" });
   await world.ok("iam.IdentityProvidersService/DeleteIdentityProvider", { uid: spare });
   await confirmAs(world, provider, second.page, { sub: "leaver" });
@@ -175,7 +175,7 @@ test("an approval whose provider or person is gone before the terminal asks give
 });
 
 test("the store holds no code that a terminal could ask with, and no token", async () => {
-  const codes = await beginDevice(world, { idp_id: idp });
+  const codes = await requestDeviceCodes(world, { idp_id: idp });
   await confirmAs(world, provider, codes.page, { sub: "ada" });
   const rows = JSON.stringify(await world.server.application.services.store.read.query("select device_codes::text from device_codes"));
   assert.ok(rows.includes(createHash("sha256").update(codes.deviceCode).digest("hex")));

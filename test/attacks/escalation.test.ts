@@ -7,8 +7,8 @@ import { codes } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
-import { allBut, protocols, identityMessage, openStage, roleMessage, symbolsOf } from "../conformance/stage.ts";
-import { some, valueOf } from "../samples.ts";
+import { everyCapabilityBut, protocols, identityMessage, openStage, roleMessage, symbolsOf } from "../conformance/stage.ts";
+import { nonEmpty, valueOf } from "../samples.ts";
 import { registerPerson } from "../../server/application/person.ts";
 
 const stage = await openStage();
@@ -20,7 +20,7 @@ const named = (name: string): MethodFact => methods.find((method) => method.name
 
 /** The one capability that the granter lacks, and something that it holds. */
 const [held, lacked] = ["repo.list", "repo.delete"];
-const owner = await stage.holder(allBut(""), organization);
+const owner = await stage.holder(everyCapabilityBut(""), organization);
 const team = text(await stage.make(`${iam}.Group`, { parent: organization }), "uid");
 const newRole = async (name: string): Promise<string> => text(await stage.make(roleMessage, { capabilities: [name] }), "uid");
 
@@ -235,7 +235,7 @@ const givesNothing = (field: string): boolean =>
 
 test("attack 5: every field of the contract that names a role, a capability or a way to act as an identity is a way of this table", () => {
   assert.deepEqual(
-    some(inContract, "field")
+    nonEmpty(inContract, "field")
       .filter((field) => !givesNothing(field))
       .sort(),
     [...new Set(ways.flatMap(({ uses }) => uses))].sort(),
@@ -250,7 +250,7 @@ test("attack 5: every field of the contract that names a role, a capability or a
 const minuteMs = 60_000;
 
 /** Everything that the ways ask for, and all that anybody can hold but the one capability. */
-const allButOne = allBut(lacked);
+const allButOne = everyCapabilityBut(lacked);
 
 const granters: Readonly<Record<string, () => Promise<string>>> = {
   "who holds everything but one capability": async () => (await stage.holder(allButOne, organization)).token,

@@ -10,7 +10,7 @@ import { isObject, type JsonObject } from "#base/json.ts";
 import { jsonLog } from "#base/log.ts";
 import { methods } from "#contract/catalog.ts";
 import { http, items } from "../story/protocols.ts";
-import { contents } from "../story/place.ts";
+import { databaseContents } from "../story/installation.ts";
 import { type Issuer, startIssuer } from "../story/processes.ts";
 import { openWorld, type World } from "../world.ts";
 
@@ -27,7 +27,7 @@ after(() => Promise.all([world?.close(), issuer?.close()]));
 const control = ["\r\nx-injected: 1", "\n", "\u0000", "\u001b[31m", "\u007f", "\u0085", "\u2028x"];
 
 test("attack 28: control characters in names and descriptions are refused over both protocols, and nothing is written", async () => {
-  const before = await contents(world);
+  const before = await databaseContents(world);
   for (const evil of control.slice(0, 3))
     for (const protocol of ["rest", "grpc"] as const) {
       for (const repo of [{ name: `a${evil}` }, { name: "a", description: `a${evil}` }]) {
@@ -39,7 +39,7 @@ test("attack 28: control characters in names and descriptions are refused over b
     const { code } = await world.call("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: `a${evil}` } }, { token });
     assert.equal(code, 3, JSON.stringify(evil));
   }
-  assert.deepEqual(await contents(world), before);
+  assert.deepEqual(await databaseContents(world), before);
 });
 
 /** A raw request; everything that came back until the server ended the connection. */
@@ -134,7 +134,7 @@ const clean = (): void => {
 };
 
 test("attack 30: a key that would touch a prototype is an unknown field, at any depth", async () => {
-  const before = await contents(world);
+  const before = await databaseContents(world);
   for (const name of names) {
     const evil = `{"polluted":1,"name":"x"}`;
     const bodies: readonly (readonly [path: string, body: string, field: string])[] = [
@@ -158,7 +158,7 @@ test("attack 30: a key that would touch a prototype is an unknown field, at any 
     assert.equal(query.status, 400);
     clean();
   }
-  assert.deepEqual(await contents(world), before);
+  assert.deepEqual(await databaseContents(world), before);
 });
 
 test("attack 30: such names in masks, orders, enums and paths are refused by what they are", async () => {

@@ -5,33 +5,34 @@ import { after, before, test } from "node:test";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { registerPerson } from "../../server/application/person.ts";
-import { contents, findRole, openPlace, type Place } from "../story/place.ts";
+import { everyRow } from "../database.ts";
+import { databaseContents, findRole, openInstallation, type Installation } from "../story/installation.ts";
 import { type Issuer, startIssuer } from "../story/processes.ts";
 
 const protocols = ["rest", "grpc"] as const;
 const register = "chainguard.platform.auth.Auth/Register";
 const claimMatch = { issuer: "https://ci.example.com", subject: "s" };
 
-let place: Place;
+let installation: Installation;
 let issuer: Issuer;
 let organization: string;
 let viewer: string;
 let owner: string;
 
 before(async () => {
-  place = await openPlace();
+  installation = await openInstallation();
   issuer = await startIssuer();
-  organization = place.world.organization;
-  [viewer, owner] = await Promise.all([findRole(place.world, "viewer"), findRole(place.world, "owner")]);
-  await registerPerson(place.world.server.application.kernel, { issuer: issuer.url, subject: "first", email: "", name: "" });
+  organization = installation.world.organization;
+  [viewer, owner] = await Promise.all([findRole(installation.world, "viewer"), findRole(installation.world, "owner")]);
+  await registerPerson(installation.world.server.application.kernel, { issuer: issuer.url, subject: "first", email: "", name: "" });
 });
-after(() => Promise.all([place?.close(), issuer?.close()]));
+after(() => Promise.all([installation?.close(), issuer?.close()]));
 
 const person = (subject: string, claims: JsonObject = {}, from = issuer): Promise<string> =>
-  from.token({ sub: subject, aud: place.world.url, email: `${subject}@example.com`, email_verified: true, ...claims });
+  from.token({ sub: subject, aud: installation.world.url, email: `${subject}@example.com`, email_verified: true, ...claims });
 
 const invite = (body: JsonObject = {}, options: { readonly token?: string; readonly parent?: string } = {}) =>
-  place.world.call(
+  installation.world.call(
     "iam.GroupInvitesService/CreateGroupInvite",
     { parent: options.parent ?? organization, groupInvite: { roleUid: viewer, ttl: "3600s", ...body } },
     options.token ? { token: options.token } : {},
@@ -43,9 +44,9 @@ const codeOf = async (body: JsonObject = {}, options = {}): Promise<string> => {
   return text(reply, "code");
 };
 
-const join = (code: string, token: string, protocol: "rest" | "grpc" = "rest") => place.world.call(register, { code }, { token, protocol });
+const join = (code: string, token: string, protocol: "rest" | "grpc" = "rest") => installation.world.call(register, { code }, { token, protocol });
 
-const count = async (statement: string): Promise<number> => Number((await place.world.server.application.services.store.read.query(statement))[0]?.[0]);
+const count = async (statement: string): Promise<number> => Number((await installation.world.server.application.services.store.read.query(statement))[0]?.[0]);
 
 test("of fifty people who bring a single-use code at the same moment exactly one joins", async () => {
   const code = await codeOf({ singleUse: true });
@@ -77,7 +78,7 @@ test("one person who brings a code fifty times at once joins once", async () => 
 });
 
 test("a code is in no row, event, list, error or repeated answer, and neither is its secret part", async () => {
-  const { world } = place;
+  const { world } = installation;
   const headers = { "idempotency-key": "an invite" };
   const request = { parent: organization, groupInvite: { roleUid: viewer, ttl: "3600s", email: "eve@example.com", singleUse: true } };
   const first = await world.call("iam.GroupInvitesService/CreateGroupInvite", request, { headers });
@@ -99,9 +100,7 @@ test("a code is in no row, event, list, error or repeated answer, and neither is
     seen.map((answer) => answer.code),
     [0, 0, 0, 0, codes.PERMISSION_DENIED, codes.UNAUTHENTICATED, 0, codes.NOT_FOUND],
   );
-  const { read } = world.server.application.services.store;
-  const tables = await read.query("select tablename from pg_tables where schemaname = current_schema()");
-  const rows = await Promise.all(tables.map(([table]) => read.query(`select t::text from ${table} as t`)));
+  const rows = [...(await everyRow(world.databaseUrl)).values()];
   for (const hidden of [code, secret]) {
     assert.ok(!JSON.stringify(seen).includes(hidden));
     assert.ok(!JSON.stringify(rows).includes(hidden));
@@ -109,7 +108,7 @@ test("a code is in no row, event, list, error or repeated answer, and neither is
 });
 
 test("nobody invites to a role that they do not hold, or with less than both capabilities", async () => {
-  const { world } = place;
+  const { world } = installation;
   const inviter = async (capabilities: readonly string[]): Promise<string> => {
     const identity = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "inviter", claimMatch } }), "uid");
     const role = text(
@@ -121,16 +120,16 @@ test("nobody invites to a role that they do not hold, or with less than both cap
   };
   const both = ["CAP_IAM_GROUP_INVITES_CREATE", "CAP_IAM_ROLE_BINDINGS_CREATE"];
   const list = text(await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "lister", capabilities: ["CAP_REPO_LIST"] } }), "uid");
-  const before = await contents(world, ["group_invites"]);
+  const before = await databaseContents(world, ["group_invites"]);
   const token = await inviter([...both, "CAP_REPO_LIST"]);
   assert.equal((await invite({ roleUid: owner }, { token })).code, codes.PERMISSION_DENIED);
   for (const only of both) assert.equal((await invite({ roleUid: list }, { token: await inviter([only, "CAP_REPO_LIST"]) })).code, codes.PERMISSION_DENIED);
-  assert.deepEqual(await contents(world, ["group_invites"]), before);
+  assert.deepEqual(await databaseContents(world, ["group_invites"]), before);
   assert.equal((await invite({ roleUid: list }, { token })).code, 0);
 });
 
 test("an invite is worth what its maker may give when it is taken up: not after the maker left, nor after the role grew beyond the maker", async () => {
-  const { world } = place;
+  const { world } = installation;
   const maker = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "maker", claimMatch } }), "uid");
   const capabilities = ["CAP_IAM_GROUP_INVITES_CREATE", "CAP_IAM_ROLE_BINDINGS_CREATE", "CAP_REPO_LIST"];
   const makers = text(await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "makers", capabilities } }), "uid");
@@ -143,11 +142,11 @@ test("an invite is worth what its maker may give when it is taken up: not after 
   let binding = await bind();
   const code = await codeOf({ roleUid: promised }, { token: await world.token(maker) });
   const assertVoid = async (): Promise<void> => {
-    const before = await contents(world);
+    const before = await databaseContents(world);
     const { code: status, details } = await join(code, await person("hopeful"));
     assert.equal(status, codes.FAILED_PRECONDITION);
     assert.match(JSON.stringify(details), /INVITE_NOT_COVERED/);
-    assert.deepEqual(await contents(world), before);
+    assert.deepEqual(await databaseContents(world), before);
   };
   await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: text(binding, "uid") });
   await assertVoid();
@@ -175,7 +174,7 @@ test("an issuer that nobody named is not contacted, whatever code is brought, an
 });
 
 test("another organization's issuer does not get its people in under an address that an invite is locked to", async () => {
-  const { world } = place;
+  const { world } = installation;
   const foreign = await startIssuer();
   try {
     const theirs = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "another organization" } }), "uid");
@@ -200,7 +199,7 @@ test("another organization's issuer does not get its people in under an address 
 });
 
 test("a narrowed token, an assumable identity and the operator join nothing", async () => {
-  const { world } = place;
+  const { world } = installation;
   const identity = await registerPerson(world.server.application.kernel, { issuer: issuer.url, subject: "narrow", email: "", name: "" });
   const robot = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "robot", claimMatch } }), "uid");
   const code = await codeOf();

@@ -9,7 +9,7 @@ import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { type Answer, callHttp, restRequest } from "../client.ts";
 import { protocols, neighbour, openStage, violationsOf } from "../conformance/stage.ts";
-import { bodyField, some, valueAt, withValue } from "../samples.ts";
+import { bodyField, nonEmpty, valueAt, withValue } from "../samples.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -18,7 +18,7 @@ const ours = world.organization;
 const theirs = await neighbour(stage);
 const operator = await stage.operator();
 
-const bodies = some(
+const bodies = nonEmpty(
   methods.filter(
     (method) => stage.answers(method) && method.writes && bodyField(method)?.message && method.scope && (method.http[0]?.template ?? "").includes("=**"),
   ),
@@ -54,7 +54,7 @@ for (const method of bodies)
   });
 
 /** Fields of a resource that name something else by its uid. */
-const references = some(
+const references = nonEmpty(
   bodies.flatMap((method) =>
     (bodyField(method)?.message?.fields ?? []).filter(({ refersTo, outputOnly }) => refersTo !== "" && !outputOnly).map((field) => ({ method, field })),
   ),

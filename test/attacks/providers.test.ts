@@ -8,7 +8,8 @@ import { codes } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { jsonLog } from "#base/log.ts";
 import type { Answer, Protocol } from "../client.ts";
-import { contents } from "../story/place.ts";
+import { everyRow } from "../database.ts";
+import { databaseContents } from "../story/installation.ts";
 import { openWorld } from "../world.ts";
 
 const logged: string[] = [];
@@ -62,14 +63,14 @@ const assertRefused = async (
   calls: readonly [what: string, name: string, request: JsonObject][],
   code: number = codes.PERMISSION_DENIED,
 ): Promise<void> => {
-  const before = await contents(world);
+  const before = await databaseContents(world);
   for (const [what, name, request] of calls) {
     for (const protocol of protocols) {
       const answer = await world.call(name, request, { token, protocol });
       assert.equal(answer.code, code, `${what} over ${protocol}: ${answer.code} ${answer.message}`);
     }
   }
-  assert.deepEqual(await contents(world), before);
+  assert.deepEqual(await databaseContents(world), before);
 };
 
 const create = (identityProvider: JsonObject): [string, JsonObject] => [
@@ -224,8 +225,7 @@ test("client secrets and SCIM tokens are in no answer but the one that shows the
     await call(`${providers}/DeleteIdentityProvider`, { uid: await provider(configured(third)) }, { protocol });
   }
   assert.ok(planted.every((secret) => secret.length >= 16));
-  const tables = await world.server.application.services.store.read.query("select tablename from pg_tables where schemaname = current_schema()");
-  for (const [table] of tables) seen.push(JSON.stringify(await world.server.application.services.store.read.query(`select t::text from ${table} as t`)));
+  for (const rows of (await everyRow(world.databaseUrl)).values()) seen.push(JSON.stringify(rows));
   seen.push(JSON.stringify(await world.events()), ...logged);
   assert.ok(logged.length > 0);
   const leaked = planted.filter((secret) => seen.some((each) => each.includes(secret)));

@@ -8,7 +8,7 @@ import { builtInRoleUid } from "#authz";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { claimsOf } from "../../server/authn/testing.ts";
-import { beginning, type Claims, clientAddress, type FakeProvider, openBrowser, openProvider, registerProvider, signIn, wayBack } from "../provider.ts";
+import { signInUrl, type Claims, clientAddress, type FakeProvider, openBrowser, openProvider, registerProvider, signIn, callbackUrl } from "../provider.ts";
 import { openWorld, type World } from "../world.ts";
 
 let world: World;
@@ -38,7 +38,7 @@ const people = async (): Promise<number> => {
 };
 
 const begin = async (browser = openBrowser(), parameters: Readonly<Record<string, string>> = {}) => {
-  const { location, headers } = await browser.get(beginning(world, { idp_id: idp, ...parameters }));
+  const { location, headers } = await browser.get(signInUrl(world, { idp_id: idp, ...parameters }));
   return { browser, question: new URL(location), headers };
 };
 
@@ -66,7 +66,7 @@ test("the cookie is kept from scripts and from other sites' requests", async () 
 
 test("an answer is taken from the browser that began, and from no other: not without its cookie, nor with another one's", async () => {
   const { browser, question } = await begin();
-  const back = wayBack(provider, question, provider.vouch(question, { sub: "victim" }));
+  const back = callbackUrl(provider, question, provider.vouch(question, { sub: "victim" }));
   const count = await people();
   const stranger = openBrowser();
   assert.equal((await stranger.get(back)).status, 400);
@@ -82,7 +82,7 @@ test("an answer is taken from the browser that began, and from no other: not wit
 
 test("an answer counts once, also when it comes ten times at the same moment", async () => {
   const { browser, question } = await begin();
-  const back = wayBack(provider, question, provider.vouch(question, { sub: "hasty" }));
+  const back = callbackUrl(provider, question, provider.vouch(question, { sub: "hasty" }));
   const answers = await Promise.all(Array.from({ length: 10 }, () => browser.get(back)));
   assert.deepEqual(answers.map(({ status }) => status).sort(), [303, ...Array.from({ length: 9 }, () => 400)]);
 });
@@ -90,12 +90,12 @@ test("an answer counts once, also when it comes ten times at the same moment", a
 test("an answer that comes after ten minutes is refused", async () => {
   const { browser, question } = await begin();
   world.clock.now += limits.signInLifetimeMs;
-  assert.equal((await browser.get(wayBack(provider, question, provider.vouch(question, { sub: "late" })))).status, 400);
+  assert.equal((await browser.get(callbackUrl(provider, question, provider.vouch(question, { sub: "late" })))).status, 400);
 });
 
 test("a state that was made up, is missing or comes twice is refused", async () => {
   const { browser, question } = await begin();
-  const back = wayBack(provider, question, provider.vouch(question, { sub: "nobody" }));
+  const back = callbackUrl(provider, question, provider.vouch(question, { sub: "nobody" }));
   for (const change of [
     (query: URLSearchParams) => query.set("state", "x"),
     (query: URLSearchParams) => query.delete("state"),
@@ -110,7 +110,7 @@ test("a state that was made up, is missing or comes twice is refused", async () 
 test("an answer in another issuer's name is refused, and so is one without a name where the provider gives it (RFC 9207)", async () => {
   for (const issuer of ["https://other.example.com", ""]) {
     const { browser, question } = await begin();
-    const back = wayBack(provider, question, provider.vouch(question, { sub: "mixed" }));
+    const back = callbackUrl(provider, question, provider.vouch(question, { sub: "mixed" }));
     if (issuer) back.searchParams.set("iss", issuer);
     else back.searchParams.delete("iss");
     assert.deepEqual(toldOf((await browser.get(back)).location), {
@@ -124,7 +124,7 @@ test("an answer in another issuer's name is refused, and so is one without a nam
 test("a code from another sign-in is refused by its challenge", async () => {
   const [mine, theirs] = [await begin(), await begin()];
   const code = provider.vouch(theirs.question, { sub: "injected" });
-  assert.equal(toldOf((await mine.browser.get(wayBack(provider, mine.question, code))).location).status, "401");
+  assert.equal(toldOf((await mine.browser.get(callbackUrl(provider, mine.question, code))).location).status, "401");
 });
 
 test("a provider that was pointed at another issuer meanwhile is not given the answer", async () => {
@@ -132,10 +132,10 @@ test("a provider that was pointed at another issuer meanwhile is not given the a
   const third = await openProvider(() => world.clock.now);
   const uid = await registerProvider(world, second);
   const browser = openBrowser();
-  const question = new URL((await browser.get(beginning(world, { idp_id: uid }))).location);
+  const question = new URL((await browser.get(signInUrl(world, { idp_id: uid }))).location);
   await world.ok("iam.IdentityProvidersService/UpdateIdentityProvider", { identityProvider: { uid, oidc: { issuer: third.url } }, updateMask: "oidc.issuer" });
-  assert.equal(toldOf((await browser.get(wayBack(second, question, second.vouch(question, { sub: "moved" })))).location).status, "400");
-  assert.ok(!third.asked.includes("/token"));
+  assert.equal(toldOf((await browser.get(callbackUrl(second, question, second.vouch(question, { sub: "moved" })))).location).status, "400");
+  assert.ok(!third.requestedPaths.includes("/token"));
   await Promise.all([second.close(), third.close()]);
 });
 
@@ -238,7 +238,7 @@ test("a provider that is down, answers nonsense or refuses our client is told as
   const down = await openProvider(() => world.clock.now);
   const uid = await registerProvider(world, down);
   await down.close();
-  const { status, location } = await openBrowser().get(beginning(world, { idp_id: uid }));
+  const { status, location } = await openBrowser().get(signInUrl(world, { idp_id: uid }));
   assert.deepEqual([status, toldOf(location).status], [303, "503"]);
   const shown = await openBrowser().get(`${world.url}/oauth?idp_id=${uid}`);
   assert.equal(shown.status, 503);
@@ -274,8 +274,8 @@ test("a discovery document that is another issuer's, leads astray or is none end
 test("whoever calls the open path a hundred times makes us ask the provider once", async () => {
   const second = await openProvider(() => world.clock.now);
   const uid = await registerProvider(world, second);
-  await Promise.all(Array.from({ length: 100 }, () => openBrowser().get(beginning(world, { idp_id: uid }))));
-  assert.equal(second.asked.filter((path) => path === "/.well-known/openid-configuration").length, 1);
+  await Promise.all(Array.from({ length: 100 }, () => openBrowser().get(signInUrl(world, { idp_id: uid }))));
+  assert.equal(second.requestedPaths.filter((path) => path === "/.well-known/openid-configuration").length, 1);
   await second.close();
 });
 
@@ -332,7 +332,7 @@ test("under https the cookie can be planted by no other host, and a page of an o
 
 test("a page of this server is told in its fragment, which no log on the way shows", async () => {
   const { browser, question } = await begin(openBrowser(), { redirect: `${world.url}/page?token=true` });
-  const { location } = await browser.get(wayBack(provider, question, provider.vouch(question, { sub: "paged" })));
+  const { location } = await browser.get(callbackUrl(provider, question, provider.vouch(question, { sub: "paged" })));
   const { search, hash } = new URL(location);
   assert.equal(search, "");
   assert.match(hash, /^#token=ey/);
@@ -352,11 +352,11 @@ test("wrong parameters are told where the sign-in would have ended, and nothing 
     { idp_id: idp, audience: "\u0001" },
   ];
   for (const parameters of wrong) {
-    const { location } = await openBrowser().get(beginning(world, parameters));
+    const { location } = await openBrowser().get(signInUrl(world, parameters));
     assert.ok(location.startsWith("http://127.0.0.1:9/done?"), JSON.stringify(parameters));
     assert.deepEqual([toldOf(location).status, toldOf(location).token], ["400", ""], JSON.stringify(parameters));
   }
-  const twice = await openBrowser().get(`${beginning(world, { idp_id: idp })}&idp_id=${idp}`);
+  const twice = await openBrowser().get(`${signInUrl(world, { idp_id: idp })}&idp_id=${idp}`);
   assert.equal(toldOf(twice.location).status, "400");
 });
 
@@ -406,7 +406,7 @@ test("no secret of a sign-in turns up in logs, events, rows, list answers or pag
     const code = provider.vouch(question, claims);
     planted.push(code, question.searchParams.get("state") ?? "", question.searchParams.get("nonce") ?? "", ...browser.cookies.values());
     shown.push(JSON.stringify([...headers].filter(([name]) => name !== "set-cookie" && name !== "location")));
-    const ended = await browser.get(wayBack(provider, question, code));
+    const ended = await browser.get(callbackUrl(provider, question, code));
     const told = Object.fromEntries(new URL(ended.location || "http://127.0.0.1").searchParams);
     planted.push(...[told.token, told.refresh_token].filter((each) => each !== undefined));
     shown.push(ended.text, told.error ?? "");
@@ -454,7 +454,7 @@ test("no secret of a sign-in turns up in logs, events, rows, list answers or pag
 
 test("the client's address that waits in the callback's query is replaced, with nothing of the placeholders left", async () => {
   const { browser, question } = await begin();
-  const { location } = await browser.get(wayBack(provider, question, provider.vouch(question, { sub: "placed" })));
+  const { location } = await browser.get(callbackUrl(provider, question, provider.vouch(question, { sub: "placed" })));
   assert.ok(location.startsWith(clientAddress.split("?")[0] ?? ""));
   assert.deepEqual([...new URL(location).searchParams.keys()], ["token"]);
 });

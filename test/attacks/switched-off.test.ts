@@ -10,7 +10,7 @@ import { setSuspended } from "../../server/application/organization.ts";
 import { registerPerson } from "../../server/application/person.ts";
 import { callHttp } from "../client.ts";
 import { protocols, neighbour, openStage, rowsOf } from "../conformance/stage.ts";
-import { some, withValue } from "../samples.ts";
+import { nonEmpty, withValue } from "../samples.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -18,7 +18,7 @@ after(() => stage.close());
 const operator = await stage.operator();
 const named = (rpc: string): MethodFact => methods.find((method) => method.rpc === rpc && stage.answers(method)) ?? assert.fail(rpc);
 
-test("attack 6: unless organizations are open, nobody but the operator makes one: over both protocols, both versions' names, with and without a parent", async () => {
+test("attack 6: unless organizations are open, only the operator makes one: over both protocols, by both versions' names, with a parent or none", async () => {
   const uid = await registerPerson(world.server.application.kernel, {
     issuer: "https://people.example.com",
     subject: "founder",
@@ -42,7 +42,7 @@ test("attack 6: unless organizations are open, nobody but the operator makes one
 test("attack 6: a suspended organization answers its members nothing, whichever operation and protocol, and everything again once it is open", async () => {
   const closing = await neighbour(stage);
   const { token } = closing.owner;
-  const scoped = some(
+  const scoped = nonEmpty(
     methods.filter((method) => method.scope && stage.answers(method)),
     "operation with a place",
   );

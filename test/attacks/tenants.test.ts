@@ -8,7 +8,7 @@ import type { MethodFact } from "#contract/facts.ts";
 import { methods } from "#contract/catalog.ts";
 import { callOver, type Protocol, restRequest } from "../client.ts";
 import { column, http, items } from "../story/protocols.ts";
-import { bind, contents, createIdentity, findRole } from "../story/place.ts";
+import { bind, databaseContents, createIdentity, findRole } from "../story/installation.ts";
 import { openWorld, type World } from "../world.ts";
 
 const protocols: readonly Protocol[] = ["rest", "grpc"];
@@ -34,7 +34,7 @@ let theirs: Tenant;
 
 const claimMatch = { issuer: "https://issuer.example.com", subject: "build" };
 
-const settle = async (name: string, organization: string): Promise<Tenant> => {
+const makeTenant = async (name: string, organization: string): Promise<Tenant> => {
   const make = async (path: string, body: JsonObject): Promise<string> => {
     const seen = await http(world.url, "POST", path, { token: operator, body: JSON.stringify(body) });
     assert.equal(seen.status, 200, seen.text);
@@ -54,9 +54,9 @@ const settle = async (name: string, organization: string): Promise<Tenant> => {
 before(async () => {
   world = await openWorld();
   operator = await world.token();
-  ours = await settle("ours", world.organization);
+  ours = await makeTenant("ours", world.organization);
   const { uid } = await world.ok("iam.GroupsService/CreateGroup", { group: { name: "another organization" } });
-  theirs = await settle("theirs", String(uid));
+  theirs = await makeTenant("theirs", String(uid));
 });
 after(() => world?.close());
 
@@ -82,7 +82,7 @@ const scoped = (): MethodFact[] => methods.filter((method) => method.scope !== u
 
 test("attack 1: a uid of another tenant in any operation is refused with the same bytes as one that does not exist", async () => {
   assert.ok(scoped().length >= 20);
-  const before = await contents(world);
+  const before = await databaseContents(world);
   const invented = [`${theirs.organization}/0123456789abcdef`, `${theirs.repo}/0123456789abcdef`, "0".repeat(40)];
   for (const method of scoped())
     for (const protocol of protocols) {
@@ -95,7 +95,7 @@ test("attack 1: a uid of another tenant in any operation is refused with the sam
       assert.deepEqual([...new Set(answers)].length, 1, `${protocol} ${method.name}: ${answers.join("\n")}`);
       assert.match(answers[0] ?? "", /^\{"code":7,"message":"Permission denied",/, `${protocol} ${method.name}`);
     }
-  assert.deepEqual(await contents(world), before);
+  assert.deepEqual(await databaseContents(world), before);
 });
 
 test("attack 1: no list shows another tenant's rows, whatever it is filtered by", async () => {
@@ -191,7 +191,7 @@ test("attack 2: what hangs below a repo (readme, images) is guarded like the rep
 });
 
 test("attack 3: the path is mine and the body is yours: a uid or parent that differs is refused", async () => {
-  const before = await contents(world);
+  const before = await databaseContents(world);
   const cases: readonly (readonly [verb: string, path: string, body: JsonObject, field: string])[] = [
     ["PATCH", `/registry/v2/repos/${ours.repo}`, { uid: theirs.repo, description: "mine" }, "uid"],
     ["PATCH", `/iam/v2/groups/${ours.team}`, { uid: theirs.team, name: "mine" }, "uid"],
@@ -206,7 +206,7 @@ test("attack 3: the path is mine and the body is yours: a uid or parent that dif
     assert.equal(seen.status, 400, `${verb} ${path}: ${seen.text}`);
     assert.deepEqual(items(seen.body, "details")[1]?.fieldViolations, [{ field, description: "differs from the path" }]);
   }
-  assert.deepEqual(await contents(world), before);
+  assert.deepEqual(await databaseContents(world), before);
 });
 
 const batches: Readonly<Record<string, (good: string) => JsonObject>> = {
@@ -228,7 +228,7 @@ for (const [what, of] of Object.entries(batches))
     const filled = JSON.parse(
       JSON.stringify({ ...request, ...shared }).replace(`{"identityUid":"${good}"}`, JSON.stringify({ identityUid: good, roleUid: role })),
     ) as JsonObject;
-    const before = await contents(world);
+    const before = await databaseContents(world);
     for (const protocol of protocols) {
       const { code } = await world.call(
         "iam.RoleBindingsService/BatchCreateRoleBindings",
@@ -237,7 +237,7 @@ for (const [what, of] of Object.entries(batches))
       );
       assert.ok(code === 3 || code === 7, `${protocol}: ${code}`);
     }
-    assert.deepEqual(await contents(world), before);
+    assert.deepEqual(await databaseContents(world), before);
     const alone = { parent: ours.organization, roleUid: role, requests: [{ roleBinding: { identityUid: good } }] };
     assert.equal((await world.call("iam.RoleBindingsService/BatchCreateRoleBindings", alone, { token: ours.owner })).code, 0, "without the last it is made");
   });
@@ -269,7 +269,7 @@ test("attack 5: a delegated admin hands out nothing beyond their own rights, on 
   const weakBinding = await create(`/iam/v2/roleBindings/${at}`, { identityUid: weak, roleUid: weakRole });
   const [owner, viewer, full] = await Promise.all([findRole(world, "owner"), findRole(world, "viewer"), findRole(world, "operator")]);
   const token = await world.token(delegate);
-  const before = await contents(world);
+  const before = await databaseContents(world);
   const tries: readonly (readonly [what: string, name: string, request: JsonObject])[] = [
     ["bind themselves to owner", "iam.RoleBindingsService/CreateRoleBinding", { parent: at, roleBinding: { identityUid: delegate, roleUid: owner } }],
     ["bind another to viewer", "iam.RoleBindingsService/CreateRoleBinding", { parent: at, roleBinding: { identityUid: weak, roleUid: viewer } }],
@@ -319,7 +319,7 @@ test("attack 5: a delegated admin hands out nothing beyond their own rights, on 
       const { code } = await world.call(name, request, { token, protocol });
       assert.equal(code, 7, `${what}, over ${protocol}`);
     }
-  assert.deepEqual(await contents(world), before);
+  assert.deepEqual(await databaseContents(world), before);
   // What they do hold, they may hand on.
   const granted = await world.call(
     "iam.RoleBindingsService/CreateRoleBinding",

@@ -9,11 +9,11 @@ import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
 import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, importJWK, type JWK, SignJWT } from "jose";
 import { column, http } from "../story/protocols.ts";
-import { bind, createIdentity, openPlace, type Place } from "../story/place.ts";
+import { bind, createIdentity, openInstallation, type Installation } from "../story/installation.ts";
 import { type Issuer, startIssuer } from "../story/processes.ts";
 
 const subject = "repo:example/app:ref:refs/heads/main";
-let place: Place;
+let installation: Installation;
 let issuer: Issuer;
 /** An identity that tokens of the issuer and subject may act as; it reads the organization. */
 let identity: string;
@@ -22,8 +22,8 @@ let evilPublic: JWK;
 let published: JWK;
 
 before(async () => {
-  [place, issuer] = await Promise.all([openPlace(), startIssuer()]);
-  const { world } = place;
+  [installation, issuer] = await Promise.all([openInstallation(), startIssuer()]);
+  const { world } = installation;
   identity = await createIdentity(world, world.organization, "app", { issuer: issuer.url, subject });
   await bind(world, world.organization, identity, "viewer");
   const pair = await generateKeyPair("ES256", { extractable: true });
@@ -32,30 +32,34 @@ before(async () => {
   const { keys } = (await (await fetch(`${issuer.url}/keys`)).json()) as { keys: JWK[] };
   published = keys[0] ?? {};
 });
-after(() => Promise.all([place?.close(), issuer?.close()]));
+after(() => Promise.all([installation?.close(), issuer?.close()]));
 
 const claims = (): Record<string, unknown> => {
   const now = Math.floor(Date.now() / 1000);
-  return { iss: issuer.url, sub: subject, aud: place.world.url, iat: now, exp: now + 3600 };
+  return { iss: issuer.url, sub: subject, aud: installation.world.url, iat: now, exp: now + 3600 };
 };
 
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString("base64url");
 
 /** Every protocol that a token can come through, and what it answers. */
 const protocols: Readonly<Record<string, (token: string) => Promise<number>>> = {
-  "/sts/exchange": async (token) => (await http(place.world.url, "POST", `/sts/exchange?identity=${identity}`, { token })).status,
+  "/sts/exchange": async (token) => (await http(installation.world.url, "POST", `/sts/exchange?identity=${identity}`, { token })).status,
   "/oauth/token": async (token) => {
     const body = new URLSearchParams({ grant_type: "urn:ietf:params:oauth:grant-type:token-exchange", subject_token: token, identity }).toString();
-    return (await http(place.world.url, "POST", "/oauth/token", { body, headers: { "content-type": "application/x-www-form-urlencoded" } })).status;
+    return (await http(installation.world.url, "POST", "/oauth/token", { body, headers: { "content-type": "application/x-www-form-urlencoded" } })).status;
   },
   "REST with Gantry-Identity": async (token) =>
-    (await http(place.world.url, "GET", "/registry/v2/repos", { token, headers: { "gantry-identity": identity } })).status,
+    (await http(installation.world.url, "GET", "/registry/v2/repos", { token, headers: { "gantry-identity": identity } })).status,
   "gRPC with Gantry-Identity": async (token) => {
-    const { code } = await place.world.call("registry.ReposService/ListRepos", {}, { token, protocol: "grpc", headers: { "gantry-identity": identity } });
+    const { code } = await installation.world.call(
+      "registry.ReposService/ListRepos",
+      {},
+      { token, protocol: "grpc", headers: { "gantry-identity": identity } },
+    );
     return code === 0 ? 200 : code === 16 || code === 7 ? 401 : code === 14 ? 503 : 500;
   },
   "the exchange over gRPC": async (token) => {
-    const { code } = await place.world.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { identity }, { token, protocol: "grpc" });
+    const { code } = await installation.world.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { identity }, { token, protocol: "grpc" });
     return code === 0 ? 200 : code === 16 || code === 7 ? 401 : code === 14 ? 503 : 500;
   },
 };
@@ -71,7 +75,7 @@ const refused = async (token: string, what: string): Promise<void> => {
 };
 
 test("the right token is taken through every protocol", async () => {
-  await taken(await issuer.token({ sub: subject, aud: place.world.url }));
+  await taken(await issuer.token({ sub: subject, aud: installation.world.url }));
 });
 
 test("attack 14: no algorithm, a shared secret made of the public key, and odd algorithms are refused", async () => {
@@ -92,7 +96,7 @@ test("attack 14: no algorithm, a shared secret made of the public key, and odd a
 });
 
 test("attack 14: a header without an algorithm, doubled or with odd whitespace, is refused", async () => {
-  const good = await issuer.token({ sub: subject, aud: place.world.url });
+  const good = await issuer.token({ sub: subject, aud: installation.world.url });
   const [, body = "", signature = ""] = good.split(".");
   const headers = [
     `{"kid":"${published.kid}"}`,
@@ -173,38 +177,38 @@ test("attack 17: an issuer that begins like the right one, or only looks like it
   ];
   const asked = await issuer.asked();
   // The issuer itself signs them: only the name is wrong.
-  for (const iss of lookalikes) await refused(await issuer.token({ sub: subject, aud: place.world.url, iss }), JSON.stringify(iss));
+  for (const iss of lookalikes) await refused(await issuer.token({ sub: subject, aud: installation.world.url, iss }), JSON.stringify(iss));
   for (const iss of [[issuer.url], [issuer.url, "https://evil.example"], { url: issuer.url }, 1, true, ""])
-    await refused(await issuer.token({ sub: subject, aud: place.world.url, iss }), JSON.stringify(iss));
+    await refused(await issuer.token({ sub: subject, aud: installation.world.url, iss }), JSON.stringify(iss));
   assert.deepEqual(await issuer.asked(), asked, "no look-alike was asked for its keys");
 });
 
 test("attack 17: subject and audience are texts that are equal, not lists that contain or texts that begin", async () => {
   for (const sub of [[subject], [subject, "x"], `${subject}/x`, subject.slice(0, -1), `${subject} `, subject.toUpperCase(), "", 7])
-    await refused(await issuer.token({ sub, aud: place.world.url }), `sub ${JSON.stringify(sub)}`);
-  const { host } = new URL(place.world.url);
+    await refused(await issuer.token({ sub, aud: installation.world.url }), `sub ${JSON.stringify(sub)}`);
+  const { host } = new URL(installation.world.url);
   for (const aud of [
     "https://elsewhere.example",
-    `${place.world.url}.evil.example`,
-    `${place.world.url}@evil`,
+    `${installation.world.url}.evil.example`,
+    `${installation.world.url}@evil`,
     `x${host}`,
     [],
-    [[place.world.url]],
-    { url: place.world.url },
+    [[installation.world.url]],
+    { url: installation.world.url },
     null,
   ])
     await refused(await issuer.token({ sub: subject, aud }), `aud ${JSON.stringify(aud)}`);
-  for (const aud of [place.world.url, `${place.world.url}/`, host, ["https://elsewhere.example", place.world.url]])
+  for (const aud of [installation.world.url, `${installation.world.url}/`, host, ["https://elsewhere.example", installation.world.url]])
     await taken(await issuer.token({ sub: subject, aud }));
 });
 
 test("attack 18: an issuer that no identity names is never contacted, whatever a token says", async () => {
   const stranger = await startIssuer();
   try {
-    const token = await stranger.token({ sub: subject, aud: place.world.url });
+    const token = await stranger.token({ sub: subject, aud: installation.world.url });
     await refused(token, "a stranger's token");
-    assert.equal((await http(place.world.url, "GET", "/registry/v2/repos", { token })).status, 401);
-    assert.equal((await http(place.world.url, "POST", "/sts/exchange", { token })).status, 401);
+    assert.equal((await http(installation.world.url, "GET", "/registry/v2/repos", { token })).status, 401);
+    assert.equal((await http(installation.world.url, "POST", "/sts/exchange", { token })).status, 401);
     assert.deepEqual(await stranger.asked(), []);
   } finally {
     await stranger.close();
@@ -223,14 +227,14 @@ test("attack 18: made-up key names do not make us ask the issuer again and again
 test("a token that has expired, is not valid yet, or was signed by nobody is refused", async () => {
   const now = Math.floor(Date.now() / 1000);
   for (const times of [{ exp: now - 120 }, { exp: null }, { exp: "tomorrow" }, { nbf: now + 600 }, { iat: now + 600 }])
-    await refused(await issuer.token({ sub: subject, aud: place.world.url, ...times }), JSON.stringify(times));
-  const good = await issuer.token({ sub: subject, aud: place.world.url });
+    await refused(await issuer.token({ sub: subject, aud: installation.world.url, ...times }), JSON.stringify(times));
+  const good = await issuer.token({ sub: subject, aud: installation.world.url });
   const [head, , signature] = good.split(".");
   await refused(`${head}.${part({ ...claims(), sub: "admin" })}.${signature}`, "a claim changed");
 });
 
 test("attack 27: a subject pattern is matched whole, so that one repo's pattern does not let its neighbours in", async () => {
-  const { world } = place;
+  const { world } = installation;
   const pattern = "repo:example/app:ref:refs/(heads|tags)/.+";
   const wide = await createIdentity(world, world.organization, "by pattern", { issuer: issuer.url, subjectPattern: pattern });
   await bind(world, world.organization, wide, "viewer");
@@ -249,7 +253,7 @@ test("attack 27: a subject pattern is matched whole, so that one repo's pattern 
 });
 
 test("attack 27: an issuer pattern does not make us trust whoever can be reached", async () => {
-  const { world } = place;
+  const { world } = installation;
   const stranger = await startIssuer();
   try {
     const wide = await createIdentity(world, world.organization, "any issuer", { issuerPattern: "https://[a-z]+\\.example\\.com", subject });
@@ -262,7 +266,7 @@ test("attack 27: an issuer pattern does not make us trust whoever can be reached
 });
 
 test("a token of ours is good for nothing once a letter of it is another, and no other server's is ours", async () => {
-  const { world } = place;
+  const { world } = installation;
   const token = await world.token(identity);
   assert.deepEqual(column((await http(world.url, "GET", "/registry/v2/repos", { token })).body, "repos", "name"), []);
   const [head = "", body = "", signature = ""] = token.split(".");
@@ -273,7 +277,7 @@ test("a token of ours is good for nothing once a letter of it is another, and no
     `${head}.${body}.`,
   ];
   for (const each of forged) assert.equal((await http(world.url, "GET", "/registry/v2/repos", { token: each })).status, 401);
-  const other = await openPlace();
+  const other = await openInstallation();
   try {
     const foreign = await other.world.token();
     assert.equal((await http(world.url, "GET", "/registry/v2/repos", { token: foreign })).status, 401);

@@ -8,21 +8,21 @@ import { type JsonObject, text } from "#base/json.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import type { Answer } from "../client.ts";
-import { some, valueAt } from "../samples.ts";
+import { nonEmpty, valueAt } from "../samples.ts";
 import { grown } from "./grown.ts";
 import {
-  allBut,
+  everyCapabilityBut,
   protocols,
   folder,
   isCatalogue,
   isForEverybody,
   isList,
-  madeUp,
-  masked,
+  unusedUid,
+  withoutUid,
   neighbour,
   openStage,
   rowMessage,
-  telling,
+  comparableAnswer,
   uidsOf,
   violationsOf,
 } from "./stage.ts";
@@ -35,20 +35,20 @@ const place = await folder(stage);
 const other = await neighbour(stage);
 const nobody = await stage.stranger(world.organization);
 
-const guarded = some(
+const guarded = nonEmpty(
   methods.filter(({ open }) => !open),
   "operation that asks for a token",
 );
-const answered = some(guarded.filter(stage.answers), "operation with an answer");
-const scoped = some(
+const answered = nonEmpty(guarded.filter(stage.answers), "operation with an answer");
+const scoped = nonEmpty(
   answered.filter(({ scope }) => scope),
   "operation with a place",
 );
-const needing = some(
+const needing = nonEmpty(
   answered.filter(({ capabilities }) => capabilities.length > 0),
   "operation with capabilities",
 );
-const lists = some(
+const lists = nonEmpty(
   answered.filter((method) => isList(method) && method.unscoped && !isCatalogue(method)),
   "list",
 );
@@ -100,7 +100,7 @@ const unsigned = `${Buffer.from('{"alg":"none","typ":"JWT"}').toString("base64ur
 
 for (const method of guarded) {
   test(`${method.name} tells who is asking: no token, a wrong one and a forged one are UNAUTHENTICATED on both protocols`, async () => {
-    const request = await stage.request(method, { place, uid: madeUp(place) });
+    const request = await stage.request(method, { place, uid: unusedUid(place) });
     for (const protocol of protocols) {
       for (const token of [undefined, "garbage", flipped, unsigned]) assertUnauthenticated(await stage.call(protocol, method, request, { token }), method);
       assertUnauthenticated(await stage.call(protocol, method, request, { headers: { authorization: "Basic b3BlcmF0b3I6b3BlcmF0b3I=" } }), method);
@@ -113,26 +113,29 @@ for (const method of scoped) {
     const real = await stage.request(method, { place });
     const path = method.scope ?? [];
     const uid = String(valueAt(real, path));
-    const absentUid = madeUp(uid);
+    const absentUid = unusedUid(uid);
     const absent = about(real, uid, absentUid);
     assert.equal(valueAt(absent, path), absentUid);
     for (const protocol of protocols) {
       for (const { token } of [nobody, other.owner]) {
         const refusal = await stage.call(protocol, method, real, { token });
         assert.equal(refusal.code, codes.PERMISSION_DENIED, `${method.name}: ${refusal.message}`);
-        assert.equal(telling(refusal, uid), telling(await stage.call(protocol, method, absent, { token }), absentUid));
+        assert.equal(comparableAnswer(refusal, uid), comparableAnswer(await stage.call(protocol, method, absent, { token }), absentUid));
       }
     }
   });
 
   test(`${method.name}: another organization and one that does not exist are refused alike`, async () => {
     const request = await stage.request(method, { place, uid: other.organization });
-    const absentUid = madeUp(other.organization);
+    const absentUid = unusedUid(other.organization);
     const absent = about(request, other.organization, absentUid);
     for (const protocol of protocols) {
       const refusal = await stage.call(protocol, method, request, { token: nobody.token });
       assert.equal(refusal.code, codes.PERMISSION_DENIED, refusal.message);
-      assert.equal(telling(refusal, other.organization), telling(await stage.call(protocol, method, absent, { token: nobody.token }), absentUid));
+      assert.equal(
+        comparableAnswer(refusal, other.organization),
+        comparableAnswer(await stage.call(protocol, method, absent, { token: nobody.token }), absentUid),
+      );
     }
   });
 }
@@ -163,19 +166,19 @@ for (const method of answered.filter((each) => each.unscoped && each.capabilitie
     const real = await stage.request(method, { place });
     const path = method.input.byName.has("uid") ? ["uid"] : ["parent"];
     const uid = String(valueAt(real, path));
-    const absentUid = madeUp(uid);
+    const absentUid = unusedUid(uid);
     const absent = about(real, uid, absentUid);
     for (const protocol of protocols) {
       for (const { token } of [nobody, other.owner]) {
         const refusal = await stage.call(protocol, method, real, { token });
         assert.equal(refusal.code, method.writes ? codes.PERMISSION_DENIED : codes.NOT_FOUND, refusal.message);
-        assert.equal(telling(refusal, uid), telling(await stage.call(protocol, method, absent, { token }), absentUid));
+        assert.equal(comparableAnswer(refusal, uid), comparableAnswer(await stage.call(protocol, method, absent, { token }), absentUid));
       }
     }
   });
 }
 
-for (const method of some(
+for (const method of nonEmpty(
   guarded.filter(({ capabilities }) => capabilities.length > 0),
   "operation with capabilities",
 )) {
@@ -201,7 +204,7 @@ for (const method of some(
 for (const method of needing) {
   for (const missing of method.capabilities) {
     test(`${method.name} is refused to whoever holds every capability but ${missing}`, async () => {
-      const { token } = await stage.holder(allBut(missing), place);
+      const { token } = await stage.holder(everyCapabilityBut(missing), place);
       for (const protocol of protocols) {
         const answer = await stage.call(protocol, method, await stage.request(method, { place, capabilities: ["groups.list"] }), { token });
         assertRefused(answer, method);
@@ -212,7 +215,7 @@ for (const method of needing) {
   }
 }
 
-for (const method of some(answered.filter(isForEverybody), "operation for every caller")) {
+for (const method of nonEmpty(answered.filter(isForEverybody), "operation for every caller")) {
   test(`${method.name} asks for a token and no right`, async () => {
     for (const protocol of protocols) {
       const { token } = await stage.callerOf(method, nobody);
@@ -221,7 +224,7 @@ for (const method of some(answered.filter(isForEverybody), "operation for every 
   });
 }
 
-for (const method of some(
+for (const method of nonEmpty(
   methods.filter(({ open }) => open),
   "open operation",
 )) {
@@ -240,7 +243,7 @@ for (const method of some(
       }
       for (const answer of answers) {
         assertAllowed(answer, method);
-        assert.equal(telling(answer, "-"), telling(answers[0] ?? answer, "-"));
+        assert.equal(comparableAnswer(answer, "-"), comparableAnswer(answers[0] ?? answer, "-"));
       }
     }
   });
@@ -248,7 +251,7 @@ for (const method of some(
 
 for (const method of methods.filter((candidate) => !stage.answers(candidate))) {
   test(`${method.name} is not built yet and says so to everybody: UNIMPLEMENTED with a typed body on both protocols`, async () => {
-    const request = await stage.request(method, { place, uid: madeUp(place) });
+    const request = await stage.request(method, { place, uid: unusedUid(place) });
     for (const protocol of protocols) {
       for (const token of [await stage.operator(), nobody.token]) {
         const answer = await stage.call(protocol, method, request, { token });
@@ -266,7 +269,7 @@ for (const method of methods.filter((candidate) => !stage.answers(candidate))) {
 const branchA = await folder(stage);
 const branchB = await folder(stage);
 const inA = await stage.stranger(branchA);
-const allOfA = text(await stage.make("chainguard.platform.iam.v2.Role", { place: branchA, parent: branchA, capabilities: allBut("") }), "uid");
+const allOfA = text(await stage.make("chainguard.platform.iam.v2.Role", { place: branchA, parent: branchA, capabilities: everyCapabilityBut("") }), "uid");
 await stage.bind(branchA, inA.uid, allOfA);
 
 for (const method of lists) {
@@ -287,7 +290,7 @@ for (const method of lists) {
   });
 }
 
-for (const method of some(
+for (const method of nonEmpty(
   answered.filter(({ rpc, scope }) => scope && rpc.startsWith("Get")),
   "get",
 )) {
@@ -330,7 +333,7 @@ test("a refusal names the group only to whoever may see groups there, and the ca
   const uid = text(request, "uid");
   for (const protocol of protocols) {
     const told = await stage.call(protocol, get, request, { token: sees.token });
-    assert.equal(masked(told.message, uid), '"Permission denied: repo.list is needed at <uid>"');
+    assert.equal(withoutUid(told.message, uid), '"Permission denied: repo.list is needed at <uid>"');
     assert.equal((await stage.call(protocol, get, request, { token: blind.token })).message, "Permission denied");
   }
 });
@@ -341,7 +344,7 @@ test("a token narrowed to capabilities and scopes carries no more than these", a
   const remove = methods.find(({ rpc }) => rpc === "DeleteRepo");
   assert.ok(list && get && remove);
   const [inPlace, beside] = await Promise.all([place, branchB].map((each) => stage.make("chainguard.platform.registry.v2.Repo", { place: each })));
-  const owner = await stage.holder(allBut(""), world.organization);
+  const owner = await stage.holder(everyCapabilityBut(""), world.organization);
   const narrow = await world.token(owner.uid, { capabilities: ["repo.list"], scopes: [place] });
   for (const protocol of protocols) {
     assert.ok(seenIn(list, await stage.call(protocol, list, { pageSize: 200 }, { token: narrow })).every((uid) => uid.startsWith(place)));

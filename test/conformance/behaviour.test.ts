@@ -11,8 +11,9 @@ import { limits } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, callHttp, restRequest } from "../client.ts";
-import { bodyField, bodyOf, matcherOf, rivalsOf, some, valueAt, valueOf, writable } from "../samples.ts";
-import { allBut, protocols, folder, groupMessage, isList, openStage, violationsOf } from "./stage.ts";
+import { bodyField, matcherOf, nonEmpty, valueAt, valueOf, writable } from "../samples.ts";
+import { everyCapabilityBut, protocols, folder, groupMessage, isList, openStage, violationsOf } from "./stage.ts";
+import { into, keyOf, type Spot, spotsIn, spotsOf } from "./spots.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -22,67 +23,17 @@ const operator = await stage.operator();
 const place = await folder(stage);
 const data = join(import.meta.dirname, "../../../shared/data/conformance");
 
-const answered = some(methods.filter(stage.answers), "operation with an answer");
-const bodied = some(
+const answered = nonEmpty(methods.filter(stage.answers), "operation with an answer");
+const bodied = nonEmpty(
   answered.filter((method) => bodyField(method)),
   "operation with a resource",
 );
-const creates = some(
+const creates = nonEmpty(
   bodied.filter(({ rpc }) => rpc.startsWith("Create")),
   "create",
 );
 
-/** One place in a message where a value can stand: "claimMatch.subject", "requests[0].roleBinding". */
-interface Spot {
-  readonly field: FieldFact;
-  readonly owner: MessageFact;
-  /** Keys and list indexes, from the message down. */
-  readonly path: readonly string[];
-  /** As a violation names it. */
-  readonly name: string;
-}
-
-/** A key that a map of this field takes. */
-const keyOf = (field: FieldFact): string => (field.keyKind === "string" ? "key" : "1");
-
-const into = (at: string, field: FieldFact): { readonly name: string; readonly keys: readonly string[] } =>
-  field.shape === "list"
-    ? { name: `${at}[0]`, keys: ["0"] }
-    : field.shape === "map"
-      ? { name: `${at}[${JSON.stringify(keyOf(field))}]`, keys: [keyOf(field)] }
-      : { name: at, keys: [] };
-
-/** Every place in a message, and in the messages inside it. */
-const spotsOf = (message: MessageFact, naming: "json" | "name", path: readonly string[] = [], prefix = ""): Spot[] =>
-  writable(message).flatMap((field): Spot[] => {
-    const name = prefix ? `${prefix}.${field[naming]}` : field[naming];
-    const here = { field, owner: message, path: [...path, field.json], name };
-    if (!field.message) return [here];
-    const { name: inside, keys } = into(name, field);
-    return [here, ...spotsOf(field.message, naming, [...here.path, ...keys], inside)];
-  });
-
-/** `root` with a valid value everywhere on the way to the spot, and `put` at the spot itself. */
-const placed = async (root: JsonObject, message: MessageFact, path: readonly string[], put: Json | undefined): Promise<JsonObject> => {
-  const [key = "", ...rest] = path;
-  const field = message.byName.get(key) ?? assert.fail(`${message.short} has no ${key}`);
-  const out: JsonObject = { ...root };
-  for (const rival of rivalsOf(message, field)) delete out[rival.json];
-  if (rest.length === 0) {
-    if (put === undefined) delete out[key];
-    else out[key] = put;
-    return out;
-  }
-  const inner = field.message ?? assert.fail(`${key} holds no message`);
-  const [step = "", ...below] = field.shape === "one" ? ["", ...rest] : rest;
-  const sample = async (): Promise<JsonObject> => bodyOf(inner, stage.sampling(place));
-  if (field.shape === "one") out[key] = await placed(isObject(out[key] ?? null) ? (out[key] as JsonObject) : await sample(), inner, below, put);
-  else {
-    const entry = await placed(await sample(), inner, below, put);
-    out[key] = field.shape === "list" ? [entry] : { [step]: entry };
-  }
-  return out;
-};
+const { placed } = spotsIn(stage, place);
 
 interface Wrong {
   readonly value: Json | undefined;
@@ -197,7 +148,7 @@ for (const method of bodied) {
   const resource = bodyField(method) ?? assert.fail();
   const message = resource.message ?? assert.fail();
   const updating = method.input.byName.has("update_mask");
-  const spots = some(spotsOf(message, "json"), `field of ${message.short}`);
+  const spots = nonEmpty(spotsOf(message, "json"), `field of ${message.short}`);
 
   test(`${method.rpc} refuses what a field cannot hold, names that field alone and changes nothing (${spots.length} fields)`, async () => {
     const request = await valid(method);
@@ -459,7 +410,7 @@ test("what JSON's own test suite says must not be read is refused, and nothing i
   const { path } = restRequest(create, { parent: place });
   const before = await stage.fingerprint();
   const folderOfFiles = join(data, "json-test-suite/test_parsing");
-  const files = some(
+  const files = nonEmpty(
     readdirSync(folderOfFiles).filter((name) => name.endsWith(".json")),
     "file of the suite",
   );
@@ -483,7 +434,7 @@ test("what JSON's own test suite says must not be read is refused, and nothing i
 test("hostile texts in every text field are refused by name or kept as they are, on both protocols, and never make the server fail", {
   skip: !existsSync(data) && "shared/data is not here",
 }, async () => {
-  const naughty = some(
+  const naughty = nonEmpty(
     (JSON.parse(readFileSync(join(data, "naughty-strings/blns.json"), "utf8")) as string[]).filter((each) => each !== ""),
     "hostile text",
   );
@@ -492,7 +443,7 @@ test("hostile texts in every text field are refused by name or kept as they are,
     const method = creates[index % creates.length] ?? assert.fail();
     const resource = bodyField(method) ?? assert.fail();
     const message = resource.message ?? assert.fail();
-    const request = await stage.request(method, { place, whole: true, capabilities: allBut("") });
+    const request = await stage.request(method, { place, whole: true, capabilities: everyCapabilityBut("") });
     const holds = (field: FieldFact): boolean =>
       field.kind === "string" &&
       field.shape === "one" &&

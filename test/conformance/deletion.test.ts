@@ -7,7 +7,7 @@ import { codes } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MessageFact, MethodFact } from "#contract/facts.ts";
-import { createOf, some } from "../samples.ts";
+import { createOf, nonEmpty } from "../samples.ts";
 import { folder, groupMessage, openStage } from "./stage.ts";
 
 const stage = await openStage();
@@ -33,7 +33,7 @@ const violationsIn = (details: readonly JsonObject[]): JsonObject[] =>
 
 const made = [...resources.values()].filter(({ fact }) => createOf(fact.name) !== undefined);
 
-for (const { fact, parentMessage, table = "" } of some(
+for (const { fact, parentMessage, table = "" } of nonEmpty(
   made.filter(({ parentMessage: above }) => deleteOf(above) !== undefined),
   "resource with a parent",
 )) {
@@ -60,7 +60,7 @@ for (const { fact, parentMessage, table = "" } of some(
 
 const references = made.flatMap(({ fact }) => fact.fields.map((field) => ({ fact, field })));
 
-for (const { fact, field } of some(
+for (const { fact, field } of nonEmpty(
   references.filter(({ field: { deletedWithReference } }) => deletedWithReference),
   "field whose resource is deleted along",
 )) {
@@ -76,7 +76,7 @@ for (const { fact, field } of some(
   });
 }
 
-const keeping = some(
+const keeping = nonEmpty(
   references.filter(({ field: { inUseAs } }) => inUseAs !== ""),
   "field that keeps what it refers to",
 );

@@ -8,9 +8,9 @@ import { type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import { createOf, some } from "../samples.ts";
-import { askedFor, grown } from "./grown.ts";
-import { allBut, protocols, folder, isList, isMade, neighbour, openStage, pluralOf, rowMessage, rowsOf, violationsOf } from "./stage.ts";
+import { createOf, nonEmpty } from "../samples.ts";
+import { requestsOfGrown, grown } from "./grown.ts";
+import { everyCapabilityBut, protocols, folder, isList, isMade, neighbour, openStage, pluralOf, rowMessage, rowsOf, violationsOf } from "./stage.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -20,7 +20,7 @@ const rowsWanted = 12;
 const pageSize = 5;
 
 // A list of what stands in its answer under no message of its own, or above a place, has a test of its own.
-const lists = some(
+const lists = nonEmpty(
   methods.filter((method) => isList(method) && stage.answers(method) && !isMade(method) && !made(method)),
   "list of what grows",
 );
@@ -58,7 +58,7 @@ const fill = async (method: MethodFact): Promise<Omit<Subject, "rows">> => {
     world.clock.now += [0, 1, 1000][index % 3] ?? 0;
     await grow(world, place);
   }
-  const asked = { ...(await stage.request(method, { place })), ...askedFor[message.name] };
+  const asked = { ...(await stage.request(method, { place })), ...requestsOfGrown[message.name] };
   const scope = method.input.byName.has("uidp") ? { ...asked, uidp: { descendantsOf: place } } : asked;
   return { method, scope };
 };
@@ -168,7 +168,7 @@ for (const { method, scope, rows } of subjects) {
       );
     };
     if (!method.open) {
-      await refused(scope, (await stage.holder(allBut(""), world.organization)).token);
+      await refused(scope, (await stage.holder(everyCapabilityBut(""), world.organization)).token);
       if (method.unscoped) await refused(scope, other.owner.token);
     }
     for (const orderBy of orders.filter((order) => order !== method.defaultOrder)) await refused({ ...scope, orderBy }, operator);

@@ -3,10 +3,10 @@
 
 import type { JsonObject } from "#base/json.ts";
 import type { FeedRecord } from "#store";
-import { advisory, fill } from "../story/records.ts";
+import { advisory, writeTestRecords } from "../story/records.ts";
 import type { World } from "../world.ts";
 
-const first = (reply: JsonObject, plural: string): JsonObject => {
+const firstRow = (reply: JsonObject, plural: string): JsonObject => {
   const [row] = (reply[plural] ?? []) as JsonObject[];
   if (!row) throw new Error(`nothing has grown: ${plural} are empty`);
   return row;
@@ -15,25 +15,25 @@ const first = (reply: JsonObject, plural: string): JsonObject => {
 let made = 0;
 
 /** Events get their place and their deliveries, and nothing is sent: samples of sinks are names of nobody. */
-const takenUp = ({ server }: World): Promise<void> => server.delivery.enqueue();
+const enqueueAll = ({ server }: World): Promise<void> => server.delivery.enqueue();
 
 const grownDelivery = async (world: World, place: string): Promise<JsonObject> => {
   const { uid } = await world.ok("events.SubscriptionsService/CreateSubscription", { parent: place, subscription: { sink: "https://hooks.example.com/" } });
-  await takenUp(world);
-  return first(await world.ok("gantry.events.v1.DeliveriesService/ListDeliveries", { uidp: { childrenOf: String(uid) } }), "deliveries");
+  await enqueueAll(world);
+  return firstRow(await world.ok("gantry.events.v1.DeliveriesService/ListDeliveries", { uidp: { childrenOf: String(uid) } }), "deliveries");
 };
 
 const grownEvent = async (world: World, place: string): Promise<JsonObject> => {
   const { uid } = await world.ok("registry.ReposService/CreateRepo", { parent: place, repo: { name: `grown-${++made}` } });
-  await takenUp(world);
+  await enqueueAll(world);
   const { events } = await world.ok("gantry.events.v1.EventsService/ListEvents", { uidp: { childrenOf: place }, orderBy: "position desc" });
-  return first({ events: (events as JsonObject[]).filter(({ subject }) => subject === uid) }, "events");
+  return firstRow({ events: (events as JsonObject[]).filter(({ subject }) => subject === uid) }, "events");
 };
 
 const grownEntry = async (world: World, place: string): Promise<JsonObject> => {
   const { uid } = await world.ok("registry.ReposService/CreateRepo", { parent: place, repo: { name: `grown-${++made}` } });
   await world.server.application.services.audit.finish();
-  return first(await world.ok("gantry.audit.v1.AuditService/ListAuditEntries", { subjects: [String(uid)] }), "auditEntries");
+  return firstRow(await world.ok("gantry.audit.v1.AuditService/ListAuditEntries", { subjects: [String(uid)] }), "auditEntries");
 };
 
 const grownAdvisory = async (world: World, place: string): Promise<JsonObject> => {
@@ -45,20 +45,20 @@ const grownAdvisory = async (world: World, place: string): Promise<JsonObject> =
     componentLocation: `/usr/lib/lib${kind}.so`,
     aliases: [`CVE-2025-${kind}`, `GHSA-grown-${made}`],
   };
-  await fill(world, [advisory(key, more)], { group: place, public: false });
-  return first(await world.ok("vulnerabilities.AdvisoriesService/ListAdvisories", { advisoryIds: [key] }), "advisories");
+  await writeTestRecords(world, [advisory(key, more)], { group: place, public: false });
+  return firstRow(await world.ok("vulnerabilities.AdvisoriesService/ListAdvisories", { advisoryIds: [key] }), "advisories");
 };
 
 const grownDocument = async (world: World): Promise<JsonObject> => {
   const key = `grown-${++made}`;
-  await fill(world, [advisory(key, { artifactName: key })]);
-  return first(await world.ok("advisory.SecurityAdvisoryService/ListDocuments", { id: key }), "documents");
+  await writeTestRecords(world, [advisory(key, { artifactName: key })]);
+  return firstRow(await world.ok("advisory.SecurityAdvisoryService/ListDocuments", { id: key }), "documents");
 };
 
 const grownRecord = async (world: World): Promise<JsonObject> => {
   const id = `CVE-grown-${++made}`;
-  await fill(world, [{ kind: "vulnerability", id, aliases: [], state: "PUBLISHED", summary: "", details: "", severities: [], references: [] }]);
-  return first(await world.ok("advisory.SecurityAdvisoryService/ListVulnerabilityMetadata", { id }), "vulnerabilityMetadata");
+  await writeTestRecords(world, [{ kind: "vulnerability", id, aliases: [], state: "PUBLISHED", summary: "", details: "", severities: [], references: [] }]);
+  return firstRow(await world.ok("advisory.SecurityAdvisoryService/ListVulnerabilityMetadata", { id }), "vulnerabilityMetadata");
 };
 
 /** One in each ecosystem, each with a page and more of versions. */
@@ -66,11 +66,11 @@ const grownArtifact = async (world: World): Promise<JsonObject> => {
   const name = `grown-${++made}`;
   const versions = Array.from({ length: 13 }, (_, index) => ({ version: `1.${index}` }));
   const ecosystems = ["ECOSYSTEM_JAVA", "ECOSYSTEM_PYTHON"] as const;
-  await fill(
+  await writeTestRecords(
     world,
     ecosystems.map((ecosystem): FeedRecord => ({ kind: "library", ecosystem, name, versions })),
   );
-  return first(
+  return firstRow(
     await world.ok("libraries.ArtifactsService/ListArtifacts", { ecosystems: [...ecosystems], query: name, orderBy: "create_time desc" }),
     "artifacts",
   );
@@ -78,14 +78,14 @@ const grownArtifact = async (world: World): Promise<JsonObject> => {
 
 const grownVersion = async (world: World): Promise<JsonObject> => {
   const { uid } = await grownArtifact(world);
-  return first(await world.ok("libraries.ArtifactsService/ListArtifactVersions", { artifactId: String(uid) }), "artifactVersions");
+  return firstRow(await world.ok("libraries.ArtifactsService/ListArtifactVersions", { artifactId: String(uid) }), "artifactVersions");
 };
 
 /** A report of a day is there without anything to report. */
 const grownReport = (): Promise<JsonObject> => Promise.resolve({});
 
 /** What a request for grown things must say besides its sample, to find as many as there are. */
-export const askedFor: Readonly<Record<string, JsonObject>> = {
+export const requestsOfGrown: Readonly<Record<string, JsonObject>> = {
   "chainguard.platform.advisory.v2.ResolvedVulnsReport": { startTime: "2024-01-01T00:00:00Z", endTime: "2024-01-14T00:00:00Z" },
 };
 

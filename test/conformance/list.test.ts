@@ -10,9 +10,23 @@ import { parentOf } from "#base/uid.ts";
 import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, callHttp, type Protocol } from "../client.ts";
-import { collectionOf, createOf, matcherOf, some } from "../samples.ts";
+import { collectionOf, createOf, matcherOf, nonEmpty } from "../samples.ts";
 import { plant } from "../told.ts";
-import { allBut, protocols, folder, groupMessage, isList, isMade, neighbour, openStage, pluralOf, roleMessage, rowsOf, uidsOf, violationsOf } from "./stage.ts";
+import {
+  everyCapabilityBut,
+  protocols,
+  folder,
+  groupMessage,
+  isList,
+  isMade,
+  neighbour,
+  openStage,
+  pluralOf,
+  roleMessage,
+  rowsOf,
+  uidsOf,
+  violationsOf,
+} from "./stage.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -35,7 +49,7 @@ interface Subject {
 
 // What lies in or below a place and was made there by an operation. grown-lists.test.ts has the others; a list of what is
 // above a place (ListTermsAcceptances) has a test of its own.
-const lists = some(
+const lists = nonEmpty(
   methods.filter((method) => isList(method) && method.unscoped && stage.answers(method) && isMade(method)),
   "list with an answer",
 );
@@ -117,7 +131,7 @@ const sorted = (rows: Iterable<JsonObject>, field: FieldFact, descending: boolea
 };
 
 const sortable = (message: MessageFact): readonly FieldFact[] =>
-  some(
+  nonEmpty(
     message.fields.filter((field) => field.sortable),
     `sortable field of ${message.short}`,
   );
@@ -246,7 +260,8 @@ for (const subject of subjects) {
       code_hash: "null",
       external_group_id: "external_group_id || n",
     };
-    const clone = `insert into ${table} (${columns.join(", ")}) select ${columns.map((name) => special[name] ?? name).join(", ")} from ${table}, generate_series(1, 210) as n where uid = $2`;
+    const clone = `insert into ${table} (${columns.join(", ")}) select ${columns.map((name) => special[name] ?? name).join(", ")}
+      from ${table}, generate_series(1, 210) as n where uid = $2`;
     await world.server.application.services.store.write(async (write) => (await plant(write)).query(clone, [crowded, [...rows.keys()][1] ?? ""]));
     const within = { uidp: { descendantsOf: crowded } };
     for (const protocol of protocols) {
@@ -345,7 +360,7 @@ for (const subject of subjects) {
       const next = await stage.call(protocol, list, { ...request, pageToken, pageSize: 3 }, { token: operator });
       assert.deepEqual(uidsOf(list, next.reply), uids.slice(pageSize, pageSize + 3), next.message);
     }
-    const colleague = await stage.holder(allBut(""), world.organization);
+    const colleague = await stage.holder(everyCapabilityBut(""), world.organization);
     const foreign: [JsonObject, string][] = [
       [{ ...request, pageToken }, colleague.token],
       [{ ...request, pageToken }, other.owner.token],

@@ -14,9 +14,9 @@ import type { MethodFact } from "#contract/facts.ts";
 import { registerPerson } from "../../server/application/person.ts";
 import { type Answer, callOver } from "../client.ts";
 import { freshDatabase } from "../database.ts";
-import { some } from "../samples.ts";
+import { nonEmpty } from "../samples.ts";
 import { openWorld } from "../world.ts";
-import { allBut, protocols, folder, type Holder, isCatalogue, isList, openStage, roleMessage, rowMessage, symbolsOf, uidsOf } from "./stage.ts";
+import { everyCapabilityBut, protocols, folder, type Holder, isCatalogue, isList, openStage, roleMessage, rowMessage, symbolsOf, uidsOf } from "./stage.ts";
 
 const database = await freshDatabase();
 const secrets = await mkdtemp(join(tmpdir(), "gantry-secret-"));
@@ -34,7 +34,7 @@ after(async () => {
 const { world } = stage;
 const place = await folder(stage);
 const named = (rpc: string): MethodFact =>
-  some(
+  nonEmpty(
     methods.filter((method) => method.rpc === rpc),
     rpc,
   )[0] ?? assert.fail(rpc);
@@ -69,14 +69,14 @@ const target = async (method: MethodFact): Promise<string> => {
   return hides(method) && message !== undefined ? text(await stage.make(message, { place }), "uid") : "";
 };
 
-const asked = some(
+const asked = nonEmpty(
   methods.filter((method) => stage.answers(method) && !method.open && method.capabilities.length > 0 && !method.input.byName.has("digest")),
   "operation with capabilities",
 );
 
 for (const method of asked) {
   test(`${method.name}: a revoked binding, a role that shrank and a new binding count from the next request on, on both servers`, async () => {
-    const role = text(await stage.make(roleMessage, { capabilities: allBut("") }), "uid");
+    const role = text(await stage.make(roleMessage, { capabilities: everyCapabilityBut("") }), "uid");
     const holder = await stage.stranger(world.organization);
     const uid = await target(method);
     const request = hides(method) ? { uidp: { descendantsOf: place, ids: [uid] } } : await stage.request(method, { place, capabilities: method.capabilities });
@@ -89,7 +89,7 @@ for (const method of asked) {
     await assertEverywhere(method, request, holder, false, uid, "revoked on the second server");
     await stage.bind(group, holder.uid, role);
     await assertEverywhere(method, request, holder, true, uid, "bound anew");
-    const capabilities = symbolsOf(allBut(method.capabilities[0] ?? ""));
+    const capabilities = symbolsOf(everyCapabilityBut(method.capabilities[0] ?? ""));
     await world.ok(named("UpdateRole").name, { role: { uid: role, name: "shrunk", capabilities } });
     await assertEverywhere(method, request, holder, false, uid, "the role lost the capability");
   });
@@ -100,7 +100,7 @@ const get = named("GetRepo");
 test("whoever changes rights all the time keeps nobody else out: every read and write beside it is answered", async () => {
   const role = text(await stage.make(roleMessage, { capabilities: ["repo.list"] }), "uid");
   const busy = await stage.stranger(world.organization);
-  const reader = await stage.holder(allBut(""), world.organization);
+  const reader = await stage.holder(everyCapabilityBut(""), world.organization);
   const [list, create] = [named("ListRepos"), named("CreateRepo")];
   const requests = await Promise.all(Array.from({ length: 12 }, () => stage.request(create, { place })));
   let changing = true;

@@ -7,14 +7,14 @@ import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, callHttp, type Protocol } from "../client.ts";
-import { bodyField, bodyOf, changeable, rivalsOf, shown, some, subjectOf, valueOf, writable } from "../samples.ts";
-import { protocols, folder, groupMessage, madeUp, openStage, violationsOf } from "./stage.ts";
+import { bodyField, bodyOf, withoutImmutable, rivalsOf, withoutInputOnly, nonEmpty, subjectOf, valueOf, writable } from "../samples.ts";
+import { protocols, folder, groupMessage, unusedUid, openStage, violationsOf } from "./stage.ts";
 
 const stage = await openStage();
 const { world } = stage;
 after(() => stage.close());
 
-const updates = some(
+const updates = nonEmpty(
   methods.filter((method) => method.input.byName.has("update_mask") && method.scope && stage.answers(method)),
   "update with an answer",
 );
@@ -69,8 +69,8 @@ const includes = (held: Json | undefined, wanted: Json | undefined): boolean => 
 /** A value of the field that is not the one it has. */
 const another = async (field: FieldFact, message: MessageFact, held: Json | undefined): Promise<Json> => {
   for (let tries = 0; tries < 8; tries++) {
-    const value = changeable(field, await valueOf(field, message, stage.sampling(place), true));
-    if (!includes(held, shown(field, value))) return value;
+    const value = withoutImmutable(field, await valueOf(field, message, stage.sampling(place), true));
+    if (!includes(held, withoutInputOnly(field, value))) return value;
   }
   return assert.fail(`${message.short}.${field.name} has only one value to test with`);
 };
@@ -126,7 +126,7 @@ const refusedOn = (answer: Answer, field: string): void => {
 
 for (const subject of updates.map(subjectOfUpdate)) {
   const { method, message } = subject;
-  const fields = some(
+  const fields = nonEmpty(
     writable(message).filter(({ inputOnly }) => !inputOnly),
     `writable field of ${message.short}`,
   );
@@ -140,7 +140,7 @@ for (const subject of updates.map(subjectOfUpdate)) {
       const answer = await patch(subject, uid, await bodyWith(field, message, value), mask, protocols[index % 2]);
       assert.equal(answer.code, 0, `${mask}: ${answer.message}`);
       const later = await read(subject, uid);
-      assert.ok(includes(later[field.json], shown(field, value)), `${field.json} is ${JSON.stringify(later[field.json])}`);
+      assert.ok(includes(later[field.json], withoutInputOnly(field, value)), `${field.json} is ${JSON.stringify(later[field.json])}`);
       assertOnly(message, before, later, [field], `a mask of ${field.json}`);
       for (const rival of rivalsOf(message, field)) assert.equal(later[rival.json], undefined, "one member of a oneof replaces the other");
       if (answer.status !== undefined) assert.deepEqual(answer.reply, later, "the answer is the resource as it now is");
@@ -159,7 +159,7 @@ for (const subject of updates.map(subjectOfUpdate)) {
         const answer = await patchRaw(subject, uid, `?${parameter}=${chosen.map(spell).join(",")}`, body);
         assert.equal(answer.code, 0, answer.message);
         const later = await read(subject, uid);
-        for (const field of chosen) assert.ok(includes(later[field.json], shown(field, body[field.json] ?? null)), field.json);
+        for (const field of chosen) assert.ok(includes(later[field.json], withoutInputOnly(field, body[field.json] ?? null)), field.json);
         assertOnly(message, before, later, chosen, "a list of masks");
       }
     }
@@ -214,7 +214,7 @@ for (const subject of updates.map(subjectOfUpdate)) {
         const answer = await patch(subject, uid, { [field.json]: next }, undefined, protocol);
         assert.equal(answer.code, 0, `${protocol} ${field.json}: ${answer.message}`);
         const later = await read(subject, uid);
-        assert.ok(includes(later[field.json], shown(field, next)), `${protocol}: ${field.json} is ${JSON.stringify(later[field.json])}`);
+        assert.ok(includes(later[field.json], withoutInputOnly(field, next)), `${protocol}: ${field.json} is ${JSON.stringify(later[field.json])}`);
         assertOnly(message, start, later, [field], `${protocol}: the body's ${field.json}`);
       }
       if (field.kind === "message" && field.shape === "one") continue;
@@ -277,7 +277,7 @@ for (const subject of updates.map(subjectOfUpdate)) {
       for (const field of fields) {
         const wanted = least[field.json];
         if (wanted === undefined) assert.deepEqual(later[field.json] ?? false, false, `${field.json} is cleared`);
-        else assert.ok(includes(later[field.json], shown(field, wanted)), field.json);
+        else assert.ok(includes(later[field.json], withoutInputOnly(field, wanted)), field.json);
       }
       for (const name of ["uid", "createTime"]) assert.deepEqual(later[name], before[name]);
     }
@@ -326,7 +326,7 @@ for (const subject of updates.map(subjectOfUpdate)) {
     const otherBefore = await read(subject, otherUid);
     const body = await bodyOf(message, stage.sampling(place));
     const eventsBefore = (await world.events()).length;
-    for (const claimed of [otherUid, madeUp(uid), "x"]) {
+    for (const claimed of [otherUid, unusedUid(uid), "x"]) {
       refusedOn(await patchRaw(subject, uid, "", { ...body, uid: claimed }), "uid");
       refusedOn(await patchRaw(subject, uid, "?updateMask=*", { ...body, uid: claimed }), "uid");
     }
@@ -377,7 +377,7 @@ for (const subject of updates.map(subjectOfUpdate)) {
   });
 
   test(`${method.rpc} of a resource that does not exist is NOT_FOUND and names it`, async () => {
-    const uid = madeUp(await fresh(subject));
+    const uid = unusedUid(await fresh(subject));
     for (const protocol of protocols) {
       const answer = await patch(subject, uid, await bodyOf(message, stage.sampling(place)), undefined, protocol);
       assert.equal(answer.code, codes.NOT_FOUND, answer.message);

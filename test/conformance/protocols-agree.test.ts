@@ -9,8 +9,8 @@ import { methods, registry } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { insertManifests } from "#store";
 import { type Answer, callHttp, callOver, restRequest } from "../client.ts";
-import { bodyField, matcherOf, some, valueAt, withValue, writable } from "../samples.ts";
-import { folder, groupMessage, isList, isMade, madeUp, openStage } from "./stage.ts";
+import { bodyField, matcherOf, nonEmpty, valueAt, withValue, writable } from "../samples.ts";
+import { folder, groupMessage, isList, isMade, unusedUid, openStage } from "./stage.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -19,7 +19,7 @@ after(() => stage.close());
 const place = await folder(stage);
 const operator = await stage.operator();
 const stranger = await stage.stranger(world.organization);
-const answered = some(methods.filter(stage.answers), "operation with an answer");
+const answered = nonEmpty(methods.filter(stage.answers), "operation with an answer");
 
 /** The reply as its message says it, without what proto3 cannot tell from absence. */
 const canonical = (method: MethodFact, reply: JsonObject): Json =>
@@ -29,7 +29,7 @@ const canonical = (method: MethodFact, reply: JsonObject): Json =>
 const settled = (json: Json, request: JsonObject, writes: boolean): string => {
   const asked = JSON.stringify(request);
   return JSON.stringify(json, (key, value: Json) => {
-    if (key === "nextPageToken") return "a token";
+    if (key === "nextPageToken" || key === "token") return typeof value === "string" ? "a token" : value;
     if (key === "eventId" && writes) return "a new event's";
     // A new uid may stand inside an address too.
     if (typeof value === "string")
@@ -50,13 +50,22 @@ const said = (method: MethodFact, { code, message, details, reply, headers }: An
   headers: Object.fromEntries(telling.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]]))),
 });
 
-/** Asks the same through both protocols; a write only tries, so that both find the same. */
-const agree = async (method: MethodFact, request: JsonObject, token: string | undefined, what: string): Promise<Answer> => {
-  const options = { token, validateOnly: method.writes };
+/**
+ * Asks the same through both protocols; a write only tries, so that both find the same. What nobody may try is done, each
+ * time with what `tokenOf` gives: a refresh token is good once.
+ */
+const agree = async (
+  method: MethodFact,
+  request: JsonObject,
+  token: string | undefined,
+  what: string,
+  tokenOf: () => Promise<string | undefined> = async () => token,
+): Promise<Answer> => {
+  const validateOnly = method.writes && !method.credentials;
   await stage.putBack(method, request);
-  const rest = await stage.call("rest", method, request, options);
+  const rest = await stage.call("rest", method, request, { token, validateOnly });
   await stage.putBack(method, request);
-  const grpc = await stage.call("grpc", method, request, options);
+  const grpc = await stage.call("grpc", method, request, { token: method.credentials ? await tokenOf() : token, validateOnly });
   assert.deepEqual(said(method, grpc, request), said(method, rest, request), `${method.rpc}: ${what}`);
   return rest;
 };
@@ -85,7 +94,8 @@ for (const method of answered) {
     for (const whole of [false, true]) {
       const request = await valid(method, whole);
       const { token } = await stage.callerOf(method, { uid: "", token: operator });
-      const { code, message } = await agree(method, request, token, "valid");
+      const another = async (): Promise<string> => (await stage.callerOf(method, { uid: "", token: operator })).token;
+      const { code, message } = await agree(method, request, token, "valid", another);
       assert.equal(code, 0, message);
     }
   });
@@ -95,13 +105,13 @@ for (const method of answered) {
     await agree(method, request, undefined, "nobody");
     await agree(method, request, "garbage", "a wrong token");
     await agree(method, request, stranger.token, "a stranger");
-    await agree(method, request, await world.token(madeUp(stranger.uid)), "an identity that is gone");
+    await agree(method, request, await world.token(unusedUid(stranger.uid)), "an identity that is gone");
     const path = method.scope ?? ["uid", "parent"].filter((name) => method.input.byName.has(name)).slice(0, 1);
     if (path.length > 0 && valueAt(request, path) !== undefined) {
       const uid = String(valueAt(request, path));
       const about = (other: string): JsonObject =>
         uid === "" ? withValue(request, path, other) : (JSON.parse(JSON.stringify(request).replaceAll(uid, other)) as JsonObject);
-      const absent = await agree(method, about(madeUp(uid || place)), operator, "what does not exist");
+      const absent = await agree(method, about(unusedUid(uid || place)), operator, "what does not exist");
       assert.notEqual(absent.code, 0);
       for (const wrong of ["x", `${uid}0`]) assert.notEqual((await agree(method, about(wrong), operator, `no uid: ${wrong}`)).code, 0);
     }
@@ -126,7 +136,7 @@ for (const method of answered) {
 }
 
 // Lists of what no operation makes are walked through both protocols in grown-lists.test.ts.
-for (const method of some(
+for (const method of nonEmpty(
   answered.filter((each) => isList(each) && isMade(each)),
   "list",
 )) {
@@ -168,7 +178,7 @@ for (const method of some(
 }
 
 test("both protocols answer under the earlier package and path segment too, with the same reply", async () => {
-  for (const method of some(
+  for (const method of nonEmpty(
     answered.filter(({ version, writes }) => version === "v2" && !writes),
     "v2 read",
   )) {

@@ -8,17 +8,17 @@ import { limits } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import type { Answer, CallOptions, Protocol } from "../client.ts";
-import { bodyField, some, valueAt, withValue } from "../samples.ts";
-import { allBut, protocols, folder, freshKey, isForEverybody, openStage, violationsOf } from "./stage.ts";
+import { bodyField, nonEmpty, valueAt, withValue } from "../samples.ts";
+import { everyCapabilityBut, protocols, folder, freshKey, isForEverybody, openStage, violationsOf } from "./stage.ts";
 
 const stage = await openStage();
 const { world } = stage;
 after(() => stage.close());
 
 const place = await folder(stage);
-const owner = await stage.holder(allBut(""), world.organization);
-const answered = some(methods.filter(stage.answers), "operation with an answer");
-const writes = some(
+const owner = await stage.holder(everyCapabilityBut(""), world.organization);
+const answered = nonEmpty(methods.filter(stage.answers), "operation with an answer");
+const writes = nonEmpty(
   answered.filter((method) => method.writes && (method.capabilities.length > 0 || isForEverybody(method))),
   "write",
 );
@@ -127,7 +127,7 @@ test("a key belongs to its caller, and is forgotten after 24 hours", async () =>
   const request = await stage.request(create, { place });
   const mine = await ask("rest", create, request, { headers });
   assert.equal(mine.code, 0, mine.message);
-  const colleague = await stage.holder(allBut(""), world.organization);
+  const colleague = await stage.holder(everyCapabilityBut(""), world.organization);
   const theirs = await ask("rest", create, await stage.request(create, { place }), { headers, token: colleague.token });
   assert.equal(theirs.code, 0, theirs.message);
   assert.notEqual(theirs.reply.uid, mine.reply.uid);
@@ -171,7 +171,7 @@ test("a repeat by a caller that has lost its rights is refused, not replayed", a
 });
 
 // One resource that is read by its uid: what has an ETag.
-const gets = some(
+const gets = nonEmpty(
   answered.filter(({ rpc, output, writes: changes }) => rpc.startsWith("Get") && !changes && output.byName.has("uid")),
   "get",
 );

@@ -10,7 +10,7 @@ import { capabilityByName } from "#contract/capabilities.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, type CallOptions, callOver, type Protocol } from "../client.ts";
-import { bodyField, bodyOf, createOf, type Sampling, some, subjectOf, valueAt, valueOf, withValue } from "../samples.ts";
+import { bodyField, bodyOf, createOf, type Sampling, nonEmpty, subjectOf, valueAt, valueOf, withValue } from "../samples.ts";
 import { builtInRoles } from "../../server/authz/roles.ts";
 import { registerPerson } from "../../server/application/person.ts";
 import { storeHeadlessToken } from "../../server/signin/headless.ts";
@@ -34,7 +34,7 @@ export interface Holder {
   readonly token: string;
 }
 
-export interface Asking {
+export interface RequestOptions {
   /** The group below which the request's target lies. */
   readonly place?: string;
   /** Capability names that roles in the request may carry: nobody grants what they do not hold. */
@@ -57,9 +57,9 @@ export interface Stage {
   readonly next: () => number;
   readonly sampling: (place: string, capabilities?: readonly string[]) => Sampling;
   /** Makes a resource of this message as the operator; its uid is made up where the server cannot make one yet. */
-  readonly make: (message: string, asking?: Asking & { readonly parent?: string; readonly body?: JsonObject }) => Promise<JsonObject>;
+  readonly make: (message: string, asking?: RequestOptions & { readonly parent?: string; readonly body?: JsonObject }) => Promise<JsonObject>;
   /** A valid request of this operation. */
-  readonly request: (method: MethodFact, asking?: Asking) => Promise<JsonObject>;
+  readonly request: (method: MethodFact, asking?: RequestOptions) => Promise<JsonObject>;
   /** Puts back what a valid request takes away although it only reads: the session of a sign-in is fetched once. */
   readonly putBack: (method: MethodFact, request: JsonObject) => Promise<void>;
   /** An identity of the place's organization, bound at the place with a custom role of exactly these capabilities. */
@@ -84,25 +84,25 @@ export interface Stage {
 }
 
 /** Capabilities that a custom role needs in order to carry these. */
-const carried = (names: readonly string[]): string[] => [
+const withRequiredCapabilities = (names: readonly string[]): string[] => [
   ...new Set([...names, ...(names.some((name) => capabilityByName(name)?.internalOnly) ? ["internal"] : [])]),
 ];
 
 /** Every capability that the operator can give away, but this one. */
-export const allBut = (name: string): string[] => (builtInRoles.operator ?? []).filter((other) => other !== name);
+export const everyCapabilityBut = (name: string): string[] => (builtInRoles.operator ?? []).filter((other) => other !== name);
 
 export const symbolsOf = (names: readonly string[]): string[] => names.map((name) => capabilityByName(name)?.symbol ?? name);
 
 /** A uid of the same shape that nothing has: its last segment is new. */
-export const madeUp = (uid: string): string => (uid.includes("/") ? newChild(uid.slice(0, -17)) : newRoot());
+export const unusedUid = (uid: string): string => (uid.includes("/") ? newChild(uid.slice(0, -17)) : newRoot());
 
 /** The same text with this uid out of it. */
-export const masked = (value: unknown, uid: string): string => JSON.stringify(value).replaceAll(uid, "<uid>");
+export const withoutUid = (value: unknown, uid: string): string => JSON.stringify(value).replaceAll(uid, "<uid>");
 
 /** What two answers must have in common to be told apart by nothing: the body's bytes, and headers but those of the moment. */
-export const telling = ({ status, code, message, details, headers, raw }: Answer, uid: string): string => {
+export const comparableAnswer = ({ status, code, message, details, headers, raw }: Answer, uid: string): string => {
   const { date: _date, "x-request-id": _id, ...lasting } = headers;
-  return masked({ status, code, message, details, headers: lasting, raw }, uid);
+  return withoutUid({ status, code, message, details, headers: lasting, raw }, uid);
 };
 
 /** The first text under this key, however deep. */
@@ -236,7 +236,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     for (const field of method.input.fields) {
       const [found, form] = new RegExp(`\\{${field.name}(=\\*\\*)?`).exec(method.http[0]?.template ?? "") ?? [];
       if (found === undefined || built[field.json] !== undefined) continue;
-      const named = field.refersTo !== "" && uid === undefined ? seeds.refer(field.refersTo) : madeUp(place);
+      const named = field.refersTo !== "" && uid === undefined ? seeds.refer(field.refersTo) : unusedUid(place);
       built[field.json] = !field.uid ? await valueOf(field, method.input, seeds) : form === undefined ? newRoot() : await named;
     }
     return built;
@@ -250,7 +250,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
   };
 
   const bind: Stage["bind"] = async (group, identity, role) => {
-    const create = some(
+    const create = nonEmpty(
       methods.filter(({ output, rpc }) => output.name === bindingMessage && rpc === "CreateRoleBinding"),
       "CreateRoleBinding",
     )[0];
@@ -262,7 +262,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     const key = `${root} ${[...names].sort().join()}`;
     let role = roles.get(key);
     if (!role) {
-      role = make(roleMessage, { place: root, capabilities: carried(names) }).then((made) => text(made, "uid"));
+      role = make(roleMessage, { place: root, capabilities: withRequiredCapabilities(names) }).then((made) => text(made, "uid"));
       roles.set(key, role);
     }
     return role;
@@ -327,7 +327,8 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     query: (statement, values) => services.store.read.query(statement, values),
     async fingerprint() {
       const tables = await services.store.read.query(
-        "select table_name from information_schema.tables where table_schema = current_schema() and table_type = 'BASE TABLE' and table_name <> 'idempotency_keys' order by 1",
+        `select table_name from information_schema.tables
+         where table_schema = current_schema() and table_type = 'BASE TABLE' and table_name <> 'idempotency_keys' order by 1`,
       );
       const sums = await Promise.all(
         tables.map(async ([table]) =>

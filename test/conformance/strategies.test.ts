@@ -3,12 +3,12 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import fc from "fast-check";
 import { limits } from "#base/limits.ts";
 import { silent } from "#base/log.ts";
 import { covers, parentOf, rootOf } from "#base/uid.ts";
 import { type Branch, type Condition, countRows, listRows, needsSize, openStore, type Selection, type Store, wholeTable } from "#store";
 import { freshDatabase } from "../database.ts";
+import { fc, runs } from "../property.ts";
 
 interface Plain {
   readonly uid: string;
@@ -153,7 +153,7 @@ const selection = fc.record({
   large: fc.boolean(),
 });
 
-const few = { numRuns: 250 };
+const few = { numRuns: runs(250) };
 
 test("every strategy gives the rows of a plain filter and sort, whatever the branches, conditions, order and position", async () => {
   const kinds = new Set<string>();
@@ -200,7 +200,7 @@ test("a walk by cursors visits each row once in order, along every strategy", as
       }
       assert.deepEqual(seen, plainly({ ...whole, limit: rows.length }).page);
     }),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   );
 });
 

@@ -7,7 +7,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { openPlace } from "../story/place.ts";
+import { openInstallation } from "../story/installation.ts";
 import { gantryFile } from "../story/processes.ts";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -60,10 +60,10 @@ for (const [how, possible, settings] of [
   test(`every command of the README's five minutes prints what the README shows, over ${how}`, {
     skip: !possible && "this machine's curl cannot",
   }, async (t) => {
-    const place = await openPlace({ GANTRY_SERVICE_DOMAIN: "gantry.local" });
+    const installation = await openInstallation({ GANTRY_SERVICE_DOMAIN: "gantry.local" });
     const home = await mkdtemp(join(tmpdir(), "gantry-home-"));
     t.after(async () => {
-      await place.close();
+      await installation.close();
       await rm(home, { recursive: true, force: true });
     });
     // npx as a reader has it, without its look at the registry of npm.
@@ -78,9 +78,9 @@ for (const [how, possible, settings] of [
     const steps = stepsOf(await readFile(join(root, "README.md"), "utf8"));
     assert.ok(steps.length > 5, "the README has its five minutes");
     const mark = "=====";
-    const port = new URL(place.world.url).port;
+    const port = new URL(installation.world.url).port;
     const script = steps.map(({ commands }) => `${commands.replaceAll("8080", port)}\nprintf '${mark}'\n`).join("");
-    const environment = { ...place.environment, PATH: `${join(home, "bin")}:${process.env.PATH ?? ""}:${dirname(process.execPath)}`, HOME: home };
+    const environment = { ...installation.environment, PATH: `${join(home, "bin")}:${process.env.PATH ?? ""}:${dirname(process.execPath)}`, HOME: home };
     const printed = (await run(script, environment)).split(mark);
     assert.equal(printed.length, steps.length + 1);
     for (const [index, { commands, shown }] of steps.entries()) {

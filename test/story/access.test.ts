@@ -5,47 +5,52 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { decodeJwt } from "jose";
 import type { JsonObject } from "#base/json.ts";
-import { ask, column, http, items, type Seen } from "./protocols.ts";
-import { bind, createIdentity, findRole, openPlace, type Place } from "./place.ts";
+import { callBoth, column, http, items, type RestAnswer } from "./protocols.ts";
+import { bind, createIdentity, findRole, openInstallation, type Installation } from "./installation.ts";
 import { type Issuer, startIssuer } from "./processes.ts";
 
-let place: Place;
+let installation: Installation;
 let issuer: Issuer;
 let operator: string;
 const subject = "repo:example/app:ref:refs/heads/main";
 const timestamp = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 
 before(async () => {
-  [place, issuer] = await Promise.all([openPlace(), startIssuer()]);
-  const { world } = place;
+  [installation, issuer] = await Promise.all([openInstallation(), startIssuer()]);
+  const { world } = installation;
   operator = await world.token();
   for (const name of ["nginx", "redis"]) await world.ok("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name } });
 });
-after(() => Promise.all([place?.close(), issuer?.close()]));
+after(() => Promise.all([installation?.close(), issuer?.close()]));
 
-const foreign = (claims: JsonObject = {}): Promise<string> => issuer.token({ sub: subject, aud: place.world.url, ...claims });
+const foreign = (claims: JsonObject = {}): Promise<string> => issuer.token({ sub: subject, aud: installation.world.url, ...claims });
 
 /** The repos that a token sees. */
 const repos = async (token: string): Promise<string[]> => {
-  const { body } = await ask(place.world, token, ["GET", "/registry/v2/repos?order_by=name"], ["registry.ReposService/ListRepos", { orderBy: "name" }]);
+  const { body } = await callBoth(
+    installation.world,
+    token,
+    ["GET", "/registry/v2/repos?order_by=name"],
+    ["registry.ReposService/ListRepos", { orderBy: "name" }],
+  );
   return column(body, "repos", "name");
 };
 
 /** Every way to exchange a token, each with the access token that it gives. */
-const exchanges: Readonly<Record<string, (identity: string, token: string) => Promise<Seen>>> = {
+const exchanges: Readonly<Record<string, (identity: string, token: string) => Promise<RestAnswer>>> = {
   "POST /sts/exchange with a form": (identity, token) =>
-    http(place.world.url, "POST", "/sts/exchange", {
+    http(installation.world.url, "POST", "/sts/exchange", {
       token,
-      body: new URLSearchParams({ identity, aud: place.world.url }).toString(),
+      body: new URLSearchParams({ identity, aud: installation.world.url }).toString(),
       headers: { "content-type": "application/x-www-form-urlencoded" },
     }),
-  "POST /sts/exchange with a query": (identity, token) => http(place.world.url, "POST", `/sts/exchange?identity=${identity}`, { token }),
+  "POST /sts/exchange with a query": (identity, token) => http(installation.world.url, "POST", `/sts/exchange?identity=${identity}`, { token }),
   "GET /sts/exchange": (identity, token) =>
-    http(place.world.url, "GET", `/sts/exchange?identity=${encodeURIComponent(identity)}&aud=${place.world.url}`, { token }),
+    http(installation.world.url, "GET", `/sts/exchange?identity=${encodeURIComponent(identity)}&aud=${installation.world.url}`, { token }),
   "gRPC SecurityTokenService/Exchange": async (identity, token) => {
-    const { code, reply, message, details } = await place.world.call(
+    const { code, reply, message, details } = await installation.world.call(
       "chainguard.platform.oidc.SecurityTokenService/Exchange",
-      { identity, aud: [place.world.url] },
+      { identity, aud: [installation.world.url] },
       { token, protocol: "grpc" },
     );
     return {
@@ -57,13 +62,13 @@ const exchanges: Readonly<Record<string, (identity: string, token: string) => Pr
   },
 };
 
-const oauth = (identity: string, token: string): Promise<Seen> =>
-  http(place.world.url, "POST", "/oauth/token", {
+const oauth = (identity: string, token: string): Promise<RestAnswer> =>
+  http(installation.world.url, "POST", "/oauth/token", {
     body: new URLSearchParams({
       grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
       subject_token: token,
       subject_token_type: "urn:ietf:params:oauth:token-type:id_token",
-      audience: place.world.url,
+      audience: installation.world.url,
       identity,
     }).toString(),
     headers: { "content-type": "application/x-www-form-urlencoded" },
@@ -74,7 +79,7 @@ let binding: string;
 let access: string;
 
 test("an identity is created under the root group with the issuer and subject that it matches", async () => {
-  const { world } = place;
+  const { world } = installation;
   const { status, body } = await http(world.url, "POST", `/iam/v2/identities/${world.organization}`, {
     token: operator,
     body: JSON.stringify({ name: "app main", description: "builds of main", claimMatch: { issuer: issuer.url, subject } }),
@@ -91,11 +96,11 @@ test("before it is bound, its token is good and sees nothing", async () => {
   const { status, body } = (await exchanges["GET /sts/exchange"]?.(identity, await foreign())) ?? {};
   assert.equal(status, 200);
   assert.deepEqual(await repos(String(body?.token)), []);
-  const denied = await ask(
-    place.world,
+  const denied = await callBoth(
+    installation.world,
     String(body?.token),
-    ["GET", `/iam/v2/groups/${place.world.organization}`],
-    ["iam.GroupsService/GetGroup", { uid: place.world.organization }],
+    ["GET", `/iam/v2/groups/${installation.world.organization}`],
+    ["iam.GroupsService/GetGroup", { uid: installation.world.organization }],
   );
   assert.equal(denied.status, 403);
   assert.deepEqual(denied.body, {
@@ -106,7 +111,7 @@ test("before it is bound, its token is good and sees nothing", async () => {
 });
 
 test("the role viewer is found by listing roles, and the binding comes back with identity, group and role", async () => {
-  const { world } = place;
+  const { world } = installation;
   const role = await findRole(world, "viewer");
   assert.match(role, /^[0-9a-f]{40}$/);
   const { status, body } = await http(world.url, "POST", `/iam/v2/roleBindings/${world.organization}`, {
@@ -119,7 +124,7 @@ test("the role viewer is found by listing roles, and the binding comes back with
   assert.deepEqual(body.identity, { uid: identity, name: "app main", description: "builds of main", subject, issuer: issuer.url });
   assert.deepEqual(body.group, { uid: world.organization, name: "first organization" });
   assert.deepEqual(body.role, { uid: role, name: "viewer", description: "Viewer Role (built-in)" });
-  const read = await ask(world, operator, ["GET", `/iam/v2/roleBindings/${binding}`], ["iam.RoleBindingsService/GetRoleBinding", { uid: binding }]);
+  const read = await callBoth(world, operator, ["GET", `/iam/v2/roleBindings/${binding}`], ["iam.RoleBindingsService/GetRoleBinding", { uid: binding }]);
   assert.deepEqual(read.body, body);
 });
 
@@ -130,10 +135,10 @@ for (const [way, exchange] of Object.entries(exchanges))
     const token = String(body.token);
     assert.deepEqual(await repos(token), ["nginx", "redis"]);
     const claims = decodeJwt(token);
-    assert.equal(claims.iss, place.world.url);
+    assert.equal(claims.iss, installation.world.url);
     assert.equal(claims.sub, identity);
     assert.equal(Number(claims.exp) - Number(claims.iat), 3600);
-    assert.deepEqual(claims.act, { iss: issuer.url, sub: subject, aud: place.world.url });
+    assert.deepEqual(claims.act, { iss: issuer.url, sub: subject, aud: installation.world.url });
     assert.ok(Math.abs(Date.parse(String(body.expiry)) - Number(claims.exp) * 1000) < 1000);
   });
 
@@ -165,20 +170,20 @@ test("issuer and subject must equal those of the token exactly, and the refusal 
 });
 
 test("the foreign token itself is taken with Gantry-Identity, over REST and gRPC, and never as a guess", async () => {
-  const { world } = place;
+  const { world } = installation;
   const token = await foreign();
   const direct = await http(world.url, "GET", "/registry/v2/repos?order_by=name", { token, headers: { "gantry-identity": identity } });
   assert.equal(direct.status, 200);
   assert.deepEqual(column(direct.body, "repos", "name"), ["nginx", "redis"]);
   const rpc = await world.call("registry.ReposService/ListRepos", { orderBy: "name" }, { token, protocol: "grpc", headers: { "gantry-identity": identity } });
   assert.deepEqual(column(rpc.reply, "repos", "name"), ["nginx", "redis"]);
-  const guess = await ask(world, token, ["GET", "/registry/v2/repos"], ["registry.ReposService/ListRepos", {}]);
+  const guess = await callBoth(world, token, ["GET", "/registry/v2/repos"], ["registry.ReposService/ListRepos", {}]);
   assert.equal(guess.status, 401);
   assert.equal(guess.headers.get("www-authenticate"), "Bearer");
 });
 
 test("what the identity did last is seen in lastSeenTime", async () => {
-  const { world } = place;
+  const { world } = installation;
   world.clock.now += 60_000;
   await exchanges["GET /sts/exchange"]?.(identity, await foreign());
   const { body } = await http(world.url, "GET", `/iam/v2/identities/${identity}`, { token: operator });
@@ -186,7 +191,7 @@ test("what the identity did last is seen in lastSeenTime", async () => {
 });
 
 test("an identity under a subgroup is scoped to it: it cannot see the root's repos, nor be bound there", async () => {
-  const { world } = place;
+  const { world } = installation;
   const { body: group } = await http(world.url, "POST", `/iam/v2/groups/${world.organization}`, { token: operator, body: JSON.stringify({ name: "team" }) });
   const team = String(group.uid);
   const { body: repo } = await http(world.url, "POST", `/registry/v2/repos/${team}`, { token: operator, body: JSON.stringify({ name: "ours" }) });
@@ -196,14 +201,19 @@ test("an identity under a subgroup is scoped to it: it cannot see the root's rep
   const token = String(body?.token);
   assert.deepEqual(await repos(token), ["ours"]);
   const root = items((await http(world.url, "GET", `/registry/v2/repos?name=nginx`, { token: operator })).body, "repos")[0];
-  const denied = await ask(world, token, ["GET", `/registry/v2/repos/${String(root?.uid)}`], ["registry.ReposService/GetRepo", { uid: String(root?.uid) }]);
+  const denied = await callBoth(
+    world,
+    token,
+    ["GET", `/registry/v2/repos/${String(root?.uid)}`],
+    ["registry.ReposService/GetRepo", { uid: String(root?.uid) }],
+  );
   assert.equal(denied.status, 403);
   for (const scope of ["children_of", "descendants_of"]) {
     const { body: none } = await http(world.url, "GET", `/registry/v2/tags?uidp.${scope}=${String(root?.uid)}`, { token });
     assert.deepEqual(none, { tags: [], totalCount: "0", skipped: 0 });
   }
   const role = await findRole(world, "viewer");
-  const above = await ask(
+  const above = await callBoth(
     world,
     operator,
     ["POST", `/iam/v2/roleBindings/${world.organization}`, { identityUid: member, roleUid: role }],
@@ -215,9 +225,9 @@ test("an identity under a subgroup is scoped to it: it cannot see the root's rep
 });
 
 test("when the binding is deleted, the same token is refused at once; a new binding counts at once", async () => {
-  const { world } = place;
+  const { world } = installation;
   const [repo] = items((await http(world.url, "GET", "/registry/v2/repos?name=nginx", { token: access })).body, "repos");
-  const get = () => ask(world, access, ["GET", `/registry/v2/repos/${String(repo?.uid)}`], ["registry.ReposService/GetRepo", { uid: String(repo?.uid) }]);
+  const get = () => callBoth(world, access, ["GET", `/registry/v2/repos/${String(repo?.uid)}`], ["registry.ReposService/GetRepo", { uid: String(repo?.uid) }]);
   assert.equal((await get()).status, 200);
   const gone = await http(world.url, "DELETE", `/iam/v2/roleBindings/${binding}`, { token: operator });
   assert.deepEqual({ status: gone.status, text: gone.text }, { status: 200, text: "" });
@@ -229,14 +239,14 @@ test("when the binding is deleted, the same token is refused at once; a new bind
 });
 
 test("a binding is deleted before its identity; then the same token is nobody's, however it is presented", async () => {
-  const { world } = place;
+  const { world } = installation;
   const token = await foreign();
   for (const path of [`/iam/v2/roleBindings/${binding}`, `/iam/v2/identities/${identity}`]) {
     const { status, text } = await http(world.url, "DELETE", path, { token: operator });
     assert.deepEqual({ status, text }, { status: 200, text: "" });
     assert.equal((await http(world.url, "GET", path, { token: operator })).status, 404);
   }
-  const refused = await ask(world, access, ["GET", "/registry/v2/repos"], ["registry.ReposService/ListRepos", {}]);
+  const refused = await callBoth(world, access, ["GET", "/registry/v2/repos"], ["registry.ReposService/ListRepos", {}]);
   assert.equal(refused.status, 401);
   assert.equal(refused.body.code, 16);
   const direct = await http(world.url, "GET", "/registry/v2/repos", { token, headers: { "gantry-identity": identity } });
@@ -247,7 +257,7 @@ test("a binding is deleted before its identity; then the same token is nobody's,
 });
 
 test("an identity that is deleted with bindings left takes them along", async () => {
-  const { world } = place;
+  const { world } = installation;
   const short = await createIdentity(world, world.organization, "short lived", { issuer: issuer.url, subject });
   const left = await bind(world, world.organization, short, "viewer");
   const { body } = (await exchanges["GET /sts/exchange"]?.(short, await foreign())) ?? {};
@@ -257,8 +267,8 @@ test("an identity that is deleted with bindings left takes them along", async ()
 });
 
 test("every request needs its Authorization header, and only what is open does without", async () => {
-  const { world } = place;
-  const bare = await ask(world, undefined, ["GET", "/registry/v2/repos"], ["registry.ReposService/ListRepos", {}]);
+  const { world } = installation;
+  const bare = await callBoth(world, undefined, ["GET", "/registry/v2/repos"], ["registry.ReposService/ListRepos", {}]);
   assert.equal(bare.status, 401);
   assert.equal(bare.headers.get("www-authenticate"), "Bearer");
   assert.equal(items(bare.body, "details")[0]?.reason, "UNAUTHENTICATED");
@@ -266,7 +276,7 @@ test("every request needs its Authorization header, and only what is open does w
     assert.equal((await http(world.url, "GET", "/registry/v2/repos", { headers: { authorization } })).status, 401, authorization.slice(0, 12));
   for (const authorization of [`bearer ${operator}`, `BEARER ${operator}`])
     assert.equal((await http(world.url, "GET", "/registry/v2/repos", { headers: { authorization } })).status, 200);
-  const open = await ask(world, undefined, ["GET", "/ping/v2/ping"], ["ping.PingService/Ping", {}]);
+  const open = await callBoth(world, undefined, ["GET", "/ping/v2/ping"], ["ping.PingService/Ping", {}]);
   assert.deepEqual(open.body, { response: "pong" });
   assert.equal((await http(world.url, "GET", "/ping/v2/ping", { headers: { authorization: "Bearer nonsense" } })).status, 200);
 });

@@ -7,7 +7,7 @@ import { isObject, type JsonObject, text, texts } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { type AdvisoryRecord, recordKey, withdrawVanished } from "#store";
 import { openWorld, type World } from "../world.ts";
-import { advisory, at, everyKind, fill } from "./records.ts";
+import { advisory, eventAt, everyKind, writeTestRecords } from "./records.ts";
 
 const protocols = ["rest", "grpc"] as const;
 const list = "vulnerabilities.AdvisoriesService/ListAdvisories";
@@ -29,10 +29,10 @@ const many: AdvisoryRecord[] = Array.from({ length: 210 }, (_, n) =>
     ...(n % 9 === 0 ? { legacyAdvisoryId: `OLD-${n}` } : {}),
     aliases: [`CVE-2024-${n % 30}`, `CVE-${2020 + (n % 3)}-12${10 + (n % 20)}`, ...(n % 2 === 0 ? [`GHSA-${n % 11}`] : [])],
     events: [
-      at("2024-01-01T00:00:00Z", { detection: { manual: {} } }, { author: `scanner ${n % 3}` }),
-      ...(n % 2 === 0 ? [at("2024-02-01T00:00:00Z", { fixed: { fixedVersion: "1" } }, { reviewer: `reviewer ${n % 4}` })] : []),
-      ...(n % 5 === 0 ? [at("2024-03-01T00:00:00Z", { pendingUpstreamFix: {} }, { reviewState: "REVIEW_STATE_PENDING" })] : []),
-      ...(n % 6 === 0 ? [at("2024-02-01T00:00:00Z", { patched: {} })] : []),
+      eventAt("2024-01-01T00:00:00Z", { detection: { manual: {} } }, { author: `scanner ${n % 3}` }),
+      ...(n % 2 === 0 ? [eventAt("2024-02-01T00:00:00Z", { fixed: { fixedVersion: "1" } }, { reviewer: `reviewer ${n % 4}` })] : []),
+      ...(n % 5 === 0 ? [eventAt("2024-03-01T00:00:00Z", { pendingUpstreamFix: {} }, { reviewState: "REVIEW_STATE_PENDING" })] : []),
+      ...(n % 6 === 0 ? [eventAt("2024-02-01T00:00:00Z", { patched: {} })] : []),
     ],
   }),
 );
@@ -43,14 +43,14 @@ before(async () => {
   world = await openWorld();
   world.clock.now = Date.parse("2026-01-01T00:00:00Z");
   team = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "team" } }), "uid");
-  await fill(world, [
+  await writeTestRecords(world, [
     { kind: "origin", name: "package-1", origin: "package-0" },
     { kind: "origin", name: "package-2", origin: "package-0" },
   ]);
-  await fill(world, many.slice(0, 100), { group: team, public: false });
+  await writeTestRecords(world, many.slice(0, 100), { group: team, public: false });
   world.clock.now += 3_600_000;
   half = timestamp(world.clock.now - 1);
-  await fill(world, many.slice(100));
+  await writeTestRecords(world, many.slice(100));
 });
 after(() => world?.close());
 
@@ -198,8 +198,8 @@ test("the place narrows the list, and a caller sees its own branch alone", async
 
 test("every kind of event comes back as its own message, in the order of time and else of its source", async () => {
   const times = ["2024-03-01T00:00:00Z", "2024-01-01T00:00:00.5Z", "2024-02-01T00:00:00Z"];
-  const record = advisory("CGA-every-kind", { events: everyKind.map((data, index) => at(times[index % 3] ?? "", data, { issue: `issue ${index}` })) });
-  await fill(world, [record]);
+  const record = advisory("CGA-every-kind", { events: everyKind.map((data, index) => eventAt(times[index % 3] ?? "", data, { issue: `issue ${index}` })) });
+  await writeTestRecords(world, [record]);
   const sorted = [...record.events].sort((one, other) => Date.parse(one.time) - Date.parse(other.time));
   for (const protocol of protocols) {
     const [listed] = await listAll({ advisoryIds: ["CGA-every-kind"] }, protocol);
@@ -234,15 +234,15 @@ test("severities come from every record that the advisory or its aliases name, a
       references: [],
       severities: [{ type: "TYPE_CVSS_V3", score }],
     }) as const;
-  await fill(world, [advisory("CGA-severe", { aliases: ["GHSA-s1", "CVE-s2"] })]);
+  await writeTestRecords(world, [advisory("CGA-severe", { aliases: ["GHSA-s1", "CVE-s2"] })]);
   const severities = async (): Promise<string[]> => {
     const [row] = await listAll({ advisoryIds: ["CGA-severe"] });
     return (Array.isArray(row?.severities) ? row.severities.filter(isObject) : []).map((each) => text(each, "score"));
   };
   assert.deepEqual(await severities(), []);
-  await fill(world, [severe("CVE-s2", "CVSS:3.1/A")]);
+  await writeTestRecords(world, [severe("CVE-s2", "CVSS:3.1/A")]);
   assert.deepEqual(await severities(), ["CVSS:3.1/A"]);
-  await fill(world, [
+  await writeTestRecords(world, [
     severe("GHSA-s1", "CVSS:3.1/B", ["CVE-s3"]),
     severe("CVE-s3", "CVSS:3.1/C"),
     severe("CVE-other", "CVSS:3.1/D"),
@@ -250,22 +250,22 @@ test("severities come from every record that the advisory or its aliases name, a
   ]);
   assert.deepEqual(await severities(), ["CVSS:3.1/A", "CVSS:3.1/B", "CVSS:3.1/C"]);
   const other = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "other" } }), "uid");
-  await fill(world, [severe("CVE-s2", "CVSS:3.1/F")], { group: other, public: false });
+  await writeTestRecords(world, [severe("CVE-s2", "CVSS:3.1/F")], { group: other, public: false });
   assert.deepEqual(await severities(), ["CVSS:3.1/A", "CVSS:3.1/B", "CVSS:3.1/C"], "another organization's records are its own");
-  await fill(world, [severe("CVE-s2", "CVSS:3.1/G")], { public: false, group: team });
+  await writeTestRecords(world, [severe("CVE-s2", "CVSS:3.1/G")], { public: false, group: team });
   assert.deepEqual(await severities(), ["CVSS:3.1/A", "CVSS:3.1/B", "CVSS:3.1/C", "CVSS:3.1/G"]);
 });
 
 test("a second import of the same writes nothing; a change is written once, and events keep their uids", async () => {
-  const records = [advisory("CGA-twice", { events: [at(strange, { detection: { manual: {} } })] }), advisory("CGA-once")];
+  const records = [advisory("CGA-twice", { events: [eventAt(strange, { detection: { manual: {} } })] }), advisory("CGA-once")];
   world.clock.now += 1000;
-  assert.deepEqual(await fill(world, records, { feed: "again" }), { new: 2, changed: 0, withdrawn: 0, unchanged: 0 });
+  assert.deepEqual(await writeTestRecords(world, records, { feed: "again" }), { new: 2, changed: 0, withdrawn: 0, unchanged: 0 });
   const before = await listAll({ advisoryIds: ["CGA-twice", "CGA-once"] });
   world.clock.now += 1000;
-  assert.deepEqual(await fill(world, records, { feed: "again" }), { new: 0, changed: 0, withdrawn: 0, unchanged: 2 });
+  assert.deepEqual(await writeTestRecords(world, records, { feed: "again" }), { new: 0, changed: 0, withdrawn: 0, unchanged: 2 });
   assert.deepEqual(await listAll({ advisoryIds: ["CGA-twice", "CGA-once"] }), before);
-  const grown = advisory("CGA-twice", { events: [at("2024-05-04T00:00:00Z", { fixNotPlanned: {} }), at(strange, { detection: { manual: {} } })] });
-  assert.deepEqual(await fill(world, [grown, records[1] ?? grown], { feed: "again" }), { new: 0, changed: 1, withdrawn: 0, unchanged: 1 });
+  const grown = advisory("CGA-twice", { events: [eventAt("2024-05-04T00:00:00Z", { fixNotPlanned: {} }), eventAt(strange, { detection: { manual: {} } })] });
+  assert.deepEqual(await writeTestRecords(world, [grown, records[1] ?? grown], { feed: "again" }), { new: 0, changed: 1, withdrawn: 0, unchanged: 1 });
   const eventsOf = (rows: readonly JsonObject[]): string[] =>
     rows.flatMap((row) =>
       Array.isArray(row.events)
@@ -284,7 +284,7 @@ test("what vanishes upstream is withdrawn: out of lists, there for its number, a
   const kept = advisory("CGA-kept", { artifactName: "vanishing" });
   const gone = advisory("CGA-gone", { artifactName: "vanishing" });
   const target = { group: world.organization, public: true, feed: "vanishing", nowMs: world.clock.now };
-  await fill(world, [kept, gone], target);
+  await writeTestRecords(world, [kept, gone], target);
   world.clock.now += 60_000;
   const seen = new Set([recordKey(kept)]);
   const withdraw = (): Promise<number> =>
@@ -297,9 +297,9 @@ test("what vanishes upstream is withdrawn: out of lists, there for its number, a
   assert.equal(text(await world.ok(get, { uid: text(row ?? {}, "uid") }), "deleteTime"), timestamp(world.clock.now));
   assert.deepEqual(ids(await listAll({ updatedSince: timestamp(world.clock.now - 1) })), ["CGA-gone"]);
   assert.deepEqual(ids(await listAll({ artifactNames: ["vanishing"], updatedSince: timestamp(world.clock.now - 60_001) })), ["CGA-gone", "CGA-kept"]);
-  assert.deepEqual(await fill(world, [kept, gone], target), { new: 0, changed: 1, withdrawn: 0, unchanged: 1 });
+  assert.deepEqual(await writeTestRecords(world, [kept, gone], target), { new: 0, changed: 1, withdrawn: 0, unchanged: 1 });
   assert.deepEqual(ids(await listAll({ artifactNames: ["vanishing"] })), ["CGA-gone", "CGA-kept"]);
-  await fill(world, [{ ...gone, withdrawnTime: strange }], target);
+  await writeTestRecords(world, [{ ...gone, withdrawnTime: strange }], target);
   assert.deepEqual(ids(await listAll({ artifactNames: ["vanishing"] })), ["CGA-kept"]);
 });
 
@@ -318,7 +318,7 @@ test("what changed since a time is listed by it, over both protocols", async () 
 
 test("a group's advisories and records go along with it", async () => {
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "leaving" } }), "uid");
-  await fill(
+  await writeTestRecords(
     world,
     [
       advisory("CGA-goes-along"),

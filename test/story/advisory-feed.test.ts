@@ -7,7 +7,7 @@ import { isObject, type JsonObject, text } from "#base/json.ts";
 import type { FeedRecord, VulnerabilityRecord } from "#store";
 import { callHttp } from "../client.ts";
 import { openWorld, type World } from "../world.ts";
-import { advisory, at, everyKind, fill } from "./records.ts";
+import { advisory, eventAt, everyKind, writeTestRecords } from "./records.ts";
 
 const protocols = ["rest", "grpc"] as const;
 const documents = "advisory.SecurityAdvisoryService/ListDocuments";
@@ -30,16 +30,16 @@ const vulnerability = (id: string, more: Partial<VulnerabilityRecord> = {}): Vul
   ...more,
 });
 
-const fixes = (time: string, fixedVersion: string) => at(time, { fixed: { fixedVersion } });
+const fixes = (time: string, fixedVersion: string) => eventAt(time, { fixed: { fixedVersion } });
 
 const records: readonly FeedRecord[] = [
   ...Array.from({ length: 60 }, (_, n) =>
     advisory(`CGA-${n}`, { artifactName: `package-${String(n % 55).padStart(2, "0")}`, aliases: [`CVE-1-${n}`], namespace: "wolfi" }),
   ),
-  advisory("CGA-every", { artifactName: "everything", events: everyKind.map((data, index) => at(`2024-01-0${(index % 9) + 1}T00:00:00Z`, data)) }),
+  advisory("CGA-every", { artifactName: "everything", events: everyKind.map((data, index) => eventAt(`2024-01-0${(index % 9) + 1}T00:00:00Z`, data)) }),
   advisory("CGA-pending", {
     artifactName: "everything",
-    events: [at("2024-01-01T00:00:00Z", { fixed: { fixedVersion: "9" } }, { reviewState: "REVIEW_STATE_PENDING" })],
+    events: [eventAt("2024-01-01T00:00:00Z", { fixed: { fixedVersion: "9" } }, { reviewState: "REVIEW_STATE_PENDING" })],
   }),
   { kind: "origin", name: "libcrypto3", origin: "openssl" },
   advisory("CGA-o1", { artifactName: "openssl", aliases: ["GHSA-o1", "CVE-o1"], events: [fixes("2024-03-01T10:00:00Z", "3.0.9-r1")] }),
@@ -77,8 +77,8 @@ const records: readonly FeedRecord[] = [
 
 before(async () => {
   world = await openWorld();
-  await fill(world, records);
-  await fill(
+  await writeTestRecords(world, records);
+  await writeTestRecords(
     world,
     [
       advisory("CGA-private", { artifactName: "private" }),
@@ -201,9 +201,9 @@ test("of two sources' records of one number the later modified stays, whoever co
   const old = vulnerability("CVE-7", { summary: "old", modifyTime: "2024-01-01T00:00:00Z" });
   const young = vulnerability("CVE-7", { summary: "young", modifyTime: "2024-01-02T00:00:00Z" });
   const summary = async (): Promise<string> => text(list(await world.ok(metadata, { id: "CVE-7" }, nobody), "vulnerabilityMetadata")[0] ?? {}, "summary");
-  await fill(world, [old], { feed: "one" });
-  assert.equal((await fill(world, [young], { feed: "two" })).changed, 1);
-  assert.equal((await fill(world, [old], { feed: "one" })).unchanged, 1);
+  await writeTestRecords(world, [old], { feed: "one" });
+  assert.equal((await writeTestRecords(world, [young], { feed: "two" })).changed, 1);
+  assert.equal((await writeTestRecords(world, [old], { feed: "one" })).unchanged, 1);
   assert.equal(await summary(), "young");
 });
 

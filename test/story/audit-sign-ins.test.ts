@@ -10,18 +10,18 @@ import { claimsOf } from "../../server/authn/testing.ts";
 import { registerPerson } from "../../server/application/person.ts";
 import { setSuspended } from "../../server/application/organization.ts";
 import { mintToken } from "../../server/application/token.ts";
-import { entriesOf, tamper, verify } from "../audit.ts";
+import { entriesOf, tamper, verifyLogs } from "../audit.ts";
 import type { Answer } from "../client.ts";
 import { type FakeProvider, openProvider, registerProvider, signIn } from "../provider.ts";
-import { beginDevice, confirmAs, poll, postForm } from "../terminal.ts";
-import { bind, createIdentity, openPlace, type Place } from "./place.ts";
+import { requestDeviceCodes, confirmAs, poll, postForm } from "../terminal.ts";
+import { bind, createIdentity, openInstallation, type Installation } from "./installation.ts";
 import { gantry, type Issuer, startIssuer, stopAll } from "./processes.ts";
 import type { World } from "../world.ts";
 
 const exchangeName = "chainguard.platform.oidc.SecurityTokenService/Exchange";
 const refreshName = "chainguard.platform.oidc.SecurityTokenService/ExchangeRefreshToken";
 
-let place: Place;
+let installation: Installation;
 let world: World;
 let issuer: Issuer;
 let provider: FakeProvider;
@@ -32,8 +32,8 @@ let watcher: string;
 let otherWatcher: string;
 
 before(async () => {
-  [place, issuer] = await Promise.all([openPlace(), startIssuer()]);
-  world = place.world;
+  [installation, issuer] = await Promise.all([openInstallation(), startIssuer()]);
+  world = installation.world;
   provider = await openProvider(() => world.clock.now);
   idp = await registerProvider(world, provider);
   other = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "the other organization" } }), "uid");
@@ -45,7 +45,7 @@ before(async () => {
   [watcher, otherWatcher] = [await watch(world.organization), await watch(other)];
 });
 after(async () => {
-  await Promise.all([place?.close(), provider?.close(), issuer?.close()]);
+  await Promise.all([installation?.close(), provider?.close(), issuer?.close()]);
   await stopAll();
 });
 
@@ -203,7 +203,7 @@ test("a sign-in whose rights come from a provider's groups names the mappings th
 });
 
 test("a terminal that signs in with a code is told once, when it has its tokens or the person has confirmed", async () => {
-  const device = await beginDevice(world, { idp_id: idp });
+  const device = await requestDeviceCodes(world, { idp_id: idp });
   await confirmAs(world, provider, device.page, { sub: "grace" });
   assert.equal((await poll(world, device)).status, 200);
   const told = await signIns(personUid("grace"));
@@ -293,7 +293,10 @@ test("a sign-in that fails on its way back from the provider is told to the oper
 test("gantry token has an entry: of the operator's own, and of an identity's in its group as the operator's doing", async () => {
   const identity = await createIdentity(world, world.organization, "borrowed", { issuer: issuer.url, subject: "borrowed" });
   const binding = await bind(world, world.organization, identity, "viewer");
-  const [own, theirs] = [await gantry(["token"], { env: place.environment }), await gantry(["token", "--identity", identity], { env: place.environment })];
+  const [own, theirs] = [
+    await gantry(["token"], { env: installation.environment }),
+    await gantry(["token", "--identity", identity], { env: installation.environment }),
+  ];
   assert.deepEqual([own.code, theirs.code], [0, 0]);
   assert.equal(claimsOf(theirs.stdout.trim()).sub, identity);
   const [entry, ...more] = await signIns(identity);
@@ -307,7 +310,7 @@ test("gantry token has an entry: of the operator's own, and of an identity's in 
 
 test("gantry register, suspend and resume have an entry each, in the operator's name", async () => {
   const run = async (...args: string[]) => {
-    const { code, stderr } = await gantry(args, { env: place.environment });
+    const { code, stderr } = await gantry(args, { env: installation.environment });
     assert.equal(code, 0, stderr);
   };
   await run("register", "--issuer", issuer.url, "--subject", "registered by command", "--email", "r@example.com");
@@ -357,7 +360,7 @@ for (const [title, { renew }] of Object.entries(renewals)) {
 }
 
 test("no token by a browser, a terminal, a client elsewhere or a command without its line", async () => {
-  const device = await beginDevice(world, { idp_id: idp });
+  const device = await requestDeviceCodes(world, { idp_id: idp });
   await breakLines();
   assert.equal((await signIn(world, provider, idp, { sub: "ada" }, { create_refresh_token: "true" })).token, "");
   await confirmAs(world, provider, device.page, { sub: "ada" });
@@ -380,5 +383,5 @@ test("an organization is not suspended and nobody registered without the line of
 });
 
 test("after all of this the logs are whole", async () => {
-  assert.equal((await verify(world)).whole, true);
+  assert.equal((await verifyLogs(world)).whole, true);
 });

@@ -10,9 +10,9 @@ import { limits } from "#base/limits.ts";
 import { ownOrigin } from "#base/origin.ts";
 import { timestamp } from "#base/time.ts";
 import { type OutboxEvent, record } from "#outbox";
-import { entriesOf, tamper, verify } from "../audit.ts";
+import { entriesOf, tamper, verifyLogs } from "../audit.ts";
 import { openWorld, type World } from "../world.ts";
-import { bind, createIdentity } from "./place.ts";
+import { bind, createIdentity } from "./installation.ts";
 
 let world: World;
 let group: string;
@@ -117,7 +117,7 @@ for (const protocol of ["rest", "grpc"] as const) {
     assert.deepEqual(batch?.resourceUids, resources);
     assert.equal(single?.resourceUids, undefined, "an event of one row names it as its subject");
     assert.deepEqual(await world.ok("gantry.audit.v1.AuditService/GetAuditEntry", { uid: String(batch?.uid) }, { protocol }), batch);
-    const { whole, lines } = await verify(world);
+    const { whole, lines } = await verifyLogs(world);
     assert.equal(whole, true, lines.join("\n"));
   });
 }
@@ -201,7 +201,8 @@ test("a list's total is exact below ten thousand entries and stops there above",
   await entries();
   await tamper(
     world,
-    `insert into audit_entries select $1 || '/' || lpad(to_hex(n), 16, '0'), n, entry.create_time, entry.seal_time, entry.caller_uid, act, operation, subject, type, code, count, binding_uids,
+    `insert into audit_entries select $1 || '/' || lpad(to_hex(n), 16, '0'), n, entry.create_time, entry.seal_time, entry.caller_uid, act,
+       operation, subject, type, code, count, binding_uids,
     remote_address, user_agent, request_id, event_id, resource_uids, hash from generate_series(2, 10002) as n, (select * from audit_entries limit 1) as entry`,
     [String(uid)],
   );

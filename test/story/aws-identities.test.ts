@@ -9,7 +9,7 @@ import { callHttp } from "../client.ts";
 import { openWorld, type World } from "../world.ts";
 import { runMaintenance } from "../../server/application/maintenance.ts";
 import { awsToken, type Principal, signatureOf, type Spelling, startSts, type Sts } from "./aws-sts.ts";
-import { bind } from "./place.ts";
+import { bind } from "./installation.ts";
 
 const builder: Principal = {
   id: "AKIAIOSFODNN7EXAMPLE",

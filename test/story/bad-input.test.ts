@@ -14,8 +14,8 @@ import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { restRequest } from "../client.ts";
 import { full, openWorld, type World } from "../world.ts";
 import { items } from "./protocols.ts";
-import { contents } from "./place.ts";
-import { type Got, many, type Sending } from "./pipeline.ts";
+import { databaseContents } from "./installation.ts";
+import { type PipelinedAnswer, sendAll, type PipelinedRequest } from "./pipeline.ts";
 
 const fixtures = join(import.meta.dirname, "..", "fixtures");
 const shared = join(import.meta.dirname, "..", "..", "..", "shared", "data", "conformance");
@@ -41,7 +41,7 @@ before(async () => {
 after(() => world?.close());
 
 /** Every answer is one of ours: below 500, JSON where there is a body, and nothing in it of how we are built. */
-const sound = (got: Got, sent: Sending): JsonObject => {
+const sound = (got: PipelinedAnswer, sent: PipelinedRequest): JsonObject => {
   const what = `${sent.verb} ${sent.path.slice(0, 200)} ${String(sent.body ?? "").slice(0, 200)}`;
   assert.ok(got.status >= 200 && got.status < 500, `${got.status} ${got.body.slice(0, 500)} for ${what}`);
   assert.doesNotMatch(got.body, /\bat \S+ \(|node:internal|\/server\/|select .* from /i, what);
@@ -62,7 +62,7 @@ const methodOf = (name: string): MethodFact => {
   return found;
 };
 
-const sendingOf = (name: string, request: JsonObject): Sending => {
+const sendingOf = (name: string, request: JsonObject): PipelinedRequest => {
   const { verb, path, body } = restRequest(methodOf(name), request);
   return { verb, path, token, ...(body === undefined ? {} : { body }) };
 };
@@ -91,17 +91,17 @@ test("a body that is no JSON is 400 and never more, and one that is JSON is neve
     ["POST", "/iam/v2/roleBindings:batchCreate"],
     ["POST", `/iam/v2/identities/${organization}`],
   ] as const;
-  const before = await contents(world);
+  const before = await databaseContents(world);
   const refused = bodies.filter(([name]) => name.startsWith("n_") && !/no_data/.test(name));
-  const all = refused.flatMap(([, body]) => targets.map(([verb, path]): Sending => ({ verb, path, token, body })));
-  for (const [index, got] of (await many(world.url, all)).entries()) {
-    const sent = all[index] as Sending;
+  const all = refused.flatMap(([, body]) => targets.map(([verb, path]): PipelinedRequest => ({ verb, path, token, body })));
+  for (const [index, got] of (await sendAll(world.url, all)).entries()) {
+    const sent = all[index] as PipelinedRequest;
     sound(got, sent);
     assert.equal(got.status, 400, `${refused[Math.floor(index / targets.length)]?.[0]} at ${sent.path}: ${got.body.slice(0, 200)}`);
   }
-  assert.deepEqual(await contents(world), before, "refusals write nothing");
-  const others = bodies.flatMap(([, body]) => targets.map(([verb, path]): Sending => ({ verb, path, token, body })));
-  for (const [index, got] of (await many(world.url, others)).entries()) sound(got, others[index] as Sending);
+  assert.deepEqual(await databaseContents(world), before, "refusals write nothing");
+  const others = bodies.flatMap(([, body]) => targets.map(([verb, path]): PipelinedRequest => ({ verb, path, token, body })));
+  for (const [index, got] of (await sendAll(world.url, others)).entries()) sound(got, others[index] as PipelinedRequest);
 });
 
 test("without a right to write, every body is refused alike, before it is looked at", async () => {
@@ -111,8 +111,8 @@ test("without a right to write, every body is refused alike, before it is looked
       identity: { name: "nobody", claimMatch: { issuer: "https://issuer.example.com", subject: "s" } },
     }),
   );
-  const all = bodies.map(([, body]): Sending => ({ verb: "POST", path: `/registry/v2/repos/${organization}`, token: nobody, body }));
-  const answers = await many(world.url, all);
+  const all = bodies.map(([, body]): PipelinedRequest => ({ verb: "POST", path: `/registry/v2/repos/${organization}`, token: nobody, body }));
+  const answers = await sendAll(world.url, all);
   assert.deepEqual(new Set(answers.map(({ status, body }) => `${status} ${body}`)).size, 1);
   assert.equal(answers[0]?.status, 403);
 });
@@ -144,10 +144,10 @@ test("duplicate keys, numbers beyond numbers and other oddities of JSON are read
     ['{"name":"oddity five","sync_config":null,"description":null}', 200, /"name":"oddity five"/],
     ['{"name":"a","sync_config":{"source":"x"},"syncConfig":{"source":"x"}}', 400, /given twice/],
   ];
-  const all = odd.map(([body]): Sending => ({ verb: "POST", path: `/registry/v2/repos/${organization}`, token, body }));
-  for (const [index, got] of (await many(world.url, all)).entries()) {
+  const all = odd.map(([body]): PipelinedRequest => ({ verb: "POST", path: `/registry/v2/repos/${organization}`, token, body }));
+  for (const [index, got] of (await sendAll(world.url, all)).entries()) {
     const [body, status, says] = odd[index] ?? ["", 0, /x/];
-    sound(got, all[index] as Sending);
+    sound(got, all[index] as PipelinedRequest);
     assert.equal(got.status, status, `${body}: ${got.body}`);
     assert.match(got.body, says, body);
   }
@@ -404,7 +404,7 @@ const rivalMessage = (message: MessageFact, path: Path): MessageFact | undefined
 interface Case {
   readonly leaves: readonly Leaf[];
   readonly text: string;
-  readonly sending: Sending;
+  readonly sending: PipelinedRequest;
   readonly exact: boolean;
 }
 
@@ -455,7 +455,7 @@ test("every hostile text in every text field of every write is refused by its fi
       const cases = casesOf(write);
       assert.ok(cases.length > 20);
       const before = await rowsAndEvents();
-      const answers = await many(
+      const answers = await sendAll(
         world.url,
         cases.map(({ sending }) => sending),
       );
@@ -534,7 +534,7 @@ test("hostile texts come through gRPC as they come through REST", async () => {
 });
 
 test("bytes that are no UTF-8 in a text of a gRPC message are refused, not replaced", async () => {
-  const before = await contents(world);
+  const before = await databaseContents(world);
   const session = connectHttp2(world.url);
   for (const bad of [[0xff], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0x61, 0x80], [0xf8, 0x88, 0x80, 0x80, 0x80]]) {
     const field = (number: number, value: Buffer): Buffer => Buffer.concat([Buffer.from([number * 8 + 2, value.length]), value]);
@@ -555,7 +555,7 @@ test("bytes that are no UTF-8 in a text of a gRPC message are refused, not repla
     assert.equal(String(status), "3", bad.join(" "));
   }
   session.destroy();
-  assert.deepEqual(await contents(world), before);
+  assert.deepEqual(await databaseContents(world), before);
 });
 
 // ---- every query parameter ------------------------------------------------------------------------------------
@@ -572,9 +572,9 @@ const parametersOf = (method: MethodFact): string[] => {
 };
 
 test("every hostile text in every query parameter of every operation is answered, quickly and below 500", async () => {
-  const before = await contents(world);
+  const before = await databaseContents(world);
   const uid = `${organization}/0123456789abcdef`;
-  const all: Sending[] = [];
+  const all: PipelinedRequest[] = [];
   for (const method of methods.filter(({ name }) => world.server.application.kernel.answers.has(name))) {
     const { verb, path } = restRequest(method, { uid, parent: uid, repoUid: uid, digest });
     if (verb !== "GET") continue;
@@ -587,17 +587,17 @@ test("every hostile text in every query parameter of every operation is answered
     }
   }
   assert.ok(all.length > 1000);
-  const answers = await many(world.url, all);
-  for (const [index, got] of answers.entries()) sound(got, all[index] as Sending);
-  assert.deepEqual(await contents(world), before);
+  const answers = await sendAll(world.url, all);
+  for (const [index, got] of answers.entries()) sound(got, all[index] as PipelinedRequest);
+  assert.deepEqual(await databaseContents(world), before);
 });
 
 test("an exact filter finds what it names and nothing that it only looks like", async () => {
   const group = await post("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "filters" } });
   for (const name of ["a%", "a_", "ab", "a"]) await world.call("registry.ReposService/CreateRepo", { parent: group, repo: { name } }, { token });
   for (const text of ["a%", "%", "a_", "_", "a*", "a' or '1'='1", 'a"', "a\\", "A", " a", "a "]) {
-    const [got] = await many(world.url, [{ verb: "GET", path: `/registry/v2/repos?uidp.children_of=${group}&name=${encodeURIComponent(text)}`, token }]);
-    const body = sound(got as Got, { verb: "GET", path: text });
+    const [got] = await sendAll(world.url, [{ verb: "GET", path: `/registry/v2/repos?uidp.children_of=${group}&name=${encodeURIComponent(text)}`, token }]);
+    const body = sound(got as PipelinedAnswer, { verb: "GET", path: text });
     for (const repo of items(body, "repos")) assert.equal(repo.name, text);
   }
 });
@@ -651,18 +651,18 @@ test("hostile texts and odd forms as a uid in the path, and odd paths at all, ar
   const all = segments.flatMap((segment) =>
     prefixes.flatMap((prefix) =>
       (["GET", "DELETE", "PATCH"] as const)
-        .map((verb): Sending => ({ verb, path: `${prefix}${segment}`, token, ...(verb === "PATCH" ? { body: "{}" } : {}) }))
+        .map((verb): PipelinedRequest => ({ verb, path: `${prefix}${segment}`, token, ...(verb === "PATCH" ? { body: "{}" } : {}) }))
         .slice(0, prefix === "/registry/v2/repos/" ? 3 : 1),
     ),
   );
   // What would delete or change the repo for good is not asked.
   const asked = all.filter(({ verb, path }) => verb === "GET" || !decodeURIComponentSafe(path).includes(uid));
-  const before = await contents(world);
-  for (const [index, got] of (await many(world.url, asked)).entries()) sound(got, asked[index] as Sending);
-  assert.deepEqual(await contents(world), before);
-  const [plain, encoded] = await many(
+  const before = await databaseContents(world);
+  for (const [index, got] of (await sendAll(world.url, asked)).entries()) sound(got, asked[index] as PipelinedRequest);
+  assert.deepEqual(await databaseContents(world), before);
+  const [plain, encoded] = await sendAll(
     world.url,
-    [uid, uid.replace("/", "%2F")].map((each): Sending => ({ verb: "GET", path: `/registry/v2/repos/${each}`, token })),
+    [uid, uid.replace("/", "%2F")].map((each): PipelinedRequest => ({ verb: "GET", path: `/registry/v2/repos/${each}`, token })),
   );
   assert.deepEqual([plain?.status, encoded?.body], [200, plain?.body]);
 });
@@ -699,14 +699,19 @@ test("odd headers are answered below 500, and change nothing that they do not me
     texts
       .filter((_, index) => index % 4 === 0)
       .map(
-        (text): Sending => ({ verb: "GET", path: "/iam/v2/roles?page_size=1", ...(name === "authorization" ? {} : { token }), headers: [`${name}: ${text}`] }),
+        (text): PipelinedRequest => ({
+          verb: "GET",
+          path: "/iam/v2/roles?page_size=1",
+          ...(name === "authorization" ? {} : { token }),
+          headers: [`${name}: ${text}`],
+        }),
       ),
   );
-  const before = await contents(world);
-  for (const [index, got] of (await many(world.url, all)).entries()) {
+  const before = await databaseContents(world);
+  for (const [index, got] of (await sendAll(world.url, all)).entries()) {
     assert.ok(got.status >= 200 && got.status < 500, `${got.status} for ${all[index]?.headers?.join()}`);
   }
-  assert.deepEqual(await contents(world), before);
+  assert.deepEqual(await databaseContents(world), before);
 });
 
 test("odd values of numbers and times are refused by name or read as what they are", async () => {
@@ -753,9 +758,9 @@ test("odd values of numbers and times are refused by name or read as what they a
     ["uidp.ids=", 200],
     [`uidp.ids=${"a".repeat(40)}&uidp.ids=${"b".repeat(40)}`, 200],
   ];
-  const all = cases.map(([query]): Sending => ({ verb: "GET", path: `/registry/v2/tags?${query}`, token }));
-  for (const [index, got] of (await many(world.url, all)).entries()) {
-    sound(got, all[index] as Sending);
+  const all = cases.map(([query]): PipelinedRequest => ({ verb: "GET", path: `/registry/v2/tags?${query}`, token }));
+  for (const [index, got] of (await sendAll(world.url, all)).entries()) {
+    sound(got, all[index] as PipelinedRequest);
     assert.equal(got.status, cases[index]?.[1], `${cases[index]?.[0]}: ${got.body.slice(0, 300)}`);
   }
 });
@@ -801,10 +806,10 @@ test("times beyond all years in a gRPC message are refused, not stored", async (
 });
 
 test("a value at the edge of what fits is kept, and one beyond it refused", async () => {
-  const repo = (body: JsonObject): Sending => ({ verb: "POST", path: `/registry/v2/repos/${organization}`, token, body: JSON.stringify(body) });
+  const repo = (body: JsonObject): PipelinedRequest => ({ verb: "POST", path: `/registry/v2/repos/${organization}`, token, body: JSON.stringify(body) });
   const many256 = Object.fromEntries(Array.from({ length: 257 }, (_, index) => [`K${index}`, "v"]));
   const { K256: _beyond, ...just } = many256;
-  const cases: readonly (readonly [sending: Sending, status: number])[] = [
+  const cases: readonly (readonly [sending: PipelinedRequest, status: number])[] = [
     [repo({ name: "n".repeat(255) }), 200],
     [repo({ name: "n".repeat(256) }), 400],
     [repo({ name: "edge one", description: "d".repeat(512) }), 200],
@@ -817,11 +822,11 @@ test("a value at the edge of what fits is kept, and one beyond it refused", asyn
   ];
   for (const [sending, status] of cases) {
     // One at a time: behind a body that is refused unread its connection may end.
-    const [got] = await many(world.url, [sending]);
-    const body = sound(got as Got, sending);
+    const [got] = await sendAll(world.url, [sending]);
+    const body = sound(got as PipelinedAnswer, sending);
     assert.equal(got?.status, status, `${String(sending.body).slice(0, 80)}: ${got?.body.slice(0, 300)}`);
     if (status !== 200) continue;
-    const [back] = await many(world.url, [{ verb: "GET", path: `/registry/v2/repos/${String(body.uid)}`, token }]);
+    const [back] = await sendAll(world.url, [{ verb: "GET", path: `/registry/v2/repos/${String(body.uid)}`, token }]);
     assert.equal(back?.body, got?.body);
   }
 });

@@ -7,14 +7,14 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
-import fc from "fast-check";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { plant } from "../told.ts";
 import { openWorld, type World } from "../world.ts";
-import { openPlace, type Place } from "./place.ts";
-import { type Got, openSink, type Sink } from "./sink.ts";
+import { openInstallation, type Installation } from "./installation.ts";
+import { type ReceivedEvent, openSink, type Sink } from "./sink.ts";
+import { fc, runs } from "../property.ts";
 
 // Tried again at once, and often enough for any row of failures.
 const settings = { GANTRY_DELIVERY_DELAYS: Array.from({ length: 50 }, () => "0").join() };
@@ -25,7 +25,7 @@ const log = (event: string): void => {
   if (event === "delivery.completion.failed" || event === "delivery.broken") lost++;
 };
 
-let place: Place;
+let installation: Installation;
 let world: World;
 let second: World;
 let servers: readonly [World, World];
@@ -33,9 +33,9 @@ let sink: Sink;
 const closing: (() => Promise<void>)[] = [];
 
 before(async () => {
-  [place, sink] = await Promise.all([openPlace(settings, log), openSink()]);
-  ({ world } = place);
-  const { DATABASE_URL = "", GANTRY_SECRET_KEY_FILE = "", GANTRY_PUBLIC_URL = "" } = place.environment;
+  [installation, sink] = await Promise.all([openInstallation(settings, log), openSink()]);
+  ({ world } = installation);
+  const { DATABASE_URL = "", GANTRY_SECRET_KEY_FILE = "", GANTRY_PUBLIC_URL = "" } = installation.environment;
   second = await openWorld({ ...settings, DATABASE_URL, GANTRY_SECRET_KEY_FILE, GANTRY_PUBLIC_URL }, log);
   servers = [world, second];
   second.clock.now = world.clock.now;
@@ -43,7 +43,7 @@ before(async () => {
 after(async () => {
   for (const close of closing) await close();
   await second.close();
-  await place.close();
+  await installation.close();
   await sink.close();
 });
 
@@ -53,7 +53,7 @@ const makeRepo = async (parent: string, name: string): Promise<string> =>
   text(await world.ok("registry.ReposService/CreateRepo", { parent, repo: { name } }), "uid");
 const subscribe = async (parent: string, address: string): Promise<string> =>
   text(await world.ok("events.SubscriptionsService/CreateSubscription", { parent, subscription: { sink: address } }), "uid");
-const descriptionOf = ({ body }: Got): string => text((JSON.parse(body) as { body: JsonObject }).body, "description");
+const descriptionOf = ({ body }: ReceivedEvent): string => text((JSON.parse(body) as { body: JsonObject }).body, "description");
 const query = (statement: string, values: readonly string[] = []): Promise<readonly (readonly (string | null)[])[]> =>
   world.server.application.services.store.read.query(statement, values);
 
@@ -97,7 +97,8 @@ const backlog = async (group: string, subscription: string, many: number): Promi
     rows.query(
       `with made as (
          insert into outbox (event_id, position, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time)
-         select gen_random_uuid(), (select coalesce(max(position), 0) from outbox) + step, 'backlog', '/', 'backlog ' || step, $1, 'customer', '{}', 'x', '{"body":{}}', '', $3
+         select gen_random_uuid(), (select coalesce(max(position), 0) from outbox) + step, 'backlog', '/', 'backlog ' || step, $1,
+           'customer', '{}', 'x', '{"body":{}}', '', $3
          from generate_series(1, $4::integer) as step returning event_id, position, subject
        )
        insert into deliveries (uid, subscription_uid, event_id, type, subject, state, next_attempt_time, create_time, update_time)
@@ -169,7 +170,7 @@ const pass = (milliseconds: number): void => {
 };
 
 /** What first arrived of each subject, in the order in which the sink took it. */
-const firstArrivals = (took: readonly Got[], subject: string): string[] => [
+const firstArrivals = (took: readonly ReceivedEvent[], subject: string): string[] => [
   ...new Set(took.filter(({ headers }) => headers["ce-subject"] === subject).map(descriptionOf)),
 ];
 
@@ -182,16 +183,16 @@ test("of each subject events first arrive in the order of its changes, however c
     { weight: 1, arbitrary: fc.record({ race: fc.nat(2) }) },
     { weight: 2, arbitrary: fc.record({ deliver: fc.nat(1) }) },
   );
-  let runs = 0;
+  let histories = 0;
   const run = async (
     steps: readonly ({ change: number; at: number } | { race: number } | { deliver: number })[],
     failures: readonly number[],
   ): Promise<void> => {
-    const group = await folder(`order-${++runs}`);
+    const group = await folder(`order-${++histories}`);
     const repos = [await makeRepo(group, "a"), await makeRepo(group, "b"), await makeRepo(group, "c")];
     await subscribe(group, sink.url);
     await world.server.delivery.finish();
-    const took: Got[] = [];
+    const took: ReceivedEvent[] = [];
     /** How often each event is still to fail. */
     const left = new Map<unknown, number>();
     sink.answer = (got) => {
@@ -233,7 +234,7 @@ test("of each subject events first arrive in the order of its changes, however c
     }
   };
   const failing = fc.array(fc.nat(3), { minLength: 3, maxLength: 9 });
-  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 14 }), failing, run), { numRuns: 4, endOnFailure: true });
+  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 14 }), failing, run), { numRuns: runs(4), endOnFailure: true });
 });
 
 test("the database goes away again and again in the middle of it: every change that was committed arrives, and nothing else", async () => {

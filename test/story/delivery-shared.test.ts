@@ -12,10 +12,10 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { lockOrder } from "#store";
 import { openFanOut } from "../../server/delivery/fan-out.ts";
-import { seal, verify } from "../audit.ts";
+import { sealAudit, tamper, verifyLogs } from "../audit.ts";
 import { plant } from "../told.ts";
 import { openWorld, type World } from "../world.ts";
-import { openPlace, type Place } from "./place.ts";
+import { type Installation, openInstallation } from "./installation.ts";
 import { openSink, type Sink } from "./sink.ts";
 
 const minute = 60_000;
@@ -24,19 +24,19 @@ const settings = { GANTRY_DELIVERY_DELAYS: "0,5,300,36000", GANTRY_OPEN_ORGANIZA
 const logged: { readonly event: string; readonly fields: Readonly<Record<string, unknown>> }[] = [];
 const log = (event: string, fields: Readonly<Record<string, unknown>> = {}): void => void logged.push({ event, fields });
 
-let place: Place;
+let installation: Installation;
 let world: World;
 let second: World;
 before(async () => {
-  place = await openPlace(settings, log);
-  ({ world } = place);
-  const { DATABASE_URL = "", GANTRY_SECRET_KEY_FILE = "", GANTRY_PUBLIC_URL = "" } = place.environment;
+  installation = await openInstallation(settings, log);
+  ({ world } = installation);
+  const { DATABASE_URL = "", GANTRY_SECRET_KEY_FILE = "", GANTRY_PUBLIC_URL = "" } = installation.environment;
   second = await openWorld({ ...settings, DATABASE_URL, GANTRY_SECRET_KEY_FILE, GANTRY_PUBLIC_URL }, log);
   setClock(world.clock.now);
 });
 after(async () => {
   await second.close();
-  await place.close();
+  await installation.close();
   await Promise.all(sinks.map((sink) => sink.close()));
 });
 
@@ -101,11 +101,14 @@ const hears = (sink: Sink, many: number, status = 200): Promise<void> =>
   });
 
 const failWhere = async (name: string, table: string, when: string, condition: string): Promise<() => Promise<void>> => {
-  await write(`create function ${name}() returns trigger language plpgsql as $$ begin if ${condition} then raise exception 'no'; end if; return new; end $$`);
-  await write(`create trigger ${name} before ${when} on ${table} for each row execute function ${name}()`);
+  await tamper(
+    world,
+    `create function ${name}() returns trigger language plpgsql as $$ begin if ${condition} then raise exception 'no'; end if; return new; end $$`,
+  );
+  await tamper(world, `create trigger ${name} before ${when} on ${table} for each row execute function ${name}()`);
   return async () => {
-    await write(`drop trigger ${name} on ${table}`);
-    await write(`drop function ${name}`);
+    await tamper(world, `drop trigger ${name} on ${table}`);
+    await tamper(world, `drop function ${name}`);
   };
 };
 
@@ -132,9 +135,9 @@ test("attack 44: 2,500 subscriptions and 600 changes of one organization stop ne
   assert.deepEqual(subjectsOf(sink), [repo]);
   assert.ok(crowded.got.length < 20_000, `${crowded.got.length} went first`);
   assert.ok((await count("select count(*) from fan_outs where uid = $1", [noisy])) === 1, "the other one's are still being made");
-  await seal(world);
+  await sealAudit(world);
   assert.equal(await count("select count(*) from audit_entries where left(uid, 40) = $1 and type = 'many'", [noisy]), 600);
-  assert.equal((await verify(world)).whole, true);
+  assert.equal((await verifyLogs(world)).whole, true);
   await write("delete from subscriptions where left(uid, 40) = $1", [noisy]);
   await write("delete from deliveries where left(uid, 40) = $1", [noisy]);
   await delivering;
@@ -213,12 +216,12 @@ test("a piece that takes too long is halved until it does not: everything is enq
   const subscription = await subscribe(organization, sink.url);
   await world.server.delivery.finish();
   await multiply(subscription, 299);
-  await write("create function slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.005); return new; end $$");
-  await write("create trigger slow before insert on deliveries for each row when (new.type = 'many') execute function slow()");
+  await tamper(world, "create function slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.005); return new; end $$");
+  await tamper(world, "create trigger slow before insert on deliveries for each row when (new.type = 'many') execute function slow()");
   logged.length = 0;
   await happen(organization, 1);
   await world.server.delivery.enqueue();
-  await write("drop trigger slow on deliveries");
+  await tamper(world, "drop trigger slow on deliveries");
   assert.equal(await count("select count(*) from deliveries where type = 'many' and left(uid, 40) = $1", [organization]), 300);
   assert.deepEqual(setAside("delivery.enqueue.set_aside"), []);
   await write("delete from subscriptions where left(uid, 40) = $1", [organization]);

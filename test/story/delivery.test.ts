@@ -9,7 +9,7 @@ import { createRemoteJWKSet, jwtVerify } from "jose";
 import { createHash, createHmac } from "node:crypto";
 import type { JsonObject } from "#base/json.ts";
 import { openWorld, type World } from "../world.ts";
-import { type Got, openSink, type Sink } from "./sink.ts";
+import { type ReceivedEvent, openSink, type Sink } from "./sink.ts";
 
 let world: World;
 let sink: Sink;
@@ -32,7 +32,7 @@ const makeRepo = async (parent: string, name: string): Promise<string> =>
   String((await world.ok("registry.ReposService/CreateRepo", { parent, repo: { name } })).uid);
 
 /** What the sink gets for what `work` does, after a clean start. */
-const receive = async (work: () => Promise<unknown>): Promise<Got[]> => {
+const receive = async (work: () => Promise<unknown>): Promise<ReceivedEvent[]> => {
   await world.server.delivery.finish();
   sink.got.length = 0;
   await work();
@@ -42,14 +42,14 @@ const receive = async (work: () => Promise<unknown>): Promise<Got[]> => {
 
 /** In no order: that of different subjects is nobody's promise. */
 /** What the sink gets when this much time has passed. */
-const receiveAfter = (milliseconds: number): Promise<Got[]> =>
+const receiveAfter = (milliseconds: number): Promise<ReceivedEvent[]> =>
   receive(async () => {
     world.clock.now += milliseconds;
   });
 
-const subjects = (got: readonly Got[]): string[] => got.map(({ headers }) => String(headers["ce-subject"])).sort();
+const subjects = (got: readonly ReceivedEvent[]): string[] => got.map(({ headers }) => String(headers["ce-subject"])).sort();
 
-test("a change arrives as a CloudEvent that the public parser reads, signed by the issuer for exactly these bytes, and by the subscription's secret", async () => {
+test("a change arrives as a CloudEvent that the public SDK reads, signed by the issuer for exactly these bytes and by the subscription's secret", async () => {
   const group = await makeGroup(world.organization, "told");
   const { secret } = await subscribe(group);
   let repo = "";
@@ -162,7 +162,7 @@ test("events of one subject arrive in their order, also when the first of them f
     await describe(other, "first");
     await describe(one, "third");
   });
-  const said = (each: Got): string => String(((JSON.parse(each.body) as JsonObject).body as JsonObject).description);
+  const said = (each: ReceivedEvent): string => String(((JSON.parse(each.body) as JsonObject).body as JsonObject).description);
   assert.deepEqual(got.filter(({ headers }) => headers["ce-subject"] === one).map(said), ["first"]);
   assert.deepEqual(got.filter(({ headers }) => headers["ce-subject"] === other).map(said), ["first"]);
   assert.deepEqual((await receiveAfter(10_000)).map(said), ["first", "second", "third"]);
@@ -240,7 +240,7 @@ test("a secret is rotated with an overlap in which both sign", async () => {
   const group = await makeGroup(world.organization, "rotation");
   const { uid, secret: old } = await subscribe(group);
   const { secret } = await world.ok("gantry.events.v1.DeliveriesService/RotateSubscriptionSecret", { subscriptionUid: String(uid), overlap: "3600s" });
-  const mac = (key: unknown, { headers, body }: Got): string =>
+  const mac = (key: unknown, { headers, body }: ReceivedEvent): string =>
     `v1,${createHmac("sha256", Buffer.from(String(key).replace("whsec_", ""), "base64"))
       .update(`${String(headers["webhook-id"])}.${String(headers["webhook-timestamp"])}.${body}`)
       .digest("base64")}`;

@@ -6,8 +6,8 @@ import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { claimsOf } from "../../server/authn/testing.ts";
 import { escapeHtml } from "../../server/signin/pages.ts";
-import { type FakeProvider, openBrowser, openProvider, registerProvider, wayBack } from "../provider.ts";
-import { beginDevice, confirmAs, hiddenIn, onwardFrom, poll, postForm, pressed, type Reply } from "../terminal.ts";
+import { type FakeProvider, openBrowser, openProvider, registerProvider, callbackUrl } from "../provider.ts";
+import { requestDeviceCodes, confirmAs, hiddenFields, refreshTarget, poll, postForm, submitForm, type Reply } from "../terminal.ts";
 import { openWorld, type World } from "../world.ts";
 
 let world: World;
@@ -28,7 +28,7 @@ const errorOf = ({ status, body }: Reply): [status: number, error: string] => [s
 const pending = [400, "authorization_pending"];
 
 test("a code confirmed in a browser signs the terminal in, once", async () => {
-  const codes = await beginDevice(world, { idp_id: idp });
+  const codes = await requestDeviceCodes(world, { idp_id: idp });
   assert.deepEqual(errorOf(await poll(world, codes)), pending);
   const last = await confirmAs(world, provider, codes.page, { sub: "ada", email: "ada@example.test", email_verified: true });
   assert.equal(last.status, 200);
@@ -52,7 +52,7 @@ test("the answer to a terminal says what RFC 8628 wants, and discovery where to 
 });
 
 test("with offline_access the terminal stays signed in: its refresh token gives the next pair at the token endpoint, once", async () => {
-  const codes = await beginDevice(world, { idp_id: idp, scope: "offline_access" });
+  const codes = await requestDeviceCodes(world, { idp_id: idp, scope: "offline_access" });
   await confirmAs(world, provider, codes.page, { sub: "grace" });
   const first = await poll(world, codes);
   const renew = (token: string): Promise<Reply> => postForm(`${world.url}/oauth/token`, { grant_type: "refresh_token", refresh_token: token });
@@ -64,7 +64,7 @@ test("with offline_access the terminal stays signed in: its refresh token gives 
 
 test("the tokens are for what the terminal asked for, which the person is shown", async () => {
   const group = world.organization;
-  const codes = await beginDevice(world, { idp_id: idp, audience: "registry.example.test", scope: group, cap: "repo.list", client_id: "a <b>tool</b>" });
+  const codes = await requestDeviceCodes(world, { idp_id: idp, audience: "registry.example.test", scope: group, cap: "repo.list", client_id: "a <b>tool</b>" });
   const shown = await openBrowser().get(codes.page);
   for (const part of ["a &lt;b&gt;tool&lt;/b&gt;", "registry.example.test", group, "repo.list", codes.userCode]) assert.ok(shown.text.includes(part), part);
   await confirmAs(world, provider, codes.page, { sub: "ada" });
@@ -74,7 +74,7 @@ test("the tokens are for what the terminal asked for, which the person is shown"
 });
 
 test("a program of OpenID Connect gets an ID token that names it", async () => {
-  const codes = await beginDevice(world, { idp_id: idp, scope: "openid email" });
+  const codes = await requestDeviceCodes(world, { idp_id: idp, scope: "openid email" });
   await confirmAs(world, provider, codes.page, { sub: "ada" });
   const { body } = await poll(world, codes);
   const claims = claimsOf(text(body, "id_token"));
@@ -82,7 +82,7 @@ test("a program of OpenID Connect gets an ID token that names it", async () => {
 });
 
 test("a person without a provider's name is asked for it, and may mistype it", async () => {
-  const codes = await beginDevice(world);
+  const codes = await requestDeviceCodes(world);
   const mistyped = await confirmAs(world, provider, codes.page, { sub: "ada" }, { idp_id: "nobody <here>" });
   assert.equal(mistyped.status, 400);
   assert.match(mistyped.text, /There is no organization and no identity provider of this name/);
@@ -94,10 +94,10 @@ test("a person without a provider's name is asked for it, and may mistype it", a
 });
 
 test("whoever refuses in the browser ends the code, and the terminal is told", async () => {
-  const codes = await beginDevice(world, { idp_id: idp });
+  const codes = await requestDeviceCodes(world, { idp_id: idp });
   const browser = openBrowser();
   const shown = await browser.get(codes.page);
-  const refused = await pressed(world, browser, "/oauth/device", { ...hiddenIn(shown.text), answer: "refuse" });
+  const refused = await submitForm(world, browser, "/oauth/device", { ...hiddenFields(shown.text), answer: "refuse" });
   assert.deepEqual([refused.status, /<h1>Refused<\/h1>/.test(refused.text)], [200, true]);
   const { status, body } = await poll(world, codes);
   assert.deepEqual([status, body.error, body.error_description], [400, "access_denied", "refused in the browser"]);
@@ -105,7 +105,7 @@ test("whoever refuses in the browser ends the code, and the terminal is told", a
 });
 
 test("a sign-in that the provider refuses is told to the terminal in the words of the page", async () => {
-  const codes = await beginDevice(world, { idp_id: idp });
+  const codes = await requestDeviceCodes(world, { idp_id: idp });
   provider.lies = { nonce: "another" };
   const last = await confirmAs(world, provider, codes.page, { sub: "ada" });
   provider.lies = {};
@@ -116,30 +116,30 @@ test("a sign-in that the provider refuses is told to the terminal in the words o
 });
 
 test("a code ends after fifteen minutes, for the terminal and for the browser, and is forgotten later", async () => {
-  const codes = await beginDevice(world, { idp_id: idp });
+  const codes = await requestDeviceCodes(world, { idp_id: idp });
   world.clock.now += limits.deviceCodeLifetimeMs;
   assert.deepEqual(errorOf(await poll(world, codes)), [400, "expired_token"]);
   assert.equal((await openBrowser().get(codes.page)).status, 404);
   world.clock.now += limits.deviceCodeKeptMs + 1;
-  await beginDevice(world);
+  await requestDeviceCodes(world);
   assert.deepEqual(errorOf(await poll(world, codes)), [400, "invalid_grant"]);
 });
 
 test("a code that ends while its person is at the provider signs nobody in", async () => {
-  const codes = await beginDevice(world, { idp_id: idp });
+  const codes = await requestDeviceCodes(world, { idp_id: idp });
   world.clock.now += limits.deviceCodeLifetimeMs - 1000;
   const browser = openBrowser();
   const shown = await browser.get(codes.page);
-  const confirmed = await pressed(world, browser, "/oauth/device", { ...hiddenIn(shown.text), answer: "confirm" });
-  const question = onwardFrom(confirmed);
+  const confirmed = await submitForm(world, browser, "/oauth/device", { ...hiddenFields(shown.text), answer: "confirm" });
+  const question = refreshTarget(confirmed);
   assert.ok(question);
   world.clock.now += 1000;
-  const last = await browser.get(wayBack(provider, question, provider.vouch(question, { sub: "ada" })));
+  const last = await browser.get(callbackUrl(provider, question, provider.vouch(question, { sub: "ada" })));
   assert.deepEqual([last.status, /<h1>Too late<\/h1>/.test(last.text)], [410, true]);
 });
 
 test("a terminal that asks too soon is told to slow down, each time by five seconds more", async () => {
-  const codes = await beginDevice(world);
+  const codes = await requestDeviceCodes(world);
   const ask = async (afterMs: number): Promise<string> => {
     world.clock.now += afterMs;
     return text((await poll(world, codes)).body, "error");
@@ -169,7 +169,7 @@ test("what a terminal cannot ask for is refused in OAuth's words, and stores not
     assert.match(text(body, "error_description"), description);
   }
   assert.equal(await count(), before);
-  const codes = await beginDevice(world);
+  const codes = await requestDeviceCodes(world);
   assert.deepEqual(errorOf(await poll(world, codes, { client_id: "a\0b" })), [400, "invalid_grant"]);
   for (const form of ["", "device_code=", "device_code=a&device_code=b"]) {
     const { status, body } = await postForm(`${world.url}/oauth/token`, new URLSearchParams(`grant_type=urn:ietf:params:oauth:grant-type:device_code&${form}`));
@@ -188,7 +188,7 @@ test("the token endpoint names the grants that it knows, and refuses others in O
 });
 
 test("a code may be typed in any way in which people type it", async () => {
-  const { userCode } = await beginDevice(world);
+  const { userCode } = await requestDeviceCodes(world);
   const [one, two] = [userCode.slice(0, 4), userCode.slice(5)];
   for (const typed of [userCode, one + two, `${one} ${two}`.toLowerCase(), ` ${one}-${two} `]) {
     const shown = await openBrowser().get(`${world.url}/oauth/device?${new URLSearchParams({ user_code: typed })}`);

@@ -6,31 +6,31 @@ import { isObject, type Json, type JsonObject, text, texts } from "#base/json.ts
 import { timestamp } from "#base/time.ts";
 import { recordKey, withdrawVanished } from "#store";
 import { openWorld, type World } from "../world.ts";
-import { advisory, at, everyKind, fill } from "./records.ts";
+import { advisory, eventAt, everyKind, writeTestRecords } from "./records.ts";
 
 let world: World;
 
 before(async () => {
   world = await openWorld();
   world.clock.now = Date.parse("2026-02-01T00:00:00Z");
-  await fill(world, [
+  await writeTestRecords(world, [
     advisory("CGA-every", {
       artifactName: "every",
       aliases: ["GHSA-1", "CVE-2024-0001"],
       namespace: "wolfi",
-      events: everyKind.slice(0, 9).map((data, index) => at(`2024-01-0${index + 1}T00:00:00Z`, data)),
+      events: everyKind.slice(0, 9).map((data, index) => eventAt(`2024-01-0${index + 1}T00:00:00Z`, data)),
     }),
     advisory("CGA-fixed", {
       artifactName: "gtk+3.0/x",
       origin: "gtk+3.0",
       aliases: ["CVE-2024-0002"],
       artifactArchitecture: "x86_64",
-      events: [at("2024-01-01T00:00:00Z", { fixed: { fixedVersion: "3.0-r1" } })],
+      events: [eventAt("2024-01-01T00:00:00Z", { fixed: { fixedVersion: "3.0-r1" } })],
     }),
     advisory("CGA-safe", {
       artifactName: "every",
       aliases: ["CVE-2024-0003"],
-      events: [at("2024-01-01T00:00:00Z", { falsePositiveDetermination: { type: "TYPE_COMPONENT_VULNERABILITY_MISMATCH", note: "another" } })],
+      events: [eventAt("2024-01-01T00:00:00Z", { falsePositiveDetermination: { type: "TYPE_COMPONENT_VULNERABILITY_MISMATCH", note: "another" } })],
     }),
     {
       kind: "vulnerability",
@@ -46,7 +46,7 @@ before(async () => {
       ],
     },
   ]);
-  await fill(world, [advisory("CGA-private", { artifactName: "private", origin: "private" })], { public: false });
+  await writeTestRecords(world, [advisory("CGA-private", { artifactName: "private", origin: "private" })], { public: false });
 });
 after(() => world?.close());
 
@@ -130,7 +130,7 @@ test("what there is stands in lists by the time of change, and a withdrawal is o
   assert.equal(await (await ask("csaf/index.txt")).text(), "every.json\ngtk%2B3.0.json\n");
   const target = { group: world.organization, public: true, feed: "leaving", nowMs: (world.clock.now += 1000) };
   const [stays, leaves] = [advisory("CGA-stays", { artifactName: "leaving" }), advisory("CGA-leaves", { artifactName: "leaving" })];
-  await fill(world, [stays, leaves], target);
+  await writeTestRecords(world, [stays, leaves], target);
   const since = timestamp((world.clock.now += 1000));
   const key = recordKey(stays);
   await world.server.application.services.store.write((rows) =>

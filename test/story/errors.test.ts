@@ -6,8 +6,8 @@ import { after, before, test } from "node:test";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { openWorld, type World } from "../world.ts";
-import { ask, column, http, items, type Seen } from "./protocols.ts";
-import { contents } from "./place.ts";
+import { callBoth, column, http, items, type RestAnswer } from "./protocols.ts";
+import { databaseContents } from "./installation.ts";
 
 let world: World;
 let token: string;
@@ -39,7 +39,7 @@ const notFound = (domain: string, resource: string, uid: string): JsonObject => 
   details: [reason("NOT_FOUND", domain), { "@type": google("ResourceInfo"), resourceType: `${domain}.example.test/${resource}`, resourceName: uid }],
 });
 
-const answers = (seen: Seen, status: number, body: JsonObject): void => {
+const answers = (seen: RestAnswer, status: number, body: JsonObject): void => {
   assert.deepEqual({ status: seen.status, body: seen.body }, { status, body });
   assert.equal(seen.headers.get("content-type"), "application/json");
 };
@@ -53,7 +53,7 @@ const create = async (path: string, body: JsonObject): Promise<JsonObject> => {
 const namePattern = 'name must match "^[a-z0-9 ._-]{1,}$"';
 
 test("POST identity with {} answers exactly one violation, on name, with its pattern", async () => {
-  const seen = await ask(
+  const seen = await callBoth(
     world,
     token,
     ["POST", `/iam/v2/identities/${organization}`, {}],
@@ -63,10 +63,10 @@ test("POST identity with {} answers exactly one violation, on name, with its pat
 });
 
 test("a name with a letter that it must not have is told the pattern too, and nothing is made", async () => {
-  const before = await contents(world);
+  const before = await databaseContents(world);
   for (const name of ["Upper", "a/b", "tab\there", "ümlaut", "name\n", "a,b"]) {
     const identity = { name, claimMatch: { issuer: "https://issuer.example.com", subject: "s" } };
-    const seen = await ask(
+    const seen = await callBoth(
       world,
       token,
       ["POST", `/iam/v2/identities/${organization}`, identity],
@@ -74,12 +74,12 @@ test("a name with a letter that it must not have is told the pattern too, and no
     );
     answers(seen, 400, invalid("iam", ["name", namePattern]));
   }
-  assert.deepEqual(await contents(world), before);
+  assert.deepEqual(await databaseContents(world), before);
 });
 
 test("all violations of a request are told at once, the first in the message", async () => {
   const repo = { name: "A", description: "two\nlines", bundles: ["unheard-of"] };
-  const seen = await ask(
+  const seen = await callBoth(
     world,
     token,
     ["POST", `/registry/v2/repos/${organization}`, repo],
@@ -99,7 +99,7 @@ test("all violations of a request are told at once, the first in the message", a
 
 test("rules across fields are checked only when every field passes", async () => {
   const none = { name: "no relationship" };
-  const seen = await ask(
+  const seen = await callBoth(
     world,
     token,
     ["POST", `/iam/v2/identities/${organization}`, none],
@@ -111,7 +111,7 @@ test("rules across fields are checked only when every field passes", async () =>
 test("a group that still holds a repo cannot be deleted, and stays; without it, it can", async () => {
   const group = String((await create(`/iam/v2/groups/${organization}`, { name: "team" })).uid);
   const repo = String((await create(`/registry/v2/repos/${group}`, { name: "nginx" })).uid);
-  const remove = () => ask(world, token, ["DELETE", `/iam/v2/groups/${group}`], ["iam.GroupsService/DeleteGroup", { uid: group }]);
+  const remove = () => callBoth(world, token, ["DELETE", `/iam/v2/groups/${group}`], ["iam.GroupsService/DeleteGroup", { uid: group }]);
   answers(await remove(), 400, {
     code: 9,
     message: "Precondition failed: cannot delete group with child repos",
@@ -176,18 +176,18 @@ test("a resource that does not exist is 404 with its type and name, for every ve
     ["GET", "/iam/v2/roleBindings", undefined, "iam.RoleBindingsService/GetRoleBinding", { uid }, "iam", "RoleBinding"],
     ["DELETE", "/iam/v2/roleBindings", undefined, "iam.RoleBindingsService/DeleteRoleBinding", { uid }, "iam", "RoleBinding"],
   ];
-  const before = await contents(world);
+  const before = await databaseContents(world);
   for (const [verb, path, body, name, request, domain, resource] of cases) {
     const rest = body ? ([verb, `${path}/${uid}`, body] as const) : ([verb, `${path}/${uid}`] as const);
-    answers(await ask(world, token, rest, [name, request]), 404, notFound(domain, resource, uid));
+    answers(await callBoth(world, token, rest, [name, request]), 404, notFound(domain, resource, uid));
   }
-  assert.deepEqual(await contents(world), before);
+  assert.deepEqual(await databaseContents(world), before);
 });
 
 test("what exists already is 409 with its type and name; a tag of that name is moved instead", async () => {
   const group = String((await create(`/iam/v2/groups/${organization}`, { name: "twice" })).uid);
   const repo = await create(`/registry/v2/repos/${group}`, { name: "redis" });
-  const again = await ask(
+  const again = await callBoth(
     world,
     token,
     ["POST", `/registry/v2/repos/${group}`, { name: "redis" }],
@@ -215,7 +215,8 @@ test("a page token of more than three days restarts the query at its first page,
   const request = { uidp: { childrenOf: group }, pageSize: 2, orderBy: "name" };
   const first = await http(world.url, "GET", query, { token });
   const pageToken = String(first.body.nextPageToken);
-  const next = (now: string) => ask(world, now, ["GET", `${query}&page_token=${pageToken}`], ["registry.ReposService/ListRepos", { ...request, pageToken }]);
+  const next = (now: string) =>
+    callBoth(world, now, ["GET", `${query}&page_token=${pageToken}`], ["registry.ReposService/ListRepos", { ...request, pageToken }]);
   const started = world.clock.now;
   try {
     world.clock.now = started + limits.pageTokenLifetimeMs;
@@ -238,7 +239,7 @@ test("a forged page token, and one of another query, are refused on page_token",
   const { body } = await http(world.url, "GET", "/iam/v2/roles?page_size=2", { token });
   const good = String(body.nextPageToken);
   const roles = (pageToken: string, orderBy = "") =>
-    ask(
+    callBoth(
       world,
       token,
       ["GET", `/iam/v2/roles?page_size=2&page_token=${encodeURIComponent(pageToken)}${orderBy && `&order_by=${orderBy}`}`],
@@ -299,9 +300,9 @@ test("the same over gRPC: a mask, none, and *", async () => {
 
 test("an unknown mask path is refused by its name, and so is one that only the server sets", async () => {
   const { uid } = await create(`/registry/v2/repos/${organization}`, { name: "masks" });
-  const before = await contents(world);
+  const before = await databaseContents(world);
   const patch = (mask: string) =>
-    ask(
+    callBoth(
       world,
       token,
       ["PATCH", `/registry/v2/repos/${String(uid)}?updateMask=${mask}`, { description: "x" }],
@@ -311,15 +312,15 @@ test("an unknown mask path is refused by its name, and so is one that only the s
   answers(await patch("createTime"), 400, invalid("registry", ["update_mask", '"createTime" is set by the server and cannot be changed']));
   assert.equal((await patch("description,colour")).status, 400);
   assert.equal((await http(world.url, "PATCH", `/registry/v2/repos/${String(uid)}?updateMask=*,name`, { token, body: '{"name":"x"}' })).status, 400);
-  assert.deepEqual(await contents(world), before);
+  assert.deepEqual(await databaseContents(world), before);
 });
 
 test("an update that changes nothing writes neither row nor event", async () => {
   const { uid } = await create(`/registry/v2/repos/${organization}`, { name: "still", description: "water" });
-  const before = await contents(world);
+  const before = await databaseContents(world);
   const seen = await http(world.url, "PATCH", `/registry/v2/repos/${String(uid)}`, { token, body: '{"description":"water"}' });
   assert.equal(seen.status, 200);
-  assert.deepEqual(await contents(world), before);
+  assert.deepEqual(await databaseContents(world), before);
 });
 
 test("a PATCH answers with the resource, whatever If-None-Match says: 304 is for reads", async () => {
@@ -373,7 +374,7 @@ test("page_size: 50 when absent or 0, 200 at most, negative refused; camelCase i
     assert.equal(await size(query), count, query);
   for (const wrong of ["-1", "-2147483648"])
     answers(
-      await ask(world, token, ["GET", `/iam/v2/roles?page_size=${wrong}`], ["iam.RolesService/ListRoles", { pageSize: Number(wrong) }]),
+      await callBoth(world, token, ["GET", `/iam/v2/roles?page_size=${wrong}`], ["iam.RolesService/ListRoles", { pageSize: Number(wrong) }]),
       400,
       invalid("iam", ["page_size", "must not be negative"]),
     );
@@ -387,7 +388,7 @@ test("page_size: 50 when absent or 0, 200 at most, negative refused; camelCase i
 
 test("order_by: an unknown field is told the allowed ones, and a third word is refused", async () => {
   const order = (orderBy: string) =>
-    ask(world, token, ["GET", `/iam/v2/roles?order_by=${encodeURIComponent(orderBy)}`], ["iam.RolesService/ListRoles", { orderBy }]);
+    callBoth(world, token, ["GET", `/iam/v2/roles?order_by=${encodeURIComponent(orderBy)}`], ["iam.RolesService/ListRoles", { orderBy }]);
   answers(await order("colour"), 400, invalid("iam", ["order_by", 'cannot order by "colour"; possible are uid, name, create_time, update_time']));
   answers(await order("name up"), 400, invalid("iam", ["order_by", 'must be one field, optionally followed by "asc" or "desc"']));
   for (const allowed of ["name", "name asc", "name desc", "created_at desc", "create_time", "createTime", "updated_at", "updateTime desc", "uid"])
@@ -426,18 +427,18 @@ test("every timestamp has three decimals, every resource its booleans, uid and t
   }
 });
 
-test("what is refused for lack of rights reads the same whether it exists or not, and names what is missing only where the caller may see the group", async () => {
+test("what is refused for lack of rights reads the same whether it exists or not, and names what is missing only where the caller sees the group", async () => {
   const group = String((await create(`/iam/v2/groups/${organization}`, { name: "secret" })).uid);
   const repo = String((await create(`/registry/v2/repos/${group}`, { name: "nginx" })).uid);
   const { uid: bot } = await create(`/iam/v2/identities/${group}`, { name: "bot", claimMatch: { issuer: "https://issuer.example.com", subject: "s" } });
   const { uid: pull } = items((await http(world.url, "GET", "/iam/v2/roles?name=registry.pull", { token })).body, "roles")[0] ?? {};
   await create(`/iam/v2/roleBindings/${group}`, { identityUid: String(bot), roleUid: String(pull) });
   const narrow = await world.token(String(bot));
-  const denied = await ask(world, narrow, ["DELETE", `/registry/v2/repos/${repo}`], ["registry.ReposService/DeleteRepo", { uid: repo }]);
+  const denied = await callBoth(world, narrow, ["DELETE", `/registry/v2/repos/${repo}`], ["registry.ReposService/DeleteRepo", { uid: repo }]);
   answers(denied, 403, { code: 7, message: `Permission denied: repo.delete is needed at ${repo}`, details: [reason("PERMISSION_DENIED", "registry")] });
   const elsewhere = [`${organization}/0123456789abcdef`, organization, "f".repeat(40)];
   for (const uid of elsewhere)
-    answers(await ask(world, narrow, ["GET", `/registry/v2/repos/${uid}`], ["registry.ReposService/GetRepo", { uid }]), 403, {
+    answers(await callBoth(world, narrow, ["GET", `/registry/v2/repos/${uid}`], ["registry.ReposService/GetRepo", { uid }]), 403, {
       code: 7,
       message: "Permission denied",
       details: [reason("PERMISSION_DENIED", "registry")],

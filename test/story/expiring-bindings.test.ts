@@ -6,17 +6,17 @@ import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
 import type { Protocol } from "../client.ts";
 import { openWorld } from "../world.ts";
-import { ask, column, items } from "./protocols.ts";
-import { createIdentity, openPlace, type Place } from "./place.ts";
+import { callBoth, column, items } from "./protocols.ts";
+import { createIdentity, openInstallation, type Installation } from "./installation.ts";
 
 const protocols: readonly Protocol[] = ["rest", "grpc"];
 const claimMatch = { issuer: "https://issuer.example.com", subject: "for a time" };
 const viewer = builtInRoleUid("viewer");
 const minute = 60_000;
 
-let home: Place;
+let home: Installation;
 before(async () => {
-  home = await openPlace();
+  home = await openInstallation();
 });
 after(() => home?.close());
 
@@ -46,9 +46,9 @@ test("a binding says when it ends, in every answer, and not in its event, whose 
   assert.equal(reply.expireTime, expireTime);
   const uid = text(reply, "uid");
   const token = await world.token();
-  const read = await ask(world, token, ["GET", `/iam/v2/roleBindings/${uid}`], ["iam.RoleBindingsService/GetRoleBinding", { uid }]);
+  const read = await callBoth(world, token, ["GET", `/iam/v2/roleBindings/${uid}`], ["iam.RoleBindingsService/GetRoleBinding", { uid }]);
   assert.equal(read.body.expireTime, expireTime);
-  const listed = await ask(world, token, ["GET", `/iam/v2/roleBindings?identity=${who}`], ["iam.RoleBindingsService/ListRoleBindings", { identity: who }]);
+  const listed = await callBoth(world, token, ["GET", `/iam/v2/roleBindings?identity=${who}`], ["iam.RoleBindingsService/ListRoleBindings", { identity: who }]);
   assert.deepEqual(column(listed.body, "roleBindings", "expireTime"), [expireTime]);
   const event = (await world.events()).find(({ subject }) => subject === uid);
   assert.equal(event?.body.roleUid, viewer);

@@ -10,7 +10,7 @@ import { newRoot } from "#base/uid.ts";
 import { registerPerson } from "../../server/application/person.ts";
 import type { Answer, Protocol } from "../client.ts";
 import { openWorld, type World } from "../world.ts";
-import { contents } from "./place.ts";
+import { databaseContents } from "./installation.ts";
 
 const protocols = ["rest", "grpc"] as const satisfies readonly Protocol[];
 const domain = "acme.example";
@@ -58,7 +58,7 @@ test("a person finds the verified organization of their own domain, and is shown
   }
 });
 
-test("every reason to find nothing has the same answer: no address, another domain, one below it, an unverified or suspended organization, a program", async () => {
+test("every reason to find nothing has one answer: no address, another domain, one below it, an unverified or suspended organization, a program", async () => {
   await world.ok("iam.GroupsService/CreateGroup", { group: { name: "unverified.example" } });
   await world.ok("iam.GroupsService/CreateGroup", { parent: acme, group: { name: "folder.example" } });
   const closed = await verified("closed.example");
@@ -104,7 +104,7 @@ test("every reason to find nothing has the same answer: no address, another doma
 
 test("whoever belongs to the domain may ask to be let in: the owners are told, with who it is, and nothing else is changed", async () => {
   const ada = await person("ada@acme.example");
-  const before_ = await contents(world, ["role_bindings", "groups"]);
+  const before_ = await databaseContents(world, ["role_bindings", "groups"]);
   const eventsBefore = (await world.events()).length;
   const answer = await request(ada.token, acme);
   assert.equal(answer.code, 0, answer.message);
@@ -114,7 +114,7 @@ test("whoever belongs to the domain may ask to be let in: the owners are told, w
     told.map(({ type, subject, group, actor }) => ({ type, subject, group, actor })),
     [{ type: "dev.gantry.iam.group.access_requested.v1", subject: acme, group: acme, actor: ada.uid }],
   );
-  assert.deepEqual(await contents(world, ["role_bindings", "groups"]), before_);
+  assert.deepEqual(await databaseContents(world, ["role_bindings", "groups"]), before_);
   assert.equal((await world.call("iam.GroupsService/GetGroup", { uid: acme }, { token: ada.token })).code, codes.PERMISSION_DENIED, "asking lets nobody in");
 });
 

@@ -10,7 +10,7 @@ import { encryptFor, isHeadlessCode } from "../../server/signin/headless.ts";
 import { decryptSession } from "../../cli/login/headless.ts";
 import type { Protocol } from "../client.ts";
 import { type FakeProvider, openBrowser, openProvider, registerProvider } from "../provider.ts";
-import { confirmAs, hiddenIn, pressed } from "../terminal.ts";
+import { confirmAs, hiddenFields, submitForm } from "../terminal.ts";
 import { openWorld, type World } from "../world.ts";
 
 let world: World;
@@ -99,7 +99,7 @@ test("without a provider in the address the person names one, and a sign-in that
   assert.equal((await fetchSession(code)).code, 5);
   const browser = openBrowser();
   const shown = await browser.get(address);
-  assert.match((await pressed(world, browser, "/oauth/headless", { ...hiddenIn(shown.text), answer: "refuse" })).text, /<h1>Refused/);
+  assert.match((await submitForm(world, browser, "/oauth/headless", { ...hiddenFields(shown.text), answer: "refuse" })).text, /<h1>Refused/);
   provider.lies = { nonce: "another" };
   const failed = await confirmAs(world, provider, address, { sub: "ada" }, { idp_id: idp });
   provider.lies = {};

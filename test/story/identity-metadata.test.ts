@@ -9,7 +9,7 @@ import { registerPerson } from "../../server/application/person.ts";
 import type { Answer, Protocol } from "../client.ts";
 import { openWorld, type World } from "../world.ts";
 import { items } from "./protocols.ts";
-import { bind } from "./place.ts";
+import { bind } from "./installation.ts";
 
 const protocols = ["rest", "grpc"] as const satisfies readonly Protocol[];
 let world: World;

@@ -6,7 +6,7 @@ import { builtInRoleUid } from "#authz";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { contents, findRole, openPlace, type Place } from "./place.ts";
+import { databaseContents, findRole, openInstallation, type Installation } from "./installation.ts";
 import { type Issuer, startIssuer } from "./processes.ts";
 import { registerPerson } from "../../server/application/person.ts";
 import { runMaintenance } from "../../server/application/maintenance.ts";
@@ -15,37 +15,37 @@ const protocols = ["rest", "grpc"] as const;
 const register = "chainguard.platform.auth.Auth/Register";
 const validate = "chainguard.platform.auth.Auth/Validate";
 
-let place: Place;
+let installation: Installation;
 let issuer: Issuer;
 let organization: string;
 let viewer: string;
 
 before(async () => {
-  place = await openPlace();
+  installation = await openInstallation();
   issuer = await startIssuer();
-  organization = place.world.organization;
-  viewer = await findRole(place.world, "viewer");
+  organization = installation.world.organization;
+  viewer = await findRole(installation.world, "viewer");
   // Whoever owns the machine names the issuer, by naming one of its people.
-  await registerPerson(place.world.server.application.kernel, { issuer: issuer.url, subject: "first", email: "first@example.com", name: "" });
+  await registerPerson(installation.world.server.application.kernel, { issuer: issuer.url, subject: "first", email: "first@example.com", name: "" });
 });
-after(() => Promise.all([place?.close(), issuer?.close()]));
+after(() => Promise.all([installation?.close(), issuer?.close()]));
 
 const person = (subject: string, claims: JsonObject = {}): Promise<string> =>
-  issuer.token({ sub: subject, aud: place.world.url, email: `${subject}@example.com`, email_verified: true, ...claims });
+  issuer.token({ sub: subject, aud: installation.world.url, email: `${subject}@example.com`, email_verified: true, ...claims });
 
 const invite = (body: JsonObject = {}, parent = organization): Promise<JsonObject> =>
-  place.world.ok("iam.GroupInvitesService/CreateGroupInvite", { parent, groupInvite: { roleUid: viewer, ttl: "3600s", ...body } });
+  installation.world.ok("iam.GroupInvitesService/CreateGroupInvite", { parent, groupInvite: { roleUid: viewer, ttl: "3600s", ...body } });
 
-const join = (code: string, token: string, protocol: "rest" | "grpc" = "rest") => place.world.call(register, { code }, { token, protocol });
+const join = (code: string, token: string, protocol: "rest" | "grpc" = "rest") => installation.world.call(register, { code }, { token, protocol });
 
 const bindingsOf = async (identity: string, group = organization): Promise<JsonObject[]> => {
-  const { roleBindings = [] } = await place.world.ok("iam.RoleBindingsService/ListRoleBindings", { identity, group });
+  const { roleBindings = [] } = await installation.world.ok("iam.RoleBindingsService/ListRoleBindings", { identity, group });
   return roleBindings as JsonObject[];
 };
 
 for (const protocol of protocols) {
   test(`over ${protocol} an invite shows its code once, with the role and when it ends, and never again`, async () => {
-    const { world } = place;
+    const { world } = installation;
     const made = await world.ok(
       "iam.GroupInvitesService/CreateGroupInvite",
       { parent: organization, groupInvite: { roleUid: viewer, ttl: "604800s", email: "ada@example.com", singleUse: true } },
@@ -68,7 +68,7 @@ for (const protocol of protocols) {
   });
 
   test(`over ${protocol} somebody unknown joins with a code: identity, role binding and event in one step`, async () => {
-    const { world } = place;
+    const { world } = installation;
     const { code, uid } = await invite();
     const token = await person(`newcomer-${protocol}`, {
       name: "Zoë O'Hara",
@@ -98,15 +98,15 @@ for (const protocol of protocols) {
     assert.equal(who.subject, identity);
     assert.deepEqual(who.profile, { name: "Zoë O'Hara", picture: "https://example.com/zoe.png", givenName: "Zoë", familyName: "O'Hara" });
     // Whoever comes again with it is in already: nothing changes, and nothing is told.
-    const before = await contents(world, ["role_bindings", "outbox"]);
+    const before = await databaseContents(world, ["role_bindings", "outbox"]);
     assert.deepEqual((await join(String(code), token, protocol)).reply, reply);
-    assert.deepEqual(await contents(world, ["role_bindings", "outbox"]), before);
+    assert.deepEqual(await databaseContents(world, ["role_bindings", "outbox"]), before);
     // An invite for many is still there for others.
     await world.ok("iam.GroupInvitesService/GetGroupInvite", { uid: String(uid) });
   });
 
   test(`over ${protocol} a code that nobody gave out is NOT_FOUND, one whose time is over FAILED_PRECONDITION, and neither makes anybody`, async () => {
-    const { world } = place;
+    const { world } = installation;
     const unknown = await join(Buffer.from('{"grp":"none"}').toString("base64url"), await person("nobody"), protocol);
     assert.equal(unknown.code, codes.NOT_FOUND);
     const { code } = await invite({ ttl: "60s" });
@@ -123,7 +123,7 @@ for (const protocol of protocols) {
 }
 
 test("an invite for one is gone when somebody has joined with it, and not when somebody comes who is in already", async () => {
-  const { world } = place;
+  const { world } = installation;
   const { code, uid } = await invite({ singleUse: true });
   const inside = await invite();
   assert.equal((await join(String(inside.code), await person("already"))).code, 0);
@@ -150,7 +150,7 @@ test("an invite for an address is taken by whoever the issuer verified that addr
 });
 
 test("whoever is registered joins with a token of this server, too, and identity_id must be their own", async () => {
-  const { world } = place;
+  const { world } = installation;
   const identity = await registerPerson(world.server.application.kernel, {
     issuer: issuer.url,
     subject: "registered",
@@ -171,7 +171,7 @@ test("whoever is registered joins with a token of this server, too, and identity
 });
 
 test("a binding that was about to end goes on for whoever takes up an invite to it", async () => {
-  const { world } = place;
+  const { world } = installation;
   const identity = await registerPerson(world.server.application.kernel, { issuer: issuer.url, subject: "guest", email: "", name: "" });
   await world.ok("iam.RoleBindingsService/CreateRoleBinding", {
     parent: organization,
@@ -185,7 +185,7 @@ test("a binding that was about to end goes on for whoever takes up an invite to 
 });
 
 test("what an invite needs is checked: a role that can be given here, a time to live within bounds, an address", async () => {
-  const { world } = place;
+  const { world } = installation;
   const wrong: readonly (readonly [JsonObject, string])[] = [
     [{ ttl: "0s" }, "ttl"],
     [{ ttl: "-1s" }, "ttl"],
@@ -193,7 +193,7 @@ test("what an invite needs is checked: a role that can be given here, a time to 
     [{ roleUid: "0".repeat(40) }, "roleUid"],
     [{ email: "no address" }, "email"],
   ];
-  const before = await contents(world, ["group_invites", "outbox"]);
+  const before = await databaseContents(world, ["group_invites", "outbox"]);
   for (const protocol of protocols) {
     for (const [body, field] of wrong) {
       const { code, details } = await world.call(
@@ -205,11 +205,11 @@ test("what an invite needs is checked: a role that can be given here, a time to 
       assert.match(JSON.stringify(details), new RegExp(`"field":"${field}"`));
     }
   }
-  assert.deepEqual(await contents(world, ["group_invites", "outbox"]), before);
+  assert.deepEqual(await databaseContents(world, ["group_invites", "outbox"]), before);
 });
 
 test("a role that an invite promises cannot be deleted; when its time is over it can, and a group takes its invites along", async () => {
-  const { world } = place;
+  const { world } = installation;
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "with invites" } }), "uid");
   const role = text(
     await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "promised", capabilities: ["CAP_REPO_LIST"] } }),
@@ -228,7 +228,7 @@ test("a role that an invite promises cannot be deleted; when its time is over it
 });
 
 test("an invite that has expired is kept for as long as it can have lived, and then forgotten", async () => {
-  const { world } = place;
+  const { world } = installation;
   const { uid } = await invite({ ttl: "60s" });
   const startMs = world.clock.now;
   for (const [laterMs, code] of [
@@ -243,7 +243,7 @@ test("an invite that has expired is kept for as long as it can have lived, and t
 });
 
 test("invites come newest first unless another order is asked for", async () => {
-  const { world } = place;
+  const { world } = installation;
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "ordered" } }), "uid");
   const made: string[] = [];
   for (let count = 0; count < 3; count++) {
@@ -258,7 +258,7 @@ test("invites come newest first unless another order is asked for", async () => 
 });
 
 test("the promise is for a place: whoever joins a subgroup may nothing above it", async () => {
-  const { world } = place;
+  const { world } = installation;
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "below" } }), "uid");
   const { code } = await invite({ roleUid: builtInRoleUid("owner") }, group);
   const token = await person("below");

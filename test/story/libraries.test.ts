@@ -7,7 +7,7 @@ import { isObject, type JsonObject, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { type LibraryArtifactRecord, recordKey, withdrawVanished } from "#store";
 import { openWorld, type World } from "../world.ts";
-import { fill } from "./records.ts";
+import { writeTestRecords } from "./records.ts";
 
 const protocols = ["rest", "grpc"] as const;
 const listArtifacts = "libraries.ArtifactsService/ListArtifacts";
@@ -36,7 +36,7 @@ const shuffled = <T>(values: readonly T[]): T[] =>
 
 before(async () => {
   world = await openWorld();
-  await fill(world, [
+  await writeTestRecords(world, [
     ...Array.from({ length: 70 }, (_, n) =>
       library(
         `package-${String(n).padStart(2, "0")}`,
@@ -137,9 +137,9 @@ test("versions come newest first as Maven and PEP 440 order them, and the newest
 
 test("sources add up: sizes and times come from whoever knows them, and a version stays as long as one tells of it", async () => {
   const sized = library("adding", [], { versions: [{ version: "1.0", sizeBytes: 10, publishTime: "2020-01-01T00:00:00Z" }, { version: "2.0" }] });
-  await fill(world, [library("adding", ["1.0", "3.0"])], { feed: "bare" });
+  await writeTestRecords(world, [library("adding", ["1.0", "3.0"])], { feed: "bare" });
   world.clock.now += 1000;
-  await fill(world, [sized], { feed: "sized" });
+  await writeTestRecords(world, [sized], { feed: "sized" });
   const uid = await uidOf("adding");
   const versions = async (): Promise<JsonObject[]> => rowsOf(await world.ok(listVersions, { artifactId: uid }), "artifactVersions");
   assert.deepEqual(
@@ -152,21 +152,21 @@ test("sources add up: sizes and times come from whoever knows them, and a versio
   );
   assert.equal(text((await versions())[2] ?? {}, "createTime"), "2020-01-01T00:00:00.000Z");
   world.clock.now += 1000;
-  assert.equal((await fill(world, [library("adding", ["1.0", "3.0"])], { feed: "bare" })).unchanged, 1);
-  assert.equal((await fill(world, [library("adding", ["1.0"])], { feed: "bare" })).changed, 1);
+  assert.equal((await writeTestRecords(world, [library("adding", ["1.0", "3.0"])], { feed: "bare" })).unchanged, 1);
+  assert.equal((await writeTestRecords(world, [library("adding", ["1.0"])], { feed: "bare" })).changed, 1);
   assert.deepEqual(
     (await versions()).map((row) => row.version),
     ["2.0", "1.0"],
   );
   assert.equal(text((await versions())[1] ?? {}, "createTime"), "2020-01-01T00:00:00.000Z");
   const target = { group: world.organization, public: true, feed: "gone", nowMs: world.clock.now };
-  await fill(world, [library("lonely", ["1"])], target);
+  await writeTestRecords(world, [library("lonely", ["1"])], target);
   const gone = (): Promise<number> =>
     world.server.application.services.store.write((rows) => withdrawVanished(rows, target, "library", (key) => key === recordKey(sized)));
   assert.equal(await gone(), 1);
   assert.equal(await gone(), 0);
   assert.equal(await uidOf("lonely"), "");
-  await fill(world, [library("lonely", ["1"])], target);
+  await writeTestRecords(world, [library("lonely", ["1"])], target);
   assert.notEqual(await uidOf("lonely"), "");
 });
 

@@ -205,9 +205,10 @@ test("what cannot work is said in one line", async () => {
   assert.deepEqual([code, stdout, stderr], [1, "", "gantry: nothing listens at 127.0.0.1:65530: is Gantry running there?\n"]);
 });
 
-test("what needs no server starts without one: nothing of it but the settings is loaded, no contract, and no package but the command line's parser", async () => {
+test("what needs no server starts without one: nothing of it but the settings is loaded, no contract, no package but the command line's parser", async () => {
   const watch =
-    'import { registerHooks } from "node:module"; registerHooks({ load: (url, context, next) => (process.stderr.write(`loaded ${url}\\n`), next(url, context)) });';
+    'import { registerHooks } from "node:module";' +
+    "registerHooks({ load: (url, context, next) => (process.stderr.write(`loaded ${url}\\n`), next(url, context)) });";
   const main = join(import.meta.dirname, "..", "..", "cli", "main.ts");
   const parser = /\/node_modules\/commander\//;
   const others: readonly (readonly [args: readonly string[], allowed: RegExp])[] = [

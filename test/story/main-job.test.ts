@@ -8,8 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { isObject, type JsonObject } from "#base/json.ts";
-import { ask, column, http, items } from "./protocols.ts";
-import { bind, contents, createIdentity, openPlace, type Place } from "./place.ts";
+import { callBoth, column, http, items } from "./protocols.ts";
+import { bind, databaseContents, createIdentity, openInstallation, type Installation } from "./installation.ts";
 import { gantry, type Issuer, startIssuer } from "./processes.ts";
 
 const own = join(import.meta.dirname, "..", "fixtures", "registry");
@@ -45,23 +45,23 @@ const summaryOf = (sources: readonly Source[], fresh: boolean): RegExp => {
   );
 };
 
-let place: Place;
+let installation: Installation;
 let issuer: Issuer;
 /** The organization's sources: the real ones where the folder is there. */
 let sources: Source[];
 let token: string;
 
 before(async () => {
-  [place, issuer] = await Promise.all([openPlace(), startIssuer()]);
+  [installation, issuer] = await Promise.all([openInstallation(), startIssuer()]);
   sources = await readSources(existsSync(real) ? real : own);
 });
-after(() => Promise.all([place?.close(), issuer?.close()]));
+after(() => Promise.all([installation?.close(), issuer?.close()]));
 
-const importing = (...args: string[]) => gantry(["import", "registry", ...args], { env: place.environment });
+const importing = (...args: string[]) => gantry(["import", "registry", ...args], { env: installation.environment });
 
 const eventsBy = async (group: string): Promise<Record<string, number>> => {
   const counts: Record<string, number> = {};
-  for (const { type, group: heard } of await place.world.events()) {
+  for (const { type, group: heard } of await installation.world.events()) {
     const name = type.replace(/^.*registry\./, "");
     if (heard === group && name !== type) counts[name] = (counts[name] ?? 0) + 1;
   }
@@ -74,22 +74,22 @@ test("gantry import registry fills the only organization with every repo, tag an
   assert.match(stdout, summaryOf(sources, true));
   if (existsSync(real)) assert.match(stdout, /^103 repos \(103 new\), 2172 tags \(2172 new or moved\), 6639 manifests /);
   // One event for each repo and tag, in the organization that they belong to.
-  assert.deepEqual(await eventsBy(place.world.organization), {
+  assert.deepEqual(await eventsBy(installation.world.organization), {
     "repo.created.v1": sources.length,
     "tag.created.v1": total(sources.map(({ tags }) => tags.length)),
   });
 });
 
 test("a second import of the same files writes neither row nor event", async () => {
-  const before = await contents(place.world);
+  const before = await databaseContents(installation.world);
   const { code, stdout } = await importing(existsSync(real) ? real : own);
   assert.equal(code, 0);
   assert.match(stdout, summaryOf(sources, false));
-  assert.deepEqual(await contents(place.world), before);
+  assert.deepEqual(await databaseContents(installation.world), before);
 });
 
 test("an import goes into the group that --group names, and two imports at once write every file once", async () => {
-  const { world } = place;
+  const { world } = installation;
   const group = String((await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "second import" } })).uid);
   const files = await readSources(own);
   const runs = await Promise.all([importing(own, "--group", group), importing(own, "--group", group)]);
@@ -126,7 +126,7 @@ const refusals: readonly (readonly [file: string, line: number, what: RegExp])[]
 ];
 
 test("broken files are reported with name and line, leave nothing behind, and the rest is imported: exit status 2", async (t) => {
-  const { world } = place;
+  const { world } = installation;
   const folder = await mkdtemp(join(tmpdir(), "gantry-broken-"));
   t.after(() => rm(folder, { recursive: true }));
   for (const name of await readdir(broken)) await writeFile(join(folder, name), await readFile(join(broken, name)));
@@ -154,7 +154,7 @@ test("an import of an unknown kind, of no such folder, or into no such group fai
     [["registry", own, "--group", "0".repeat(40)], /^gantry: Group "0{40}" not found\n$/],
     [["pictures", own], /^gantry: cannot import "pictures"; possible are: registry, advisories, vulnerabilities, libraries, images\n$/],
   ];
-  const done = await Promise.all(wrong.map(([args]) => gantry(["import", ...args], { env: place.environment })));
+  const done = await Promise.all(wrong.map(([args]) => gantry(["import", ...args], { env: installation.environment })));
   for (const [index, [args, says]] of wrong.entries()) {
     assert.equal(done[index]?.code, 1, args.join(" "));
     assert.equal(done[index]?.stdout, "");
@@ -163,7 +163,7 @@ test("an import of an unknown kind, of no such folder, or into no such group fai
 });
 
 test("a token of a real issuer is exchanged for one that may read the organization", async () => {
-  const { world } = place;
+  const { world } = installation;
   const identity = await createIdentity(world, world.organization, "reader", { issuer: issuer.url, subject: "job:read" });
   await bind(world, world.organization, identity, "viewer");
   const foreign = await issuer.token({ sub: "job:read", aud: world.url });
@@ -173,15 +173,15 @@ test("a token of a real issuer is exchanged for one that may read the organizati
 });
 
 /** The organization's own repos; the groups below it have some too. */
-const ours = (): string => `uidp.children_of=${place.world.organization}`;
+const ours = (): string => `uidp.children_of=${installation.world.organization}`;
 const byBytes = (texts: readonly string[]): string[] => [...texts].sort((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)));
 
 const list = (query: string, request: JsonObject) =>
-  ask(
-    place.world,
+  callBoth(
+    installation.world,
     token,
     ["GET", `/registry/v2/repos?${ours()}&${query}`],
-    ["registry.ReposService/ListRepos", { uidp: { childrenOf: place.world.organization }, ...request }],
+    ["registry.ReposService/ListRepos", { uidp: { childrenOf: installation.world.organization }, ...request }],
   );
 
 test("repos in pages of three by name: the cursor leads to the end, each repo once and in order, the total on every page", async () => {
@@ -189,7 +189,9 @@ test("repos in pages of three by name: the cursor leads to the end, each repo on
   let cursor = "";
   let pages = 0;
   for (;;) {
-    const page = await http(place.world.url, "GET", `/registry/v2/repos?${ours()}&page_size=3&order_by=name${cursor && `&page_token=${cursor}`}`, { token });
+    const page = await http(installation.world.url, "GET", `/registry/v2/repos?${ours()}&page_size=3&order_by=name${cursor && `&page_token=${cursor}`}`, {
+      token,
+    });
     assert.equal(page.status, 200);
     assert.equal(page.body.totalCount, String(sources.length));
     assert.equal(page.body.skipped, 0);
@@ -204,7 +206,7 @@ test("repos in pages of three by name: the cursor leads to the end, each repo on
 });
 
 test("the same walk over gRPC visits the same repos, and either protocol goes on where the other stopped", async () => {
-  const { world } = place;
+  const { world } = installation;
   const request = { uidp: { childrenOf: world.organization }, pageSize: 3, orderBy: "name" };
   const seen: string[] = [];
   let pageToken = "";
@@ -253,9 +255,9 @@ test("name is an exact filter, and Get by uid is the repo that the list showed",
     assert.deepEqual(none.body, { repos: [], totalCount: "0", skipped: 0 });
   }
   const uid = String(repo?.uid);
-  const got = await ask(place.world, token, ["GET", `/registry/v2/repos/${uid}`], ["registry.ReposService/GetRepo", { uid }]);
+  const got = await callBoth(installation.world, token, ["GET", `/registry/v2/repos/${uid}`], ["registry.ReposService/GetRepo", { uid }]);
   assert.deepEqual(got.body, repo);
-  const encoded = await http(place.world.url, "GET", `/registry/v2/repos/${encodeURIComponent(uid)}`, { token });
+  const encoded = await http(installation.world.url, "GET", `/registry/v2/repos/${encodeURIComponent(uid)}`, { token });
   assert.deepEqual(encoded.body, repo);
 });
 
@@ -263,7 +265,7 @@ test("name is an exact filter, and Get by uid is the repo that the list showed",
 const largest = async (): Promise<{ source: Source; uid: string }> => {
   const [source] = [...sources].sort((one, other) => other.tags.length - one.tags.length);
   if (!source) throw new Error("no source");
-  const { body } = await http(place.world.url, "GET", `/registry/v2/repos?${ours()}&name=${source.repo}`, { token });
+  const { body } = await http(installation.world.url, "GET", `/registry/v2/repos?${ours()}&name=${source.repo}`, { token });
   return { source, uid: column(body, "repos", "uid")[0] ?? "" };
 };
 
@@ -272,12 +274,14 @@ test("the tags of one repo by uidp.children_of are the file's, with their digest
   const found = new Map<string, JsonObject>();
   let pageToken = "";
   do {
-    const page = await ask(
-      place.world,
+    const page = await callBoth(
+      installation.world,
       token,
       [
         "GET",
-        `/registry/v2/tags?uidp.children_of=${uid}&page_size=200&include_referrers=true&include_dates=true&include_epochs=true${pageToken && `&page_token=${pageToken}`}`,
+        `/registry/v2/tags?uidp.children_of=${uid}&page_size=200&include_referrers=true&include_dates=true&include_epochs=true${
+          pageToken && `&page_token=${pageToken}`
+        }`,
       ],
       [
         "registry.TagsService/ListTags",
@@ -302,16 +306,16 @@ test("an image's architectures and size are those of its manifests", async () =>
   const tag = source.tags.find(({ manifests }) => manifests.length > 1) ?? source.tags[0];
   assert.ok(tag);
   const { digest } = tag;
-  const architectures = await ask(
-    place.world,
+  const architectures = await callBoth(
+    installation.world,
     token,
     ["GET", `/registry/v2/repos/${uid}/digests/${digest}/architectures`],
     ["registry.ImagesService/GetArchitectures", { repoUid: uid, digest }],
   );
   assert.deepEqual(architectures.body, { architectures: [...new Set(tag.manifests.map(({ architecture }) => architecture))].sort() });
   for (const architecture of ["", ...(architectures.body.architectures as string[])]) {
-    const size = await ask(
-      place.world,
+    const size = await callBoth(
+      installation.world,
       token,
       ["GET", `/registry/v2/repos/${uid}/digests/${digest}/size${architecture && `?architecture=${architecture}`}`],
       ["registry.ImagesService/GetSize", { repoUid: uid, digest, architecture }],
@@ -328,8 +332,8 @@ test("an image that is not there, an architecture that it does not have and a di
   const { source, uid } = await largest();
   const absent = `sha256:${"0".repeat(64)}`;
   const image = (digest: string, rest: string, architecture = "") =>
-    ask(
-      place.world,
+    callBoth(
+      installation.world,
       token,
       ["GET", `/registry/v2/repos/${uid}/digests/${digest}/${rest}`],
       ["registry.ImagesService/GetSize", { repoUid: uid, digest, architecture }],

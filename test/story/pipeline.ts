@@ -3,7 +3,7 @@
 
 import { connect } from "node:net";
 
-export interface Sending {
+export interface PipelinedRequest {
   readonly verb: string;
   /** Path and query as they go out. */
   readonly path: string;
@@ -12,7 +12,7 @@ export interface Sending {
   readonly body?: string | Buffer;
 }
 
-export interface Got {
+export interface PipelinedAnswer {
   readonly status: number;
   /** The head as it came. */
   readonly head: string;
@@ -23,7 +23,7 @@ const connections = 4;
 /** Requests that are on their way at once on a connection: more writes would wait for each other until they are told to come again. */
 const window = 6;
 
-const bytesOf = ({ verb, path, token, headers = [], body }: Sending): Buffer => {
+const bytesOf = ({ verb, path, token, headers = [], body }: PipelinedRequest): Buffer => {
   const payload = body === undefined ? undefined : Buffer.from(body);
   const lines = [`${verb} ${path} HTTP/1.1`, "host: x"];
   if (token !== undefined) lines.push(`authorization: Bearer ${token}`);
@@ -33,9 +33,9 @@ const bytesOf = ({ verb, path, token, headers = [], body }: Sending): Buffer => 
 };
 
 /** One connection's share, in order. */
-const through = (port: number, all: readonly Sending[]): Promise<Got[]> =>
+const sendThrough = (port: number, all: readonly PipelinedRequest[]): Promise<PipelinedAnswer[]> =>
   new Promise((resolve, reject) => {
-    const got: Got[] = [];
+    const got: PipelinedAnswer[] = [];
     let sent = 0;
     let buffer: Buffer = Buffer.alloc(0);
     const socket = connect(port, "127.0.0.1");
@@ -80,9 +80,9 @@ const through = (port: number, all: readonly Sending[]): Promise<Got[]> =>
   });
 
 /** Sends all requests; the answers come in the same order. */
-export const many = async (url: string, all: readonly Sending[]): Promise<Got[]> => {
+export const sendAll = async (url: string, all: readonly PipelinedRequest[]): Promise<PipelinedAnswer[]> => {
   const port = Number(new URL(url).port);
   const shares = Array.from({ length: connections }, (_, share) => all.filter((_each, index) => index % connections === share));
-  const answers = await Promise.all(shares.map((share) => through(port, share)));
+  const answers = await Promise.all(shares.map((share) => sendThrough(port, share)));
   return all.map((_, index) => answers[index % connections]?.[Math.floor(index / connections)] ?? { status: 0, head: "", body: "" });
 };

@@ -9,7 +9,7 @@ const root = join(import.meta.dirname, "..", "..");
 /** The command's file. */
 export const gantryFile = join(root, "bin", "gantry.js");
 
-export interface Done {
+export interface Exit {
   readonly code: number | null;
   readonly signal: string | null;
   readonly stdout: string;
@@ -22,13 +22,13 @@ export interface Program {
   readonly stderr: () => string;
   /** The first match in what it has written to either output; waits for it. Rejects when the program ends before. */
   says(pattern: RegExp): Promise<RegExpExecArray>;
-  readonly ended: Promise<Done>;
+  readonly ended: Promise<Exit>;
   signal(name: NodeJS.Signals): void;
 }
 
 type Environment = Readonly<Record<string, string>>;
 
-export interface Start {
+export interface StartOptions {
   readonly env?: Environment;
   readonly cwd?: string;
   /** In a process group of its own, as a terminal starts a program. */
@@ -38,12 +38,18 @@ export interface Start {
 }
 
 /** What a child gets of our environment: nothing that would configure a server. */
-const plain = (): Record<string, string> =>
+const inheritedEnvironment = (): Record<string, string> =>
   Object.fromEntries(
     Object.entries(process.env).flatMap(([name, value]) => (value === undefined || /^(?:GANTRY_|DATABASE_URL$|NODE_)/.test(name) ? [] : [[name, value]])),
   );
 
 const alive = new Set<ChildProcess>();
+
+// A run whose time is over ends this process (test/run.ts): its programs go with it.
+process.once("SIGTERM", () => {
+  for (const child of alive) child.kill("SIGKILL");
+  process.exit(143);
+});
 
 /** Ends every program that a test has left behind. */
 export const stopAll = async (): Promise<void> => {
@@ -57,10 +63,10 @@ export const stopAll = async (): Promise<void> => {
 };
 
 /** Starts a program of Node. */
-export const start = (file: string, args: readonly string[], { env = {}, cwd = root, group = false, node }: Start = {}): Program => {
+export const start = (file: string, args: readonly string[], { env = {}, cwd = root, group = false, node }: StartOptions = {}): Program => {
   const child = spawn(node ?? process.execPath, [file, ...args], {
     cwd,
-    env: { ...plain(), ...env },
+    env: { ...inheritedEnvironment(), ...env },
     stdio: ["pipe", "pipe", "pipe"],
     detached: group,
   });
@@ -79,7 +85,7 @@ export const start = (file: string, args: readonly string[], { env = {}, cwd = r
     err += text;
     look();
   });
-  const ended = new Promise<Done>((resolve, reject) => {
+  const ended = new Promise<Exit>((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (code, signal) => resolve({ code, signal, stdout: out, stderr: err }));
   });
@@ -116,7 +122,7 @@ export const start = (file: string, args: readonly string[], { env = {}, cwd = r
 };
 
 /** Runs a command of gantry to its end. */
-export const gantry = (args: readonly string[], options: Start = {}): Promise<Done> => {
+export const gantry = (args: readonly string[], options: StartOptions = {}): Promise<Exit> => {
   const program = start(gantryFile, args, options);
   program.child.stdin?.end();
   return program.ended;

@@ -9,7 +9,7 @@ import { callOver } from "../client.ts";
 import { full, type World } from "../world.ts";
 
 /** An answer over REST: what a person with curl sees. */
-export interface Seen {
+export interface RestAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -23,7 +23,7 @@ export const http = async (
   verb: string,
   path: string,
   { token, body, headers = {} }: { readonly token?: string | undefined; readonly body?: string; readonly headers?: Record<string, string> } = {},
-): Promise<Seen> => {
+): Promise<RestAnswer> => {
   const response = await fetch(`${base}${path}`, {
     method: verb,
     headers: {
@@ -39,7 +39,7 @@ export const http = async (
 };
 
 /** A reply as every client of the contract would read it, whichever protocol it came through. */
-const read = (name: string, reply: JsonObject): JsonObject => {
+const canonicalReply = (name: string, reply: JsonObject): JsonObject => {
   const method = methodByName(full(name));
   if (!method) throw new Error(`no operation ${name}`);
   const { descriptor } = method.output;
@@ -49,31 +49,32 @@ const read = (name: string, reply: JsonObject): JsonObject => {
 };
 
 /** Details without the request's own id. */
-const told = (details: readonly Json[]): Json[] => details.filter((detail) => isObject(detail) && !String(detail["@type"]).endsWith("RequestInfo"));
+const withoutRequestInfo = (details: readonly Json[]): Json[] =>
+  details.filter((detail) => isObject(detail) && !String(detail["@type"]).endsWith("RequestInfo"));
 
 /** Asks over REST (verb, path, body as written) and over gRPC (the same message); the REST answer comes back. */
-export const ask = async (
+export const callBoth = async (
   world: World,
   token: string | undefined,
   rest: readonly [verb: string, path: string, body?: JsonObject],
   rpc: readonly [name: string, request: JsonObject],
-): Promise<Seen> => {
+): Promise<RestAnswer> => {
   const [verb, path, body] = rest;
   const [name, request] = rpc;
-  const seen = await http(world.url, verb, path, { token, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+  const answered = await http(world.url, verb, path, { token, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
   const answer = await callOver("grpc", world.url, full(name), request, { token });
-  if (seen.status < 300) {
+  if (answered.status < 300) {
     assert.equal(answer.code, 0, `${path}: gRPC refuses what REST answers: ${answer.message}`);
-    assert.deepEqual(read(name, answer.reply), read(name, seen.body), path);
+    assert.deepEqual(canonicalReply(name, answer.reply), canonicalReply(name, answered.body), path);
   } else {
-    const { code, message, details } = seen.body;
+    const { code, message, details } = answered.body;
     assert.deepEqual(
-      { code: answer.code, message: answer.message, details: told(answer.details) },
-      { code, message, details: told(Array.isArray(details) ? details : []) },
+      { code: answer.code, message: answer.message, details: withoutRequestInfo(answer.details) },
+      { code, message, details: withoutRequestInfo(Array.isArray(details) ? details : []) },
       path,
     );
   }
-  return seen;
+  return answered;
 };
 
 /** The list at `key` of a body. */

@@ -11,8 +11,8 @@ import { builtInRoleUid } from "#authz";
 import { isObject, type JsonObject, text } from "#base/json.ts";
 import { messageByName, methods, registry } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import { allBut, folder, openStage } from "../conformance/stage.ts";
-import { some, valueAt } from "../samples.ts";
+import { everyCapabilityBut, folder, openStage } from "../conformance/stage.ts";
+import { nonEmpty, valueAt } from "../samples.ts";
 import { registerPerson } from "../../server/application/person.ts";
 import { realData } from "./import.ts";
 import { startIssuer } from "./processes.ts";
@@ -31,9 +31,9 @@ const subscription = text(
   "uid",
 );
 const place = await folder(stage);
-const owner = await stage.holder(allBut(""), world.organization);
+const owner = await stage.holder(everyCapabilityBut(""), world.organization);
 
-const told = some(
+const told = nonEmpty(
   methods.filter((method) => stage.answers(method) && method.event?.audience === "customer"),
   "operation that subscribers are told of",
 );
@@ -64,7 +64,7 @@ const groupOf: readonly (readonly [RegExp, (subject: string) => string])[] = [
   [/\.registry\.tag\./, root],
 ];
 
-/** events, 3: the only fields of these that leave the house. */
+/** events, 3: the only fields of these that leave the server. */
 const shown: Readonly<Record<string, readonly string[]>> = {
   "chainguard.platform.iam.v2.GroupInvite": ["uid", "expirationTime"],
   "chainguard.platform.iam.v2.IdentityProvider": ["uid", "name", "description", "defaultRole", "defaultRoleUid", "oidc"],

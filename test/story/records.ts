@@ -5,7 +5,7 @@ import type { AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord } from "#st
 import type { World } from "../world.ts";
 
 /** Writes records as an import does. Public, into the world's organization, unless said otherwise. */
-export const fill = async (world: World, records: readonly FeedRecord[], target: Partial<RecordTarget> = {}): Promise<WriteCounts> => {
+export const writeTestRecords = async (world: World, records: readonly FeedRecord[], target: Partial<RecordTarget> = {}): Promise<WriteCounts> => {
   const { store } = world.server.application.services;
   const whole = { group: world.organization, public: true, feed: "test", nowMs: world.clock.now, ...target };
   const written = await store.write((rows) => writeRecords(rows, whole, records));
@@ -26,7 +26,7 @@ export const advisory = (key: string, more: Partial<AdvisoryRecord> = {}): Advis
   ...more,
 });
 
-export const at = (time: string, data: AdvisoryEventData, more: Partial<AdvisoryEventRecord> = {}): AdvisoryEventRecord => ({ time, data, ...more });
+export const eventAt = (time: string, data: AdvisoryEventData, more: Partial<AdvisoryEventRecord> = {}): AdvisoryEventRecord => ({ time, data, ...more });
 
 /** One event of each kind that there is. */
 export const everyKind: readonly AdvisoryEventData[] = [

@@ -10,7 +10,7 @@ import { changeContext } from "#kernel";
 import { makePerson, registerThroughProvider, type Upstream } from "#signin";
 import type { Write } from "#store";
 import { registerPerson } from "../../server/application/person.ts";
-import { contents, findRole, openPlace, type Place } from "./place.ts";
+import { databaseContents, findRole, openInstallation, type Installation } from "./installation.ts";
 import { type Issuer, startIssuer } from "./processes.ts";
 
 const protocols = ["rest", "grpc"] as const;
@@ -18,26 +18,26 @@ const register = "chainguard.platform.auth.Auth/Register";
 const validate = "chainguard.platform.auth.Auth/Validate";
 const remove = "chainguard.platform.auth.Auth/Delete";
 
-let place: Place;
+let installation: Installation;
 let issuer: Issuer;
 let organization: string;
 
 before(async () => {
-  place = await openPlace();
+  installation = await openInstallation();
   issuer = await startIssuer();
-  organization = place.world.organization;
-  await registerPerson(place.world.server.application.kernel, { issuer: issuer.url, subject: "first", email: "first@example.com", name: "" });
+  organization = installation.world.organization;
+  await registerPerson(installation.world.server.application.kernel, { issuer: issuer.url, subject: "first", email: "first@example.com", name: "" });
 });
-after(() => Promise.all([place?.close(), issuer?.close()]));
+after(() => Promise.all([installation?.close(), issuer?.close()]));
 
-const uidOf = (subject: string): string => place.world.server.application.services.authn.personUid(issuer.url, subject);
-const tokenOf = (subject: string, claims: JsonObject = {}): Promise<string> => issuer.token({ sub: subject, aud: place.world.url, ...claims });
+const uidOf = (subject: string): string => installation.world.server.application.services.authn.personUid(issuer.url, subject);
+const tokenOf = (subject: string, claims: JsonObject = {}): Promise<string> => issuer.token({ sub: subject, aud: installation.world.url, ...claims });
 const bind = (identity: string, role: string, group = organization): Promise<JsonObject> =>
-  place.world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: group, roleBinding: { identityUid: identity, roleUid: role } });
+  installation.world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: group, roleBinding: { identityUid: identity, roleUid: role } });
 
 for (const protocol of protocols) {
   test(`over ${protocol} a person of a known issuer registers without an invite, is nobody's member, and is told of once`, async () => {
-    const { world } = place;
+    const { world } = installation;
     const subject = `alone-${protocol}`;
     const token = await tokenOf(subject);
     assert.equal((await world.call(validate, {}, { token, protocol })).code, codes.UNAUTHENTICATED);
@@ -54,7 +54,7 @@ for (const protocol of protocols) {
   });
 
   test(`over ${protocol} a token says who it is: issuer, subject, audience, times, and the role or the capabilities of each group`, async () => {
-    const { world } = place;
+    const { world } = installation;
     const subject = `validated-${protocol}`;
     const uid = await registerPerson(world.server.application.kernel, { issuer: issuer.url, subject, email: "v@example.com", name: "V" });
     const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "below", description: "a folder" } }), "uid");
@@ -93,7 +93,7 @@ for (const protocol of protocols) {
   });
 
   test(`over ${protocol} whoever leaves takes their bindings and profile along, and nobody else can be made to leave`, async () => {
-    const { world } = place;
+    const { world } = installation;
     const subject = `leaver-${protocol}`;
     const token = await tokenOf(subject, { name: "Leaver" });
     await world.ok(register, {}, { token });
@@ -106,7 +106,7 @@ for (const protocol of protocols) {
       }),
       "uid",
     );
-    const before = await contents(world);
+    const before = await databaseContents(world);
     const refused: readonly (readonly [string, string])[] = [
       // Over REST the path has room for people alone.
       ...(protocol === "grpc" ? [[robot, await world.token(robot)] as const] : []),
@@ -117,7 +117,7 @@ for (const protocol of protocols) {
       ["0".repeat(40), token],
     ];
     for (const [id, by] of refused) assert.equal((await world.call(remove, { id }, { token: by, protocol })).code, codes.PERMISSION_DENIED);
-    assert.deepEqual(await contents(world), before);
+    assert.deepEqual(await databaseContents(world), before);
     await world.ok(remove, { id: uid }, { token, protocol });
     assert.equal((await world.call("iam.IdentitiesService/GetIdentity", { uid })).code, codes.NOT_FOUND);
     const { roleBindings = [] } = await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: uid });
@@ -130,7 +130,7 @@ for (const protocol of protocols) {
 }
 
 test("the operator's token says that it may do everything, in no group", async () => {
-  const { capabilities } = await place.world.ok(validate, {});
+  const { capabilities } = await installation.world.ok(validate, {});
   const [only, ...others] = capabilities as JsonObject[];
   assert.deepEqual(others, []);
   assert.equal(only?.group, undefined);
@@ -138,7 +138,7 @@ test("the operator's token says that it may do everything, in no group", async (
 });
 
 test("an assumable identity's token says who it is, too, and the right is gone from the answer with its binding", async () => {
-  const { world } = place;
+  const { world } = installation;
   const robot = text(
     await world.ok("iam.IdentitiesService/CreateIdentity", {
       parent: organization,
@@ -155,8 +155,8 @@ test("an assumable identity's token says who it is, too, and the right is gone f
   assert.equal(who.profile, undefined);
 });
 
-test("what an issuer says of a person is taken as far as it fits: a name is spelt in the letters of names, what is unverified or unprintable stays out", async () => {
-  const { world } = place;
+test("an issuer's claims about a person are stored as far as they are valid: names in letters of names, nothing unverified or unprintable", async () => {
+  const { world } = installation;
   const cases: readonly (readonly [name: string, claims: JsonObject, shown: string, email: string])[] = [
     ["ADA Lovelace", { email: null }, "ada lovelace", ""],
     ["  ", { email: "Grace@Example.com", email_verified: true }, "grace-example.com", "Grace@Example.com"],
@@ -177,7 +177,7 @@ test("what an issuer says of a person is taken as far as it fits: a name is spel
 
 /** What a sign-in changes rows with. */
 const contextOf = (rows: Write) =>
-  changeContext(place.world.server.application.kernel, rows, {
+  changeContext(installation.world.server.application.kernel, rows, {
     operation: "/oauth",
     actor: undefined,
     bindings: () => [],
@@ -186,7 +186,7 @@ const contextOf = (rows: Write) =>
   });
 
 test("an identity provider's default role is given on the first sign-in through it and never again, not even to whoever deletes themselves", async () => {
-  const { world } = place;
+  const { world } = installation;
   const { store } = world.server.application.services;
   const upstream: Upstream = { issuer: issuer.url, subject: "by provider", email: "p@example.com", name: "By Provider" };
   const viewer = builtInRoleUid("viewer");
@@ -218,7 +218,7 @@ test("an identity provider's default role is given on the first sign-in through 
 });
 
 test("five first sign-ins at once make one person and one binding, each told once", async () => {
-  const { world } = place;
+  const { world } = installation;
   const { store } = world.server.application.services;
   const upstream: Upstream = { issuer: issuer.url, subject: "in a hurry" };
   const provider = { uid: `${organization}/${"c".repeat(16)}`, parent: organization, defaultRole: builtInRoleUid("viewer") };

@@ -153,7 +153,7 @@ test("a token exchanged for a narrower one keeps its session, within what it was
 
 test("groups that the provider tells at its userinfo endpoint only count as well", async () => {
   const second = await openProvider(() => world.clock.now);
-  second.told = { groups: ["elsewhere"], email: "lynn@example.com", email_verified: true };
+  second.userinfoClaims = { groups: ["elsewhere"], email: "lynn@example.com", email_verified: true };
   const uid = await registerProvider(world, second, { role: await role(["CAP_REPO_LIST"]), oidc: { groupsClaim: "groups", additionalScopes: ["email"] } });
   await world.ok("iam.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping", {
     parent: uid,

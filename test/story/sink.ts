@@ -4,7 +4,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
 /** A delivery as it arrived. */
-export interface Got {
+export interface ReceivedEvent {
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
@@ -12,14 +12,14 @@ export interface Got {
 /** Where events are sent: a real server on loopback. */
 export interface Sink {
   readonly url: string;
-  readonly got: Got[];
+  readonly got: ReceivedEvent[];
   /** Answers the next deliveries; 200 when it is empty. */
-  answer: (got: Got) => { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string };
+  answer: (got: ReceivedEvent) => { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string };
   close(): Promise<void>;
 }
 
 export const openSink = async (): Promise<Sink> => {
-  const got: Got[] = [];
+  const got: ReceivedEvent[] = [];
   const sink: { answer: Sink["answer"] } = { answer: () => ({ status: 200 }) };
   const server: Server = createServer((request, response) => {
     const chunks: Buffer[] = [];

@@ -3,39 +3,39 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { type JsonObject, text } from "#base/json.ts";
-import { openPlace, type Place } from "./place.ts";
+import { openInstallation, type Installation } from "./installation.ts";
 import { gantry, gantryFile, type Program, start, stopAll } from "./processes.ts";
 
-let place: Place;
+let installation: Installation;
 let delivering: NodeJS.Timeout;
 
 before(async () => {
-  place = await openPlace();
+  installation = await openInstallation();
   // What the server does by itself, where a test does not do it by hand.
-  delivering = setInterval(() => void place.world.server.delivery.finish(), 100);
+  delivering = setInterval(() => void installation.world.server.delivery.finish(), 100);
 });
 after(async () => {
   await stopAll();
   clearInterval(delivering);
-  await place.close();
+  await installation.close();
 });
 
-const tail = (...args: string[]): Program => start(gantryFile, ["events", "tail", ...args], { env: { ...place.environment } });
+const tail = (...args: string[]): Program => start(gantryFile, ["events", "tail", ...args], { env: { ...installation.environment } });
 const folder = async (name: string): Promise<string> =>
-  text(await place.world.ok("iam.GroupsService/CreateGroup", { parent: place.world.organization, group: { name } }), "uid");
+  text(await installation.world.ok("iam.GroupsService/CreateGroup", { parent: installation.world.organization, group: { name } }), "uid");
 const repo = async (parent: string, name: string): Promise<string> =>
-  text(await place.world.ok("registry.ReposService/CreateRepo", { parent, repo: { name } }), "uid");
+  text(await installation.world.ok("registry.ReposService/CreateRepo", { parent, repo: { name } }), "uid");
 
 test("past events come first, then each one as it happens, with its time, type, subject and who did it; Ctrl-C ends it", async () => {
   const group = await folder("shown");
   const before = await repo(group, "before");
-  await place.world.server.delivery.finish();
+  await installation.world.server.delivery.finish();
   const program = tail("--past", "5");
   await program.says(new RegExp(`registry\\.repo\\.created +${before}`));
   const later = await repo(group, "later");
   const [line] = await program.says(new RegExp(`^.*${later}.*$`, "m"));
   assert.match(line, /^\d{4}-\d\d-\d\dT[\d:.]+Z {2}registry\.repo\.created +[0-9a-f/]+ {2}by [0-9a-f]{40}$/);
-  await place.world.ok("registry.ReposService/DeleteRepo", { uid: later });
+  await installation.world.ok("registry.ReposService/DeleteRepo", { uid: later });
   await program.says(new RegExp(`registry\\.repo\\.deleted +${later}`));
   program.signal("SIGINT");
   const { code, stderr, stdout } = await program.ended;
@@ -50,10 +50,10 @@ test("past events come first, then each one as it happens, with its time, type, 
 
 test("--json gives whole events of the wanted group and types alone, one to a line, for other programs", async () => {
   const [group, beside] = [await folder("wanted"), await folder("beside")];
-  await place.world.server.delivery.finish();
+  await installation.world.server.delivery.finish();
   const past = await repo(group, "past");
   await repo(beside, "unwanted");
-  await place.world.server.delivery.finish();
+  await installation.world.server.delivery.finish();
   const program = tail("--json", "--past", "1", "--group", group, "--type", "dev.chainguard.api.platform.registry.repo.created.v1");
   await program.says(new RegExp(past));
   await repo(beside, "unwanted-too");
@@ -79,7 +79,7 @@ test("--json gives whole events of the wanted group and types alone, one to a li
 
 test("a group that is none, a number that is none and words that mean nothing end it with one line", async () => {
   for (const args of [["tail", "--group", "nonsense"], ["tail", "--past=-1"], ["watch"]]) {
-    const { code, stdout, stderr } = await gantry(["events", ...args], { env: { ...place.environment } });
+    const { code, stdout, stderr } = await gantry(["events", ...args], { env: { ...installation.environment } });
     assert.deepEqual([code, stdout], [1, ""], args.join(" "));
     assert.match(stderr, /^gantry: [^\n]+\n$/, args.join(" "));
   }

@@ -14,7 +14,7 @@ import { openWorld, type World } from "../world.ts";
 const protocols = ["rest", "grpc"] as const;
 const accept = "iam.TermsService/AcceptTerms";
 const list = "iam.TermsService/ListTermsAcceptances";
-const rules = { id: "house-rules.v1", label: "House rules", url: "https://example.com/rules" };
+const rules = { id: "general-rules.v1", label: "General rules", url: "https://example.com/rules" };
 const privacy = { id: "privacy.v2", label: "Privacy", url: "https://example.com/privacy" };
 
 let folder: string;

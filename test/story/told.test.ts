@@ -124,7 +124,8 @@ test("a deletion that would take more rows along than one may is refused with th
   await world.server.application.services.store.write(async (rows) =>
     (await plant(rows)).query(
       `insert into tags (uid, name, digest, create_time, update_time)
-       select $1 || '/' || lpad(to_hex(number), 16, '0'), number::text, 'sha256:' || repeat('a', 64), now(), now() from generate_series(1, $2::integer) as number`,
+       select $1 || '/' || lpad(to_hex(number), 16, '0'), number::text, 'sha256:' || repeat('a', 64), now(), now()
+       from generate_series(1, $2::integer) as number`,
       [repo, count],
     ),
   );

@@ -10,7 +10,7 @@ import { isObject } from "#base/json.ts";
 import pg from "pg";
 import { migrationsDirectory, readMigrations } from "../../server/store/migration-files.ts";
 import { migrate } from "../../server/store/migrate.ts";
-import { verify } from "../audit.ts";
+import { verifyLogs } from "../audit.ts";
 import { baselinePath, baselineSecretKey, baselineTimeMs } from "../baseline.ts";
 import { freshDatabase } from "../database.ts";
 import { openWorld, type World } from "../world.ts";
@@ -40,17 +40,21 @@ const countRows = async (): Promise<ReadonlyMap<string, number>> => {
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), "gantry-upgrade-"));
   database = await freshDatabase();
-  client = new pg.Client({ connectionString: database.url });
+  client = new pg.Client({ connectionString: database.ownerUrl });
   await client.connect();
   await client.query("drop schema public cascade; create schema public");
   const baselineAlone = join(folder, "migrations");
   cpSync(join(migrationsDirectory, baselineName), join(baselineAlone, baselineName));
-  await migrate(database.url, () => {}, baselineAlone);
+  await migrate(database.ownerUrl, { progress: () => {}, directory: baselineAlone });
   await client.query(readFileSync(baselinePath, "utf8"));
   rowsBefore = await countRows();
   const key = join(folder, "secret.key");
   writeFileSync(key, baselineSecretKey, { mode: 0o600 });
-  world = await openWorld({ DATABASE_URL: database.url, GANTRY_SECRET_KEY_FILE: key }, undefined, baselineTimeMs + 60 * 60 * 1000);
+  world = await openWorld(
+    { DATABASE_URL: database.url, GANTRY_MIGRATE_URL: database.ownerUrl, GANTRY_SECRET_KEY_FILE: key },
+    undefined,
+    baselineTimeMs + 60 * 60 * 1000,
+  );
 });
 after(async () => {
   await world?.close();
@@ -105,6 +109,6 @@ test("its signing key, its audit log and its rights hold still: tokens are minte
   const [, header = ""] = /^([^.]+)\./.exec(await world.token()) ?? [];
   assert.equal((JSON.parse(Buffer.from(header, "base64url").toString("utf8")) as { kid: string }).kid, rows[0]?.kid);
   await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "of the present" } });
-  const { whole, lines } = await verify(world);
+  const { whole, lines } = await verifyLogs(world);
   assert.ok(whole, lines.join("\n"));
 });

@@ -16,7 +16,7 @@ import { freshDatabase } from "../database.ts";
 import { plant } from "../told.ts";
 import { openWorld, type World } from "../world.ts";
 import { items } from "./protocols.ts";
-import { bind, createIdentity } from "./place.ts";
+import { bind, createIdentity } from "./installation.ts";
 import { gantry } from "./processes.ts";
 
 const protocols = ["rest", "grpc"] as const satisfies readonly Protocol[];
@@ -197,7 +197,7 @@ test("folders are of their organization's kind and status, show it, and cannot h
 const command = async (...args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> =>
   gantry(args, { env: { ...environment, GANTRY_DATA: folder } });
 
-test("a suspended organization is closed to its members at once, on every server and both protocols, but not to the operator; resumed it is as before", async () => {
+test("a suspended organization is closed to its members at once, on every server and protocol, but not to the operator; resumed it is as before", async () => {
   const uid = await organization();
   const elsewhere = await organization();
   const member = await person();

@@ -4,7 +4,6 @@
 import { plant } from "../told.ts";
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import fc from "fast-check";
 import { builtInRoleUid, operatorUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
 import { codes } from "#base/fault.ts";
@@ -13,11 +12,12 @@ import { setSuspended } from "../../server/application/organization.ts";
 import { holdersText } from "../../cli/access-report.ts";
 import { registerPerson } from "../../server/application/person.ts";
 import type { World } from "../world.ts";
-import { ask, column, items } from "./protocols.ts";
-import { bind, createIdentity, openPlace, type Place } from "./place.ts";
+import { callBoth, column, items } from "./protocols.ts";
+import { bind, createIdentity, openInstallation, type Installation } from "./installation.ts";
 import { gantry, stopAll } from "./processes.ts";
+import { fc, runs } from "../property.ts";
 
-let home: Place;
+let home: Installation;
 let world: World;
 let operator: string;
 /** organization > team > project, and beside the team: other. */
@@ -36,7 +36,7 @@ const bindTo = async (parent: string, identityUid: string, roleUid: string, more
   text(await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent, roleBinding: { identityUid, roleUid, ...more } }), "uid");
 
 before(async () => {
-  home = await openPlace();
+  home = await openInstallation();
   world = home.world;
   operator = await world.token();
   team = await group(world.organization, "team");
@@ -52,7 +52,7 @@ after(async () => {
 /** Asks through both protocols, which must say the same. */
 const explain = async (place: string, action: string, identityUid: string | undefined, token = operator) => {
   const query = new URLSearchParams({ place, action, ...(identityUid === undefined ? {} : { identity_uid: identityUid }) }).toString();
-  return ask(
+  return callBoth(
     world,
     token,
     ["GET", `/gantry/v1/access:explain?${query}`],
@@ -61,7 +61,7 @@ const explain = async (place: string, action: string, identityUid: string | unde
 };
 const whoCan = async (place: string, capability: string, more: Readonly<Record<string, string | number>> = {}, token = operator) => {
   const query = new URLSearchParams({ place, capability, ...Object.fromEntries(Object.entries(more).map(([key, value]) => [key, String(value)])) }).toString();
-  return ask(world, token, ["GET", `/gantry/v1/access:whoCan?${query}`], ["gantry.access.v1.AccessService/WhoCan", { place, capability, ...more }]);
+  return callBoth(world, token, ["GET", `/gantry/v1/access:whoCan?${query}`], ["gantry.access.v1.AccessService/WhoCan", { place, capability, ...more }]);
 };
 
 test("who is allowed is told the binding: uid, role, group, and that it is inherited", async () => {
@@ -391,7 +391,7 @@ test("explain says what a real call then finds, and who can is all whom explain 
       }
     }),
     // A counterexample is small as it is; to shrink it would take minutes.
-    { numRuns: 6, endOnFailure: true },
+    { numRuns: runs(6), endOnFailure: true },
   );
   assert.ok(allowedCount > 50 && deniedCount > 50, `${allowedCount} allowed, ${deniedCount} denied: too one-sided to tell`);
 });

@@ -45,7 +45,7 @@ const csafVulnerability = (advisory: Published): JsonObject => {
   const now = currentStatus(advisory);
   const [first, ...others] = vulnerabilityNumbers(advisory);
   const cve = cveForm.test(first) ? first : undefined;
-  const ids = (cve === undefined ? [first, ...others] : others).map((text) => ({ system_name: text.replace(/-.*$/, "") || "advisory", text }));
+  const ids = (cve === undefined ? [first, ...others] : others).map((text) => ({ system_name: text.split("-", 1)[0] || "advisory", text }));
   const products = (now.fixedVersions.length > 0 ? now.fixedVersions.map((version) => csafProduct(advisory, version)) : [csafProduct(advisory)]).map(
     ({ product_id }) => product_id,
   );

@@ -10,11 +10,13 @@ import { distinctReferences, severityOfVector, timeMember } from "./reference.ts
 /** The body's first heading and what follows; RustSec's first files say both in the head instead. */
 const readBody = (document: Field): { readonly title: string; readonly text: string } => {
   const body = document.at("body").prose();
-  const [heading, title = ""] = /^\s*#[ \t]+(.*)(?:\r?\n|$)/.exec(body) ?? [];
+  const start = body.trimStart();
+  const lineEnd = start.indexOf("\n");
+  const headingEnd = /^#[ \t]/.test(start) ? (lineEnd < 0 ? start.length : lineEnd) : 0;
   const advisory = document.at("advisory");
   return {
-    title: title.trim() || advisory.at("title").prose(),
-    text: body.slice(heading?.length ?? 0).trim() || advisory.at("description").prose().trim(),
+    title: start.slice(1, headingEnd).trim() || advisory.at("title").prose(),
+    text: start.slice(headingEnd).trim() || advisory.at("description").prose().trim(),
   };
 };
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc } from "../../../test/property.ts";
 import type { Json } from "#base/json.ts";
 import { DocumentError } from "../invalid.ts";
 import { jsonLineOf, readJson } from "./json.ts";

@@ -4,8 +4,6 @@ import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { DocumentError, type Path } from "../invalid.ts";
 
-const fenced = /^\s*```toml[ \t]*\r?\n([\s\S]*?)^```[ \t]*(?:\r?\n|$)/m;
-
 interface FencedText {
   readonly head: string;
   readonly body: string;
@@ -15,9 +13,17 @@ interface FencedText {
 
 const splitFences = (text: string): FencedText => {
   if (!text.trimStart().startsWith("```")) return { head: text, body: "", above: 0 };
-  const [fence, head = ""] = fenced.exec(text) ?? [];
-  if (fence === undefined) throw new DocumentError(text.trimEnd().split("\n").length, "not valid TOML: the fence behind the head is missing");
-  return { head, body: text.slice(fence.length), above: text.slice(0, text.indexOf("```")).split("\n").length };
+  const start = text.indexOf("```");
+  const headStart = text.indexOf("\n", start) + 1;
+  const isToml = headStart > 0 && text.slice(start, headStart).trimEnd() === "```toml";
+  for (let at = headStart; isToml && at < text.length; ) {
+    const lineEnd = text.indexOf("\n", at);
+    const next = lineEnd < 0 ? text.length : lineEnd + 1;
+    if (text.slice(at, next).trimEnd() === "```")
+      return { head: text.slice(headStart, at), body: text.slice(next), above: text.slice(0, start).split("\n").length };
+    at = next;
+  }
+  throw new DocumentError(text.trimEnd().split("\n").length, "not valid TOML: the fence behind the head is missing");
 };
 
 /** Reads the text. Throws DocumentError. */

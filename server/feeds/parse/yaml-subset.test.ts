@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import fc from "fast-check";
 import { DocumentError } from "../invalid.ts";
 import { readYamlSubset } from "./yaml-subset.ts";
 import { readYaml } from "./yaml.ts";
+import { fc, runs } from "../../../test/property.ts";
 
 /** Read by the parser of all of YAML: a last line of no meaning is not in the subset. */
 const readFull = async (text: string): Promise<unknown> => {
@@ -77,7 +77,7 @@ const line = fc.tuple(fc.constantFrom("", "  ", "    ", " ", "      "), pieces, 
 test("what the reader of the subset reads, the parser of all of YAML reads the same", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(line, { minLength: 1, maxLength: 8 }), fc.constantFrom("", "\n", "\n\n"), (lines, end) => agree(lines.join("\n") + end)),
-    { numRuns: 8_000 },
+    { numRuns: runs(8_000) },
   );
 });
 

@@ -5,6 +5,7 @@
 
 import type { Json, JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { withoutTrailing } from "#base/trailing.ts";
 
 interface Lines {
   readonly lines: readonly string[];
@@ -19,8 +20,7 @@ const leaveSubset = (): never => {
   throw new OutsideSubset();
 };
 
-const keyForm = /^([A-Za-z_][A-Za-z0-9_-]*):(?: +(.*))?$/;
-const blanksBehind = /[ \t]+$/;
+const keyForm = /^([A-Za-z_][A-Za-z0-9_-]*):(?: +([^ ].*)?)?$/;
 const nullForm = /^(?:~|null|Null|NULL)$/;
 // Indicators that begin something else than a plain scalar.
 const startsOtherwise = /^[[\]{},#&*!|>'"%@`]|^[-?:](?:\s|$)/;
@@ -77,7 +77,7 @@ const readLiteralBlock = (from: Lines, outer: number, strip: boolean): string =>
   if (indent < 0) return leaveSubset();
   // A line of nothing but blanks beyond the block's own counts as text, or not, by rules too rare to be known here.
   if (kept.some((line) => line !== "" && /^[ \t]*$/.test(line))) leaveSubset();
-  const text = kept.join("\n").replace(/\n+$/, "");
+  const text = withoutTrailing(kept.join("\n"), "\n");
   return strip ? text : `${text}\n`;
 };
 
@@ -94,7 +94,7 @@ const readBlockMap = (from: Lines, indent: number, depth: number): JsonObject =>
   const found: JsonObject = {};
   let here = skipToContent(from);
   while (here === indent) {
-    const line = (from.lines[from.at] ?? "").slice(indent).replace(blanksBehind, "");
+    const line = withoutTrailing((from.lines[from.at] ?? "").slice(indent), " \t");
     const [match, key = "", rest = ""] = keyForm.exec(line) ?? [];
     if (match === undefined || key === "__proto__" || Object.hasOwn(found, key)) leaveSubset();
     from.at++;
@@ -116,7 +116,7 @@ const readBlockList = (from: Lines, indent: number, depth: number): Json[] => {
   while (here === indent) {
     const line = from.lines[from.at] ?? "";
     if (line[indent] !== "-") break;
-    const rest = line.slice(indent + 1).replace(blanksBehind, "");
+    const rest = withoutTrailing(line.slice(indent + 1), " \t");
     const blanks = indentOf(rest);
     if (rest === "") {
       from.at++;

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import { fc, runs } from "../../../test/property.ts";
 import { limits } from "#base/limits.ts";
 import { DocumentError } from "../invalid.ts";
 import { zipArchive, type ZipFixtureEntry } from "./zip.fixture.ts";
@@ -96,6 +96,6 @@ test("an archive that is changed anywhere gives what it held, less of it, or a r
       });
       for (const [, content] of found) assert.ok(contents.has(content));
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   );
 });

@@ -1,8 +1,9 @@
 // List (AIP-132, AIP-158; requirement: Conventions). Pages by cursor, skip, exact total, order, filters.
 
 import { hash } from "node:crypto";
+import type { Page, PageRequest } from "#base/page.ts";
 import { countRows, isLarge, listRows, needsSize, type Row, type Selection } from "#store";
-import { readPageRequest } from "../page-request.ts";
+import { answerPage } from "../page-request.ts";
 import type { Outcome, ReadContext } from "../context.ts";
 import { hydrate } from "../hydrate.ts";
 import type { BoundResource } from "../resource.ts";
@@ -30,41 +31,42 @@ const cursorValue = (resource: BoundResource, row: Row, offset: number, column: 
 
 export const list =
   (resource: BoundResource) =>
-  async (context: ReadContext): Promise<Outcome> => {
-    const { request, method, rows } = context;
-    const { order, limit, skip, after, answer } = readPageRequest(context, resource.fact);
-    const alsoVisible = (await resource.alsoVisible?.({ ...context, only: undefined })) ?? [];
-    const scope = scopeOf(resource, context.visiblePaths, alsoVisible, request, order.column === "name");
-    const own = (await resource.conditions?.(context)) ?? [];
-    const asked: Selection = {
-      branches: scope.branches,
-      conditions: [...scope.conditions, ...filtersOf(method, resource, request), ...own],
-      order,
-      after,
-      skip,
-      // One row more than shown tells whether there is a next page.
-      limit: limit + 1,
-      count: after === undefined,
-      countMax: method.totalMax,
-      size: after?.total,
-    };
-    const { table } = resource.shape;
-    // A list that stops counting is a log's.
-    const selection = method.totalMax === undefined ? asked : { ...asked, large: await isLarge(rows, table, asked) };
-    const key = needsSize(selection) ? sizeKey(table.name, selection) : undefined;
-    const held = key === undefined ? selection.size : sizes.get(key);
-    // Counted for the way is counted for the total.
-    const counted = key !== undefined && held === undefined ? await countRows(rows, table, selection) : undefined;
-    const page = await listRows(rows, table, { ...selection, size: held ?? counted, count: selection.count && counted === undefined });
-    const total = page.total ?? counted ?? after?.total ?? 0;
-    if (key !== undefined) remember(key, total);
+  (context: ReadContext): Promise<Outcome> =>
+    answerPage(context, (page) => readPage(resource, context, page));
 
-    const shown = page.rows.slice(0, limit);
-    const last = page.rows.length > limit ? shown.at(-1) : undefined;
-    const records = await hydrate(
-      rows,
-      resource,
-      shown.map((row) => resource.shape.read(row, page.offset)),
-    );
-    return answer(records, total, last && { value: cursorValue(resource, last, page.offset, order.column), uid: last[page.offset] ?? "" });
+const readPage = async (resource: BoundResource, context: ReadContext, { order, after, skip, limit, total: knownTotal }: PageRequest): Promise<Page> => {
+  const { request, method, rows } = context;
+  const alsoVisible = (await resource.alsoVisible?.({ ...context, only: undefined })) ?? [];
+  const scope = scopeOf(resource, context.visiblePaths, alsoVisible, request, order.column === "name");
+  const own = (await resource.conditions?.(context)) ?? [];
+  const asked: Selection = {
+    branches: scope.branches,
+    conditions: [...scope.conditions, ...filtersOf(method, resource, request), ...own],
+    order,
+    after: after && { value: after[0] ?? "", uid: after[1] ?? "" },
+    skip,
+    limit,
+    count: after === undefined,
+    countMax: method.totalMax,
+    size: knownTotal,
   };
+  const { table } = resource.shape;
+  // A list that stops counting is a log's.
+  const selection = method.totalMax === undefined ? asked : { ...asked, large: await isLarge(rows, table, asked) };
+  const key = needsSize(selection) ? sizeKey(table.name, selection) : undefined;
+  const size = key === undefined ? selection.size : sizes.get(key);
+  // Counted for the strategy is counted for the total.
+  const counted = key !== undefined && size === undefined ? await countRows(rows, table, selection) : undefined;
+  const page = await listRows(rows, table, { ...selection, size: size ?? counted, count: selection.count && counted === undefined });
+  const total = page.total ?? counted ?? knownTotal ?? 0;
+  if (key !== undefined) remember(key, total);
+
+  const shown = page.rows.slice(0, limit - 1);
+  const last = page.rows.length >= limit ? shown.at(-1) : undefined;
+  const records = await hydrate(
+    rows,
+    resource,
+    shown.map((row) => resource.shape.read(row, page.offset)),
+  );
+  return { records, total, next: last && [cursorValue(resource, last, page.offset, order.column), last[page.offset] ?? ""] };
+};

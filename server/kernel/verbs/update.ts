@@ -6,7 +6,7 @@ import { lockRow, type Values } from "#store";
 import { change } from "../change.ts";
 import type { Outcome, WriteContext } from "../context.ts";
 import { checkMessage, resourceField } from "../field-behavior.ts";
-import { applyMask, immutableChanges, keptChanges, readMask, touched, withImmutables } from "../mask.ts";
+import { applyMask, immutableChanges, keptChanges, maskedFields, withImmutables } from "../mask.ts";
 import type { BoundResource } from "../resource.ts";
 import { arranged } from "../shape.ts";
 
@@ -14,21 +14,21 @@ import { arranged } from "../shape.ts";
 export const update =
   (resource: BoundResource, columns: Values = {}) =>
   async (context: WriteContext): Promise<Outcome> => {
-    const { request, rows, method, call } = context;
+    const { request, rows, method, mask } = context;
+    if (!mask) throw new Error(`${method.name} has no update mask`);
     const key = resourceField(method)?.json ?? "";
     const body = part(request, key);
     const uid = text(body, "uid");
-    const { mask } = readMask(resource.fact, text(request, "updateMask"), call.bodyPaths, body);
 
     const row = await lockRow(rows, resource.shape.table, uid);
     if (!row) throw missing(resource.domain, resource.fact.short, uid);
     const before = resource.shape.read(row, 0);
     const wanted = withImmutables(resource.fact, before, applyMask(resource.fact, before, body, mask));
     const draft: JsonObject = arranged(resource.fact, { ...wanted, uid });
-    const fixed = [...immutableChanges(resource.fact, before, draft), ...keptChanges(resource.fact, before, draft, mask.whole)];
+    const fixed = [...immutableChanges(resource.fact, before, draft), ...keptChanges(resource.fact, before, draft, mask.replacesAll)];
     if (fixed.length > 0) throw invalid(fixed);
     const found: Violation[] = [];
-    checkMessage(resource.fact, draft, "", "json", found, touched(mask));
+    checkMessage(resource.fact, draft, "", "json", found, maskedFields(mask));
     if (found.length > 0) throw invalid(found);
     const { record, changed } = await change(context, resource, { kind: "update", before, draft, columns }, "cause");
     return { reply: record, unchanged: !changed };

@@ -1,19 +1,17 @@
 // Why somebody may do something here, and who may: the same bindings that every request is decided by, told to people
 // who may see them.
 
-import { AccessService, ExplainResponseSchema, HolderSchema } from "#contract/gen/gantry/access/v1/access_pb.js";
+import { AccessService, ExplainResponseSchema } from "#contract/gen/gantry/access/v1/access_pb.js";
 import { type HeldBinding, missingCapability, loadBindings, operatorGrant, operatorUid, rightsFrom } from "#authz";
 import { invalid, missing } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
+import { type KeyedRecord, pageOf } from "#base/page.ts";
 import { ancestry, covers, EVERYWHERE } from "#base/uid.ts";
 import { capabilityByName } from "#contract/capabilities.ts";
 import { methodByName } from "#contract/catalog.ts";
-import { messageFact } from "#contract/facts.ts";
-import { readPageRequest, type Outcome, type ReadContext, resource } from "#kernel";
+import { answerPage, type Outcome, type ReadContext, resource } from "#kernel";
 import { findHolders, findRow, findRows, type Read } from "#store";
 import { type Effect, seesBindings, shownGrants, type Source } from "./shown/grant.ts";
-
-const holderFact = messageFact(HolderSchema);
 
 const operatorSource: Source = { effect: "GIVES", group: EVERYWHERE, groupName: "", binding: "", role: "", roleName: "operator", endMs: undefined };
 
@@ -102,36 +100,35 @@ const whoCan = async (context: ReadContext): Promise<Outcome> => {
   const name = text(request, "capability");
   const capability = capabilityByName(name);
   if (!capability) throw invalid([{ field: "capability", description: `no capability is called ${JSON.stringify(name)}` }]);
-  const { order, limit, skip, after, answer } = readPageRequest(context, holderFact);
-  const { holders, total } = await findHolders(rows, {
-    ancestry: ancestry(place),
-    capability: capability.symbol,
-    unboundHolder: operatorGrant.capabilities.has(name) ? operatorUid : undefined,
-    nowMs,
-    // One more than shown tells whether there is a next page.
-    descending: order.descending,
-    after: after?.uid,
-    limit: limit + 1,
-    skip,
-  });
-  const shown = holders.slice(0, limit);
-  const records = shown.map(({ uid, name: called, email, bindings }): JsonObject => {
-    const sources = bindings.map(
-      ({ uid: binding, role, roleName, group, groupName, endMs }): Source => ({ effect: "GIVES", binding, role, roleName, group, groupName, endMs }),
+  return answerPage(context, async (page) => {
+    const { holders, total } = await findHolders(
+      rows,
+      {
+        ancestry: ancestry(place),
+        capability: capability.symbol,
+        unboundHolder: operatorGrant.capabilities.has(name) ? operatorUid : undefined,
+        nowMs,
+      },
+      page,
     );
-    if (uid === operatorUid) sources.push(operatorSource);
-    // decisions: Access. A person is visible where it is bound, any other identity where it lives.
-    const known =
-      uid === caller?.uid || [uid, ...bindings.map(({ group }) => group)].some((at) => missingCapability(rights, ["identity.list"], at) === undefined);
-    return {
-      identityUid: uid,
-      ...(known && called !== "" ? { name: called } : {}),
-      ...(known && email !== "" ? { email } : {}),
-      grants: shownGrants(rights, place, sources),
-    };
+    const records = holders.map(({ uid, name: called, email, bindings }): KeyedRecord => {
+      const sources = bindings.map(
+        ({ uid: binding, role, roleName, group, groupName, endMs }): Source => ({ effect: "GIVES", binding, role, roleName, group, groupName, endMs }),
+      );
+      if (uid === operatorUid) sources.push(operatorSource);
+      // decisions: Access. A person is visible where it is bound, any other identity where it lives.
+      const known =
+        uid === caller?.uid || [uid, ...bindings.map(({ group }) => group)].some((at) => missingCapability(rights, ["identity.list"], at) === undefined);
+      const record = {
+        identityUid: uid,
+        ...(known && called !== "" ? { name: called } : {}),
+        ...(known && email !== "" ? { email } : {}),
+        grants: shownGrants(rights, place, sources),
+      };
+      return { key: [uid], record };
+    });
+    return pageOf(page, records, total ?? page.total ?? 0);
   });
-  const last = holders.length > limit ? shown.at(-1)?.uid : undefined;
-  return answer(records, total ?? after?.total ?? 0, last === undefined ? undefined : { value: last, uid: last });
 };
 
 export const access = resource({

@@ -5,9 +5,10 @@ import { DocumentSchema, SecurityAdvisoryService } from "#contract/gen/chainguar
 import { invalid } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { pageOf } from "#base/page.ts";
 import { timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
-import { flatList, type Outcome, type ReadContext, requireAnywhere, resource } from "#kernel";
+import { answerPage, type Outcome, type ReadContext, requireAnywhere, resource } from "#kernel";
 import {
   countVulnerabilities,
   findDocumentIds,
@@ -43,16 +44,16 @@ const byOrigin = (advisories: readonly AdvisoryRow[]): Map<string, AdvisoryRow[]
 const listDocuments = async (context: ReadContext): Promise<Outcome> => {
   const { request, rows } = context;
   const filter = { id: text(request, "id") || undefined, aliases: texts(request, "cves") };
-  return flatList(
+  return answerPage(
     context,
-    async ({ order, after, skip, limit, total }) => {
-      const ask = { ...filter, descending: order.descending, after: after?.[0], skip, limit };
-      const found = await findDocumentIds(rows, ask, total === undefined);
+    async (page) => {
+      const found = await findDocumentIds(rows, filter, page);
       const advisories = byOrigin(await findPublished(rows, found.ids));
-      return {
-        records: found.ids.map((id) => ({ key: [id], record: feedDocument(id, advisories.get(id) ?? []) })),
-        total: total ?? found.total ?? 0,
-      };
+      return pageOf(
+        page,
+        found.ids.map((id) => ({ key: [id], record: feedDocument(id, advisories.get(id) ?? []) })),
+        page.total ?? found.total ?? 0,
+      );
     },
     wantsAll(request),
   );
@@ -84,12 +85,13 @@ const listMetadata = async (context: ReadContext): Promise<Outcome> => {
   if (asked.length > limits.vulnerabilityIdsMax)
     throw invalid([{ field: "ids", description: `must have at most ${limits.vulnerabilityIdsMax} different entries` }]);
   const ids = asked.length > 0 ? asked : undefined;
-  return flatList(context, async ({ order, after, skip, limit, total }) => {
-    const [found, counted] = await Promise.all([
-      findVulnerabilities(rows, ids, { descending: order.descending, after: after?.[0], skip, limit }),
-      total ?? countVulnerabilities(rows, ids),
-    ]);
-    return { records: found.map((row) => ({ key: [row.id], record: metadataMessage(row) })), total: counted };
+  return answerPage(context, async (page) => {
+    const [found, counted] = await Promise.all([findVulnerabilities(rows, ids, page), page.total ?? countVulnerabilities(rows, ids)]);
+    return pageOf(
+      page,
+      found.map((row) => ({ key: [row.id], record: metadataMessage(row) })),
+      counted,
+    );
   });
 };
 
@@ -142,20 +144,22 @@ const reportsOf = async (context: ReadContext, days: readonly string[]): Promise
 const listResolved = async (context: ReadContext): Promise<Outcome> => {
   requireAnywhere(context);
   const days = daysOf(context.request);
-  return flatList(
+  return answerPage(
     context,
-    async ({ order, after, skip, limit }) => {
+    async (page) => {
+      const { order, after, skip, limit } = page;
       const sorted = order.descending ? days.toReversed() : days;
       const from = after ? sorted.indexOf(after[0] ?? "") + 1 : 0;
-      const page = sorted.slice(from + skip, from + skip + limit);
-      const reports = await reportsOf(context, [...page].sort());
-      return {
-        records: page.map((day) => {
+      const asked = sorted.slice(from + skip, from + skip + limit);
+      const reports = await reportsOf(context, [...asked].sort());
+      return pageOf(
+        page,
+        asked.map((day) => {
           const vulnerabilities = reports.get(day) ?? [];
           return { key: [day], record: { date: `${day}T00:00:00.000Z`, ...(vulnerabilities.length > 0 ? { resolvedVulns: vulnerabilities } : {}) } };
         }),
-        total: days.length,
-      };
+        days.length,
+      );
     },
     wantsAll(context.request),
   );

@@ -60,7 +60,7 @@ const rotateSecret = async (context: WriteContext): Promise<Outcome> => {
     previous_secret_sealed: await findSubscriptionSecret(rows, uid),
     previous_secret_expire_time: previousSecretExpireTime,
   };
-  await change(context, found, { kind: "update", before, draft: before, columns }, "cause");
+  await change(context, found, { kind: "update", before, columns }, "cause");
   return { reply: { secret, previousSecretExpireTime, subscriptionUid: uid } };
 };
 

@@ -153,7 +153,7 @@ export const group = resource({
   message: GroupSchema,
   table: "groups",
   rules,
-  takes: [
+  sideTables: [
     { table: "terms_acceptances", column: "org_uid" },
     { table: "group_access_requests", column: "group_uid" },
     { table: "advisories", column: "uid" },

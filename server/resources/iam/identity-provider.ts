@@ -3,20 +3,7 @@
 import { IdentityProviderSchema, IdentityProvidersService } from "#contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js";
 import { invalid, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
-import {
-  type BoundResource,
-  boundOf,
-  get,
-  holdParent,
-  change,
-  type Outcome,
-  type ReadContext,
-  readMask,
-  resource,
-  type RuleContext,
-  update,
-  type WriteContext,
-} from "#kernel";
+import { boundOf, get, holdParent, change, type Outcome, type ReadContext, resource, type RuleContext, update, type WriteContext } from "#kernel";
 import { clientSecretPurpose, findScim, listMappedRoles, lockRow } from "#store";
 import { grantProblem } from "./rules/grant.ts";
 import { issuerProblem } from "./rules/issuer.ts";
@@ -76,9 +63,9 @@ const createProvider = async (context: WriteContext): Promise<Outcome> => {
  * What becomes of the sealed secret; null: there is none. An empty one keeps what is there unless the mask names the
  * field itself: nobody who sends back what they have read can send the secret.
  */
-const nextSecret = ({ request, call, services }: WriteContext, provider: BoundResource, held: string | null): string | null => {
+const nextSecret = ({ request, mask, services }: WriteContext, held: string | null): string | null => {
   const body = part(request, "identityProvider");
-  const paths = readMask(provider.fact, text(request, "updateMask"), call.bodyPaths, body).mask.paths.map((path) => path.join("."));
+  const paths = (mask?.paths ?? []).map((path) => path.join("."));
   const given = text(part(body, "oidc"), "clientSecret");
   const named = paths.includes("oidc.clientSecret");
   if (given === "") return named ? null : held;
@@ -92,7 +79,7 @@ const updateProvider = async (context: WriteContext): Promise<Outcome> => {
   const uid = text(part(request, "identityProvider"), "uid");
   const row = await lockRow(rows, { name: provider.shape.table.name, columns: ["client_secret_sealed"] }, uid);
   const held = row?.[0] ?? null;
-  const secret = nextSecret(context, provider, held);
+  const secret = nextSecret(context, held);
   const { reply, unchanged = false } = await update(provider, secret === held ? {} : { client_secret_sealed: secret })(context);
   needProof(part(reply, "oidc"), secret !== null);
   return { reply: await withScim(context, reply), unchanged };
@@ -103,7 +90,7 @@ export const identityProvider = resource({
   message: IdentityProviderSchema,
   table: "identity_providers",
   rules,
-  takes: [{ table: "provider_arrivals", column: "provider_uid" }],
+  sideTables: [{ table: "provider_arrivals", column: "provider_uid" }],
   methodFields: ["scim"],
   methods: {
     GetIdentityProvider: { reads: getProvider },

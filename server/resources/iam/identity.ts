@@ -5,18 +5,15 @@ import { loadRights } from "#authz";
 import type { Violation } from "#base/fault.ts";
 import { isObject, type JsonObject, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { compilePattern } from "#base/pattern.ts";
 import { timestamp } from "#base/time.ts";
 import { boundOf, create, type Services, type VisibilityQuery, type Outcome, type ReadContext, resource, type RuleContext, update } from "#kernel";
 import { findBoundPeople } from "#store";
 import { issuerProblem } from "./rules/issuer.ts";
 import { updateMetadata } from "./rules/metadata.ts";
+import { patternViolations } from "./rules/patterns.ts";
 import { widthWarning } from "./rules/width.ts";
 
 const relationships = ["claimMatch", "staticKeys", "awsIdentity", "servicePrincipal"] as const;
-
-const patternViolation = (field: string, pattern: string): Violation[] =>
-  pattern === "" || compilePattern(pattern) ? [] : [{ field, description: "is not a valid RE2 pattern" }];
 
 const claimMatchViolations = (match: JsonObject, services: Services): Violation[] => {
   const out: Violation[] = [];
@@ -28,11 +25,11 @@ const claimMatchViolations = (match: JsonObject, services: Services): Violation[
   }
   const unfit = text(match, "issuer") ? issuerProblem(text(match, "issuer"), services) : undefined;
   if (unfit !== undefined) out.push({ field: "claimMatch.issuer", description: unfit });
-  for (const name of ["issuerPattern", "subjectPattern", "audiencePattern"]) out.push(...patternViolation(`claimMatch.${name}`, text(match, name)));
-  for (const [claim, pattern] of Object.entries(part(match, "claimPatterns"))) {
-    out.push(...patternViolation(`claimMatch.claimPatterns[${JSON.stringify(claim)}]`, String(pattern)));
-  }
-  return out;
+  const patterns = [
+    ...["issuerPattern", "subjectPattern", "audiencePattern"].map((name) => [`claimMatch.${name}`, text(match, name)] as const),
+    ...Object.entries(part(match, "claimPatterns")).map(([claim, pattern]) => [`claimMatch.claimPatterns[${JSON.stringify(claim)}]`, String(pattern)] as const),
+  ];
+  return [...out, ...patternViolations(patterns)];
 };
 
 const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "k"];
@@ -68,14 +65,17 @@ const staticKeysViolations = (keys: JsonObject, nowMs: number): Violation[] => {
   return out;
 };
 
-const awsViolations = (aws: JsonObject): Violation[] =>
-  [
-    ["arn", "arnPattern"],
-    ["userId", "userIdPattern"],
-  ].flatMap(([name = "", pattern = ""]) => [
-    ...(text(aws, name) || text(aws, pattern) ? [] : [{ field: `awsIdentity.${name}`, description: `${name} or ${pattern} is required` }]),
-    ...patternViolation(`awsIdentity.${pattern}`, text(aws, pattern)),
-  ]);
+const awsPairs = [
+  ["arn", "arnPattern"],
+  ["userId", "userIdPattern"],
+] as const;
+
+const awsViolations = (aws: JsonObject): Violation[] => [
+  ...awsPairs.flatMap(([name, pattern]) =>
+    text(aws, name) || text(aws, pattern) ? [] : [{ field: `awsIdentity.${name}`, description: `${name} or ${pattern} is required` }],
+  ),
+  ...patternViolations(awsPairs.map(([, pattern]) => [`awsIdentity.${pattern}`, text(aws, pattern)])),
+];
 
 const relationshipViolations = (draft: JsonObject, context: RuleContext): Violation[] => {
   const given = relationships.filter((name) => draft[name] !== undefined && draft[name] !== "SERVICE_PRINCIPAL_UNSPECIFIED");
@@ -122,7 +122,7 @@ export const identity = resource({
   table: "identities",
   rules,
   alsoVisible,
-  takes: [
+  sideTables: [
     { table: "profiles", column: "identity_uid" },
     { table: "identity_metadata", column: "uid" },
     { table: "group_access_requests", column: "identity_uid" },

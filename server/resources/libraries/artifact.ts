@@ -3,17 +3,9 @@
 import { ArtifactSchema, ArtifactsService, EcosystemSchema } from "#contract/gen/chainguard/platform/libraries/v2/artifacts_pb.js";
 import { invalid, missing } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
-import { type FlatAsk, flatList, type Outcome, type ReadContext, requireAnywhere, resource } from "#kernel";
-import {
-  type ArtifactRow,
-  countArtifacts,
-  countVersions,
-  findArtifacts,
-  findArtifactVersions,
-  type LibraryPage,
-  type LibraryFilter,
-  type VersionRow,
-} from "#store";
+import { pageOf } from "#base/page.ts";
+import { answerPage, type Outcome, type ReadContext, requireAnywhere, resource } from "#kernel";
+import { type ArtifactRow, countArtifacts, countVersions, findArtifacts, findArtifactVersions, type LibraryFilter, type VersionRow } from "#store";
 
 const unspecified = EcosystemSchema.values[0]?.name ?? "";
 
@@ -23,8 +15,6 @@ const ecosystemsOf = (request: JsonObject): string[] => {
   if (ecosystems.includes(unspecified)) throw invalid([{ field: "ecosystems", description: `must not be ${unspecified}` }]);
   return ecosystems;
 };
-
-const pageOf = ({ order, after, skip, limit }: FlatAsk): LibraryPage => ({ ...order, after, skip, limit });
 
 const artifactMessage = ({ uid, name, description, ecosystem, latestVersion, versionCount, createTime, updateTime }: ArtifactRow): JsonObject => ({
   uid,
@@ -46,12 +36,13 @@ const listArtifacts = async (context: ReadContext): Promise<Outcome> => {
     cudaVersion: text(request, "cudaVersion"),
     remediated: request.remediated === true,
   };
-  return flatList(context, async (ask) => {
-    const [found, counted] = await Promise.all([findArtifacts(rows, filter, pageOf(ask)), ask.total === undefined ? countArtifacts(rows, filter) : undefined]);
-    return {
-      records: found.map((row) => ({ key: row.key, record: artifactMessage(row) })),
-      total: counted ? [...counted.values()].reduce((one, other) => one + other, 0) : (ask.total ?? 0),
-    };
+  return answerPage(context, async (page) => {
+    const [found, counted] = await Promise.all([findArtifacts(rows, filter, page), page.total === undefined ? countArtifacts(rows, filter) : undefined]);
+    return pageOf(
+      page,
+      found.map((row) => ({ key: row.key, record: artifactMessage(row) })),
+      counted ? [...counted.values()].reduce((one, other) => one + other, 0) : (page.total ?? 0),
+    );
   });
 };
 
@@ -69,10 +60,14 @@ const listVersions = async (context: ReadContext): Promise<Outcome> => {
   requireAnywhere(context);
   const { request, rows } = context;
   const artifact = text(request, "artifactId");
-  return flatList(context, async (ask) => {
-    const [found, counted] = await Promise.all([findArtifactVersions(rows, artifact, pageOf(ask)), ask.total ?? countVersions(rows, artifact)]);
+  return answerPage(context, async (page) => {
+    const [found, counted] = await Promise.all([findArtifactVersions(rows, artifact, page), page.total ?? countVersions(rows, artifact)]);
     if (!found) throw missing("libraries", "Artifact", artifact);
-    return { records: found.map((row) => ({ key: row.key, record: versionMessage(row) })), total: counted };
+    return pageOf(
+      page,
+      found.map((row) => ({ key: row.key, record: versionMessage(row) })),
+      counted,
+    );
   });
 };
 

@@ -7,7 +7,7 @@ import { timestamp } from "#base/time.ts";
 import { isUid } from "#base/uid.ts";
 import { boundOf, change, lockResource, type Outcome, type ReadContext, resource, type RuleContext, type WriteContext } from "#kernel";
 import { findRow } from "#store";
-import { unsafeHtml } from "./readme/safe-html.ts";
+import { judgeReadme } from "./readme/judge.ts";
 
 /** What the catalogue says of a repo; customers read it (resources: Repos). */
 const catalogFields = ["catalogTier", "bundles", "aliases", "activeTags"] as const;
@@ -75,14 +75,15 @@ const updateReadme = async (context: WriteContext): Promise<Outcome> => {
   if (unknown !== undefined)
     throw invalid([{ field: "update_mask", description: `${JSON.stringify(unknown)} is not a field of RepoReadme that can be changed` }]);
   const content = text(body, "content");
-  if (unsafeHtml(content)) throw invalid([{ field: "content", description: "readme contained unsafe html content" }]);
+  const problem = await judgeReadme(content);
+  if (problem !== undefined) throw invalid([{ field: "content", description: problem }]);
   const found = boundOf(context, RepoSchema);
   const before = await lockResource(context, found, uid);
   if (!before) throw missing("registry", "Repo", uid);
   const held = (await findRow(rows, readmeTable, uid))?.row[1] ?? "";
   const named = mask.length > 0 || (call.bodyPaths ? call.bodyPaths.includes("content") : content !== "");
   if (!named || held === content) return { reply: readmeOf(uid, held), unchanged: true };
-  await change(context, found, { kind: "update", before, draft: before, columns: { readme: content } }, "cause");
+  await change(context, found, { kind: "update", before, columns: { readme: content } }, "cause");
   return { reply: readmeOf(uid, content) };
 };
 
@@ -91,6 +92,6 @@ export const repo = resource({
   message: RepoSchema,
   table: "repos",
   rules,
-  takes: [{ table: "manifests", column: "repo_uid" }],
+  sideTables: [{ table: "manifests", column: "repo_uid" }],
   methods: { GetRepoReadme: { reads: getReadme }, UpdateRepoReadme: { writes: updateReadme } },
 });

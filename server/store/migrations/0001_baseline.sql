@@ -953,3 +953,74 @@ create table audit_progress (
 );
 
 insert into audit_progress (position, sealed) values (0, '');
+
+-- How many months of the log the database keeps, whatever a server asks for: the owner's word (`gantry admin migrate`).
+create table audit_retention (
+  one boolean primary key default true check (one),
+  months integer not null check (months > 0)
+);
+
+insert into audit_retention (months) values (13);
+
+-- The first month that is kept, as "2026-11", by the database's own clock: a server whose clock is ahead drops nothing.
+create function first_kept_audit_month() returns text language sql stable as $$
+  select to_char(date_trunc('month', now() at time zone 'UTC') - make_interval(months => months - 1), 'YYYY-MM') from audit_retention
+$$;
+
+-- ---- the owner's work ------------------------------------------------------------------------------------------------
+
+-- What the server needs and its role may not do, as functions of the owner: each takes one word from a closed set.
+
+-- Makes the partition of this month unless it is there. Made beside and attached: to create it in place would wait for
+-- every reader, and every reader for it.
+create function create_audit_month(month text) returns void language plpgsql strict security definer as $$
+declare
+  part text := 'audit_entries_' || replace(month, '-', '_');
+begin
+  if month !~ '^[0-9]{4}-(0[1-9]|1[0-2])$' then
+    raise exception 'not a month: %', month using errcode = 'invalid_parameter_value';
+  end if;
+  if to_regclass(part) is not null then return; end if;
+  execute format('create table %I (like audit_entries including all)', part);
+  execute format(
+    'alter table audit_entries attach partition %I for values from (%L) to (%L)',
+    part, month || '-01T00:00:00Z', to_char((month || '-01')::date + interval '1 month', 'YYYY-MM-DD') || 'T00:00:00Z'
+  );
+end $$;
+
+-- Drops the entries of a month that is over. It waits for every reader, and every reader for it: rather another hour than
+-- a second.
+create function drop_audit_month(month text) returns void language plpgsql strict security definer set lock_timeout = '1s' as $$
+begin
+  if month !~ '^[0-9]{4}-(0[1-9]|1[0-2])$' then
+    raise exception 'not a month: %', month using errcode = 'invalid_parameter_value';
+  end if;
+  if (month collate "C" < first_kept_audit_month() collate "C") is not true then
+    raise exception 'the audit log of % is kept', month using errcode = 'object_not_in_prerequisite_state';
+  end if;
+  execute format('drop table %I', 'audit_entries_' || replace(month, '-', '_'));
+end $$;
+
+-- Behind an import: what the table's indexes of lists have put off is put in, and the planner learns of its new rows.
+create function refresh_import_statistics(imported text) returns void language plpgsql strict security definer as $$
+begin
+  if imported not in ('advisories', 'advisory_facets', 'vulnerabilities', 'image_packages', 'library_artifacts', 'library_versions') then
+    raise exception 'not a table of imports: %', imported using errcode = 'invalid_parameter_value';
+  end if;
+  perform gin_clean_pending_list(indexrelid) from pg_index
+  join pg_class on pg_class.oid = indexrelid join pg_am on pg_am.oid = relam
+  where indrelid = to_regclass(imported) and amname = 'gin';
+  execute format('analyze %I', imported);
+end $$;
+
+-- In a function of the owner no name may be anybody else's: PostgreSQL's own, then this schema's, and a temporary table's
+-- last.
+do $$
+declare
+  name text;
+begin
+  foreach name in array array['create_audit_month(text)', 'drop_audit_month(text)', 'refresh_import_statistics(text)'] loop
+    execute format('alter function %s set search_path = %I, pg_temp', name, current_schema());
+    execute format('revoke execute on function %s from public', name);
+  end loop;
+end $$;

@@ -65,7 +65,7 @@ const changeScim = async (context: WriteContext, columns: Values): Promise<ScimS
   const provider = boundOf(context, IdentityProviderSchema);
   const before = await lockResource(context, provider, uid);
   if (!before) throw absent(uid);
-  await change(context, provider, { kind: "update", before, draft: before, columns }, "cause");
+  await change(context, provider, { kind: "update", before, columns }, "cause");
   return held(context);
 };
 

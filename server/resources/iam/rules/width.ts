@@ -4,7 +4,7 @@
 
 import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { compilePattern } from "#base/pattern.ts";
+import { compilePattern, matchingBudget, type MatchingBudget } from "#base/pattern.ts";
 
 interface Stranger {
   /** Whose tokens are let in. */
@@ -80,26 +80,29 @@ const chosen: ReadonlySet<string> = new Set([
 /** Values that a stranger's claims have. */
 const theirs = ["somebody-else", "somebody-else/anything", "somebody@somebody-else.example", "102030405060708090100", uuid];
 
-const fits = (literal: string, pattern: string, values: readonly string[]): boolean =>
-  literal === ""
-    ? values.some(compilePattern(pattern) ?? (() => false))
-    : values.includes(literal === "accounts.google.com" ? "https://accounts.google.com" : literal);
-
-/** Whether some claim besides the subject tells the owner's tokens from others'. */
-const tellsApart = (match: JsonObject): boolean => {
-  if (Object.keys(part(match, "claims")).some((name) => !chosen.has(name))) return true;
-  const patterns = Object.entries(part(match, "claimPatterns")).filter(([name]) => !chosen.has(name));
-  return patterns.length > limits.widthPatternsMax || patterns.some(([, pattern]) => !fits("", String(pattern), theirs));
+const fits = (literal: string, pattern: string, values: readonly string[], budget: MatchingBudget): boolean => {
+  if (literal !== "") return values.includes(literal === "accounts.google.com" ? "https://accounts.google.com" : literal);
+  const matches = compilePattern(pattern);
+  return matches !== undefined && values.some((value) => matches(value, budget));
 };
 
-const letsIn = (match: JsonObject, { issuer, subjects }: Stranger): boolean => {
-  if (!fits(text(match, "issuer"), text(match, "issuerPattern"), [issuer])) return false;
+/** Whether some claim besides the subject tells the owner's tokens from others'. */
+const tellsApart = (match: JsonObject, budget: MatchingBudget): boolean => {
+  if (Object.keys(part(match, "claims")).some((name) => !chosen.has(name))) return true;
+  const patterns = Object.entries(part(match, "claimPatterns")).filter(([name]) => !chosen.has(name));
+  return patterns.length > limits.widthPatternsMax || patterns.some(([, pattern]) => !fits("", String(pattern), theirs, budget));
+};
+
+const letsIn = (match: JsonObject, { issuer, subjects }: Stranger, budget: MatchingBudget): boolean => {
+  if (!fits(text(match, "issuer"), text(match, "issuerPattern"), [issuer], budget)) return false;
   if (subjects === undefined) return true;
-  return fits(text(match, "subject"), text(match, "subjectPattern"), subjects) && !tellsApart(match);
+  return fits(text(match, "subject"), text(match, "subjectPattern"), subjects, budget) && !tellsApart(match, budget);
 };
 
 /** What is wrong with a claim match that strangers fit, for the header Gantry-Warning; undefined: none of these do. */
 export const widthWarning = (match: JsonObject): string | undefined => {
-  const stranger = strangers.find((each) => letsIn(match, each));
+  // What is beyond the budget fits nobody, and is taken to tell apart, unseen.
+  const budget = matchingBudget(limits.widthStepsMax);
+  const stranger = strangers.find((each) => letsIn(match, each, budget));
   return stranger && `claim_match accepts tokens of ${stranger.who}; demand an issuer, a subject or a claim that only yours have`;
 };

@@ -1,5 +1,5 @@
-// What the figures are measured on: servers as real child processes on data directories of their own, organizations
-// with rows in them, and callers as they are in life: an identity with one binding, not the operator.
+// Child processes: servers on data directories of their own, as a person starts them, other commands of `gantry`, and the
+// baselines. And the folder for everything that they leave on the disk.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -9,12 +9,6 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { builtInRoleUid } from "#authz";
-import { type JsonObject, text } from "#base/json.ts";
-import { silent } from "#base/log.ts";
-import { openApplication, type Application, readSettings } from "#application";
-import { startEmbedded } from "#postgres";
-import type { Place } from "./load.ts";
 
 const root = join(import.meta.dirname, "..");
 
@@ -47,27 +41,34 @@ export interface Process {
 
 const startLimitMs = 60_000;
 const stopLimitMs = 30_000;
+/** Characters of a child's output that are kept. */
+const outputMax = 4000;
 
 const running = new Set<ChildProcess>();
 
-/** Starts a process and waits until `ready` says so. */
+/** Starts a process in `directory` and waits until `ready` is true. */
 const startProcess = async (
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
   ready: (child: ChildProcess) => Promise<boolean>,
+  directory = root,
 ): Promise<Pick<Process, "pid" | "stop">> => {
-  const child = spawn(process.execPath, args, { cwd: root, env: { PATH: process.env.PATH ?? "", ...environment }, stdio: ["ignore", "ignore", "pipe", "ipc"] });
+  const child = spawn(process.execPath, args, {
+    cwd: directory,
+    env: { PATH: process.env.PATH ?? "", ...environment },
+    stdio: ["ignore", "ignore", "pipe", "ipc"],
+  });
   running.add(child);
-  let said = "";
+  let errors = "";
   child.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
-    said = (said + chunk).slice(-4000);
+    errors = (errors + chunk).slice(-outputMax);
   });
   const ended = once(child, "exit").then(() => running.delete(child));
   const until = Date.now() + startLimitMs;
   while (!(await ready(child))) {
     if (child.exitCode !== null || Date.now() > until) {
       child.kill("SIGKILL");
-      throw new Error(`${args.join(" ")} did not start:\n${said}`);
+      throw new Error(`${args.join(" ")} did not start:\n${errors}`);
     }
     await sleep(5);
   }
@@ -83,7 +84,7 @@ const startProcess = async (
 };
 
 /** Ends what is still running, where nothing can be awaited. */
-export const endAll = (): void => {
+const endAll = (): void => {
   for (const child of running) child.kill("SIGTERM");
 };
 
@@ -129,55 +130,63 @@ export const withFolder = async <T>(work: (folder: Folder) => Promise<T>): Promi
     setTimeout(() => void folder.remove().finally(() => process.exit(1)), 1000);
   };
   process.once("SIGINT", end).once("SIGTERM", end);
+  // Also where an error is thrown that nobody awaits.
+  process.once("exit", endAll);
   try {
     return await work(folder);
   } finally {
-    process.off("SIGINT", end).off("SIGTERM", end);
+    process.off("SIGINT", end).off("SIGTERM", end).off("exit", endAll);
     endAll();
     await folder.remove();
   }
 };
 
-const environmentOf = ({ data, port }: Site): Record<string, string> => ({ GANTRY_DATA: data, GANTRY_LISTEN: `127.0.0.1:${port}` });
+export const settingsOf = ({ data, port }: Site): Record<string, string> => ({ GANTRY_DATA: data, GANTRY_LISTEN: `127.0.0.1:${port}` });
 
 export interface Serving {
   /** Node writes a CPU profile there when the server stops. */
   readonly profile?: string | undefined;
-  /** What else its operator has set. */
+  /** Further settings. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** The checkout that is served, where it is not this one. */
+  readonly checkout?: string;
 }
 
 /** `gantry serve` as a person starts it, up and answering. On this Node it stays one process. */
-export const serve = async (site: Site, { profile, settings = {} }: Serving = {}): Promise<Process> => {
+export const serve = async (site: Site, { profile, settings = {}, checkout = root }: Serving = {}): Promise<Process> => {
   const args = [...(profile ? ["--cpu-prof", `--cpu-prof-dir=${profile}`] : []), "bin/gantry.js", "serve"];
-  const started = await startProcess(args, { ...environmentOf(site), ...settings }, async () => (await statusOf(`${site.url}/readyz`)) === 200);
-  return { ...started, url: site.url };
+  const isReady = async (): Promise<boolean> => (await statusOf(`${site.url}/readyz`)) === 200;
+  return { ...(await startProcess(args, { ...settingsOf(site), ...settings }, isReady, checkout)), url: site.url };
 };
 
-/** Another command of `gantry`, beside the server of `site`. Rejects where it fails. */
-export const runGantry = (site: Site, args: readonly string[]): { readonly pid: number; readonly ended: Promise<void> } => {
+/** Another command of `gantry`, beside the server of `site`. `ended` gives what it printed, and rejects where it fails. */
+export const runGantry = (site: Site, args: readonly string[], checkout = root): { readonly pid: number; readonly ended: Promise<string> } => {
   const child = spawn(process.execPath, ["bin/gantry.js", ...args], {
-    cwd: root,
-    env: { PATH: process.env.PATH ?? "", ...environmentOf(site) },
-    stdio: ["ignore", "ignore", "pipe"],
+    cwd: checkout,
+    env: { PATH: process.env.PATH ?? "", ...settingsOf(site) },
+    stdio: ["ignore", "pipe", "pipe"],
   });
   running.add(child);
-  let said = "";
+  let [output, errors] = ["", ""];
+  child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+    output = (output + chunk).slice(-outputMax);
+  });
   child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
-    said = (said + chunk).slice(-4000);
+    errors = (errors + chunk).slice(-outputMax);
   });
   const ended = once(child, "close").then(([code]: unknown[]) => {
     running.delete(child);
-    if (code !== 0) throw new Error(`gantry ${args.join(" ")} ended with ${String(code)}:\n${said}`);
+    if (code !== 0) throw new Error(`gantry ${args.join(" ")} ended with ${String(code)}:\n${errors}`);
+    return output;
   });
   return { pid: child.pid ?? 0, ended };
 };
 
-/** One of bench/peers, beside the server of `site` on the same database. It sends a message when it serves. */
-export const startPeer = async (name: string, site: Site, environment: Readonly<Record<string, string>> = {}): Promise<Process> => {
+/** One of bench/baselines, beside the server of `site` on the same database. It sends a message when it serves. */
+export const startBaseline = async (name: string, site: Site, settings: Readonly<Record<string, string>> = {}): Promise<Process> => {
   const port = await freePort();
   let up = false;
-  const started = await startProcess([`bench/peers/${name}.ts`], { ...environmentOf(site), PEER_PORT: String(port), ...environment }, async (child) => {
+  const started = await startProcess([`bench/baselines/${name}.ts`], { ...settingsOf(site), BASELINE_PORT: String(port), ...settings }, async (child) => {
     if (child.listenerCount("message") === 0)
       child.once("message", () => {
         up = true;
@@ -186,34 +195,3 @@ export const startPeer = async (name: string, site: Site, environment: Readonly<
   });
   return { ...started, url: `http://127.0.0.1:${port}` };
 };
-
-/** The house of a running server, entered beside it: for making callers, and for hearing what a call says to the store. */
-export const enter = (site: Site): Promise<Application> => openApplication({ settings: readSettings(environmentOf(site)), log: silent, join: true });
-
-/** The running server's database. */
-export const placeOf = async ({ data }: Site): Promise<Place> => {
-  const { address } = await startEmbedded({ dataDirectory: data, log: silent, progress: () => {}, join: true });
-  return address;
-};
-
-/** A new organization. */
-export const makeOrganization = async (open: Application, name: string): Promise<string> =>
-  text(await open.call("chainguard.platform.iam.v2.GroupsService/CreateGroup", { group: { name } }), "uid");
-
-export const makeGroup = async (open: Application, parent: string, name: string): Promise<string> =>
-  text(await open.call("chainguard.platform.iam.v2.GroupsService/CreateGroup", { parent, group: { name } }), "uid");
-
-/** An identity at `home` that has this built-in role at `places`, and nothing more. Its uid. */
-export const makeMember = async (open: Application, home: string, places: readonly string[], role: string): Promise<string> => {
-  const identity: JsonObject = { name: "bench", claimMatch: { issuer: "https://issuer.example.com", subject: "bench" } };
-  const uid = text(await open.call("chainguard.platform.iam.v2.IdentitiesService/CreateIdentity", { parent: home, identity }), "uid");
-  for (const parent of places) {
-    const roleBinding: JsonObject = { identityUid: uid, roleUid: builtInRoleUid(role) };
-    await open.call("chainguard.platform.iam.v2.RoleBindingsService/CreateRoleBinding", { parent, roleBinding });
-  }
-  return uid;
-};
-
-/** What a caller sends as Authorization. */
-export const authorizationOf = async ({ services }: Application, identity: string): Promise<string> =>
-  `Bearer ${await services.authn.mint({ uid: identity, audience: [services.publicUrl] })}`;

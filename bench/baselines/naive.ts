@@ -25,8 +25,8 @@ interface Row {
   readonly update_time: Date;
 }
 
-const issuer = process.env.PEER_ISSUER ?? "";
-const pool = new pg.Pool({ host: process.env.PEER_DATABASE_HOST, port: 5432, user: "gantry", database: "gantry" });
+const issuer = process.env.BASELINE_ISSUER ?? "";
+const pool = new pg.Pool({ host: process.env.BASELINE_DATABASE_HOST, port: 5432, user: "gantry", database: "gantry" });
 const keys = createRemoteJWKSet(new URL(`${issuer}/.well-known/jwks.json`));
 
 const repoOf = (row: Row): object => ({
@@ -73,5 +73,5 @@ app.get<{ Querystring: { page_size?: string; page_token?: string } }>("/registry
   };
 });
 
-await app.listen({ host: "127.0.0.1", port: Number(process.env.PEER_PORT) });
+await app.listen({ host: "127.0.0.1", port: Number(process.env.BASELINE_PORT) });
 process.send?.("ready");

@@ -27,4 +27,4 @@ const server = createServer((request, response) => {
 });
 // Nobody's kept connection ends while the bench looks elsewhere.
 server.keepAliveTimeout = 600_000;
-server.listen(Number(process.env.PEER_PORT), "127.0.0.1", () => process.send?.("ready"));
+server.listen(Number(process.env.BASELINE_PORT), "127.0.0.1", () => process.send?.("ready"));

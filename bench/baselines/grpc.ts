@@ -6,6 +6,7 @@ import { type handleUnaryCall, Server, ServerCredentials, type ServiceDefinition
 import type { JsonObject } from "#base/json.ts";
 import { silent } from "#base/log.ts";
 import { ownOrigin } from "#base/origin.ts";
+import { unreadCall } from "#contract/call.ts";
 import { methodByName, registry } from "#contract/catalog.ts";
 import { type Reading, readGrpc } from "#contract/read.ts";
 import { openApplication, readSettings } from "#application";
@@ -32,20 +33,17 @@ const service: ServiceDefinition = {
 
 const getRepo: handleUnaryCall<Reading, JsonObject> = ({ request: { request, problems }, metadata }, reply) => {
   const one = (name: string): string | undefined => metadata.get(name)[0]?.toString();
-  serve({
-    method,
-    request,
-    problems,
-    bodyPaths: undefined,
+  const headers = {
     authorization: one("authorization"),
     identity: one("gantry-identity"),
     idempotencyKey: one("idempotency-key"),
-    validateOnly: false,
     ifMatch: one("if-match"),
     ifNoneMatch: one("if-none-match"),
     requestId: "bench",
     origin: () => ownOrigin,
-  }).then(
+  };
+  const reading = { request, problems, bodyPaths: undefined, validateOnly: false };
+  serve(unreadCall(method, headers, () => reading)).then(
     ({ message }) => reply(null, message),
     (error: Error) => reply(error),
   );
@@ -53,7 +51,7 @@ const getRepo: handleUnaryCall<Reading, JsonObject> = ({ request: { request, pro
 
 const server = new Server();
 server.addService(service, { GetRepo: getRepo });
-server.bindAsync(`127.0.0.1:${process.env.PEER_PORT}`, ServerCredentials.createInsecure(), (error) => {
+server.bindAsync(`127.0.0.1:${process.env.BASELINE_PORT}`, ServerCredentials.createInsecure(), (error) => {
   if (error) throw error;
   process.send?.("ready");
 });

@@ -1,0 +1,107 @@
+// The variants of the figures about imports: a folder of advisories by `gantry import`, and its rows by COPY.
+
+import { access, mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Variant } from "./environment.ts";
+import type { Fixture } from "./fixture.ts";
+import { highestMb } from "./memory.ts";
+import { runGantry } from "./processes.ts";
+import { withClient } from "./seed.ts";
+
+const wolfiDocuments = join(import.meta.dirname, "../../shared/data/advisories/wolfi");
+
+/** What an import of advisories writes. */
+const importedTables = ["advisories", "advisory_facets", "feeds", "feed_files"];
+
+const emptyTables = (fixture: Fixture): Promise<unknown> => withClient(fixture.database, (client) => client.query(`truncate ${importedTables.join(", ")}`));
+
+const importInto = async ({ site, of }: Fixture, source: string): Promise<{ seconds: number; mb: number }> => {
+  const began = performance.now();
+  const { pid, ended } = runGantry(site, ["import", "advisories", source, "--group", of(0).uid]);
+  const mb = await highestMb(pid, ended);
+  await ended;
+  return { seconds: (performance.now() - began) / 1000, mb };
+};
+
+const countImported = (fixture: Fixture): Promise<number> =>
+  withClient(fixture.database, async (client) => {
+    const { rows } = await client.query<{ count: string }>(`select ${importedTables.map((table) => `(select count(*) from ${table})`).join(" + ")} as count`);
+    return Number(rows[0]?.count);
+  });
+
+/** Throws where the documents are not here: they are no part of the project. */
+export const wolfiFolder = async (): Promise<string> => {
+  await access(wolfiDocuments).catch(() => {
+    throw new Error(`missing: the Wolfi advisories at ${wolfiDocuments}; name other figures with --only`);
+  });
+  return wolfiDocuments;
+};
+
+interface Imported {
+  readonly rate: number;
+  readonly mb: number;
+}
+
+const importWolfi = async (fixture: Fixture, folder: string): Promise<Imported> => {
+  await emptyTables(fixture);
+  const { seconds, mb } = await importInto(fixture, folder);
+  const rows = await countImported(fixture);
+  if (rows === 0) throw new Error("the import wrote nothing");
+  return { rate: rows / seconds, mb };
+};
+
+let lastImport: { readonly takenBy: keyof Imported; readonly run: Imported } | undefined;
+
+/** One run gives both numbers: the variant that is second in a round takes its own from the run of the first. */
+const importVariant = (label: string, unit: Variant["unit"], by: keyof Imported): Variant => ({
+  label,
+  unit,
+  async prepare({ blank }) {
+    const [fixture, folder] = [await blank(), await wolfiFolder()];
+    return async () => {
+      const earlier = lastImport && lastImport.takenBy !== by ? lastImport.run : undefined;
+      const run = earlier ?? (await importWolfi(fixture, folder));
+      lastImport = earlier ? undefined : { takenBy: by, run };
+      return run[by];
+    };
+  },
+});
+
+/** The rows of the last import by COPY from files beside the database: no client, no network. */
+const copyVariant: Variant = {
+  label: "PostgreSQL, COPY of the same rows",
+  unit: "1/s",
+  async prepare({ blank }) {
+    const fixture = await blank();
+    return () =>
+      withClient(fixture.database, async (client) => {
+        const {
+          rows: [setting],
+        } = await client.query<{ data_directory: string }>("show data_directory");
+        const fileOf = (table: string): string => `'${join(setting?.data_directory ?? "", `bench-${table}`)}'`;
+        const rows = await countImported(fixture);
+        for (const table of importedTables) await client.query(`copy ${table} to ${fileOf(table)}`);
+        await emptyTables(fixture);
+        const began = performance.now();
+        for (const table of importedTables) await client.query(`copy ${table} from ${fileOf(table)}`);
+        return rows / ((performance.now() - began) / 1000);
+      });
+  },
+};
+
+const idleImport: Variant = {
+  label: "gantry import advisories, the same of an empty folder",
+  unit: "MB",
+  async prepare({ blank, folder }) {
+    const [fixture, empty] = [await blank(), join(folder.path, "empty")];
+    await mkdir(empty, { recursive: true });
+    return async () => (await importInto(fixture, empty)).mb;
+  },
+};
+
+export const importVariants: Readonly<Record<string, Variant>> = {
+  imported: importVariant("gantry import advisories, rows written", "1/s", "rate"),
+  importing: importVariant("gantry import advisories, resident at its highest", "MB", "mb"),
+  importIdle: idleImport,
+  copied: copyVariant,
+};

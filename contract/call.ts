@@ -1,0 +1,102 @@
+// A call of an operation, whichever protocol it came over, and the one place that makes one. Transports know protocols,
+// the kernel does not.
+//
+// A call comes unread: the headers are there, the message is not. The kernel authenticates first and then reads, so that
+// nobody without a token makes the server read, unpack or parse anything.
+
+import type { JsonObject } from "#base/json.ts";
+import type { Origin } from "#base/origin.ts";
+import type { MethodFact } from "./facts.ts";
+import type { Reading } from "./read.ts";
+
+/** What is known of a call before its message is read. */
+export interface CallHeaders {
+  readonly method: MethodFact;
+  /** The Authorization header; undefined where there is none. */
+  readonly authorization: string | undefined;
+  /** Header or metadata Gantry-Identity: the assumable identity that a foreign token acts as. */
+  readonly identity: string | undefined;
+  readonly idempotencyKey: string | undefined;
+  readonly ifMatch: string | undefined;
+  readonly ifNoneMatch: string | undefined;
+  readonly requestId: string;
+  /** A function, because writes and refusals alone need it. */
+  readonly origin: () => Origin;
+}
+
+/**
+ * The request message as plain values, whichever protocol it came over. What could not be read is in `problems`,
+ * reported after the caller's permission was decided. Over REST `bodyPaths` are the body's own keys as field paths in
+ * JSON names, nested ones dotted: the implied field mask of an update, since proto3 alone cannot tell an empty field
+ * from an absent one.
+ */
+export interface RequestReading extends Reading {
+  readonly validateOnly: boolean;
+}
+
+/** A call whose message has not been read. */
+export interface UnreadCall extends CallHeaders {
+  /** Reads the message; called once at most. Throws a Fault where it cannot come (too large, too slow, cut off). */
+  readonly read: () => RequestReading | Promise<RequestReading>;
+  /** What the URL alone says of the message: for the audit entry of a call that is refused unread. Empty over gRPC. */
+  readonly requestInUrl: () => JsonObject;
+}
+
+/** A call with its message. */
+export interface Call extends CallHeaders, RequestReading {}
+
+/** What a maker of calls says; what it leaves out is absent. */
+export interface CallOptions {
+  readonly requestId: string;
+  readonly origin: () => Origin;
+  readonly authorization?: string | undefined;
+  readonly identity?: string | undefined;
+  readonly idempotencyKey?: string | undefined;
+  readonly ifMatch?: string | undefined;
+  readonly ifNoneMatch?: string | undefined;
+  readonly requestInUrl?: () => JsonObject;
+}
+
+const emptyRequest = (): JsonObject => ({});
+
+/** The one place that makes a call: of a transport, an import, a command. */
+export const unreadCall = (method: MethodFact, options: CallOptions, read: UnreadCall["read"]): UnreadCall => ({
+  method,
+  authorization: options.authorization,
+  identity: options.identity,
+  idempotencyKey: options.idempotencyKey,
+  ifMatch: options.ifMatch,
+  ifNoneMatch: options.ifNoneMatch,
+  requestId: options.requestId,
+  origin: options.origin,
+  requestInUrl: options.requestInUrl ?? emptyRequest,
+  read,
+});
+
+/** The same call with its message. */
+export const withRequest = (call: UnreadCall, reading: RequestReading): Call => ({
+  method: call.method,
+  authorization: call.authorization,
+  identity: call.identity,
+  idempotencyKey: call.idempotencyKey,
+  ifMatch: call.ifMatch,
+  ifNoneMatch: call.ifNoneMatch,
+  requestId: call.requestId,
+  origin: call.origin,
+  request: reading.request,
+  problems: reading.problems,
+  bodyPaths: reading.bodyPaths,
+  validateOnly: reading.validateOnly,
+});
+
+/** A message that the server itself made, as if it had been read. */
+export const readingOf = (request: JsonObject): RequestReading => ({ request, problems: [], bodyPaths: undefined, validateOnly: false });
+
+/** A call of the server itself. */
+export const callOf = (method: MethodFact, request: JsonObject, options: CallOptions): Call => {
+  const reading = readingOf(request);
+  return withRequest(
+    unreadCall(method, options, () => reading),
+    reading,
+  );
+};

@@ -1,0 +1,83 @@
+// HTML that a readme may hold: elements, attributes and addresses by name; everything else is refused. The text is read
+// by the tokenizer of parse5, which is the HTML standard's. No tree is needed: only elements that are not allowed
+// (script, style, title, svg, …) change how the rest is read, and the first of them ends the judgement.
+
+import { type Token, Tokenizer, type TokenHandler } from "parse5";
+
+const words = (text: string): ReadonlySet<string> => new Set(text.split(" "));
+
+const elements = words(
+  "a abbr b bdi bdo big blockquote br caption center cite code col colgroup dd del details dfn div dl dt em figcaption figure font h1 h2 h3 h4 h5 h6 " +
+    "hr i img ins kbd li mark ol p picture pre q rp rt ruby s samp section small source span strike strong sub summary sup table tbody td tfoot th " +
+    "thead time tr tt u ul var wbr",
+);
+
+const attributes = words(
+  "abbr align alt aria-describedby aria-hidden aria-label aria-labelledby axis bgcolor border cellpadding cellspacing char cite class clear color " +
+    "colspan compact coords crossorigin datetime decoding dir face fetchpriority headers height href hreflang hspace id itemprop lang loading longdesc " +
+    "media name noshade nowrap open referrerpolicy rel reversed role rowspan rules scope size sizes span src srcset start summary tabindex target title " +
+    "translate type valign value vspace width",
+);
+
+const addressed = words("cite href longdesc src");
+
+const schemes = words("ftp git http https irc ircs magnet mailto matrix news oci sms ssh tel xmpp");
+const pictures = ["image/png", "image/gif", "image/jpg", "image/jpeg", "image/webp"];
+
+/** Control characters and blanks, which browsers drop in an address. */
+const isDropped = (character: string): boolean => character <= " ";
+
+/** Whether an address leads where a page may lead: by its scheme, read as the URL standard does, or without one. */
+const isSafeAddress = (address: string, isPicture: boolean): boolean => {
+  let scheme = "";
+  for (let at = 0; at < address.length; at++) {
+    const character = address.charAt(at).toLowerCase();
+    if (character === ":") {
+      const rest = address.slice(at + 1, at + 32).toLowerCase();
+      return schemes.has(scheme) || (isPicture && scheme === "data" && pictures.some((type) => rest.startsWith(`${type};`) || rest.startsWith(`${type},`)));
+    }
+    if (isDropped(character)) continue;
+    // No scheme has one of these, and none is longer than the longest that is known: what follows is a path.
+    if (!"abcdefghijklmnopqrstuvwxyz0123456789+-.".includes(character)) return true;
+    if (scheme.length < 32) scheme += character;
+  }
+  return true;
+};
+
+const isSafeAttribute = (element: string, name: string, value: string): boolean => {
+  if (!attributes.has(name)) return false;
+  if (name === "srcset") return value.split(",").every((candidate) => isSafeAddress(candidate, true));
+  return !addressed.has(name) || isSafeAddress(value, name === "src" && element === "img");
+};
+
+/** Ends what a readme leaves open, if it does: then this element is not read as one. */
+const end = "wbr";
+
+/** Whether the text holds nothing but what is allowed, and ends outside of tags and comments. */
+export const isSafeHtml = (html: string): boolean => {
+  let safe = true;
+  let last = "";
+  const refuse = (): void => {
+    safe = false;
+    // Nothing that follows changes the answer.
+    tokenizer.pause();
+  };
+  const readElement = ({ tagName, attrs }: Token.TagToken): void => {
+    last = tagName;
+    if (!elements.has(tagName) || !attrs.every(({ name, value }) => isSafeAttribute(tagName, name, value))) refuse();
+  };
+  const ignore = (): void => undefined;
+  const handler: TokenHandler = {
+    onStartTag: readElement,
+    onEndTag: readElement,
+    onDoctype: refuse,
+    onComment: ignore,
+    onCharacter: ignore,
+    onNullCharacter: ignore,
+    onWhitespaceCharacter: ignore,
+    onEof: ignore,
+  };
+  const tokenizer = new Tokenizer({ sourceCodeLocationInfo: false }, handler);
+  tokenizer.write(`${html}<${end}>`, true);
+  return safe && last === end;
+};

@@ -1,0 +1,28 @@
+// Statements that make what a table lacks, as a person is told them: the server runs none of these by itself.
+
+export const addColumnStatement = (table: string, column: string, declaration: string): string => `alter table ${table} add column ${column} ${declaration}`;
+
+export const addPrimaryKeyStatement = (table: string, column: string): string => `alter table ${table} add primary key (${column})`;
+
+export interface IndexStatement {
+  readonly name: string;
+  readonly table: string;
+  /** Columns or expressions, in their order. */
+  readonly keys: readonly string[];
+  readonly unique?: true;
+  /** Where it is not a B-tree. */
+  readonly method?: "gin";
+  /** Columns that it holds besides. */
+  readonly include?: readonly string[];
+  /** Of which rows. */
+  readonly where?: string;
+}
+
+export const createIndexStatement = ({ name, table, keys, unique, method, include, where }: IndexStatement): string =>
+  [
+    `create ${unique ? "unique " : ""}index ${name} on ${table}`,
+    ...(method ? [`using ${method}`] : []),
+    `(${keys.join(", ")})`,
+    ...(include ? [`include (${include.join(", ")})`] : []),
+    ...(where ? [`where ${where}`] : []),
+  ].join(" ");

@@ -1,0 +1,116 @@
+// Paths beside the contract: the issuer's own (discovery, keys, RFC 8693 token exchange), the two that tell whether the
+// server is alive and ready, and the documents of the open feed. None of them needs a token.
+
+import type { Endpoint } from "#base/endpoint.ts";
+import { Fault, toFault } from "#base/fault.ts";
+import type { JsonObject } from "#base/json.ts";
+import type { RequestSource } from "#base/origin.ts";
+import { contentTypeOf, readRequestBody } from "./body.ts";
+import { headerOf, type HttpRequest, type HttpResponse } from "./http-message.ts";
+import { logFault, oauthError } from "./render.ts";
+import type { ServerContext } from "./server-context.ts";
+
+/** Handlers of one path by HTTP method. */
+type Handlers = Readonly<Record<string, (request: HttpRequest) => Promise<HttpResponse>>>;
+
+const jsonResponse = ({ requestId }: HttpRequest, status: number, body: JsonObject, caching = "no-store"): HttpResponse => ({
+  status,
+  headers: ["content-type", "application/json", "x-request-id", requestId, "cache-control", caching, "x-content-type-options", "nosniff"],
+  body: JSON.stringify(body),
+});
+
+const readForm = async (context: ServerContext, request: HttpRequest): Promise<URLSearchParams> => {
+  if (request.hasBody && contentTypeOf(request) !== "form") {
+    throw new Fault("INVALID_ARGUMENT", "send the parameters as application/x-www-form-urlencoded", { httpStatus: 415 });
+  }
+  return new URLSearchParams((await readRequestBody(context, request, context.bounds.openBytesMax)).toString("utf8"));
+};
+
+const sourceOf = (context: ServerContext, { address, headers, requestId }: HttpRequest): RequestSource => ({
+  origin: context.originOf(address, headers),
+  requestId,
+});
+
+const queryOf = ({ target }: HttpRequest): URLSearchParams => new URLSearchParams(target.includes("?") ? target.slice(target.indexOf("?") + 1) : "");
+
+/** The handlers of another module's endpoint. */
+const handlersOf = (context: ServerContext, endpoint: Endpoint): Handlers =>
+  Object.fromEntries(
+    Object.entries(endpoint).map(([verb, handle]) => [
+      verb,
+      async (request: HttpRequest): Promise<HttpResponse> => {
+        const { status, headers, body } = await handle({
+          query: queryOf(request),
+          form: verb === "POST" ? await readForm(context, request) : new URLSearchParams(),
+          headers: {
+            cookie: headerOf(request, "cookie"),
+            authorization: headerOf(request, "authorization"),
+            origin: headerOf(request, "origin"),
+            ifNoneMatch: headerOf(request, "if-none-match"),
+          },
+          ...sourceOf(context, request),
+        });
+        return { status, headers: ["x-request-id", request.requestId, ...Object.entries(headers).flat()], body };
+      },
+    ]),
+  );
+
+/** Keys may be cached by whoever verifies our tokens, but for less time than a rotation takes to need the new one. */
+const cachedBriefly = "public, max-age=60";
+
+/** An endpoint of OAuth: a form in, JSON or the error of RFC 6749 out. */
+const oauthResponse = async (
+  context: ServerContext,
+  request: HttpRequest,
+  path: string,
+  grant: (form: URLSearchParams, from: RequestSource) => Promise<JsonObject>,
+): Promise<HttpResponse> => {
+  try {
+    return jsonResponse(request, 200, await grant(await readForm(context, request), sourceOf(context, request)));
+  } catch (thrown) {
+    const fault = toFault(thrown);
+    logFault(context.config.log, fault, { domain: "oidc", serviceDomain: context.config.serviceDomain, requestId: request.requestId }, `POST ${path}`);
+    const { status, body } = oauthError(fault);
+    const response: HttpResponse = { ...jsonResponse(request, status, {}), body };
+    if (status === 401) response.headers.push("www-authenticate", "Bearer");
+    return response;
+  }
+};
+
+/** The handlers of an open path; undefined for any other. */
+export const openEndpoints = (context: ServerContext): ((path: string) => Handlers | undefined) => {
+  const fixed = fixedEndpoints(context);
+  return (path) => {
+    const document = fixed.has(path) ? undefined : context.dependencies.documents?.(path);
+    return document ? handlersOf(context, document) : fixed.get(path);
+  };
+};
+
+const fixedEndpoints = (context: ServerContext): ReadonlyMap<string, Handlers> => {
+  const { dependencies, config } = context;
+  const { issuer } = dependencies;
+  return new Map<string, Handlers>([
+    ...[...issuer.endpoints].map(([path, endpoint]): [string, Handlers] => [path, handlersOf(context, endpoint)]),
+    ["/.well-known/openid-configuration", { GET: async (request) => jsonResponse(request, 200, issuer.discovery(), cachedBriefly) }],
+    ["/.well-known/jwks.json", { GET: async (request) => jsonResponse(request, 200, await issuer.keys(), cachedBriefly) }],
+    [
+      "/oauth/token",
+      {
+        POST: (request) =>
+          oauthResponse(context, request, "/oauth/token", (form, from) => issuer.exchangeToken(form, headerOf(request, "authorization"), from)),
+      },
+    ],
+    ["/oauth/device_authorization", { POST: (request) => oauthResponse(context, request, "/oauth/device_authorization", issuer.beginDevice) }],
+    // Alive: the process answers. Ready: it can do its work; a load balancer takes it out otherwise.
+    ["/healthz", { GET: async (request) => jsonResponse(request, 200, { status: "ok", version: config.version }) }],
+    [
+      "/readyz",
+      {
+        GET: async (request) => {
+          if (context.draining()) return jsonResponse(request, 503, { status: "stopping" });
+          return (await dependencies.ready()) ? jsonResponse(request, 200, { status: "ok" }) : jsonResponse(request, 503, { status: "not ready" });
+        },
+      },
+    ],
+  ]);
+};

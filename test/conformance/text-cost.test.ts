@@ -1,0 +1,97 @@
+// No text costs more than it is long: every field of every request is given the longest texts that it takes, of every
+// hostile shape, and the work grows with their length as it should. A new field gets this unasked.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { isObject, type Json } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { methods } from "#contract/catalog.ts";
+import type { FieldFact } from "#contract/facts.ts";
+import { growthMax, growthOf } from "../growth.ts";
+import { type HostileText, hostileMarkdown, hostileTexts } from "../hostile-texts.ts";
+import { nonEmpty } from "../samples.ts";
+import { spotsIn, spotsOf } from "./spots.ts";
+import { folder, openStage } from "./stage.ts";
+
+const stage = await openStage();
+after(() => stage.close());
+
+const operator = await stage.operator();
+const place = await folder(stage);
+const { placed } = spotsIn(stage, place);
+
+/** What a field without a length of its own can be sent: more is refused with the whole request. */
+const longestText = 262_144;
+const entriesMax = 1_000;
+
+/** Values of this field that hold so much text: one text, one entry or key of this length, or as many as there may be. */
+const formsOf = (field: FieldFact): readonly ((text: string) => Json)[] => {
+  if (field.shape === "one") return [(text) => text];
+  const most = Math.min(entriesMax, field.maxLength > 0 ? field.maxLength : entriesMax);
+  const parts = (text: string): string[] => {
+    const size = Math.ceil(text.length / most);
+    return Array.from({ length: most }, (_, index) => text.slice(index * size, (index + 1) * size).toWellFormed()).filter((part) => part !== "");
+  };
+  if (field.shape === "list") return [(text) => [text], parts];
+  const one = field.keyKind === "string" ? [(text: string): Json => ({ [text.toWellFormed()]: "a" })] : [];
+  return [
+    ...one,
+    (text) => ({ [field.keyKind === "string" ? "key" : "1"]: text }),
+    (text) => Object.fromEntries(parts(text).map((part, index) => [field.keyKind === "string" ? `k${index}` : String(index), part])),
+  ];
+};
+
+const longestOf = (field: FieldFact): number => (field.shape === "one" && field.maxLength > 0 ? field.maxLength : longestText);
+
+/** Shapes for a field: those of Markdown where it says so, and what begins as its example does. */
+const shapesOf = (field: FieldFact): readonly (readonly [string, HostileText])[] => {
+  const shapes = Object.entries(field.maxLength === longestText ? hostileMarkdown : hostileTexts);
+  const example = field.example;
+  if (example === "") return shapes;
+  return [...shapes, ["its example again and again", (length) => `${example.repeat(Math.ceil(length / example.length)).slice(0, length - 1)}!`]];
+};
+
+let fields = 0;
+
+for (const method of nonEmpty(methods.filter(stage.answers), "operation with an answer")) {
+  const spots = spotsOf(method.input, "json").filter(({ field }) => field.kind === "string");
+  if (spots.length === 0) continue;
+  fields += spots.length;
+  test(`${method.name.split(".").at(-1)}: no text costs more than it is long (${spots.length} fields)`, async () => {
+    const request = await stage.request(method, { place, whole: true });
+    for (const spot of spots) {
+      for (const [index, form] of formsOf(spot.field).entries()) {
+        for (const [name, textOf] of shapesOf(spot.field)) {
+          const work = async (text: string): Promise<void> => {
+            const sent = await placed(request, method.input, spot.path, form(text.toWellFormed()));
+            assert.ok(isObject(sent));
+            const answer = await stage.call("grpc", method, sent, { token: operator, validateOnly: method.writes });
+            assert.ok(answer.code !== 13 && answer.code !== 4, `${spot.name}: ${name}: ${answer.code} ${answer.message.slice(0, 200)}`);
+          };
+          const { growth, longestMs } = await growthOf(work, textOf, longestOf(spot.field));
+          assert.ok(growth <= growthMax, `${spot.name}, form ${index}: ${name} grow ${growth.toFixed(1)} times, to ${longestMs.toFixed(0)} ms`);
+        }
+      }
+    }
+  });
+}
+
+test("every text of the contract was asked about", () => {
+  assert.ok(fields > 100, `${fields} fields`);
+  assert.ok(longestText <= limits.bodyBytesMax);
+});
+
+test("work that is the square of a text's length is seen", async () => {
+  let sum = 0;
+  const square = (text: string): void => {
+    for (let one = 0; one < text.length; one++) for (let other = 0; other < text.length; other++) sum += text.charCodeAt(other) ^ one;
+  };
+  const line = (text: string): void => {
+    for (let one = 0; one < text.length * 500; one++) sum += text.charCodeAt(one % text.length);
+  };
+  const textOf: HostileText = (length) => "a".repeat(length);
+  assert.ok((await growthOf(square, textOf, 8_192)).growth > growthMax);
+  const linear = await growthOf(line, textOf, 131_072);
+  assert.ok(linear.growth > 4 && linear.growth <= growthMax, `${linear.growth}`);
+  assert.notEqual(sum, 0);
+});

@@ -1,0 +1,151 @@
+// No regular expression of ours backtracks: each one of the sources, and each pattern of the contract, is judged by
+// recheck, which finds a text that makes it take more than linear time, or proves that there is none.
+
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { methods } from "#contract/catalog.ts";
+import type { MessageFact } from "#contract/facts.ts";
+import { codeOf } from "./source.ts";
+
+// Its pure form, in this process; the others are programs for some systems.
+process.env.RECHECK_BACKEND = "pure";
+const { checkSync } = await import("recheck");
+
+const root = join(import.meta.dirname, "..");
+
+/** Expressions that may backtrack, since no user writes what they read. */
+const constantInput: Readonly<Record<string, string>> = {
+  "server/store/migration-files.ts /^\\s*--.*$/gm": "reads our own migrations",
+};
+
+/** Where an expression is put together, and why that is no other than what is judged here. */
+const builtExpressions: Readonly<Record<string, string>> = {
+  "base/versions/pep440.ts": "of expressions that stand there; judged as it is built, below",
+  "server/feeds/parse/xml.ts": "of the name of an element that one of our formats asks for",
+  "server/kernel/field-behavior.ts": "of the contract's patterns; each is judged below",
+  "server/kernel/schema.ts": "of the name of a column, over the text of an index",
+  "server/resources/vulnerabilities/advisory.ts": "of a number of limits.ts; judged as it is built, below",
+};
+
+interface Expression {
+  readonly at: string;
+  readonly source: string;
+  readonly flags: string;
+}
+
+const isOurs = (path: string): boolean => !/\/gen\/|\.d\.ts$|\.test\.ts$|\.fixture\.ts$|\/testing\.ts$/.test(path);
+const sources: Readonly<Record<string, string>> = Object.fromEntries(
+  globSync("{base,bin,cli,contract,server}/**/*.{ts,js}", { cwd: root })
+    .filter(isOurs)
+    .sort()
+    .map((path) => [path, readFileSync(join(root, path), "utf8")]),
+);
+
+const literalsOf = (path: string, source: string): Expression[] =>
+  codeOf(source)
+    .filter(({ kind }) => kind === "pattern")
+    .map(({ value, line }) => ({ at: `${path}:${line}`, source: value.slice(1, value.lastIndexOf("/")), flags: value.slice(value.lastIndexOf("/") + 1) }));
+
+/** Files that build an expression out of texts: RegExp with or without `new`. */
+const buildersIn = (files: Readonly<Record<string, string>>): string[] =>
+  Object.entries(files)
+    .filter(([, source]) => codeOf(source).some(({ kind, value }, index, tokens) => kind === "word" && value === "RegExp" && tokens[index + 1]?.value === "("))
+    .map(([path]) => path);
+
+const judged = new Map<string, string | undefined>();
+
+/** What is wrong with an expression; undefined: its time is linear in the text, whatever that is. */
+const problemOf = ({ source, flags }: Pick<Expression, "source" | "flags">): string | undefined => {
+  const key = `${source}/${flags}`;
+  if (!judged.has(key)) {
+    // A fixed seed: the part of the search that is made at random finds the same every time.
+    const found = checkSync(source, flags, { randomSeed: 1, timeout: 20_000 });
+    const attack = found.status === "vulnerable" ? ` (${found.complexity.summary}: ${found.attack.pattern.slice(0, 200)})` : "";
+    judged.set(key, found.status === "safe" ? undefined : `is ${found.status}${attack}`);
+  }
+  return judged.get(key);
+};
+
+const problemsIn = (files: Readonly<Record<string, string>>): string[] =>
+  Object.entries(files).flatMap(([path, source]) =>
+    literalsOf(path, source)
+      .filter((found) => !(`${path} /${found.source}/${found.flags}` in constantInput))
+      .flatMap((found) => {
+        const problem = problemOf(found);
+        return problem === undefined ? [] : [`${found.at} /${found.source}/${found.flags} ${problem}`];
+      }),
+  );
+
+test("no regular expression of the sources takes more than linear time, whatever text it is given", () => {
+  const problems = problemsIn(sources);
+  assert.deepEqual(problems, []);
+  assert.ok(judged.size > 100, `only ${judged.size} were found`);
+});
+
+/** Every message that requests hold, and the messages in them. */
+const messagesOf = (message: MessageFact, seen = new Set<MessageFact>()): Set<MessageFact> => {
+  if (seen.has(message)) return seen;
+  seen.add(message);
+  for (const field of message.fields) if (field.message) messagesOf(field.message, seen);
+  return seen;
+};
+
+test("no pattern of the contract takes more than linear time, as the whole of a text", () => {
+  const messages = methods.flatMap(({ input }) => [...messagesOf(input)]);
+  const patterns = new Map(
+    messages.flatMap(({ name, fields }) => fields.flatMap((field) => (field.pattern ? [[field.pattern, `${name}.${field.name}`] as const] : []))),
+  );
+  assert.ok(patterns.size > 5);
+  for (const [pattern, at] of patterns) assert.equal(problemOf({ source: `^(?:${pattern})$`, flags: "u" }), undefined, `${at}: ${pattern}`);
+});
+
+test("what is built out of texts is built where it is known, and is linear, too", async () => {
+  assert.deepEqual(buildersIn(sources), Object.keys(builtExpressions));
+  // What these two build as they load: seen by standing in the constructor's way.
+  const built: RegExp[] = [];
+  const Original = globalThis.RegExp;
+  globalThis.RegExp = new Proxy(Original, {
+    construct(target, [pattern, flags]: [string | RegExp, string?]) {
+      const made = new target(pattern, flags);
+      built.push(made);
+      return made;
+    },
+  });
+  try {
+    await import("../base/versions/pep440.ts");
+    await import("../server/resources/vulnerabilities/advisory.ts");
+  } finally {
+    globalThis.RegExp = Original;
+  }
+  const ours = built.filter(({ source }) => source.includes("preview") || source.startsWith("^cve-"));
+  assert.equal(ours.length, 2);
+  for (const { source, flags } of ours) assert.equal(problemOf({ source, flags }), undefined, source);
+});
+
+test("every exception is still needed", () => {
+  for (const entry of Object.keys(constantInput)) {
+    const [, path = "", source = "", flags = ""] = /^(\S+) \/(.*)\/([a-z]*)$/.exec(entry) ?? [];
+    assert.ok(
+      literalsOf(path, sources[path] ?? "").some((found) => found.source === source && found.flags === flags),
+      `${entry} does not stand there any more`,
+    );
+    assert.notEqual(problemOf({ source, flags }), undefined, `${entry} is linear`);
+  }
+});
+
+test("an expression that backtracks is seen wherever it stands, and one that is built is, too", () => {
+  const planted = {
+    "server/a.ts": "export const one = (text: string) => text.replace(/\\/+$/, '');",
+    "server/b.ts": "const two = `${/(a+)+b/.test(x) ? 1 : 2}`;",
+    "base/c.ts": "const three = [/^\\s*(.*?)\\s*$/u];",
+    "base/d.ts": "const four = text.match(/<!--[\\s\\S]*?-->/g) ?? /fine/;",
+    "base/e.ts": '// /(a+)+b/ in a comment, and "/(a+)+b/" in a text\nconst five = 4 / 2 / 1;',
+  };
+  assert.deepEqual(
+    problemsIn(planted).map((line) => line.split(" ")[0]),
+    ["server/a.ts:1", "server/b.ts:1", "base/c.ts:1", "base/d.ts:1"],
+  );
+  assert.deepEqual(buildersIn({ "a.ts": "const a = new RegExp(b);", "b.ts": "const a = RegExp(`${b}`);", "c.ts": "const a: RegExp = /x/;" }), ["a.ts", "b.ts"]);
+});

@@ -1,0 +1,33 @@
+// The project's own text files, for the tests that check rules on all of them.
+
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const root = join(import.meta.dirname, "..");
+
+const ignoredNames = readFileSync(join(root, ".gitignore"), "utf8")
+  .split("\n")
+  .filter((line) => line !== "");
+const isIgnored = (name: string): boolean =>
+  name === ".git" || ignoredNames.some((line) => (line.startsWith("*") ? name.endsWith(line.slice(1)) : line.replace(/\/$/, "") === name));
+
+/** Contents by path. Not asked of git: whoever has unpacked an archive has none. */
+export const files: ReadonlyMap<string, string> = new Map(
+  globSync("{*,.*,.*/**/*,*/**/*}", { cwd: root, withFileTypes: true, exclude: (entry) => isIgnored(entry.name) })
+    .filter((entry) => entry.isFile() && !isIgnored(entry.name))
+    .map((entry) =>
+      join(entry.parentPath, entry.name)
+        .slice(root.length + 1)
+        .replaceAll("\\", "/"),
+    )
+    .sort()
+    .map((path) => [path, readFileSync(join(root, path), "utf8")] as const)
+    .filter(([, content]) => !content.includes("\0")),
+);
+
+export const isGenerated = (path: string): boolean => path.startsWith("contract/gen/") || path === "server/resources/index.ts";
+const isVendored = (path: string): boolean => path.startsWith("contract/vendor/") || path === "LICENSE";
+/** Written by hand, and for this project. */
+export const isOurs = (path: string): boolean => !isGenerated(path) && !isVendored(path) && path !== "package-lock.json";
+export const isCode = (path: string): boolean => /\.(?:ts|js)$/.test(path) && isOurs(path);
+export const isTest = (path: string): boolean => /\.test\.ts$/.test(path);

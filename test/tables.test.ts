@@ -1,0 +1,145 @@
+// Every table has one owner among the files of the store, and modules.json names it, the tables that each file reads
+// besides, and the tables of each module. `npm run golden` writes what the code says into modules.json.
+
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { files, isTest } from "./project-files.ts";
+import { planTables, type Sources, type TablePlan, tablesOf } from "./tables.ts";
+
+interface ModulesFile {
+  readonly modules: Readonly<Record<string, { readonly tables?: readonly string[] }>>;
+  readonly tables?: TablePlan["files"];
+}
+
+const path = join(import.meta.dirname, "..", "modules.json");
+const read = (): ModulesFile => JSON.parse(readFileSync(path, "utf8"));
+
+const columnsMax = 160;
+
+/** As modules.json is written: an object's entries on lines of their own, a list on one line while it fits. */
+const written = (value: unknown, indent = ""): string => {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const inner = `${indent}  `;
+  if (!Array.isArray(value)) {
+    const entries = Object.entries(value).map(([key, each]) => `${inner}${JSON.stringify(key)}: ${written(each, inner)}`);
+    return entries.length === 0 ? "{}" : `{\n${entries.join(",\n")}\n${indent}}`;
+  }
+  const items = value.map((each) => JSON.stringify(each));
+  const lines = [""];
+  for (const item of items) {
+    const last = lines.at(-1) ?? "";
+    if (last !== "" && `${inner}${last} ${item},`.length > columnsMax) lines.push(`${item},`);
+    else lines[lines.length - 1] = last === "" ? `${item},` : `${last} ${item},`;
+  }
+  const list = items.join(", ");
+  return indent.length + list.length < columnsMax - 20
+    ? `[${list}]`
+    : `[\n${lines
+        .map((line) => inner + line)
+        .join("\n")
+        .replace(/,$/, "")}\n${indent}]`;
+};
+
+/** The same file with these tables in it. */
+const withTables = ({ tables: _before, ...file }: ModulesFile, plan: TablePlan): ModulesFile => {
+  const modules = Object.entries(file.modules).map(([module, { tables: _, ...facts }]) => {
+    const tables = plan.modules[module];
+    return [module, tables ? { ...facts, tables } : facts] as const;
+  });
+  return { ...file, modules: Object.fromEntries(modules), tables: plan.files };
+};
+
+const sources: Sources = Object.fromEntries([...files].filter(([each]) => /\.(?:ts|sql)$/.test(each) && !isTest(each)));
+const before = read();
+const { plan, violations } = planTables(sources, Object.keys(before.modules), before.tables);
+
+test("each table is written by one file of the store", () => {
+  assert.ok(tablesOf(sources).size > 30, `only ${tablesOf(sources).size} tables were seen`);
+  assert.equal(violations.length, 0, `\n${violations.join("\n")}`);
+});
+
+test("modules.json names the tables of each file of the store and of each module", () => {
+  if (process.env.GANTRY_GOLDEN === "accept") writeFileSync(path, `${written(withTables(before, plan))}\n`);
+  const { tables = {}, modules } = read();
+  const said = Object.fromEntries(Object.entries(modules).flatMap(([module, { tables: names }]) => (names ? [[module, names]] : [])));
+  assert.deepEqual({ files: tables, modules: said }, plan, "Who uses which tables has changed. If that is meant:  npm run golden");
+});
+
+// ---- planted --------------------------------------------------------------------------------------------------
+
+const store: Sources = {
+  "server/store/migrations/0001_x.sql":
+    "-- create table none ();\ncreate table sessions (id text);\ncreate table people (id text);\ncreate table groups (uid text);",
+  "server/store/index.ts":
+    'export { type Session, findSession } from "./sessions.ts";\nexport { findPerson as personOf } from "./people.ts";\nexport { insertRow } from "./rows.ts";',
+  "server/store/sessions.ts":
+    'const findSession = (rows: Read) => rows.query(`select ${list} from sessions as s join people as p on p.id = s.id`);\nrows.query("delete from sessions");',
+  "server/store/people.ts": 'rows.query("update people as p set name = $1"); rows.query(`insert into people (id) select id from sessions`);',
+  "server/store/rows.ts": "rows.query(`insert into ${table} (uid)`);",
+  "server/resources/iam/group.ts": 'export const group = resource({\n  table: "groups",\n});',
+  "server/signin/x.ts": 'import { findSession, type Session } from "#store";',
+  "server/kernel/x.ts": 'import { insertRow } from "#store";',
+  "server/authn/x.ts": 'import type { Session } from "#store";',
+};
+const moduleNames = ["server/store", "server/signin", "server/kernel", "server/authn", "server/resources"];
+const planted = (more: Sources, declared?: TablePlan["files"]) => planTables({ ...store, ...more }, moduleNames, declared);
+
+test("planted: owners, joins and modules are found", () => {
+  const found = planted({});
+  assert.deepEqual(found.violations, []);
+  assert.deepEqual(found.plan.files, {
+    "server/store/people.ts": { owns: ["people"], reads: ["sessions"] },
+    "server/store/rows.ts": { owns: ["groups"], anyTable: true },
+    "server/store/sessions.ts": { owns: ["sessions"], reads: ["people"] },
+  });
+  assert.deepEqual(found.plan.modules, { "server/signin": ["sessions"], "server/kernel": ["*"] });
+});
+
+test("planted and refused: a table that two files write, by any statement, and one that none does", () => {
+  for (const statement of [
+    "insert into people (id) values ($1)",
+    "update people set id = $1",
+    "update only people as p set id = $1",
+    "delete from people using sessions",
+    "with gone as (delete from people returning 1) select 1",
+    "truncate people",
+    "copy people (id) from stdin",
+    "lock table people in exclusive mode",
+  ]) {
+    const { violations: refused } = planted({ "server/store/other.ts": `rows.query(\`${statement}\`);` });
+    assert.deepEqual(refused.length, 1, statement);
+    assert.match(refused[0] ?? "", /^people is written by .*(?:other\.ts and .*people\.ts|people\.ts and .*other\.ts)/);
+  }
+  assert.match(planted({ "server/store/migrations/0002_y.sql": "create table lost (id text);" }).violations.join(), /^lost is owned by no file/);
+});
+
+test("planted: every way to read another's table is seen, and what only looks like one is not", () => {
+  const readsOf = (statement: string): readonly string[] =>
+    planted({ "server/store/other.ts": `rows.query(\`${statement}\`);` }).plan.files["server/store/other.ts"]?.reads ?? [];
+  for (const statement of [
+    "select 1 from people",
+    "select 1 from sessions s, people p",
+    "select 1 from ${x} as t\n  left join people using (id)",
+    "select 1 where exists (select 1 from only people)",
+    "people",
+  ])
+    assert.ok(readsOf(statement).includes("people"), statement);
+  for (const statement of ["select people from x", "select 1 from unnest($1) as people", "for update of people", "the people", "extract(epoch from peoples)"])
+    assert.deepEqual(readsOf(statement), [], statement);
+});
+
+test("planted: a resource's table belongs to the file that modules.json names, where it reads it, and else to that of any table", () => {
+  const groups = { "server/store/hierarchy.ts": "rows.query(`select uid from groups`);" };
+  assert.deepEqual(planted(groups).plan.files["server/store/rows.ts"]?.owns, ["groups"]);
+  const declared = { "server/store/hierarchy.ts": { owns: ["groups"] } };
+  assert.deepEqual(planted(groups, declared).plan.files["server/store/hierarchy.ts"], { owns: ["groups"] });
+  assert.deepEqual(planted({}, declared).plan.files["server/store/rows.ts"]?.owns, ["groups"]);
+  assert.deepEqual(planted({ "server/store/groups.ts": "rows.query(`select uid from groups`);" }).plan.files["server/store/groups.ts"], { owns: ["groups"] });
+});
+
+test("planted: tables that migrations drop or rename, and partitions, are none", () => {
+  const sql = "drop table people; alter table sessions rename to visits; create table part_1 partition of visits for values from (1) to (2);";
+  assert.deepEqual([...tablesOf({ ...store, "server/store/migrations/0002_y.sql": sql })].sort(), ["groups", "visits"]);
+});

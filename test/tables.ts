@@ -1,0 +1,174 @@
+// Which file of the store owns which table, which it reads besides, and which tables each module uses through the store:
+// found in the migrations, in the SQL of the store's files and in what modules import from #store. modules.json says the
+// same by hand, and tables.test.ts compares the two.
+
+import { importsOf, literalsOf } from "./source.ts";
+
+/** Contents by path. */
+export type Sources = Readonly<Record<string, string>>;
+
+/** What a file of the store does with tables. */
+export interface FileTables {
+  /** Its own: it alone writes them. */
+  readonly owns?: readonly string[];
+  /** Others that its statements join or name. */
+  readonly reads?: readonly string[];
+  /** It has statements for any table that it is given. */
+  readonly anyTable?: true;
+}
+
+/** What modules.json says of tables. */
+export interface TablePlan {
+  /** By file of the store. */
+  readonly files: Readonly<Record<string, FileTables>>;
+  /** By module; "*" stands for the tables that a statement for any table is given. */
+  readonly modules: Readonly<Record<string, readonly string[]>>;
+}
+
+interface Use {
+  readonly writes: ReadonlySet<string>;
+  readonly reads: ReadonlySet<string>;
+  readonly anyTable: boolean;
+}
+
+const storeFolder = "server/store/";
+const genericOwner = "server/store/rows.ts";
+
+/** Not what runs: modules.json counts these as tests, too. */
+const isTest = (path: string): boolean => /\.test\.ts$|\.fixture\.ts$|\/testing\.ts$/.test(path);
+const isStoreFile = (path: string): boolean => path.startsWith(storeFolder) && path.endsWith(".ts") && !isTest(path);
+
+const name = '(?:only\\s+)?"?([a-z_][a-z0-9_]*|\\$\\{\\})"?';
+const writeForms = [
+  new RegExp(`\\binsert into\\s+${name}`, "g"),
+  new RegExp(`\\bupdate\\s+${name}(?=\\s+(?:(?:as\\s+)?\\w+\\s+)?set\\b)`, "g"),
+  new RegExp(`\\bdelete from\\s+${name}`, "g"),
+  new RegExp(`\\b(?:merge into|truncate(?: table)?|lock table|alter table|partition of)\\s+${name}`, "g"),
+  new RegExp(`\\bcopy\\s+${name}(?=[^;]*\\sfrom\\s)`, "g"),
+];
+const joinForm = new RegExp(`\\b(?:join|using)\\s+${name}`, "g");
+const fromForm = /(?<!\bdelete\s+)\bfrom\s+/g;
+const fromItem = new RegExp(`^${name}(?:\\s+(?:as\\s+)?[a-z_]\\w*)?\\s*(,\\s*)?`);
+
+/** Everything that stands behind `from`, over commas. */
+const namesAfterFrom = (text: string): string[] =>
+  [...text.matchAll(fromForm)].flatMap((match) => {
+    const names: string[] = [];
+    let rest = text.slice(match.index + match[0].length);
+    for (let item = fromItem.exec(rest); item; item = fromItem.exec(rest)) {
+      names.push(item[1] ?? "");
+      if (item[2] === undefined) break;
+      rest = rest.slice(item[0].length);
+    }
+    return names;
+  });
+
+const createForm = /\bcreate table (?:if not exists )?"?([a-z_][a-z0-9_]*)"?(?!\s+partition of)(?=[\s(])/g;
+const namesIn = (forms: readonly RegExp[], text: string): string[] => forms.flatMap((form) => [...text.matchAll(form)].map(([, found = ""]) => found));
+
+/** Every table that there is: the migrations make it, or a file of the store does. */
+export const tablesOf = (sources: Sources): ReadonlySet<string> => {
+  const tables = new Set<string>();
+  for (const [path, content] of Object.entries(sources).sort(([one], [other]) => (one < other ? -1 : 1))) {
+    if (!path.startsWith(storeFolder) || isTest(path)) continue;
+    const texts = path.endsWith(".sql") ? [content.replace(/--[^\n]*/g, "")] : literalsOf(content).map(({ value }) => value);
+    for (const text of texts) {
+      for (const table of namesIn([createForm], text)) tables.add(table);
+      if (!path.endsWith(".sql")) continue;
+      for (const [, table = ""] of text.matchAll(/\bdrop table (?:if exists )?(\w+)/g)) tables.delete(table);
+      for (const [, from = "", to = ""] of text.matchAll(/\balter table (?:only )?(\w+) rename to (\w+)/g)) if (tables.delete(from)) tables.add(to);
+    }
+  }
+  return tables;
+};
+
+const useOf = (content: string, tables: ReadonlySet<string>): Use => {
+  const [writes, reads] = [new Set<string>(), new Set<string>()];
+  let anyTable = false;
+  for (const { value } of literalsOf(content)) {
+    const written = [...namesIn(writeForms, value), ...namesIn([createForm], value)];
+    const read = [...namesIn([joinForm], value), ...namesAfterFrom(value), value];
+    // "from ${…}" may be a subquery; what writes, or locks, any table says so.
+    anyTable ||= written.includes("${}");
+    for (const each of written) if (tables.has(each)) writes.add(each);
+    for (const each of read) if (tables.has(each)) reads.add(each);
+  }
+  return { writes, reads, anyTable };
+};
+
+/** Tables whose rows are a resource's: "table: …" of a resource file. */
+const resourceTables = (sources: Sources): ReadonlySet<string> =>
+  new Set(
+    Object.entries(sources)
+      .filter(([path]) => path.startsWith("server/resources/"))
+      .flatMap(([, content]) => [...content.matchAll(/^ {2}table: "(\w+)"/gm)].map(([, table = ""]) => table)),
+  );
+
+/** Whether the file is called as the table: access-version.ts and access-versions.ts for access_versions. */
+const isNamedAs = (path: string, table: string): boolean => {
+  const name = `${storeFolder}${table.replaceAll("_", "-")}`;
+  return path === `${name}.ts` || `${path.replace(/\.ts$/, "")}s` === name;
+};
+
+/** Names that the store's entry exports, each with the file that it comes from. */
+const filesOfNames = (entry: string): Map<string, string> =>
+  new Map(importsOf(entry).flatMap(({ specifier = "", values }) => values.map((value) => [value, `${storeFolder}${specifier.replace(/^\.\//, "")}`])));
+
+const moduleOf = (path: string, modules: readonly string[]): string | undefined =>
+  modules.filter((module) => path === module || path.startsWith(`${module}/`)).sort((one, other) => other.length - one.length)[0];
+
+const sorted = (values: Iterable<string>): string[] => [...new Set(values)].sort();
+
+/** What modules.json should say, and what no words in it could make right. `declared` names the owner where nothing writes. */
+export const planTables = (
+  sources: Sources,
+  modules: readonly string[],
+  declared: TablePlan["files"] = {},
+): { readonly plan: TablePlan; readonly violations: readonly string[] } => {
+  const tables = tablesOf(sources);
+  const ofResources = resourceTables(sources);
+  const uses = new Map(Object.entries(sources).flatMap(([path, content]) => (isStoreFile(path) ? [[path, useOf(content, tables)] as const] : [])));
+  const violations: string[] = [];
+
+  const ownerOf = (table: string): string | undefined => {
+    const writers = [...uses].filter(([, { writes }]) => writes.has(table)).map(([path]) => path);
+    if (writers.length > 1) violations.push(`${table} is written by ${writers.join(" and ")}: one file owns a table, and the others call its functions.`);
+    if (writers.length > 0) return writers[0];
+    const readers = [...uses].filter(([, { reads }]) => reads.has(table)).map(([path]) => path);
+    const said = readers.find((path) => declared[path]?.owns?.includes(table)) ?? readers.find((path) => isNamedAs(path, table));
+    if (said !== undefined || ofResources.has(table)) return said ?? genericOwner;
+    violations.push(`${table} is owned by no file of the store: none writes it.`);
+    return undefined;
+  };
+  const owners = new Map(sorted(tables).map((table) => [table, ownerOf(table)] as const));
+  const ownedBy = (path: string): string[] => [...owners].filter(([, owner]) => owner === path).map(([table]) => table);
+
+  const files = Object.fromEntries(
+    [...uses].sort().flatMap(([path, { writes, reads, anyTable }]): [string, FileTables][] => {
+      const owns = ownedBy(path);
+      const others = sorted([...reads, ...writes]).filter((table) => !owns.includes(table));
+      if (owns.length === 0 && others.length === 0 && !anyTable) return [];
+      return [[path, { ...(owns.length > 0 ? { owns } : {}), ...(others.length > 0 ? { reads: others } : {}), ...(anyTable ? { anyTable: true } : {}) }]];
+    }),
+  );
+
+  const fileOf = filesOfNames(sources[`${storeFolder}index.ts`] ?? "");
+  const used = new Map<string, Set<string>>();
+  for (const [path, content] of Object.entries(sources)) {
+    const module = moduleOf(path, modules);
+    if (module === undefined || path.startsWith(storeFolder) || isTest(path)) continue;
+    for (const { specifier, values } of importsOf(content)) {
+      if (specifier !== "#store") continue;
+      for (const value of values) {
+        const file = fileOf.get(value) ?? "";
+        const { owns, reads = [], anyTable } = files[file] ?? {};
+        // Who has statements for any table owns those of resources without a file of their own, and stands for all.
+        const own = file === genericOwner ? [] : (owns ?? (anyTable ? [] : reads));
+        const touched = [...own, ...(anyTable ? ["*"] : [])];
+        used.set(module, new Set([...(used.get(module) ?? []), ...touched]));
+      }
+    }
+  }
+  const byModule = Object.fromEntries([...used].flatMap(([module, names]) => (names.size > 0 ? [[module, sorted(names)]] : [])));
+  return { plan: { files, modules: byModule }, violations };
+};
