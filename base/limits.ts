@@ -285,6 +285,10 @@ export const limits = {
   refreshFamilyLifetimeMs: 90 * 24 * 60 * 60 * 1000,
   /** Ended sign-ins that each new one clears away. */
   sweepRowsMax: 100,
+  /** Rows that maintenance deletes of a table before it is the next one's turn. */
+  retentionRowsMax: 1_000,
+  /** A part of maintenance that fails is left aside for at most this long. */
+  maintenancePauseMaxMs: 24 * 60 * 60 * 1000,
 
   /**
    * What an existing client gets of a list that has no page fields in public (decisions: Lists): everything, as long as
@@ -309,8 +313,27 @@ export const limits = {
   /** A branch of at most this many rows is sorted; a larger one walks the order's index (docs/decisions). */
   sortRowsMax: 5_000,
 
-  /** Events numbered and enqueued at once; deliveries that one server may have claimed. */
-  enqueuedMax: 500,
+  /** Events numbered at once. */
+  numberedMax: 500,
+  /**
+   * Deliveries made at once, over all organizations that have events to enqueue, and how many of these take part: 500 take
+   * some 30 ms, so that whoever comes new waits for no more than a few of these (measured).
+   */
+  fanOutMax: 500,
+  fanOutOrganizationsMax: 32,
+  /**
+   * How long a piece of shared work may take before it is halved: many times what it takes, and little to wait for. A single
+   * one has the time of any statement.
+   */
+  pieceTimeoutMs: 1_000,
+  /** How long what failed alone is left aside: at first, and, doubled each time, at most. */
+  setAsideMs: 1_000,
+  setAsideMaxMs: 60 * 60 * 1000,
+  /** What one server remembers to have set aside; events that the audit log goes on without. */
+  setAsideEntriesMax: 1_000,
+  /** How long one piece waits for the order of an organization's events before others have their turn. */
+  orderWaitMs: 250,
+  /** Deliveries that one server may have claimed. */
   claimedMax: 256,
   /** Of them to one subscription whose sink is quick, and to one of which that is not known, as which a failing one counts. */
   claimedPerSubscriptionMax: 64,
@@ -327,6 +350,13 @@ export const limits = {
   deliveryPollMs: 200,
   /** How often gantry events tail looks: a person does not see the difference. */
   tailPollMs: 500,
+  /**
+   * Clocks of servers differ by so much without being wrong; and how often each server looks for deliveries that a wrong
+   * one has put off, and how many sinks it looks through at once.
+   */
+  clockToleranceMs: 1_000,
+  delayLookMs: 60_000,
+  delayLookMax: 500,
   /** The token on a delivery (events, 6). */
   deliveryTokenLifetimeMs: 5 * 60 * 1000,
   /** A subscription whose sink failed for so long is disabled. */
@@ -348,6 +378,8 @@ export const limits = {
   refusalsWindowMs: 60_000,
   refusalsPerCallerMax: 100,
   refusalsUnknownMax: 10,
+  /** Of those, written in one transaction. */
+  refusalsWrittenMax: 500,
   /** Identities whose refusals are told apart in a minute; those of all others are counted together. */
   refusalCallersMax: 1_000,
   /** How long the log is kept: a year, as auditors ask for, and the month that has begun. */

@@ -47,12 +47,15 @@ const dropMonth = (store: Store, vault: Pick<Vault, "seal" | "open">, month: Mon
     await dropAuditMonth(rows, month);
   });
 
-/** Drops the months before the last `months`, the running one included, as far as the database lets them go. */
+/** Drops the months before the last `months`, the running one included, as far as the database lets them go; one at a time. */
 export const auditRetention = (vault: Pick<Vault, "seal" | "open">, months: number): Retention => ({
   table: "audit_entries",
   async deleteExpired(store, nowMs) {
     const first = monthAfter(monthOf(timestamp(nowMs)), 1 - months);
     const firstKept = await findFirstKeptMonth(store.read);
-    for (const month of await listAuditMonths(store.read)) if (month < first && month < firstKept) await dropMonth(store, vault, month);
+    const [month, ...more] = (await listAuditMonths(store.read)).filter((each) => each < first && each < firstKept);
+    if (month === undefined) return false;
+    await dropMonth(store, vault, month);
+    return more.length > 0;
   },
 });

@@ -11,7 +11,7 @@ import { parentOf, rootOf } from "#base/uid.ts";
 import type { ClaimedDelivery, Store, Vault } from "#store";
 import type { CompletedAttempt } from "./complete.ts";
 import { attributeHeaders, bodyDigest, signatureHeaders, signingKeyOf } from "./envelope.ts";
-import { delayMs, retryAfterMs } from "./schedule.ts";
+import { brokenDelayMs, delayMs, retryAfterMs } from "./schedule.ts";
 
 /** What attempts need of the server. */
 export interface AttemptServices {
@@ -123,8 +123,9 @@ export const attemptDelivery = async (services: AttemptServices, batch: Batch, d
     const waitMs = delayMs(delaysSeconds, attempts, answer.retryAfterMs, Math.random());
     return waitMs === undefined ? completed("dead", answer) : completed("pending", answer, waitMs);
   } catch (cause) {
-    // Ours, not the sink's (the store is away, a key cannot be opened): it is sent again when the lease ends.
-    log("delivery.broken", { delivery: uid, cause });
-    return completed("lost");
+    // Ours, not the sink's (the store is away, a secret cannot be opened): it is set aside for as long as a failure would be,
+    // and for as long as a claim holds at least.
+    log("delivery.broken", { delivery: uid, attempts, cause });
+    return { ...completed("pending", undefined, brokenDelayMs(delaysSeconds, attempts)), isBroken: true };
   }
 };

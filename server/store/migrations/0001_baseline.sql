@@ -884,12 +884,17 @@ create table deliveries (
   next_attempt_time timestamptz(3),
   create_time timestamptz(3) not null,
   update_time timestamptz(3) not null,
+  -- False: it goes at once, beside the events of its subject, and none of them waits for it (a test).
+  in_order boolean not null default true,
   -- Until when a claim holds. No index knows this column, so that a claim leaves the row where it is in all of them (a
   -- heap-only update, for which pages keep room) instead of entering it into each once more.
   lease_time timestamptz(3)
 ) with (fillfactor = 70);
 create index deliveries_pending on deliveries (subscription_uid, next_attempt_time) where state = 'DELIVERY_STATE_PENDING';
-create index deliveries_by_subject on deliveries (subscription_uid, subject, uid) where state in ('DELIVERY_STATE_PENDING', 'DELIVERY_STATE_WAITING');
+-- By a hash of the subject: deep down in a tree two uids and a subject are longer than an entry of an index may be.
+create index deliveries_by_subject on deliveries (subscription_uid, hashtextextended(subject, 0), uid)
+  where state in ('DELIVERY_STATE_PENDING', 'DELIVERY_STATE_WAITING');
+create index deliveries_at_once on deliveries (subscription_uid) where state = 'DELIVERY_STATE_PENDING' and not in_order;
 create index deliveries_by_create_time on deliveries (left(uid, 40), create_time, uid);
 create index deliveries_by_update_time on deliveries (left(uid, 40), update_time, uid);
 create index deliveries_by_parent on deliveries (left(uid, -17), uid);
@@ -898,6 +903,25 @@ create index deliveries_done on deliveries (update_time) where state in ('DELIVE
 create index deliveries_dead on deliveries (update_time) where state = 'DELIVERY_STATE_DEAD';
 -- The dead among a million that were delivered: 2.3 s without.
 create index deliveries_by_state on deliveries (left(uid, 40), state, uid);
+
+-- Events that have their position and have yet to become deliveries (server/delivery/fan-out.ts). A row for each organization
+-- that has such events, and for each event, or each delivery, that could not be made with the others or goes its own way.
+create table fan_outs (
+  -- The organization's uid, the event's, or that of the delivery that is to be.
+  uid text collate "C" primary key,
+  -- For this subscription alone; null: for all that receive the events.
+  only_subscription_uid text collate "C",
+  -- The last event that every subscription has.
+  position bigint not null,
+  -- Of the event behind it: the last subscription that has it; empty: none has.
+  subscription_uid text collate "C" not null default '',
+  -- The last event that there is to do.
+  last_position bigint not null,
+  -- In a row; and when it is tried again.
+  failures integer not null default 0,
+  try_time timestamptz(3) not null
+);
+create index fan_outs_single on fan_outs (try_time) where only_subscription_uid is not null;
 
 -- ---- audit log -------------------------------------------------------------------------------------------------------
 
@@ -948,7 +972,9 @@ create table audit_chains (
 create table audit_progress (
   one boolean primary key default true check (one),
   position bigint not null,
-  sealed text not null
+  sealed text not null,
+  -- Positions before it whose events could not be sealed; they are tried again, and kept until then.
+  set_aside bigint[] not null default '{}'
 );
 
 insert into audit_progress (position, sealed) values (0, '');
