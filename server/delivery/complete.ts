@@ -75,7 +75,7 @@ const noteSinks = async (kernel: DeliveryKernel, rows: Write, counted: readonly 
   }
 };
 
-const write = async (kernel: DeliveryKernel, rows: Write, attempts: readonly CompletedAttempt[], nowMs: number): Promise<void> => {
+const writeResults = async (kernel: DeliveryKernel, rows: Write, attempts: readonly CompletedAttempt[], nowMs: number): Promise<void> => {
   const now = timestamp(nowMs);
   const completed = await completeDeliveries(rows, attempts, now);
   const counted = attempts.filter(({ uid }) => completed.has(uid));
@@ -96,7 +96,7 @@ export const completeAttempts = (kernel: DeliveryKernel, attempts: readonly Comp
     if (attempts.length > 1) await limitPiece(rows);
     const held = await tryLockOrder(rows, attempts.map(organizationOf), "shared");
     const free = attempts.filter((attempt) => held.has(organizationOf(attempt)));
-    if (free.length > 0) await write(kernel, rows, free, nowMs);
+    if (free.length > 0) await writeResults(kernel, rows, free, nowMs);
     return attempts.filter((attempt) => !held.has(organizationOf(attempt)));
   });
 
@@ -105,5 +105,5 @@ export const completeInTurn = (kernel: DeliveryKernel, attempts: readonly Comple
   kernel.services.store.write(async (rows) => {
     for (const root of new Set(attempts.map(organizationOf))) await lockOrder(rows, root, "shared");
     if (attempts.length > 1) await limitPiece(rows);
-    await write(kernel, rows, attempts, nowMs);
+    await writeResults(kernel, rows, attempts, nowMs);
   });

@@ -144,7 +144,7 @@ const updateRowOf = async (context: ChangeContext, resource: BoundResource, { be
   return { record: await hydrated(context, resource, after), changed };
 };
 
-const write = async (context: ChangeContext, resource: BoundResource, change: Change): Promise<Changed> => {
+const writeChange = async (context: ChangeContext, resource: BoundResource, change: Change): Promise<Changed> => {
   switch (change.kind) {
     case "create":
       return createRow(context, resource, change);
@@ -167,7 +167,7 @@ const verbs = { create: "Create", update: "Update", delete: "Delete" } as const;
  * (delete: others stand on it, or more goes along than one transaction may take).
  */
 export const change = async (context: ChangeContext, resource: BoundResource, wanted: Change, toldBy: ToldBy): Promise<Changed> => {
-  const done = await write(context, resource, wanted);
+  const done = await writeChange(context, resource, wanted);
   if (!done.changed) return done;
   if (toldBy === "cause") context.toldByCause.push(text(done.record, "uid"));
   else {

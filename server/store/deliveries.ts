@@ -191,7 +191,8 @@ export interface ClaimQuota {
 
 // A claim that ends later than one that was made now can was made by a clock that was wrong, or by a server that died.
 const isFree = (alias: string, now: string): string =>
-  `(${alias}.lease_time is null or ${alias}.lease_time <= ${now} or ${alias}.lease_time > ${now}::timestamptz + interval '${2 * limits.deliveryLeaseMs} milliseconds')`;
+  `(${alias}.lease_time is null or ${alias}.lease_time <= ${now}
+    or ${alias}.lease_time > ${now}::timestamptz + interval '${2 * limits.deliveryLeaseMs} milliseconds')`;
 
 const isDueNow = (alias: string): string => `${alias}.state = 'DELIVERY_STATE_PENDING' and ${alias}.next_attempt_time <= $1 and ${isFree(alias, "$1")}`;
 
@@ -374,7 +375,8 @@ export const findDelayedDeliveries = async (rows: Read, time: string, afterSubsc
 
 const advanceText = `
   update deliveries
-  set next_attempt_time = case when attempts = 0 then $2::timestamptz else $2::timestamptz + greatest(next_attempt_time - update_time, interval '0') end, update_time = $2::timestamptz
+  set next_attempt_time = $2::timestamptz + case when attempts = 0 then interval '0' else greatest(next_attempt_time - update_time, interval '0') end,
+      update_time = $2::timestamptz
   where uid = any($1) and state || '' = 'DELIVERY_STATE_PENDING' and next_attempt_time > $3 and (attempts = 0 or update_time > $3)`;
 
 /** Lets these wait from now on as long as they were to wait when a clock later than `time` put them off. */
@@ -511,7 +513,8 @@ const walkText = `
     and (delivery.subscription_uid, hashtextextended(delivery.subject, 0), delivery.uid) > ($1, hashtextextended($2, 0), $3)
   order by delivery.subscription_uid, hashtextextended(delivery.subject, 0), delivery.uid limit $4`;
 
-const deleteUndeliverableText = `delete from deliveries as delivery where uid = any($1) and ${onItsWay("delivery")} and ${isUndeliverable} returning ${queue.list}`;
+const deleteUndeliverableText = `
+  delete from deliveries as delivery where uid = any($1) and ${onItsWay("delivery")} and ${isUndeliverable} returning ${queue.list}`;
 
 /** Deletes what can never be sent of some deliveries behind this one, and lets what stood behind it go. The last that was looked at. */
 const deleteUndeliverable = async (store: Store, after: OnItsWay | undefined, nowMs: number): Promise<OnItsWay | undefined> => {

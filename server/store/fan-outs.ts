@@ -19,7 +19,8 @@ export interface NewFanOut {
 // Where nobody listens there is nothing to do. In the order of uids, as whoever advances them (below).
 const extendText = `
   insert into fan_outs (uid, only_subscription_uid, position, last_position, try_time)
-  select case when single then owner || '/' || ${uidSegmentOf("last_position")} else owner end, case when single then owner end, first_position - 1, last_position, $5
+  select case when single then owner || '/' || ${uidSegmentOf("last_position")} else owner end, case when single then owner end,
+    first_position - 1, last_position, $5
   from unnest($1::text[], $2::boolean[], $3::bigint[], $4::bigint[]) as added(owner, single, first_position, last_position)
   where exists (select from subscriptions where left(uid, 40) = left(owner, 40))
   order by 1

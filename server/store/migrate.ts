@@ -138,7 +138,7 @@ const applyMigration = async (client: pg.Client, migration: Migration): Promise<
 const migratedTables = (migrations: readonly Migration[]): string[] => [
   "schema_migrations",
   ...migrations.flatMap(({ statements }) =>
-    statements.flatMap((sql) => [...sql.matchAll(/^\s*create table (?:if not exists )?(\w+)/gm)].map(([, name = ""]) => name)),
+    statements.flatMap((sql) => [...sql.matchAll(/^ *create table (?:if not exists )?(\w+)/gm)].map(([, name = ""]) => name)),
   ),
 ];
 

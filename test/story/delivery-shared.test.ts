@@ -82,7 +82,8 @@ const multiply = async (subscription: string, many: number): Promise<void> => {
 const happen = async (group: string, many: number): Promise<void> => {
   await write(
     `insert into outbox (event_id, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time)
-     select gen_random_uuid(), 'many', '/', 'subject ' || number, $1, 'customer', '{}', 'x', '{"body":{}}', '', $3 from generate_series(1, $2::integer) as number`,
+     select gen_random_uuid(), 'many', '/', 'subject ' || number, $1, 'customer', '{}', 'x', '{"body":{}}', '', $3
+     from generate_series(1, $2::integer) as number`,
     [group, String(many), timestamp(world.clock.now)],
   );
 };
@@ -175,7 +176,10 @@ test("each event becomes one delivery to each subscription that receives it, how
   assert.equal(await count("select count(*) from fan_outs"), 0);
   // Of each subject the first alone is on its way.
   const [[first] = []] = await query(
-    "select count(*) from (select distinct on (subscription_uid, subject) state from deliveries where type = 'many' and left(uid, 40) = $1 order by subscription_uid, subject, uid) as d where state = 'DELIVERY_STATE_PENDING'",
+    `select count(*) from (
+       select distinct on (subscription_uid, subject) state from deliveries
+       where type = 'many' and left(uid, 40) = $1 order by subscription_uid, subject, uid
+     ) as d where state = 'DELIVERY_STATE_PENDING'`,
     [organization],
   );
   assert.equal(
