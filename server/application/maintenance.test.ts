@@ -3,7 +3,9 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { limits } from "#base/limits.ts";
+import { openPauses } from "#base/pieces.ts";
 import { plant } from "../../test/told.ts";
+import { asOwner } from "../../test/database.ts";
 import { openWorld, type World } from "../../test/world.ts";
 import { runMaintenance } from "./maintenance.ts";
 
@@ -88,4 +90,66 @@ test("positions go on where they were after everything older was deleted, so tha
   world.clock.now += limits.eventRetentionMs + 1;
   await runMaintenance(world.server.application.kernel);
   assert.ok((await happen("after the silence")) > read);
+});
+
+test("a part of maintenance that fails is named in the log and tried again later each time, and the others do their work", async () => {
+  const lines: string[] = [];
+  const other = await openWorld({}, (event, fields) => void lines.push(`${event} ${JSON.stringify(fields)}`));
+  try {
+    const { kernel, services } = other.server.application;
+    const keys = async (): Promise<number> => Number((await services.store.read.query("select count(*) from idempotency_keys"))[0]?.[0]);
+    const create = (key: string): Promise<unknown> =>
+      other.ok("iam.GroupsService/CreateGroup", { parent: other.organization, group: { name: key } }, { headers: { "idempotency-key": key } });
+    const signIn =
+      "insert into sign_ins (state_hash, browser_hash, identity_provider_uid, sealed, expire_time) values ('state', 'browser', 'x', '', '2020-01-01')";
+    await asOwner(other.databaseUrl, signIn);
+    await asOwner(other.databaseUrl, "create function refuse() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$");
+    await asOwner(other.databaseUrl, "create trigger refuse before delete on sign_ins for each row execute function refuse()");
+    const pauses = openPauses(limits.maintenanceMs / 2, limits.maintenancePauseMaxMs);
+    const failures = (): number => lines.filter((line) => line.startsWith('maintenance.failed {"part":"sign_ins"')).length;
+    const seen: number[] = [];
+    for (let round = 0; round < 8; round++) {
+      await create(`round ${round}`);
+      other.clock.now += limits.maintenanceMs;
+      await runMaintenance(kernel, limits.auditMonths, pauses);
+      seen.push(failures());
+    }
+    assert.deepEqual(seen, [1, 2, 3, 3, 4, 4, 4, 4], "half an hour, an hour, two, four, eight");
+    other.clock.now += limits.idempotencyLifetimeMs + 1;
+    await asOwner(other.databaseUrl, "drop trigger refuse on sign_ins");
+    await runMaintenance(kernel, limits.auditMonths, pauses);
+    assert.equal(await keys(), 0);
+    assert.deepEqual(await services.store.read.query("select 1 from sign_ins"), []);
+  } finally {
+    await other.close();
+  }
+});
+
+test("what has much to delete does it in pieces, however long each row takes, and nothing else waits until it is done", async () => {
+  const { services, kernel } = world.server.application;
+  const rows = limits.retentionRowsMax + 207;
+  await asOwner(
+    world.databaseUrl,
+    `insert into aws_requests (digest, expire_time) select 'digest ' || number, '2020-01-01' from generate_series(1, ${rows}) as number`,
+  );
+  await asOwner(world.databaseUrl, "create table deleted_rows (at bigint generated always as identity, name text, transaction xid8)");
+  await asOwner(
+    world.databaseUrl,
+    `create function note_deleted() returns trigger language plpgsql security definer as $$
+     begin if tg_table_name = 'aws_requests' then perform pg_sleep(0.0015); end if; insert into deleted_rows (name, transaction) values (tg_table_name, pg_current_xact_id()); return null; end $$`,
+  );
+  for (const table of ["aws_requests", "sign_ins"])
+    await asOwner(world.databaseUrl, `create trigger note_deleted after delete on ${table} for each row execute function note_deleted()`);
+  await asOwner(
+    world.databaseUrl,
+    "insert into sign_ins (state_hash, browser_hash, identity_provider_uid, sealed, expire_time) values ('late', 'browser', 'x', '', '2020-01-01')",
+  );
+  await runMaintenance(kernel);
+  assert.deepEqual(await services.store.read.query("select 1 from aws_requests"), []);
+  const pieces = await asOwner(world.databaseUrl, "select name, count(*) from deleted_rows group by name, transaction order by min(at)");
+  assert.ok(
+    pieces.filter(([name]) => name === "aws_requests").every(([, count]) => Number(count) < limits.retentionRowsMax),
+    "fewer where they take long",
+  );
+  assert.ok(pieces.findIndex(([name]) => name === "sign_ins") <= 0, pieces.map((each) => each.join(" ")).join());
 });

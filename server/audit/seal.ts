@@ -225,7 +225,7 @@ export const openSealing = (store: Store, vault: SealingVault, log: Log): SealNe
       if (tried.length === 0 && failed[0]) throw failed[0].cause;
       for (const { event, cause } of failed) logSetAside(event, 1, cause);
       const isFull = tried.length === count;
-      count = Math.min(limits.sealedMax, count * 2);
+      count = Math.min(limits.sealedMax, Math.ceil(count * 1.25));
       return isFull;
     }
   };

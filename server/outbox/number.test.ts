@@ -5,6 +5,7 @@ import { afterEach, beforeEach, test } from "node:test";
 import { limits } from "#base/limits.ts";
 import { silent } from "#base/log.ts";
 import { ownOrigin } from "#base/origin.ts";
+import { timestamp } from "#base/time.ts";
 import { openStore, type Store } from "#store";
 import { freshDatabase } from "../../test/database.ts";
 import { type Enqueue, openNumbering } from "./number.ts";
@@ -100,4 +101,42 @@ test("an event that cannot be enqueued gets no position, and is numbered and enq
   assert.equal(await openNumbering(other, enqueue, silent)(now), false);
   assert.deepEqual(await column("select position from outbox order by id"), upTo(3));
   assert.deepEqual(await column("select position from enqueued order by 1"), upTo(3));
+});
+
+test("an event that cannot be numbered is set aside by its id while the others go on, without a gap, and has its turn later", async () => {
+  await change(store, 10, "before");
+  await change(store, 1, "poisoned");
+  await change(other, 10, "behind");
+  const logged: string[] = [];
+  const refuse: Enqueue = async (rows, events, time) => {
+    const [[found] = []] = await rows.query("select count(*) from outbox where subject = 'poisoned' and position = any($1)", [
+      events.map(({ position }) => String(position)),
+    ]);
+    if (found !== "0") throw new Error("no");
+    await enqueue(rows, events, time);
+  };
+  const numberSome = openNumbering(store, refuse, (event, fields) => void logged.push(`${event} ${JSON.stringify(fields)}`));
+  for (let step = 0; step < 20; step++) await numberSome(now);
+  assert.deepEqual(await column("select position from outbox where position is not null order by position"), upTo(20));
+  assert.deepEqual(await column("select position from enqueued order by 1"), upTo(20));
+  const [id] = await column("select id from outbox where subject = 'poisoned'");
+  assert.equal(logged.length, 1, logged.join());
+  assert.match(logged[0] ?? "", new RegExp(`^outbox.event.set_aside .*"event":"${id}"`));
+  const later = timestamp(Date.parse(now) + limits.setAsideMaxMs);
+  await openNumbering(other, enqueue, silent)(later);
+  assert.deepEqual(await column("select position from outbox where subject = 'poisoned'"), [21]);
+});
+
+test("events that cannot be numbered in the time of a piece are numbered in smaller ones", async () => {
+  await change(store, 300);
+  let largest = 0;
+  const slow: Enqueue = async (rows, events, time) => {
+    await rows.query("select pg_sleep($1::double precision)", [events.length * 0.006]);
+    await enqueue(rows, events, time);
+    largest = Math.max(largest, events.length);
+  };
+  const numberSome = openNumbering(store, slow, silent);
+  while ((await column("select 1 from outbox where position is null limit 1")).length > 0) await numberSome(now);
+  assert.deepEqual(await column("select position from enqueued order by 1"), upTo(300));
+  assert.ok(largest <= limits.pieceTimeoutMs / 6, `${largest} at once`);
 });

@@ -44,7 +44,7 @@ export const openNumbering = (store: Store, enqueue: Enqueue, log: Log): NumberE
         if (numbered === 0 && failed[0]) throw failed[0].cause;
         for (const { id, cause } of failed) log("outbox.event.set_aside", { event: id, failures: pauses.fail(id, nowMs), cause });
         const isFull = numbered === count;
-        count = Math.min(limits.numberedMax, count * 2);
+        count = Math.min(limits.numberedMax, Math.ceil(count * 1.25));
         return isFull;
       } catch (thrown) {
         if (!isPieceFault(thrown) || thrown === failed[0]?.cause || failed.length >= limits.numberedMax) throw thrown;

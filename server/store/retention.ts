@@ -21,6 +21,15 @@ export interface ExpiredRows {
   readonly order: string;
 }
 
+// How many rows of a table a piece may have that has failed before; it grows again with each that is done.
+const sizes = new WeakMap<Store, Map<string, number>>();
+
+const sizesOf = (store: Store): Map<string, number> => {
+  const known = sizes.get(store) ?? new Map<string, number>();
+  sizes.set(store, known);
+  return known;
+};
+
 /**
  * Deletes limits.retentionRowsMax of these rows, or as many as it has the time for; true where there may be more. By
  * their places, of which a row that is changed meanwhile has another.
@@ -28,15 +37,18 @@ export interface ExpiredRows {
 export const deleteRows = async (store: Store, { table, where, order }: ExpiredRows, values: readonly Param[]): Promise<boolean> => {
   const statement = `delete from ${table} where ctid = any(array(
     select ctid from ${table} where ${where} order by ${order} limit $${values.length + 1})) returning 1`;
-  for (let count: number = limits.retentionRowsMax; ; count = Math.ceil(count / 2)) {
-    try {
-      const deleted = await store.write(async (rows) => {
-        if (count > 1) await limitPiece(rows);
-        return rows.query(statement, [...values, count]);
-      });
-      return deleted.length === count;
-    } catch (thrown) {
-      if (count === 1 || !isPieceFault(thrown)) throw thrown;
-    }
+  const known = sizesOf(store);
+  const count = known.get(table) ?? limits.retentionRowsMax;
+  try {
+    const deleted = await store.write(async (rows) => {
+      if (count > 1) await limitPiece(rows);
+      return rows.query(statement, [...values, count]);
+    });
+    known.set(table, Math.min(limits.retentionRowsMax, Math.ceil(count * 1.25)));
+    return deleted.length === count;
+  } catch (thrown) {
+    if (count === 1 || !isPieceFault(thrown)) throw thrown;
+    known.set(table, Math.ceil(count / 2));
+    return true;
   }
 };

@@ -320,6 +320,81 @@ test("servers that are killed while they seal lose and double nothing, and what 
   );
 });
 
+// ---- what cannot be sealed --------------------------------------------------------------------------------------
+
+test("an event that cannot be sealed is set aside by its name, the log of everybody goes on, and it is sealed once it can be", async () => {
+  const lines: string[] = [];
+  const world = await openWorld({ GANTRY_OPEN_ORGANIZATIONS: "true" }, (event, fields) => void lines.push(`${event} ${JSON.stringify(fields)}`));
+  closing.push(() => world.close());
+  const other = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "beside" } }), "uid");
+  await sealAudit(world);
+  const poisoned = await change(world);
+  const behind = [await change(world), await change(world, other), await change(world)];
+  await tamper(
+    world,
+    `create function refuse_entry() returns trigger language plpgsql as $$ begin if new.subject = '${poisoned}' then raise exception 'no'; end if; return new; end $$`,
+  );
+  await tamper(world, "create trigger refuse_entry before insert on audit_entries for each row execute function refuse_entry()");
+  const [[position] = []] = await tamper(world, "select position from outbox where subject = $1", [poisoned]);
+  assert.equal(position, null, "not numbered yet");
+  const subjects = async (): Promise<unknown[]> => (await entriesOf(world, { subjects: [poisoned, ...behind] })).map(({ subject }) => subject);
+  assert.deepEqual((await subjects()).toSorted(), behind.toSorted());
+  const [[numbered] = []] = await tamper(world, "select position from outbox where subject = $1", [poisoned]);
+  assert.deepEqual(
+    lines.filter((line) => line.includes("set_aside")).map((line) => /^audit.event.set_aside .*"position":(\d+)/.exec(line)?.[1]),
+    [numbered],
+  );
+  const found = await verifyLogs(world);
+  assert.equal(found.whole, false);
+  assert.match(found.lines.join("\n"), new RegExp(`the event at position ${numbered} could not be sealed yet`));
+  // It is kept for as long as it takes, and tried less and less often.
+  for (let round = 0; round < 4; round++) {
+    world.clock.now += limits.eventRetentionMs;
+    await runMaintenance(world.server.application.kernel);
+    await sealAudit(world);
+    await sealAudit(world);
+  }
+  assert.equal(lines.filter((line) => line.includes("set_aside")).length, 5);
+  assert.equal((await tamper(world, "select 1 from outbox where subject = $1", [poisoned])).length, 1);
+  await tamper(world, "drop trigger refuse_entry on audit_entries");
+  world.clock.now += limits.setAsideMaxMs;
+  await sealAudit(world);
+  assert.deepEqual((await subjects()).toSorted(), [poisoned, ...behind].toSorted());
+  await whole(world);
+});
+
+test("an event that was set aside and then taken away by somebody shows for ever", async () => {
+  const world = await open();
+  await sealAudit(world);
+  const poisoned = await change(world);
+  await change(world);
+  await tamper(
+    world,
+    `create function refuse_entry() returns trigger language plpgsql as $$ begin if new.subject = '${poisoned}' then raise exception 'no'; end if; return new; end $$`,
+  );
+  await tamper(world, "create trigger refuse_entry before insert on audit_entries for each row execute function refuse_entry()");
+  await sealAudit(world);
+  await tamper(world, "update audit_progress set set_aside = '{}'");
+  await tamper(world, "delete from outbox where subject = $1", [poisoned]);
+  world.clock.now += limits.setAsideMaxMs;
+  await sealAudit(world);
+  await change(world);
+  await sealAudit(world);
+  const { whole, lines } = await verifyLogs(world);
+  assert.equal(whole, false);
+  assert.match(lines.join("\n"), /events were taken away before they were sealed/);
+});
+
+test("the log is sealed by a server that delivers nothing: as soon as an event has its position", async () => {
+  const world = await open();
+  const made = await change(world);
+  assert.deepEqual(
+    (await entriesOf(world, { subjects: [made] })).map(({ subject }) => subject),
+    [made],
+  );
+  assert.equal((await tamper(world, "select 1 from deliveries")).length, 0);
+});
+
 // ---- forgetting -------------------------------------------------------------------------------------------------
 
 test("an event is forgotten only after it was sealed, however old it is", async () => {
