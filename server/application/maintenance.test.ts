@@ -136,7 +136,11 @@ test("what has much to delete does it in pieces, however long each row takes, an
   await asOwner(
     world.databaseUrl,
     `create function note_deleted() returns trigger language plpgsql security definer as $$
-     begin if tg_table_name = 'aws_requests' then perform pg_sleep(0.0015); end if; insert into deleted_rows (name, transaction) values (tg_table_name, pg_current_xact_id()); return null; end $$`,
+     begin
+       if tg_table_name = 'aws_requests' then perform pg_sleep(0.0015); end if;
+       insert into deleted_rows (name, transaction) values (tg_table_name, pg_current_xact_id());
+       return null;
+     end $$`,
   );
   for (const table of ["aws_requests", "sign_ins"])
     await asOwner(world.databaseUrl, `create trigger note_deleted after delete on ${table} for each row execute function note_deleted()`);

@@ -332,7 +332,8 @@ test("an event that cannot be sealed is set aside by its name, the log of everyb
   const behind = [await change(world), await change(world, other), await change(world)];
   await tamper(
     world,
-    `create function refuse_entry() returns trigger language plpgsql as $$ begin if new.subject = '${poisoned}' then raise exception 'no'; end if; return new; end $$`,
+    `create function refuse_entry() returns trigger language plpgsql as $$
+     begin if new.subject = '${poisoned}' then raise exception 'no'; end if; return new; end $$`,
   );
   await tamper(world, "create trigger refuse_entry before insert on audit_entries for each row execute function refuse_entry()");
   const [[position] = []] = await tamper(world, "select position from outbox where subject = $1", [poisoned]);
@@ -370,7 +371,8 @@ test("an event that was set aside and then taken away by somebody shows for ever
   await change(world);
   await tamper(
     world,
-    `create function refuse_entry() returns trigger language plpgsql as $$ begin if new.subject = '${poisoned}' then raise exception 'no'; end if; return new; end $$`,
+    `create function refuse_entry() returns trigger language plpgsql as $$
+     begin if new.subject = '${poisoned}' then raise exception 'no'; end if; return new; end $$`,
   );
   await tamper(world, "create trigger refuse_entry before insert on audit_entries for each row execute function refuse_entry()");
   await sealAudit(world);
