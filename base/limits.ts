@@ -14,6 +14,13 @@ export const limits = {
   grpcMessageBytesMax: 4 * 1024 * 1024,
   /** Nested JSON beyond this is an attack, not a resource: the deepest message of the contract has 5 levels. */
   jsonDepthMax: 32,
+  /**
+   * Keys and elements of one message together, counted over its bytes before anything is built from them: the longest list
+   * of the contract holds 1,000 uids, and 10,000 values are read in some 5 ms.
+   */
+  messageValuesMax: 10_000,
+  /** A message or form that anybody may send without a token: a token has 16 KiB at most, and some operations take two. */
+  openBytesMax: 64 * 1024,
   /** Violations that one answer lists; a body of nothing but mistakes would otherwise be answered with more than itself. */
   violationsMax: 100,
   /**
@@ -37,6 +44,18 @@ export const limits = {
   streamsMax: 256,
   streamResetsMax: 1000,
   connectionsMax: 10_000,
+  /** Of them from one IPv4 address or one IPv6 /64, which is what one customer of a network is given. */
+  connectionsPerAddress: 1_000,
+  connectionsPerAddressMax: 1_000_000,
+  /**
+   * A request, its work and its answer together, however slowly its peer reads: the largest answer, a list of 100,000
+   * without pages, takes a line of 1 Mbit/s so long.
+   */
+  exchangeTimeoutMs: 5 * 60 * 1000,
+  /** How long a peer may take to hang up after our last word (GOAWAY, Connection: close); then it is cut. */
+  hangUpMs: 5_000,
+  /** How long a browser that was here over TLS asks in no other way: a year, as lists of such hosts want it. */
+  hstsSeconds: 31_536_000,
   /** How long a call without a deadline of its own may run. */
   callDeadlineMs: 30_000,
   /** How long in-flight calls may finish after a stop was asked for. */
@@ -46,6 +65,13 @@ export const limits = {
 
   /** PostgreSQL: one statement; one idle transaction. A list that needs longer lacks an index. */
   statementTimeoutMs: 15_000,
+  /** What an answer of PostgreSQL may take on our side: a statement's whole time and its way here. */
+  databaseAnswerMs: 17_000,
+  /** A connection that is silent for so long is probed (TCP keepalive), ten times, a second apart. */
+  keepAliveDelayMs: 10_000,
+  /** What a stop takes: the database is closed under whatever is not done then, within so many more. */
+  stopMs: 12_000,
+  storeCloseMs: 2_000,
   /** Connections: reads are pipelined over few (measured: 2-4 best), group commit wants many writers. */
   readConnections: 3,
   writeConnections: 12,
@@ -71,10 +97,37 @@ export const limits = {
   /** Outbound: discovery and keys. */
   outboundTimeoutMs: 5_000,
   outboundBytesMax: 512 * 1024,
+  /**
+   * Of it, until a connection stands: looking up the name, and trying its first addresses in turn. Less than the whole, so
+   * that a host that is silent can be told from one that answers slowly.
+   */
+  outboundConnectMs: 3_500,
+  outboundAddressesMax: 4,
+  nameTimeoutMs: 3_000,
+  nameTryMs: 1_000,
+  nameTriesMax: 2,
+  /** Exchanges with others at a time for each purpose, and of these for one organization (or host, where none is known). */
+  issuerFetchesMax: 64,
+  issuerFetchesEachMax: 16,
+  sinkFetchesMax: 512,
+  sinkFetchesEachMax: 192,
+  feedFetchesMax: 16,
+  feedFetchesEachMax: 8,
   issuerCacheEntries: 1_000,
+  /** Key sets in memory, for each organization that names issuers: KiB, a usual one has 2 to 5. And so many organizations. */
+  issuerShareKiB: 256,
+  issuerPartiesMax: 1_000,
+  /** Issuers that failed, remembered for each organization. */
+  issuerFailuresMax: 200,
+  /** Issuers that strangers name by a pattern and that were never reached: so many are tried for one organization in issuerRetryMs. */
+  issuerTriesMax: 20,
   issuerKeysLifetimeMs: 10 * 60 * 1000,
   /** An unknown kid asks the issuer again at most this often. */
   issuerRetryMs: 30_000,
+  /** One that failed is left alone for that long, then for twice as long each time, up to this: it is found again soon. */
+  issuerPauseMaxMs: 2 * 60 * 1000,
+  /** Hosts in memory that could not be connected to, for each organization. */
+  silentHostsMax: 200,
 
   /** authentication.md: 6. A signed AWS request: how old it may be, how far ahead of our clock. */
   awsRequestAgeMs: 15 * 60 * 1000,
@@ -239,6 +292,10 @@ export const limits = {
   refreshFamilyLifetimeMs: 90 * 24 * 60 * 60 * 1000,
   /** Ended sign-ins that each new one clears away. */
   sweepRowsMax: 100,
+  /** Rows that maintenance deletes of a table before it is the next one's turn. */
+  retentionRowsMax: 1_000,
+  /** A part of maintenance that fails is left aside for at most this long. */
+  maintenancePauseMaxMs: 24 * 60 * 60 * 1000,
 
   /**
    * What an existing client gets of a list that has no page fields in public (decisions: Lists): everything, as long as
@@ -263,8 +320,27 @@ export const limits = {
   /** A branch of at most this many rows is sorted; a larger one walks the order's index (docs/decisions). */
   sortRowsMax: 5_000,
 
-  /** Events numbered and enqueued at once; deliveries that one server may have claimed. */
-  enqueuedMax: 500,
+  /** Events numbered at once. */
+  numberedMax: 500,
+  /**
+   * Deliveries made at once, over all organizations that have events to enqueue, and how many of these take part: 500 take
+   * some 30 ms, so that whoever comes new waits for no more than a few of these (measured).
+   */
+  fanOutMax: 500,
+  fanOutOrganizationsMax: 32,
+  /**
+   * How long a piece of shared work may take before it is halved: many times what it takes, and little to wait for. A single
+   * one has the time of any statement.
+   */
+  pieceTimeoutMs: 1_000,
+  /** How long what failed alone is left aside: at first, and, doubled each time, at most. */
+  setAsideMs: 1_000,
+  setAsideMaxMs: 60 * 60 * 1000,
+  /** What one server remembers to have set aside; events that the audit log goes on without. */
+  setAsideEntriesMax: 1_000,
+  /** How long one piece waits for the order of an organization's events before others have their turn. */
+  orderWaitMs: 250,
+  /** Deliveries that one server may have claimed. */
   claimedMax: 256,
   /** Of them to one subscription whose sink is quick, and to one of which that is not known, as which a failing one counts. */
   claimedPerSubscriptionMax: 64,
@@ -281,6 +357,13 @@ export const limits = {
   deliveryPollMs: 200,
   /** How often gantry events tail looks: a person does not see the difference. */
   tailPollMs: 500,
+  /**
+   * Clocks of servers differ by so much without being wrong; and how often each server looks for deliveries that a wrong
+   * one has put off, and how many sinks it looks through at once.
+   */
+  clockToleranceMs: 1_000,
+  delayLookMs: 60_000,
+  delayLookMax: 500,
   /** The token on a delivery (events, 6). */
   deliveryTokenLifetimeMs: 5 * 60 * 1000,
   /** A subscription whose sink failed for so long is disabled. */
@@ -302,6 +385,8 @@ export const limits = {
   refusalsWindowMs: 60_000,
   refusalsPerCallerMax: 100,
   refusalsUnknownMax: 10,
+  /** Of those, written in one transaction. */
+  refusalsWrittenMax: 500,
   /** Identities whose refusals are told apart in a minute; those of all others are counted together. */
   refusalCallersMax: 1_000,
   /** How long the log is kept: a year, as auditors ask for, and the month that has begun. */

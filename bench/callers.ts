@@ -12,10 +12,10 @@ import { type Site, settingsOf } from "./processes.ts";
 /** The application of a running server, opened beside it: to make callers, and to catch the statements of a call. */
 export const openBeside = (site: Site): Promise<Application> => openApplication({ settings: readSettings(settingsOf(site)), log: silent, join: true });
 
-/** The running server's database. */
+/** The running server's database, as its owner: rows are planted with triggers aside. */
 export const databaseOf = async ({ data }: Site): Promise<DatabaseAddress> => {
-  const { address } = await startEmbedded({ dataDirectory: data, log: silent, progress: () => {}, join: true });
-  return address;
+  const { ownerAddress } = await startEmbedded({ dataDirectory: data, log: silent, progress: () => {}, join: true });
+  return ownerAddress;
 };
 
 /** A new organization. */

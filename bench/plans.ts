@@ -6,7 +6,9 @@
 // before the store and explained as the server runs them: prepared, with generic plans. What is refused:
 //   - a sequential scan of a table that grows;
 //   - a sort of more rows than limits.sortRowsMax says may be sorted;
-//   - a page that reads many more rows than it shows (a total reads its branch, and is not judged).
+//   - a page that reads many more rows than it shows (a total reads its branch, and is not asked);
+//   - for rights at a thousand places: more buffers than a few descents of an index for each, whether a neighbour's rows
+//     lie under 10, 1,000 or 30,000 parents.
 // The last column is the time of one run; it is shown and not judged.
 
 import { parseArgs } from "node:util";
@@ -30,6 +32,7 @@ import {
   fillIdentities,
   fillRepos,
   fillTags,
+  spreadRepos,
   vacuumTables,
   withClient,
   withoutIndexes,
@@ -58,6 +61,8 @@ interface Plan {
   readonly "Actual Loops"?: number;
   readonly "Rows Removed by Filter"?: number;
   readonly "Rows Removed by Index Recheck"?: number;
+  readonly "Shared Hit Blocks"?: number;
+  readonly "Shared Read Blocks"?: number;
   readonly Plans?: readonly Plan[];
 }
 
@@ -76,7 +81,13 @@ const passedMax = limits.sortRowsMax * 4;
 const times = (plan: Plan, key: "Actual Rows" | "Rows Removed by Filter" | "Rows Removed by Index Recheck"): number =>
   (plan[key] ?? 0) * (plan["Actual Loops"] ?? 1);
 
-const judge = (plan: Plan, ms: number, readMax: number): Finding => {
+/** What a statement may read: rows for its page, buffers in all. */
+interface Bounds {
+  readonly rows: number;
+  readonly buffers: number;
+}
+
+const judge = (plan: Plan, ms: number, max: Bounds): Finding => {
   const accessPaths = new Set<string>();
   const faults = new Set<string>();
   const found = { page: 0, count: 0 };
@@ -103,7 +114,9 @@ const judge = (plan: Plan, ms: number, readMax: number): Finding => {
     for (const each of inner) visit(each, counts);
   };
   visit(plan, false);
-  if (passed.page + found.page > readMax) faults.add(`reads ${Math.round(passed.page + found.page)} rows`);
+  if (passed.page + found.page > max.rows) faults.add(`reads ${Math.round(passed.page + found.page)} rows`);
+  const buffers = (plan["Shared Hit Blocks"] ?? 0) + (plan["Shared Read Blocks"] ?? 0);
+  if (buffers > max.buffers) faults.add(`reads ${buffers} buffers`);
   return { accessPaths: [...accessPaths].join(", "), read: Math.round(found.page + passed.page), ms, faults: [...faults] };
 };
 
@@ -112,16 +125,16 @@ const literal = (value: Statement["values"][number]): string => {
   return `'${(typeof value === "object" ? arrayText(value) : String(value)).replaceAll("'", "''")}'`;
 };
 
-const explain = async (client: pg.Client, { text, values }: Statement, readMax: number): Promise<Finding> => {
+const explain = async (client: pg.Client, { text, values }: Statement, max: Bounds): Promise<Finding> => {
   await client.query(`prepare listed as ${text}`);
   try {
     const parameters = values.length > 0 ? `(${values.map(literal).join(", ")})` : "";
     const { rows } = await client.query<{ "QUERY PLAN": { Plan: Plan; "Execution Time": number }[] }>(
-      `explain (analyze, timing off, format json) execute listed${parameters}`,
+      `explain (analyze, buffers, timing off, format json) execute listed${parameters}`,
     );
     const [found] = rows[0]?.["QUERY PLAN"] ?? [];
     if (!found) throw new Error("no plan");
-    return judge(found.Plan, found["Execution Time"], readMax);
+    return judge(found.Plan, found["Execution Time"], max);
   } finally {
     await client.query("deallocate listed");
   }
@@ -388,6 +401,7 @@ const examine = async (
   [caller, authorization]: readonly [string, string],
   method: string,
   first: JsonObject,
+  buffersMax = Number.POSITIVE_INFINITY,
 ): Promise<number> => {
   let bad = 0;
   let request: JsonObject | undefined = first;
@@ -396,7 +410,7 @@ const examine = async (
     try {
       const call = callOf(method, request, authorization);
       for (const statement of await statementsOf(application, call)) {
-        const finding = await explain(client, statement, readsBranch(first) ? Number.POSITIVE_INFINITY : passedMax);
+        const finding = await explain(client, statement, { rows: readsBranch(first) ? Number.POSITIVE_INFINITY : passedMax, buffers: buffersMax });
         if (finding.faults.length > 0) bad++;
         printFinding(caller, list, finding);
       }
@@ -407,6 +421,40 @@ const examine = async (
       printFinding(caller, list, { accessPaths: "", read: 0, ms: 0, faults: [failed(thrown)] });
       request = undefined;
     }
+  }
+  return bad;
+};
+
+// ---- neighbours ---------------------------------------------------------------------------------------------------
+
+const neighbourParents = [10, 1_000, 30_000];
+const places = 1_000;
+/** For each place: a descent for the count, one for the page, and the rows that they find. */
+const buffersPerPlaceMax = 30;
+
+/** Lists of whoever has rights at a thousand places, while a neighbour's rows lie under ever more parents. Returns how many are wrong. */
+const examineNeighbours = async (client: pg.Client, writer: pg.Client, application: Application, rows: number): Promise<number> => {
+  const [own, neighbour] = [await makeOrganization(application, "scattered"), await makeOrganization(application, "neighbour")];
+  const member = await makeMember(application, own, [own], "viewer");
+  await writer.query("set session_replication_role = replica");
+  await writer.query("delete from role_bindings where identity_uid = $1", [member]);
+  await writer.query(
+    `insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time)
+     select $1::text || '/' || lpad(to_hex(2 * n), 16, '0') || '/00000000000000aa', $2, $3, now(), now() from generate_series(1, $4::int) as n`,
+    [own, member, builtInRoleUid("viewer"), places],
+  );
+  await spreadRepos(writer, own, 2 * places, 5);
+  const authorization = await authorizationOf(application, member);
+  let bad = 0;
+  for (const parents of neighbourParents) {
+    await writer.query("delete from repos where uid > $1 || '/' and uid < $1 || '0'", [neighbour]);
+    await spreadRepos(writer, neighbour, parents, Math.ceil(rows / parents));
+    await vacuumTables(writer, "repos", "role_bindings");
+    for (const order of ["", "name", "name desc", "create_time desc"])
+      for (const request of [{}, { name: "repo-3" }]) {
+        const asked = order === "" ? request : { ...request, orderBy: order };
+        bad += await examine(client, application, [`1000 places, ${parents} parents`, authorization], repos, asked, buffersPerPlaceMax * places);
+      }
   }
   return bad;
 };
@@ -423,6 +471,8 @@ const checkPlans = (folder: Folder): Promise<number> => {
       for (const caller of filled.callers) {
         for (const [method, request] of lists(filled).filter(([method]) => wanted(method))) bad += await examine(client, application, caller, method, request);
       }
+      if (wanted(repos))
+        bad += await withClient(await databaseOf(site), (writer) => examineNeighbours(client, writer, application, Math.ceil(Number(values.rows) / 10)));
       process.stdout.write(bad > 0 ? `${bad} plans are wrong\n` : "every plan is right\n");
       return bad > 0 ? 1 : 0;
     }),

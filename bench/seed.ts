@@ -68,6 +68,16 @@ export const fillRepos = async (client: pg.Client, parent: string, count: number
   );
 };
 
+/** `each` repos in each of `parents` groups of an organization; the groups themselves are not made. */
+export const spreadRepos = async (client: pg.Client, root: string, parents: number, each: number): Promise<void> => {
+  await client.query(
+    `insert into repos (uid, name, create_time, update_time)
+     select $1::text || '/' || lpad(to_hex(parent), 16, '0') || '/' || lpad(to_hex(n), 16, '0'), 'repo-' || n, ${madeTime}, ${madeTime}
+     from generate_series(1, $2::int) as parent, generate_series(1, $3::int) as n`,
+    [root, parents, each],
+  );
+};
+
 export const fillTags = async (client: pg.Client, repo: string, count: number): Promise<void> => {
   await client.query(
     `insert into tags (uid, name, digest, bundles, create_time, update_time)

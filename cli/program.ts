@@ -2,7 +2,7 @@
 //
 //   gantry serve | token | register | suspend | resume | import | explain | who-can | events | audit | health
 //   gantry login | logout | config | doctor | mcp     what a client does
-//   gantry admin VERB                                 what needs the data directory or the database
+//   gantry admin migrate                              what needs the data directory or the database
 //   gantry DOMAIN RESOURCES VERB                      the API
 //
 // Only the command that is called is loaded; of the others the list shows the summary that stands here.
@@ -30,6 +30,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   "who-can": { summary: "list who holds a capability at a place", load: async () => (await import("./commands/who-can.ts")).whoCanCommand },
   events: { summary: "watch what happens", load: async () => (await import("./commands/events.ts")).eventsCommand },
   audit: { summary: "check that the audit log is what was written", load: async () => (await import("./commands/audit.ts")).auditCommand },
+  admin: { summary: "work in the database, beside the server or without it", load: async () => (await import("./commands/admin.ts")).adminCommand },
   health: { summary: "ask the running server whether it is ready", load: async () => (await import("./commands/health.ts")).healthCommand },
 };
 

@@ -134,6 +134,8 @@ export interface MethodFact {
   readonly capabilities: readonly string[];
   readonly unscoped: boolean;
   readonly open: boolean;
+  /** It takes a credential out of use, or gives one for another: it cannot be rehearsed (validateOnly). */
+  readonly credentials: boolean;
   /** Path (JSON names) of the request field whose uid says where the capabilities are needed; undefined for unscoped and open calls. */
   readonly scope: readonly string[] | undefined;
   readonly event: EventFact | undefined;
@@ -375,6 +377,7 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
     capabilities: access.capabilities,
     unscoped: access.unscoped,
     open: access.open,
+    credentials: access.credentials,
     scope,
     event: event && {
       type: event.type,

@@ -5,13 +5,16 @@
 // data (a map's key) or an unknown field, never a property.
 
 import type { Message } from "@bufbuild/protobuf";
-import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { base64Encode } from "@bufbuild/protobuf/wire";
 import type { Violation } from "#base/fault.ts";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
 import { readTimestamp, timestamp } from "#base/time.ts";
 import type { FieldFact, HttpFact, Kind, MessageFact, MethodFact } from "./facts.ts";
 
 export interface Reading {
   readonly request: JsonObject;
+  /** As many as an answer shows; more are not made. */
   readonly problems: Violation[];
   readonly bodyPaths: string[] | undefined;
 }
@@ -26,6 +29,11 @@ interface Reader {
   readonly texts: boolean;
 }
 
+/** No more than an answer shows. */
+const addProblem = (problems: Violation[], field: string, description: string): void => {
+  if (problems.length < limits.violationsMax) problems.push({ field, description });
+};
+
 const joinPath = (prefix: string, name: string): string => (prefix ? `${prefix}.${name}` : name);
 
 /** A text that PostgreSQL and UTF-8 can hold: no lone surrogate, no NUL. */
@@ -34,6 +42,12 @@ const textProblem = (value: string): string | undefined => {
   if (value.includes("\0")) return "must not contain the NUL character";
   return undefined;
 };
+
+/** The paths of a mask come in one text, so that they were not counted as a list's elements are. */
+const maskProblem = (value: string): string | undefined =>
+  value.length > limits.messageValuesMax && value.split(",", limits.messageValuesMax + 1).length > limits.messageValuesMax
+    ? `must name at most ${limits.messageValuesMax} fields`
+    : undefined;
 
 const readInteger = (value: Json, least: bigint, most: bigint): bigint | undefined => {
   let parsed: bigint;
@@ -80,14 +94,14 @@ const durationSecondsMax = 315_576_000_000;
 /** One value of the field's kind, or undefined and a problem. */
 const readOne = (reader: Reader, field: FieldFact, value: Json, at: string): Json | undefined => {
   const refuse = (description: string = expected[field.kind]): undefined => {
-    reader.problems.push({ field: at, description });
+    addProblem(reader.problems, at, description);
     return undefined;
   };
   switch (field.kind) {
     case "string":
     case "mask": {
       if (typeof value !== "string") return refuse();
-      const problem = textProblem(value);
+      const problem = textProblem(value) ?? (field.kind === "mask" ? maskProblem(value) : undefined);
       return problem ? refuse(problem) : value;
     }
     case "bool":
@@ -128,20 +142,20 @@ const readField = (reader: Reader, field: FieldFact, value: Json, at: string): J
   if (field.shape === "one") return readOne(reader, field, value, at);
   if (field.shape === "list") {
     if (!Array.isArray(value)) {
-      reader.problems.push({ field: at, description: "must be a list" });
+      addProblem(reader.problems, at, "must be a list");
       return undefined;
     }
     return value.map((entry, index) => readOne(reader, field, entry, `${at}[${index}]`) ?? null);
   }
   if (!isObject(value)) {
-    reader.problems.push({ field: at, description: "must be an object" });
+    addProblem(reader.problems, at, "must be an object");
     return undefined;
   }
   // fromEntries defines own properties, so that "__proto__" stays a key like any other.
   return Object.fromEntries(
     Object.entries(value).map(([key, entry]) => {
       const problem = field.keyKind === "int64" && readInteger(key, -(2n ** 63n), 2n ** 63n - 1n) === undefined ? expected.int64 : textProblem(key);
-      if (problem) reader.problems.push({ field: `${at}[${JSON.stringify(key)}]`, description: `key ${problem}` });
+      if (problem) addProblem(reader.problems, `${at}[${JSON.stringify(key)}]`, `key ${problem}`);
       return [key, readOne(reader, field, entry, `${at}[${JSON.stringify(key)}]`) ?? null];
     }),
   );
@@ -156,7 +170,7 @@ const oneofRival = (message: MessageFact, object: JsonObject, field: FieldFact):
 const assignField = (reader: Reader, message: MessageFact, object: JsonObject, field: FieldFact, value: Json, prefix: string): void => {
   const at = joinPath(prefix, field[reader.naming]);
   const other = oneofRival(message, object, field);
-  if (other) reader.problems.push({ field: at, description: `only one of ${other[reader.naming]} and ${field[reader.naming]} can be given` });
+  if (other) addProblem(reader.problems, at, `only one of ${other[reader.naming]} and ${field[reader.naming]} can be given`);
   const read = readField(reader, field, value, at);
   if (read !== undefined) object[field.json] = read;
 };
@@ -165,8 +179,8 @@ const readObject = (reader: Reader, message: MessageFact, json: JsonObject, pref
   const object: JsonObject = {};
   for (const [key, value] of Object.entries(json)) {
     const field = message.byName.get(key);
-    if (!field) reader.problems.push({ field: joinPath(prefix, key), description: "unknown field" });
-    else if (object[field.json] !== undefined) reader.problems.push({ field: joinPath(prefix, key), description: "given twice" });
+    if (!field) addProblem(reader.problems, joinPath(prefix, key), "unknown field");
+    else if (object[field.json] !== undefined) addProblem(reader.problems, joinPath(prefix, key), "given twice");
     // AIP and proto JSON: null is the same as leaving the field out.
     else if (value !== null) assignField(reader, message, object, field, value, prefix);
   }
@@ -237,7 +251,7 @@ const readEntry = (reader: Reader, field: FieldFact, value: string, at: string):
   const written = entryFromShortForm(field, value);
   if (written !== undefined) return readOne({ ...reader, texts: false }, field, written, at);
   const [first, second] = field.writtenAs ?? [];
-  reader.problems.push({ field: at, description: first ? `must be ${first}, ${first}:${second},… or a JSON object` : "must be a JSON object" });
+  addProblem(reader.problems, at, first ? `must be ${first}, ${first}:${second},… or a JSON object` : "must be a JSON object");
   return undefined;
 };
 
@@ -246,7 +260,7 @@ const readQuery = (reader: Reader, method: MethodFact, http: HttpFact, request: 
     const found = http.body === "*" ? undefined : locate(method.input, request, key);
     const inBody = found && http.body !== "" && method.input.byName.get(key.split(".")[0] ?? "")?.json === http.body;
     if (!found || inBody) {
-      reader.problems.push({ field: key, description: "unknown query parameter" });
+      addProblem(reader.problems, key, "unknown query parameter");
       continue;
     }
     const { message, object, field, prefix } = found;
@@ -254,8 +268,11 @@ const readQuery = (reader: Reader, method: MethodFact, http: HttpFact, request: 
     const held = object[field.json];
     if (field.shape === "list") {
       const entry = readEntry(reader, field, value, at);
-      if (entry !== undefined) object[field.json] = [...(Array.isArray(held) ? held : []), entry];
-    } else if (held !== undefined) reader.problems.push({ field: at, description: "given more than once" });
+      if (entry === undefined) continue;
+      // A list of its own, in place: one copy for each entry would be quadratic.
+      if (Array.isArray(held)) held.push(entry);
+      else object[field.json] = [entry];
+    } else if (held !== undefined) addProblem(reader.problems, at, "given more than once");
     else assignField(reader, message, object, field, value, prefix);
   }
 };
@@ -281,7 +298,7 @@ export const readRest = (
   if (http.body !== "") {
     const target = http.body === "*" ? method.input : method.input.byName.get(http.body)?.message;
     const body = input.body ?? {};
-    if (!target || !isObject(body)) problems.push({ field: "body", description: "must be a JSON object" });
+    if (!target || !isObject(body)) addProblem(problems, "body", "must be a JSON object");
     else {
       const object = readObject({ problems, naming: "json", texts: false }, target, body, "");
       request = http.body === "*" ? object : { [http.body]: object };
@@ -298,9 +315,9 @@ export const readRest = (
     const { object, field } = found;
     const held = object[field.json];
     // Attack 3 of the list of attacks: the path is mine, the body is yours.
-    if (held !== undefined && held !== value) problems.push({ field: field.json, description: "differs from the path" });
+    if (held !== undefined && held !== value) addProblem(problems, field.json, "differs from the path");
     const problem = textProblem(value);
-    if (problem) problems.push({ field: field.name, description: problem });
+    if (problem) addProblem(problems, field.name, problem);
     object[field.json] = value;
   }
   return { request, problems, bodyPaths };
@@ -337,7 +354,7 @@ const jsonOfValue = (field: FieldFact, value: unknown): Json => {
     case "int64":
       return String(value);
     case "bytes":
-      return value instanceof Uint8Array ? btoa(String.fromCharCode(...value)) : "";
+      return value instanceof Uint8Array ? base64Encode(value) : "";
     case "timestamp": {
       const { seconds, nanos } = value as { seconds: bigint; nanos: number };
       const milliseconds = Number(seconds) * 1000 + Math.floor(nanos / 1e6);

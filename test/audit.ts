@@ -2,6 +2,7 @@
 
 import type { JsonObject } from "#base/json.ts";
 import { type AuditReport, reportAudit } from "../cli/audit-report.ts";
+import { asOwner } from "./database.ts";
 import type { World } from "./world.ts";
 
 /** Writes and seals all that has happened. */
@@ -38,5 +39,4 @@ export const verifyLogs = async ({ server }: World, asked: Partial<Pick<AuditRep
 };
 
 /** One statement, straight to the database: what somebody can do who has it, and not the secret key. */
-export const tamper = ({ server }: World, statement: string, values: readonly (string | number | null)[] = []) =>
-  server.application.services.store.write((rows) => rows.query(statement, values));
+export const tamper = ({ databaseUrl }: World, statement: string, values: readonly (string | number | null)[] = []) => asOwner(databaseUrl, statement, values);

@@ -53,7 +53,7 @@ const main = async (): Promise<void> => {
   const folder = mkdtempSync(join(tmpdir(), "gantry-baseline-"));
   const database = await freshDatabase();
   // Without what databases for tests have besides (told.ts).
-  const client = new pg.Client({ connectionString: database.url });
+  const client = new pg.Client({ connectionString: database.ownerUrl });
   await client.connect();
   await client.query("drop schema public cascade; create schema public");
   await client.end();
@@ -61,7 +61,11 @@ const main = async (): Promise<void> => {
   writeFileSync(key, baselineSecretKey, { mode: 0o600 });
   const terms = join(folder, "terms.json");
   writeFileSync(terms, JSON.stringify({ documents: [{ id: "services-rules.v1", label: "Services rules", url: "https://example.com/rules" }], requires: {} }));
-  const world = await openWorld({ DATABASE_URL: database.url, GANTRY_SECRET_KEY_FILE: key, GANTRY_TERMS_FILE: terms }, undefined, baselineTimeMs);
+  const world = await openWorld(
+    { DATABASE_URL: database.url, GANTRY_MIGRATE_URL: database.ownerUrl, GANTRY_SECRET_KEY_FILE: key, GANTRY_TERMS_FILE: terms },
+    undefined,
+    baselineTimeMs,
+  );
   try {
     const { organization } = world;
     const create = async (method: string, request: Parameters<typeof world.ok>[1], idempotencyKey?: string): Promise<string> =>
@@ -110,7 +114,7 @@ const main = async (): Promise<void> => {
     const head =
       "-- Rows in every table of the baseline, made by test/baseline.ts and never changed since the baseline landed.\n" +
       "-- test/story/upgrade.test.ts brings them to the present.\n\n";
-    writeFileSync(baselinePath, head + (await dumpRows(database.url, (value) => value.replaceAll(fixtures, "/srv/feeds"))));
+    writeFileSync(baselinePath, head + (await dumpRows(database.ownerUrl, (value) => value.replaceAll(fixtures, "/srv/feeds"))));
   } finally {
     await database.drop();
     rmSync(folder, { recursive: true });

@@ -16,7 +16,7 @@ import { join, relative, resolve } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { parseArgs } from "node:util";
-import { dropDatabase, makeTemplate, startTestServer } from "./database.ts";
+import { dropDatabase, makeServerRole, makeTemplate, startTestServer } from "./database.ts";
 import { seed as fixedSeed } from "./length.ts";
 import { importsOf } from "./source.ts";
 
@@ -155,9 +155,15 @@ const main = async (): Promise<boolean> => {
   delete process.env.DATABASE_URL;
   const own = databaseUrl ? undefined : await startTestServer();
   try {
-    const { url, template } = await makeTemplate(own ? own.url : (databaseUrl ?? ""));
+    const given = databaseUrl ?? "";
+    const { url, serverUrl, template } = await makeTemplate(own?.url ?? given, own?.serverUrl ?? (await makeServerRole(given)));
     try {
-      Object.assign(process.env, { GANTRY_TEST_DATABASE_URL: url, GANTRY_TEST_TEMPLATE: template, GANTRY_TEST_SEED: String(seed) });
+      Object.assign(process.env, {
+        GANTRY_TEST_DATABASE_URL: url,
+        GANTRY_TEST_SERVER_URL: serverUrl,
+        GANTRY_TEST_TEMPLATE: template,
+        GANTRY_TEST_SEED: String(seed),
+      });
       if (isLong) process.env.GANTRY_TEST_LONG = "1";
       return await (isLong ? runLong() : runShort());
     } finally {

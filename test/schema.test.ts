@@ -59,7 +59,10 @@ const withCollation = (table: string, column: string, collation: string): Catalo
   changed(table, (held) => ({
     ...held,
     columns: new Map([...held.columns].map(([name, each]) => [name, name === column ? { ...each, collation } : each])),
-    indexes: held.indexes.map((index) => ({ ...index, keys: index.keys.map((key) => (key.expression === column ? { ...key, collation } : key)) })),
+    indexes: held.indexes.map((index) => ({
+      ...index,
+      keys: index.keys.map((key) => (key.expression === column && key.collation === "C" ? { ...key, collation } : key)),
+    })),
   }));
 
 const withoutTable = (table: string): Catalogue => new Map([...catalogue].filter(([name]) => name !== table));
@@ -143,7 +146,7 @@ const unfit: readonly (readonly [title: string, catalogue: Catalogue, sentence: 
   [
     "children without their parent's index",
     withoutIndex("identities", "identities_by_parent"),
-    noIndex("identities", "children by name", "create index identities_by_parent on identities (left(uid, -17), name, uid)"),
+    noIndex("identities", "children by name", 'create index identities_by_parent on identities (left(uid, -17), name collate "POSIX", uid)'),
   ],
   [
     "a reference without its index",
@@ -153,19 +156,32 @@ const unfit: readonly (readonly [title: string, catalogue: Catalogue, sentence: 
   [
     "a uniqueness without its index",
     withIndex("role_bindings", "role_bindings_unique", (held) => [{ ...held, unique: false }]),
-    noIndex("role_bindings", "uniqueness", "create unique index role_bindings_unique on role_bindings (left(uid, -17), identity_uid, role_uid) include (uid)"),
+    noIndex(
+      "role_bindings",
+      "uniqueness",
+      'create unique index role_bindings_unique on role_bindings (left(uid, -17), identity_uid collate "POSIX", role_uid) include (uid)',
+    ),
   ],
   [
     "a uniqueness whose index says more than the contract",
     withIndex("repos", "repos_unique", (held) =>
       [held, { ...held, name: "repos_name", keys: held.keys.slice(1) }].map((each) => ({ ...each, unique: each !== held })),
     ),
-    noIndex("repos", "uniqueness", "create unique index repos_unique on repos (left(uid, -17), name) include (uid)"),
+    noIndex("repos", "uniqueness", 'create unique index repos_unique on repos (left(uid, -17), name collate "POSIX") include (uid)'),
   ],
   [
     "a uniqueness whose index says less than the contract",
     withIndex("tags", "tags_unique", (held) => [{ ...held, keys: [...held.keys, { expression: "digest", collation: "C", descending: false }] }]),
-    noIndex("tags", "uniqueness", "create unique index tags_unique on tags (left(uid, -17), name) include (uid)"),
+    noIndex("tags", "uniqueness", 'create unique index tags_unique on tags (left(uid, -17), name collate "POSIX") include (uid)'),
+  ],
+  [
+    "a uniqueness below a parent whose index other lists could take as well",
+    withIndex("role_bindings", "role_bindings_unique", (held) => [{ ...held, keys: held.keys.map((key) => ({ ...key, collation: "C" })) }]),
+    noIndex(
+      "role_bindings",
+      "uniqueness",
+      'create unique index role_bindings_unique on role_bindings (left(uid, -17), identity_uid collate "POSIX", role_uid) include (uid)',
+    ),
   ],
   [
     "a long text that is unique by itself instead of its hash",
@@ -253,7 +269,7 @@ const started = async (planted: Resource): Promise<{ said: string; logged: strin
 const fits = /is not in the contract$/;
 
 const query = async (...statements: readonly string[]): Promise<void> => {
-  const client = new pg.Client({ connectionString: database.url });
+  const client = new pg.Client({ connectionString: database.ownerUrl });
   await client.connect();
   try {
     for (const statement of statements) await client.query(statement);
@@ -303,7 +319,7 @@ test("an order without its index stops the start with the line that makes it, an
 test("an index that was never finished is a warning in the log, and the server starts", async () => {
   const [line = ""] = /create index planted_berths_by_name .*/.exec(createTable) ?? [];
   await query("drop index planted_berths_by_name");
-  const writer = new pg.Client({ connectionString: database.url });
+  const writer = new pg.Client({ connectionString: database.ownerUrl });
   await writer.connect();
   await writer.query("begin; lock table planted_berths in row exclusive mode");
   // Waits for the writer, until it is cut off: what is left is an index that nobody can use.

@@ -26,11 +26,11 @@ const tables = [...new Set(resources.flatMap(({ table }) => (table && events(tab
 // Besides: built-in roles and the operator's identity are the server's own, above every organization, and written at
 // each start before anybody could be told.
 
-/** The statements that make a database refuse what is untold. */
+/** The statements that make a database refuse what is untold; its functions are the owner's, for the table is nobody else's. */
 export const refuseUntold = (): string => `
   create unlogged table told_rows (transaction xid8, uid text, primary key (transaction, uid));
 
-  create function note_told() returns trigger language plpgsql as $$
+  create function note_told() returns trigger language plpgsql security definer as $$
   begin
     insert into told_rows
     select pg_current_xact_id(), uid
@@ -40,7 +40,7 @@ export const refuseUntold = (): string => `
   end $$;
   create trigger note_told after insert on outbox for each row execute function note_told();
 
-  create function refuse_untold() returns trigger language plpgsql as $$
+  create function refuse_untold() returns trigger language plpgsql security definer as $$
   declare
     row_before jsonb := case when tg_op = 'INSERT' then '{}'::jsonb else to_jsonb(old) end;
     row_after jsonb := case when tg_op = 'DELETE' then '{}'::jsonb else to_jsonb(new) end;

@@ -19,6 +19,8 @@ export const full = (name: string): string => (/^(?:chainguard|gantry)\./.test(n
 export interface World {
   readonly url: string;
   readonly server: Server;
+  /** As the server has it. */
+  readonly databaseUrl: string;
   /** The organization made at start. */
   readonly organization: string;
   /** Milliseconds since 1970, as the server sees them; settable. */
@@ -76,6 +78,7 @@ export const openWorld = async (environment: Readonly<Record<string, string>> = 
   return {
     url,
     server,
+    databaseUrl: settings.databaseUrl ?? "",
     organization,
     clock,
     call,

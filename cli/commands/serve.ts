@@ -11,15 +11,18 @@ const description = `Runs the server until it is stopped. Settings come from the
   GANTRY_LISTEN           address and port (127.0.0.1:8080)
   GANTRY_DATA             data directory (./gantry-data)
   DATABASE_URL            a PostgreSQL to use instead of the embedded one
+  GANTRY_MIGRATE_URL      the connection of the role that owns that database, for migrations (DATABASE_URL)
   GANTRY_PUBLIC_URL       the address that clients use; also the issuer of tokens
   GANTRY_TLS_CERT         certificate file: the port speaks TLS
   GANTRY_TLS_KEY          its key file
   GANTRY_SERVICE_DOMAIN   the domain in error details (gantry.local)
   GANTRY_AUDIENCES        further audiences whose tokens are accepted
   GANTRY_EGRESS_ALLOW     private addresses that may be reached, as CIDRs
+  GANTRY_ISSUER_HOSTS     hosts of issuers that patterns may lead to without naming them (none)
   GANTRY_SECRET_KEY_FILE  the key that seals secrets (made in GANTRY_DATA; required with DATABASE_URL)
   GANTRY_CORS_ORIGINS     origins whose pages may call the API (none)
   GANTRY_TRUSTED_PROXIES  proxies whose X-Forwarded-For is believed, as addresses or CIDRs (none)
+  GANTRY_CONNECTIONS_PER_ADDRESS  connections that one client address may have (1000)
   GANTRY_TERMS_FILE       documents to accept, and what needs them, as JSON
   GANTRY_FEEDS            a file of imports that the server repeats by itself
   GANTRY_OPEN_ORGANIZATIONS  true: people may make organizations (false)

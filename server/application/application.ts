@@ -3,7 +3,7 @@
 
 import { openAudit } from "#audit";
 import { openAuthn } from "#authn";
-import { enqueueDeliveries } from "#delivery";
+import { enqueueEvents } from "#delivery";
 import { type NumberEvents, openNumbering } from "#outbox";
 import { writeBuiltIns } from "#authz";
 import type { Log } from "#base/log.ts";
@@ -20,7 +20,7 @@ export interface Application {
   readonly services: Services;
   readonly kernel: Kernel;
   readonly serve: Serve;
-  /** Gives new events their positions and enqueues them. */
+  /** Gives new events their positions. */
   readonly numberEvents: NumberEvents;
   readonly call: OperatorCall;
   /** Stops what runs by itself, then the store. */
@@ -49,10 +49,11 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
       issuer: settings.publicUrl,
       audiences: settings.audiences,
       egressAllow: settings.egressAllow,
+      issuerHosts: settings.issuerHosts,
       awsStsUrl: settings.awsStsUrl,
       knownCapabilities: new Set(capabilities.map(({ name }) => name)),
     });
-    const numberEvents = openNumbering(store, enqueueDeliveries);
+    const numberEvents = openNumbering(store, enqueueEvents, log);
     const audit = openAudit({ store, vault, clock, log, publicUrl: settings.publicUrl, numberEvents });
     const services: Services = {
       store,

@@ -1,11 +1,12 @@
 // The database that DATABASE_URL names or, without it, an embedded one in the data directory, which stops with its store.
 
 import type { Log } from "#base/log.ts";
-import { databaseUrlOf, startEmbedded } from "#postgres";
-import { openStore, type Store } from "#store";
+import { databaseUrlOf, type EmbeddedPostgres, startEmbedded } from "#postgres";
+import { openStore, prepareDatabase, type Store } from "#store";
+import type { DatabaseSettings } from "./settings.ts";
 
 export interface DatabaseOptions {
-  readonly settings: { readonly databaseUrl: string | undefined; readonly dataDirectory: string };
+  readonly settings: DatabaseSettings;
   readonly log: Log;
   /** Receives a line for what takes its time at a first start. */
   readonly progress: (line: string) => void;
@@ -13,13 +14,35 @@ export interface DatabaseOptions {
   readonly join: boolean;
 }
 
+const addressesOf = ({ address, ownerAddress }: EmbeddedPostgres): { databaseUrl: string; migrateUrl: string } => ({
+  databaseUrl: databaseUrlOf(address),
+  migrateUrl: databaseUrlOf(ownerAddress),
+});
+
+/** Migrates the database and nothing else, beside running servers or without one. Whatever prevents it is thrown as a Fault of one line. */
+export const migrateDatabase = async ({ settings, log, progress }: Omit<DatabaseOptions, "join">): Promise<void> => {
+  const { databaseUrl, migrateUrl, dataDirectory, auditMonths } = settings;
+  if (databaseUrl) {
+    await prepareDatabase({ databaseUrl, migrateUrl, auditMonths, progress });
+    return;
+  }
+  const embedded = await startEmbedded({ dataDirectory, log, progress, join: true });
+  try {
+    await prepareDatabase({ ...addressesOf(embedded), auditMonths, progress });
+  } finally {
+    await embedded.stop();
+  }
+};
+
 /** Opens the store, migrated. Whatever prevents it is thrown as a Fault of one line. */
 export const openDatabase = async ({ settings, log, progress, join }: DatabaseOptions): Promise<Store> => {
-  const { databaseUrl, dataDirectory } = settings;
-  if (databaseUrl) return openStore({ databaseUrl, log, progress });
+  const { databaseUrl, migrateUrl, dataDirectory } = settings;
+  // A command that has not been told how long the log is kept changes nothing about that.
+  const auditMonths = join ? undefined : settings.auditMonths;
+  if (databaseUrl) return openStore({ databaseUrl, migrateUrl, auditMonths, log, progress });
   const embedded = await startEmbedded({ dataDirectory, log, progress, join });
   try {
-    const store = await openStore({ databaseUrl: databaseUrlOf(embedded.address), log, progress });
+    const store = await openStore({ ...addressesOf(embedded), auditMonths, log, progress });
     let closing: Promise<void> | undefined;
     const close = async (): Promise<void> => {
       await store.close();

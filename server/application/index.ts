@@ -4,7 +4,17 @@ export type { FeedKind } from "#feeds";
 export type { Application } from "./application.ts";
 export type { AuditVerdict } from "./audit-verification.ts";
 export { findImportGroup } from "./import-group.ts";
-export { importFeed, importRegistry, mintToken, openApplication, registerPerson, setSuspended, startServer, verifyAudit } from "./on-demand.ts";
+export {
+  importFeed,
+  importRegistry,
+  migrateDatabase,
+  mintToken,
+  openApplication,
+  registerPerson,
+  setSuspended,
+  startServer,
+  verifyAudit,
+} from "./on-demand.ts";
 export type { Server } from "./server.ts";
-export { readPublicUrl, readSettings, type Settings } from "./settings.ts";
+export { readDatabaseSettings, readPublicUrl, readSettings, type Settings } from "./settings.ts";
 export { version } from "./version.ts";

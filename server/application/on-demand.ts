@@ -5,6 +5,7 @@ import type { FeedImport, FeedSummary, RegistryImport, RegistrySummary } from "#
 import type { Kernel, Services } from "#kernel";
 import type { Application, ApplicationOptions } from "./application.ts";
 import type { AuditVerification } from "./audit-verification.ts";
+import type { DatabaseOptions } from "./database.ts";
 import type { Person } from "./person.ts";
 import type { Server, ServerOptions } from "./server.ts";
 import type { Settings } from "./settings.ts";
@@ -12,6 +13,8 @@ import type { Settings } from "./settings.ts";
 export const openApplication = async (options: ApplicationOptions): Promise<Application> => (await import("./application.ts")).openApplication(options);
 
 export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => (await import("./server.ts")).startServer(settings, options);
+
+export const migrateDatabase = async (options: Omit<DatabaseOptions, "join">): Promise<void> => (await import("./database.ts")).migrateDatabase(options);
 
 export const registerPerson = async (kernel: Kernel, person: Person): Promise<string> => (await import("./person.ts")).registerPerson(kernel, person);
 

@@ -1,5 +1,6 @@
 // The whole server: the application with its transports, sign-in, deliveries, repeated imports and maintenance.
 
+import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import { type Delivery, openDelivery } from "#delivery";
@@ -31,7 +32,7 @@ export interface Server {
   readonly firstOrganization: string | undefined;
   /** Imports that the server repeats by itself; undefined without GANTRY_FEEDS. */
   readonly feeds: Schedule | undefined;
-  /** Finishes what is in flight, then stops the store. */
+  /** Finishes what is in flight, for as long as limits.stopMs, and stops the store. */
   close(): Promise<void>;
 }
 
@@ -43,6 +44,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     const firstOrganization = await makeFirstOrganization(call);
     if (settings.feedsFile !== undefined) feeds = await startFeeds(settings.feedsFile, services, (group) => findImportGroup(call, group, "group"));
     const { authn, store } = services;
+    await authn.reportIssuerPatterns();
     const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, statusOf: httpStatusOf });
     const transport = await openTransport(
       {
@@ -53,6 +55,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
         publicUrl: settings.publicUrl,
         corsOrigins: settings.corsOrigins,
         trustedProxies: settings.trustedProxies,
+        bounds: { connectionsPerAddress: settings.connectionsPerAddress },
         log: options.log,
         version,
       },
@@ -80,9 +83,12 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       delivery,
       async close() {
         maintenance.stop();
+        // Whatever still waits for a database that does not answer is told that there is none.
+        const late = setTimeout(() => void store.close(), limits.stopMs);
         // At once: each has its seconds for what is in flight.
         await Promise.all([feeds?.stop(), transport.close(), delivery.stop()]);
         await application.close();
+        clearTimeout(late);
       },
     };
   } catch (thrown) {

@@ -10,20 +10,31 @@ import { limits } from "#base/limits.ts";
 import type { TermsSettings } from "#kernel";
 import { defaultTerms, readTermsFile } from "./terms-file.ts";
 
-export interface Settings {
-  readonly host: string;
-  readonly port: number;
+/** Where the rows are. */
+export interface DatabaseSettings {
   readonly dataDirectory: string;
   readonly databaseUrl: string | undefined;
+  /** The connection of the database's owner; undefined: DATABASE_URL is that one. */
+  readonly migrateUrl: string | undefined;
+  /** How many months of the audit log are kept, the running one included. */
+  readonly auditMonths: number;
+}
+
+export interface Settings extends DatabaseSettings {
+  readonly host: string;
+  readonly port: number;
   readonly publicUrl: string;
   readonly serviceDomain: string;
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
   readonly egressAllow: string;
+  readonly issuerHosts: string;
   readonly secretKeyFile: string | undefined;
   readonly audiences: readonly string[];
   readonly corsOrigins: readonly string[];
   /** Proxies in front of the server whose X-Forwarded-For is believed. */
   readonly trustedProxies: BlockList;
+  /** Connections that one client address may have. */
+  readonly connectionsPerAddress: number;
   readonly openOrganizations: boolean;
   /** GANTRY_FEEDS: the file that says which imports are repeated. */
   readonly feedsFile: string | undefined;
@@ -32,8 +43,6 @@ export interface Settings {
   readonly awsStsUrl: string | undefined;
   /** GANTRY_DELIVERY_DELAYS: seconds before each attempt of a delivery. */
   readonly deliveryDelaysSeconds: readonly number[];
-  /** How many months of the audit log are kept, the running one included. */
-  readonly auditMonths: number;
   /** Mail domains that are nobody's company, besides the well-known ones. */
   readonly freeMailDomains: readonly string[];
 }
@@ -153,11 +162,36 @@ const readMonths = (value: string | undefined): number => {
   return months;
 };
 
+const readConnections = (value: string | undefined): number => {
+  const connections = value === undefined ? limits.connectionsPerAddress : Number(value);
+  if (!Number.isInteger(connections) || connections < 1 || connections > limits.connectionsPerAddressMax) {
+    throw settingFault(
+      "GANTRY_CONNECTIONS_PER_ADDRESS",
+      `must be a number of connections from 1 to ${limits.connectionsPerAddressMax}, not ${JSON.stringify(value)}`,
+    );
+  }
+  return connections;
+};
+
 /** The address under which clients know the server: all that a command needs which is a client itself. */
 export const readPublicUrl = (environment: Environment): string => {
   if (environment.GANTRY_PUBLIC_URL) return readHttpUrl("GANTRY_PUBLIC_URL", environment.GANTRY_PUBLIC_URL);
   const { host, port } = readListen(environment.GANTRY_LISTEN || defaultListen);
   return listenerUrl(host, port, Boolean(environment.GANTRY_TLS_CERT));
+};
+
+/** All that a command needs which works in the database alone. Throws a Fault of one line. */
+export const readDatabaseSettings = (environment: Environment): DatabaseSettings => {
+  const databaseUrl = environment.DATABASE_URL || undefined;
+  const migrateUrl = environment.GANTRY_MIGRATE_URL || undefined;
+  if (migrateUrl !== undefined && databaseUrl === undefined)
+    throw settingFault("GANTRY_MIGRATE_URL", "is for a database of your own: set DATABASE_URL, the connection that the server works with, too");
+  return {
+    dataDirectory: resolve(environment.GANTRY_DATA || "./gantry-data"),
+    databaseUrl,
+    migrateUrl,
+    auditMonths: readMonths(environment.GANTRY_AUDIT_MONTHS || undefined),
+  };
 };
 
 /** Reads every GANTRY_ variable and DATABASE_URL. Throws a Fault of one line. */
@@ -168,34 +202,34 @@ export const readSettings = (environment: Environment): Settings => {
   if ((cert === undefined) !== (key === undefined))
     throw settingFault(cert ? "GANTRY_TLS_KEY" : "GANTRY_TLS_CERT", "is missing: TLS needs both the certificate and its key");
   const secretKeyFile = valueOf("GANTRY_SECRET_KEY_FILE");
-  const databaseUrl = valueOf("DATABASE_URL");
+  const database = readDatabaseSettings(environment);
   const termsFile = valueOf("GANTRY_TERMS_FILE");
   const awsStsUrl = valueOf("GANTRY_AWS_STS_URL");
-  if (databaseUrl && !secretKeyFile) {
+  if (database.databaseUrl && !secretKeyFile) {
     throw settingFault(
       "GANTRY_SECRET_KEY_FILE",
       "is missing: with DATABASE_URL every server must be given the same key (make one with: openssl rand -base64 32)",
     );
   }
   return {
+    ...database,
     host,
     port,
-    dataDirectory: resolve(valueOf("GANTRY_DATA") ?? "./gantry-data"),
-    databaseUrl,
     publicUrl: readPublicUrl(environment),
     serviceDomain: readDomain(valueOf("GANTRY_SERVICE_DOMAIN") ?? "gantry.local"),
     tls: cert && key ? readCertificate(cert, key) : undefined,
     egressAllow: valueOf("GANTRY_EGRESS_ALLOW") ?? "",
+    issuerHosts: valueOf("GANTRY_ISSUER_HOSTS") ?? "",
     secretKeyFile,
     audiences: splitList(valueOf("GANTRY_AUDIENCES")),
     corsOrigins: splitList(valueOf("GANTRY_CORS_ORIGINS")).map(readOrigin),
     trustedProxies: readProxies(valueOf("GANTRY_TRUSTED_PROXIES")),
+    connectionsPerAddress: readConnections(valueOf("GANTRY_CONNECTIONS_PER_ADDRESS")),
     terms: termsFile === undefined ? defaultTerms : readTermsFile(readSettingFile("GANTRY_TERMS_FILE", termsFile)),
     openOrganizations: readFlag("GANTRY_OPEN_ORGANIZATIONS", valueOf("GANTRY_OPEN_ORGANIZATIONS")),
     feedsFile: valueOf("GANTRY_FEEDS"),
     awsStsUrl: awsStsUrl === undefined ? undefined : readHttpUrl("GANTRY_AWS_STS_URL", awsStsUrl),
     deliveryDelaysSeconds: readDelays(valueOf("GANTRY_DELIVERY_DELAYS")),
-    auditMonths: readMonths(valueOf("GANTRY_AUDIT_MONTHS")),
     freeMailDomains: splitList(valueOf("GANTRY_FREE_MAIL_DOMAINS")).map((domain) => domain.toLowerCase()),
   };
 };

@@ -41,6 +41,14 @@ export interface Head {
 
 export const emptyHead: Head = Object.freeze({ last: chainStart, position: 0, month: "", monthEnds: [], dropped: chainStart, nonce: "" });
 
+/** An event that could not be sealed when its turn came: the log went on without it, and it is tried again. */
+export interface SetAsideEvent {
+  readonly position: number;
+  /** In a row; and when it is tried again, RFC 3339. */
+  readonly failures: number;
+  readonly tryTime: string;
+}
+
 /** All chains together. */
 export interface Progress {
   /** Of the outbox. */
@@ -49,6 +57,8 @@ export interface Progress {
   readonly entries: number;
   /** RFC 3339: of the last ones; "" for none. */
   readonly sealTime: string;
+  /** Before the position, and not sealed yet; there are none without it. */
+  readonly setAside?: readonly SetAsideEvent[];
   /** The nonces of all heads, combined: fits these heads and none that were there at another time, also not some of each. */
   readonly combinedNonce: string;
   /** True: a seal could not be opened at some time, or events were taken away, and the count began anew. */
@@ -119,7 +129,11 @@ export const readProgress = async (rows: Read, vault: Opener): Promise<Progress 
 };
 
 export const writeProgress = (rows: Write, vault: Sealer, progress: Progress): Promise<void> =>
-  writeSealedProgress(rows, { position: progress.position, sealed: vault.seal(progressPurpose, JSON.stringify(progress)) });
+  writeSealedProgress(rows, {
+    position: progress.position,
+    setAside: (progress.setAside ?? []).map(({ position }) => position),
+    sealed: vault.seal(progressPurpose, JSON.stringify(progress)),
+  });
 
 /** Every seal of one moment. */
 export interface SealSummary {

@@ -1,4 +1,4 @@
-// The loop that keeps the log: refusals are written down, and new events of the outbox are sealed. Any number of servers
+// The loop that keeps the log: refusals are written down, and new events of the outbox are numbered and sealed. Any number of servers
 // do this at once; one at a time seals.
 
 import { limits } from "#base/limits.ts";
@@ -6,7 +6,7 @@ import { timestamp } from "#base/time.ts";
 import type { NumberEvents } from "#outbox";
 import type { Vault } from "#store";
 import { openRefusals, type RefusalServices, type RefusedCall } from "./refusals.ts";
-import { sealNext } from "./seal.ts";
+import { openSealing } from "./seal.ts";
 
 export interface Audit {
   /** Takes down a refused call; never fails and never waits. */
@@ -27,6 +27,7 @@ export interface AuditServices extends RefusalServices {
 export const openAudit = (services: AuditServices): Audit => {
   const { store, vault, clock, log, numberEvents } = services;
   const refusals = openRefusals(services);
+  const sealNext = openSealing(store, vault, log);
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
   let stopping = false;
@@ -35,7 +36,12 @@ export const openAudit = (services: AuditServices): Audit => {
 
   const tick = async (): Promise<void> => {
     await refusals.flush(false);
-    while (!stopping && (await sealNext(store, vault, now())));
+    // By itself: the log waits neither for who sends events nor for a server that does.
+    const numbering = (async () => {
+      while (!stopping && (await numberEvents(now())));
+    })();
+    await numbering.catch((cause: unknown) => log("audit.tick.failed", { cause }));
+    while (!stopping && (await sealNext(now())));
   };
 
   return {
@@ -53,7 +59,7 @@ export const openAudit = (services: AuditServices): Audit => {
     async finish() {
       await refusals.flush(true);
       while (await numberEvents(now()));
-      while (await sealNext(store, vault, now()));
+      while (await sealNext(now()));
     },
     async stop() {
       stopping = true;

@@ -3,7 +3,18 @@
 // shows.
 
 import { timestamp } from "#base/time.ts";
-import { dropAuditMonth, findAuditRootsOfMonth, listAuditMonths, lockExclusive, type Month, monthAfter, type Retention, type Store, type Vault } from "#store";
+import {
+  dropAuditMonth,
+  findAuditRootsOfMonth,
+  findFirstKeptMonth,
+  listAuditMonths,
+  lockExclusive,
+  type Month,
+  monthAfter,
+  type Retention,
+  type Store,
+  type Vault,
+} from "#store";
 import { type Head, readHeads, writeHead } from "./heads.ts";
 
 /** The month of an RFC 3339 time. */
@@ -36,11 +47,15 @@ const dropMonth = (store: Store, vault: Pick<Vault, "seal" | "open">, month: Mon
     await dropAuditMonth(rows, month);
   });
 
-/** Drops the months before the last `months`, the running one included. */
+/** Drops the months before the last `months`, the running one included, as far as the database lets them go; one at a time. */
 export const auditRetention = (vault: Pick<Vault, "seal" | "open">, months: number): Retention => ({
   table: "audit_entries",
   async deleteExpired(store, nowMs) {
     const first = monthAfter(monthOf(timestamp(nowMs)), 1 - months);
-    for (const month of await listAuditMonths(store.read)) if (month < first) await dropMonth(store, vault, month);
+    const firstKept = await findFirstKeptMonth(store.read);
+    const [month, ...more] = (await listAuditMonths(store.read)).filter((each) => each < first && each < firstKept);
+    if (month === undefined) return false;
+    await dropMonth(store, vault, month);
+    return more.length > 0;
   },
 });

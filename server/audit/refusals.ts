@@ -7,6 +7,7 @@ import type { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { RequestSource } from "#base/origin.ts";
+import { workInPieces } from "#base/pieces.ts";
 import { type Clock, timestamp } from "#base/time.ts";
 import { isRoot, parentOf } from "#base/uid.ts";
 import { recordRefusals, type Refusal } from "#outbox";
@@ -93,12 +94,15 @@ export const openRefusals = ({ store, clock, log, publicUrl }: RefusalServices):
       const writing = collected;
       collected = [];
       if (writing.length === 0) return;
-      await store
-        .write((rows) => recordRefusals(rows, publicUrl, writing))
-        .catch((cause: unknown) => {
-          // They cannot wait in memory for a store that is away: there is no end to them.
-          log("audit.refusals.lost", { refusals: writing.length, cause });
-        });
+      for (let start = 0; start < writing.length; start += limits.refusalsWrittenMax) {
+        const some = writing.slice(start, start + limits.refusalsWrittenMax);
+        // They cannot wait in memory for a store that is away: there is no end to them.
+        await workInPieces(
+          some,
+          (piece) => store.write((rows) => recordRefusals(rows, publicUrl, piece)),
+          ({ caller, operation, subject }, cause) => log("audit.refusals.lost", { refusals: 1, caller, operation, subject, cause }),
+        ).catch((cause: unknown) => log("audit.refusals.lost", { refusals: some.length, cause }));
+      }
     },
   };
 };

@@ -5,6 +5,8 @@
 import { operatorUid } from "#authz";
 import { part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import type { Log } from "#base/log.ts";
+import { isPieceFault, setAsideMs } from "#base/pieces.ts";
 import { timestamp } from "#base/time.ts";
 import { covers, isRoot, isUid, parentOf, rootOf } from "#base/uid.ts";
 import {
@@ -14,10 +16,12 @@ import {
   findEventsAfter,
   findLastPosition,
   insertAuditEntries,
+  limitPiece,
   lockExclusive,
   type Read,
   type Store,
   type Vault,
+  type Write,
 } from "#store";
 import { type Entry, hashEntry } from "./chain.ts";
 import {
@@ -30,6 +34,7 @@ import {
   readHeads,
   readProgress,
   readSealSummary,
+  type SetAsideEvent,
   writeHead,
   writeProgress,
 } from "./heads.ts";
@@ -101,39 +106,127 @@ const readState = async (rows: Read, vault: Pick<Vault, "open">): Promise<Sealin
  */
 const sealTimeAfter = (before: string, now: string): string => (before < now ? now : timestamp(Date.parse(before) + 1));
 
-/** Seals what is next; true where there may be more. `now`: RFC 3339. */
-export const sealNext = async (store: Store, vault: Pick<Vault, "seal" | "open">, now: string): Promise<boolean> => {
-  // Looked up outside first: most looks find nothing, and need no transaction.
-  const seen = await readState(store.read, vault);
-  if (seen.lastPosition <= seen.progress.position) return false;
-  return store.write(async (rows) => {
-    await lockExclusive(rows, "sealing");
-    const { progress } = await readState(rows, vault);
-    const events = await findEventsAfter(rows, progress.position, limits.sealedMax);
-    const last = events.at(-1);
-    if (!last) return false;
-    const sealTime = sealTimeAfter(progress.sealTime, now);
-    await ensureAuditMonth(rows, monthOf(sealTime));
+type SealingVault = Pick<Vault, "seal" | "open">;
 
-    const located = events.map((event) => ({ event, path: entryPath(event.subject, event.groupUid) }));
-    const heads = await readHeads(rows, vault, [...new Set(located.map(({ path }) => rootOf(path)))]);
-    const changed = new Map<string, Head>();
-    const entries = located.map(({ event, path }): AuditEntry => {
-      const root = rootOf(path);
-      const head = changed.get(root) ?? headInMonth(heads.get(root) ?? emptyHead, monthOf(sealTime));
-      const entry = entryFromEvent(event, path, head.last.sequence + 1, sealTime);
-      const hash = hashEntry(head.last.hash, entry);
-      changed.set(root, { ...head, last: { sequence: entry.sequence, hash }, position: event.position });
-      return { ...entry, hash };
-    });
-    await insertAuditEntries(rows, entries);
-    let { combinedNonce } = progress;
-    for (const [root, head] of changed) {
-      const nonce = newNonce();
-      combinedNonce = combineNonces(combineNonces(combinedNonce, heads.get(root)?.nonce ?? ""), nonce);
-      await writeHead(rows, vault, root, { ...head, nonce });
-    }
-    await writeProgress(rows, vault, { ...progress, position: last.position, entries: progress.entries + events.length, sealTime, combinedNonce });
-    return events.length === limits.sealedMax;
+/** Seals these events, in their order, and writes how far that comes. */
+const sealEvents = async (rows: Write, vault: SealingVault, progress: Progress, events: readonly AuditedEvent[], now: string): Promise<void> => {
+  const sealTime = sealTimeAfter(progress.sealTime, now);
+  await ensureAuditMonth(rows, monthOf(sealTime));
+  const located = events.map((event) => ({ event, path: entryPath(event.subject, event.groupUid) }));
+  const heads = await readHeads(rows, vault, [...new Set(located.map(({ path }) => rootOf(path)))]);
+  const changed = new Map<string, Head>();
+  const entries = located.map(({ event, path }): AuditEntry => {
+    const root = rootOf(path);
+    const head = changed.get(root) ?? headInMonth(heads.get(root) ?? emptyHead, monthOf(sealTime));
+    const entry = entryFromEvent(event, path, head.last.sequence + 1, sealTime);
+    const hash = hashEntry(head.last.hash, entry);
+    changed.set(root, { ...head, last: { sequence: entry.sequence, hash }, position: Math.max(head.position, event.position) });
+    return { ...entry, hash };
   });
+  await insertAuditEntries(rows, entries);
+  let { combinedNonce } = progress;
+  for (const [root, head] of changed) {
+    const nonce = newNonce();
+    combinedNonce = combineNonces(combineNonces(combinedNonce, heads.get(root)?.nonce ?? ""), nonce);
+    await writeHead(rows, vault, root, { ...head, nonce });
+  }
+  const position = Math.max(progress.position, ...events.map((event) => event.position));
+  await writeProgress(rows, vault, { ...progress, position, entries: progress.entries + events.length, sealTime, combinedNonce });
+};
+
+/** Seals some of what is next; true where there may be more. `now`: RFC 3339. */
+export type SealNext = (now: string) => Promise<boolean>;
+
+interface Failed {
+  readonly event: AuditedEvent;
+  readonly cause: unknown;
+}
+
+const withoutEvent = (progress: Progress, position: number): Progress => ({
+  ...progress,
+  setAside: (progress.setAside ?? []).filter((each) => each.position !== position),
+});
+
+/**
+ * Seals limits.sealedMax events at once, fewer where these fail. One that fails alone is set aside, if one behind it can
+ * be sealed: otherwise it is not the event's fault. It is tried again after a pause that grows, and then has its entry
+ * behind those that came later.
+ */
+export const openSealing = (store: Store, vault: SealingVault, log: Log): SealNext => {
+  let count: number = limits.sealedMax;
+
+  const logSetAside = ({ position, eventId, type }: AuditedEvent, failures: number, cause: unknown): void =>
+    log("audit.event.set_aside", { position, event: eventId, type, failures, cause });
+
+  /** Tries one of those that were set aside. */
+  const retry = async (position: number, now: string): Promise<void> => {
+    let found: AuditedEvent | undefined;
+    try {
+      await store.write(async (rows) => {
+        await lockExclusive(rows, "sealing");
+        const { progress } = await readState(rows, vault);
+        if (!progress.setAside?.some((each) => each.position === position)) return;
+        const [event] = await findEventsAfter(rows, position - 1, 1);
+        found = event?.position === position ? event : undefined;
+        const rest = withoutEvent(progress, position);
+        // Taken away by somebody before it was sealed.
+        if (!found) await writeProgress(rows, vault, { ...rest, broken: true });
+        else await sealEvents(rows, vault, rest, [found], now);
+      });
+    } catch (thrown) {
+      if (!isPieceFault(thrown) || !found) throw thrown;
+      const event = found;
+      await store.write(async (rows) => {
+        await lockExclusive(rows, "sealing");
+        const { progress } = await readState(rows, vault);
+        const before = progress.setAside?.find((each) => each.position === position);
+        if (!before) return;
+        const failures = before.failures + 1;
+        const again: SetAsideEvent = { position, failures, tryTime: timestamp(Date.parse(now) + setAsideMs(failures)) };
+        await writeProgress(rows, vault, { ...progress, setAside: [...(withoutEvent(progress, position).setAside ?? []), again] });
+        logSetAside(event, failures, thrown);
+      });
+    }
+  };
+
+  /** Those that are due, or that a clock has put off that was ahead. */
+  const dueOf = ({ setAside = [] }: Progress, now: string): number[] => {
+    const latest = timestamp(Date.parse(now) + limits.setAsideMaxMs + limits.clockToleranceMs);
+    return setAside.filter(({ tryTime }) => tryTime <= now || tryTime > latest).map(({ position }) => position);
+  };
+
+  return async (now) => {
+    // Looked up outside first: most looks find nothing, and need no transaction.
+    const seen = await readState(store.read, vault);
+    for (const position of dueOf(seen.progress, now).slice(0, limits.sweepRowsMax)) await retry(position, now);
+    if (seen.lastPosition <= seen.progress.position) return false;
+    const failed: Failed[] = [];
+    for (;;) {
+      let tried: readonly AuditedEvent[] = [];
+      try {
+        await store.write(async (rows) => {
+          if (count > 1) await limitPiece(rows);
+          await lockExclusive(rows, "sealing");
+          const { progress } = await readState(rows, vault);
+          const events = await findEventsAfter(rows, progress.position, count + failed.length);
+          const without = new Set(failed.map(({ event }) => event.position));
+          tried = events.filter(({ position }) => !without.has(position));
+          if (tried.length === 0) return;
+          const left = failed.map(({ event: { position } }): SetAsideEvent => ({ position, failures: 1, tryTime: timestamp(Date.parse(now) + setAsideMs(1)) }));
+          await sealEvents(rows, vault, left.length === 0 ? progress : { ...progress, setAside: [...(progress.setAside ?? []), ...left] }, tried, now);
+        });
+      } catch (thrown) {
+        const [event] = tried;
+        if (!isPieceFault(thrown) || !event || failed.length >= limits.sealedMax) throw thrown;
+        if (tried.length > 1) count = Math.ceil(tried.length / 2);
+        else failed.push({ event, cause: thrown });
+        continue;
+      }
+      if (tried.length === 0 && failed[0]) throw failed[0].cause;
+      for (const { event, cause } of failed) logSetAside(event, 1, cause);
+      const isFull = tried.length === count;
+      count = Math.min(limits.sealedMax, count * 2);
+      return isFull;
+    }
+  };
 };

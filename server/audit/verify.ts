@@ -99,6 +99,8 @@ export const verifyAllChains = async (read: Read, vault: Pick<Vault, "open">): P
   const problems: string[] = [];
   if (unsealedPosition !== progress.position)
     problems.push(`events up to ${unsealedPosition} are marked as sealed, and it is those up to ${progress.position} that are`);
+  for (const { position } of progress.setAside ?? [])
+    problems.push(`the event at position ${position} could not be sealed yet and has no entry; it is tried again`);
   if (progress.broken) return [...problems, "the seal over all chains could not be opened at some time, or events were taken away before they were sealed"];
   if (entries < progress.entries) problems.push(`${progress.entries - entries} entries that were sealed are in no chain`);
   else if (entries > progress.entries)

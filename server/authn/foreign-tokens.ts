@@ -7,9 +7,11 @@ import { text, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { matchingBudget } from "#base/pattern.ts";
 import type { Clock } from "#base/time.ts";
+import { rootOf } from "#base/uid.ts";
 import { findIdentity, hasPersonOfIssuer, type Identity, type Store } from "#store";
 import type { Audiences } from "./audiences.ts";
 import { claimMismatch, matchesIssuer, parseObject, staticKeysMismatch } from "./claims.ts";
+import { type IssuerHosts, isNamedHost } from "./issuer-hosts.ts";
 import type { Issuers } from "./issuers.ts";
 import { entryWeightOf, lruCache } from "./lru-cache.ts";
 import { issuerSpellingsOf, normalIssuer, personUid } from "./people.ts";
@@ -42,8 +44,9 @@ export const openForeignTokens = (dependencies: {
   readonly issuers: Issuers;
   readonly audiences: Audiences;
   readonly clock: Clock;
+  readonly issuerHosts: IssuerHosts;
 }): ForeignTokens => {
-  const { store, issuers, audiences, clock } = dependencies;
+  const { store, issuers, audiences, clock, issuerHosts } = dependencies;
 
   // A signature is cached together with the keys that it was checked against: any tenant may register an issuer's name
   // with keys of its own, and what those verify must not count for anybody else (attack 11).
@@ -81,11 +84,16 @@ export const openForeignTokens = (dependencies: {
     if (expirationTime !== "" && !(Date.parse(expirationTime) > clock())) throw denied(`the identity's keys have expired at ${expirationTime}`);
   };
 
-  const checkClaimMatch = async (match: JsonObject, token: Token, isVerified: boolean): Promise<void> => {
+  const checkClaimMatch = async (uid: string, match: JsonObject, token: Token, isVerified: boolean): Promise<void> => {
     // Before the issuer is contacted: that this identity names it is the only reason to (attack 18). The other
     // claims are compared after the signature, so that nobody can ask for them with a token made up.
     if (!matchesIssuer(match, token.issuer, matchingBudget())) throw invalidClaim("iss");
-    if (!isVerified) await verifyOnce(token, issuerKeys, () => issuers.verify(token));
+    if (!isVerified) {
+      const organization = rootOf(uid);
+      const isLiteral = normalIssuer(text(match, "issuer")) === normalIssuer(token.issuer);
+      const byPattern = isLiteral ? undefined : (host: string): boolean => isNamedHost(text(match, "issuerPattern"), host, issuerHosts);
+      await verifyOnce(token, issuerKeys, () => issuers.verify(token, { organization, byPattern }));
+    }
     const mismatch = claimMismatch(match, token, audiences.accepted);
     if (mismatch !== undefined) throw invalidClaim(mismatch);
   };
@@ -108,7 +116,7 @@ export const openForeignTokens = (dependencies: {
       const found = await findIdentity(store.read, uid);
       switch (found?.relationship) {
         case "RELATIONSHIP_TYPE_CLAIM_MATCH":
-          return checkClaimMatch(found.claimMatch ?? {}, token, isVerified);
+          return checkClaimMatch(uid, found.claimMatch ?? {}, token, isVerified);
         case "RELATIONSHIP_TYPE_STATIC":
           return checkStaticKeys(found.staticKeys ?? {}, token);
         case "RELATIONSHIP_TYPE_AWS_IDENTITY":

@@ -7,7 +7,7 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import { isUid } from "#base/uid.ts";
-import type { Store, Vault } from "#store";
+import { findIssuerPatterns, type Store, type Vault } from "#store";
 import { audiencesOf } from "./audiences.ts";
 import { awsIssuer, isAwsToken, openAwsTokens } from "./aws.ts";
 import { actClaimOf, type Caller, freezeCaller, issueTimeOf, verifiedEmailOf } from "./caller.ts";
@@ -17,6 +17,7 @@ import { type Downscoping, readDownscoping, type TokenRequest } from "./downscop
 import { type Exchanged, type ExchangeRequest, type Issued, type IssueRequest, issueToken, openExchange } from "./exchange.ts";
 import { exchangeForm } from "./exchange-form.ts";
 import { openForeignTokens } from "./foreign-tokens.ts";
+import { issuerPatternProblem, readIssuerHosts } from "./issuer-hosts.ts";
 import { openIssuers } from "./issuers.ts";
 import { openKeys } from "./keys.ts";
 import { recordLastSeen } from "./last-seen.ts";
@@ -45,6 +46,8 @@ export interface AuthnOptions {
   readonly audiences: readonly string[];
   /** GANTRY_EGRESS_ALLOW, as the operator wrote it. */
   readonly egressAllow: string;
+  /** GANTRY_ISSUER_HOSTS, as the operator wrote it. */
+  readonly issuerHosts?: string;
   /** Every capability that there is, by name: what a token can be downscoped to. */
   readonly knownCapabilities: ReadonlySet<string>;
   /** GANTRY_AWS_STS_URL: where signed GetCallerIdentity requests go; undefined: to the host that they are signed for. */
@@ -90,6 +93,10 @@ export interface Authn {
   verifyIdToken(text: string, more: JsonObject): Promise<Upstream>;
   /** Refuses unless the bearer of this token, which was verified, may act as the assumable identity. */
   assume(identity: string, text: string): Promise<void>;
+  /** What is wrong with a pattern of issuers, as a violation's description; undefined where nothing is (issuer-hosts.ts). */
+  issuerPatternProblem(pattern: string): string | undefined;
+  /** Tells the log of identities whose pattern of issuers would be refused today: tokens that only it fits are. */
+  reportIssuerPatterns(): Promise<void>;
   /** The guarded client to issuers. */
   readonly outbound: Outbound;
   /** Closes the connections to issuers. */
@@ -98,11 +105,12 @@ export interface Authn {
 
 export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
   const { store, vault, clock, log, issuer, knownCapabilities } = options;
-  const outbound = openOutbound({ allow: options.egressAllow });
+  const outbound = openOutbound({ allow: options.egressAllow, clock });
+  const issuerHosts = readIssuerHosts(options.issuerHosts ?? "");
   const audiences = audiencesOf(issuer, options.audiences);
   const keys = await openKeys(store, vault, clock, log);
   const issuers = openIssuers(outbound, clock, log);
-  const foreignTokens = openForeignTokens({ store, issuers, audiences, clock });
+  const foreignTokens = openForeignTokens({ store, issuers, audiences, clock, issuerHosts });
   const awsTokens = openAwsTokens({ store, outbound, audiences, clock, log, endpoint: options.awsStsUrl });
   const exchange = openExchange({ store, keys, clock, log, issuer, audiences, foreignTokens, awsTokens, knownCapabilities });
 
@@ -217,6 +225,17 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
     assume: async (identity, text) => {
       await foreignTokens.checkIdentity(identity, readToken(text, clock()), false);
       await recordLastSeen(store, log, identity, clock());
+    },
+    issuerPatternProblem: (pattern) => issuerPatternProblem(pattern, issuerHosts),
+    reportIssuerPatterns: async () => {
+      for (let last = ""; ; ) {
+        const found = await findIssuerPatterns(store.read, last);
+        const unfit = found.filter(({ pattern }) => issuerPatternProblem(pattern, issuerHosts) !== undefined).map(({ uid }) => uid);
+        if (unfit.length > 0) log("authn.issuer_patterns.unfit", { identities: unfit, remedy: "name the host literally, or list it in GANTRY_ISSUER_HOSTS" });
+        const next = found.at(-1)?.uid;
+        if (next === undefined) return;
+        last = next;
+      }
     },
     outbound,
     close: () => outbound.close(),

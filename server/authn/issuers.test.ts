@@ -171,7 +171,7 @@ test("attack 23, an issuer that answers wrongly vouches for nobody, and the reas
       services.logged.map((line) => line.event),
       ["authn.issuer.failed"],
     );
-    services.time.nowMs += limits.issuerRetryMs;
+    services.time.nowMs += limits.issuerPauseMaxMs;
   }
   issuer.instead = undefined;
   assert.equal(await tries(), "");
@@ -221,4 +221,115 @@ test("an issuer that stalls keeps nobody else waiting", async (t) => {
   await services.authn.authenticate(`Bearer ${await services.authn.mint({ uid, audience: [publicUrl] })}`, undefined);
   answer();
   assert.equal(await stalled, unreadable(issuer));
+});
+
+/** An identity whose pattern fits every path of the issuer, and exchanges of tokens that name made-up ones. */
+const patternScene = async (t: TestContext) => {
+  const here = await scene(t);
+  const stranger = await startIssuer(t, () => here.services.time.nowMs);
+  const uid = await here.services.claimMatch({ issuerPattern: `${stranger.url.replaceAll(".", "\\.")}/.*`, subject: "robot" });
+  const guess = async (name: string): Promise<string> => {
+    const token = await stranger.token({ iss: `${stranger.url}/${name}`, sub: "robot", aud: publicUrl });
+    return services.exchange(token, { identity: uid }).then(
+      () => "",
+      (thrown: unknown) => refusalOf(() => Promise.reject(thrown)),
+    );
+  };
+  const { services } = here;
+  return { ...here, stranger, guess };
+};
+
+test("attack 38, 1,500 made-up issuers that fit a pattern cost few questions, and push out neither keys nor what is known of others", async (t) => {
+  const { services, issuer, tries, stranger, guess } = await patternScene(t);
+  assert.equal(await tries(), "");
+  // Of a third, which is down, it is known.
+  const down = await startIssuer(t, () => services.time.nowMs);
+  down.instead = (request) => {
+    request.destroy();
+    return true;
+  };
+  const other = await services.claimMatch({ issuer: down.url, subject: "robot" });
+  const tryDown = async (): Promise<string> =>
+    refusalOf(async () => services.exchange(await down.token({ sub: "robot", aud: publicUrl }), { identity: other }));
+  assert.equal(await tryDown(), unreadable(down));
+
+  const refusals = new Set<string>();
+  for (let n = 0; n < 1500; n++) refusals.add((await guess(`made-up-${n}`)).split(":")[0] ?? "");
+  assert.deepEqual([...refusals], ["UNAVAILABLE", "RESOURCE_EXHAUSTED"]);
+  assert.equal(stranger.requestedPaths.length, limits.issuerTriesMax);
+
+  assert.equal(await tries(), "");
+  assert.equal(issuer.requestedPaths.length, 2);
+  assert.equal(await tryDown(), unreadable(down));
+  assert.equal(down.requestedPaths.length, 1);
+  services.time.nowMs += limits.issuerRetryMs;
+  await guess("later");
+  assert.equal(stranger.requestedPaths.length, limits.issuerTriesMax + 1, "others are tried again after a while");
+});
+
+test("attack 38, made-up issuers with good keys push out none but each other", async (t) => {
+  const { issuer, tries, stranger, guess } = await patternScene(t);
+  assert.equal(await tries(), "");
+  stranger.instead = (request, response) => {
+    const [, name = ""] = /^\/(good-\d+)\//.exec(request.url ?? "") ?? [];
+    if (name === "") return false;
+    response.end(JSON.stringify({ issuer: `${stranger.url}/${name}`, jwks_uri: `${stranger.url}/keys` }));
+    return true;
+  };
+  for (let n = 0; n <= limits.issuerShareKiB; n++) assert.equal(await guess(`good-${n}`), "");
+  assert.equal(await tries(), "");
+  assert.equal(issuer.requestedPaths.length, 2);
+  stranger.requestedPaths.length = 0;
+  assert.equal(await guess(`good-${limits.issuerShareKiB}`), "");
+  assert.deepEqual(stranger.requestedPaths, []);
+});
+
+test("attack 38, forty exchanges that name issuers which do not answer keep no other organization waiting", async (t) => {
+  const { tries, stranger, guess } = await patternScene(t);
+  const held: { destroy(): void }[] = [];
+  let allArrived = (): void => {};
+  const arrived = new Promise<void>((done) => (allArrived = done));
+  stranger.instead = (_, response) => {
+    held.push(response);
+    if (held.length === limits.issuerFetchesEachMax) allArrived();
+    return true;
+  };
+  const stalled = Array.from({ length: 40 }, (_, n) => guess(`slow-${n}`));
+  await arrived;
+  assert.equal(await tries(), "");
+  for (const response of held) response.destroy();
+  const counts = { UNAVAILABLE: 0, RESOURCE_EXHAUSTED: 0 };
+  for (const refusal of await Promise.all(stalled)) counts[refusal.startsWith("UNAVAILABLE") ? "UNAVAILABLE" : "RESOURCE_EXHAUSTED"]++;
+  assert.deepEqual(counts, { UNAVAILABLE: limits.issuerFetchesEachMax, RESOURCE_EXHAUSTED: 40 - limits.issuerFetchesEachMax });
+});
+
+test("an issuer that fails again and again is left alone for longer each time, up to a bound", async (t) => {
+  const { services, issuer, tries } = await scene(t);
+  issuer.instead = (request) => {
+    request.destroy();
+    return true;
+  };
+  const asked: number[] = [];
+  const begin = services.time.nowMs;
+  while (services.time.nowMs < begin + 8 * limits.issuerPauseMaxMs) {
+    const { length } = issuer.requestedPaths;
+    assert.equal(await tries(), unreadable(issuer));
+    if (issuer.requestedPaths.length > length) asked.push((services.time.nowMs - begin) / limits.issuerRetryMs);
+    services.time.nowMs += limits.issuerRetryMs / 2;
+  }
+  assert.deepEqual(asked.slice(0, 6), [0, 1, 3, 7, 11, 15]);
+});
+
+test("attack 39, an issuer that a pattern fits is asked only where the pattern names its host", async (t) => {
+  const { services, issuer } = await scene(t);
+  const token = await issuer.token({ sub: "robot", aud: publicUrl });
+  for (const issuerPattern of [".*", "http://.*", "http://[0-9.]+:\\d+", "http://127.0.0.1:\\d+"]) {
+    const uid = await services.claimMatch({ issuerPattern, subject: "robot" });
+    const refusal = await refusalOf(() => services.exchange(token, { identity: uid }));
+    assert.match(refusal, /^PERMISSION_DENIED: the identity's issuerPattern fits .*, but does not name its host literally/, issuerPattern);
+  }
+  assert.deepEqual(issuer.requestedPaths, []);
+  const listing = await services.replica({ issuerHosts: "127.0.0.1" });
+  const uid = await services.claimMatch({ issuerPattern: ".*", subject: "robot" });
+  assert.equal((await listing.authenticate(`Bearer ${token}`, uid)).uid, uid);
 });

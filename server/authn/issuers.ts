@@ -1,34 +1,43 @@
 // The keys of foreign issuers: OIDC discovery, then the key set, both through the guarded client, and cached.
 //
-// An issuer is asked once at a time and, whatever tokens name it, at most every issuerRetryMs: tokens with made-up
-// key names cannot make us a flood (attack 18), and an issuer that is down costs one wait, not one per request.
+// An issuer is asked once at a time and, whatever tokens name it, at most every issuerRetryMs, one that failed after pauses
+// that grow: tokens with made-up key names cannot make us a flood (attack 18), and an issuer that is down costs one wait,
+// not one per request. Made-up issuers that fit a pattern are few in any interval (attack 38).
 // Keys of half their lifetime are renewed in the background, so that a short outage is not noticed; keys beyond
 // their lifetime are not used: any doubt about an issuer is a denial (attack 23).
 
 import { createLocalJWKSet, errors, type JSONWebKeySet, type LocalJWKSet } from "jose";
-import { Fault, unauthenticated } from "#base/fault.ts";
+import { denied, Fault, unauthenticated } from "#base/fault.ts";
 import { text, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import { withoutTrailingSlash } from "./audiences.ts";
 import { parseObject } from "./claims.ts";
-import { lruCache } from "./lru-cache.ts";
+import { entryWeightOf } from "./lru-cache.ts";
 import type { Outbound } from "./outbound.ts";
+import { openPauses } from "./pauses.ts";
 import { normalIssuer } from "./people.ts";
+import { sharedCache } from "./shared-cache.ts";
 import { checkSignature, foreignAlgorithms, quoteForError, type Token } from "./token.ts";
 
 interface CachedKeys {
-  keys: LocalJWKSet | undefined;
+  readonly keys: LocalJWKSet;
   /** Milliseconds since 1970. */
-  fetchedMs: number;
-  triedMs: number;
-  pending: Promise<void> | undefined;
+  readonly fetchedMs: number;
+}
+
+/** Why an issuer may be asked: who names it, and how. */
+export interface IssuerNaming {
+  /** The organization that names it, by its root; undefined: it is known to name people, and its host counts as who asks. */
+  readonly organization?: string | undefined;
+  /** By a pattern, so that whoever makes up a token may have made up the issuer; true where the pattern names this host, too. */
+  readonly byPattern?: ((host: string) => boolean) | undefined;
 }
 
 export interface Issuers {
   /** Whether the token's issuer signed it. Only for issuers that the caller found reason to contact. */
-  verify(token: Token): Promise<void>;
+  verify(token: Token, naming?: IssuerNaming): Promise<void>;
 }
 
 /**
@@ -50,91 +59,139 @@ const issuerUrlOf = (issuer: string): string => {
   return withoutTrailingSlash(issuer);
 };
 
-const fetchJson = async (outbound: Outbound, url: string): Promise<JsonObject> => {
-  const answer = await outbound.fetch("issuer", url, { headers: { accept: "application/json" } });
+const fetchJson = async (outbound: Outbound, url: string, organization: string | undefined): Promise<JsonObject> => {
+  const answer = await outbound.fetch("issuer", url, { headers: { accept: "application/json" }, ...(organization === undefined ? {} : { organization }) });
   if (answer.status !== 200) throw new Error(`${url} answers ${answer.status}`);
   const document = parseObject(new TextDecoder().decode(answer.body));
   if (document === undefined) throw new Error(`${url} answers no JSON object`);
   return document;
 };
 
-const fetchKeys = async (outbound: Outbound, issuer: string): Promise<LocalJWKSet> => {
-  const discovery = await fetchJson(outbound, `${issuerUrlOf(issuer)}/.well-known/openid-configuration`);
+const fetchKeys = async (outbound: Outbound, issuer: string, organization: string | undefined): Promise<JSONWebKeySet> => {
+  const discovery = await fetchJson(outbound, `${issuerUrlOf(issuer)}/.well-known/openid-configuration`, organization);
   if (discovery.issuer !== issuer) throw new Error("the discovery document names another issuer");
-  const keys = await fetchJson(outbound, text(discovery, "jwks_uri"));
+  const keys = await fetchJson(outbound, text(discovery, "jwks_uri"), organization);
   if (!Array.isArray(keys.keys)) throw new Error("the key set has no keys");
-  return createLocalJWKSet(keys as unknown as JSONWebKeySet);
+  const keySet = keys as unknown as JSONWebKeySet;
+  // It throws where these are no keys.
+  createLocalJWKSet(keySet);
+  return keySet;
 };
 
+/** Who an exchange with an issuer counts for. */
+const partyOf = (issuer: string, { organization }: IssuerNaming): string => organization ?? new URL(issuer).host;
+
 export const openIssuers = (outbound: Outbound, clock: Clock, log: Log): Issuers => {
-  const cache = lruCache<CachedKeys>(limits.issuerCacheEntries);
+  // What is good and what failed are remembered apart, and each organization has its share of either: made-up issuers push
+  // out neither the keys of true ones nor what is known of others that failed.
+  const known = sharedCache<CachedKeys>(limits.issuerShareKiB, limits.issuerPartiesMax);
+  const pauses = openPauses(clock, limits.issuerFailuresMax);
+  /** When an issuer that has keys was asked last; as many as have. */
+  const triedMs = new Map<string, number>();
+  const pending = new Map<string, Promise<CachedKeys>>();
+  /** For each organization, what was tried by pattern without being known or reached in the running interval. */
+  const tries = new Map<string, { readonly sinceMs: number; readonly count: number }>();
 
-  const cachedKeysOf = (issuer: string): CachedKeys => {
-    const found = cache.use(issuer);
-    if (found !== undefined) return found;
-    const never = Number.NEGATIVE_INFINITY;
-    const entry: CachedKeys = { keys: undefined, fetchedMs: never, triedMs: never, pending: undefined };
-    cache.set(issuer, entry);
-    return entry;
-  };
-
-  const mayTry = (cached: CachedKeys): boolean => clock() - cached.triedMs >= limits.issuerRetryMs;
+  const mayTry = (issuer: string): boolean => clock() - (triedMs.get(issuer) ?? Number.NEGATIVE_INFINITY) >= limits.issuerRetryMs && pauses.mayTry(issuer);
 
   const unreachable = (issuer: string, cause?: unknown): Fault =>
     new Fault("UNAVAILABLE", `the keys of issuer ${quoteForError(issuer)} cannot be read`, { cause });
 
-  const renew = (issuer: string, cached: CachedKeys): Promise<void> => {
-    cached.triedMs = clock();
-    cached.pending ??= fetchKeys(outbound, issuer)
+  const countTry = (party: string): void => {
+    const held = tries.get(party);
+    const running = held !== undefined && clock() - held.sinceMs < limits.issuerRetryMs ? held : { sinceMs: clock(), count: 0 };
+    if (running.count >= limits.issuerTriesMax)
+      throw new Fault("RESOURCE_EXHAUSTED", "too many issuers that nobody knows are named by one organization's patterns; try again", {
+        headers: { "retry-after": String(Math.ceil(limits.issuerRetryMs / 1000)) },
+      });
+    tries.delete(party);
+    tries.set(party, { ...running, count: running.count + 1 });
+    const [oldest] = tries.keys();
+    if (tries.size > limits.issuerPartiesMax && oldest !== undefined) tries.delete(oldest);
+  };
+
+  const returnTry = (party: string): void => {
+    const held = tries.get(party);
+    if (held !== undefined) tries.set(party, { ...held, count: Math.max(0, held.count - 1) });
+  };
+
+  const noteTried = (issuer: string): void => {
+    triedMs.delete(issuer);
+    triedMs.set(issuer, clock());
+    for (const each of triedMs.keys()) {
+      if (triedMs.size <= known.size + limits.issuerCacheEntries) break;
+      triedMs.delete(each);
+    }
+  };
+
+  const renew = (issuer: string, naming: IssuerNaming): Promise<CachedKeys> => {
+    const underWay = pending.get(issuer);
+    if (underWay !== undefined) return underWay;
+    const party = partyOf(issuer, naming);
+    const isGuess = naming.byPattern !== undefined && known.peek(issuer) === undefined;
+    if (isGuess) countTry(party);
+    // An organization's literal issuers are its own; strangers' made-up ones have a share beside them.
+    const failureParty = isGuess ? `${party} by pattern` : party;
+    const fetching = fetchKeys(outbound, issuer, naming.organization)
       .then(
-        (keys) => {
-          cached.keys = keys;
-          cached.fetchedMs = clock();
+        (fetched) => {
+          const cached: CachedKeys = { keys: createLocalJWKSet(fetched), fetchedMs: clock() };
+          known.set(issuer, cached, party, entryWeightOf(JSON.stringify(fetched)));
+          noteTried(issuer);
+          pauses.succeeded(issuer);
+          if (isGuess) returnTry(party);
+          return cached;
         },
         (cause: unknown) => {
+          // That too much is asked at once is no word about the issuer.
+          if (cause instanceof Fault && cause.code === "RESOURCE_EXHAUSTED") {
+            if (isGuess) returnTry(party);
+            throw cause;
+          }
+          pauses.failed(issuer, failureParty);
           log("authn.issuer.failed", { issuer, cause });
           throw unreachable(issuer, cause);
         },
       )
-      .finally(() => {
-        cached.pending = undefined;
-      });
-    return cached.pending;
+      .finally(() => pending.delete(issuer));
+    pending.set(issuer, fetching);
+    return fetching;
   };
 
-  const keysOf = async (issuer: string, cached: CachedKeys): Promise<LocalJWKSet> => {
-    const ageMs = clock() - cached.fetchedMs;
-    if (cached.keys !== undefined && ageMs < limits.issuerKeysLifetimeMs) {
+  const keysOf = async (issuer: string, naming: IssuerNaming): Promise<CachedKeys> => {
+    const cached = known.use(issuer, partyOf(issuer, naming));
+    const ageMs = clock() - (cached?.fetchedMs ?? Number.NEGATIVE_INFINITY);
+    if (cached !== undefined && ageMs < limits.issuerKeysLifetimeMs) {
       // The failure is in the log, and the keys are good for as long again.
-      if (ageMs * 2 >= limits.issuerKeysLifetimeMs && mayTry(cached)) renew(issuer, cached).catch(() => {});
-      return cached.keys;
+      if (ageMs * 2 >= limits.issuerKeysLifetimeMs && mayTry(issuer)) renew(issuer, naming).catch(() => {});
+      return cached;
     }
-    if (cached.pending === undefined && !mayTry(cached)) throw unreachable(issuer);
-    await (cached.pending ?? renew(issuer, cached));
-    if (cached.keys === undefined) throw unreachable(issuer);
-    return cached.keys;
+    const underWay = pending.get(issuer);
+    if (underWay === undefined && !mayTry(issuer)) throw unreachable(issuer);
+    return await (underWay ?? renew(issuer, naming));
   };
 
   return {
-    verify: async (token) => {
+    verify: async (token, naming = {}) => {
       const issuer = normalIssuer(token.issuer);
-      issuerUrlOf(issuer);
-      const cached = cachedKeysOf(issuer);
-      const keys = await keysOf(issuer, cached);
+      const { hostname } = new URL(issuerUrlOf(issuer));
+      if (naming.byPattern !== undefined && !naming.byPattern(hostname))
+        throw denied(`the identity's issuerPattern fits ${quoteForError(issuer)}, but does not name its host literally: an issuer is asked only where it does`);
+      const cached = await keysOf(issuer, naming);
       const keyFor: LocalJWKSet = Object.assign(
         async (...parameters: Parameters<LocalJWKSet>) => {
           try {
-            return await keys(...parameters);
+            return await cached.keys(...parameters);
           } catch (error) {
             if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
             // The issuer may have a new key. Whoever comes while it is asked waits for that answer.
-            if (cached.pending !== undefined) await cached.pending;
-            else if (mayTry(cached)) await renew(issuer, cached);
-            else throw error;
-            return await (cached.keys ?? keys)(...parameters);
+            const underWay = pending.get(issuer);
+            if (underWay === undefined && !mayTry(issuer)) throw error;
+            const renewed = await (underWay ?? renew(issuer, naming));
+            return await renewed.keys(...parameters);
           }
         },
-        { jwks: keys.jwks },
+        { jwks: cached.keys.jwks },
       );
       await checkSignature(token, keyFor, foreignAlgorithms);
     },

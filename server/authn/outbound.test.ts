@@ -3,10 +3,11 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type Server } from "node:https";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { test, type TestContext } from "node:test";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { Fault } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
 import { openOutbound, type Outbound, type OutboundRequest } from "./outbound.ts";
 import { startHttpServer } from "./testing.ts";
 
@@ -178,4 +179,60 @@ test("over https the certificate must be the name's, although the connection is 
   const { port } = server.address() as AddressInfo;
   assert.equal(await why(open(t, "127.0.0.0/8"), `https://localhost:${port}/`), "it was reached");
   assert.match(await why(open(t, "127.0.0.0/8"), `https://127.0.0.1:${port}/`), /IP: 127\.0\.0\.1 is not in the cert/);
+});
+
+test("one organization has its share of the exchanges of a purpose, and no other waits for it", async (t) => {
+  const held: (() => void)[] = [];
+  let allArrived = (): void => {};
+  const arrived = new Promise<void>((done) => (allArrived = done));
+  const url = await startHttpServer(t, (request, response) => {
+    if (request.url !== "/slow") return void response.end();
+    held.push(() => response.end());
+    if (held.length === limits.issuerFetchesEachMax) allArrived();
+  });
+  const outbound = open(t, "127.0.0.0/8");
+  const slow = Array.from({ length: limits.issuerFetchesEachMax }, () => outbound.fetch("issuer", `${url}/slow`, { organization: "a" }));
+  await arrived;
+  await assert.rejects(
+    outbound.fetch("issuer", url, { organization: "a" }),
+    (error: unknown) => error instanceof Fault && error.code === "RESOURCE_EXHAUSTED" && error.headers["retry-after"] === "1",
+  );
+  assert.equal((await outbound.fetch("issuer", url, { organization: "b" })).status, 200);
+  assert.equal((await outbound.fetch("sink", url, { organization: "a" })).status, 200);
+  for (const end of held) end();
+  await Promise.all(slow);
+  assert.equal((await outbound.fetch("issuer", url, { organization: "a" })).status, 200);
+});
+
+test("an issuer's host that cannot be connected to is left alone for longer each time, whatever is asked of it", async (t) => {
+  let connections = 0;
+  const server = createTcpServer((socket) => {
+    connections++;
+    socket.destroy();
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const clock = { now: 0 };
+  const outbound = openOutbound({ allow: "127.0.0.0/8", clock: () => clock.now });
+  t.after(() => outbound.close());
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const made: number[] = [];
+  for (; clock.now < 8 * limits.issuerPauseMaxMs; clock.now += limits.issuerRetryMs / 2) {
+    const earlier = connections;
+    await why(outbound, `${url}/${clock.now}`);
+    if (connections > earlier) made.push(clock.now / limits.issuerRetryMs);
+  }
+  assert.deepEqual(made.slice(0, 6), [0, 1, 3, 7, 11, 15]);
+  const earlier = connections;
+  await assert.rejects(outbound.fetch("sink", url));
+  assert.equal(connections, earlier + 1, "what has a schedule of its own is not held up");
+});
+
+test("an address that does not answer leaves time for the next one of its name", async (t) => {
+  const { port, requestedPaths } = await counting(t);
+  // Of 192.0.2.0/24 (RFC 5737) nothing comes back, or it is refused at once.
+  const outbound = openOutbound({ allow: "127.0.0.0/8,192.0.2.0/24", resolve: () => Promise.resolve(["192.0.2.1", "127.0.0.1"]) });
+  t.after(() => outbound.close());
+  assert.equal(await why(outbound, `http://twofold.example:${port}/`), "it was reached");
+  assert.equal(requestedPaths.length, 1);
 });

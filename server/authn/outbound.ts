@@ -5,12 +5,15 @@
 // Whatever goes wrong is UNAVAILABLE with the same text: a caller who could tell a refused address from a closed
 // port would have a scanner of the operator's network (attack 21). The reason is the fault's cause, for the log.
 
-import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { Agent, buildConnector, request as send } from "undici";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
+import { type Clock, systemClock } from "#base/time.ts";
 import { type Egress, egressRefusal, type Purpose, purposes, readEgress } from "./egress.ts";
+import { openPauses } from "./pauses.ts";
+import { resolveName } from "./resolve.ts";
+import { openShares, type Shares } from "./shares.ts";
 
 export interface OutboundRequest {
   readonly method?: "GET" | "POST";
@@ -24,6 +27,8 @@ export interface OutboundRequest {
   readonly discard?: boolean;
   /** The caller's own end, besides the time limit. */
   readonly signal?: AbortSignal;
+  /** The organization for which it is, by its root: each has a share of what runs at a time. Absent: the host counts. */
+  readonly organization?: string;
 }
 
 export interface OutboundReply {
@@ -34,17 +39,32 @@ export interface OutboundReply {
 }
 
 export interface Outbound {
-  /** One request and its whole answer, of any status: a redirect is an answer like any other. */
+  /**
+   * One request and its whole answer, of any status: a redirect is an answer like any other. Throws RESOURCE_EXHAUSTED where
+   * too much is under way for that purpose or organization, and UNAVAILABLE for anything else.
+   */
   fetch(purpose: Purpose, url: string, request?: OutboundRequest): Promise<OutboundReply>;
   close(): Promise<void>;
 }
 
 const errorTextOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
 
+/** No connection came to be, whatever was asked for: it says something of the host, not of one resource on it. */
+class ConnectFailed extends Error {}
+
+/** None was tried: we do not connect to such an address. */
+class AddressRefused extends Error {}
+
 /** Connects by address: undici is given the one that was checked, and the name only for the certificate. */
-const guardedConnector = (purpose: Purpose, egress: Egress): buildConnector.connector => {
-  const connect = buildConnector({ timeout: limits.outboundTimeoutMs, allowH2: false });
-  return (target, callback) => {
+const guardedConnector = (purpose: Purpose, egress: Egress, resolve: (name: string) => Promise<readonly string[]>): buildConnector.connector => {
+  return (target, connected) => {
+    // One end for the name and all its addresses.
+    const endMs = performance.now() + limits.outboundConnectMs;
+    const callback: buildConnector.Callback = (...[error, socket]) => {
+      if (error === null) connected(null, socket);
+      else if (error instanceof AddressRefused) connected(error, null);
+      else connected(new ConnectFailed(error.message, { cause: error }), null);
+    };
     // A literal IPv6 address wears brackets in a URL.
     const name = target.hostname.replace(/^\[|\]$/g, "");
     const port = Number(target.port || (target.protocol === "https:" ? 443 : 80));
@@ -56,24 +76,26 @@ const guardedConnector = (purpose: Purpose, egress: Egress): buildConnector.conn
       }
       const why = egressRefusal(egress, purpose, target.protocol, address, port);
       if (why !== undefined) {
-        attempt(others, new Error(why));
+        attempt(others, new AddressRefused(why));
         return;
       }
+      const leftMs = Math.ceil(endMs - performance.now());
+      if (leftMs <= 0) {
+        callback(last, null);
+        return;
+      }
+      // Each of those that are left has an equal part of the time.
+      const connect = buildConnector({ timeout: Math.ceil(leftMs / (others.length + 1)), allowH2: false });
       const { servername: _, ...rest } = target;
       // Without a name the certificate is checked against the address itself, which is then what the URL says.
       const certificateName = target.protocol === "https:" && isIP(name) === 0 ? { servername: name } : {};
-      connect({ ...rest, ...certificateName, hostname: address, host: address }, (error, socket) => {
-        if (error !== null) attempt(others, error);
-        else callback(null, socket);
+      connect({ ...rest, ...certificateName, hostname: address, host: address }, (...[error, socket]) => {
+        if (error === null) callback(null, socket);
+        else attempt(others, error);
       });
     };
-    // IPv4 first: on a host without a route for IPv6 the other order costs a timeout, and every name has IPv4.
-    lookup(name, { all: true, order: "ipv4first" }).then(
-      (found) =>
-        attempt(
-          found.map((entry) => entry.address),
-          new Error(`${name} has no address`),
-        ),
+    resolve(name).then(
+      (found) => attempt(found.slice(0, limits.outboundAddressesMax), new Error(`${name} has no address`)),
       (error: unknown) => callback(error instanceof Error ? error : new Error(errorTextOf(error)), null),
     );
   };
@@ -100,17 +122,49 @@ const parseTargetUrl = (text: string): URL => {
   return url;
 };
 
-/** Opens the client. `allow` is GANTRY_EGRESS_ALLOW; a wrong one throws an Error of one line. */
-export const openOutbound = ({ allow }: { readonly allow: string }): Outbound => {
+const openPurposeShares: Readonly<Record<Purpose, () => Shares>> = {
+  issuer: () => openShares({ all: limits.issuerFetchesMax, each: limits.issuerFetchesEachMax }, "issuers"),
+  sink: () => openShares({ all: limits.sinkFetchesMax, each: limits.sinkFetchesEachMax }, "sinks"),
+  feed: () => openShares({ all: limits.feedFetchesMax, each: limits.feedFetchesEachMax }, "feeds"),
+};
+
+export interface OutboundOptions {
+  /** GANTRY_EGRESS_ALLOW; a wrong one throws an Error of one line. */
+  readonly allow: string;
+  readonly clock?: Clock;
+  /** For tests: where names are looked up. */
+  readonly resolve?: (name: string) => Promise<readonly string[]>;
+}
+
+/** Opens the client. */
+export const openOutbound = ({ allow, clock = systemClock, resolve = resolveName }: OutboundOptions): Outbound => {
   const egress = readEgress(allow);
   // Connections are kept per purpose: one that was allowed for a sink must not serve an issuer.
-  const agents = new Map(purposes.map((purpose) => [purpose, new Agent({ connect: guardedConnector(purpose, egress), pipelining: 1 })]));
+  const lanes = new Map(
+    purposes.map((purpose) => [
+      purpose,
+      {
+        dispatcher: new Agent({ connect: guardedConnector(purpose, egress, resolve), pipelining: 1 }),
+        shares: openPurposeShares[purpose](),
+      },
+    ]),
+  );
+  // Sinks and feeds have schedules of their own, with pauses that grow.
+  const silentHosts = openPauses(clock, limits.silentHostsMax);
   return {
     fetch: async (purpose, address, request = {}) => {
+      const lane = lanes.get(purpose);
+      let party = "";
+      let origin = "";
+      let leave = (): void => {};
       try {
         const url = parseTargetUrl(address);
-        const dispatcher = agents.get(purpose);
-        if (dispatcher === undefined) throw new Error(`no purpose ${purpose}`);
+        if (lane === undefined) throw new Error(`no purpose ${purpose}`);
+        const { dispatcher } = lane;
+        origin = url.origin;
+        party = request.organization ?? url.host;
+        if (purpose === "issuer" && !silentHosts.mayTry(origin)) throw new Error(`${origin} could not be connected to, and is left alone for a while`);
+        leave = lane.shares.enter(party);
         const timeoutMs = request.timeoutMs ?? limits.outboundTimeoutMs;
         const ends = AbortSignal.timeout(timeoutMs);
         const answer = await send(url, {
@@ -130,13 +184,18 @@ export const openOutbound = ({ allow }: { readonly allow: string }): Outbound =>
         }
         if (request.discard) await answer.body.dump({ limit: limits.outboundBytesMax });
         const body = request.discard ? new Uint8Array() : await readBody(answer.body, request.bytesMax ?? limits.outboundBytesMax);
+        if (purpose === "issuer") silentHosts.succeeded(origin);
         return { status: answer.statusCode, headers, body };
       } catch (cause) {
+        if (cause instanceof Fault && cause.code === "RESOURCE_EXHAUSTED") throw cause;
+        if (purpose === "issuer" && cause instanceof ConnectFailed) silentHosts.failed(origin, party);
         throw new Fault("UNAVAILABLE", `${address} cannot be reached`, { cause });
+      } finally {
+        leave();
       }
     },
     close: async () => {
-      await Promise.all([...agents.values()].map((agent) => agent.close()));
+      await Promise.all([...lanes.values()].map(({ dispatcher }) => dispatcher.close()));
     },
   };
 };

@@ -1,16 +1,17 @@
 // One attempt: the event is signed and sent. Of the answer nothing is kept but the class of its status (attack 21).
 
+import { Fault } from "#base/fault.ts";
 import type { KeyObject } from "node:crypto";
 import type { Authn, Outbound } from "#authn";
 import { missingCapability, loadRights, type Rights } from "#authz";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { type Clock, timestamp } from "#base/time.ts";
-import { parentOf } from "#base/uid.ts";
+import { parentOf, rootOf } from "#base/uid.ts";
 import type { ClaimedDelivery, Store, Vault } from "#store";
 import type { CompletedAttempt } from "./complete.ts";
 import { attributeHeaders, bodyDigest, signatureHeaders, signingKeyOf } from "./envelope.ts";
-import { delayMs, retryAfterMs } from "./schedule.ts";
+import { brokenDelayMs, delayMs, retryAfterMs } from "./schedule.ts";
 
 /** What attempts need of the server. */
 export interface AttemptServices {
@@ -87,11 +88,14 @@ const send = async (services: AttemptServices, { signingKeysOf }: Batch, deliver
       headers: { ...attributeHeaders(delivery), ...signatures, authorization: `Bearer ${token}`, "user-agent": userAgent },
       body: delivery.data,
       timeoutMs: limits.deliveryTimeoutMs,
+      organization: rootOf(delivery.subscription),
       discard: true,
     });
     const statusClass = `${Math.floor(status / 100)}xx`;
     return { statusClass, latencyMs: tookMs(), delivered: statusClass === "2xx", retryAfterMs: retryAfterMs(headers["retry-after"], clock()) };
   } catch (cause) {
+    // Nothing was sent: that the organization's share is in use is no failure of the sink's.
+    if (cause instanceof Fault && cause.code === "RESOURCE_EXHAUSTED") throw cause;
     log("delivery.failed", { delivery: delivery.uid, cause });
     const late = tookMs() >= limits.deliveryTimeoutMs;
     return { statusClass: late ? "timeout" : "unreachable", latencyMs: late ? tookMs() : undefined, delivered: false, retryAfterMs: 0 };
@@ -119,8 +123,9 @@ export const attemptDelivery = async (services: AttemptServices, batch: Batch, d
     const waitMs = delayMs(delaysSeconds, attempts, answer.retryAfterMs, Math.random());
     return waitMs === undefined ? completed("dead", answer) : completed("pending", answer, waitMs);
   } catch (cause) {
-    // Ours, not the sink's (the store is away, a key cannot be opened): it is sent again when the lease ends.
-    log("delivery.broken", { delivery: uid, cause });
-    return completed("lost");
+    // Ours, not the sink's (the store is away, a secret cannot be opened): it is set aside for as long as a failure would be,
+    // and for as long as a claim holds at least.
+    log("delivery.broken", { delivery: uid, attempts, cause });
+    return { ...completed("pending", undefined, brokenDelayMs(delaysSeconds, attempts)), isBroken: true };
   }
 };

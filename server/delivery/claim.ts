@@ -2,13 +2,49 @@
 // and if this one dies it is due again by itself.
 
 import { limits } from "#base/limits.ts";
+import type { Log } from "#base/log.ts";
+import { openPauses, setAsideMs, workInPieces } from "#base/pieces.ts";
 import { timestamp } from "#base/time.ts";
-import { type ClaimedDelivery, claimDeliveries, type ClaimQuota, findDueDeliveries, type Store, type SubscriptionLoad } from "#store";
+import {
+  type ClaimedDelivery,
+  claimDeliveries,
+  type ClaimQuota,
+  findDueDeliveries,
+  limitPiece,
+  postponeDelivery,
+  type Store,
+  type SubscriptionLoad,
+} from "#store";
 
 /** Claims what is due, as far as the quota and the subscriptions' loads allow. */
-export const claim = async (store: Store, nowMs: number, quota: ClaimQuota, loads: readonly SubscriptionLoad[]): Promise<ClaimedDelivery[]> => {
-  const now = timestamp(nowMs);
-  const due = await findDueDeliveries(store.read, now, quota, loads);
-  if (due.length === 0) return [];
-  return store.write((rows) => claimDeliveries(rows, due, now, timestamp(nowMs + limits.deliveryLeaseMs)));
+export type Claim = (nowMs: number, quota: ClaimQuota, loads: readonly SubscriptionLoad[]) => Promise<ClaimedDelivery[]>;
+
+export const openClaims = (store: Store, log: Log): Claim => {
+  const pauses = openPauses();
+
+  /** One that cannot be claimed is tried again later. */
+  const setAside = async (uid: string, cause: unknown, nowMs: number): Promise<void> => {
+    const failures = pauses.fail(uid, nowMs);
+    log("delivery.set_aside", { delivery: uid, failures, cause });
+    // So that it takes nobody's turn. What cannot even be put off this server leaves out by itself.
+    await store.write((rows) => postponeDelivery(rows, uid, timestamp(nowMs + setAsideMs(failures)))).catch(() => {});
+  };
+
+  return async (nowMs, quota, loads) => {
+    const now = timestamp(nowMs);
+    const due = await findDueDeliveries(store.read, now, quota, loads);
+    const claimed: ClaimedDelivery[] = [];
+    await workInPieces(
+      due.filter((uid) => !pauses.isPaused(uid, nowMs)),
+      async (piece) => {
+        const found = await store.write(async (rows) => {
+          if (piece.length > 1) await limitPiece(rows);
+          return claimDeliveries(rows, piece, now, timestamp(nowMs + limits.deliveryLeaseMs));
+        });
+        claimed.push(...found);
+      },
+      (uid, cause) => setAside(uid, cause, nowMs),
+    );
+    return claimed;
+  };
 };

@@ -5,16 +5,27 @@ import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { ownOrigin } from "#base/origin.ts";
 import { timestamp } from "#base/time.ts";
-import { parentOf } from "#base/uid.ts";
+import { parentOf, rootOf } from "#base/uid.ts";
 import { boundOf, change, changeContext, type Kernel, lockResource } from "#kernel";
 import { record } from "#outbox";
-import { type AttemptResult, clearFailing, completeDeliveries, lockFailing, lockShared, markFailing, releaseNext, type Write } from "#store";
+import {
+  type AttemptResult,
+  clearFailing,
+  completeDeliveries,
+  limitPiece,
+  lockFailing,
+  lockOrder,
+  markFailing,
+  releaseNext,
+  tryLockOrder,
+  type Write,
+} from "#store";
 
-export interface CompletedAttempt extends Omit<AttemptResult, "became"> {
+export interface CompletedAttempt extends AttemptResult {
   readonly subscription: string;
   readonly subject: string;
-  /** "lost": nothing can be said; the lease ends and it is sent again. */
-  readonly became: AttemptResult["became"] | "lost";
+  /** It could not even be sent: nothing is known of the sink. */
+  readonly isBroken?: boolean;
 }
 
 /** For the subscriptions whose rows delivery changes. */
@@ -52,28 +63,47 @@ const disableSubscriptions = async (kernel: DeliveryKernel, rows: Write, subscri
 
 const subscriptionsOf = (attempts: readonly CompletedAttempt[]): string[] => [...new Set(attempts.map(({ subscription }) => subscription))];
 
-const isResult = (attempt: CompletedAttempt): attempt is CompletedAttempt & AttemptResult => attempt.became !== "lost";
+/** What is known of their sinks: those that work, and those that fail. */
+const noteSinks = async (kernel: DeliveryKernel, rows: Write, counted: readonly CompletedAttempt[], nowMs: number): Promise<void> => {
+  const sent = counted.filter(({ isBroken = false }) => !isBroken);
+  const working = subscriptionsOf(sent.filter(({ became }) => became === "delivered"));
+  const failing = subscriptionsOf(sent.filter(({ became }) => became === "pending" || became === "dead")).filter((uid) => !working.includes(uid));
+  if (working.length > 0) await clearFailing(rows, working);
+  if (failing.length > 0) {
+    await markFailing(rows, failing, timestamp(nowMs));
+    await disableSubscriptions(kernel, rows, failing, nowMs);
+  }
+};
+
+const write = async (kernel: DeliveryKernel, rows: Write, attempts: readonly CompletedAttempt[], nowMs: number): Promise<void> => {
+  const now = timestamp(nowMs);
+  const completed = await completeDeliveries(rows, attempts, now);
+  const counted = attempts.filter(({ uid }) => completed.has(uid));
+  const ended = counted.filter(({ became }) => became !== "pending");
+  if (ended.length > 0) await releaseNext(rows, ended, now);
+  await noteSinks(kernel, rows, counted, nowMs);
+};
+
+const organizationOf = ({ subscription }: CompletedAttempt): string => rootOf(subscription);
 
 /**
- * Writes what became of these attempts, in one transaction. The result of one whose claim was taken over counts for
- * nothing, unless it arrived.
+ * Writes what became of these attempts, in one transaction, and returns those of organizations whose events somebody is
+ * enqueuing at the moment: nobody waits for these here. The result of one whose claim was taken over counts for nothing,
+ * unless it arrived.
  */
-export const completeAttempts = async (kernel: DeliveryKernel, attempts: readonly CompletedAttempt[], nowMs: number): Promise<void> => {
-  const now = timestamp(nowMs);
-  const results = attempts.filter(isResult);
-  if (results.length === 0) return;
-  await kernel.services.store.write(async (rows) => {
-    await lockShared(rows, "eventOrder");
-    const completed = await completeDeliveries(rows, results, now);
-    const counted = results.filter(({ uid }) => completed.has(uid));
-    const ended = counted.filter(({ became }) => became !== "pending");
-    if (ended.length > 0) await releaseNext(rows, ended, now);
-    const working = subscriptionsOf(counted.filter(({ became }) => became === "delivered"));
-    const failing = subscriptionsOf(counted.filter(({ became }) => became === "pending" || became === "dead")).filter((uid) => !working.includes(uid));
-    if (working.length > 0) await clearFailing(rows, working);
-    if (failing.length > 0) {
-      await markFailing(rows, failing, now);
-      await disableSubscriptions(kernel, rows, failing, nowMs);
-    }
+export const completeAttempts = (kernel: DeliveryKernel, attempts: readonly CompletedAttempt[], nowMs: number): Promise<CompletedAttempt[]> =>
+  kernel.services.store.write(async (rows) => {
+    if (attempts.length > 1) await limitPiece(rows);
+    const held = await tryLockOrder(rows, attempts.map(organizationOf), "shared");
+    const free = attempts.filter((attempt) => held.has(organizationOf(attempt)));
+    if (free.length > 0) await write(kernel, rows, free, nowMs);
+    return attempts.filter((attempt) => !held.has(organizationOf(attempt)));
   });
-};
+
+/** The same for attempts of one organization, once its events are enqueued. */
+export const completeInTurn = (kernel: DeliveryKernel, attempts: readonly CompletedAttempt[], nowMs: number): Promise<void> =>
+  kernel.services.store.write(async (rows) => {
+    for (const root of new Set(attempts.map(organizationOf))) await lockOrder(rows, root, "shared");
+    if (attempts.length > 1) await limitPiece(rows);
+    await write(kernel, rows, attempts, nowMs);
+  });

@@ -1,7 +1,7 @@
 // The public entry: events on their way to sinks.
 
 export { secretPurpose } from "./attempt.ts";
-export { enqueueDeliveries } from "./enqueue.ts";
+export { enqueueEvents } from "./enqueue.ts";
 export { newSecret } from "./envelope.ts";
 export { type Delivery, openDelivery } from "./loop.ts";
 export { redeliver, replay } from "./redeliver.ts";

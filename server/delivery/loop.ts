@@ -1,15 +1,22 @@
-// The loop that brings events to their sinks: new events are numbered and enqueued, deliveries that are due are claimed and
-// sent, and what attempts came to is written down. Any number of servers do this at once.
+// The loops that bring events to their sinks: new events are numbered and become deliveries; those that are due are claimed
+// and sent, and what attempts came to is written down. Neither loop waits for the other. Any number of servers do this at
+// once.
 
 import { limits } from "#base/limits.ts";
+import { workInPieces } from "#base/pieces.ts";
 import { timestamp } from "#base/time.ts";
+import { rootOf } from "#base/uid.ts";
 import type { NumberEvents } from "#outbox";
 import type { ClaimedDelivery, SubscriptionLoad } from "#store";
 import { attemptDelivery, type AttemptServices, type Batch, openBatch } from "./attempt.ts";
-import { claim } from "./claim.ts";
-import { type CompletedAttempt, completeAttempts, type DeliveryKernel } from "./complete.ts";
+import { openClaims } from "./claim.ts";
+import { type CompletedAttempt, completeAttempts, completeInTurn, type DeliveryKernel } from "./complete.ts";
+import { openDelays } from "./delays.ts";
+import { openFanOut } from "./fan-out.ts";
 
 export interface Delivery {
+  /** Numbers what has happened and makes its deliveries; sends nothing. */
+  enqueue(): Promise<void>;
   /** Sends everything that is due now, and what becomes due by it; resolves when nothing is left. */
   finish(): Promise<void>;
   /** Claims nothing more, lets what is being sent end, and writes it down. */
@@ -19,11 +26,11 @@ export interface Delivery {
 export interface DeliveryOptions {
   readonly numberEvents: NumberEvents;
   readonly kernel: DeliveryKernel;
-  /** The loop does not run by itself. */
+  /** The loops do not run by themselves. */
   readonly byHand?: boolean;
 }
 
-/** Opens the loop. */
+/** Opens the loops. */
 export const openDelivery = (services: AttemptServices, { numberEvents, kernel, byHand = false }: DeliveryOptions): Delivery => {
   const { store, clock, log } = services;
   /** How many attempts are running for each subscription. */
@@ -33,8 +40,14 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
   const quick = new Set<string>();
   let [inFlight, unproven] = [0, 0];
   let completed: CompletedAttempt[] = [];
+  /** Completions that wait for their organizations' turn. */
+  let inTurn = 0;
   let wake = (): void => {};
+  let wakeEnqueuing = (): void => {};
   let stopping = false;
+  const claim = openClaims(store, log);
+  const fanOut = openFanOut(services);
+  const findDelays = openDelays(services);
 
   const countInFlight = (subscription: string, step: 1 | -1): void => {
     inFlight += step;
@@ -70,26 +83,49 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
       return { uid, inFlight: running, claimable: Math.max(0, most - running), quick: quick.has(uid) };
     });
 
+  // The sinks have their events; the leases end and they get them again. Better twice than never.
+  const logUncompleted = (attempts: readonly CompletedAttempt[], cause: unknown): void =>
+    log("delivery.completion.failed", { deliveries: attempts.length, first: attempts[0]?.uid, cause });
+
+  const complete = (attempts: readonly CompletedAttempt[], write: (piece: readonly CompletedAttempt[]) => Promise<void>): Promise<void> =>
+    workInPieces(attempts, write, (attempt, cause) => logUncompleted([attempt], cause)).catch((cause: unknown) => logUncompleted(attempts, cause));
+
   /** Writes down what attempts came to; how many these were. */
   const completeEnded = async (): Promise<number> => {
     const attempts = completed;
     completed = [];
-    await completeAttempts(kernel, attempts, clock()).catch((cause: unknown) => {
-      // The sinks have their events; the leases end and they get them again. Better twice than never.
-      log("delivery.completion.failed", { deliveries: attempts.length, cause });
-    });
+    const left: CompletedAttempt[] = [];
+    await complete(attempts, async (piece) => void left.push(...(await completeAttempts(kernel, piece, clock()))));
+    // Whoever has to wait for their organization's turn keeps nobody else waiting.
+    for (const waiting of Map.groupBy(left, ({ subscription }) => rootOf(subscription)).values()) {
+      inTurn++;
+      void complete(waiting, (piece) => completeInTurn(kernel, piece, clock())).then(() => {
+        inTurn--;
+        wake();
+      });
+    }
     return attempts.length;
   };
 
-  /** Numbers and enqueues new events, claims what is due and begins to send it; how many these are. */
+  /** Numbers new events, and makes some deliveries for everybody who has events; true where there may be more. */
+  const enqueueSome = async (): Promise<boolean> => {
+    if (stopping) return false;
+    const [numbered] = await Promise.allSettled([numberEvents(timestamp(clock()))]);
+    // What cannot be numbered holds up nothing that has its position.
+    const isMore = await fanOut();
+    if (numbered.status === "rejected") throw numbered.reason;
+    return numbered.value || isMore;
+  };
+
+  /** Claims what is due and begins to send it; how many these are. */
   const sendDue = async (): Promise<number> => {
     if (stopping) return 0;
-    while (await numberEvents(timestamp(clock())));
+    const isLooking = await findDelays();
     const quota = { total: limits.claimedMax - inFlight, unproven: Math.max(0, limits.claimedUnprovenMax - unproven) };
-    const claimed = quota.total > 0 ? await claim(store, clock(), quota, subscriptionLoads()) : [];
+    const claimed = quota.total > 0 ? await claim(clock(), quota, subscriptionLoads()) : [];
     const batch = openBatch(services);
     for (const delivery of claimed) start(delivery, batch);
-    return claimed.length;
+    return claimed.length + (isLooking ? 1 : 0);
   };
 
   /** One pass; how much it moved. Both at once: what a completion releases, the next tick claims. */
@@ -110,7 +146,7 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
       if (completed.length > 0) wake();
     });
 
-  const run = async (): Promise<void> => {
+  const runSending = async (): Promise<void> => {
     while (!stopping) {
       const moved = await tick().catch((cause: unknown) => {
         log("delivery.tick.failed", { cause });
@@ -119,19 +155,48 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
       if (moved === 0 && completed.length === 0 && !stopping) await waitForAttempt();
     }
   };
-  const running = byHand ? Promise.resolve() : run();
+
+  const runEnqueuing = async (): Promise<void> => {
+    while (!stopping) {
+      const isMore = await enqueueSome().catch((cause: unknown) => {
+        log("delivery.tick.failed", { cause });
+        return false;
+      });
+      if (isMore) wake();
+      else if (!stopping) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, limits.deliveryPollMs);
+          timer.unref();
+          wakeEnqueuing = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+    }
+  };
+  const running = byHand ? Promise.resolve() : Promise.all([runSending(), runEnqueuing()]);
+
+  const enqueueAll = async (): Promise<void> => {
+    while (await enqueueSome());
+  };
 
   const finish = async (): Promise<void> => {
-    while ((await tick()) > 0 || inFlight > 0 || completed.length > 0) {
-      if (inFlight > 0 && completed.length === 0) await waitForAttempt();
+    for (;;) {
+      const [isMore, moved] = await Promise.all([enqueueSome(), tick()]);
+      if (isMore || moved > 0 || completed.length > 0) continue;
+      if (inFlight === 0 && inTurn === 0) return;
+      await waitForAttempt();
     }
   };
 
   return {
+    enqueue: enqueueAll,
     finish,
     async stop() {
       stopping = true;
       wake();
+      wakeEnqueuing();
       await running;
       await finish();
     },

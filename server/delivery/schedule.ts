@@ -1,5 +1,7 @@
 // When a delivery that failed is sent again. Pure.
 
+import { limits } from "#base/limits.ts";
+
 /** A fifth more at most, so that what failed together does not come back together. */
 const jitter = 0.2;
 
@@ -10,6 +12,10 @@ export const retryAfterMs = (header: string | undefined, nowMs: number): number 
   const dateMs = Date.parse(header);
   return Number.isNaN(dateMs) ? 0 : Math.max(0, dateMs - nowMs);
 };
+
+/** Milliseconds until one that could not even be sent is tried again; there is no last time. */
+export const brokenDelayMs = (delaysSeconds: readonly number[], attempts: number): number =>
+  Math.max(limits.deliveryLeaseMs, (delaysSeconds[Math.min(attempts, delaysSeconds.length - 1)] ?? 0) * 1000);
 
 /**
  * Milliseconds until the next attempt; undefined: there is none left.

@@ -53,6 +53,9 @@ export interface SchemaFindings {
 
 const rootKey = "left(uid, 40)";
 const parentKey = "left(uid, -17)";
+/** What stands behind the parent in an index is in this collation, which sorts as "C" does (0001_baseline.sql says why). */
+const collationBehindParent = "POSIX";
+const behindParent = (column: string): string => `${column} collate "${collationBehindParent}"`;
 
 const findField = ({ fact }: Resource, name: string): FieldFact | undefined => fact.byName.get(name);
 
@@ -207,14 +210,18 @@ const isWhole = ({ predicate }: CatalogueIndex): boolean => predicate === "";
 const holdsListed = (resource: Resource, { predicate }: CatalogueIndex): boolean =>
   predicate === "" || predicate === "uid IS NOT NULL" || (predicate === "delete_time IS NULL" && findField(resource, "delete_time") !== undefined);
 
-/** True where the keys begin with these, ascending, and sort as the columns themselves do. */
+/** True where the keys begin with these, ascending, and sort as the columns themselves do; behind the parent in its collation. */
 const beginsWith = ({ method, keys }: CatalogueIndex, wanted: readonly string[], table: CatalogueTable): boolean =>
   method === "btree" &&
   wanted.every((expression, position) => {
     const key = keys[position];
     if (key?.expression !== expression || key.descending) return false;
+    if (position > 0 && wanted[0] === parentKey) return key.collation === collationBehindParent;
     return key.collation === (table.columns.get(expression)?.collation ?? table.columns.get("uid")?.collation);
   });
+
+/** True where the planner cannot take an index of a parent for a list of a whole root: what stands behind it has another collation. */
+const servesParentAlone = ({ keys }: CatalogueIndex): boolean => keys[0]?.expression !== parentKey || keys[1]?.collation !== "C";
 
 const holdsUid = ({ keys, included }: CatalogueIndex): boolean => included.includes("uid") || keys.some(({ expression }) => expression === "uid");
 
@@ -238,12 +245,16 @@ const uniqueIndex = (resource: Resource, table: CatalogueTable): RequiredIndex[]
   // In the place of the parent's path stands a field that holds it.
   const parents = [parentKey, ...fact.fields.flatMap(({ name, outputOnly, refersTo }) => (outputOnly && refersTo === parentMessage ? [name] : []))];
   const above = parentMessage === "" ? [] : [parentKey];
-  const expressions = [...above, ...fields.map((field) => (isHashed(field) ? hashExpressionOf(field.name) : field.name))];
+  const expressions = fields.map((field, position) => {
+    if (isHashed(field)) return hashExpressionOf(field.name);
+    return above.length > 0 && position === 0 && columnTypeOf(field) === "text" ? behindParent(field.name) : field.name;
+  });
   const serves = (index: CatalogueIndex): boolean => {
-    if (!index.unique || index.method !== "btree" || !isWhole(index) || index.keys.length !== expressions.length) return false;
+    if (!index.unique || index.method !== "btree" || !isWhole(index) || index.keys.length !== above.length + expressions.length) return false;
     const has = (test: (expression: string) => boolean): boolean => index.keys.some(({ expression }) => test(expression));
     return (
       (parentMessage === "" || has((expression) => parents.includes(expression))) &&
+      servesParentAlone(index) &&
       fields.every((field) => has((expression) => isHashOf(expression, field.name) || (!isHashed(field) && expression === field.name)))
     );
   };
@@ -251,7 +262,7 @@ const uniqueIndex = (resource: Resource, table: CatalogueTable): RequiredIndex[]
     {
       purpose: "uniqueness",
       columns: fields.map(({ name }) => name),
-      statement: createIndexStatement({ name: `${table.name}_unique`, table: table.name, keys: expressions, unique: true, include: ["uid"] }),
+      statement: createIndexStatement({ name: `${table.name}_unique`, table: table.name, keys: [...above, ...expressions], unique: true, include: ["uid"] }),
       serves,
     },
   ];
@@ -266,11 +277,12 @@ const uidIndex = (table: CatalogueTable): RequiredIndex => ({
 });
 
 const parentIndex = (resource: Resource, table: CatalogueTable): RequiredIndex => {
-  const keys = findField(resource, "name")?.sortable ? [parentKey, "name"] : [parentKey];
+  const names = findField(resource, "name")?.sortable ? ["name"] : [];
+  const keys = [parentKey, ...names];
   return {
-    purpose: keys.length > 1 ? "children by name" : "children",
-    columns: ["uid", ...keys.slice(1)],
-    statement: createIndexStatement({ name: `${table.name}_by_parent`, table: table.name, keys: [...keys, "uid"] }),
+    purpose: names.length > 0 ? "children by name" : "children",
+    columns: ["uid", ...names],
+    statement: createIndexStatement({ name: `${table.name}_by_parent`, table: table.name, keys: [parentKey, ...names.map(behindParent), "uid"] }),
     serves: (index) => beginsWith(index, keys, table) && holdsUid(index) && holdsListed(resource, index),
   };
 };

@@ -56,6 +56,9 @@ export interface ValidRequest {
 export const validate = (call: Call): ValidRequest => {
   const { method, request } = call;
   const violations = [...call.problems];
+  // A rehearsal that told whether a token or a code is good would be a way to try them without using them up, and without
+  // what follows when one is used twice.
+  if (call.validateOnly && method.credentials) violations.push({ field: "validate_only", description: `${method.rpc} cannot be rehearsed` });
   // Of a body that could not be read at all, its fields say nothing more.
   if (violations.some(({ field }) => field === "body")) throw invalid(violations);
   const known = new Set(violations.map(({ field }) => field));

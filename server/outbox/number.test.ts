@@ -15,7 +15,8 @@ let store: Store;
 let other: Store;
 beforeEach(async () => {
   database = await freshDatabase();
-  const open = (): Promise<Store> => openStore({ databaseUrl: database.url, log: silent });
+  // With a table of its own.
+  const open = (): Promise<Store> => openStore({ databaseUrl: database.ownerUrl, log: silent });
   [store, other] = [await open(), await open()];
   await store.write((rows) => rows.query("create table enqueued (position bigint primary key)"));
 });
@@ -48,8 +49,8 @@ const change = (at: Store, events: number, subject = ""): Promise<void> =>
   });
 
 /** Fails where a position is enqueued twice. */
-const enqueue: Enqueue = async (rows, firstPosition, lastPosition) => {
-  await rows.query("insert into enqueued (position) select generate_series($1::bigint, $2::bigint)", [firstPosition, lastPosition]);
+const enqueue: Enqueue = async (rows, events) => {
+  await rows.query("insert into enqueued (position) select unnest($1::bigint[])", [events.map(({ position }) => String(position))]);
 };
 
 const column = async (statement: string): Promise<number[]> => (await store.read.query(statement)).map(([value]) => Number(value));
@@ -59,7 +60,7 @@ const upTo = (count: number): number[] => Array.from({ length: count }, (_, inde
 test("positions have no gaps, nobody meets a smaller one later, and each event is enqueued once, however many servers number while others write", async () => {
   let writing = true;
   const numbering = [store, other, store].map(async (each) => {
-    const numberEvents = openNumbering(each, enqueue);
+    const numberEvents = openNumbering(each, enqueue, silent);
     let read: string[] = [];
     while (writing || (await numberEvents(now))) {
       await numberEvents(now);
@@ -74,7 +75,7 @@ test("positions have no gaps, nobody meets a smaller one later, and each event i
   writing = false;
   await Promise.all(numbering);
   const count = 40 * 21;
-  assert.ok(count > limits.enqueuedMax, "more than one step");
+  assert.ok(count > limits.numberedMax, "more than one step");
   assert.deepEqual(await column("select position from outbox order by position + 0"), upTo(count));
   assert.deepEqual(await column("select position from enqueued order by 1"), upTo(count));
   for (const writer of writers) {
@@ -89,13 +90,14 @@ test("positions have no gaps, nobody meets a smaller one later, and each event i
 
 test("an event that cannot be enqueued gets no position, and is numbered and enqueued with the next try", async () => {
   await change(store, 3);
-  const failing = openNumbering(store, async (rows, ...range) => {
-    await enqueue(rows, ...range);
+  const refusing: Enqueue = async (...events) => {
+    await enqueue(...events);
     throw new Error("no");
-  });
+  };
+  const failing = openNumbering(store, refusing, silent);
   await assert.rejects(failing(now), /no/);
   assert.deepEqual(await column("select position from outbox where position is not null"), []);
-  assert.equal(await openNumbering(other, enqueue)(now), false);
+  assert.equal(await openNumbering(other, enqueue, silent)(now), false);
   assert.deepEqual(await column("select position from outbox order by id"), upTo(3));
   assert.deepEqual(await column("select position from enqueued order by 1"), upTo(3));
 });

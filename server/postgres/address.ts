@@ -12,12 +12,19 @@ export interface ServerAddress {
   readonly ssl: false;
 }
 
-/** The cluster's one user, and the database that the store uses. */
-export const user = "gantry";
+/** The cluster's owner, who migrates; the role that serves, which may do nothing but that; and the database of both. */
+export const ownerRole = "gantry";
+export const serverRole = "gantry_server";
 export const database = "gantry";
 
 /** A database of the server whose socket is in this folder. */
-export const addressIn = (socketDirectory: string, name: string): ServerAddress => ({ host: socketDirectory, port, user, database: name, ssl: false });
+export const addressIn = (socketDirectory: string, name: string, user: string = ownerRole): ServerAddress => ({
+  host: socketDirectory,
+  port,
+  user,
+  database: name,
+  ssl: false,
+});
 
 /** The same as one text. The folder is a parameter of it: as the host it could not hold slashes. */
 export const databaseUrlOf = ({ host, port: number, user: name, database: path }: ServerAddress): string =>

@@ -24,9 +24,10 @@ import { after, before, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
 import { silent } from "#base/log.ts";
-import { openStore, type Store } from "#store";
+import { openStore, sqlState, type Store } from "#store";
+import pg from "pg";
 import { databaseUrlOf } from "./address.ts";
-import { type EmbeddedOptions, startEmbedded } from "./embedded.ts";
+import { type EmbeddedOptions, type EmbeddedPostgres, startEmbedded } from "./embedded.ts";
 import { findInstallation, installationIn } from "./installation.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -51,12 +52,14 @@ const relocationOf = (data: string): string | undefined => {
   return lstatSync(link, { throwIfNoEntry: false })?.isSymbolicLink() ? dirname(readlinkSync(link)) : undefined;
 };
 
+const urlsOf = ({ address, ownerAddress }: EmbeddedPostgres) => ({ databaseUrl: databaseUrlOf(address), migrateUrl: databaseUrlOf(ownerAddress) });
+
 // Making a cluster takes most of a second: one is made here, and copied for the tests that are not about that.
 const model = mkdtempSync(join(tmpdir(), "gantry-postgres-"));
 before(async () => {
   chmodSync(model, 0o711);
   const server = await startEmbedded({ dataDirectory: model, log: silent, progress: () => {}, durable: false });
-  await (await openStore({ databaseUrl: databaseUrlOf(server.address), log: silent })).close();
+  await (await openStore({ ...urlsOf(server), log: silent })).close();
   await server.stop();
 });
 after(() => rmSync(model, { recursive: true }));
@@ -74,7 +77,7 @@ const used = (t: TestContext, ...below: string[]): string => {
 const open = async (t: TestContext, dataDirectory: string, more: Partial<EmbeddedOptions> = {}): Promise<Store> => {
   const options = { dataDirectory, log: silent, progress: () => {}, ...more };
   const embedded = await startEmbedded(options);
-  const store = await openStore({ ...options, databaseUrl: databaseUrlOf(embedded.address) });
+  const store = await openStore({ ...options, ...urlsOf(embedded) });
   const close = async (): Promise<void> => {
     await store.close();
     await embedded.stop();
@@ -111,7 +114,7 @@ const program = `
   const [log, progress] = [() => {}, () => {}];
   try {
     const embedded = await startEmbedded({ dataDirectory: process.env.DATA, log, progress, join: process.env.JOIN === "yes" });
-    const store = await openStore({ databaseUrl: databaseUrlOf(embedded.address), log });
+    const store = await openStore({ databaseUrl: databaseUrlOf(embedded.address), migrateUrl: databaseUrlOf(embedded.ownerAddress), log });
     await store.write((rows) => rows.query("insert into access_versions (root) values ($1)", [process.env.TEXT]));
     console.log("open");
     for await (const _ of process.stdin);
@@ -176,6 +179,55 @@ test("what was written is there after a restart, and nothing listens outside the
   assert.deepEqual(await remembered(second), ["kept"]);
   assert.deepEqual(said, []);
   await second.close();
+});
+
+test("it serves as a role that owns nothing, gets into its own database alone and makes nothing there; the owner migrates", async (t) => {
+  const data = used(t);
+  const embedded = await startEmbedded({ dataDirectory: data, log: silent, progress: () => {} });
+  t.after(() => embedded.stop());
+  const ask = async (address: pg.ClientConfig, statement: string): Promise<unknown> => {
+    const client = new pg.Client(address);
+    await client.connect();
+    try {
+      return (await client.query({ text: statement, rowMode: "array" })).rows[0];
+    } finally {
+      await client.end();
+    }
+  };
+  const roleText =
+    "select current_user::text, rolsuper, exists (select from pg_class where relowner = pg_roles.oid) from pg_roles where rolname = current_user";
+  assert.deepEqual(await ask({ ...embedded.address }, roleText), ["gantry_server", false, false]);
+  assert.deepEqual(await ask({ ...embedded.ownerAddress }, roleText), ["gantry", true, true]);
+  assert.deepEqual(await ask({ ...embedded.ownerAddress }, "show listen_addresses"), [""]);
+  for (const database of ["postgres", "template1"])
+    await assert.rejects(ask({ ...embedded.address, database }, "select 1"), /permission denied for database/, database);
+  for (const statement of ["create table planted ()", "create temporary table planted ()", "create schema planted", "set role gantry", "create role planted"])
+    await assert.rejects(ask({ ...embedded.address }, statement), (error) => sqlState(error) === "42501", statement);
+  await assert.rejects(ask({ ...embedded.address, user: "somebody" }, "select 1"), /no pg_hba.conf entry/);
+});
+
+test("a data directory that had one role gets the second at the next start, with all that it needs, and keeps who else was let in", async (t) => {
+  const data = used(t);
+  const rules = join(data, "postgres", "pg_hba.conf");
+  const before = await open(t, data);
+  await remember(before, "kept");
+  await before.close();
+  const embedded = await startEmbedded({ dataDirectory: data, log: silent, progress: () => {} });
+  const owner = new pg.Client({ ...embedded.ownerAddress });
+  await owner.connect();
+  await owner.query("drop owned by gantry_server; drop role gantry_server");
+  await owner.end();
+  await embedded.stop();
+  writeFileSync(rules, "local all gantry trust\nlocal all watcher trust");
+
+  const after = await open(t, data);
+  assert.deepEqual(await after.read.query("select current_user"), [["gantry_server"]]);
+  await remember(after, "new");
+  assert.deepEqual(await remembered(after), ["kept", "new"]);
+  await after.close();
+  assert.equal(readFileSync(rules, "utf8"), "local all gantry trust\nlocal all watcher trust\nlocal all gantry_server trust\n");
+  await (await open(t, data)).close();
+  assert.equal(readFileSync(rules, "utf8"), "local all gantry trust\nlocal all watcher trust\nlocal all gantry_server trust\n");
 });
 
 test("a second server on the same data directory is refused at once, and a command beside it joins", async (t) => {
@@ -292,8 +344,7 @@ test("a data directory too deep for a socket's path gets its socket in a private
   const data = used(t, "d".repeat(60), "e".repeat(60));
   const store = await open(t, data);
   await remember(store, "deep");
-  const [row] = await store.read.query("show unix_socket_directories");
-  const folder = String(row?.[0]).replaceAll('"', "");
+  const folder = readFileSync(join(data, "postgres", "postmaster.pid"), "utf8").split("\n")[4] ?? "";
   assert.match(folder, /\/gantry-[0-9a-f]{16}$/);
   assert.equal(statSync(folder).mode & 0o777, 0o700);
   const command = another(t, data, "joined", { join: true });

@@ -16,7 +16,7 @@ import type { Log } from "#base/log.ts";
 import { withoutTrailing } from "#base/trailing.ts";
 import { brokenConnection, sqlState } from "#store";
 import pg from "pg";
-import { addressIn, database, type ServerAddress } from "./address.ts";
+import { addressIn, database, type ServerAddress, serverRole } from "./address.ts";
 import { type DataDirectory, prepareDataDirectory } from "./data-directory.ts";
 import type { Installation } from "./installation.ts";
 import { clearStaleLockFiles, isAlive, isServerOf, readPostmasterFile } from "./postmaster-file.ts";
@@ -24,7 +24,10 @@ import { hasCluster, makeCluster, pollMs, type ServerProcess, startProcess, stop
 import { errorText, startFailure } from "./start-failure.ts";
 
 export interface EmbeddedPostgres {
+  /** For serving: as a role that may do nothing but that. */
   readonly address: ServerAddress;
+  /** For migrations: as the cluster's owner. */
+  readonly ownerAddress: ServerAddress;
   /** False when it belongs to another process, which was joined. */
   readonly owned: boolean;
   /** Stops the server; leaves one that was joined alone. */
@@ -164,7 +167,7 @@ const takeOwnership = async (
     }
     if (!server && (!postmaster || !(await isServerOf(postmaster.pid, directory)))) {
       await clearStaleLockFiles(data);
-      server = startProcess(data, durable, log);
+      server = await startProcess(data, durable, log);
       continue;
     }
     // Recovery after a crash takes as long as it takes; only the silence of a process that is not ours ends the wait.
@@ -182,6 +185,29 @@ const takeOwnership = async (
 const hasDatabase = async (client: pg.Client): Promise<boolean> =>
   (await client.query("select from pg_database where datname = $1", [database])).rowCount !== 0;
 
+const hasServerRole = async (client: pg.Client): Promise<boolean> =>
+  (await client.query("select from pg_roles where rolname = $1", [serverRole])).rowCount !== 0;
+
+/**
+ * The database and the role that serves, which gets in there alone and makes nothing, not even temporary tables. What it
+ * may do with rows is granted behind the migrations (server/store).
+ */
+const ensureDatabase = async (client: pg.Client): Promise<void> => {
+  if (!(await hasDatabase(client))) await client.query(`create database ${database}`);
+  if (await hasServerRole(client)) return;
+  await client.query(`
+    begin;
+    create role ${serverRole} login;
+    revoke all on database ${database}, postgres, template1 from public;
+    grant connect on database ${database} to ${serverRole};
+    commit`);
+};
+
+const addressesIn = (socketDirectory: string): Pick<EmbeddedPostgres, "address" | "ownerAddress"> => ({
+  address: addressIn(socketDirectory, database, serverRole),
+  ownerAddress: addressIn(socketDirectory, database),
+});
+
 /** Joins the server of another process, which may be about to make its database. */
 const joinServer = async (socketDirectory: string): Promise<EmbeddedPostgres> => {
   const client = new pg.Client({ ...addressIn(socketDirectory, "postgres"), connectionTimeoutMillis: connectTimeoutMs });
@@ -189,11 +215,16 @@ const joinServer = async (socketDirectory: string): Promise<EmbeddedPostgres> =>
   await client.connect();
   try {
     const until = Date.now() + silenceMs;
-    while (!(await hasDatabase(client)) && Date.now() < until) await sleep(pollMs);
+    while (!(await hasServerRole(client))) {
+      if (Date.now() > until) {
+        throw startFailure(`the Gantry that runs in ${socketDirectory} has made no role ${serverRole}, so it is of an earlier version: restart it first`);
+      }
+      await sleep(pollMs);
+    }
   } finally {
     await client.end();
   }
-  return { address: addressIn(socketDirectory, database), owned: false, stop: async () => {} };
+  return { ...addressesIn(socketDirectory), owned: false, stop: async () => {} };
 };
 
 /** Starts the embedded server of a data directory, or joins the one that runs there. */
@@ -273,11 +304,11 @@ export const startEmbedded = async (options: EmbeddedOptions): Promise<EmbeddedP
 
   process.on("exit", onExit);
   try {
-    if (!(await hasDatabase(owned.lock.client))) await owned.lock.client.query(`create database ${database}`);
+    await ensureDatabase(owned.lock.client);
   } catch (error) {
     await stop();
     throw error;
   }
   watchConnection();
-  return { address: addressIn(data.socketDirectory, database), owned: true, stop };
+  return { ...addressesIn(data.socketDirectory), owned: true, stop };
 };

@@ -2,12 +2,12 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmod, chown, mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { appendFile, chmod, chown, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Log } from "#base/log.ts";
-import { user } from "./address.ts";
+import { ownerRole, serverRole } from "./address.ts";
 import { type DataDirectory, port } from "./data-directory.ts";
 import { fileExists } from "./file-status.ts";
 import { isAlive } from "./postmaster-file.ts";
@@ -57,6 +57,17 @@ const serverSettings = (socketDirectory: string, durable: boolean): string[] => 
 
 const userOptions = ({ runAs }: DataDirectory) => (runAs ? { uid: runAs.uid, gid: runAs.gid } : {});
 
+/** pg_hba.conf: over the socket alone, whose folder is its own user's. There is no other way in, and nobody else. */
+const accessRules = `local all ${ownerRole} trust\nlocal all ${serverRole} trust\n`;
+
+/** Lets the role that serves into a data directory of a version that had the owner alone. What somebody has added stays. */
+const completeAccessRules = async ({ directory }: DataDirectory): Promise<void> => {
+  const file = join(directory, "pg_hba.conf");
+  const present = await readFile(file, "utf8");
+  const missing = accessRules.split("\n").filter((rule) => rule !== "" && !present.split("\n").includes(rule));
+  if (missing.length > 0) await appendFile(file, `${present.endsWith("\n") ? "" : "\n"}${missing.join("\n")}\n`);
+};
+
 /** Whether initdb has made this data directory. */
 export const hasCluster = ({ directory }: DataDirectory): Promise<boolean> => fileExists(join(directory, "PG_VERSION"));
 
@@ -75,7 +86,7 @@ export const makeCluster = async (data: DataDirectory, durable: boolean): Promis
   try {
     await chmod(draft, 0o700);
     if (runAs) await chown(draft, runAs.uid, runAs.gid);
-    const args = ["-D", draft, "-U", user, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-instructions"];
+    const args = ["-D", draft, "-U", ownerRole, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-instructions"];
     const child = spawn(installation.initdb, durable ? args : [...args, "--no-sync"], {
       ...userOptions(data),
       cwd: "/",
@@ -101,8 +112,7 @@ export const makeCluster = async (data: DataDirectory, durable: boolean): Promis
         `the embedded PostgreSQL could not make its data directory ${directory} (${why.replace(/^initdb: /, "")}): put that right, or set DATABASE_URL`,
       );
     }
-    // Over the socket alone, whose folder is its own user's: there is no other way in, and no other user.
-    await writeFile(join(draft, "pg_hba.conf"), `local all ${user} trust\n`);
+    await writeFile(join(draft, "pg_hba.conf"), accessRules);
     await rename(draft, directory).catch(async (error: NodeJS.ErrnoException) => {
       // Another server was quicker.
       if (!(await hasCluster(data))) throw error;
@@ -122,7 +132,8 @@ export interface ServerProcess {
 }
 
 /** Starts the process. It gets a session of its own, so that Ctrl-C reaches us and not it. */
-export const startProcess = (data: DataDirectory, durable: boolean, log: Log): ServerProcess => {
+export const startProcess = async (data: DataDirectory, durable: boolean, log: Log): Promise<ServerProcess> => {
+  await completeAccessRules(data);
   const child = spawn(data.installation.postgres, ["-D", data.directory, ...serverSettings(data.socketDirectory, durable)], {
     ...userOptions(data),
     cwd: "/",

@@ -3,21 +3,31 @@
 import { limits } from "#base/limits.ts";
 import { GroupInviteSchema } from "#contract/gen/chainguard/platform/iam/v2/group_invites_pb.js";
 import { ownOrigin } from "#base/origin.ts";
+import { openPauses, workInPieces } from "#base/pieces.ts";
 import { boundOf, change, changeContext, type Kernel } from "#kernel";
-import { lockExpiredInvites } from "#store";
+import { findExpiredInvites, limitPiece, lockExpiredInvites } from "#store";
 
 const byItself = { operation: "", actor: undefined, bindings: () => [], origin: () => ownOrigin, requestId: "" };
 
-/** Deletes them, a few in each transaction, and tells of each. Any number of servers may do it at once. */
-export const deleteExpiredInvites = async (kernel: Pick<Kernel, "services" | "resources">): Promise<void> => {
-  const { store, clock } = kernel.services;
-  let deleted: number;
-  do {
-    deleted = await store.write(async (rows) => {
-      const context = changeContext(kernel, rows, byItself);
-      const expired = await lockExpiredInvites(rows, clock() - limits.inviteLifetimeMs);
-      for (const uid of expired) await change(context, boundOf(context, GroupInviteSchema), { kind: "delete", uid }, "row");
-      return expired.length;
-    });
-  } while (deleted === limits.sweepRowsMax);
+/** Those that cannot be deleted stand before nobody else. */
+const pauses = openPauses(limits.maintenanceMs, limits.maintenancePauseMaxMs);
+
+/** Deletes some of them, and tells of each; true where there may be more. Any number of servers may do it at once. */
+export const deleteExpiredInvites = async (kernel: Pick<Kernel, "services" | "resources">): Promise<boolean> => {
+  const { store, clock, log } = kernel.services;
+  const nowMs = clock();
+  const endMs = nowMs - limits.inviteLifetimeMs;
+  const found = await findExpiredInvites(store.read, endMs, pauses.paused(nowMs));
+  await workInPieces(
+    found,
+    (piece) =>
+      store.write(async (rows) => {
+        if (piece.length > 1) await limitPiece(rows);
+        const context = changeContext(kernel, rows, byItself);
+        for (const uid of await lockExpiredInvites(rows, piece, endMs))
+          await change(context, boundOf(context, GroupInviteSchema), { kind: "delete", uid }, "row");
+      }),
+    (uid, cause) => log("maintenance.failed", { part: "group_invites", invite: uid, failures: pauses.fail(uid, nowMs), cause }),
+  );
+  return found.length === limits.sweepRowsMax;
 };

@@ -147,8 +147,7 @@ export const withdrawAdvisories = async (rows: Write, target: RecordTarget, isKn
   }
 };
 
-export const refreshAdvisoryStatistics = (rows: Write): Promise<void> =>
-  refreshStatistics(rows, "advisories", ["advisories_by_aliases", "advisories_by_search"]);
+export const refreshAdvisoryStatistics = (rows: Write): Promise<void> => refreshStatistics(rows, "advisories");
 
 export interface DocumentFilter {
   /** Only the document of this origin package. */

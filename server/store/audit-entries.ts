@@ -115,19 +115,24 @@ const chainEnds = columns<ChainEnds>({
 export const findChainEnds = async (rows: Read, root: string): Promise<ChainEnds> =>
   (await chainEnds.findOne(rows, `select ${chainEnds.list}`, [root])) ?? { sealed: undefined, firstSequence: undefined, lastSequence: undefined };
 
-// The organizations that have entries in this table. Each is a look at the index: a month may have millions of entries.
-const rootsIn = (table: string): string => `
+// The organizations that have entries. Each is a look at the index: a month may have millions of entries.
+const rootsWhere = (condition: string): string => `
   with recursive each as (
-    (select left(uid, 40) as root from ${table} order by left(uid, 40) limit 1)
+    (select left(uid, 40) as root from audit_entries where ${condition} order by left(uid, 40) limit 1)
     union all
-    select (select left(next.uid, 40) from ${table} as next where left(next.uid, 40) > each.root order by left(next.uid, 40) limit 1)
+    select (
+      select left(next.uid, 40) from audit_entries as next where left(next.uid, 40) > each.root and ${condition} order by left(next.uid, 40) limit 1
+    )
     from each where each.root is not null
   )
   select root from each where root is not null`;
 
+// The month's bounds leave its partition alone to be read, whose own name is nobody's but the owner's.
+const rootsOfMonth = rootsWhere("seal_time >= $1 and seal_time < $2");
+
 /** The organizations that have entries, or a sealed head. */
 export const findChainRoots = async (rows: Read): Promise<string[]> => {
-  const found = await rows.query(`${rootsIn("audit_entries")} union select root from audit_chains order by 1`);
+  const found = await rows.query(`${rootsWhere("true")} union select root from audit_chains order by 1`);
   return found.flatMap(([root]) => root ?? []);
 };
 
@@ -144,35 +149,31 @@ export const monthAfter = (month: Month, step: number): Month => {
 
 const partitionPrefix = "audit_entries_";
 
-const partitionOf = (month: Month): string => `${partitionPrefix}${month.replace("-", "_")}`;
-
 /** The months that have a partition, the earliest first. */
 export const listAuditMonths = async (rows: Read): Promise<Month[]> => {
   const found = await rows.query("select inhrelid::regclass::text from pg_inherits where inhparent = 'audit_entries'::regclass order by 1");
   return found.flatMap(([name]) => name?.slice(partitionPrefix.length).replace("_", "-") ?? []);
 };
 
-/**
- * Makes the partition of this month unless it is there. Made beside and attached: to create it in place would wait for
- * every reader, and every reader for it.
- */
+/** The first month that the database keeps, whatever is asked of it. */
+export const findFirstKeptMonth = async (rows: Read): Promise<Month> => {
+  const [row] = await rows.query("select first_kept_audit_month()");
+  // Where the owner has said nothing, all are kept.
+  return row?.[0] ?? "";
+};
+
+/** Makes the partition of this month unless it is there. */
 export const ensureAuditMonth = async (rows: Write, month: Month): Promise<void> => {
-  const name = partitionOf(month);
-  const [row] = await rows.query("select to_regclass($1)", [name]);
-  if (row?.[0]) return;
-  await rows.query(`create table ${name} (like audit_entries including all)`);
-  await rows.query(`alter table audit_entries attach partition ${name} for values from ('${month}-01T00:00:00Z') to ('${monthAfter(month, 1)}-01T00:00:00Z')`);
+  await rows.query("select create_audit_month($1)", [month]);
 };
 
 /** The organizations that have entries in this month. */
 export const findAuditRootsOfMonth = async (rows: Read, month: Month): Promise<string[]> => {
-  const found = await rows.query(rootsIn(partitionOf(month)));
+  const found = await rows.query(rootsOfMonth, [`${month}-01T00:00:00Z`, `${monthAfter(month, 1)}-01T00:00:00Z`]);
   return found.flatMap(([root]) => root ?? []);
 };
 
 /** Drops the month's entries at once. */
 export const dropAuditMonth = async (rows: Write, month: Month): Promise<void> => {
-  // It waits for every reader, and every reader for it: rather another hour than a second.
-  await rows.query("set local lock_timeout = '1s'");
-  await rows.query(`drop table ${partitionOf(month)}`);
+  await rows.query("select drop_audit_month($1)", [month]);
 };

@@ -26,16 +26,22 @@ export interface SealedProgress {
   readonly sealed: string;
 }
 
+/** The same with the positions before it whose events are not sealed yet: beside the seal, too, for the outbox's retention. */
+export interface NewSealedProgress extends SealedProgress {
+  readonly setAside: readonly number[];
+}
+
 const sealedProgress = columns<SealedProgress>({ position: number, sealed: text });
 
 export const findSealedProgress = (rows: Read): Promise<SealedProgress | undefined> =>
   sealedProgress.findOne(rows, `select ${sealedProgress.list} from audit_progress`);
 
-export const writeSealedProgress = async (rows: Write, { position, sealed }: SealedProgress): Promise<void> => {
-  await rows.query(
-    "insert into audit_progress (position, sealed) values ($1, $2) on conflict (one) do update set position = excluded.position, sealed = excluded.sealed",
-    [position, sealed],
-  );
+const writeProgressText = `
+  insert into audit_progress (position, sealed, set_aside) values ($1, $2, $3)
+  on conflict (one) do update set position = excluded.position, sealed = excluded.sealed, set_aside = excluded.set_aside`;
+
+export const writeSealedProgress = async (rows: Write, { position, sealed, setAside }: NewSealedProgress): Promise<void> => {
+  await rows.query(writeProgressText, [position, sealed, setAside.map(String)]);
 };
 
 export interface AllSealed {

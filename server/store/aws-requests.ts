@@ -2,7 +2,7 @@
 
 import { timestamp } from "#base/time.ts";
 import type { Read, Write } from "./handle.ts";
-import type { Retention } from "./retention.ts";
+import { deleteRows, type Retention } from "./retention.ts";
 
 /** `digest` is the SHA-256 of the request's signature. */
 export const hasAwsRequest = async (rows: Read, digest: string): Promise<boolean> =>
@@ -19,7 +19,5 @@ export const insertAwsRequest = async (rows: Write, digest: string, expireTimeMs
 
 export const awsRequestsRetention: Retention = {
   table: "aws_requests",
-  deleteExpired: async (store, nowMs) => {
-    await store.write((rows) => rows.query("delete from aws_requests where expire_time < $1", [timestamp(nowMs)]));
-  },
+  deleteExpired: (store, nowMs) => deleteRows(store, { table: "aws_requests", where: "expire_time < $1", order: "expire_time" }, [timestamp(nowMs)]),
 };

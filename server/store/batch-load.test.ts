@@ -15,7 +15,8 @@ let store: Store;
 
 before(async () => {
   database = await freshDatabase({ planted: true });
-  store = await openStore({ databaseUrl: database.url, log: silent });
+  // With a table of its own.
+  store = await openStore({ databaseUrl: database.ownerUrl, log: silent });
   await store.write(async (rows) => {
     await rows.query("create table berths (uid text primary key, name text not null, note text)");
     await rows.query("insert into access_versions (root, version) values ($1, 7), ($2, 9)", [root("a"), root("b")]);

@@ -5,7 +5,7 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, expression, nullableObject, number, nullableTimeMs, text, timeMs } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
-import type { Retention } from "./retention.ts";
+import { deleteRows, type Retention } from "./retention.ts";
 
 export interface DeviceCodeRow {
   /** SHA-256 of the code that the terminal holds. */
@@ -120,5 +120,6 @@ export const deleteEndedDeviceCodes = async (rows: Write, nowMs: number): Promis
 
 export const deviceCodesRetention: Retention = {
   table: "device_codes",
-  deleteExpired: (store, nowMs) => store.write((rows) => deleteEndedDeviceCodes(rows, nowMs)),
+  deleteExpired: (store, nowMs) =>
+    deleteRows(store, { table: "device_codes", where: "expire_time < $1", order: "expire_time" }, [timestamp(nowMs - limits.deviceCodeKeptMs)]),
 };

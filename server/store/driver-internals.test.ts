@@ -8,7 +8,7 @@ import { createServer } from "node:net";
 import { after, before, test } from "node:test";
 import pg from "pg";
 import { freshDatabase } from "../../test/database.ts";
-import { corkUntilEndOfTick, sendStatement } from "./driver-internals.ts";
+import { announcedBackend, corkUntilEndOfTick, sendStatement } from "./driver-internals.ts";
 import { brokenConnection } from "./faults.ts";
 
 const { version } = createRequire(import.meta.url)("pg/package.json") as { version: string };
@@ -153,6 +153,11 @@ const parts: readonly (readonly [part: string, use: string, isKept: () => boolea
       await sent;
       return isHeldBack && stream.writableCorked === 0;
     },
+  ],
+  [
+    "Client.processID",
+    "a pooler is known by it: PostgreSQL itself announces there the process that then says it serves the connection",
+    async () => JSON.stringify(await rowsOf("process", "select pg_backend_pid()")) === `[["${String(announcedBackend(client))}"]]`,
   ],
   [
     "the text of its error for a connection that was cut",

@@ -10,6 +10,7 @@
 import type { Writable } from "node:stream";
 import pg from "pg";
 import type { Param, Row } from "./handle.ts";
+import { beginExchange, endExchange } from "./exchange.ts";
 import { atEndOfTick } from "./tick.ts";
 
 /** The parts of the driver's connection that a query writes to. */
@@ -101,7 +102,21 @@ class PreparedStatement extends pg.Query {
 
 /** Sends a statement. `name`: as the connection keeps it, undefined for not at all. `begins`: it is the first of a transaction. */
 export const sendStatement = (client: pg.ClientBase, name: string | undefined, text: string, values: readonly Param[], begins = false): Promise<Row[]> =>
-  new Promise((resolve, reject) => client.query(new PreparedStatement(name ?? "", text, values, begins, resolve, reject)));
+  new Promise((resolve, reject) => {
+    beginExchange(client);
+    const answered = (rows: Row[]): void => {
+      endExchange(client);
+      resolve(rows);
+    };
+    const failed = (error: unknown): void => {
+      endExchange(client);
+      reject(error);
+    };
+    client.query(new PreparedStatement(name ?? "", text, values, begins, answered, failed));
+  });
+
+/** The process of PostgreSQL that serves the connection, as it was announced when the connection was made. */
+export const announcedBackend = (client: pg.Client): unknown => Reflect.get(client, "processID");
 
 const corked = new WeakSet<Writable>();
 

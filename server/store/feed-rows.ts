@@ -42,8 +42,7 @@ export const writtenCounts = columns({
   changed: expression("count(*) filter (where not fresh)", number),
 });
 
-/** Behind an import: what these indexes have put off is put in, and the planner learns of the table's new rows. */
-export const refreshStatistics = async (rows: Write, table: string, indexesOfLists: readonly string[] = []): Promise<void> => {
-  for (const index of indexesOfLists) await rows.query(`select gin_clean_pending_list('${index}')`);
-  await rows.query(`analyze ${table}`);
+/** Behind an import: what the indexes of lists have put off is put in, and the planner learns of the table's new rows. */
+export const refreshStatistics = async (rows: Write, table: string): Promise<void> => {
+  await rows.query("select refresh_import_statistics($1)", [table]);
 };

@@ -42,8 +42,14 @@ export const listExpiredInvitesOfRole = async (rows: Read, role: string, nowMs: 
   return (await uidOnly.find(rows, statement, [role, timestamp(nowMs)])).map(({ uid }) => uid);
 };
 
-/** Some of the invites whose time was over before `endMs`, kept from others until the transaction ends. */
-export const lockExpiredInvites = async (rows: Write, endMs: number): Promise<string[]> => {
-  const statement = `select ${uidOnly.list} from group_invites where expiration_time < $1 order by expiration_time limit $2 for update skip locked`;
-  return (await uidOnly.find(rows, statement, [timestamp(endMs), limits.sweepRowsMax])).map(({ uid }) => uid);
+/** Some of the invites whose time was over before `endMs`, without `except`. */
+export const findExpiredInvites = async (rows: Read, endMs: number, except: readonly string[]): Promise<string[]> => {
+  const statement = `select ${uidOnly.list} from group_invites where expiration_time < $1 and uid <> all ($3) order by expiration_time limit $2`;
+  return (await uidOnly.find(rows, statement, [timestamp(endMs), limits.sweepRowsMax, except])).map(({ uid }) => uid);
+};
+
+/** Those of these invites whose time was over before `endMs`, kept from others until the transaction ends. */
+export const lockExpiredInvites = async (rows: Write, uids: readonly string[], endMs: number): Promise<string[]> => {
+  const statement = `select ${uidOnly.list} from group_invites where uid = any ($2) and expiration_time < $1 order by uid for update skip locked`;
+  return (await uidOnly.find(rows, statement, [timestamp(endMs), uids])).map(({ uid }) => uid);
 };

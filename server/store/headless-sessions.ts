@@ -3,7 +3,7 @@
 import { timestamp } from "#base/time.ts";
 import { columns, text } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
-import type { Retention } from "./retention.ts";
+import { deleteRows, type Retention } from "./retention.ts";
 
 export interface HeadlessSessionRow {
   /** SHA-256 of the client's public key. */
@@ -45,5 +45,5 @@ export const deleteExpiredHeadlessSessions = async (rows: Write, nowMs: number):
 
 export const headlessSessionsRetention: Retention = {
   table: "headless_sessions",
-  deleteExpired: (store, nowMs) => store.write((rows) => deleteExpiredHeadlessSessions(rows, nowMs)),
+  deleteExpired: (store, nowMs) => deleteRows(store, { table: "headless_sessions", where: "expire_time <= $1", order: "expire_time" }, [timestamp(nowMs)]),
 };

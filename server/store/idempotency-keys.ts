@@ -5,7 +5,7 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { type Column, columns, nullableObject, text } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
-import type { Retention } from "./retention.ts";
+import { deleteRows, type Retention } from "./retention.ts";
 
 /** A key belongs to its caller. */
 export interface IdempotencyKey {
@@ -56,7 +56,5 @@ export const updateFirstAnswer = async (rows: Write, { caller, key }: Idempotenc
 
 export const idempotencyKeysRetention: Retention = {
   table: "idempotency_keys",
-  async deleteExpired(store, nowMs) {
-    await store.write((rows) => rows.query("delete from idempotency_keys where create_time < $1", [keptSince(nowMs)]));
-  },
+  deleteExpired: (store, nowMs) => deleteRows(store, { table: "idempotency_keys", where: "create_time < $1", order: "create_time" }, [keptSince(nowMs)]),
 };

@@ -52,6 +52,17 @@ export const hasPersonOfIssuer = async (rows: Read, spellings: readonly string[]
   return found.length > 0;
 };
 
+const issuerPattern = columns({ uid: text, pattern: expression("claim_match ->> 'issuerPattern'", text) });
+const issuerPatternsMax = 1_000;
+
+/** The identities that name issuers by a pattern, in the order of their uids: the first after `last`. */
+export const findIssuerPatterns = (rows: Read, last: string): Promise<{ readonly uid: string; readonly pattern: string }[]> =>
+  issuerPattern.find(
+    rows,
+    `select ${issuerPattern.list} from identities where claim_match ->> 'issuerPattern' <> '' and uid > $1 order by uid limit ${issuerPatternsMax}`,
+    [last],
+  );
+
 /** Sets when the identity was last seen. Never waits for another who does the same. */
 export const updateLastSeen = async (rows: Write, uid: string, nowMs: number): Promise<void> => {
   await rows.query(

@@ -21,6 +21,7 @@ export {
   findAuditRootsOfMonth,
   findChainEnds,
   findChainRoots,
+  findFirstKeptMonth,
   findLastAuditEntry,
   insertAuditEntries,
   listAuditMonths,
@@ -30,19 +31,41 @@ export {
 } from "./audit-entries.ts";
 export { findAllSealed, findSealedHeads, findSealedProgress, type SealedProgress, writeSealedHead, writeSealedProgress } from "./audit-seals.ts";
 export {
+  advanceDeliveries,
   type AttemptResult,
   type ClaimedDelivery,
   claimDeliveries,
   type ClaimQuota,
   completeDeliveries,
+  deliveryUidOf,
+  type EventPart,
+  findDelayedDeliveries,
   findDueDeliveries,
+  findNextDelivery,
   insertDeliveries,
+  insertSingleDeliveries,
+  insertSomeDeliveries,
+  postponeDelivery,
   releaseNext,
   replayDeliveries,
   resetDelivery,
   type SubjectQueue,
   type SubscriptionLoad,
 } from "./deliveries.ts";
+export {
+  type Advanced,
+  advanceFanOuts,
+  deleteFanOuts,
+  extendFanOuts,
+  type FanOut,
+  findFanOutFailures,
+  findFanOuts,
+  findSingleFanOuts,
+  insertFanOut,
+  type NewFanOut,
+  postponeFanOut,
+  readFanOuts,
+} from "./fan-outs.ts";
 export {
   countFeedParts,
   deleteFeedPartsExcept,
@@ -59,7 +82,7 @@ export { type FeedSource, lockFeed, openFeed, updateFeed } from "./feeds.ts";
 export { findImagePackages } from "./image-packages.ts";
 export { findOrigins, findSubpackages } from "./package-origins.ts";
 export type { Check, Param, Read, Row, Store, Write } from "./handle.ts";
-export { openStore, type StoreOptions } from "./open.ts";
+export { openStore, prepareDatabase, type StoreOptions } from "./open.ts";
 export { openVault, type Vault, type VaultOptions, vaultOf } from "./vault.ts";
 export { findHolders, type GivingBinding } from "./holders.ts";
 export { deleteExpiredKey, findFirstAnswer, type IdempotencyKey, insertKey, updateFirstAnswer } from "./idempotency-keys.ts";
@@ -67,11 +90,13 @@ export {
   type AuditedEvent,
   findEventsAfter,
   findLastPosition,
+  findUnnumberedEvents,
   hasUnnumberedEvents,
   insertEvent,
   insertRefusals,
   type NewEvent,
   type NewRefusal,
+  type NumberedEvent,
   numberEvents,
 } from "./outbox.ts";
 export type { Retention } from "./retention.ts";
@@ -92,13 +117,14 @@ export {
 } from "./device-codes.ts";
 export { listMappedRoles } from "./external-group-role-mappings.ts";
 export { insertAccessRequest } from "./group-access-requests.ts";
-export { findInviteUid, type Invite, listExpiredInvitesOfRole, lockExpiredInvites, lockInvite } from "./group-invites.ts";
+export { findExpiredInvites, findInviteUid, type Invite, listExpiredInvitesOfRole, lockExpiredInvites, lockInvite } from "./group-invites.ts";
 export { findVerifiedOrganization, isOrganizationSuspended, updateOrganizationStatus } from "./groups.ts";
 export { deleteExpiredHeadlessSessions, hasHeadlessSession, insertHeadlessSession, takeHeadlessSession } from "./headless-sessions.ts";
 export {
   findBoundPeople,
   findIdentity,
   findIdentityEmail,
+  findIssuerPatterns,
   hasIdentity,
   hasPersonOfIssuer,
   type Identity,
@@ -122,7 +148,7 @@ export {
   type ScimState,
 } from "./identity-providers.ts";
 export { recordKey } from "./feed-rows.ts";
-export { lockExclusive, lockShared } from "./lock.ts";
+export { limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
 export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, type LibraryFilter } from "./library-artifacts.ts";
 export { countVersions, type VersionRow } from "./library-versions.ts";
 export { timeText } from "./time-text.ts";

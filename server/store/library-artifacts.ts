@@ -187,6 +187,4 @@ export const findArtifactVersions = async (rows: Read, artifact: string, page: P
   return found && findLibraryVersions(rows, { uid: artifact, name: found.name }, page);
 };
 
-export const refreshLibraryStatistics = async (rows: Write): Promise<void> => {
-  await refreshStatistics(rows, "library_artifacts", ["library_artifacts_by_search"]);
-};
+export const refreshLibraryStatistics = (rows: Write): Promise<void> => refreshStatistics(rows, "library_artifacts");

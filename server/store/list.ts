@@ -11,7 +11,7 @@
 //            (uid)                order by uid: a branch is a range
 //            (root, field, uid)   order by that field in an entire root; or where a condition fixes the field, order
 //                                 by uid: a branch is a range of (field, uid)
-//            (parent, name)       the children of one parent by name
+//            (parent, name)       the children of one parent by name, which is in another collation there (behindParent)
 //            (root, field, uid)   order by uid, where a condition leaves several values of a field: a range for each,
 //                                 merged
 //   sort   the rows are few: the most selective of these indexes, or one without an order (GIN: elements of lists,
@@ -196,6 +196,12 @@ export const needsSize = (selection: Selection): boolean => {
 
 // ---- conditions -------------------------------------------------------------------------------------------------
 
+/**
+ * A text as the parent's index has it: in another collation of the same order. In the column's own the index would match
+ * lists of a whole organization, too, for which PostgreSQL 18 skips over every parent of the table (0001_baseline.sql).
+ */
+const behindParent = (term: string): string => `${term} collate "POSIX"`;
+
 class Parameters {
   readonly values: Param[] = [];
   add(value: Param): string {
@@ -263,12 +269,12 @@ interface Source {
   readonly within: readonly string[];
 }
 
-/** After the last row of the page before. */
-const afterCursor = (parameters: Parameters, { after, order }: Selection): string[] => {
+/** After the last row of the page before. `column`: the order's, as the index has it. */
+const afterCursor = (parameters: Parameters, { after, order }: Selection, column = order.column): string[] => {
   if (!after) return [];
   const sign = order.descending ? "<" : ">";
   if (order.column === "uid") return [`uid ${sign} ${parameters.add(after.uid)}`];
-  return [`(${order.column}, uid) ${sign} (${parameters.add(after.value)}, ${parameters.add(after.uid)})`];
+  return [`(${column}, uid) ${sign} (${parameters.add(after.value)}, ${parameters.add(after.uid)})`];
 };
 
 /** The cursor is a closer bound than a lower bound of the same field, and an index scan begins at one of them only. */
@@ -279,7 +285,7 @@ const isBehindCursor = ({ after, order }: Selection, { column, comparison }: Con
 const mayMatchIndexes = (selection: Selection, path: AccessPath, condition: Condition): boolean => {
   if (condition.comparison === "false" || condition.comparison === "null" || (condition.column === "depth" && !isInRoot(condition))) return true;
   switch (path.by) {
-    // The parent's index has the name too; and no other index serves without a root.
+    // No index but the parent's own serves without a root.
     case "parent":
       return true;
     case "uid":
@@ -308,7 +314,13 @@ const remainingTerms = (parameters: Parameters, selection: Selection, path: Acce
   const pathCondition = "condition" in path ? path.condition : undefined;
   return selection.conditions
     .filter((condition) => condition !== pathCondition)
-    .map((condition) => (mayMatchIndexes(selection, path, condition) ? comparisonOf(parameters, condition) : asFilter(comparisonOf(parameters, condition))));
+    .map((condition) => {
+      const term = comparisonOf(parameters, condition);
+      if (!mayMatchIndexes(selection, path, condition)) return asFilter(term);
+      // What has an index in each root and is compared with a text is one; the parent's index may have it too.
+      const isText = condition.comparison === "equal" && condition.indexed === true && typeof condition.value === "string";
+      return path.by === "parent" && isText ? behindParent(term) : term;
+    });
 };
 
 /** The children of one parent or of several. */
@@ -334,7 +346,11 @@ const pathTerms = (parameters: Parameters, selection: Selection, path: AccessPat
     case "uid":
       return [...(branch && isWholeTable(branch) ? [] : [`uid >= ${low()}`, `uid < ${high()}`]), ...afterCursor(parameters, selection), ...rest];
     case "parent":
-      return [...parentTerms(parameters, selection, path.condition, range), ...afterCursor(parameters, selection), ...rest];
+      return [
+        ...parentTerms(parameters, selection, path.condition, range),
+        ...afterCursor(parameters, selection, behindParent(selection.order.column)),
+        ...rest,
+      ];
     case "order":
       return [root(), ...rangeInRoot(), ...afterCursor(parameters, selection), ...rest];
     case "field": {
@@ -383,6 +399,12 @@ const sourceOf = (parameters: Parameters, selection: Selection, path: AccessPath
 const orderClause = ({ column, descending }: Selection["order"], of = ""): string => {
   const direction = descending ? " desc" : "";
   return column === "uid" ? `${of}uid${direction}` : `${of}${column}${direction}, ${of}uid${direction}`;
+};
+
+/** The column that a path gives the rows in the order of, as its index has it. */
+const scanColumn = (path: AccessPath, { order }: Selection): string => {
+  if (path.by === "field") return path.condition.column;
+  return path.by === "parent" ? behindParent(order.column) : order.column;
 };
 
 const countStatement = (parameters: Parameters, table: Table, selection: Selection): string => {
@@ -470,7 +492,7 @@ const pageText = (parameters: Parameters, table: Table, selection: Selection): s
     return `${from}(${rows}${whereClause(allTerms)} offset 0) as t${whereClause(afterCursor(parameters, selection))}${pageClauses()}`;
   }
   // The planner does not know that a range of one field's value fixes it: the statement has the index's own order.
-  const scanOrder = path.by === "field" ? orderClause({ ...selection.order, column: path.condition.column }) : order;
+  const scanOrder = orderClause({ ...selection.order, column: scanColumn(path, selection) });
   const scan = `${rows}${whereClause(pathTerms(parameters, selection, path, source))} order by ${scanOrder}`;
   const { skip, limit } = selection;
   if (source.branches) return `${from}(${limitScan(parameters, scan, limit + skip)}) as t${pageClauses()}`;

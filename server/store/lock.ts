@@ -1,16 +1,12 @@
 // Locks of whole procedures, for all servers of a database together. They end with their transaction.
 
+import { limits } from "#base/limits.ts";
 import type { Write } from "./handle.ts";
 
 // Any numbers; here, so that no two are the same.
 const keys = {
-  /**
-   * The order of events: who gives events their positions and enqueues them, and who decides which event of a subject is
-   * sent next, that is, what is enqueued waits behind what is pending, and what is completed releases the next. Neither
-   * may look while the other is between the two. Any number of attempts are completed at once, so they share the lock;
-   * who enqueues has it alone.
-   */
-  eventOrder: 7_301_412_901,
+  /** Who gives events their positions: one server at a time. */
+  numbering: 7_301_412_901,
   /** Sealing the audit log: one server at a time. */
   sealing: 7_301_412_902,
 } as const;
@@ -22,7 +18,35 @@ export const lockExclusive = async (rows: Write, name: LockName): Promise<void> 
   await rows.query("select pg_advisory_xact_lock($1::bigint)", [keys[name]]);
 };
 
-/** Waits for whoever holds it alone; any number share it. */
-export const lockShared = async (rows: Write, name: LockName): Promise<void> => {
-  await rows.query("select pg_advisory_xact_lock_shared($1::bigint)", [keys[name]]);
+// ---- the order of an organization's events ----------------------------------------------------------------------
+
+// Who enqueues an organization's events, and who decides which of a subject's is sent next: what is enqueued waits behind
+// what is pending, and what is completed releases the next. Neither may look while the other is between the two. Any number
+// of attempts are completed at once, so they share the lock; who enqueues has it alone. Each organization has its own, so
+// that none waits for another's. These have two numbers and are other locks than those above.
+const orderKey = 730_141_290;
+
+/** "shared": while attempts are completed; "alone": while deliveries are made. */
+export type OrderHold = "shared" | "alone";
+
+const suffix = { shared: "_shared", alone: "" } as const;
+
+/** Those of these organizations whose order nobody stands against, held until the transaction ends. Waits for nobody. */
+export const tryLockOrder = async (rows: Write, roots: readonly string[], hold: OrderHold): Promise<Set<string>> => {
+  const found = await rows.query(
+    `select root from unnest($1::text[]) as each(root) where pg_try_advisory_xact_lock${suffix[hold]}(${orderKey}, hashtext(root))`,
+    [[...new Set(roots)]],
+  );
+  return new Set(found.flatMap(([root]) => root ?? []));
+};
+
+/** Waits for the order of an organization's events; throws ABORTED after `waitMs`. */
+export const lockOrder = async (rows: Write, root: string, hold: OrderHold, waitMs?: number): Promise<void> => {
+  if (waitMs !== undefined) await rows.query("select set_config('lock_timeout', $1, true)", [String(waitMs)]);
+  await rows.query(`select pg_advisory_xact_lock${suffix[hold]}(${orderKey}, hashtext($1))`, [root]);
+};
+
+/** From here on a statement of this transaction may take no longer than a piece of shared work does. */
+export const limitPiece = async (rows: Write): Promise<void> => {
+  await rows.query("select set_config('statement_timeout', $1, true)", [String(limits.pieceTimeoutMs)]);
 };

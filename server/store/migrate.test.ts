@@ -17,7 +17,7 @@ import { migrate } from "./migrate.ts";
 const world = async (t: TestContext, files: Record<string, string>) => {
   const database = await freshDatabase();
   const directory = mkdtempSync(join(tmpdir(), "gantry-migrations-"));
-  const client = new pg.Client({ connectionString: database.url });
+  const client = new pg.Client({ connectionString: database.ownerUrl });
   await client.connect();
   await client.query("drop schema public cascade; create schema public");
   t.after(async () => {
@@ -31,10 +31,10 @@ const world = async (t: TestContext, files: Record<string, string>) => {
   add(files);
   const lines: string[] = [];
   return {
-    url: database.url,
+    url: database.ownerUrl,
     add,
     lines,
-    run: () => migrate(database.url, (line) => lines.push(line), directory),
+    run: () => migrate(database.ownerUrl, { progress: (line) => lines.push(line), directory }),
     rows: async (statement: string) => (await client.query({ text: statement, rowMode: "array" })).rows,
     directory,
   };
@@ -153,10 +153,7 @@ test("a database of the versions before the baseline is refused with one sentenc
     insert into schema_migrations (number, name, sha256) values (1, '0001_access.sql', 'x'), (2, '0002_registry.sql', 'y')`);
   await client.end();
   const refusal = refusedWith(/^the database was made by a version of Gantry before its first release .*: begin anew with an empty database .*GANTRY_DATA/);
-  await assert.rejects(
-    migrate(url, () => {}),
-    refusal,
-  );
+  await assert.rejects(migrate(url, { progress: () => {} }), refusal);
   // An older server's other migrations make no difference.
   cpSync(migrationsDirectory, directory, { recursive: true });
   await assert.rejects(run(), refusal);

@@ -4,17 +4,19 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { exchange, openExchangeWatches } from "./exchange.ts";
+import { poolerProblem, type ServerFacts, serverProblem, startCause } from "./fitness.ts";
+import { limits } from "#base/limits.ts";
 import { type Migration, migrationFailure, readMigrations } from "./migration-files.ts";
 import { connectTimeoutMs } from "./pool.ts";
+import { poolsTransactions } from "./pooler.ts";
+import { findLackingPrivileges, grantPrivileges } from "./privileges.ts";
 
 /** The advisory lock under which migrations run; any number that nothing else in the database locks. */
 const migrationLock = "7166352907141";
 
 /** How often a server that waits for another's migrations looks again. */
 const lockPollMs = 50;
-
-/** PostgreSQL's own version number of the oldest that will do. */
-const serverVersionMin = 150_000;
 
 /** The first migration of the versions before the baseline, whose databases are not taken over. */
 const firstBeforeBaseline = "0001_access.sql";
@@ -64,15 +66,20 @@ const findMissing = async (client: pg.Client, migrations: readonly Migration[], 
   return migrations.slice(applied.length);
 };
 
-const checkServer = async (client: pg.Client): Promise<void> => {
-  const { rows } = await client.query<{ version: string; number: number; encoding: string }>(`
+const checkServer = async (client: pg.Client, config: pg.ClientConfig): Promise<void> => {
+  // Superusers have what is reserved, and no limit of the database or of their own.
+  const { rows } = await client.query<ServerFacts>(`
     select current_setting('server_version') as version, current_setting('server_version_num')::int as number,
-           current_setting('server_encoding') as encoding`);
-  const server = rows[0];
-  if (!server || server.number < serverVersionMin) {
-    throw migrationFailure(`the database is PostgreSQL ${server?.version}; Gantry needs ${serverVersionMin / 10_000} or newer`);
-  }
-  if (server.encoding !== "UTF8") throw migrationFailure(`the database's encoding is ${server.encoding}; Gantry needs UTF8`);
+      current_setting('server_encoding') as encoding,
+      jsonb_build_object(
+        'server', current_setting('max_connections')::int - case when rolsuper then 0 else
+          current_setting('superuser_reserved_connections')::int + coalesce(current_setting('reserved_connections', true)::int, 0) end,
+        'database', case when rolsuper then -1 else datconnlimit end,
+        'role', case when rolsuper then -1 else rolconnlimit end) as connections
+    from pg_database cross join pg_roles where datname = current_database() and rolname = current_user`);
+  const problem = rows[0] && serverProblem(rows[0]);
+  if (problem !== undefined) throw migrationFailure(problem);
+  if (await poolsTransactions(client, config)) throw migrationFailure(poolerProblem);
 };
 
 /**
@@ -127,33 +134,127 @@ const applyMigration = async (client: pg.Client, migration: Migration): Promise<
   await recordMigration(client, migration);
 };
 
-/** Migrates the database. Waits for another server that does. `directory` is for tests: other migrations than this code's. */
-export const migrate = async (databaseUrl: string, progress: (line: string) => void, directory?: string): Promise<void> => {
-  const migrations = await readMigrations(directory);
-  const client = new pg.Client({ connectionString: databaseUrl, application_name: "gantry migrate", connectionTimeoutMillis: connectTimeoutMs });
+/** The tables that these migrations make. One that a later one drops again is simply not there. */
+const migratedTables = (migrations: readonly Migration[]): string[] => [
+  "schema_migrations",
+  ...migrations.flatMap(({ statements }) =>
+    statements.flatMap((sql) => [...sql.matchAll(/^\s*create table (?:if not exists )?(\w+)/gm)].map(([, name = ""]) => name)),
+  ),
+];
+
+const configOf = (databaseUrl: string): pg.ClientConfig => ({
+  connectionString: databaseUrl,
+  application_name: "gantry migrate",
+  connectionTimeoutMillis: connectTimeoutMs,
+});
+
+const connect = async (databaseUrl: string): Promise<pg.Client> => {
+  const client = new pg.Client(configOf(databaseUrl));
   client.on("error", () => {});
+  // Of what is asked at every start an answer comes soon; a migration may take its time.
+  openExchangeWatches(limits.databaseAnswerMs).add(client);
   await client.connect();
+  return client;
+};
+
+/** Of the connection: its role, and whether that one may migrate. */
+interface Migrator {
+  readonly role: string;
+  readonly mayMigrate: boolean;
+}
+
+const findMigrator = async (client: pg.Client): Promise<Migrator> => {
+  const { rows } = await client.query<Migrator>(`
+    select current_user::text as role, coalesce(has_schema_privilege(current_schema(), 'create'), false)
+      and coalesce((select pg_has_role(relowner, 'usage') from pg_class where oid = to_regclass('schema_migrations')), true) as "mayMigrate"`);
+  return rows[0] ?? { role: "", mayMigrate: false };
+};
+
+const remedy = "run `gantry admin migrate` with GANTRY_MIGRATE_URL, the connection of the role that owns the database";
+
+const quoteNames = (names: readonly string[]): string => (names.length > 3 ? `${names.slice(0, 3).join(", ")} and ${names.length - 3} more` : names.join(", "));
+
+/** For a role that may not migrate: refuses a database on which this code cannot work. */
+const requireCurrent = async (client: pg.Client, role: string, migrations: readonly Migration[], { progress, auditMonths }: MigrateOptions): Promise<void> => {
+  const { rows } = await client.query<{ readable: boolean }>(
+    "select coalesce(has_table_privilege(to_regclass('schema_migrations'), 'select'), false) as readable",
+  );
+  if (!rows[0]?.readable) throw migrationFailure(`the database is not made for role ${role}, which may not make it itself: ${remedy}`);
+  const missing = await findMissing(client, migrations, progress);
+  if (missing.length > 0) {
+    throw migrationFailure(`the database lacks ${quoteNames(missing.map(({ name }) => name))}, and role ${role} may not migrate it: ${remedy}`);
+  }
+  const lacking = await findLackingPrivileges(client, migratedTables(migrations));
+  if (lacking.length > 0) throw migrationFailure(`role ${role} lacks rights in the database (${quoteNames(lacking)}): ${remedy}`);
+  if (auditMonths === undefined) return;
+  const { rows: retention } = await client.query<{ months: number }>("select months from audit_retention");
+  const kept = retention[0]?.months;
+  if (kept !== undefined && kept > auditMonths) {
+    progress(`The database keeps ${kept} months of the audit log, not the ${auditMonths} of GANTRY_AUDIT_MONTHS: ${remedy}`);
+  }
+};
+
+const findRole = async (databaseUrl: string): Promise<string> => {
+  const client = await connect(databaseUrl);
   try {
-    // A migration may take its time; a notice that a table exists already is of no interest.
-    await client.query("set statement_timeout = 0; set lock_timeout = 0; set client_min_messages = warning");
-    await checkServer(client);
+    return (await exchange(client, () => findMigrator(client))).role;
+  } finally {
+    await client.end().catch(() => {});
+  }
+};
+
+export interface MigrateOptions {
+  /** Receives a line for what takes its time. */
+  readonly progress: (line: string) => void;
+  /** The server's own connection, whose role is given what it needs; undefined: it is the same. */
+  readonly serverUrl?: string | undefined;
+  /** How many months of the audit log the database shall keep; undefined: as many as it does. */
+  readonly auditMonths?: number | undefined;
+  /** For tests: other migrations than this code's. */
+  readonly directory?: string;
+}
+
+/**
+ * Migrates the database; waits for another server that does. A connection that may not migrate is told whether it finds
+ * all that it needs.
+ */
+export const migrate = async (databaseUrl: string, options: MigrateOptions): Promise<Migrator> => {
+  const { progress, serverUrl, auditMonths, directory } = options;
+  const migrations = await readMigrations(directory);
+  const server = serverUrl === undefined ? undefined : await findRole(serverUrl);
+  const client = await connect(databaseUrl);
+  try {
+    const { migrator, missing } = await exchange(client, async () => {
+      // A migration may take its time; a notice that a table exists already is of no interest.
+      await client.query("set statement_timeout = 0; set lock_timeout = 0; set client_min_messages = warning");
+      await checkServer(client, configOf(databaseUrl));
+      const found = await findMigrator(client);
+      if (!found.mayMigrate) await requireCurrent(client, found.role, migrations, options);
+      return { migrator: found, missing: found.mayMigrate ? await findMissing(client, migrations, progress) : [] };
+    });
+    if (!migrator.mayMigrate) return migrator;
     // The usual start finds nothing to do and takes no lock.
-    if ((await findMissing(client, migrations, progress)).length === 0) return;
-    await lockMigrations(client, progress);
-    await client.query(`
-      create table if not exists schema_migrations (
-        number integer primary key,
-        name text not null,
-        sha256 text not null,
-        compatible boolean not null,
-        apply_time timestamptz(3) not null default now()
-      )`);
-    for (const migration of await findMissing(client, migrations, progress)) {
-      await applyMigration(client, migration).catch((error: unknown) => {
-        throw migrationFailure(`migration ${migration.name} failed: ${error instanceof Error ? error.message : String(error)}`, error);
-      });
-      progress(`Migrated the database: ${migration.name}`);
+    if (missing.length > 0) {
+      await lockMigrations(client, progress);
+      await client.query(`
+        create table if not exists schema_migrations (
+          number integer primary key,
+          name text not null,
+          sha256 text not null,
+          compatible boolean not null,
+          apply_time timestamptz(3) not null default now()
+        )`);
+      for (const migration of await findMissing(client, migrations, progress)) {
+        await applyMigration(client, migration).catch((error: unknown) => {
+          throw migrationFailure(`migration ${migration.name} failed: ${startCause(error)}`, error);
+        });
+        progress(`Migrated the database: ${migration.name}`);
+      }
     }
+    if (auditMonths !== undefined) await client.query("update audit_retention set months = $1 where months <> $1", [auditMonths]);
+    if (server !== undefined && server !== migrator.role)
+      await grantPrivileges(client, server, migratedTables(migrations), () => lockMigrations(client, progress));
+    return migrator;
   } finally {
     await client.end().catch(() => {});
   }

@@ -4,54 +4,77 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
-import { brokenConnection, sqlState } from "./faults.ts";
+import { sqlState } from "./faults.ts";
+import { startFailureText } from "./fitness.ts";
 import type { Store } from "./handle.ts";
-import { migrate } from "./migrate.ts";
+import { migrate, type MigrateOptions } from "./migrate.ts";
 import { openConnections } from "./pool.ts";
 
 export interface StoreOptions {
   /** postgresql://user:password@host/database, as DATABASE_URL has it. */
   readonly databaseUrl: string;
+  /** The owner's connection, as GANTRY_MIGRATE_URL has it; undefined: there is none beside the server's own. */
+  readonly migrateUrl?: string | undefined;
+  /** How many months of the audit log are kept; undefined: as many as the database says. */
+  readonly auditMonths?: number | undefined;
   readonly log: Log;
   /** Receives a line for what takes its time: waiting, migrations. */
   readonly progress?: ((line: string) => void) | undefined;
+  /** How long PostgreSQL may take for an answer; limits.databaseAnswerMs where nothing is said. */
+  readonly databaseAnswerMs?: number | undefined;
 }
 
 /** How often a database that is only just starting is tried again. */
 const retryMs = limits.statementTimeoutMs / 60;
 
-/** Migrates; waits for a database that is only just starting. */
-const migrateWhenReady = async (databaseUrl: string, progress: (line: string) => void): Promise<void> => {
+/** Migrates; waits for a database that is only just starting. `variable` names the setting that holds the address. */
+const migrateWhenReady = async (variable: string, databaseUrl: string, options: MigrateOptions): Promise<{ readonly mayMigrate: boolean }> => {
+  // The address may hold a password, so it is never shown.
+  if (!/^postgres(ql)?:\/\//.test(databaseUrl)) {
+    throw new Fault("FAILED_PRECONDITION", `${variable} must be an address of the form postgresql://user:password@host/database`);
+  }
   const until = Date.now() + limits.statementTimeoutMs;
   let waitIsTold = false;
   for (;;) {
     try {
-      return await migrate(databaseUrl, progress);
+      return await migrate(databaseUrl, options);
     } catch (error) {
       if (error instanceof Fault) throw error;
       const { code } = error as NodeJS.ErrnoException;
       const isStarting = code === "ECONNREFUSED" || sqlState(error) === "57P03";
       if (!isStarting || Date.now() > until) {
-        const what = brokenConnection(error) ? "the database is not reachable" : "the database does not let Gantry in";
-        // Node puts several addresses' failures into one error without a text of its own.
-        const why = (error instanceof Error && error.message) || code || String(error);
-        throw new Fault("FAILED_PRECONDITION", `DATABASE_URL: ${what}: ${why}`, { cause: error });
+        throw new Fault("FAILED_PRECONDITION", startFailureText(variable, error), { cause: error });
       }
     }
-    if (!waitIsTold) progress("Waiting for the database");
+    if (!waitIsTold) options.progress("Waiting for the database");
     waitIsTold = true;
     await sleep(retryMs);
   }
 };
 
-/** Opens the store. Whatever prevents it is thrown as a Fault of one line. */
-export const openStore = async ({ databaseUrl, log, progress = () => {} }: StoreOptions): Promise<Store> => {
-  // The address may hold a password, so it is never shown.
-  if (!/^postgres(ql)?:\/\//.test(databaseUrl)) {
-    throw new Fault("FAILED_PRECONDITION", "DATABASE_URL must be an address of the form postgresql://user:password@host/database");
+/**
+ * Brings the database to what this code needs: with the owner's connection where there is one, and then looks with the
+ * server's own whether it finds it. Whatever prevents it is thrown as a Fault of one line.
+ */
+export const prepareDatabase = async ({
+  databaseUrl,
+  migrateUrl,
+  auditMonths,
+  progress = () => {},
+}: Omit<StoreOptions, "log" | "databaseAnswerMs">): Promise<void> => {
+  if (migrateUrl !== undefined) await migrateWhenReady("GANTRY_MIGRATE_URL", migrateUrl, { progress, auditMonths, serverUrl: databaseUrl });
+  const { mayMigrate } = await migrateWhenReady("DATABASE_URL", databaseUrl, { progress, auditMonths });
+  if (mayMigrate && auditMonths !== undefined) {
+    progress(
+      "The server's database role may change its tables: docs/operations.md has the two roles that keep the audit log from whoever gets into the server",
+    );
   }
-  await migrateWhenReady(databaseUrl, progress);
-  const connections = openConnections(databaseUrl, log);
+};
+
+/** Opens the store. Whatever prevents it is thrown as a Fault of one line. */
+export const openStore = async (options: StoreOptions): Promise<Store> => {
+  await prepareDatabase(options);
+  const connections = openConnections(options.databaseUrl, options.log, options.databaseAnswerMs);
   let closing: Promise<void> | undefined;
   return { read: connections.read, write: connections.write, close: () => (closing ??= connections.close()) };
 };

@@ -4,9 +4,9 @@
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import { type Column, columns, nullableObject, number, text, time } from "./columns.ts";
+import { type Column, columns, expression, nullableObject, nullableText, number, text, time } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
-import type { Retention } from "./retention.ts";
+import { deleteRows, type Retention } from "./retention.ts";
 
 /**
  * An event's position in the order of all, for whoever goes through them all: the index of that order is on this
@@ -98,9 +98,32 @@ export const insertRefusals = async (rows: Write, type: string, source: string, 
 /** True where an event has no position yet. */
 export const hasUnnumberedEvents = async (rows: Read): Promise<boolean> => (await rows.query("select 1 from outbox where position is null limit 1")).length > 0;
 
+const unnumberedId = columns({ id: text });
+
+/** The ids of events without a position, in their order, without `except`; `count` at most. Needs the lock "numbering". */
+export const findUnnumberedEvents = async (rows: Write, count: number, except: readonly string[]): Promise<string[]> => {
+  const statement = `select ${unnumberedId.list} from outbox where position is null and id <> all ($2::bigint[]) order by id limit $1`;
+  return (await unnumberedId.find(rows, statement, [count, except])).map(({ id }) => id);
+};
+
+/** An event that has just got its position. */
+export interface NumberedEvent {
+  readonly position: number;
+  /** The organization whose subscriptions receive it; "" for none. */
+  readonly root: string;
+  /** The only subscription that receives it. */
+  readonly subscription: string | undefined;
+}
+
+const numberedEvent = columns<NumberedEvent>({
+  position: expression("event.position", number),
+  root: expression("left(event.uid, 40)", text),
+  subscription: expression("event.subscription_uid", nullableText),
+});
+
 const numberText = `
   with waiting as (
-    select id, row_number() over (order by id) as step from (select id from outbox where position is null order by id limit $1) as next
+    select id, row_number() over (order by id) as step from unnest($1::bigint[]) as next(id)
   ), last as (
     select coalesce(max(${eventOrder}), 0) as position from outbox
   )
@@ -110,11 +133,10 @@ const numberText = `
         then event.group_uid || '/' || ${uidSegmentOf("last.position + waiting.step")} end
   from waiting, last
   where event.id = waiting.id
-  returning event.position`;
+  returning ${numberedEvent.list}`;
 
-/** Gives up to `count` events the positions after the last one, in the order of their rows, and returns these. Needs the lock "eventOrder". */
-export const numberEvents = async (rows: Write, count: number): Promise<number[]> =>
-  (await rows.query(numberText, [count])).map(([position]) => Number(position));
+/** Gives these events the positions after the last one, in the order of their ids. Needs the lock "numbering". */
+export const numberEvents = (rows: Write, ids: readonly string[]): Promise<NumberedEvent[]> => numberedEvent.find(rows, numberText, [ids]);
 
 /** The last position that was given; 0 for none. */
 export const findLastPosition = async (rows: Read): Promise<number> => {
@@ -155,19 +177,15 @@ const eventsAfterText = `select ${auditedEvent.list} from outbox where ${eventOr
 export const findEventsAfter = (rows: Read, position: number, count: number): Promise<AuditedEvent[]> =>
   auditedEvent.find(rows, eventsAfterText, [position, count]);
 
+const isOver = `
+  create_time < $1 and position < (select max(${eventOrder}) from outbox) and position <= (select position from audit_progress)
+  and position <> all (select unnest(set_aside) from audit_progress)`;
+
 /**
  * What the audit log has not sealed yet stays. The last one stays, however old: the next position follows from it, and
  * one that was given before would be passed over by whoever has read so far.
  */
 export const outboxRetention: Retention = {
   table: "outbox",
-  async deleteExpired(store, nowMs) {
-    await store.write((rows) =>
-      rows.query(
-        `delete from outbox
-         where create_time < $1 and position < (select max(${eventOrder}) from outbox) and position <= (select position from audit_progress)`,
-        [timestamp(nowMs - limits.eventRetentionMs)],
-      ),
-    );
-  },
+  deleteExpired: (store, nowMs) => deleteRows(store, { table: "outbox", where: isOver, order: "create_time" }, [timestamp(nowMs - limits.eventRetentionMs)]),
 };

@@ -13,7 +13,8 @@ let store: Store;
 
 before(async () => {
   database = await freshDatabase({ planted: true });
-  store = await openStore({ databaseUrl: database.url, log: silent });
+  // Tables of its own.
+  store = await openStore({ databaseUrl: database.ownerUrl, log: silent });
   await store.write((rows) => rows.query("create table notes (id integer primary key, text text, facts jsonb)"));
 });
 after(async () => {

@@ -7,6 +7,7 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import pg from "pg";
 import { beginName, corkUntilEndOfTick, sendStatement } from "./driver-internals.ts";
+import { exchange, type ExchangeWatches, openExchangeWatches, SilentDatabase } from "./exchange.ts";
 import { brokenConnection, databaseFault, lostRace, readOnly, stalePlan, unreachable } from "./faults.ts";
 import type { Param, Read, Row, Write } from "./handle.ts";
 import { atEndOfTick } from "./tick.ts";
@@ -15,7 +16,7 @@ import { atEndOfTick } from "./tick.ts";
 export interface Connections {
   readonly read: Read;
   write<T>(work: (rows: Write) => Promise<T>): Promise<T>;
-  /** Lets statements in flight finish, then closes. */
+  /** Lets statements in flight finish for as long as limits.storeCloseMs, then closes. */
   close(): Promise<void>;
 }
 
@@ -29,6 +30,7 @@ const lockTimeoutMs = Math.floor((limits.statementTimeoutMs * 2) / 3);
 // without end, those beyond this number are sent without a name.
 const namedStatementsMax = 2_000;
 
+// The last: PostgreSQL's own end of a connection on which we are silent, which otherwise keeps its locks.
 // Set by a statement instead of startup parameters: connection poolers refuse the latter.
 // Generic plans: planning anew costs more than our indexed statements take (.54 -> .60 of pgbench).
 const sessionSettings = `
@@ -40,6 +42,7 @@ const sessionSettings = `
   set statement_timeout = ${limits.statementTimeoutMs};
   set lock_timeout = ${lockTimeoutMs};
   set idle_in_transaction_session_timeout = ${limits.statementTimeoutMs};
+  set tcp_user_timeout = ${limits.databaseAnswerMs};
 `;
 
 const commitName = "commit";
@@ -52,6 +55,8 @@ const clientConfigOf = (databaseUrl: string): pg.ClientConfig => ({
   application_name: "gantry",
   connectionTimeoutMillis: connectTimeoutMs,
   keepAlive: true,
+  // From then on Node probes every second, ten times. Of the other ends of a timeout (TCP_USER_TIMEOUT) Node knows nothing.
+  keepAliveInitialDelayMillis: limits.keepAliveDelayMs,
   pipeline: true,
   types: uninterpretedTypes,
 });
@@ -79,7 +84,7 @@ interface ReadConnection {
   inFlight: number;
 }
 
-const openReads = (databaseUrl: string, nameOf: (text: string) => string | undefined, log: Log) => {
+const openReads = (databaseUrl: string, nameOf: (text: string) => string | undefined, watches: ExchangeWatches, log: Log) => {
   const connections: ReadConnection[] = Array.from({ length: limits.readConnections }, () => ({ client: undefined, ready: undefined, inFlight: 0 }));
   let closed = false;
 
@@ -93,13 +98,14 @@ const openReads = (databaseUrl: string, nameOf: (text: string) => string | undef
     if (connection.client) return connection.client;
     const connecting = (async () => {
       const client = new pg.Client(clientConfigOf(databaseUrl));
+      watches.add(client);
       client.on("error", (error) => {
         detach(connection, connecting);
         if (!closed) log("store.connection.lost", { error: error.message });
       });
       try {
         await client.connect();
-        await client.query(`${sessionSettings} set default_transaction_read_only = on;`);
+        await exchange(client, () => client.query(`${sessionSettings} set default_transaction_read_only = on;`));
       } catch (error) {
         client.end().catch(() => {});
         throw error;
@@ -172,8 +178,8 @@ const openReads = (databaseUrl: string, nameOf: (text: string) => string | undef
     try {
       return await attempt(text, values);
     } catch (error) {
-      // A read changes nothing, so one that was lost with its connection is sent once more.
-      if (error instanceof Fault || !(brokenConnection(error) || stalePlan(error))) throw databaseFault(error);
+      // A read changes nothing, so one that was lost with its connection is sent once more; but nobody waits twice.
+      if (error instanceof Fault || error instanceof SilentDatabase || !(brokenConnection(error) || stalePlan(error))) throw databaseFault(error);
     }
     return attempt(text, values).catch((error: unknown) => {
       throw databaseFault(error);
@@ -187,16 +193,25 @@ const openReads = (databaseUrl: string, nameOf: (text: string) => string | undef
   return { read: { query } satisfies Read, close };
 };
 
-const openWrites = (databaseUrl: string, nameOf: (text: string) => string | undefined, log: Log) => {
+const openWrites = (databaseUrl: string, nameOf: (text: string) => string | undefined, watches: ExchangeWatches, log: Log) => {
+  class WatchedClient extends pg.Client {
+    constructor(config?: pg.ClientConfig) {
+      super(config);
+      watches.add(this);
+    }
+  }
   const pool = new pg.Pool({
+    Client: WatchedClient,
     ...clientConfigOf(databaseUrl),
     max: limits.writeConnections,
     idleTimeoutMillis: limits.idleTimeoutMs,
     onConnect: async (client) => {
-      await client.query(sessionSettings);
-      // Prepared for every transaction's first statement to be sent with (driver-internals.ts).
-      await client.query({ name: beginName, text: "begin isolation level read committed read write" });
-      await client.query({ name: commitName, text: commitName });
+      await exchange(client, async () => {
+        await client.query(sessionSettings);
+        // Prepared for every transaction's first statement to be sent with (driver-internals.ts).
+        await client.query({ name: beginName, text: "begin isolation level read committed read write" });
+        await client.query({ name: commitName, text: commitName });
+      });
     },
   });
   pool.on("error", (error) => log("store.connection.lost", { error: error.message }));
@@ -243,7 +258,7 @@ const openWrites = (databaseUrl: string, nameOf: (text: string) => string | unde
       // this commit with a rollback, and report no error.
       if (failure !== undefined) throw databaseFault(failure);
       if (first !== undefined) {
-        const { command } = await noteFailure(client.query({ name: commitName, text: commitName }));
+        const { command } = await noteFailure(exchange(client, () => client.query({ name: commitName, text: commitName })));
         if (command !== "COMMIT") throw internal(new Error(`the database answered a commit with ${command}`));
       }
       client.release();
@@ -254,7 +269,7 @@ const openWrites = (databaseUrl: string, nameOf: (text: string) => string | unde
       const rolledBack =
         !isUnusable &&
         (first === undefined ||
-          (await client.query("rollback").then(
+          (await exchange(client, () => client.query("rollback")).then(
             () => true,
             () => false,
           )));
@@ -278,15 +293,20 @@ const openWrites = (databaseUrl: string, nameOf: (text: string) => string | unde
 };
 
 /** Opens the connections to a database. Each is made when first needed: a database that is down fails calls, not this. */
-export const openConnections = (databaseUrl: string, log: Log): Connections => {
+export const openConnections = (databaseUrl: string, log: Log, databaseAnswerMs: number = limits.databaseAnswerMs): Connections => {
   const nameOf = makeStatementNames();
-  const reads = openReads(databaseUrl, nameOf, log);
-  const writes = openWrites(databaseUrl, nameOf, log);
+  const watches = openExchangeWatches(databaseAnswerMs);
+  const reads = openReads(databaseUrl, nameOf, watches, log);
+  const writes = openWrites(databaseUrl, nameOf, watches, log);
   return {
     read: reads.read,
     write: writes.write,
     async close() {
+      // A goodbye that nobody hears is never answered.
+      const late = setTimeout(() => watches.cut(), limits.storeCloseMs);
       await Promise.all([reads.close(), writes.close()]);
+      await watches.ended();
+      clearTimeout(late);
     },
   };
 };

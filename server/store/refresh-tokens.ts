@@ -4,7 +4,7 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, expression, flag, nullableObject, nullableText, nullableTextList, text, textList, timeMs } from "./columns.ts";
 import type { Write } from "./handle.ts";
-import type { Retention } from "./retention.ts";
+import { deleteRows, type Retention } from "./retention.ts";
 
 /** What every access token of a family says, and cannot have more of. */
 export interface RefreshTokenFamily {
@@ -85,7 +85,5 @@ export const deleteRefreshToken = (rows: Write, id: string, nowMs: number): Prom
 
 export const refreshTokensRetention: Retention = {
   table: "refresh_tokens",
-  deleteExpired: async (store, nowMs) => {
-    await store.write((rows) => rows.query("delete from refresh_tokens where expire_time < $1", [timestamp(nowMs)]));
-  },
+  deleteExpired: (store, nowMs) => deleteRows(store, { table: "refresh_tokens", where: "expire_time < $1", order: "expire_time" }, [timestamp(nowMs)]),
 };

@@ -2,7 +2,7 @@
 // deliveries.
 
 import { awsRequestsRetention } from "./aws-requests.ts";
-import { deliveriesRetention } from "./deliveries.ts";
+import { deadDeliveriesRetention, deliveriesRetention, undeliverableRetention } from "./deliveries.ts";
 import { deviceCodesRetention } from "./device-codes.ts";
 import { headlessSessionsRetention } from "./headless-sessions.ts";
 import { idempotencyKeysRetention } from "./idempotency-keys.ts";
@@ -28,4 +28,6 @@ export const retentions: readonly Retention[] = [
   userCodeGuessesRetention,
   outboxRetention,
   deliveriesRetention,
+  deadDeliveriesRetention,
+  undeliverableRetention,
 ];

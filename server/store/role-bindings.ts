@@ -10,7 +10,7 @@ export const findRoleBindingUid = async (
   rows: Read,
   { group, identityUid, roleUid }: { readonly group: string; readonly identityUid: string; readonly roleUid: string },
 ): Promise<string | undefined> => {
-  const statement = `select ${uidOnly.list} from role_bindings where left(uid, -17) = $1 and identity_uid = $2 and role_uid = $3`;
+  const statement = `select ${uidOnly.list} from role_bindings where left(uid, -17) = $1 and identity_uid = $2 collate "POSIX" and role_uid = $3`;
   return (await uidOnly.findOne(rows, statement, [group, identityUid, roleUid]))?.uid;
 };
 

@@ -106,7 +106,10 @@ export const insertRowUnlessTaken = async (rows: Write, table: Table, values: Va
 
 /** Locks the row of this name directly below `parent`. */
 export const lockNamed = async (rows: Write, table: Table, parent: string, name: string): Promise<Row | undefined> => {
-  const [row] = await rows.query(`select ${table.columns.join(", ")} from ${table.name} where left(uid, -17) = $1 and name = $2 for update`, [parent, name]);
+  const [row] = await rows.query(`select ${table.columns.join(", ")} from ${table.name} where left(uid, -17) = $1 and name = $2 collate "POSIX" for update`, [
+    parent,
+    name,
+  ]);
   return row;
 };
 

@@ -2,7 +2,7 @@
 
 import { timestamp } from "#base/time.ts";
 import type { Write } from "./handle.ts";
-import type { Retention } from "./retention.ts";
+import { deleteRows, type Retention } from "./retention.ts";
 
 export interface SessionRow {
   readonly id: string;
@@ -35,7 +35,5 @@ export const insertSession = async (
 
 export const sessionsRetention: Retention = {
   table: "sessions",
-  deleteExpired: async (store, nowMs) => {
-    await store.write((rows) => rows.query("delete from sessions where expire_time < $1", [timestamp(nowMs)]));
-  },
+  deleteExpired: (store, nowMs) => deleteRows(store, { table: "sessions", where: "expire_time < $1", order: "expire_time" }, [timestamp(nowMs)]),
 };

@@ -4,7 +4,7 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, text } from "./columns.ts";
 import type { Write } from "./handle.ts";
-import type { Retention } from "./retention.ts";
+import { deleteRows, type Retention } from "./retention.ts";
 
 export interface SignInRow {
   /** SHA-256 of the state that the provider sends back, and of what the browser's cookie holds. */
@@ -53,7 +53,5 @@ export const deleteSomeExpiredSignIns = async (rows: Write, nowMs: number): Prom
 
 export const signInsRetention: Retention = {
   table: "sign_ins",
-  deleteExpired: async (store, nowMs) => {
-    await store.write((rows) => rows.query("delete from sign_ins where expire_time < $1", [timestamp(nowMs)]));
-  },
+  deleteExpired: (store, nowMs) => deleteRows(store, { table: "sign_ins", where: "expire_time < $1", order: "expire_time" }, [timestamp(nowMs)]),
 };

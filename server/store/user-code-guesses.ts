@@ -4,7 +4,7 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, number } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
-import type { Retention } from "./retention.ts";
+import { deleteRows, type Retention } from "./retention.ts";
 
 const guesses = columns({ wrong: number });
 
@@ -30,5 +30,5 @@ export const addWrongUserCode = async (rows: Write, nowMs: number): Promise<void
 
 export const userCodeGuessesRetention: Retention = {
   table: "user_code_guesses",
-  deleteExpired: (store, nowMs) => store.write((rows) => deleteEarlierWindows(rows, nowMs)),
+  deleteExpired: (store, nowMs) => deleteRows(store, { table: "user_code_guesses", where: "window_time < $1", order: "window_time" }, [windowOf(nowMs)]),
 };

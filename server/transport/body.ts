@@ -4,6 +4,7 @@
 import { isUtf8 } from "node:buffer";
 import { Fault, type Violation } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { type Budget, jsonExcess } from "./budget.ts";
 import { headerOf, type HttpRequest } from "./http-message.ts";
 import type { ServerContext } from "./server-context.ts";
 
@@ -40,14 +41,14 @@ const bodyTooLarge = (max: number): Fault => new Fault("INVALID_ARGUMENT", `the 
 export const tooManyBodies = (): Fault => new Fault("UNAVAILABLE", "too many request bodies at once; try again");
 
 /**
- * All bytes of the body. Throws where it is too large, too slow, or its sender went away. While it comes its bytes are
+ * All bytes of the body, `bytesMax` at most. Throws where it is too large, too slow, or its sender went away. While it comes its bytes are
  * reserved from what all bodies together may hold, and they are released however it ends.
  */
-export const readRequestBody = (context: ServerContext, request: HttpRequest): Promise<Buffer> => {
-  const { bodyBytesMax, requestTimeoutMs } = context.bounds;
+export const readRequestBody = (context: ServerContext, request: HttpRequest, bytesMax: number): Promise<Buffer> => {
+  const { requestTimeoutMs } = context.bounds;
   const { source } = request;
   if (!request.hasBody) return Promise.resolve(Buffer.alloc(0));
-  if (Number(headerOf(request, "content-length") ?? 0) > bodyBytesMax) return Promise.reject(bodyTooLarge(bodyBytesMax));
+  if (Number(headerOf(request, "content-length") ?? 0) > bytesMax) return Promise.reject(bodyTooLarge(bytesMax));
   // While its sender was authenticated nobody listened: an empty body may have ended, and a sender may have gone.
   if (source.readableEnded) return Promise.resolve(Buffer.alloc(0));
   if (source.destroyed) return Promise.reject(senderGone());
@@ -68,7 +69,7 @@ export const readRequestBody = (context: ServerContext, request: HttpRequest): P
     const onData = (chunk: Buffer): void => {
       if (!context.reserveBytes(chunk.length)) return finish(tooManyBodies());
       reservedBytes += chunk.length;
-      if (reservedBytes > bodyBytesMax) return finish(bodyTooLarge(bodyBytesMax));
+      if (reservedBytes > bytesMax) return finish(bodyTooLarge(bytesMax));
       chunks.push(chunk);
     };
     const onEnd = (): void => finish(undefined);
@@ -81,22 +82,16 @@ export const readRequestBody = (context: ServerContext, request: HttpRequest): P
 
 const senderGone = (): Fault => new Fault("CANCELLED", "the sender went away");
 
-/** True where lists and objects are nested more than `levels` deep. */
-const isDeeperThan = (value: Json, levels: number): boolean => {
-  if (typeof value !== "object" || value === null) return false;
-  if (levels === 0) return true;
-  for (const entry of Array.isArray(value) ? value : Object.values(value)) if (isDeeperThan(entry, levels - 1)) return true;
-  return false;
-};
-
 /** What JSON.parse reads, typed as what it can read. Its keys are own properties, "__proto__" too. */
 const parseJson = (text: string): Json => JSON.parse(text) as Json;
 
 /** The JSON object of a body; undefined for an empty body and for one that is no JSON object, which is then a problem. */
-export const readJson = (bytes: Buffer, depthMax: number): { body: JsonObject | undefined; problems: Violation[] } => {
+export const readJson = (bytes: Buffer, budget: Budget): { body: JsonObject | undefined; problems: Violation[] } => {
   const refuse = (description: string): { body: undefined; problems: Violation[] } => ({ body: undefined, problems: [{ field: "body", description }] });
   if (bytes.length === 0) return { body: undefined, problems: [] };
   if (!isUtf8(bytes)) return refuse("is not valid UTF-8");
+  const excess = jsonExcess(bytes, budget);
+  if (excess !== undefined) return refuse(excess);
   // RFC 8259, 8.1 lets a reader skip the byte order mark that some editors leave.
   const hasByteOrderMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   let body: Json;
@@ -106,7 +101,5 @@ export const readJson = (bytes: Buffer, depthMax: number): { body: JsonObject | 
     return refuse(`is not valid JSON: ${error instanceof Error ? error.message : "it cannot be read"}`);
   }
   if (!isObject(body)) return refuse("must be a JSON object");
-  // V8 parses without recursion; what reads the value after us recurses, so the bound is checked here.
-  if (isDeeperThan(body, depthMax)) return refuse(`is nested more than ${depthMax} levels deep`);
   return { body, problems: [] };
 };

@@ -1,10 +1,11 @@
 // gRPC's messages on a stream: one byte for the compressed flag, four of length, the message. They come in chunks whose
 // bounds are not theirs. (gRPC over HTTP/2: Length-Prefixed-Message.)
 
-import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
-import { promisify } from "node:util";
-import { gunzip } from "node:zlib";
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { createGunzip } from "node:zlib";
 import { Fault } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
+import { decodeWithin } from "./budget.ts";
 
 export interface Frame {
   readonly compressed: boolean;
@@ -31,7 +32,7 @@ export interface FrameReader {
   readonly pending: () => number;
 }
 
-/** Cuts chunks into messages. Throws as soon as a length is announced that will not be read. */
+/** Cuts chunks into messages. Throws as soon as a flag or a length is announced that will not be read. */
 export const frameReader = (maxBytes: number): FrameReader => {
   let rest: Buffer[] = [];
   let pendingBytes = 0;
@@ -45,11 +46,14 @@ export const frameReader = (maxBytes: number): FrameReader => {
         // One copy per message at most, and none for the usual one that comes in one piece.
         const all = rest.length === 1 && rest[0] ? rest[0] : Buffer.concat(rest, pendingBytes);
         rest = [all];
+        // gRPC over HTTP/2: Compressed-Flag is 0 or 1.
+        const flag = all.readUInt8(0);
+        if (flag > 1) throw new Fault("INVALID_ARGUMENT", `the message has the compressed flag ${flag}; there are 0 and 1`);
         const length = all.readUInt32BE(1);
         if (length > maxBytes) throw messageTooLarge(length, maxBytes);
         neededBytes = prefixBytes + length;
         if (pendingBytes < neededBytes) break;
-        frames.push({ compressed: all[0] === 1, bytes: all.subarray(prefixBytes, neededBytes) });
+        frames.push({ compressed: flag === 1, bytes: all.subarray(prefixBytes, neededBytes) });
         const after = all.subarray(neededBytes);
         rest = after.length > 0 ? [after] : [];
         pendingBytes = after.length;
@@ -61,28 +65,39 @@ export const frameReader = (maxBytes: number): FrameReader => {
   };
 };
 
-const unzip = promisify(gunzip);
-
-/** The message without its compression. `encoding` is the call's grpc-encoding. Throws a Fault. */
-export const decompress = async (frame: Frame, encoding: string | undefined, maxBytes: number): Promise<Buffer> => {
+/**
+ * The message without its compression. `encoding` is the call's grpc-encoding. Throws a Fault, as soon as more than
+ * `maxBytes` have come out; `reserve` is told of the bytes as they come, and throws where there is no room for them.
+ */
+export const decompress = async (
+  frame: Frame,
+  encoding: string | undefined,
+  maxBytes: number,
+  reserve: (bytes: number) => void = () => {},
+): Promise<Buffer> => {
   if (!frame.compressed) return frame.bytes;
   // gRPC Compression: a compressed message in a call without an encoding is the caller's error, and INTERNAL.
   // It is nothing that we could explain or repair, so it is INVALID_ARGUMENT here.
   if (encoding !== "gzip") throw new Fault("INVALID_ARGUMENT", "the message is marked as compressed, but grpc-encoding names no compression");
+  const chunks: Buffer[] = [];
+  let length = 0;
   try {
-    return await unzip(frame.bytes, { maxOutputLength: maxBytes });
+    for await (const chunk of createGunzip().end(frame.bytes) as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > maxBytes) throw new Fault("RESOURCE_EXHAUSTED", `the message has more than the ${maxBytes} bytes that are read`);
+      reserve(chunk.length);
+      chunks.push(chunk);
+    }
   } catch (error) {
-    if (error instanceof RangeError) throw new Fault("RESOURCE_EXHAUSTED", `the message has more than the ${maxBytes} bytes that are read`);
-    throw new Fault("INVALID_ARGUMENT", "the message is not valid gzip");
+    throw error instanceof Fault ? error : new Fault("INVALID_ARGUMENT", "the message is not valid gzip");
   }
+  return Buffer.concat(chunks, length);
 };
 
 /** The message of this type. Throws INVALID_ARGUMENT. */
 export const decodeMessage = <Desc extends DescMessage>(schema: Desc, bytes: Uint8Array): MessageShape<Desc> => {
-  try {
-    return fromBinary(schema, bytes);
-  } catch (error) {
-    // gRPC status codes say INTERNAL; but it is the caller's mistake, and nobody should be woken for it.
-    throw new Fault("INVALID_ARGUMENT", `the message is not a valid ${schema.typeName}: ${error instanceof Error ? error.message : "it cannot be read"}`);
-  }
+  const message = decodeWithin(schema, bytes, { valuesMax: limits.messageValuesMax, depthMax: limits.jsonDepthMax });
+  // gRPC status codes say INTERNAL; but it is the caller's mistake, and nobody should be woken for it.
+  if (typeof message === "string") throw new Fault("INVALID_ARGUMENT", `the message ${message}`);
+  return message;
 };

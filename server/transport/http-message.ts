@@ -66,12 +66,37 @@ export const newRequestId = (): string => {
   return randomPool.toString("hex", usedBytes - idBytes, usedBytes);
 };
 
-const missingHost = (): Fault => new Fault("INVALID_ARGUMENT", "the request has no Host header (RFC 9112, 3.2)");
+const refusedRequest = (why: string): Fault => new Fault("INVALID_ARGUMENT", why);
+
+/**
+ * A header that names the request's host or caller and stands there twice: two readers of one request would each take
+ * another one (RFC 9112, 3.2; RFC 9110, 5.3). `raw`: names and values in turn.
+ */
+const repeatedHeader = (raw: readonly string[]): string | undefined => {
+  let hosts = 0;
+  let authorizations = 0;
+  for (let index = 0; index < raw.length; index += 2) {
+    const name = raw[index] ?? "";
+    // By length first: most names are neither, and lower case costs a copy.
+    if (name.length === 4 && name.toLowerCase() === "host" && ++hosts > 1) return "Host";
+    if (name.length === 13 && name.toLowerCase() === "authorization" && ++authorizations > 1) return "Authorization";
+  }
+  return undefined;
+};
+
+/** Why an HTTP/1.1 request is refused whatever it asks for. */
+const http1Fault = ({ httpVersion, headers, rawHeaders }: IncomingMessage): Fault | undefined => {
+  if (httpVersion !== "1.1" && httpVersion !== "1.0") return refusedRequest(`HTTP/${httpVersion} is not spoken in a request line (RFC 9113, 3.3)`);
+  if (headers.host === undefined && httpVersion === "1.1") return refusedRequest("the request has no Host header (RFC 9112, 3.2)");
+  const repeated = repeatedHeader(rawHeaders);
+  return repeated === undefined ? undefined : refusedRequest(`the request has more than one ${repeated} header`);
+};
 
 /** `sendContinue`: for a request that expects to be told to go on (RFC 9110, 10.1.1). */
 export const requestOfHttp1 = (message: IncomingMessage, requestId: string, sendContinue?: () => void): HttpRequest => {
   const { headers } = message;
   const length = headers["content-length"];
+  const fault = http1Fault(message);
   return {
     verb: message.method ?? "GET",
     target: message.url ?? "/",
@@ -82,15 +107,19 @@ export const requestOfHttp1 = (message: IncomingMessage, requestId: string, send
     hasBody: (length !== undefined && length !== "0") || headers["transfer-encoding"] !== undefined,
     requestId,
     ...(sendContinue ? { sendContinue } : {}),
-    ...(headers.host === undefined && message.httpVersion === "1.1" ? { fault: missingHost() } : {}),
+    ...(fault ? { fault } : {}),
   };
 };
 
-/** `isLast`: the connection ends with this response, because the server is stopping or what follows cannot be told apart. */
+/**
+ * `fixedHeaders`: what every response carries. `isLast`: the connection ends with this response, because the server is
+ * stopping or what follows cannot be told apart.
+ */
 export const http1Sender =
-  (to: ServerResponse, isLast: () => boolean): SendResponse =>
+  (to: ServerResponse, fixedHeaders: readonly string[], isLast: () => boolean): SendResponse =>
   ({ status, headers, body }) => {
     if (to.headersSent || to.destroyed) return;
+    headers.push(...fixedHeaders);
     // 408: what is left of the request may never come, so there is no next one (RFC 9110, 15.5.9).
     if (status === 408 || isLast()) headers.push("connection", "close");
     if (isBodiless(status)) {
@@ -104,12 +133,19 @@ export const http1Sender =
 
 const headersTooLarge = (max: number): Fault => new Fault("INVALID_ARGUMENT", `the request's headers are larger than ${max} bytes`, { httpStatus: 431 });
 
-/** `exceededBytesMax`: the bound that the headers exceed; undefined where they do not. */
+/** Why an HTTP/2 request is refused whatever it asks for. `raw`: names and values in turn. */
+export const http2Fault = (raw: readonly string[], headerBytesMax: number): Fault | undefined => {
+  // The setting binds a peer only when it has acknowledged it; node lets 64 KiB through until then.
+  if (headerListBytes(raw) > headerBytesMax) return headersTooLarge(headerBytesMax);
+  const repeated = repeatedHeader(raw);
+  return repeated === undefined ? undefined : refusedRequest(`the request has more than one ${repeated} header`);
+};
+
 export const requestOfHttp2 = (
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
   address: string,
-  exceededBytesMax: number | undefined,
+  fault: Fault | undefined,
   requestId: string,
 ): HttpRequest => ({
   verb: headers[":method"] ?? "GET",
@@ -119,27 +155,28 @@ export const requestOfHttp2 = (
   source: stream,
   hasBody: !stream.endAfterHeaders,
   requestId,
-  ...(exceededBytesMax === undefined ? {} : { fault: headersTooLarge(exceededBytesMax) }),
+  ...(fault ? { fault } : {}),
 });
 
 /** RFC 9113, 6.5.2: names and values and 32 for each pair. */
-export const headerListBytes = (raw: readonly string[]): number => {
+const headerListBytes = (raw: readonly string[]): number => {
   let bytes = raw.length * 16;
   for (const text of raw) bytes += text.length;
   return bytes;
 };
 
 /** A flat list as the object that node:http2 wants. */
-const headerObject = (status: number, flat: readonly string[]): OutgoingHttpHeaders => {
+export const headerObject = (status: number, flat: readonly string[]): OutgoingHttpHeaders => {
   const headers: OutgoingHttpHeaders = { ":status": status };
   for (let index = 0; index < flat.length; index += 2) headers[flat[index] ?? ""] = flat[index + 1];
   return headers;
 };
 
 export const http2Sender =
-  (stream: ServerHttp2Stream, verb: string): SendResponse =>
+  (stream: ServerHttp2Stream, verb: string, fixedHeaders: readonly string[]): SendResponse =>
   ({ status, headers, body }) => {
     if (stream.headersSent || stream.destroyed || stream.closed) return;
+    headers.push(...fixedHeaders);
     const length = Buffer.byteLength(body);
     if (!isBodiless(status)) headers.push("content-length", String(length));
     const empty = isBodiless(status) || length === 0 || verb === "HEAD";

@@ -7,21 +7,22 @@
 // Stopping: no new connection, the open ones get their protocol's notice (Connection: close, GOAWAY), what is in flight
 // finishes within limits.drainMs, then every connection that is left is closed.
 
-import { createServer as createHttp1Server, type IncomingMessage, type Server as Http1Server, type ServerResponse } from "node:http";
-import { constants, createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from "node:http2";
+import { createServer as createHttp1Server, type IncomingMessage, type ServerResponse } from "node:http";
+import { constants, createServer as createHttp2Server, type ServerHttp2Session } from "node:http2";
 import { createServer as createListener, type Server, type Socket } from "node:net";
 import { createServer as createTlsListener, type TLSSocket } from "node:tls";
 import { Fault } from "#base/fault.ts";
+import { addressLimit, type Connection, type Connections, endsIn, watchConnections } from "./connections.ts";
 import { withDeadline } from "./deadline.ts";
 import { healthService } from "./health.ts";
-import { headerListBytes, http1Sender, http2Sender, newRequestId, requestOfHttp1, requestOfHttp2 } from "./http-message.ts";
+import { http1Sender, http2Fault, http2Sender, newRequestId, requestOfHttp1, requestOfHttp2 } from "./http-message.ts";
 import { originReader } from "./origin.ts";
 import { peek } from "./peek.ts";
 import { reflectionService } from "./reflection.ts";
 import { errorBody, httpStatusOf, platformDomain } from "./render.ts";
 import { restTransport } from "./rest.ts";
 import { grpcTransport, isGrpc } from "./rpc.ts";
-import { type Bounds, boundsOf, type Config, type Dependencies, type ServerContext } from "./server-context.ts";
+import { type Bounds, boundsOf, fixedHeadersOf, type Config, type Dependencies, type ServerContext } from "./server-context.ts";
 
 export interface Transport {
   readonly address: string;
@@ -59,23 +60,47 @@ const parseFault = (error: Error & { code?: string }): Fault => {
 };
 
 /** Answers a peer that has no request of node:http's: written by hand, and the connection ends. */
-const refuseSocket = (socket: Socket, fault: Fault, { bounds, config: { serviceDomain } }: ServerContext): void => {
-  // node:http has let go of a socket that asked for CONNECT: without a listener a reset would end the process, and
-  // without a limit a peer that never hangs up would stay.
+const refuseSocket = (socket: Socket, fault: Fault, { config: { serviceDomain }, fixedHeaders }: ServerContext): void => {
+  // node:http has let go of a socket that asked for CONNECT: without a listener a reset would end the process.
   socket.on("error", () => {});
-  socket.setTimeout(bounds.headersTimeoutMs, () => socket.destroy());
   socket.resume();
   const requestId = newRequestId();
   const body = errorBody(fault, { domain: platformDomain, serviceDomain, requestId });
   const status = httpStatusOf(fault);
+  const fixed = fixedHeaders.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join("");
   socket.end(
     `HTTP/1.1 ${status} Refused\r\ncontent-type: application/json\r\nx-request-id: ${requestId}\r\ncache-control: no-store\r\n` +
-      `x-content-type-options: nosniff\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      `x-content-type-options: nosniff\r\n${fixed}connection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 };
 
-const http1Server = (context: ServerContext, rest: ReturnType<typeof restTransport>): Http1Server => {
+/** A server of one protocol that is given its connections. */
+interface ProtocolServer {
+  readonly accept: (socket: Socket) => void;
+  /** Tells every peer that the server stops. */
+  readonly drain: () => void;
+}
+
+const http1Server = (context: ServerContext, rest: ReturnType<typeof restTransport>, connections: Connections): ProtocolServer => {
   const { bounds } = context;
+  /** Longer than node's own limits for both, which see bytes as a sign of life. */
+  const nextRequestMs = bounds.idleTimeoutMs + bounds.headersTimeoutMs;
+  /** Of one request until its answer is taken; the connection is one's own, so another's answer counts as progress. */
+  function onAnswered(this: ServerResponse): void {
+    const connection = connections.of(this.req.socket);
+    if (connection && --connection.busy >= 0) endsIn(connection, connection.busy > 0 ? bounds.exchangeTimeoutMs : nextRequestMs);
+  }
+  const noteRequest = (message: IncomingMessage, response: ServerResponse): void => {
+    const connection = connections.of(message.socket);
+    if (connection && connection.busy++ === 0) endsIn(connection, bounds.exchangeTimeoutMs);
+    response.on("close", onAnswered);
+  };
+  /** The connection ends with what is said now. */
+  const refuse = (socket: Socket, fault: Fault): void => {
+    const connection = connections.of(socket);
+    if (connection) connections.expectHangUp(connection);
+    refuseSocket(socket, fault, context);
+  };
   /** Connections whose request was answered before it came to its end. */
   const answeredEarly = new WeakSet<Socket>();
   const noteEarlyAnswer = (message: IncomingMessage, response: ServerResponse): void => {
@@ -86,9 +111,10 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
     });
   };
   const serve = (message: IncomingMessage, response: ServerResponse): void => {
+    noteRequest(message, response);
     const request = requestOfHttp1(message, newRequestId());
     if (request.hasBody) noteEarlyAnswer(message, response);
-    rest(request, http1Sender(response, context.draining));
+    rest(request, http1Sender(response, context.fixedHeaders, request.fault ? () => true : context.draining));
   };
   const serveExpecting = (message: IncomingMessage, response: ServerResponse): void => {
     let continued = false;
@@ -96,11 +122,12 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
       continued = true;
       response.writeContinue();
     };
+    noteRequest(message, response);
     const request = requestOfHttp1(message, newRequestId(), sendContinue);
     // RFC 9110, 10.1.1: without the interim response nobody knows whether the body still comes.
     rest(
       request,
-      http1Sender(response, () => context.draining() || (request.hasBody && !continued)),
+      http1Sender(response, context.fixedHeaders, () => context.draining() || request.fault !== undefined || (request.hasBody && !continued)),
     );
   };
   const server = createHttp1Server(
@@ -123,7 +150,7 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
   server.on("checkContinue", serveExpecting);
   server.on("checkExpectation", serve);
   server.on("connect", (_message: IncomingMessage, socket: Socket) =>
-    refuseSocket(socket, new Fault("UNIMPLEMENTED", "CONNECT is not offered here", { httpStatus: 405 }), context),
+    refuse(socket, new Fault("UNIMPLEMENTED", "CONNECT is not offered here", { httpStatus: 405 })),
   );
   server.on("clientError", (error: Error & { code?: string }, socket: Socket & { _httpMessage?: ServerResponse | null }) => {
     // The response in flight, as node:http's own handler finds it.
@@ -136,49 +163,57 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
       inFlight.shouldKeepAlive = false;
       inFlight.once("finish", () => socket.end());
     } else if (inFlight?.headersSent) socket.destroy();
-    else refuseSocket(socket, parseFault(error), context);
+    else refuse(socket, parseFault(error));
   });
   // An http.Server that never listens enforces no time limit until it has emitted "listening".
   server.emit("listening");
-  return server;
+  return {
+    accept: (socket) => {
+      connections.add(socket, nextRequestMs);
+      server.emit("connection", socket);
+    },
+    drain: () => {
+      server.close();
+      server.closeIdleConnections();
+    },
+  };
 };
 
-const http2Server = (context: ServerContext, rest: ReturnType<typeof restTransport>, sessions: Set<ServerHttp2Session>): Http2Server => {
+const http2Server = (context: ServerContext, rest: ReturnType<typeof restTransport>, connections: Connections): ProtocolServer => {
   const { bounds } = context;
-  const rpc = grpcTransport(context, new Map([...healthService(context), ...reflectionService(context)]));
-  const server = createHttp2Server({
-    settings: { maxConcurrentStreams: bounds.streamsMax, maxHeaderListSize: bounds.headerBytesMax, enablePush: false },
-    maxHeaderListPairs: 128,
-    // Rapid reset (CVE-2023-44487): a bucket of resets that fills again slowly; an empty one ends the connection.
-    streamResetBurst: bounds.streamResetsMax,
-    streamResetRate: Math.max(1, Math.round(bounds.streamResetsMax / 30)),
-  });
-  server.on("session", (session) => {
+  const sessions = new Set<ServerHttp2Session>();
+  const serve = (session: ServerHttp2Session, connection: Connection): void => {
     sessions.add(session);
-    session.once("close", () => sessions.delete(session));
+    session.once("close", () => {
+      sessions.delete(session);
+      // Node waits for the peer to hang up.
+      connections.expectHangUp(connection);
+    });
+    connection.farewell = () => session.close();
+    const isUnused = (): boolean => connection.streams.size === 0 && connection.busy === 0;
     // The session has its socket only as long as it lives, and a request may outlive it.
-    const address = session.socket.remoteAddress ?? "";
-    let open = 0;
+    const address = connection.socket.remoteAddress ?? "";
     session.on("stream", (stream, headers, _flags, raw: readonly string[]) => {
-      open++;
-      stream.once("close", () => open--);
-      // The setting above binds a peer only when it has acknowledged it; node lets 64 KiB through until then.
-      const tooLarge = headerListBytes(raw) > bounds.headerBytesMax;
-      if (!tooLarge && isGrpc(headers)) {
-        rpc(stream, headers, address);
-        return;
-      }
+      connection.endsAtMs = Number.POSITIVE_INFINITY;
+      const fault = http2Fault(raw, bounds.headerBytesMax);
+      const isCall = !fault && isGrpc(headers);
+      const mayStay = isCall && rpc(stream, headers, address);
+      if (mayStay) connection.busy++;
+      else connection.streams.set(stream, performance.now());
+      stream.once("close", () => {
+        if (mayStay) connection.busy--;
+        else connection.streams.delete(stream);
+        if (isUnused()) endsIn(connection, connection.farewell ? bounds.idleTimeoutMs : bounds.hangUpMs);
+      });
+      if (isCall) return;
       stream.on("error", () => {});
       // A peer that does not take its answer.
       stream.setTimeout(bounds.idleTimeoutMs, () => stream.close(constants.NGHTTP2_CANCEL));
-      const request = requestOfHttp2(stream, headers, address, tooLarge ? bounds.headerBytesMax : undefined, newRequestId());
-      rest(request, http2Sender(stream, request.verb));
+      const request = requestOfHttp2(stream, headers, address, fault, newRequestId());
+      rest(request, http2Sender(stream, request.verb, context.fixedHeaders));
     });
     session.setTimeout(bounds.idleTimeoutMs, () => {
-      if (open === 0) {
-        session.close();
-        return;
-      }
+      if (isUnused()) return;
       // A watched stream is quiet for long: whoever still answers may go on watching.
       const pingTimer = setTimeout(() => session.destroy(), bounds.headersTimeoutMs);
       if (
@@ -189,8 +224,31 @@ const http2Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
       )
         session.destroy();
     });
+  };
+  const rpc = grpcTransport(context, new Map([...healthService(context), ...reflectionService(context)]));
+  const server = createHttp2Server({
+    settings: { maxConcurrentStreams: bounds.streamsMax, maxHeaderListSize: bounds.headerBytesMax, enablePush: false },
+    maxHeaderListPairs: 128,
+    // Rapid reset (CVE-2023-44487): a bucket of resets that fills again slowly; an empty one ends the connection.
+    streamResetBurst: bounds.streamResetsMax,
+    streamResetRate: Math.max(1, Math.round(bounds.streamResetsMax / 30)),
   });
-  return server;
+  /** Whose session node makes next: it makes it at once, and does not say of which socket. */
+  let accepting: Connection | undefined;
+  server.on("session", (session) => {
+    if (accepting) serve(session, accepting);
+  });
+  return {
+    accept: (socket) => {
+      // Also a header block that does not end (CONTINUATION, RFC 9113, 6.10) is no stream yet.
+      accepting = connections.add(socket, bounds.headersTimeoutMs);
+      server.emit("connection", socket);
+      accepting = undefined;
+    },
+    drain: () => {
+      for (const session of sessions) session.close();
+    },
+  };
 };
 
 const listenOn = (server: Server, config: Config): Promise<void> =>
@@ -225,13 +283,15 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
   const sockets = new Set<Socket>();
   /** Connections whose protocol is not known yet. */
   const undetected = new Set<Socket>();
-  const sessions = new Set<ServerHttp2Session>();
+  const connections = watchConnections(bounds);
   let draining = false;
   let reservedBytes = 0;
   const context: ServerContext = {
     dependencies: { ...dependencies, ready: sharedReadiness(dependencies.ready, bounds.outboundTimeoutMs) },
     config,
     bounds,
+    budget: { valuesMax: bounds.messageValuesMax, depthMax: bounds.jsonDepthMax },
+    fixedHeaders: fixedHeadersOf(config, bounds),
     originOf: originReader(config.trustedProxies, bounds.userAgentLengthMax),
     draining: () => draining,
     onDrain: (end) => {
@@ -248,33 +308,37 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
     },
   };
   const rest = restTransport(context);
-  const http1 = http1Server(context, rest);
-  const http2 = http2Server(context, rest, sessions);
-  const handOver = (socket: Socket, protocol: "http1" | "http2"): void => void (protocol === "http2" ? http2 : http1).emit("connection", socket);
+  const http1 = http1Server(context, rest, connections);
+  const http2 = http2Server(context, rest, connections);
+  const mayConnect = addressLimit(bounds.connectionsPerAddress, config.trustedProxies, config.log);
 
   const listener: Server = config.tls
     ? createTlsListener(
         { ...config.tls, minVersion: "TLSv1.2", ALPNProtocols: ["h2", "http/1.1"], handshakeTimeout: bounds.prefaceTimeoutMs, noDelay: true },
         (socket: TLSSocket) => {
-          if (hasPeerAddress(socket)) handOver(socket, socket.alpnProtocol === "h2" ? "http2" : "http1");
+          if (hasPeerAddress(socket)) (socket.alpnProtocol === "h2" ? http2 : http1).accept(socket);
         },
       )
-    : createListener({ noDelay: true }, (socket) => {
-        if (!hasPeerAddress(socket)) return;
-        undetected.add(socket);
-        peek(socket, bounds.prefaceTimeoutMs, (protocol) => {
-          undetected.delete(socket);
-          handOver(socket, protocol);
-        });
-      });
+    : createListener({ noDelay: true });
   // Node reports a handshake that failed or took too long, and leaves the connection open.
   listener.on("tlsClientError", (_error: Error, socket: TLSSocket) => socket.destroy());
   listener.maxConnections = bounds.connectionsMax;
   listener.on("connection", (socket: Socket) => {
+    if (!hasPeerAddress(socket)) return;
+    if (!mayConnect(socket)) {
+      socket.destroy();
+      return;
+    }
     sockets.add(socket);
     socket.once("close", () => {
       sockets.delete(socket);
       undetected.delete(socket);
+    });
+    if (config.tls) return;
+    undetected.add(socket);
+    peek(socket, bounds.prefaceTimeoutMs, (protocol) => {
+      undetected.delete(socket);
+      (protocol === "http2" ? http2 : http1).accept(socket);
     });
   });
   await listenOn(listener, config);
@@ -285,14 +349,14 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
     const closed = new Promise<void>((resolve) => void listener.close(() => resolve()));
     for (const end of [...onDrain]) end();
     for (const socket of undetected) socket.destroy();
-    http1.close();
-    http1.closeIdleConnections();
-    for (const session of sessions) session.close();
+    http1.drain();
+    http2.drain();
     const drainTimer = setTimeout(() => {
       for (const socket of sockets) socket.destroy();
     }, bounds.drainMs);
     await closed;
     clearTimeout(drainTimer);
+    connections.close();
   };
   const bound = listener.address();
   let closing: Promise<void> | undefined;

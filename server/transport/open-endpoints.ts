@@ -23,7 +23,7 @@ const readForm = async (context: ServerContext, request: HttpRequest): Promise<U
   if (request.hasBody && contentTypeOf(request) !== "form") {
     throw new Fault("INVALID_ARGUMENT", "send the parameters as application/x-www-form-urlencoded", { httpStatus: 415 });
   }
-  return new URLSearchParams((await readRequestBody(context, request)).toString("utf8"));
+  return new URLSearchParams((await readRequestBody(context, request, context.bounds.openBytesMax)).toString("utf8"));
 };
 
 const sourceOf = (context: ServerContext, { address, headers, requestId }: HttpRequest): RequestSource => ({

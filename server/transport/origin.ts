@@ -8,7 +8,7 @@ import type { HttpRequest } from "./http-message.ts";
 /** The origin of a request with these headers on a connection from this address. */
 export type OriginOf = (address: string, headers: HttpRequest["headers"]) => Origin;
 
-const familyOf = (address: string): "ipv4" | "ipv6" => (isIP(address) === 6 ? "ipv6" : "ipv4");
+export const addressFamily = (address: string): "ipv4" | "ipv6" => (isIP(address) === 6 ? "ipv6" : "ipv4");
 
 const ipv4MappedPrefix = "::ffff:";
 
@@ -16,11 +16,11 @@ const ipv4MappedPrefix = "::ffff:";
  * One spelling for each address, or who searches the log misses half: IPv6 as short as it gets, and IPv4 as itself
  * where a listener on all addresses writes it as IPv6. Undefined for what is no IP address.
  */
-const canonicalAddress = (text: string): string | undefined => {
+export const canonicalAddress = (text: string): string | undefined => {
   // A zone ("%eth0") names an interface of the machine that wrote it, and is no part of the address.
   const [unzoned = ""] = text.split("%", 1);
   if (isIP(unzoned) === 0) return undefined;
-  const { address } = new SocketAddress({ address: unzoned, family: familyOf(unzoned) });
+  const { address } = new SocketAddress({ address: unzoned, family: addressFamily(unzoned) });
   const last = address.slice(ipv4MappedPrefix.length);
   return address.startsWith(ipv4MappedPrefix) && isIP(last) === 4 ? last : address;
 };
@@ -55,7 +55,7 @@ const cleanUserAgent = (text: string, lengthMax: number): string =>
     .replace(/\p{Cc}/gu, "\ufffd");
 
 export const originReader = (proxies: BlockList | undefined, userAgentLengthMax: number): OriginOf => {
-  const trusted = (address: string): boolean => proxies?.check(address, familyOf(address)) === true;
+  const trusted = (address: string): boolean => proxies?.check(address, addressFamily(address)) === true;
   return (address, headers) => {
     const peer = canonicalAddress(address) ?? "";
     return {

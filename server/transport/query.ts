@@ -1,6 +1,7 @@
 // A query string or a form body to names and values, percent-decoded; what the names mean is decided in contract/read.ts. Pure.
 
 import type { Violation } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
 
 export interface Parameters {
   readonly pairs: [string, string][];
@@ -18,7 +19,7 @@ const decodeComponent = (text: string): string | undefined => {
   }
 };
 
-/** Splits "a=1&b=2"; a parameter without "=" has the value "". */
+/** Splits "a=1&b=2"; a parameter without "=" has the value "". What stands behind too many parameters is not read. */
 export const parseParameters = (text: string): Parameters => {
   const pairs: [string, string][] = [];
   const problems: Violation[] = [];
@@ -27,13 +28,18 @@ export const parseParameters = (text: string): Parameters => {
     let to = text.indexOf("&", from);
     if (to < 0) to = text.length;
     if (to > from) {
+      if (pairs.length === limits.messageValuesMax) {
+        problems.push({ field: "body", description: `holds more than ${limits.messageValuesMax} parameters` });
+        break;
+      }
       const pair = text.slice(from, to);
       const equals = pair.indexOf("=");
       const rawName = equals < 0 ? pair : pair.slice(0, equals);
       const name = decodeComponent(rawName);
       const value = equals < 0 ? "" : decodeComponent(pair.slice(equals + 1));
-      if (name === undefined || value === undefined) problems.push({ field: name ?? rawName, description: "is not valid percent-encoding" });
-      else pairs.push([name, value]);
+      if (name === undefined || value === undefined) {
+        if (problems.length < limits.violationsMax) problems.push({ field: name ?? rawName, description: "is not valid percent-encoding" });
+      } else pairs.push([name, value]);
     }
     from = to + 1;
   }

@@ -60,10 +60,11 @@ interface BodyReading {
 const emptyBody: BodyReading = { body: undefined, problems: [] };
 
 /** The request's body as the operation's rule wants it: JSON for its body field, or more parameters where it has none. */
-const readBodyFor = async (context: ServerContext, request: HttpRequest, { http }: Match, query: Parameters): Promise<BodyReading> => {
-  const bytes = await readRequestBody(context, request);
+const readBodyFor = async (context: ServerContext, request: HttpRequest, { method, http }: Match, query: Parameters): Promise<BodyReading> => {
+  const { openBytesMax, bodyBytesMax } = context.bounds;
+  const bytes = await readRequestBody(context, request, method.open ? openBytesMax : bodyBytesMax);
   // curl's -d calls everything a form (decisions: JSON).
-  if (http.body !== "") return readJson(bytes, context.bounds.jsonDepthMax);
+  if (http.body !== "") return readJson(bytes, context.budget);
   // authentication, 3: the token exchange takes its fields as a form and has no JSON mapping.
   if (bytes.length > 0 && headerOf(request, "content-type") !== undefined && contentTypeOf(request) === "json") {
     return {
@@ -72,7 +73,6 @@ const readBodyFor = async (context: ServerContext, request: HttpRequest, { http 
     };
   }
   const form = parseParameters(bytes.toString("utf8"));
-  // One by one: a form of 1 MiB holds half a million, too many as arguments of one push.
   for (const pair of form.pairs) query.pairs.push(pair);
   return { body: undefined, problems: form.problems };
 };

@@ -5,17 +5,17 @@
 //   DATA    one message                     →  DATA one message
 //                                           →  HEADERS grpc-status (and with it alone where there is an error)
 
-import { fromBinary, type Message } from "@bufbuild/protobuf";
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import { Fault, toFault, unimplemented, type Violation } from "#base/fault.ts";
+import { Fault, toFault, unimplemented } from "#base/fault.ts";
 import { type UnreadCall, unreadCall } from "#contract/call.ts";
 import { methodByName } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import { readGrpc } from "#contract/read.ts";
+import { readGrpc, type Reading } from "#contract/read.ts";
 import { tooManyBodies } from "./body.ts";
+import { decodeWithin } from "./budget.ts";
 import { deadlineExceeded, grpcTimeoutMs, logSlowCall } from "./deadline.ts";
 import { decompress, type Frame, frameMessage, frameReader } from "./frames.ts";
-import { newRequestId } from "./http-message.ts";
+import { headerObject, newRequestId } from "./http-message.ts";
 import { domainOfPath, type ErrorContext, errorTrailers, logFault } from "./render.ts";
 import type { ServerContext } from "./server-context.ts";
 import { framedReply } from "./wire.ts";
@@ -53,6 +53,8 @@ interface UnaryAnswer {
 export interface UnaryProcedure {
   readonly kind: "unary";
   readonly domain: string;
+  /** True where only callers with a token are read: they may send more than anybody may. */
+  readonly guarded?: boolean;
   readonly answer: (call: UnaryCall) => Promise<UnaryAnswer>;
 }
 
@@ -72,12 +74,7 @@ const noError = 0;
 const internalError = 2;
 const cancelled = 8;
 
-const initialHeaders = (requestId: string): OutgoingHttpHeaders => ({
-  ":status": 200,
-  "content-type": "application/grpc",
-  "grpc-accept-encoding": "identity,gzip",
-  "x-request-id": requestId,
-});
+const grpcHeaders = ["content-type", "application/grpc", "grpc-accept-encoding", "identity,gzip"];
 
 const withTrailers = { waitForTrailers: true };
 
@@ -94,16 +91,15 @@ export const isGrpc = (headers: IncomingHttpHeaders): boolean => {
   return type !== undefined && headers[":method"] === "POST" && /^application\/grpc(?:\+proto)?\s*(?:;|$)/i.test(type);
 };
 
+const callOver = (): Fault => new Fault("CANCELLED", "the call is over");
+
 const firstOf = (value: string | string[] | undefined): string | undefined => (typeof value === "string" ? value : value?.[0]);
 
-const decodeInput = (method: MethodFact, bytes: Buffer): { message: Message | undefined; problems: Violation[] } => {
-  try {
-    return { message: fromBinary(method.input.descriptor, bytes), problems: [] };
-  } catch (error) {
-    // Like broken JSON: the kernel decides about the caller first.
-    const why = error instanceof Error ? error.message : "it cannot be read";
-    return { message: undefined, problems: [{ field: "body", description: `is not a valid ${method.input.name}: ${why}` }] };
-  }
+/** What cannot be read is a problem, like broken JSON: the kernel decides about the caller first. */
+const readRequest = ({ budget }: ServerContext, method: MethodFact, bytes: Buffer): Reading => {
+  const message = decodeWithin(method.input.descriptor, bytes, budget);
+  if (typeof message !== "string") return readGrpc(method, message);
+  return { request: {}, problems: [{ field: "body", description: message }], bodyPaths: undefined };
 };
 
 const grpcCall = (context: ServerContext, method: MethodFact, { headers, address, requestId, readMessage }: UnaryCall): UnreadCall =>
@@ -119,8 +115,7 @@ const grpcCall = (context: ServerContext, method: MethodFact, { headers, address
       origin: () => context.originOf(address, headers),
     },
     async () => {
-      const { message, problems } = decodeInput(method, await readMessage());
-      const reading = message ? readGrpc(method, message) : { request: {}, problems };
+      const reading = readRequest(context, method, await readMessage());
       return {
         request: reading.request,
         problems: reading.problems,
@@ -134,6 +129,7 @@ const grpcCall = (context: ServerContext, method: MethodFact, { headers, address
 const operationProcedure = (context: ServerContext, method: MethodFact): UnaryProcedure => ({
   kind: "unary",
   domain: method.domain,
+  guarded: !method.open,
   answer: async (call) => {
     const reply = await context.dependencies.serve(grpcCall(context, method, call));
     return { framed: framedReply(method.output, reply.message), metadata: reply.headers };
@@ -156,13 +152,18 @@ const untilDrained = async (stream: ServerHttp2Stream): Promise<void> => {
   }
 };
 
-/** Serves gRPC. `openServices`: procedures beside the contract, by path. Never throws. */
+/**
+ * Serves gRPC. `openServices`: procedures beside the contract, by path. Never throws. What it returns is true for a stream
+ * that may stay open for as long as its caller likes.
+ */
 export const grpcTransport = (
   context: ServerContext,
   openServices: ReadonlyMap<string, Procedure>,
-): ((stream: ServerHttp2Stream, headers: IncomingHttpHeaders, address: string) => void) => {
+): ((stream: ServerHttp2Stream, headers: IncomingHttpHeaders, address: string) => boolean) => {
   const { bounds, config } = context;
   const procedures = new Map(openServices);
+  const headersOfAll = headerObject(200, [...grpcHeaders, ...context.fixedHeaders]);
+  const initialHeaders = (requestId: string): OutgoingHttpHeaders => ({ ...headersOfAll, "x-request-id": requestId });
 
   const procedureOf = (path: string): Procedure | undefined => {
     const known = procedures.get(path);
@@ -179,8 +180,10 @@ export const grpcTransport = (
     const path = headers[":path"] ?? "";
     const requestId = newRequestId();
     const procedure = procedureOf(path);
+    const mayStay = procedure?.kind === "streaming" && procedure.neverIdle === true;
     const encoding = firstOf(headers["grpc-encoding"]);
     const started = performance.now();
+    const messageBytesMax = procedure?.kind === "unary" && procedure.guarded ? bounds.grpcMessageBytesMax : bounds.openBytesMax;
     const errorContext = (): ErrorContext => ({ domain: procedure?.domain ?? domainOfMethodPath(path), serviceDomain: config.serviceDomain, requestId });
     const onClose: (() => void)[] = [];
     let timer: NodeJS.Timeout | undefined;
@@ -228,15 +231,17 @@ export const grpcTransport = (
       if (!stream.readableEnded) stream.resume();
     };
 
-    const reserve = (chunk: Buffer): void => {
-      if (!context.reserveBytes(chunk.length)) throw tooManyBodies();
-      reservedBytes += chunk.length;
+    const reserve = (bytes: number): void => {
+      // Nobody would give back what a call takes that is over.
+      if (over) throw callOver();
+      if (!context.reserveBytes(bytes)) throw tooManyBodies();
+      reservedBytes += bytes;
     };
 
     /** The one message of a unary call, when it is known to be the only one. */
     const readFrame = (): Promise<Frame> =>
       new Promise((resolve, reject) => {
-        const reader = frameReader(bounds.grpcMessageBytesMax);
+        const reader = frameReader(messageBytesMax);
         let only: Frame | undefined;
         let reading = true;
         const refuse = (thrown: unknown): void => {
@@ -244,14 +249,14 @@ export const grpcTransport = (
           reject(thrown);
         };
         const abort = (): void => {
-          if (reading) refuse(new Fault("CANCELLED", "the call is over"));
+          if (reading) refuse(callOver());
         };
         if (over) return abort();
         onClose.push(abort);
         stream.on("data", (chunk: Buffer) => {
           if (!reading) return;
           try {
-            reserve(chunk);
+            reserve(chunk.length);
             const frames = reader.push(chunk);
             // gRPC status codes: a wrong number of requests is UNIMPLEMENTED.
             if (only ? frames.length > 0 : frames.length > 1) throw unimplemented(`more than one message for the unary ${path.slice(1)}`);
@@ -277,7 +282,7 @@ export const grpcTransport = (
 
     const readMessage = async (): Promise<Buffer> => {
       const frame = await readFrame();
-      return frame.compressed ? decompress(frame, encoding, bounds.grpcMessageBytesMax) : frame.bytes;
+      return frame.compressed ? decompress(frame, encoding, messageBytesMax, reserve) : frame.bytes;
     };
 
     const serveUnary = async (unary: UnaryProcedure): Promise<void> => {
@@ -302,13 +307,13 @@ export const grpcTransport = (
         onClose: (closed) => void onClose.push(closed),
       });
       const fail = (thrown: unknown): void => end(toFault(thrown));
-      const reader = frameReader(bounds.grpcMessageBytesMax);
+      const reader = frameReader(messageBytesMax);
       // A stream's messages are handled one after another.
       let before: Promise<void> = Promise.resolve();
       stream.on("data", (chunk: Buffer) => {
         if (over) return;
         try {
-          reserve(chunk);
+          reserve(chunk.length);
           const frames = reader.push(chunk);
           // The next chunk is read when these are answered and the answers are on their way: a caller that asks
           // without listening waits.
@@ -316,7 +321,7 @@ export const grpcTransport = (
           before = before
             .then(async () => {
               for (const frame of frames) {
-                if (!over) await inbound.message(await decompress(frame, encoding, bounds.grpcMessageBytesMax));
+                if (!over) await inbound.message(await decompress(frame, encoding, messageBytesMax, reserve));
                 await untilDrained(stream);
               }
               if (over) return;
@@ -340,18 +345,23 @@ export const grpcTransport = (
     stream.on("error", finish);
     stream.on("close", finish);
     // Also a caller that does not take its answer. Longer than a call may run.
-    if (procedure?.kind !== "streaming" || !procedure.neverIdle) stream.setTimeout(bounds.idleTimeoutMs, () => stream.close(cancelled));
+    if (!mayStay) stream.setTimeout(bounds.idleTimeoutMs, () => stream.close(cancelled));
 
-    if (!procedure) return end(unimplemented(path.slice(1)));
-    if (encoding !== undefined && encoding !== "identity" && encoding !== "gzip") return end(unimplemented(`grpc-encoding ${JSON.stringify(encoding)}`));
+    const refuse = (fault: Fault): boolean => {
+      end(fault);
+      return false;
+    };
+    if (!procedure) return refuse(unimplemented(path.slice(1)));
+    if (encoding !== undefined && encoding !== "identity" && encoding !== "gzip") return refuse(unimplemented(`grpc-encoding ${JSON.stringify(encoding)}`));
     const timeout = firstOf(headers["grpc-timeout"]);
     const timeoutMs = timeout === undefined ? undefined : grpcTimeoutMs(timeout);
-    if (timeout !== undefined && timeoutMs === undefined) return end(new Fault("INVALID_ARGUMENT", `grpc-timeout ${JSON.stringify(timeout)} is not a time`));
+    if (timeout !== undefined && timeoutMs === undefined) return refuse(new Fault("INVALID_ARGUMENT", `grpc-timeout ${JSON.stringify(timeout)} is not a time`));
     const deadlineMs = procedure.kind === "unary" ? Math.min(timeoutMs ?? bounds.callDeadlineMs, bounds.callDeadlineMs) : timeoutMs;
     // Node's longest timer; a longer deadline is none.
     if (deadlineMs !== undefined && deadlineMs < 2 ** 31) timer = setTimeout(() => end(deadlineExceeded()), deadlineMs);
 
     if (procedure.kind === "unary") void serveUnary(procedure);
     else serveStream(procedure);
+    return mayStay;
   };
 };

@@ -6,6 +6,7 @@ import type { Endpoint } from "#base/endpoint.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Serve } from "#kernel";
+import type { Budget } from "./budget.ts";
 import type { IssuerEndpoints } from "./issuer-endpoints.ts";
 import type { OriginOf } from "./origin.ts";
 
@@ -43,6 +44,10 @@ export interface ServerContext {
   readonly dependencies: Dependencies;
   readonly config: Config;
   readonly bounds: Bounds;
+  /** What one message may hold. */
+  readonly budget: Budget;
+  /** What every response carries: names and values in turn. */
+  readonly fixedHeaders: readonly string[];
   readonly originOf: OriginOf;
   readonly draining: () => boolean;
   /** `end` is called once when the server begins to stop: calls that stay open end themselves then. Returns what removes it. */
@@ -54,5 +59,12 @@ export interface ServerContext {
   readonly reserveBytes: (bytes: number) => boolean;
   readonly releaseBytes: (bytes: number) => void;
 }
+
+/**
+ * RFC 6797: browsers that have been here once ask over TLS from then on, whatever a link says. In clear text it is not
+ * sent (7.2). Of this host alone: what others below its name speak is not ours to say.
+ */
+export const fixedHeadersOf = ({ tls }: Config, { hstsSeconds }: Bounds): readonly string[] =>
+  tls ? ["strict-transport-security", `max-age=${hstsSeconds}`] : [];
 
 export const boundsOf = (config: Config): Bounds => ({ ...limits, ...config.bounds });

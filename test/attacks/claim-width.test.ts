@@ -10,7 +10,7 @@ import { openWorld, type World } from "../world.ts";
 const protocols = ["rest", "grpc"] as const satisfies readonly Protocol[];
 let world: World;
 before(async () => {
-  world = await openWorld({ GANTRY_CORS_ORIGINS: "https://console.example.com" });
+  world = await openWorld({ GANTRY_CORS_ORIGINS: "https://console.example.com", GANTRY_ISSUER_HOSTS: "*.example" });
 });
 after(() => world?.close());
 
@@ -18,13 +18,17 @@ const github = "https://token.actions.githubusercontent.com";
 const identity = (claimMatch: JsonObject): JsonObject => ({ parent: world.organization, identity: { name: "ci", claimMatch } });
 
 const wide: readonly (readonly [string, JsonObject])[] = [
-  ["any issuer at all", { issuerPattern: ".*", subject: "repo:example/app:ref:refs/heads/main" }],
-  ["any issuer at all", { issuerPattern: "https://.+", subjectPattern: ".*", claims: { repository_owner: "example" } }],
+  // As wide as the operator lets patterns be.
+  ["any issuer at all", { issuerPattern: "https://.+\\.example", subject: "repo:example/app:ref:refs/heads/main" }],
+  ["any issuer at all", { issuerPattern: "https://.+\\.example", subjectPattern: ".*", claims: { repository_owner: "example" } }],
   ["any repository of GitHub Actions", { issuer: github, subjectPattern: ".*" }],
   ["any repository of GitHub Actions", { issuer: github, subjectPattern: "repo:.*" }],
   ["any repository of GitHub Actions", { issuer: github, subjectPattern: "^repo:.+/.+:ref:refs/heads/main$" }],
   ["any repository of GitHub Actions", { issuer: github, subjectPattern: "repo:[^/]+/[^:]+:pull_request" }],
-  ["any repository of GitHub Actions", { issuerPattern: "https://token\\.actions\\..*", subjectPattern: ".*:environment:production" }],
+  [
+    "any repository of GitHub Actions",
+    { issuerPattern: "https://token\\.actions\\.githubusercontent\\.com(?:/.*)?", subjectPattern: ".*:environment:production" },
+  ],
   ["any repository of GitHub Actions", { issuer: github, subjectPattern: ".*", audience: "gantry" }],
   ["any repository of GitHub Actions", { issuer: github, subjectPattern: ".*", claims: { ref: "refs/heads/main", event_name: "push" } }],
   ["any repository of GitHub Actions", { issuer: github, subjectPattern: ".*", claimPatterns: { repository: ".*" } }],

@@ -2,7 +2,6 @@
 // of everything.
 
 import type { JsonObject } from "#base/json.ts";
-import { timestamp } from "#base/time.ts";
 import type { FeedRecord } from "#store";
 import { advisory, writeTestRecords } from "../story/records.ts";
 import type { World } from "../world.ts";
@@ -16,9 +15,7 @@ const firstRow = (reply: JsonObject, plural: string): JsonObject => {
 let made = 0;
 
 /** Events get their place and their deliveries, and nothing is sent: samples of sinks are names of nobody. */
-const enqueueAll = async ({ server, clock }: World): Promise<void> => {
-  while (await server.application.numberEvents(timestamp(clock.now)));
-};
+const enqueueAll = ({ server }: World): Promise<void> => server.delivery.enqueue();
 
 const grownDelivery = async (world: World, place: string): Promise<JsonObject> => {
   const { uid } = await world.ok("events.SubscriptionsService/CreateSubscription", { parent: place, subscription: { sink: "https://hooks.example.com/" } });

@@ -114,7 +114,7 @@ select (select version
   from (select …
   from repos
   where left(uid, -17) = $3
-  order by name, uid limit 201) as walked limit $4) as t;
+  order by name collate "POSIX", uid limit 201) as walked limit $4) as t;
 
 -- few children of a place by creation
 select (select version

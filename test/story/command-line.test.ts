@@ -58,6 +58,7 @@ const commandNames = [
   "who-can",
   "events",
   "audit",
+  "admin",
   "health",
 ] as const;
 
@@ -134,6 +135,7 @@ test("what no command understands fails with one line", async () => {
     [["import", "registry", "folder", "--public"], /^gantry: --public is not for gantry import registry\n$/],
     [["register", "--issuer", "https://issuer.example.com", "--subject", ""], /^gantry: register needs --issuer and --subject\n$/],
     [["audit"], /^gantry: what about audit\? gantry audit verify checks the log\n$/],
+    [["admin"], /^gantry: what of admin\? gantry admin migrate brings the database to this version\n$/],
     [["audit", "verify", "all"], /^gantry: what about audit\? gantry audit verify checks the log\n$/],
   ];
   const done = await Promise.all(wrong.map(([args]) => command(...args)));
@@ -158,11 +160,14 @@ const wrongSettings: readonly (readonly [variable: string, value: string, says: 
   ["GANTRY_TRUSTED_PROXIES", "10.0.0.0/8,proxy.example.com", /must hold addresses or ranges .* not "proxy.example.com"/],
   ["GANTRY_TRUSTED_PROXIES", "10.0.0.0/33", /must hold addresses or ranges/],
   ["GANTRY_TRUSTED_PROXIES", "2001:db8::/129", /must hold addresses or ranges/],
+  ["GANTRY_CONNECTIONS_PER_ADDRESS", "0", /must be a number of connections from 1 to 1000000, not "0"/],
+  ["GANTRY_CONNECTIONS_PER_ADDRESS", "many", /must be a number of connections from 1 to 1000000, not "many"/],
   ["GANTRY_TRUSTED_PROXIES", "10.1/16", /must hold addresses or ranges/],
   ["GANTRY_TLS_CERT", "/no/such/file", /cannot be read/, { GANTRY_TLS_KEY: "/no/such/file" }],
   ["GANTRY_TLS_CERT", gantryFile, /holds no certificate/, { GANTRY_TLS_KEY: gantryFile }],
   ["GANTRY_TLS_KEY", gantryFile, /^GANTRY_TLS_CERT is missing: TLS needs both/],
   ["GANTRY_TLS_CERT", gantryFile, /^GANTRY_TLS_KEY is missing: TLS needs both/],
+  ["GANTRY_MIGRATE_URL", "postgresql:///gantry", /is for a database of your own: set DATABASE_URL/],
   ["DATABASE_URL", "postgresql:///gantry", /^GANTRY_SECRET_KEY_FILE is missing: with DATABASE_URL/],
 ];
 

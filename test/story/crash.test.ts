@@ -126,7 +126,9 @@ test(`each of ${changes} changes made while servers are killed and sinks fail ar
       states: ["DELIVERY_STATE_PENDING", "DELIVERY_STATE_WAITING"],
       pageSize: 1,
     });
-    const [[untaken] = []] = await world.server.application.services.store.read.query("select count(*) from outbox where position is null");
+    const [[untaken] = []] = await world.server.application.services.store.read.query(
+      "select (select count(*) from outbox where position is null) + (select count(*) from fan_outs)",
+    );
     if (totalCount === "0" && untaken === "0") break;
     await new Promise((resolve) => setTimeout(resolve, 200));
   }

@@ -8,6 +8,7 @@ import { after, before, test } from "node:test";
 import { operatorUid } from "#authz";
 import { isObject, type JsonObject, part, text } from "#base/json.ts";
 import { entriesOf } from "../audit.ts";
+import { asOwner } from "../database.ts";
 import { openWorld, type World } from "../world.ts";
 import { fixtures, runImport } from "./import.ts";
 
@@ -193,15 +194,14 @@ test("an import whose event cannot be written ends as if it had not been: nothin
   await writeFile(join(path, "c.json"), osv("WHOLE-3"));
   const isListed = async (id: string): Promise<boolean> =>
     (await store.read.query("select 1 from advisories where advisory_id = $1 and delete_time is null", [id])).length > 0;
-  await store.write((rows) =>
-    rows.query(
-      `create function refuse_imports() returns trigger language plpgsql as $$ begin
-         if new.type = 'dev.gantry.feeds.imported.v1' then raise exception 'not now'; end if; return new; end $$`,
-    ),
+  await asOwner(
+    world.databaseUrl,
+    `create function refuse_imports() returns trigger language plpgsql as $$ begin
+       if new.type = 'dev.gantry.feeds.imported.v1' then raise exception 'not now'; end if; return new; end $$`,
   );
-  await store.write((rows) => rows.query("create trigger refuse_imports before insert on outbox for each row execute function refuse_imports()"));
+  await asOwner(world.databaseUrl, "create trigger refuse_imports before insert on outbox for each row execute function refuse_imports()");
   const failed = await toldBy(() => assert.rejects(runImport(world, "advisories", [path])));
-  await store.write((rows) => rows.query("drop trigger refuse_imports on outbox"));
+  await asOwner(world.databaseUrl, "drop trigger refuse_imports on outbox");
   assert.deepEqual([failed, await isListed("WHOLE-1"), await isListed("WHOLE-3")], [[], true, true]);
   const told = await toldBy(() => runImport(world, "advisories", [path]));
   assert.deepEqual(

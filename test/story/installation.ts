@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { JsonObject } from "#base/json.ts";
 import type { Log } from "#base/log.ts";
 import { signedInType } from "#outbox";
-import { freshDatabase } from "../database.ts";
+import { asOwner, freshDatabase } from "../database.ts";
 import { openWorld, type World } from "../world.ts";
 import { column, http } from "./protocols.ts";
 
@@ -62,19 +62,16 @@ export const bind = async (world: World, group: string, identityUid: string, rol
  * Everything that the database holds, as counts and a digest of the rows: equal only where nothing was written, the
  * audit log's line of a sign-in aside.
  */
-export const databaseContents = async ({ server }: World, tables?: readonly string[]): Promise<Record<string, string>> => {
-  const { read } = server.application.services.store;
+export const databaseContents = async ({ databaseUrl }: World, tables?: readonly string[]): Promise<Record<string, string>> => {
   const names =
     tables ??
-    (await read.query("select tablename from pg_tables where schemaname = current_schema() and tablename <> 'told_rows' order by 1")).map(
+    (await asOwner(databaseUrl, "select tablename from pg_tables where schemaname = current_schema() and tablename <> 'told_rows' order by 1")).map(
       ([name]) => name ?? "",
     );
-  const found = await Promise.all(
-    names.map(async (name) => {
-      const condition = name === "outbox" ? `where type <> '${signedInType}'` : "";
-      const [row] = await read.query(`select count(*), md5(coalesce(string_agg(t::text, e'\\n' order by t::text), '')) from ${name} as t ${condition}`);
-      return [name, row?.join(" ") ?? ""] as const;
-    }),
-  );
-  return Object.fromEntries(found);
+  const statements = names.map((name) => {
+    const condition = name === "outbox" ? `where type <> '${signedInType}'` : "";
+    return `select '${name}', count(*), md5(coalesce(string_agg(t::text, e'\\n' order by t::text), '')) from ${name} as t ${condition}`;
+  });
+  const found = await asOwner(databaseUrl, statements.join(" union all "));
+  return Object.fromEntries(found.map(([name, ...sums]) => [name ?? "", sums.join(" ")]));
 };

@@ -4,14 +4,17 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
+import type { IncomingHttpHeaders } from "node:http";
+import { connect as connectHttp2 } from "node:http2";
 import { request } from "node:https";
 import { connect } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import * as grpc from "@grpc/grpc-js";
 import { freshDatabase } from "../database.ts";
-import { freePort } from "../world.ts";
+import { freePort, openWorld } from "../world.ts";
 import { gantry, gantryFile, type Program, start, stopAll } from "./processes.ts";
 
 let folder: string;
@@ -72,14 +75,14 @@ after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const get = (path: string): Promise<{ status: number; body: string }> =>
+const get = (path: string, method = "GET"): Promise<{ status: number; body: string; headers: IncomingHttpHeaders }> =>
   new Promise((resolve, reject) => {
-    request(`https://localhost:${port}${path}`, { ca: certificate, headers: { authorization: `Bearer ${token}` }, agent: false }, (response) => {
+    request(`https://localhost:${port}${path}`, { method, ca: certificate, headers: { authorization: `Bearer ${token}` }, agent: false }, (response) => {
       let body = "";
       response.setEncoding("utf8").on("data", (text: string) => {
         body += text;
       });
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, body }));
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, body, headers: response.headers }));
     })
       .on("error", reject)
       .end();
@@ -112,6 +115,73 @@ test("gRPC over TLS answers the same question", async () => {
   });
   client.close();
   assert.ok(reply?.includes("viewer"));
+});
+
+const lasting = "max-age=31536000";
+
+test("every answer over TLS tells browsers to come over TLS from now on: of the API, the issuer, health, refusals, and where there is nothing", async () => {
+  for (const [path, method, status] of [
+    ["/iam/v2/roles?name=viewer", "GET", 200],
+    ["/.well-known/jwks.json", "GET", 200],
+    ["/oauth?idp_id=none&redirect=https://localhost", "GET", 400],
+    ["/healthz", "GET", 200],
+    ["/readyz", "HEAD", 200],
+    ["/iam/v2/roles", "OPTIONS", 405],
+    ["/iam/v2/groups/absent", "GET", 400],
+    ["/no/such/path", "GET", 404],
+  ] as const) {
+    const { status: got, headers } = await get(path, method);
+    assert.deepEqual([path, got, headers["strict-transport-security"]], [path, status, lasting]);
+  }
+});
+
+test("what is answered by hand over TLS tells it, too: a request that is no HTTP, and CONNECT", async () => {
+  for (const lines of ["nonsense\r\n\r\n", "CONNECT localhost:1 HTTP/1.1\r\nhost: localhost\r\n\r\n"]) {
+    const socket = connectTls({ port, host: "127.0.0.1", servername: "localhost", ca: certificate, ALPNProtocols: ["http/1.1"] });
+    let heard = "";
+    socket.setEncoding("utf8").on("data", (text: string) => {
+      heard += text;
+    });
+    const closed = once(socket, "close");
+    socket.write(lines);
+    await closed;
+    assert.match(heard, new RegExp(`^HTTP/1.1 40[05] [^]*\\r\\nstrict-transport-security: ${lasting}\\r\\n`), lines);
+  }
+});
+
+test("so do answers over HTTP/2: REST, gRPC, and gRPC that is refused or unknown", async () => {
+  const session = connectHttp2(`https://localhost:${port}`, { ca: certificate });
+  try {
+    for (const headers of [
+      { ":path": "/iam/v2/roles" },
+      { ":path": "/no/such/path" },
+      { ":path": "/grpc.health.v1.Health/Check", ":method": "POST", "content-type": "application/grpc" },
+      { ":path": "/chainguard.platform.iam.v2.RolesService/ListRoles", ":method": "POST", "content-type": "application/grpc" },
+      { ":path": "/no.such.Service/Method", ":method": "POST", "content-type": "application/grpc" },
+    ]) {
+      const stream = session.request(headers);
+      if (":method" in headers) stream.end(Buffer.alloc(5));
+      const [answer] = (await once(stream, "response")) as [IncomingHttpHeaders];
+      assert.deepEqual([headers[":path"], answer["strict-transport-security"]], [headers[":path"], lasting]);
+      stream.resume();
+      await once(stream, "close");
+    }
+  } finally {
+    session.close();
+  }
+});
+
+test("in clear text nothing says so (RFC 6797, 7.2)", async () => {
+  const world = await openWorld();
+  try {
+    for (const path of ["/healthz", "/iam/v2/roles", "/no/such/path"]) {
+      const response = await fetch(`${world.url}${path}`);
+      await response.text();
+      assert.equal(response.headers.get("strict-transport-security"), null, path);
+    }
+  } finally {
+    await world.close();
+  }
 });
 
 test("a token goes out in clear to nobody: clear text on the port is not answered", async () => {

@@ -10,16 +10,22 @@ import { isObject, type JsonObject, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { newChild } from "#base/uid.ts";
 import { entriesOf } from "../audit.ts";
+import { asOwner, freshDatabase, type TestDatabase } from "../database.ts";
 import { plant } from "../told.ts";
 import { openWorld, type World } from "../world.ts";
 
 const protocols = ["rest", "grpc"] as const;
 
+let database: TestDatabase;
 let world: World;
 before(async () => {
-  world = await openWorld({ GANTRY_OPEN_ORGANIZATIONS: "true" });
+  database = await freshDatabase();
+  world = await openWorld({ DATABASE_URL: database.url, GANTRY_OPEN_ORGANIZATIONS: "true" });
 });
-after(() => world?.close());
+after(async () => {
+  await world?.close();
+  await database?.drop();
+});
 
 const make = async (name: string, request: JsonObject): Promise<string> => text(await world.ok(name, request), "uid");
 const makeGroup = (): Promise<string> => make("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "told" } });
@@ -30,6 +36,17 @@ const bind = (parent: string, identityUid: string, role = "viewer"): Promise<str
 const makeRepo = (parent: string): Promise<string> => make("registry.ReposService/CreateRepo", { parent, repo: { name: "nginx" } });
 const makeTag = (parent: string, name: string): Promise<string> =>
   make("registry.TagsService/CreateTag", { parent, tag: { name, digest: `sha256:${"a".repeat(64)}` } });
+
+/** So many tags, told to nobody. */
+const plantTags = (repo: string, count: number): Promise<unknown> =>
+  world.server.application.services.store.write(async (rows) =>
+    (await plant(rows)).query(
+      `insert into tags (uid, name, digest, create_time, update_time)
+       select $1 || '/' || lpad(to_hex(number), 16, '0'), number::text, 'sha256:' || repeat('a', 64), now(), now()
+       from generate_series(1, $2::integer) as number`,
+      [repo, count],
+    ),
+  );
 
 /** Types and subjects of what was told while `work` ran. */
 const toldBy = async (work: () => Promise<unknown>): Promise<[string, string][]> => {
@@ -121,14 +138,7 @@ test("a new organization tells of its owner's binding, too", async () => {
 test("a deletion that would take more rows along than one may is refused with their number, and leaves everything as it was", async () => {
   const repo = await makeRepo(await makeGroup());
   const count = limits.deletedRowsMax + 1;
-  await world.server.application.services.store.write(async (rows) =>
-    (await plant(rows)).query(
-      `insert into tags (uid, name, digest, create_time, update_time)
-       select $1 || '/' || lpad(to_hex(number), 16, '0'), number::text, 'sha256:' || repeat('a', 64), now(), now()
-       from generate_series(1, $2::integer) as number`,
-      [repo, count],
-    ),
-  );
+  await plantTags(repo, count);
   for (const protocol of protocols) {
     const before = (await world.events()).length;
     const refused = await world.call("registry.ReposService/DeleteRepo", { uid: repo }, { protocol });
@@ -142,6 +152,41 @@ test("a deletion that would take more rows along than one may is refused with th
   const told = await toldBy(() => world.ok("registry.ReposService/DeleteRepo", { uid: repo }));
   assert.equal(told.length, count);
   assert.deepEqual(told.at(-1), ["platform.registry.repo.deleted.v1", repo]);
+});
+
+test("a deletion that is refused has deleted nothing on its way there, whatever it is refused for", async () => {
+  const group = await makeGroup();
+  const identity = await makeIdentity(world.organization);
+  await bind(group, identity);
+  await makeTag(await makeRepo(group), "1");
+  const role = await make("iam.RolesService/CreateRole", { parent: world.organization, role: { name: "kept", capabilities: ["CAP_IAM_GROUPS_LIST"] } });
+  await make("iam.RoleBindingsService/CreateRoleBinding", { parent: group, roleBinding: { identityUid: identity, roleUid: role } });
+  const large = await makeRepo(await makeGroup());
+  await plantTags(large, limits.deletedRowsMax + 1);
+  // A sequence keeps what it counted through a rollback.
+  const kept = ["groups", "role_bindings", "repos", "tags", "roles", "subscriptions", "group_invites", "access_versions"];
+  await asOwner(database.url, "create sequence deleted_rows");
+  await asOwner(
+    database.url,
+    `create function count_deleted() returns trigger language plpgsql security definer set search_path = public as
+       $$ begin perform nextval('deleted_rows'); return old; end $$`,
+  );
+  for (const table of kept) {
+    await asOwner(database.url, `create trigger count_deleted before delete on ${table} for each row execute function count_deleted()`);
+  }
+  const countDeleted = async (): Promise<unknown> =>
+    (await asOwner(database.url, "select case when is_called then last_value else 0 end from deleted_rows"))[0]?.[0];
+  for (const [method, uid] of [
+    ["iam.GroupsService/DeleteGroup", group],
+    ["iam.RolesService/DeleteRole", role],
+    ["registry.ReposService/DeleteRepo", large],
+  ] as const) {
+    assert.equal((await world.call(method, { uid })).code, codes.FAILED_PRECONDITION, method);
+    assert.equal(await countDeleted(), "0", method);
+  }
+  await world.ok("registry.TagsService/DeleteTag", { uid: newChildAt(large, 1) });
+  await world.ok("registry.ReposService/DeleteRepo", { uid: large });
+  assert.equal(await countDeleted(), String(limits.deletedRowsMax + 2), "the same count sees what is deleted");
 });
 
 const newChildAt = (parent: string, number: number): string => `${newChild(parent).slice(0, -16)}${number.toString(16).padStart(16, "0")}`;

@@ -40,17 +40,21 @@ const countRows = async (): Promise<ReadonlyMap<string, number>> => {
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), "gantry-upgrade-"));
   database = await freshDatabase();
-  client = new pg.Client({ connectionString: database.url });
+  client = new pg.Client({ connectionString: database.ownerUrl });
   await client.connect();
   await client.query("drop schema public cascade; create schema public");
   const baselineAlone = join(folder, "migrations");
   cpSync(join(migrationsDirectory, baselineName), join(baselineAlone, baselineName));
-  await migrate(database.url, () => {}, baselineAlone);
+  await migrate(database.ownerUrl, { progress: () => {}, directory: baselineAlone });
   await client.query(readFileSync(baselinePath, "utf8"));
   rowsBefore = await countRows();
   const key = join(folder, "secret.key");
   writeFileSync(key, baselineSecretKey, { mode: 0o600 });
-  world = await openWorld({ DATABASE_URL: database.url, GANTRY_SECRET_KEY_FILE: key }, undefined, baselineTimeMs + 60 * 60 * 1000);
+  world = await openWorld(
+    { DATABASE_URL: database.url, GANTRY_MIGRATE_URL: database.ownerUrl, GANTRY_SECRET_KEY_FILE: key },
+    undefined,
+    baselineTimeMs + 60 * 60 * 1000,
+  );
 });
 after(async () => {
   await world?.close();

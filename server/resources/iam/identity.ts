@@ -25,11 +25,15 @@ const claimMatchViolations = (match: JsonObject, services: Services): Violation[
   }
   const unfit = text(match, "issuer") ? issuerProblem(text(match, "issuer"), services) : undefined;
   if (unfit !== undefined) out.push({ field: "claimMatch.issuer", description: unfit });
+  const pattern = text(match, "issuerPattern");
   const patterns = [
     ...["issuerPattern", "subjectPattern", "audiencePattern"].map((name) => [`claimMatch.${name}`, text(match, name)] as const),
     ...Object.entries(part(match, "claimPatterns")).map(([claim, pattern]) => [`claimMatch.claimPatterns[${JSON.stringify(claim)}]`, String(pattern)] as const),
   ];
-  return [...out, ...patternViolations(patterns)];
+  out.push(...patternViolations(patterns));
+  // What is wrong with it as a pattern is told first.
+  const unbounded = pattern === "" || out.some(({ field }) => field === "claimMatch.issuerPattern") ? undefined : services.authn.issuerPatternProblem(pattern);
+  return unbounded === undefined ? out : [...out, { field: "claimMatch.issuerPattern", description: unbounded }];
 };
 
 const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "k"];

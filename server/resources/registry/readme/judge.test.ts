@@ -121,8 +121,8 @@ const ordinary: Readonly<Record<string, string>> = {
   "HTML that is escaped": "\\<script> and &lt;script&gt; and 1 < 2 > 0 && a<b",
   "prose about schemes": "JavaScript: the good parts. data: some. vbscript: none. javascript:void(0)",
   comments: "<!-- toc -->\n\n# x\n\n<!-- tocstop -->\ntext <!-- in a line --> text",
-  links:
-    "<https://example.com> <mailto:a@example.com> <a@example.com> [x](#anchor) [y](../z.md?a=b:c) [tel](tel:+1) [r][ref]\n\n[ref]: https://example.com/a_(b) 'Title'",
+  links: "<https://example.com> <mailto:a@example.com> <a@example.com> [x](#anchor) [y](../z.md?a=b:c) [tel](tel:+1)",
+  references: "[a][ref] and [ref]\n\n[ref]: https://example.com/a_(b) 'Title'\n[two]: <../z.md>\n    \"Title\"",
   "an anchor": '<a name="install"></a>\n## Install',
   "keys and marks": "<kbd>Ctrl</kbd> H<sub>2</sub>O x<sup>2</sup> <b>b</b> <i>i</i> <br/> <hr>",
   "a picture in the text": `![x](data:image/png;base64,${"A".repeat(100)})`,

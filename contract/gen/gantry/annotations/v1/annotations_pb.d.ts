@@ -45,6 +45,14 @@ export declare type Access = Message<"gantry.annotations.v1.Access"> & {
    * @generated from field: bool reads = 4;
    */
   reads: boolean;
+
+  /**
+   * True: it takes a credential out of use, or gives one to whoever shows another. Nobody tries such a thing: with
+   * validateOnly it is INVALID_ARGUMENT. Every open operation that writes carries it.
+   *
+   * @generated from field: bool credentials = 5;
+   */
+  credentials: boolean;
 };
 
 /**
@@ -78,6 +86,14 @@ export declare type AccessJson = {
    * @generated from field: bool reads = 4;
    */
   reads?: boolean;
+
+  /**
+   * True: it takes a credential out of use, or gives one to whoever shows another. Nobody tries such a thing: with
+   * validateOnly it is INVALID_ARGUMENT. Every open operation that writes carries it.
+   *
+   * @generated from field: bool credentials = 5;
+   */
+  credentials?: boolean;
 };
 
 /**

@@ -1,0 +1,85 @@
+// A cache that several parties fill, each within a share of its own: what one puts in drives out only what it alone has put
+// in before. An entry that several use stays for as long as one of them holds it.
+
+export interface SharedCache<V> {
+  /** The value at `key`, whoever put it there; `party` now holds it, too. */
+  use(key: string, party: string): V | undefined;
+  /** The same without counting as a use, nor as its party's. */
+  peek(key: string): V | undefined;
+  set(key: string, value: V, party: string, weight?: number): void;
+  delete(key: string): void;
+  readonly size: number;
+}
+
+interface Entry<V> {
+  readonly value: V;
+  readonly weight: number;
+  readonly holders: Set<string>;
+}
+
+/**
+ * `shareMax`: the sum of weights (1 where none is given) that one party holds. Of more parties than `partiesMax` the one that
+ * came longest ago is forgotten.
+ */
+export const sharedCache = <V>(shareMax: number, partiesMax: number): SharedCache<V> => {
+  const entries = new Map<string, Entry<V>>();
+  /** The keys of each, and the parties, in the order of their use. */
+  const parties = new Map<string, { readonly keys: Set<string>; weight: number }>();
+
+  const letGo = (party: string, key: string): void => {
+    const entry = entries.get(key);
+    const share = parties.get(party);
+    if (!entry || !share?.keys.delete(key)) return;
+    share.weight -= entry.weight;
+    entry.holders.delete(party);
+    if (entry.holders.size === 0) entries.delete(key);
+  };
+
+  const forget = (party: string): void => {
+    for (const key of [...(parties.get(party)?.keys ?? [])]) letGo(party, key);
+    parties.delete(party);
+  };
+
+  const remove = (key: string): void => {
+    for (const party of [...(entries.get(key)?.holders ?? [])]) letGo(party, key);
+  };
+
+  const hold = (party: string, key: string, entry: Entry<V>): void => {
+    const share = parties.get(party) ?? { keys: new Set<string>(), weight: 0 };
+    parties.delete(party);
+    parties.set(party, share);
+    if (!share.keys.delete(key)) share.weight += entry.weight;
+    share.keys.add(key);
+    entry.holders.add(party);
+    for (const oldest of share.keys) {
+      if (share.weight <= shareMax || oldest === key) break;
+      letGo(party, oldest);
+    }
+    for (const oldest of parties.keys()) {
+      if (parties.size <= partiesMax) break;
+      forget(oldest);
+    }
+  };
+
+  return {
+    use: (key, party) => {
+      const entry = entries.get(key);
+      if (entry === undefined) return undefined;
+      hold(party, key, entry);
+      return entry.value;
+    },
+    peek: (key) => entries.get(key)?.value,
+    set: (key, value, party, weight = 1) => {
+      const holders = [...(entries.get(key)?.holders ?? [])];
+      remove(key);
+      const entry: Entry<V> = { value, weight, holders: new Set() };
+      entries.set(key, entry);
+      // Renewed for one, it is for all who use it.
+      for (const holder of new Set([...holders, party])) hold(holder, key, entry);
+    },
+    delete: remove,
+    get size() {
+      return entries.size;
+    },
+  };
+};

@@ -1,0 +1,102 @@
+// What a list costs does not depend on what other organizations keep: held by the pages (buffers) that PostgreSQL reads for
+// a statement, in a table in which a neighbour's rows lie under few, many, and very many parents.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import pg from "pg";
+import { freshDatabase } from "../../test/database.ts";
+import { type Branch, pageStatement, type Selection } from "./list.ts";
+
+let database: Awaited<ReturnType<typeof freshDatabase>>;
+let client: pg.Client;
+
+before(async () => {
+  database = await freshDatabase({ planted: true });
+  client = new pg.Client({ connectionString: database.ownerUrl });
+  await client.connect();
+  // As pool.ts sets them; the second leaves out the triggers, which have nothing to do with lists.
+  await client.query("set plan_cache_mode = force_generic_plan; set jit = off");
+  await client.query("set session_replication_role = replica");
+});
+after(async () => {
+  await client.end();
+  await database.drop();
+});
+
+const own = "a".repeat(40);
+const neighbour = "b".repeat(40);
+/** Of 100,000 rows PostgreSQL 18 skipped over 1,000 parents; of 60,000 it did not. */
+const rowsOfNeighbour = 100_000;
+const segment = (n: number): string => n.toString(16).padStart(16, "0");
+
+/** Rights in every second group of an organization. */
+const scattered: Branch[] = Array.from({ length: 1000 }, (_, n) => {
+  const low = `${own}/${segment(2 * n + 1)}`;
+  return { low, high: `${low}0` };
+});
+
+/** Rows of each table: their name, or whoever is bound, stands in the same place of the indexes. */
+const rowsOf = {
+  repos: "insert into repos (uid, name, create_time, update_time) select uid, 'repo-' || child, now(), now() from planted",
+  role_bindings:
+    "insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time) select uid, 'identity-' || child, 'role', now(), now() from planted",
+};
+
+const plant = async (table: keyof typeof rowsOf, root: string, parents: number, each: number): Promise<void> => {
+  const uid = "$1 || '/' || lpad(to_hex(parent), 16, '0') || '/' || lpad(to_hex(child), 16, '0')";
+  const planted = `select ${uid} as uid, child from generate_series(1, $2::int) as parent, generate_series(1, $3::int) as child`;
+  await client.query(`with planted as (${planted}) ${rowsOf[table]}`, [root, parents, each]);
+};
+
+const textOf = (value: unknown): string => (Array.isArray(value) ? `{${value.map((each) => `"${each}"`).join(",")}}` : String(value));
+
+interface Explained {
+  readonly Plan: { readonly "Shared Hit Blocks": number; readonly "Shared Read Blocks": number };
+}
+
+/** The buffers that the statement reads, prepared as the server prepares it. */
+const buffersOf = async (table: string, selection: Selection): Promise<number> => {
+  const { text, values } = pageStatement({ name: table, columns: ["uid", "create_time", "update_time"] }, selection, undefined);
+  await client.query(`prepare asked as ${text}`);
+  try {
+    const literals = values.map((value) => client.escapeLiteral(textOf(value))).join(", ");
+    const { rows } = await client.query<{ "QUERY PLAN": readonly Explained[] }>(
+      `explain (analyze, buffers, timing off, format json) execute asked(${literals})`,
+    );
+    const plan = rows[0]?.["QUERY PLAN"][0]?.Plan;
+    assert.ok(plan);
+    return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+  } finally {
+    await client.query("deallocate asked");
+  }
+};
+
+/** A descent of an index and a row for each branch, for the count and for the page. */
+const buffersPerBranchMax = 15;
+
+for (const [table, column, value] of [
+  ["repos", "name", "repo-3"],
+  ["role_bindings", "identity_uid", "identity-3"],
+] as const)
+  test(`${table} by ${column} at a thousand scattered places read the same, however many parents the neighbour's rows have`, async () => {
+    for (const parents of [10, 1000, 30_000]) {
+      await client.query(`truncate ${table}`);
+      await plant(table, neighbour, parents, Math.ceil(rowsOfNeighbour / parents));
+      await plant(table, own, 2000, 5);
+      await client.query(`vacuum analyze ${table}`);
+      for (const order of ["uid", "create_time"]) {
+        const selection: Selection = {
+          branches: scattered,
+          conditions: [{ column, comparison: "equal", value, indexed: true }],
+          order: { column: order, descending: false },
+          after: undefined,
+          skip: 0,
+          limit: 51,
+          count: true,
+          size: scattered.length,
+        };
+        const buffers = await buffersOf(table, selection);
+        assert.ok(buffers <= buffersPerBranchMax * scattered.length, `${buffers} buffers with ${parents} parents, ordered by ${order}`);
+      }
+    }
+  });

@@ -1,0 +1,96 @@
+// What the server's role may do in the database: what the store's statements do with rows, and nothing else
+// (docs/decisions/0014). The owner's connection grants it behind the migrations. A table that is not named here is one
+// whose rows come, change and go; test/privileges.test.ts holds all of them against the statements.
+
+import type pg from "pg";
+
+export type Privilege = "select" | "insert" | "update" | "delete";
+
+export const everythingWithRows: readonly Privilege[] = ["delete", "insert", "select", "update"];
+
+const rowsCome: readonly Privilege[] = ["insert", "select"];
+const rowsComeAndGo: readonly Privilege[] = ["delete", "insert", "select"];
+const rowsComeAndChange: readonly Privilege[] = ["insert", "select", "update"];
+
+/** Tables with which the server does less. A row that is locked counts as one that is changed. In the order of their letters. */
+export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = {
+  access_versions: rowsComeAndChange,
+  advisory_facets: rowsCome,
+  audit_chains: rowsComeAndChange,
+  // Whoever has the server's connection neither changes nor removes what was logged.
+  audit_entries: rowsCome,
+  audit_progress: rowsComeAndChange,
+  audit_retention: ["select"],
+  aws_requests: rowsComeAndGo,
+  feed_schedules: rowsComeAndChange,
+  feeds: rowsComeAndChange,
+  headless_sessions: rowsComeAndGo,
+  library_artifacts: rowsComeAndChange,
+  library_versions: rowsComeAndChange,
+  manifests: rowsComeAndGo,
+  package_origins: rowsComeAndChange,
+  provider_arrivals: rowsComeAndGo,
+  schema_migrations: ["select"],
+  sessions: rowsComeAndGo,
+  terms_acceptances: rowsComeAndGo,
+};
+
+/** Functions that do the owner's work, as the baseline has made them. All others are everybody's, and do the caller's. */
+export const ownerFunctions: readonly string[] = ["create_audit_month(text)", "drop_audit_month(text)", "refresh_import_statistics(text)"];
+
+// Of the tables that migrations make, and of partitions, with which nothing is ever done under their own names.
+const wantedStatement = `
+  select pg_class.oid, relname as name, relacl, case
+    when relispartition then '{}'
+    else coalesce((select array_agg(each) from jsonb_array_elements_text($1::jsonb -> relname) as each), $2::text[])
+  end as wanted
+  from pg_class
+  where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p') and (relispartition or relname = any($3::text[]))`;
+
+const wantedValues = (tables: readonly string[]) => [JSON.stringify(narrowPrivileges), everythingWithRows, tables];
+
+/** The statements that give the server's role what it needs and take away what is more. */
+const grantStatements = async (client: pg.Client, role: string, tables: readonly string[]): Promise<string[]> => {
+  const { rows: other } = await client.query<{ name: string; wanted: string[] }>(
+    `select oid::regclass::text as name, wanted from (${wantedStatement}) as each
+     where array(
+       select lower(privilege_type) from aclexplode(relacl) where grantee = (select oid from pg_roles where rolname = $4) order by 1
+     ) <> array(select unnest(wanted) order by 1)`,
+    [...wantedValues(tables), role],
+  );
+  const { rows } = await client.query<{ grantee: string; schema: string; uses: boolean; creates: boolean; lacked: string[] }>(
+    `select quote_ident($1) as grantee, quote_ident(current_schema()) as schema,
+       has_schema_privilege($1, current_schema(), 'usage') as uses, has_schema_privilege($1, current_schema(), 'create') as creates,
+       array(select name from unnest($2::text[]) as name where not has_function_privilege($1, name, 'execute')) as lacked`,
+    [role, ownerFunctions],
+  );
+  return rows.flatMap(({ grantee, schema, uses, creates, lacked }) => [
+    ...(uses ? [] : [`grant usage on schema ${schema} to ${grantee}`]),
+    // Databases that were made before PostgreSQL 15 let everybody make tables.
+    ...(creates ? [`revoke create on schema ${schema} from public, ${grantee}`] : []),
+    ...other.map(({ name }) => `revoke all on ${name} from ${grantee}`),
+    ...other.filter(({ wanted }) => wanted.length > 0).map(({ name, wanted }) => `grant ${wanted.join(", ")} on ${name} to ${grantee}`),
+    ...lacked.map((name) => `grant execute on function ${name} to ${grantee}`),
+  ]);
+};
+
+/** Gives the server's role what it needs of these tables. Where all is as it should be, nothing is written and `lock` is not taken. */
+export const grantPrivileges = async (client: pg.Client, role: string, tables: readonly string[], lock: () => Promise<void>): Promise<void> => {
+  if ((await grantStatements(client, role, tables)).length === 0) return;
+  await lock();
+  const statements = await grantStatements(client, role, tables);
+  if (statements.length > 0) await client.query(`begin; ${statements.join("; ")}; commit`);
+};
+
+/** What the connection's own role lacks of what the server needs of these tables, in words: "insert on audit_entries". */
+export const findLackingPrivileges = async (client: pg.Client, tables: readonly string[]): Promise<string[]> => {
+  const { rows } = await client.query<{ lacked: string }>(
+    `select privilege || ' on ' || name as lacked from (${wantedStatement}) as each, unnest(wanted) as privilege
+     where not has_table_privilege(oid, privilege)
+     union all
+     select 'execute on ' || name from unnest($4::text[]) as name where not has_function_privilege(name, 'execute')
+     order by 1`,
+    [...wantedValues(tables), ownerFunctions],
+  );
+  return rows.map(({ lacked }) => lacked);
+};

@@ -1,0 +1,77 @@
+// A TCP proxy in front of PostgreSQL that swallows packets when a test says so, as a firewall that has lost its state: what
+// is open then stays open and dead for good, what connects then is never answered, and what connects later works.
+
+import { once } from "node:events";
+import { createServer, connect, type Socket } from "node:net";
+import { join } from "node:path";
+
+export interface SwallowingProxy {
+  /** The database's address by way of the proxy. */
+  readonly url: string;
+  /** From now on nothing goes through. */
+  swallow(): void;
+  /** What connects from now on goes through. */
+  forward(): void;
+  close(): Promise<void>;
+}
+
+export const openSwallowingProxy = async (databaseUrl: string): Promise<SwallowingProxy> => {
+  const address = new URL(databaseUrl);
+  const folder = address.searchParams.get("host");
+  const port = Number(address.searchParams.get("port") ?? (address.port || 5432));
+  const reach = (): Socket => (folder?.startsWith("/") ? connect(join(folder, `.s.PGSQL.${port}`)) : connect(port, address.hostname));
+  const sockets = new Set<Socket>();
+  let isDark = false;
+  /** Whose bytes are thrown away. */
+  let dead = new WeakSet<Socket>();
+
+  const keep = (socket: Socket): Socket => {
+    sockets.add(socket);
+    return socket.on("error", () => {}).once("close", () => sockets.delete(socket));
+  };
+  const pass = (from: Socket, to: Socket): void => {
+    from.on("data", (bytes) => {
+      if (!dead.has(from)) to.write(bytes);
+    });
+    from.once("close", () => {
+      if (!dead.has(from)) to.destroy();
+    });
+  };
+  const server = createServer((near) => {
+    keep(near);
+    const far = keep(reach());
+    if (isDark) {
+      dead.add(near);
+      dead.add(far);
+    }
+    pass(near, far);
+    pass(far, near);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const listening = server.address();
+  const url = new URL(databaseUrl);
+  url.searchParams.set("host", "127.0.0.1");
+  url.searchParams.set("port", String(typeof listening === "object" ? listening?.port : ""));
+  if (url.hostname !== "") {
+    url.hostname = "127.0.0.1";
+    url.port = url.searchParams.get("port") ?? "";
+    url.searchParams.delete("host");
+    url.searchParams.delete("port");
+  }
+  return {
+    url: url.href,
+    swallow() {
+      isDark = true;
+      dead = new WeakSet(sockets);
+    },
+    forward() {
+      isDark = false;
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+};
