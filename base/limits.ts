@@ -192,14 +192,21 @@ export const limits = {
   feedChunkFiles: 64,
 
   /**
-   * A readme (attack 35): levels of lists and quotes, runs of backticks and nested parentheses (Markdown parsers end at 32,
-   * or do not, and so disagree beyond), and how much its HTML may be larger than the text: for each character, and beside.
-   * Ordinary HTML is twice the text; 262,144 times ">" would be 7 MB of it.
+   * A readme (attack 35): lines, levels of lists and quotes, cells in a row, brackets in brackets, runs of backticks and nested parentheses
+   * (parsers of Markdown end at 32, or do not, and so disagree beyond), and how much its HTML may be larger than the text:
+   * for each character, and beside. Ordinary HTML is twice the text.
    */
+  readmeLinesMax: 20_000,
   readmeDepthMax: 100,
+  readmeCellsMax: 2_000,
+  readmeBracketsMax: 100,
   readmeRunMax: 32,
   readmeGrowthMax: 3,
   readmeGrowthSlack: 64 * 1024,
+  /** Its judgement in another thread takes 0.2 s at worst (measured), alone; how long, with how much memory, and how many wait. */
+  readmeJudgeMs: 2_000,
+  readmeMemoryMb: 256,
+  readmesWaitingMax: 32,
 
   /**
    * Patterns of users. The documented ones are below 100 characters, a list of 20 repositories below the first number; so

@@ -25,9 +25,10 @@ const compile = (text: string): Pattern | undefined => {
     const program = RE2JS.compile(text);
     const size = program.programSize();
     return (value, budget) => {
-      const steps = size * value.length;
-      if (value.length > limits.matchedLengthMax || steps > budget.steps) return false;
-      budget.steps -= steps;
+      if (value.length > limits.matchedLengthMax) return false;
+      // Once it is spent nothing more matches, or what stands last would be let in after all.
+      budget.steps -= size * value.length;
+      if (budget.steps < 0) return false;
       return program.matches(value);
     };
   } catch {

@@ -5,7 +5,7 @@ import { variantNamesOf } from "./advisories.ts";
 
 export interface Figure {
   readonly name: string;
-  readonly unit: "ratio" | "s" | "MB" | "1/s";
+  readonly unit: "ratio" | "s" | "ms" | "MB" | "1/s";
   readonly bound: { readonly words: "at least" | "at most" | "below"; readonly value: number };
   /** Of one round, from what its variants gave. */
   readonly value: (of: (variant: string) => number) => number;
@@ -126,6 +126,20 @@ export const groups: readonly Group[] = [
     ],
   },
   { running: true, figures: [timeRatio("audit-page", "auditMany", "auditFew", 1.5)] },
+  {
+    running: false,
+    most: { rounds: 5, seconds: 1 },
+    figures: [
+      {
+        name: "text-worst",
+        unit: "ms",
+        bound: { words: "at most", value: 50 },
+        variants: ["textServing"],
+        beside: ["textReadme"],
+        value: (of) => of("textServing"),
+      },
+    ],
+  },
   ...filterGroups,
   ...[{ name: "unfiltered", queries: [unfiltered] }, ...filters].flatMap(({ name, queries }) =>
     queries.slice(0, 1).map((query): Group => ({ running: true, most: shortRounds, figures: [firstPageFigure(name, query)] })),

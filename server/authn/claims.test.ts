@@ -134,3 +134,17 @@ test("claim matching equals a slow reading of its rules, over random identities 
   );
   assert.ok(fits > 20, "the property looked at matches too");
 });
+
+test("attack 37: one token is matched within a budget: two hundred groups are looked through, a hundred thousand characters are not", () => {
+  const match = { ...base, claimPatterns: { groups: "[0-9a-f]{8}-last(?:-[a-z]{0,8})?" } };
+  const group = (index: number): string => `${String(index).padStart(8, "0")}-0000-0000-0000-000000000000`;
+  const others = Array.from({ length: 199 }, (_, index) => group(index));
+  assert.equal(claimMismatch(match, tokenOf({ ...good, groups: [...others, "00000000-last"] }), accepted), undefined);
+  const many = Array.from({ length: 2_500 }, (_, index) => group(index));
+  assert.equal(claimMismatch(match, tokenOf({ ...good, groups: [...many, "00000000-last"] }), accepted), "groups");
+  // All patterns of an identity share it, each claim being matched.
+  const dear = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`c${index}`, `(?:.?){${100 + index}}`]));
+  const claims = Object.fromEntries(Object.keys(dear).map((name) => [name, "a".repeat(100)]));
+  assert.equal(claimMismatch({ ...base, claimPatterns: { c0: dear.c0 ?? "" } }, tokenOf({ ...good, ...claims }), accepted), undefined);
+  assert.match(claimMismatch({ ...base, claimPatterns: dear }, tokenOf({ ...good, ...claims }), accepted) ?? "", /^c\d+$/);
+});

@@ -5,7 +5,7 @@ import { invalid, missing, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { isUid } from "#base/uid.ts";
-import { boundOf, change, lockResource, type Outcome, type ReadContext, resource, type RuleContext, type WriteContext } from "#kernel";
+import { boundOf, change, lockResource, type Outcome, type ReadContext, resource, type RuleContext, type WriteContext, type Writes } from "#kernel";
 import { findRow } from "#store";
 import { judgeReadme } from "./readme/judge.ts";
 
@@ -64,7 +64,7 @@ const getReadme = async ({ request, rows }: ReadContext): Promise<Outcome> => {
   return { reply: readmeOf(uid, found.row[found.offset + 1]) };
 };
 
-const updateReadme = async (context: WriteContext): Promise<Outcome> => {
+const updateReadme = async (context: WriteContext, content: string): Promise<Outcome> => {
   const { request, rows, call } = context;
   const body = part(request, "repoReadme");
   const uid = text(body, "uid");
@@ -74,9 +74,6 @@ const updateReadme = async (context: WriteContext): Promise<Outcome> => {
   const unknown = mask.find((path) => path !== "content" && path !== "*");
   if (unknown !== undefined)
     throw invalid([{ field: "update_mask", description: `${JSON.stringify(unknown)} is not a field of RepoReadme that can be changed` }]);
-  const content = text(body, "content");
-  const problem = await judgeReadme(content);
-  if (problem !== undefined) throw invalid([{ field: "content", description: problem }]);
   const found = boundOf(context, RepoSchema);
   const before = await lockResource(context, found, uid);
   if (!before) throw missing("registry", "Repo", uid);
@@ -87,11 +84,19 @@ const updateReadme = async (context: WriteContext): Promise<Outcome> => {
   return { reply: readmeOf(uid, content) };
 };
 
+/** Judged before the transaction begins: it may take its time, and nothing is held meanwhile. */
+const judgedReadme = async ({ request }: ReadContext): Promise<Writes> => {
+  const content = text(part(request, "repoReadme"), "content");
+  const problem = await judgeReadme(content);
+  if (problem !== undefined) throw invalid([{ field: "content", description: problem }]);
+  return { writes: (context) => updateReadme(context, content) };
+};
+
 export const repo = resource({
   service: ReposService,
   message: RepoSchema,
   table: "repos",
   rules,
   sideTables: [{ table: "manifests", column: "repo_uid" }],
-  methods: { GetRepoReadme: { reads: getReadme }, UpdateRepoReadme: { writes: updateReadme } },
+  methods: { GetRepoReadme: { reads: getReadme }, UpdateRepoReadme: { asks: judgedReadme } },
 });

@@ -50,11 +50,22 @@ const isSafeAttribute = (element: string, name: string, value: string): boolean 
   return !addressed.has(name) || isSafeAddress(value, name === "src" && element === "img");
 };
 
+/** Comments that begin or end otherwise than comments do: browsers and parsers of Markdown read them in several ways. */
+const oddComments = new Set<string>([
+  "abrupt-closing-of-empty-comment",
+  "cdata-in-html-content",
+  "incorrectly-closed-comment",
+  "incorrectly-opened-comment",
+  "unexpected-question-mark-instead-of-tag-name",
+]);
+
 /** Ends what a readme leaves open, if it does: then this element is not read as one. */
 const end = "wbr";
 
 /** Whether the text holds nothing but what is allowed, and ends outside of tags and comments. */
-export const isSafeHtml = (html: string): boolean => {
+export const isSafeHtml = (html: string): boolean => isSafe(html, true);
+
+const isSafe = (html: string, judgesComments: boolean): boolean => {
   let safe = true;
   let last = "";
   const refuse = (): void => {
@@ -71,7 +82,13 @@ export const isSafeHtml = (html: string): boolean => {
     onStartTag: readElement,
     onEndTag: readElement,
     onDoctype: refuse,
-    onComment: ignore,
+    // A comment with "--" inside was none before CommonMark 0.31, and its text shown.
+    onComment: ({ data }) => {
+      if (judgesComments && data.includes("--") && !isSafe(data, false)) refuse();
+    },
+    onParseError: ({ code }) => {
+      if (judgesComments && oddComments.has(code)) refuse();
+    },
     onCharacter: ignore,
     onNullCharacter: ignore,
     onWhitespaceCharacter: ignore,

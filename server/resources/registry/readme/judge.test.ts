@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { growthMax, growthOf } from "../../../../test/growth.ts";
 import { hostileMarkdown } from "../../../../test/hostile-texts.ts";
-import { judgeReadme } from "./judge.ts";
+import { limits } from "#base/limits.ts";
+import { judgeReadme, makeJudge } from "./judge.ts";
 
 const fence = "```";
 
@@ -16,8 +17,8 @@ const scripts: Readonly<Record<string, string>> = {
   "an entity in a link's address": "[x](&#106;avascript:alert(1))",
   "an entity by name in a link's address": "[x](javascript&colon;alert(1))",
   "an entity of many digits": "[x](&#x0000006A;avascript:alert(1))",
-  "blanks as entities": "[x](java&#10;script:alert(1))",
-  "a tab as an entity": "[x](java&Tab;script:alert(1))",
+  "a line end as an entity": '<a href="java&#10;script:alert(1)">x</a>',
+  "a tab as an entity": '<a href="java&Tab;script:alert(1)">x</a>',
   "a scheme in capitals": "[x](JavaScript:alert(1))",
   "a control character before the scheme": '<a href="\u0001javascript:alert(1)">x</a>',
   "a control character as an entity": '<a href="&#1;javascript:alert(1)">x</a>',
@@ -26,6 +27,11 @@ const scripts: Readonly<Record<string, string>> = {
   "a reference with an entity": "[y]\n\n[y]: &#x6a;avascript:alert(1) 'title'",
   "a reference that is defined in a quote": "[y]\n\n> [y]: javascript:alert(1)",
   "an autolink": "<javascript:alert(1)>",
+  "an autolink behind an angle bracket": "<<javascript:alert(1)>",
+  "a link behind an element in an indented line of a paragraph": "text\n    <div>\n[x](javascript:alert(1))",
+  "a script in an indented line below a reference": "[x]: y\n    <script>alert(1)</script>",
+  "a script that a form feed parts from a reference": "[x]: \f<script>alert(1)</script>",
+  "a script that a tab parts from a reference": "[x]: \t<script>alert(1)</script>",
   "a picture's address": "![x](javascript:alert(1))",
   "a data address": "[x](data:text/html;base64,PHNjcmlwdD4=)",
   "a picture that is a document": "![x](data:image/svg+xml;base64,PHN2Zz4=)",
@@ -81,6 +87,8 @@ const scripts: Readonly<Record<string, string>> = {
   "a tag that ends with the page": "<div onclick=alert(1)",
   "a value that ends with the page": '<div\ntitle="x',
   "a comment that does not end": "<!-- ",
+  "a script in a comment that older parsers take for none": "text <!-- -- <script>alert(1)</script> -->",
+  "a script in a declaration": "text <!A\t<script>alert(1)</script>",
   "a processing instruction": "<?php <script>alert(1)</script> ?>",
   "character data": "<div>\n<![CDATA[ > <script>alert(1)</script> ]]>\n</div>",
   "a script behind a NUL": "<\0script>alert(1)</script>\n\n<script\0>alert(1)</script>",
@@ -113,9 +121,8 @@ const ordinary: Readonly<Record<string, string>> = {
   "HTML that is escaped": "\\<script> and &lt;script&gt; and 1 < 2 > 0 && a<b",
   "prose about schemes": "JavaScript: the good parts. data: some. vbscript: none. javascript:void(0)",
   comments: "<!-- toc -->\n\n# x\n\n<!-- tocstop -->\ntext <!-- in a line --> text",
-  links:
-    "<https://example.com> <mailto:a@example.com> <a@example.com> [x](#anchor) [y](../z.md?a=b:c) [tel](tel:+1) [r][ref]\n\n" +
-    "[ref]: https://example.com/a_(b) 'Title'",
+  links: "<https://example.com> <mailto:a@example.com> <a@example.com> [x](#anchor) [y](../z.md?a=b:c) [tel](tel:+1)",
+  references: "[a][ref] and [ref]\n\n[ref]: https://example.com/a_(b) 'Title'\n[two]: <../z.md>\n    \"Title\"",
   "an anchor": '<a name="install"></a>\n## Install',
   "keys and marks": "<kbd>Ctrl</kbd> H<sub>2</sub>O x<sup>2</sup> <b>b</b> <i>i</i> <br/> <hr>",
   "a picture in the text": `![x](data:image/png;base64,${"A".repeat(100)})`,
@@ -148,6 +155,44 @@ test("lists and quotes that nest deeper than anybody reads are refused, and what
     assert.equal(await judgeReadme(`${part.repeat(depth)}a`), undefined, part);
     assert.notEqual(await judgeReadme(`${part.repeat(300)}a`), undefined, part);
   }
+});
+
+/** A thread that answers "busy" by taking for ever, "full" by taking all memory, and anything else at once. */
+const script = new URL(
+  `data:text/javascript,${encodeURIComponent(`
+    import { parentPort } from "node:worker_threads";
+    parentPort.on("message", (text) => {
+      while (text === "busy") ;
+      const held = [];
+      while (text === "full") held.push(new Array(1e6).fill(held.length));
+      parentPort.postMessage({ problem: text });
+    });
+    parentPort.postMessage("ready");
+  `)}`,
+);
+
+test("a readme whose judgement takes too long, or too much memory, is refused, and the next one is judged", async () => {
+  const judge = makeJudge(script, 20_000);
+  const impatient = makeJudge(script, 50);
+  assert.equal(await judge("first"), "first");
+  assert.match((await impatient("busy")) ?? "", /more than can be judged/);
+  assert.match((await judge("full")) ?? "", /more than can be judged/);
+  assert.equal(await judge("second"), "second");
+});
+
+test("readmes are judged one after another, and too many that wait are refused", async () => {
+  const judge = makeJudge(script, 20_000);
+  const asked = Array.from({ length: limits.readmesWaitingMax + 3 }, (_, index) => judge(String(index)));
+  const answers = await Promise.allSettled(asked);
+  assert.deepEqual(
+    answers.slice(0, limits.readmesWaitingMax).map((answer) => (answer.status === "fulfilled" ? answer.value : "")),
+    Array.from({ length: limits.readmesWaitingMax }, (_, index) => String(index)),
+  );
+  for (const answer of answers.slice(limits.readmesWaitingMax)) {
+    assert.equal(answer.status, "rejected");
+    assert.match(String(answer.reason), /too many readmes/);
+  }
+  assert.equal(await judge("afterwards"), "afterwards");
 });
 
 const longest = 262_144;

@@ -1,82 +1,75 @@
-// Markdown to HTML, as CommonMark and as GitHub read it, in time linear in the text: md4c, a parser in C without
-// backtracking, runs in WebAssembly and reaches nothing but its own memory. Parsers in JavaScript were measured, too
-// (2026-11, 262,144 characters): commonmark needs minutes for "[](" and "<?" repeated, markdown-it a second for "![".
+// Markdown to HTML, as CommonMark and as GitHub read it: GitHub's tables divide what is one code span to CommonMark. The
+// parser is markdown-it, which passes CommonMark's own tests. Faster ones do not: md4c begins HTML blocks in indented lines
+// of a paragraph (found by comparing a million made-up texts), and commonmark.js needs minutes for "<?" repeated.
 
-import { readFile } from "node:fs/promises";
-import { init, mdToHtml } from "md4w";
+import makeParser, { type MarkdownIt, type Token } from "markdown-it";
 import { limits } from "#base/limits.ts";
-import { divideTables } from "./tables.ts";
 
-let loading: Promise<void> | undefined;
-
-/** Loads the parser with the first readme: 0.9 MB that most servers never need. */
-export const loadMarkdown = (): Promise<void> => {
-  loading ??= readFile(new URL("md4w-fast.wasm", import.meta.resolve("md4w"))).then(init);
-  return loading;
+/** Emphasis tells nothing about what a browser runs, and is the dearest thing to parse. Bounds keep nesting far below. */
+const parserOf = (...more: readonly string[]): MarkdownIt => {
+  const parser = makeParser("commonmark", { html: true, maxNesting: 10_000 });
+  parser.disable("emphasis").enable([...more]);
+  // Addresses are judged where everything is (html.ts); the parser would leave out what it does not like.
+  parser.validateLink = () => true;
+  return parser;
 };
 
-const isBlank = (character: string): boolean => character === " " || character === "\t" || character === "\n" || character === "\r" || character === "";
+const commonMark = parserOf();
+const withTables = parserOf("table");
 
-/** Lists and quotes that one line opens or goes on with, at most: each level takes two columns of its beginning, or a ">". */
-const nestsTooDeep = (line: string): boolean => {
-  let column = 0;
-  let quotes = 0;
-  for (let at = 0; at < line.length; at++) {
-    const character = line.charAt(at);
-    if (character === "\t") column += 4 - (column % 4);
-    else if (" >*+-.)0123456789".includes(character)) column++;
-    else return false;
-    if (character === ">" && ++quotes > limits.readmeDepthMax) return true;
-    const before = line.charAt(at - 1);
-    const isMarker = "*+-".includes(character) ? isBlank(before) || before === ">" : ".)".includes(character) && before >= "0" && before <= "9";
-    if (isMarker && isBlank(line.charAt(at + 1)) && column > 2 * limits.readmeDepthMax) return true;
+/** Characters of all attributes: a text of 262,144 could name one long address 40,000 times. */
+const attributeLength = (tokens: readonly Token[]): number => {
+  let sum = 0;
+  for (const { attrs, children } of tokens) {
+    for (const [, value] of attrs ?? []) sum += String(value).length;
+    if (children) sum += attributeLength(children);
   }
-  return false;
+  return sum;
 };
 
-/** A longer run or a deeper nest of one character than Markdown parsers agree about (md4c and cmark end at 32). */
-const goesBeyondParsers = (markdown: string): boolean => {
-  let backticks = 0;
-  let parentheses = 0;
-  for (let at = 0; at < markdown.length; at++) {
-    const character = markdown.charAt(at);
-    backticks = character === "`" ? backticks + 1 : 0;
-    if (character === "(") parentheses++;
-    else if (isBlank(character)) parentheses = 0;
-    else if (character === ")" && parentheses > 0) parentheses--;
-    if (backticks > limits.readmeRunMax || parentheses > limits.readmeRunMax) return true;
-  }
-  return false;
+const isIndented = (line: string): boolean => line.startsWith("    ") || /^ {0,3}\t/.test(line);
+
+/**
+ * The text as parsers read it that see other references: to markdown-it what is indented below one is code, to CommonMark
+ * it goes on with the paragraph; to some a reference with tabs is none.
+ */
+const withFewerReferences = (markdown: string): string => {
+  const lines = markdown.split(/\r\n|\n|\r/);
+  let changed = false;
+  const read = lines.map((line, index) => {
+    const at = line.indexOf("]:");
+    if (at >= 0 && line.includes("\t", at)) {
+      changed = true;
+      return `${line.slice(0, at + 1)} ${line.slice(at + 1)}`;
+    }
+    if (!isIndented(line) || !lines[index - 1]?.includes("]:")) return line;
+    changed = true;
+    return `x ${line.trimStart()}`;
+  });
+  return changed ? read.join("\n") : markdown;
 };
 
-// The parser stops to resolve link references when they come to 1 MiB or 16 times the text, and leaves the others as
-// text, where a browser's renderer would make links of them. A reference at the end shows whether it got so far.
-const probe = { definition: "[gantry-end]: gantry-end\n\n", use: "\n\n[gantry-end]\n", html: '<p><a href="gantry-end">gantry-end</a></p>\n' };
-// A fence that is left open swallows the probe; these end one.
-const fenceEnds = ["", `\n\n${"`".repeat(limits.readmeRunMax + 1)}\n`, `\n\n${"~".repeat(limits.readmeRunMax + 1)}\n`];
-
-/** None of the parser's extensions. */
-const commonMark = 0;
-
-const render = (markdown: string): string | undefined => {
-  const text = probe.definition + markdown;
-  let first: string | undefined;
-  for (const end of fenceEnds) {
-    const html = mdToHtml(text + end + probe.use, { parseFlags: commonMark });
-    first ??= html;
-    if (html.endsWith(probe.html) || !markdown.includes("]:")) return first;
-  }
-  return undefined;
+const render = (parser: MarkdownIt, markdown: string, most: number): string | undefined => {
+  const environment = {};
+  const tokens = parser.parse(markdown, environment);
+  // The parser writes a column's alignment as a style.
+  for (const token of tokens) if (token.type === "th_open" || token.type === "td_open") token.attrs = null;
+  if (attributeLength(tokens) > most) return undefined;
+  const html = parser.renderer.render(tokens, parser.options, environment);
+  return html.length > most ? undefined : html;
 };
 
-/** The HTML of the text, as CommonMark reads it and with GitHub's tables; undefined where it goes beyond what parsers agree about. */
-export const renderMarkdown = (markdown: string): readonly string[] | undefined => {
-  if (goesBeyondParsers(markdown) || markdown.split(/[\r\n]/).some(nestsTooDeep)) return undefined;
-  const rendered: string[] = [];
-  for (const text of new Set([markdown, divideTables(markdown)])) {
-    const html = render(text);
-    if (html === undefined || html.length > limits.readmeGrowthMax * markdown.length + limits.readmeGrowthSlack) return undefined;
-    rendered.push(html);
+/** The HTML of the text in every way of reading it; undefined where one is too much more than the text. */
+export const htmlOf = (markdown: string): readonly string[] | undefined => {
+  const most = limits.readmeGrowthMax * markdown.length + limits.readmeGrowthSlack;
+  const rendered = new Set<string>();
+  for (const text of new Set([markdown, withFewerReferences(markdown)])) {
+    // A table has a line of hyphens with a pipe or a colon.
+    for (const parser of ["|", ":-", "-:"].some((part) => text.includes(part)) ? [commonMark, withTables] : [commonMark]) {
+      const html = render(parser, text, most);
+      if (html === undefined) return undefined;
+      rendered.add(html);
+    }
   }
-  return rendered;
+  return [...rendered];
 };
