@@ -52,7 +52,9 @@ const textOf = (field: FieldFact, variant: number): string => {
   const number = String(variant);
   // A digest or an account number changes its last digits; a document (JWKS) only its blanks.
   const document = base.startsWith("{") ? `${base}${" ".repeat(variant % 16)}` : undefined;
-  const wanted = variant === 0 ? [base] : [document ?? `${base}-${number}`, `${base.slice(0, -number.length)}${number}`, base];
+  // Of an expression the end stays the end: behind it nothing could match.
+  const longer = base.endsWith("$") ? `${base.slice(0, -1)}/${number}$` : `${base}-${number}`;
+  const wanted = variant === 0 ? [base] : [document ?? longer, `${base.slice(0, -number.length)}${number}`, base];
   const found = wanted.find((text) => isTakenBy(field, text));
   if (found === undefined) throw new Error(`${field.name} has the pattern ${field.pattern} and no example that fits it`);
   return found;

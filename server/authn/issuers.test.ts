@@ -297,10 +297,13 @@ test("attack 38, forty exchanges that name issuers which do not answer keep no o
   const stalled = Array.from({ length: 40 }, (_, n) => guess(`slow-${n}`));
   await arrived;
   assert.equal(await tries(), "");
+  assert.equal(held.length, limits.issuerFetchesEachMax, "the others wait behind their own");
+  stranger.instead = (_, response) => {
+    response.destroy();
+    return true;
+  };
   for (const response of held) response.destroy();
-  const counts = { UNAVAILABLE: 0, RESOURCE_EXHAUSTED: 0 };
-  for (const refusal of await Promise.all(stalled)) counts[refusal.startsWith("UNAVAILABLE") ? "UNAVAILABLE" : "RESOURCE_EXHAUSTED"]++;
-  assert.deepEqual(counts, { UNAVAILABLE: limits.issuerFetchesEachMax, RESOURCE_EXHAUSTED: 40 - limits.issuerFetchesEachMax });
+  for (const refusal of await Promise.all(stalled)) assert.match(refusal, /^(?:UNAVAILABLE|RESOURCE_EXHAUSTED)/);
 });
 
 test("an issuer that fails again and again is left alone for longer each time, up to a bound", async (t) => {

@@ -164,9 +164,9 @@ export const openOutbound = ({ allow, clock = systemClock, resolve = resolveName
         origin = url.origin;
         party = request.organization ?? url.host;
         if (purpose === "issuer" && !silentHosts.mayTry(origin)) throw new Error(`${origin} could not be connected to, and is left alone for a while`);
-        leave = lane.shares.enter(party);
         const timeoutMs = request.timeoutMs ?? limits.outboundTimeoutMs;
         const ends = AbortSignal.timeout(timeoutMs);
+        leave = await lane.shares.enter(party, ends);
         const answer = await send(url, {
           dispatcher,
           method: request.method ?? "GET",
