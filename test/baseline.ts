@@ -36,6 +36,7 @@ const plainRows = (provider: string, organization: string): string => `
   insert into identity_metadata (uid, said) values ('${person}', '{"jobTitle": "engineer"}');
   insert into group_access_requests (group_uid, identity_uid, request_time) values ('${organization}', '${person}', '2026-11-20');
   insert into provider_arrivals (provider_uid, identity_uid, create_time) values ('${provider}', '${person}', '2026-11-20');
+  insert into fan_outs (uid, position, last_position, failures, try_time) values ('${organization}', 1, 2, 1, '2026-11-20T12:05:00Z');
   insert into sign_ins (state_hash, browser_hash, identity_provider_uid, sealed, expire_time)
     values ('state', 'browser', '${provider}', 'sealed', '2026-11-20');
   insert into sessions (id, identity_uid, identity_provider_uid, groups, create_time, expire_time)
