@@ -113,7 +113,7 @@ const main = async (): Promise<void> => {
     await world.close();
     // A server that runs would do it and take it away.
     const fanOut = "insert into fan_outs (uid, position, last_position, try_time)";
-    await asOwner(database.ownerUrl, `${fanOut} values ('${organization}', 1, 1, '2026-11-20T12:00:00Z')`);
+    await asOwner(database.url, `${fanOut} values ('${organization}', 1, 1, '2026-11-20T12:00:00Z')`);
     const head =
       "-- Rows in every table of the baseline, made by test/baseline.ts and never changed since the baseline landed.\n" +
       "-- test/story/upgrade.test.ts brings them to the present.\n\n";
