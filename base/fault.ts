@@ -38,6 +38,10 @@ export type Detail =
   /** Documents that have to be accepted first (resources: Terms). */
   | { readonly kind: "terms"; readonly missing: readonly { readonly id: string; readonly label: string; readonly url: string }[] }
   /** `domain` is the short one ("iam"), `resource` the message's name ("Group"). */
+  /** google.rpc.RetryInfo: when the same call is worth another try. */
+  | { readonly kind: "retry"; readonly delayMs: number }
+  /** google.rpc.QuotaFailure: `subject` is what the limit is of, as the operator names it. */
+  | { readonly kind: "quota"; readonly subject: string; readonly description: string }
   | { readonly kind: "resource"; readonly domain: string; readonly resource: string; readonly name: string }
   | { readonly kind: "request"; readonly id: string };
 
@@ -89,6 +93,42 @@ export const blocked = (type: string, subject: string, descriptions: readonly st
 export const taken = (domain: string, resource: string, name: string): Fault =>
   new Fault("ALREADY_EXISTS", `${resource} ${JSON.stringify(name)} already exists`, {
     details: [{ kind: "resource", domain, resource, name }],
+  });
+
+/** A limit of how much at a time or in a time, as the operator and the headers name it. */
+export interface RateLimit {
+  /** Letters and "-" alone. */
+  readonly name: string;
+  readonly quota: number;
+  /** The time for which the quota holds; absent: requests at a time. */
+  readonly windowMs?: number;
+  /** From when on another try is worth it. */
+  readonly retryMs: number;
+}
+
+/**
+ * RESOURCE_EXHAUSTED that passes by waiting: RetryInfo, and over REST `Retry-After` (RFC 9110, 10.2.3) with the `RateLimit`
+ * fields of draft-ietf-httpapi-ratelimit-headers.
+ */
+export const throttled = (message: string, { name, quota, windowMs, retryMs }: RateLimit): Fault => {
+  const seconds = Math.max(1, Math.ceil(retryMs / 1000));
+  const unit = windowMs === undefined ? 'qu="concurrent-requests"' : `w=${Math.max(1, Math.round(windowMs / 1000))}`;
+  return new Fault("RESOURCE_EXHAUSTED", message, {
+    details: [
+      { kind: "reason", reason: "RATE_LIMIT_EXCEEDED", metadata: { limit: name, quota: String(quota) } },
+      { kind: "retry", delayMs: retryMs },
+    ],
+    headers: { "retry-after": String(seconds), "ratelimit-policy": `"${name}";q=${quota};${unit}`, ratelimit: `"${name}";r=0;t=${seconds}` },
+  });
+};
+
+/** RESOURCE_EXHAUSTED that does not pass by waiting: QuotaFailure alone, so that clients do not try again in vain. */
+export const quotaExceeded = (message: string, subject: string, description: string): Fault =>
+  new Fault("RESOURCE_EXHAUSTED", message, {
+    details: [
+      { kind: "reason", reason: "QUOTA_EXCEEDED" },
+      { kind: "quota", subject, description },
+    ],
   });
 
 /** PERMISSION_DENIED. The text must not depend on whether the resource exists (decisions: Access). */

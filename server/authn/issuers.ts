@@ -7,7 +7,7 @@
 // their lifetime are not used: any doubt about an issuer is a denial (attack 23).
 
 import { createLocalJWKSet, errors, type JSONWebKeySet, type LocalJWKSet } from "jose";
-import { denied, Fault, unauthenticated } from "#base/fault.ts";
+import { denied, Fault, throttled, unauthenticated } from "#base/fault.ts";
 import { text, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
@@ -101,8 +101,11 @@ export const openIssuers = (outbound: Outbound, clock: Clock, log: Log): Issuers
     const held = tries.get(party);
     const running = held !== undefined && clock() - held.sinceMs < limits.issuerRetryMs ? held : { sinceMs: clock(), count: 0 };
     if (running.count >= limits.issuerTriesMax)
-      throw new Fault("RESOURCE_EXHAUSTED", "too many issuers that nobody knows are named by one organization's patterns; try again", {
-        headers: { "retry-after": String(Math.ceil(limits.issuerRetryMs / 1000)) },
+      throw throttled("too many issuers that nobody knows are named by one organization's patterns; try again", {
+        name: "issuer-patterns",
+        quota: limits.issuerTriesMax,
+        windowMs: limits.issuerRetryMs,
+        retryMs: limits.issuerRetryMs,
       });
     tries.delete(party);
     tries.set(party, { ...running, count: running.count + 1 });

@@ -2,7 +2,7 @@
 // party waits, behind nobody but itself and no longer than its request may take; beyond all of it everybody is refused,
 // since whoever waited would wait for slow hosts of others.
 
-import { Fault } from "#base/fault.ts";
+import { type Fault, throttled } from "#base/fault.ts";
 
 export interface Shares {
   /**
@@ -17,7 +17,7 @@ export interface ShareLimits {
   readonly each: number;
 }
 
-const retryAfterSeconds = "1";
+const retryMs = 1000;
 /** Of one party, for each that is under way: twenty who sign in at the same moment are served, a thousand are not kept. */
 const waitingForEach = 8;
 
@@ -27,9 +27,7 @@ export const openShares = ({ all, each }: ShareLimits, what: string): Shares => 
   let total = 0;
 
   const refuse = (party: string, own: boolean): Fault =>
-    new Fault("RESOURCE_EXHAUSTED", `too many ${what} are asked at once${own ? ` for ${party}` : ""}; try again`, {
-      headers: { "retry-after": retryAfterSeconds },
-    });
+    throttled(`too many ${what} are asked at once${own ? ` for ${party}` : ""}; try again`, { name: "outbound", quota: own ? each : all, retryMs });
 
   const leave = (party: string): void => {
     const line = waiting.get(party);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { fromBinary } from "@bufbuild/protobuf";
-import { blocked, type Code, codes, denied, Fault, internal, invalid, missing, unauthenticated } from "#base/fault.ts";
+import { blocked, type Code, codes, denied, Fault, internal, invalid, missing, quotaExceeded, throttled, unauthenticated } from "#base/fault.ts";
 import { registry } from "#contract/catalog.ts";
 import { StatusSchema } from "#contract/gen/google/rpc/status_pb.js";
 import { domainOfPath, errorBody, errorHeaders, errorTrailers, httpStatusOf, logFault, oauthError } from "./render.ts";
@@ -39,6 +39,30 @@ test("a missing resource is named by type and name", () => {
     info("NOT_FOUND"),
     { "@type": "type.googleapis.com/google.rpc.ResourceInfo", resourceType: "iam.example.com/Group", resourceName: "abc" },
   ]);
+});
+
+test("what passes by waiting says for how long: RetryInfo, Retry-After, RateLimit; what does not says which quota, and nothing of trying again", () => {
+  const busy = throttled("too many", { name: "organization-reads", quota: 8, retryMs: 1500 });
+  assert.deepEqual(JSON.parse(errorBody(busy, context)).details, [
+    { ...info("RATE_LIMIT_EXCEEDED"), metadata: { limit: "organization-reads", quota: "8" } },
+    { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "1.500s" },
+  ]);
+  assert.equal(httpStatusOf(busy), 429);
+  assert.deepEqual(busy.headers, {
+    "retry-after": "2",
+    "ratelimit-policy": '"organization-reads";q=8;qu="concurrent-requests"',
+    ratelimit: '"organization-reads";r=0;t=2',
+  });
+  assert.equal(throttled("", { name: "a", quota: 600, windowMs: 60_000, retryMs: 1 }).headers["ratelimit-policy"], '"a";q=600;w=60');
+  const full = quotaExceeded("too many repos", "repos", "at most 3");
+  assert.deepEqual(JSON.parse(errorBody(full, context)).details, [
+    info("QUOTA_EXCEEDED"),
+    { "@type": "type.googleapis.com/google.rpc.QuotaFailure", violations: [{ subject: "repos", description: "at most 3" }] },
+  ]);
+  assert.deepEqual(full.headers, {});
+  const packed = fromBinary(StatusSchema, Buffer.from(String(errorTrailers(busy, context)["grpc-status-details-bin"]), "base64"));
+  const [, retry] = packed.details.map((detail) => anyUnpack(detail, registry));
+  assert.equal(retry?.$typeName, "google.rpc.RetryInfo");
 });
 
 test("an exact reason takes the place of the code's name and brings its metadata", () => {

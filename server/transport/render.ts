@@ -78,6 +78,10 @@ const jsonDetailOf = (context: ErrorContext, detail: Exclude<Detail, { kind: "re
         "@type": "type.googleapis.com/chainguard.platform.iam.v2.TermsNotAcceptedDetail",
         missing: detail.missing.map(({ id, label, url }) => ({ id, label, url })),
       };
+    case "retry":
+      return { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: `${(detail.delayMs / 1000).toFixed(3)}s` };
+    case "quota":
+      return { "@type": "type.googleapis.com/google.rpc.QuotaFailure", violations: [{ subject: detail.subject, description: detail.description }] };
     case "request":
       return { "@type": "type.googleapis.com/google.rpc.RequestInfo", requestId: detail.id };
   }

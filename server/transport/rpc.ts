@@ -287,7 +287,10 @@ export const grpcTransport = (
 
     const serveUnary = async (unary: UnaryProcedure): Promise<void> => {
       try {
-        sendAnswer(await unary.answer({ headers, address, requestId, readMessage }));
+        const answer = await unary.answer({ headers, address, requestId, readMessage });
+        // The timer has the resolution of a millisecond, and an answer may come within one (grpc-timeout: "1n").
+        if (deadlineMs !== undefined && performance.now() - started >= deadlineMs) end(deadlineExceeded());
+        else sendAnswer(answer);
       } catch (thrown) {
         end(toFault(thrown));
       }

@@ -3,7 +3,7 @@
 import { GroupSchema, GroupsService } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
 import { RoleBindingSchema } from "#contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js";
 import { builtInRoleUid } from "#authz";
-import { denied, Fault, invalid, missing, type Violation } from "#base/fault.ts";
+import { denied, Fault, invalid, missing, throttled, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { EVERYWHERE, isRoot, isUid, newRoot, rootOf } from "#base/uid.ts";
@@ -138,9 +138,11 @@ const requestAccess = async (context: WriteContext): Promise<Outcome> => {
   if (!caller || organization?.uid !== uid) throw missing("iam", "Group", uid);
   const askedMs = await insertAccessRequest(rows, uid, caller.uid, nowMs, nowMs - limits.accessRequestMs);
   if (askedMs === undefined) return { reply: {} };
-  const waitSeconds = Math.max(1, Math.ceil((askedMs + limits.accessRequestMs - nowMs) / 1000));
-  throw new Fault("RESOURCE_EXHAUSTED", "access to this organization was asked for already; its owners know", {
-    headers: { "retry-after": String(waitSeconds) },
+  throw throttled("access to this organization was asked for already; its owners know", {
+    name: "access-requests",
+    quota: 1,
+    windowMs: limits.accessRequestMs,
+    retryMs: askedMs + limits.accessRequestMs - nowMs,
   });
 };
 
