@@ -51,9 +51,9 @@ class VersionCheckedRead implements Read, Check {
     this.#confirmed = true;
   }
 
-  async query(statement: string, values?: readonly Param[]): Promise<Row[]> {
-    if (this.#confirmed) return this.bare.query(statement, values);
-    const [rows] = await Promise.all([this.bare.query(statement, values), checkAccessVersion(this.bare, this.#accessVersion)]);
+  async query(statement: string, values?: readonly Param[], wide?: boolean): Promise<Row[]> {
+    if (this.#confirmed) return this.bare.query(statement, values, wide);
+    const [rows] = await Promise.all([this.bare.query(statement, values, wide), checkAccessVersion(this.bare, this.#accessVersion)]);
     this.#confirmed = true;
     return rows;
   }
