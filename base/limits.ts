@@ -77,6 +77,9 @@ export const limits = {
   writeConnections: 12,
   /** What a cheap read takes at most, before it goes with the wide ones: whoever is behind it waits no longer. */
   cheapReadTimeoutMs: 500,
+  /** Pages that are being read over the connections of cheap reads, and of these of one organization: others are behind them. */
+  pageReads: 24,
+  pageReadsEach: 3,
   /**
    * Wide reads (counts, skips, filters without an index): connections, and of these for one organization. Each keeps a core
    * busy. A statement that was quicker than this goes with the cheap ones for a while; so many are remembered.
@@ -85,7 +88,7 @@ export const limits = {
   wideReadsEach: 2,
   wideReadsWaiting: 1_024,
   wideReadsWaitingEach: 64,
-  quickStatementMs: 5,
+  quickStatementMs: 2,
   statementCostLifetimeMs: 60_000,
   statementCostsMax: 2_000,
   statementCostsEachMax: 1_000,

@@ -41,6 +41,8 @@ export const openHttpConnection = (url: string): HttpConnection => {
 
   const opened = async (): Promise<Socket> => {
     if (socket && !socket.destroyed && socket.writable) return socket;
+    // One connection at a time, also where its end takes a while.
+    if (socket && !socket.closed) await once(socket, "close");
     socket = connect(Number(port), hostname);
     socket.setNoDelay(true).on("error", () => {});
     await once(socket, "connect");

@@ -18,15 +18,20 @@ export interface Check {
   readonly bare: Read;
 }
 
+/**
+ * What a statement costs. "row": as much as the rows that it names. "page": as much as the page that it reads. "wide": it
+ * grows with what it looks through (statement-costs.ts).
+ */
+export type StatementCost = "row" | "page" | "wide";
+
 export interface Read {
   /** Present until the first statement has confirmed it; absent where nothing has to be checked. */
   readonly check?: Check | undefined;
   /**
    * Runs one prepared statement. `statement` is the whole SQL text with $1, $2, …; the same text is planned once
-   * per connection. `wide`: its cost grows with what it looks through (statement-costs.ts). Throws a Fault (see faults.ts),
-   * never a driver's error.
+   * per connection. `cost`: "row" where nothing is said. Throws a Fault (see faults.ts), never a driver's error.
    */
-  query(statement: string, values?: readonly Param[], wide?: boolean): Promise<Row[]>;
+  query(statement: string, values?: readonly Param[], cost?: StatementCost): Promise<Row[]>;
 }
 
 /** A Read inside one transaction, which may also change rows. */

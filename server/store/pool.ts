@@ -10,7 +10,7 @@ import pg from "pg";
 import { beginName, corkUntilEndOfTick, sendStatement } from "./driver-internals.ts";
 import { exchange, type ExchangeWatches, openExchangeWatches, SilentDatabase } from "./exchange.ts";
 import { brokenConnection, databaseFault, isStatementTimeout, lostRace, readOnly, stalePlan, unreachable } from "./faults.ts";
-import type { Param, Read, Row, Rows, Write } from "./handle.ts";
+import type { Param, Read, Row, Rows, StatementCost, Write } from "./handle.ts";
 import { openStatementCosts } from "./statement-costs.ts";
 import { atEndOfTick } from "./tick.ts";
 
@@ -75,6 +75,16 @@ const makeStatementNames = (): ((text: string) => string | undefined) => {
     names.set(text, name);
     return name;
   };
+};
+
+const pageReadTurns: FairQueueLimits = {
+  name: "organization-pages",
+  what: "lists are asked for",
+  places: limits.pageReads,
+  placesEach: limits.pageReadsEach,
+  waiting: limits.requestsWaiting,
+  waitingEach: limits.requestsWaitingEach,
+  waitMs: limits.turnWaitMs,
 };
 
 const wideReadTurns: FairQueueLimits = {
@@ -237,36 +247,47 @@ class PartyRead implements Read {
     this.#party = party;
   }
 
-  query(text: string, values: readonly Param[] = [], wide = false): Promise<Row[]> {
-    return this.#reads.query(this.#party, text, values, wide);
+  query(text: string, values: readonly Param[] = [], cost: StatementCost = "row"): Promise<Row[]> {
+    return this.#reads.query(this.#party, text, values, cost);
   }
 }
 
 interface SharedReads {
-  query(party: Party, text: string, values: readonly Param[], wide: boolean): Promise<Row[]>;
+  query(party: Party, text: string, values: readonly Param[], cost: StatementCost): Promise<Row[]>;
 }
 
 const shareReads = (cheap: Reads, wide: Reads): SharedReads => {
   const costs = openStatementCosts();
-  const turns = openFairQueue(wideReadTurns);
+  const pageTurns = openFairQueue(pageReadTurns);
+  const wideTurns = openFairQueue(wideReadTurns);
+
+  const queryPage = async (party: Party, text: string, values: readonly Param[]): Promise<Row[]> => {
+    if (!pageTurns.tryEnter(party)) await pageTurns.wait(party);
+    try {
+      return await cheap.query(text, values);
+    } finally {
+      pageTurns.leave(party);
+    }
+  };
 
   const queryWide = async (party: Party, text: string, values: readonly Param[]): Promise<Row[]> => {
-    if (!turns.tryEnter(party)) await turns.wait(party);
+    if (!wideTurns.tryEnter(party)) await wideTurns.wait(party);
     const startedMs = performance.now();
     try {
       const rows = await wide.query(text, values);
       costs.measured(text, party.organization, performance.now() - startedMs);
       return rows;
     } finally {
-      turns.leave(party);
+      wideTurns.leave(party);
     }
   };
 
   return {
     async query(party, text, values, marked) {
-      if (costs.isWide(text, party.organization, marked)) return queryWide(party, text, values);
+      const cost = costs.costOf(text, party.organization, marked);
+      if (cost === "wide") return queryWide(party, text, values);
       try {
-        return await cheap.query(text, values);
+        return await (cost === "page" ? queryPage(party, text, values) : cheap.query(text, values));
       } catch (thrown) {
         // It was not as cheap as it looked, or the database is busy: with its own time it may do.
         if (!(thrown instanceof Fault && isStatementTimeout(thrown.cause))) throw thrown;

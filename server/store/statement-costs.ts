@@ -2,10 +2,11 @@
 // index. They have connections of their own, so that the cheap ones (by uid, a next page) never wait behind them.
 //
 // Most lists are small, and two hops through a queue would cost more than they do. So a statement that was quick for an
-// organization goes with the cheap ones for a while; one that did not end in the time of a cheap one goes with the wide
+// organization goes with the cheap ones for a while, as a page; one that did not end in the time of a cheap one goes with the wide
 // ones. What one organization's statements cost says nothing of another's.
 
 import { limits } from "#base/limits.ts";
+import type { StatementCost } from "./handle.ts";
 
 interface Known {
   readonly wide: boolean;
@@ -13,8 +14,8 @@ interface Known {
 }
 
 export interface StatementCosts {
-  /** @param marked whether its maker says that it may be wide */
-  isWide(text: string, organization: string, marked: boolean): boolean;
+  /** What it costs the organization, where its maker says `marked`. */
+  costOf(text: string, organization: string, marked: StatementCost): StatementCost;
   /** It was alone on its connection, and took so long. */
   measured(text: string, organization: string, ms: number): void;
   /** It did not end in the time of a cheap one. */
@@ -36,9 +37,11 @@ export const openStatementCosts = (now: () => number = () => performance.now()):
   };
 
   return {
-    isWide(text, organization, marked) {
+    costOf(text, organization, marked) {
       const found = known.get(text)?.get(organization);
-      return found !== undefined && found.untilMs > now() ? found.wide : marked;
+      if (found === undefined || found.untilMs <= now()) return marked;
+      if (found.wide) return "wide";
+      return marked === "wide" ? "page" : marked;
     },
     measured(text, organization, ms) {
       if (ms <= limits.quickStatementMs) remember(text, organization, false);
