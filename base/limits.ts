@@ -76,13 +76,13 @@ export const limits = {
   readConnections: 3,
   writeConnections: 12,
   /** What a cheap read takes at most, before it goes with the wide ones: whoever is behind it waits no longer. */
-  cheapReadTimeoutMs: 500,
+  cheapReadTimeoutMs: 250,
   /** Rows of the pages that are being read over the connections of cheap reads, and of these of one organization: others are behind them. */
   pageRows: 8_192,
   pageRowsEach: 640,
   /**
    * Wide reads (counts, skips, filters without an index): connections, and of these for one organization. Each keeps a core
-   * busy. A statement that was quicker than this goes with the cheap ones for a while; so many are remembered.
+   * busy. What was quicker than this goes with the cheap ones for a while.
    */
   wideReadConnections: 4,
   wideReadsEach: 2,
@@ -90,8 +90,10 @@ export const limits = {
   wideReadsWaitingEach: 64,
   quickStatementMs: 2,
   statementCostLifetimeMs: 60_000,
-  statementCostsMax: 2_000,
-  statementCostsEachMax: 1_000,
+  /** Statements of one organization (27 bytes each), organizations, and values of a list that may be among them. */
+  statementsEachMax: 256,
+  statementOrganizationsMax: 2_000,
+  quickValuesMax: 32,
   /** Transactions of one organization, and who waits for one: what takes turns of a hundredth of a second is done in two. */
   writesEach: 6,
   writesWaiting: 2_048,

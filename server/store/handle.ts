@@ -26,6 +26,9 @@ export interface StatementCost {
   readonly wide: boolean;
 }
 
+/** Of a count: a row, whatever was looked through. */
+export const wideCount: StatementCost = { rows: 1, wide: true };
+
 export interface Read {
   /** Present until the first statement has confirmed it; absent where nothing has to be checked. */
   readonly check?: Check | undefined;

@@ -26,7 +26,7 @@
 // look. bench/plans.ts explains every case at a million rows.
 
 import { limits } from "#base/limits.ts";
-import type { Param, Read, Row, StatementCost } from "./handle.ts";
+import { type Param, type Read, type Row, type StatementCost, wideCount } from "./handle.ts";
 import { type Table, versionColumn } from "./rows.ts";
 
 /** Uids from `low` (included) to `high` (excluded). */
@@ -512,10 +512,13 @@ export const pageStatement = (table: Table, requested: Selection, root: string |
   return { text: `${head} union all select null, null, t.* from (${page}) as t`, values: parameters.values };
 };
 
-/** A page may look through many more rows than it has, unless it goes on where the one before ended. */
-const costOf = ({ count, skip, size, after, conditions, limit }: Selection): StatementCost => ({
+/** So many branches cost next to nothing. */
+const fewBranches = 8;
+
+/** A page looks through no more rows than it has where nothing is counted, skipped, sorted or filtered. */
+const costOf = ({ branches, conditions, count, limit, size, skip }: Selection): StatementCost => ({
   rows: limit,
-  wide: count || skip > 0 || size !== undefined || (after === undefined && conditions.length > 0),
+  wide: count || skip > 0 || size !== undefined || conditions.length > 0 || branches.length > fewBranches,
 });
 
 /** Runs one page's statement. Where the statement's time limit cuts it off that is DEADLINE_EXCEEDED, never a shorter list. */
@@ -552,6 +555,6 @@ export const countRows = async (rows: Read, table: Table, requested: Selection):
   if (selection.branches.length === 0) return 0;
   const parameters = new Parameters();
   const text = countStatement(parameters, table, selection);
-  const [row] = await rows.query(text, parameters.values, { rows: 1, wide: true });
+  const [row] = await rows.query(text, parameters.values, wideCount);
   return Number(row?.[0] ?? 0);
 };

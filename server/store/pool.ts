@@ -278,7 +278,7 @@ const shareReads = (cheap: Reads, wide: Reads): SharedReads => {
     const startedMs = performance.now();
     try {
       const rows = await wide.query(text, values);
-      costs.measured(text, party.organization, performance.now() - startedMs);
+      costs.measured(party.organization, text, values, performance.now() - startedMs);
       return rows;
     } finally {
       wideTurns.leave(party);
@@ -287,13 +287,14 @@ const shareReads = (cheap: Reads, wide: Reads): SharedReads => {
 
   return {
     async query(party, text, values, cost) {
-      if (costs.isWide(text, party.organization, cost?.wide ?? false)) return queryWide(party, text, values);
+      if (costs.isWide(party.organization, text, values, cost?.wide ?? false)) return queryWide(party, text, values);
       try {
         return await (cost ? queryPage(party, text, values, cost.rows) : cheap.query(text, values));
       } catch (thrown) {
-        // It was not as cheap as it looked, or the database is busy: with its own time it may do.
-        if (!(thrown instanceof Fault && isStatementTimeout(thrown.cause))) throw thrown;
-        costs.late(text, party.organization);
+        // It was not as cheap as it looked, or the database is busy: with its own time it may do. So may what came behind one
+        // that was ended while it was prepared, and counted on that.
+        if (!(thrown instanceof Fault && (isStatementTimeout(thrown.cause) || stalePlan(thrown.cause)))) throw thrown;
+        costs.late(party.organization, text);
         return queryWide(party, text, values);
       }
     },
