@@ -96,7 +96,10 @@ for (const method of nonEmpty(methods.filter(stage.answers), "operation with an 
 
 test("every text of the contract was asked about, and every shape was tried", () => {
   assert.ok(fields > 100, `${fields} fields`);
-  assert.deepEqual(Object.keys(hostileMarkdown).filter((name) => !tried.has(name)), []);
+  assert.deepEqual(
+    Object.keys(hostileMarkdown).filter((name) => !tried.has(name)),
+    [],
+  );
   assert.ok(longestText <= limits.bodyBytesMax);
 });
 
