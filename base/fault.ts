@@ -37,16 +37,16 @@ export interface FoundViolations {
   add(field: string, description: string): void;
 }
 
-/** @param known fields of which no more is told; @param room how many violations are still shown */
-export const findViolations = (known: ReadonlySet<string> = new Set(), room: number = limits.violationsMax): FoundViolations => {
+/** @param known fields of which no more is told; @param most how many violations are still shown */
+export const findViolations = (known: ReadonlySet<string> = new Set(), most: number = limits.violationsMax): FoundViolations => {
   const list: Violation[] = [];
   return {
     list,
     get isFull() {
-      return list.length >= room;
+      return list.length >= most;
     },
     add(field, description) {
-      if (list.length < room && !known.has(field)) list.push({ field, description });
+      if (list.length < most && !known.has(field)) list.push({ field, description });
     },
   };
 };

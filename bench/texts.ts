@@ -8,7 +8,7 @@ import { patternCost } from "#base/pattern-cost.ts";
 import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact } from "#contract/facts.ts";
 import { checkMessage } from "../server/kernel/field-behavior.ts";
-import { patternViolations } from "../server/resources/iam/rules/patterns.ts";
+import { patternViolations } from "../server/authn/patterns.ts";
 import { widthWarning } from "../server/resources/iam/rules/width.ts";
 import { judgeReadme } from "../server/resources/registry/readme/judge.ts";
 import { hostileMarkdown, hostileTexts } from "../test/hostile-texts.ts";
