@@ -74,6 +74,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     );
     if (options.deliversByHand !== true) services.audit.start();
     const maintenance = startMaintenance(kernel, settings.auditMonths);
+    const patternReport = authn.startPatternReport();
     void feeds?.turn();
     return {
       application,
@@ -83,10 +84,11 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       delivery,
       async close() {
         maintenance.stop();
+        patternReport.stop();
         // Whatever still waits for a database that does not answer is told that there is none.
         const late = setTimeout(() => void store.close(), limits.stopMs);
         // At once: each has its seconds for what is in flight.
-        await Promise.all([feeds?.stop(), transport.close(), delivery.stop()]);
+        await Promise.all([feeds?.stop(), transport.close(), delivery.stop(), patternReport.ended]);
         await application.close();
         clearTimeout(late);
       },

@@ -1,7 +1,7 @@
 // The public entry of authn: who is asking (authenticate), and tokens of our own for those whom somebody else vouches
 // for (exchange). What they may do, and whether they still exist, is decided elsewhere, from live data.
 
-import { Fault, unauthenticated } from "#base/fault.ts";
+import { Fault, unauthenticated, type Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
@@ -24,6 +24,8 @@ import { recordLastSeen } from "./last-seen.ts";
 import { entryWeightOf, lruCache } from "./lru-cache.ts";
 import { type MintRequest, mintToken, readOwnToken } from "./mint.ts";
 import { openOutbound, type Outbound } from "./outbound.ts";
+import { type PatternReport, startPatternReport } from "./pattern-report.ts";
+import { type PatternHolder, patternsOf, patternViolations } from "./patterns.ts";
 import { normalIssuer, personUid } from "./people.ts";
 import { readBearer, readToken, type Token, tokenEndMs } from "./token.ts";
 import { type Upstream, upstreamOf } from "./upstream.ts";
@@ -93,10 +95,14 @@ export interface Authn {
   verifyIdToken(text: string, more: JsonObject): Promise<Upstream>;
   /** Refuses unless the bearer of this token, which was verified, may act as the assumable identity. */
   assume(identity: string, text: string): Promise<void>;
+  /** Violations of an identity's patterns: too large, alone or together, or no RE2 (patterns.ts). */
+  patternViolations(holder: PatternHolder): readonly Violation[];
   /** What is wrong with a pattern of issuers, as a violation's description; undefined where nothing is (issuer-hosts.ts). */
   issuerPatternProblem(pattern: string): string | undefined;
   /** Tells the log of identities whose pattern of issuers would be refused today: tokens that only it fits are. */
   reportIssuerPatterns(): Promise<void>;
+  /** Tells the log, beside other work, of identities whose patterns are beyond today's bounds. */
+  startPatternReport(): PatternReport;
   /** The guarded client to issuers. */
   readonly outbound: Outbound;
   /** Closes the connections to issuers. */
@@ -237,6 +243,8 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
         last = next;
       }
     },
+    patternViolations: (holder) => patternViolations(patternsOf(holder)),
+    startPatternReport: () => startPatternReport(store, log),
     outbound,
     close: () => outbound.close(),
   };

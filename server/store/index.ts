@@ -125,6 +125,7 @@ export {
   findIdentity,
   findIdentityEmail,
   findIssuerPatterns,
+  findPatternHolders,
   hasIdentity,
   hasPersonOfIssuer,
   type Identity,

@@ -407,18 +407,6 @@ const scanColumn = (path: AccessPath, { order }: Selection): string => {
   return path.by === "parent" ? behindParent(order.column) : order.column;
 };
 
-const countStatement = (parameters: Parameters, table: Table, selection: Selection): string => {
-  const path = mostSelectivePath(selection) ?? uidPath;
-  const source = sourceOf(parameters, selection, path);
-  const rows = `from ${table.name}${whereClause(pathTerms(parameters, { ...selection, after: undefined }, path, source))}`;
-  if (selection.countMax !== undefined) {
-    const each = source.branches ? `from ${source.branches} cross join lateral (select 1 ${rows}) as each` : rows;
-    return `select count(*) from (select 1 ${each} limit ${parameters.add(selection.countMax)}) as counted`;
-  }
-  if (!source.branches) return `select count(*) ${rows}`;
-  return `select sum(each.rows)::bigint from ${source.branches} cross join lateral (select count(*) as rows ${rows}) as each`;
-};
-
 /** The scan up to `limit` rows. A limit that the planner can read tells it that an ordered index pays. */
 const limitScan = (parameters: Parameters, scan: string, limit: number): string =>
   limit > limits.pageSizeMax + 1
@@ -450,6 +438,22 @@ const valueRanges = (
       ...remainingTerms(parameters, selection, path),
     ],
   };
+};
+
+const countStatement = (parameters: Parameters, table: Table, requested: Selection): string => {
+  const selection = { ...requested, after: undefined };
+  const path = mostSelectivePath(selection) ?? uidPath;
+  const source = sourceOf(parameters, selection, path);
+  // Of several values each one's range in each branch: for all at once, every branch would read what the whole root has of them.
+  const ranges = path.by === "values" ? valueRanges(parameters, selection, path, source) : undefined;
+  const each = ranges?.each ?? source.branches;
+  const rows = `from ${table.name}${whereClause(ranges?.terms ?? pathTerms(parameters, selection, path, source))}`;
+  if (selection.countMax !== undefined) {
+    const found = each ? `from ${each} cross join lateral (select 1 ${rows}) as each` : rows;
+    return `select count(*) from (select 1 ${found} limit ${parameters.add(selection.countMax)}) as counted`;
+  }
+  if (!each) return `select count(*) ${rows}`;
+  return `select coalesce(sum(each.rows), 0)::bigint from ${each} cross join lateral (select count(*) as rows ${rows}) as each`;
 };
 
 /**
