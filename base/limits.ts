@@ -67,6 +67,8 @@ export const limits = {
   statementTimeoutMs: 15_000,
   /** What an answer of PostgreSQL may take on our side: a statement's whole time and its way here. */
   databaseAnswerMs: 17_000,
+  /** Whether the server is ready is said within this time: what load balancers wait, and many times what the database takes. */
+  readinessMs: 5_000,
   /** A connection that is silent for so long is probed (TCP keepalive), ten times, a second apart. */
   keepAliveDelayMs: 10_000,
   /** What a stop takes: the database is closed under whatever is not done then, within so many more. */

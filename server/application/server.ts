@@ -6,7 +6,6 @@ import type { Clock } from "#base/time.ts";
 import { type Delivery, openDelivery } from "#delivery";
 import { openDocuments, type Schedule, startFeeds } from "#feeds";
 import { openSignIn } from "#signin";
-import { ping } from "#store";
 import { httpStatusOf, openTransport, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
 import { makeFirstOrganization } from "./first-organization.ts";
@@ -63,7 +62,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
         serve,
         issuer: signIn,
         documents: openDocuments({ store, publicUrl: settings.publicUrl }),
-        ready: () => ping(store.read),
+        ready: () => store.isReady(),
       },
     ).catch((thrown: unknown) => {
       throw listenFault(settings, thrown);

@@ -39,6 +39,8 @@ export interface Store {
    * serialization failure or a deadlock, so `work` touches rows and nothing else.
    */
   write<T>(work: (rows: Write) => Promise<T>): Promise<T>;
+  /** Whether the database does what a server needs, however busy it is (readiness.ts). Never throws. */
+  isReady(): Promise<boolean>;
   /** Lets statements in flight finish and closes every connection. */
   close(): Promise<void>;
 }

@@ -171,7 +171,6 @@ export type {
   VulnerabilityRecord,
   WriteCounts,
 } from "./records.ts";
-export { ping } from "./ping.ts";
 export { findProfile, writeProfile } from "./profiles.ts";
 export { insertProviderArrival } from "./provider-arrivals.ts";
 export { deleteRefreshToken, insertRefreshToken, type RefreshTokenFamily, replaceRefreshTokenSecret } from "./refresh-tokens.ts";
