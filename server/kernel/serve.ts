@@ -40,10 +40,12 @@ export const makeServe =
     let call: Call | undefined;
     try {
       if (unread.method.open) {
+        const purpose = kernel.answers.get(unread.method.name)?.countsAs;
+        if (purpose !== undefined) kernel.services.authn.clientLimits.take(purpose, unread.origin().address);
         call = withRequest(unread, await unread.read());
         return await handle(kernel, call, undefined, kernel.nobody, true);
       }
-      caller = await kernel.services.authn.authenticate(unread.authorization, unread.identity);
+      caller = await kernel.services.authn.authenticate(unread.authorization, unread.identity, () => unread.origin().address);
       for (let fresh = false; ; fresh = true) {
         const rights = await kernel.rights.of(caller, kernel.services.clock(), fresh);
         if (!rights) throw unauthenticated("the identity of this token no longer exists");

@@ -1,6 +1,7 @@
 // What sign-in serves beside the contract: the paths for browsers, and the token and device endpoints of OAuth.
 
-import type { Endpoint, EndpointAnswer } from "#base/endpoint.ts";
+import type { ClientPurpose } from "#authn";
+import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { Fault, invalid, type Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import type { RequestSource } from "#base/origin.ts";
@@ -11,12 +12,14 @@ import { beginDevice, deviceCompleter } from "./device.ts";
 import { deviceEndpoints } from "./device-pages.ts";
 import { headlessCompleter, isHeadlessCode } from "./headless.ts";
 import { showHeadlessConfirmation, confirmHeadless, headlessPath } from "./headless-pages.ts";
-import { htmlPage, jsonAnswer } from "./pages.ts";
+import { openOpenRows } from "./open-rows.ts";
+import { htmlPage, jsonAnswer, throttledPage } from "./pages.ts";
 import { callbackPath, openProviders } from "./provider.ts";
 import { readRedirect, redirectCompleter } from "./redirect.ts";
 import { isOrganizationWithProvider } from "./requested-provider.ts";
 import { type SignInSettings, urlOfPath } from "./settings.ts";
 import { type Grant, openTokenEndpoint } from "./token-endpoint.ts";
+import { openUserCodeGuesses } from "./user-code-guesses.ts";
 
 /** What the transport serves for the issuer; each throws a Fault. */
 export interface SignInEndpoints {
@@ -27,7 +30,7 @@ export interface SignInEndpoints {
   /** Every grant of the token endpoint. */
   readonly exchangeToken: Grant;
   /** RFC 8628, 3.1: a terminal asks for its codes. */
-  readonly beginDevice: (form: URLSearchParams) => Promise<JsonObject>;
+  readonly beginDevice: (form: URLSearchParams, from: RequestSource) => Promise<JsonObject>;
   /** Pages and what belongs to them, by path. */
   readonly endpoints: ReadonlyMap<string, Endpoint>;
 }
@@ -112,8 +115,22 @@ const beginFromParameters = async (
   }
 };
 
-export const openSignIn = (settings: SignInSettings): SignInEndpoints => {
-  const { authn, store } = settings;
+/** Answers a page's request unless its address has had its share. */
+const limitedPage =
+  ({ authn: { clientLimits } }: SignInSettings, purpose: ClientPurpose, answer: (request: EndpointRequest) => Promise<EndpointAnswer>) =>
+  async (request: EndpointRequest): Promise<EndpointAnswer> => {
+    try {
+      clientLimits.take(purpose, request.origin.address);
+    } catch (thrown) {
+      if (thrown instanceof Fault) return throttledPage(thrown);
+      throw thrown;
+    }
+    return answer(request);
+  };
+
+export const openSignIn = (services: Omit<SignInSettings, "openRows" | "userCodeGuesses">): SignInEndpoints => {
+  const { authn, store, clock } = services;
+  const settings: SignInSettings = { ...services, openRows: openOpenRows(authn.clientLimits), userCodeGuesses: openUserCodeGuesses(store, clock) };
   const dependencies: SignInDependencies = {
     ...settings,
     providers: openProviders(settings),
@@ -131,12 +148,34 @@ export const openSignIn = (settings: SignInSettings): SignInEndpoints => {
     }),
     keys: authn.keys,
     exchangeToken: token.answer,
-    beginDevice: (form) => beginDevice(settings, form),
+    beginDevice: (form, from) => beginDevice(settings, form, from),
     endpoints: new Map<string, Endpoint>([
-      ["/oauth", { GET: (request) => beginFromParameters(dependencies, request.query, request, () => showHeadlessConfirmation(dependencies, request)) }],
-      [headlessPath, { POST: (request) => confirmHeadless(dependencies, request, (parameters) => beginFromParameters(dependencies, parameters, request)) }],
-      [callbackPath, { GET: (request) => endSignIn(dependencies, request) }],
-      ["/orgcheck", { GET: async ({ query }) => jsonAnswer(200, await isOrganizationWithProvider(store.read, singleParameter(query, "name"))) }],
+      [
+        "/oauth",
+        {
+          GET: limitedPage(settings, "open-reads", (request) =>
+            beginFromParameters(dependencies, request.query, request, () => showHeadlessConfirmation(dependencies, request)),
+          ),
+        },
+      ],
+      [
+        headlessPath,
+        {
+          POST: limitedPage(settings, "open-reads", (request) =>
+            confirmHeadless(dependencies, request, (parameters) => beginFromParameters(dependencies, parameters, request)),
+          ),
+        },
+      ],
+      [callbackPath, { GET: limitedPage(settings, "sign-in-answers", (request) => endSignIn(dependencies, request)) }],
+      [
+        "/orgcheck",
+        {
+          GET: async ({ query, origin }) => {
+            authn.clientLimits.take("open-reads", origin.address);
+            return jsonAnswer(200, await isOrganizationWithProvider(store.read, singleParameter(query, "name")));
+          },
+        },
+      ],
       ...Object.entries(device),
     ]),
   };
