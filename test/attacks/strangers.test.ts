@@ -266,7 +266,7 @@ test("who polls, looks up organizations and fetches the open feed without end is
     "/orgcheck?name=nobody.example",
     "/advisory/v2/csaf/all.json",
     "/advisory/v2/osv/all.json",
-    `/auth/v1/headless_session?code=${randomBytes(32).toString("base64url")}`,
+    `/sts/headless_sessions?code=${randomBytes(32).toString("base64url")}`,
   ]) {
     const refused = await get(path, stranger);
     assert.deepEqual([refused.status, (await get(path, neighbour)).status === 429], [429, false], path);
@@ -406,8 +406,9 @@ test("who guesses costs the database one row a second, from however many address
   pass(limits.userCodeGuessesWindowMs);
   const guessing = openBrowser();
   await guessing.get(`${world.url}/oauth/device`);
+  assert.equal((await typeCode(newAddress(), wrongCode, guessing)).status, 404);
   await Promise.all(Array.from({ length: 200 }, (_, n) => typeCode(`203.0.114.${n}`, wrongCode, guessing)));
   const [row] = await asOwner(database.url, "select wrong from user_code_guesses order by window_time desc limit 1");
   assert.deepEqual(row, ["1"]);
-  assert.equal(await wrongCodesOfNow(), 200);
+  assert.equal(await wrongCodesOfNow(), 201);
 });
