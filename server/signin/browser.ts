@@ -122,7 +122,7 @@ export const beginSignIn = async (
     const pending: PendingSignIn = { ...request, authorizationRequest };
     await store.write(async (rows) => {
       await deleteSomeExpiredSignIns(rows, clock());
-      const addressHash = await openRows.requireRoom(rows, "sign_ins", requestSource.origin.address, clock());
+      const addressHash = await openRows.admit(rows, "sign_ins", requestSource.origin.address, clock());
       await insertSignIn(rows, {
         stateHash: secretHashOf(authorizationRequest.state),
         browserHash: secretHashOf(browserSecret),

@@ -137,7 +137,7 @@ const storeCodes = async (
   nowMs: number,
 ): Promise<string> => {
   await deleteEndedDeviceCodes(rows, nowMs);
-  const addressHash = await openRows.requireRoom(rows, "device_codes", address, nowMs);
+  const addressHash = await openRows.admit(rows, "device_codes", address, nowMs);
   const length = await userCodeGuesses.lengthOfNew(rows);
   for (;;) {
     const userCode = makeUserCode(length);

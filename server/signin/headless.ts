@@ -59,7 +59,7 @@ export const storeHeadlessToken = async (
   await deleteExpiredHeadlessSessions(rows, nowMs);
   return insertHeadlessSession(rows, {
     codeHash: secretHashOf(code),
-    addressHash: await openRows.requireRoom(rows, "headless_sessions", address, nowMs),
+    addressHash: await openRows.admit(rows, "headless_sessions", address, nowMs),
     ecdhPublicKey: publicKey,
     encryptedToken: encrypted.toString("base64"),
     expireTimeMs: nowMs + limits.headlessSessionLifetimeMs,

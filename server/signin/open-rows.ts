@@ -33,8 +33,8 @@ const bounds: Readonly<Record<OpenRowsTable, Bound>> = {
 };
 
 export interface OpenRows {
-  /** Throws `throttled` where this address, or all together, have as many open rows as they may. What a new row keeps of the address. */
-  requireRoom(rows: Write, table: OpenRowsTable, address: string, nowMs: number): Promise<string>;
+  /** What a new row keeps of the address. Throws `throttled` where this one, or all together, have as many open rows as they may. */
+  admit(rows: Write, table: OpenRowsTable, address: string, nowMs: number): Promise<string>;
 }
 
 export const openOpenRows = (clientLimits: Pick<ClientLimits, "hashOf">): OpenRows => {
@@ -48,7 +48,7 @@ export const openOpenRows = (clientLimits: Pick<ClientLimits, "hashOf">): OpenRo
     return count;
   };
   return {
-    async requireRoom(rows, table, address, nowMs) {
+    async admit(rows, table, address, nowMs) {
       const { name, perAddress, inAll, lifetimeMs } = bounds[table];
       const hash = clientLimits.hashOf(address);
       const own = await countOpenRowsOf(rows, table, hash, nowMs, perAddress);

@@ -138,7 +138,7 @@ const callFrom = (address: string, protocol: Protocol, name: string, token: stri
 const refreshToken = (id = randomBytes(16).toString("hex")): string => Buffer.from(JSON.stringify({ exp: 1, id, secret: "made up" })).toString("base64");
 
 for (const protocol of ["rest", "grpc"] as const)
-  test(`over ${protocol}, who exchanges, refreshes and registers without end is stopped at his own limit before anything is read, and others are answered`, async () => {
+  test(`over ${protocol}, who exchanges, refreshes and registers without end is stopped at his own limit, and others are answered`, async () => {
     const [stranger, neighbour] = [newAddress(), newAddress()];
     useUp("exchanges", stranger);
     for (const [name, token] of [
