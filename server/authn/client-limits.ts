@@ -53,7 +53,8 @@ export const openClientLimits = (clock: Clock, vault: Pick<Vault, "digest">): Cl
     if (retryMs === undefined) return;
     const [quota, what] = purposes[purpose];
     const seconds = Math.max(1, Math.ceil(retryMs / 1000));
-    throw throttled(`too many ${what} from your network, which may have ${quota} in a minute; try again in ${seconds} s`, {
+    const time = seconds === 1 ? "a second" : `${seconds} seconds`;
+    throw throttled(`too many ${what} from your network, at most ${quota} a minute; try again in ${time}`, {
       name: purpose,
       quota,
       windowMs,
