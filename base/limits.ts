@@ -77,6 +77,34 @@ export const limits = {
   /** Connections: reads are pipelined over few (measured: 2-4 best), group commit wants many writers. */
   readConnections: 3,
   writeConnections: 12,
+  /** What a cheap read takes at most, before it goes with the wide ones: whoever is behind it waits no longer. */
+  cheapReadTimeoutMs: 500,
+  /** Pages that are being read over the connections of cheap reads, and of these of one organization: others are behind them. */
+  pageReads: 24,
+  pageReadsEach: 3,
+  /**
+   * Wide reads (counts, skips, filters without an index): connections, and of these for one organization. Each keeps a core
+   * busy. A statement that was quicker than this goes with the cheap ones for a while; so many are remembered.
+   */
+  wideReadConnections: 4,
+  wideReadsEach: 2,
+  wideReadsWaiting: 1_024,
+  wideReadsWaitingEach: 64,
+  quickStatementMs: 2,
+  statementCostLifetimeMs: 60_000,
+  statementCostsMax: 2_000,
+  statementCostsEachMax: 1_000,
+  /** Transactions of one organization, and who waits for one. */
+  writesEach: 6,
+  writesWaiting: 2_048,
+  writesWaitingEach: 256,
+  /** Calls of callers with a token: under way, waiting, and of these of one organization. */
+  requestsUnderWay: 512,
+  requestsUnderWayEach: 32,
+  requestsWaiting: 8_192,
+  requestsWaitingEach: 1_024,
+  /** How long a call waits for its turn: below its own deadline, so that it is told why. */
+  turnWaitMs: 10_000,
   /** Rows that are asked for together: more would hold up the first of them. */
   batchLoadRowsMax: 32,
   /** Tries of a transaction that lost a serialization race or a deadlock. */
@@ -282,8 +310,8 @@ export const limits = {
   /** Slower than this no terminal has to ask. */
   devicePollIntervalMaxMs: 60_000,
   /**
-   * Open codes, a row of 1 KB each: of one client address, and, as a last resort, of all together. Five people a second
-   * who begin and do not finish reach the first within a minute; a hundred thousand rows are 100 MB.
+   * Open codes, a row of 1 KB each: of one client address, and, as a last resort, of all together. Whoever signs in needs a
+   * minute or two, so that at the rate of one address some hundred are open; a hundred thousand rows are 100 MB.
    */
   deviceCodesPerAddressMax: 300,
   deviceCodesMax: 100_000,

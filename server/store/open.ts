@@ -8,7 +8,7 @@ import { sqlState } from "./faults.ts";
 import { startFailureText } from "./fitness.ts";
 import type { Store } from "./handle.ts";
 import { migrate, type MigrateOptions } from "./migrate.ts";
-import { openConnections } from "./pool.ts";
+import { openConnections, serverParty } from "./pool.ts";
 import { openReadiness } from "./readiness.ts";
 
 export interface StoreOptions {
@@ -81,5 +81,5 @@ export const openStore = async (options: StoreOptions): Promise<Store> => {
   const readiness = openReadiness(options.databaseUrl, options.readinessMs);
   const close = async (): Promise<void> => void (await Promise.all([connections.close(), readiness.close()]));
   let closing: Promise<void> | undefined;
-  return { read: connections.read, write: connections.write, isReady: readiness.isReady, close: () => (closing ??= close()) };
+  return { ...connections.forParty(serverParty), forParty: connections.forParty, isReady: readiness.isReady, close: () => (closing ??= close()) };
 };

@@ -41,7 +41,7 @@ export const openReadiness = (databaseUrl: string, answerMs: number = limits.rea
     client.on("error", () => drop(client));
     try {
       await client.connect();
-      await exchange(client, () => client.query(sessionSettings));
+      await exchange(client, () => client.query(sessionSettings(answerMs)));
     } catch (error) {
       drop(client);
       throw error;

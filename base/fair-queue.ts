@@ -1,0 +1,172 @@
+// Places that many share, given out in turns: by organization, then by identity, so that nobody's many keep out anybody's
+// one. An organization holds no more than its share of the places, whoever else is there: places that it could take
+// while nobody else wants them would be held when somebody does. Who finds neither place nor room to wait is refused at
+// once, and told when to come again.
+
+import { type Fault, throttled } from "./fault.ts";
+
+/** For whom work is done. */
+export interface Party {
+  /** The organization's uid; another text for who belongs to none. */
+  readonly organization: string;
+  readonly identity: string;
+}
+
+export interface FairQueueLimits {
+  /** What a refusal calls this, in letters and "-". */
+  readonly name: string;
+  /** The same in words: "too many … at once". */
+  readonly what: string;
+  readonly places: number;
+  /** Of these, for one organization. */
+  readonly placesEach: number;
+  readonly waiting: number;
+  readonly waitingEach: number;
+  /** How long one waits at most. */
+  readonly waitMs: number;
+}
+
+export interface FairQueue {
+  /** Takes a place at once, or returns false. `row`: what only one may work on at a time; others wait without a place. */
+  tryEnter(party: Party, row?: string): boolean;
+  /** Waits for a place. Throws RESOURCE_EXHAUSTED with RetryInfo. */
+  wait(party: Party, row?: string): Promise<void>;
+  /** Gives the place back. */
+  leave(party: Party, row?: string): void;
+}
+
+interface Waiter {
+  readonly party: Party;
+  readonly row: string | undefined;
+  readonly timer: ReturnType<typeof setTimeout>;
+  readonly enter: () => void;
+  readonly refuse: (fault: Fault) => void;
+}
+
+/** What one organization holds and wants. Identities are in the order of their turns. */
+interface Share {
+  held: number;
+  waiting: number;
+  readonly identities: Map<string, Waiter[]>;
+}
+
+/** How soon another try is worth it: what waits is done within a second or so, unless somebody comes again and again. */
+const retryMs = 1000;
+
+export const openFairQueue = (bounds: FairQueueLimits): FairQueue => {
+  /** In the order of their turns. */
+  const shares = new Map<string, Share>();
+  const busyRows = new Set<string>();
+  let held = 0;
+  let waiting = 0;
+
+  const refusal = (): Fault => throttled(`too many ${bounds.what} at once; try again`, { name: bounds.name, quota: bounds.placesEach, retryMs });
+
+  const shareOf = (organization: string): Share => {
+    const known = shares.get(organization);
+    if (known) return known;
+    const share: Share = { held: 0, waiting: 0, identities: new Map() };
+    shares.set(organization, share);
+    return share;
+  };
+
+  const isFree = (row: string | undefined): boolean => row === undefined || !busyRows.has(row);
+
+  const take = (share: Share, row: string | undefined): void => {
+    held++;
+    share.held++;
+    if (row !== undefined) busyRows.add(row);
+  };
+
+  const remove = (share: Share, waiter: Waiter): boolean => {
+    const own = share.identities.get(waiter.party.identity);
+    const index = own?.indexOf(waiter) ?? -1;
+    if (!own || index < 0) return false;
+    own.splice(index, 1);
+    if (own.length === 0) share.identities.delete(waiter.party.identity);
+    share.waiting--;
+    waiting--;
+    clearTimeout(waiter.timer);
+    return true;
+  };
+
+  const forgetIfIdle = (organization: string, share: Share): void => {
+    if (share.held === 0 && share.waiting === 0) shares.delete(organization);
+  };
+
+  /** The next of an organization that can go on: its identities take turns. */
+  const nextOf = (share: Share): Waiter | undefined => {
+    for (const [identity, waiters] of share.identities) {
+      const next = waiters.find(({ row }) => isFree(row));
+      if (!next) continue;
+      share.identities.delete(identity);
+      share.identities.set(identity, waiters);
+      return next;
+    }
+    return undefined;
+  };
+
+  const admit = (): void => {
+    for (const [organization, share] of shares) {
+      if (held >= bounds.places || waiting === 0) return;
+      if (share.waiting === 0 || share.held >= bounds.placesEach) continue;
+      const next = nextOf(share);
+      if (!next) continue;
+      // To the end of the line, where a loop over a Map meets it once more: there it has its next turn.
+      shares.delete(organization);
+      shares.set(organization, share);
+      remove(share, next);
+      take(share, next.row);
+      next.enter();
+    }
+  };
+
+  /** Refuses the last who came of the identity that has most waiting: who has few in line keeps them. */
+  const refuseLast = (share: Share): void => {
+    let most: Waiter[] | undefined;
+    for (const waiters of share.identities.values()) if (most === undefined || waiters.length > most.length) most = waiters;
+    const last = most?.at(-1);
+    if (last && remove(share, last)) last.refuse(refusal());
+  };
+
+  const longest = (): Share | undefined => {
+    let most: Share | undefined;
+    for (const share of shares.values()) if (most === undefined || share.waiting > most.waiting) most = share;
+    return most;
+  };
+
+  return {
+    tryEnter({ organization }, row) {
+      const share = shares.get(organization);
+      if (held >= bounds.places || (share !== undefined && (share.held >= bounds.placesEach || share.waiting > 0)) || !isFree(row)) return false;
+      take(share ?? shareOf(organization), row);
+      return true;
+    },
+    wait: (party, row) =>
+      new Promise((resolve, reject) => {
+        const share = shareOf(party.organization);
+        const giveUp = (): void => {
+          if (!remove(share, waiter)) return;
+          forgetIfIdle(party.organization, share);
+          reject(refusal());
+        };
+        const waiter: Waiter = { party, row, timer: setTimeout(giveUp, bounds.waitMs), enter: resolve, refuse: reject };
+        const own = share.identities.get(party.identity);
+        if (own) own.push(waiter);
+        else share.identities.set(party.identity, [waiter]);
+        share.waiting++;
+        waiting++;
+        if (share.waiting > bounds.waitingEach) refuseLast(share);
+        if (waiting > bounds.waiting) refuseLast(longest() ?? share);
+        admit();
+      }),
+    leave({ organization }, row) {
+      const share = shareOf(organization);
+      held--;
+      share.held--;
+      if (row !== undefined) busyRows.delete(row);
+      admit();
+      forgetIfIdle(organization, share);
+    },
+  };
+};
