@@ -65,11 +65,12 @@ const neighbours = (environment: Environment): Promise<Neighbours> => (prepared 
 
 const repos = "/registry/v2/repos";
 
-type LoadName = "lists" | "skips" | "creates" | "patches" | "bodies";
+type LoadName = "gets" | "lists" | "skips" | "creates" | "patches" | "bodies";
 
-export const loadNames: readonly LoadName[] = ["lists", "skips", "creates", "patches", "bodies"];
+export const loadNames: readonly LoadName[] = ["gets", "lists", "skips", "creates", "patches", "bodies"];
 
 const requestsOf: Readonly<Record<LoadName, (of: Neighbours) => NeighbourRequest[]>> = {
+  gets: ({ greedy: { authorization }, greedyRepo }) => [{ method: "GET", path: `${repos}/${greedyRepo}`, authorization }],
   lists: ({ greedy: { authorization } }) => [{ method: "GET", path: `${repos}?page_size=200`, authorization }],
   skips: ({ greedy: { authorization } }) => [{ method: "GET", path: `${repos}?page_size=200&skip=${neighbourRepos - 300}&order_by=name`, authorization }],
   creates: ({ greedy: { uid, authorization } }) => [{ method: "POST", path: `${repos}/${uid}`, authorization, body: '{"name":"repo-{n}"}' }],

@@ -3,7 +3,8 @@
 import type { Caller } from "#authn";
 import type { Rights } from "#authz";
 import { EVERYWHERE, rootOf } from "#base/uid.ts";
-import type { FairQueueLimits, Party } from "#base/fair-queue.ts";
+import { type FairQueue, type FairQueueLimits, openFairQueue, type Party } from "#base/fair-queue.ts";
+import type { MethodFact } from "#contract/facts.ts";
 import { limits } from "#base/limits.ts";
 
 /** Whoever calls an open operation: there is no organization yet. */
@@ -21,13 +22,21 @@ export const actingParty = ({ uid }: Caller, { grants }: Rights, path: string | 
   return { organization: rootOf(place === EVERYWHERE ? uid : place), identity: uid };
 };
 
-/** Calls under way: enough for pipelines to be full, few enough that what one organization has under way is soon done. */
-export const requestTurns: FairQueueLimits = {
-  name: "organization-requests",
-  what: "requests are made",
-  places: limits.requestsUnderWay,
-  placesEach: limits.requestsUnderWayEach,
-  waiting: limits.requestsWaiting,
-  waitingEach: limits.requestsWaitingEach,
+/** What one kind of calls may have under way: little enough that what one organization has under way is soon done. */
+const turnsOf = (name: string, what: string, placesEach: number): FairQueueLimits => ({
+  name,
+  what,
+  places: limits.callsUnderWay,
+  placesEach,
+  waiting: limits.callsWaiting,
+  waitingEach: limits.callsWaitingEach,
   waitMs: limits.turnWaitMs,
+});
+
+/** The turns of calls. Of each kind by itself, so that an organization's gets never wait behind its own lists and writes. */
+export const openCallTurns = (): ((method: MethodFact) => FairQueue) => {
+  const gets = openFairQueue(turnsOf("organization-gets", "requests are made", limits.getsEach));
+  const lists = openFairQueue(turnsOf("organization-lists", "lists are asked for", limits.listsEach));
+  const writes = openFairQueue(turnsOf("organization-writes", "changes are made", limits.changesEach));
+  return (method) => (method.writes ? writes : method.unscoped ? lists : gets);
 };

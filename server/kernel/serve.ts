@@ -2,7 +2,7 @@
 //
 //   transport     headers to a call whose message is unread             transport/
 //   authenticate  token to Caller                                       authn/        UNAUTHENTICATED
-//   turn          a place among the organization's requests             party.ts      RESOURCE_EXHAUSTED
+//   turn          a place among the organization's calls                party.ts      RESOURCE_EXHAUSTED
 //   read          the message; what cannot be read becomes problems     transport/
 //   authorize     rights, capability, resource path                     authz/        PERMISSION_DENIED
 //                 documents that the organization must have accepted    terms.ts      FAILED_PRECONDITION
@@ -42,6 +42,7 @@ export const makeServe =
     let caller: Caller | undefined;
     let call: Call | undefined;
     let entered: Party | undefined;
+    const turns = kernel.turnsOf(unread.method);
     try {
       if (unread.method.open) {
         const purpose = kernel.answers.get(unread.method.name)?.countsAs;
@@ -51,7 +52,7 @@ export const makeServe =
       }
       caller = await kernel.services.authn.authenticate(unread.authorization, unread.identity, () => unread.origin().address);
       const party = callingParty(caller);
-      if (!kernel.requestTurns.tryEnter(party)) await kernel.requestTurns.wait(party);
+      if (!turns.tryEnter(party)) await turns.wait(party);
       entered = party;
       for (let fresh = false; ; fresh = true) {
         const rights = await kernel.rights.of(caller, kernel.services.clock(), fresh);
@@ -74,7 +75,7 @@ export const makeServe =
       if (thrown instanceof Fault && isRefusal(thrown)) recordRefusal(kernel, unread, call, caller, thrown);
       throw thrown;
     } finally {
-      if (entered) kernel.requestTurns.leave(entered);
+      if (entered) turns.leave(entered);
     }
   };
 

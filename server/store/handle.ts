@@ -18,18 +18,22 @@ export interface Check {
   readonly bare: Read;
 }
 
-/**
- * What a statement costs. "row": as much as the rows that it names. "page": as much as the page that it reads. "wide": it
- * grows with what it looks through (statement-costs.ts).
- */
-export type StatementCost = "row" | "page" | "wide";
+/** What a statement may cost that does more than read the rows that it names. */
+export interface StatementCost {
+  /** At most so many rows are the answer. */
+  readonly rows: number;
+  /** True: its work grows with what it looks through (statement-costs.ts). */
+  readonly wide: boolean;
+}
 
 export interface Read {
   /** Present until the first statement has confirmed it; absent where nothing has to be checked. */
   readonly check?: Check | undefined;
+  /** The same connections in nobody's share: rows by uid are loaded together, whoever asks for them. */
+  readonly shared?: Read;
   /**
    * Runs one prepared statement. `statement` is the whole SQL text with $1, $2, …; the same text is planned once
-   * per connection. `cost`: "row" where nothing is said. Throws a Fault (see faults.ts), never a driver's error.
+   * per connection. `cost`: of more than the rows that it names. Throws a Fault (see faults.ts), never a driver's error.
    */
   query(statement: string, values?: readonly Param[], cost?: StatementCost): Promise<Row[]>;
 }

@@ -513,8 +513,10 @@ export const pageStatement = (table: Table, requested: Selection, root: string |
 };
 
 /** A page may look through many more rows than it has, unless it goes on where the one before ended. */
-const costOf = ({ count, skip, size, after, conditions }: Selection): StatementCost =>
-  count || skip > 0 || size !== undefined || (after === undefined && conditions.length > 0) ? "wide" : "page";
+const costOf = ({ count, skip, size, after, conditions, limit }: Selection): StatementCost => ({
+  rows: limit,
+  wide: count || skip > 0 || size !== undefined || (after === undefined && conditions.length > 0),
+});
 
 /** Runs one page's statement. Where the statement's time limit cuts it off that is DEADLINE_EXCEEDED, never a shorter list. */
 export const listRows = async (rows: Read, table: Table, selection: Selection): Promise<Page> => {
@@ -550,6 +552,6 @@ export const countRows = async (rows: Read, table: Table, requested: Selection):
   if (selection.branches.length === 0) return 0;
   const parameters = new Parameters();
   const text = countStatement(parameters, table, selection);
-  const [row] = await rows.query(text, parameters.values, "wide");
+  const [row] = await rows.query(text, parameters.values, { rows: 1, wide: true });
   return Number(row?.[0] ?? 0);
 };

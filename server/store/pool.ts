@@ -80,10 +80,10 @@ const makeStatementNames = (): ((text: string) => string | undefined) => {
 const pageReadTurns: FairQueueLimits = {
   name: "organization-pages",
   what: "lists are asked for",
-  places: limits.pageReads,
-  placesEach: limits.pageReadsEach,
-  waiting: limits.requestsWaiting,
-  waitingEach: limits.requestsWaitingEach,
+  places: limits.pageRows,
+  placesEach: limits.pageRowsEach,
+  waiting: limits.callsWaiting,
+  waitingEach: limits.callsWaitingEach,
   waitMs: limits.turnWaitMs,
 };
 
@@ -239,21 +239,23 @@ type Reads = Pick<ReturnType<typeof openReads>, "query">;
 
 /** Sends each read to the connections of its kind. */
 class PartyRead implements Read {
+  readonly shared: Read;
   readonly #reads: SharedReads;
   readonly #party: Party;
 
-  constructor(reads: SharedReads, party: Party) {
+  constructor(reads: SharedReads, party: Party, shared?: Read) {
     this.#reads = reads;
     this.#party = party;
+    this.shared = shared ?? this;
   }
 
-  query(text: string, values: readonly Param[] = [], cost: StatementCost = "row"): Promise<Row[]> {
+  query(text: string, values: readonly Param[] = [], cost?: StatementCost): Promise<Row[]> {
     return this.#reads.query(this.#party, text, values, cost);
   }
 }
 
 interface SharedReads {
-  query(party: Party, text: string, values: readonly Param[], cost: StatementCost): Promise<Row[]>;
+  query(party: Party, text: string, values: readonly Param[], cost: StatementCost | undefined): Promise<Row[]>;
 }
 
 const shareReads = (cheap: Reads, wide: Reads): SharedReads => {
@@ -261,12 +263,13 @@ const shareReads = (cheap: Reads, wide: Reads): SharedReads => {
   const pageTurns = openFairQueue(pageReadTurns);
   const wideTurns = openFairQueue(wideReadTurns);
 
-  const queryPage = async (party: Party, text: string, values: readonly Param[]): Promise<Row[]> => {
-    if (!pageTurns.tryEnter(party)) await pageTurns.wait(party);
+  const queryPage = async (party: Party, text: string, values: readonly Param[], rows: number): Promise<Row[]> => {
+    const work = { places: rows };
+    if (!pageTurns.tryEnter(party, work)) await pageTurns.wait(party, work);
     try {
       return await cheap.query(text, values);
     } finally {
-      pageTurns.leave(party);
+      pageTurns.leave(party, work);
     }
   };
 
@@ -283,11 +286,10 @@ const shareReads = (cheap: Reads, wide: Reads): SharedReads => {
   };
 
   return {
-    async query(party, text, values, marked) {
-      const cost = costs.costOf(text, party.organization, marked);
-      if (cost === "wide") return queryWide(party, text, values);
+    async query(party, text, values, cost) {
+      if (costs.isWide(text, party.organization, cost?.wide ?? false)) return queryWide(party, text, values);
       try {
-        return await (cost === "page" ? queryPage(party, text, values) : cheap.query(text, values));
+        return await (cost ? queryPage(party, text, values, cost.rows) : cheap.query(text, values));
       } catch (thrown) {
         // It was not as cheap as it looked, or the database is busy: with its own time it may do.
         if (!(thrown instanceof Fault && isStatementTimeout(thrown.cause))) throw thrown;
@@ -387,7 +389,8 @@ const openWrites = (databaseUrl: string, nameOf: (text: string) => string | unde
   };
 
   const write = async <T>(party: Party, work: (rows: Write) => Promise<T>, row: string | undefined): Promise<T> => {
-    if (!turns.tryEnter(party, row)) await turns.wait(party, row);
+    const place = { places: 1, row };
+    if (!turns.tryEnter(party, place)) await turns.wait(party, place);
     try {
       for (let tries = 1; ; tries++) {
         const outcome = await attempt(work);
@@ -397,7 +400,7 @@ const openWrites = (databaseUrl: string, nameOf: (text: string) => string | unde
         await sleep(Math.random() * 5 * 2 ** tries);
       }
     } finally {
-      turns.leave(party, row);
+      turns.leave(party, place);
     }
   };
   return { write, close: () => pool.end() };
@@ -410,9 +413,10 @@ export const openConnections = (databaseUrl: string, log: Log, databaseAnswerMs:
   const cheap = openReads(databaseUrl, cheapReads, nameOf, watches, log);
   const wide = openReads(databaseUrl, wideReads, nameOf, watches, log);
   const reads = shareReads(cheap, wide);
+  const ownRead = new PartyRead(reads, serverParty);
   const writes = openWrites(databaseUrl, nameOf, watches, log);
   return {
-    forParty: (party) => ({ read: new PartyRead(reads, party), write: (work, row) => writes.write(party, work, row) }),
+    forParty: (party) => ({ read: new PartyRead(reads, party, ownRead), write: (work, row) => writes.write(party, work, row) }),
     async close() {
       // A goodbye that nobody hears is never answered.
       const late = setTimeout(() => watches.cut(), limits.storeCloseMs);

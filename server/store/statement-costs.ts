@@ -6,7 +6,6 @@
 // ones. What one organization's statements cost says nothing of another's.
 
 import { limits } from "#base/limits.ts";
-import type { StatementCost } from "./handle.ts";
 
 interface Known {
   readonly wide: boolean;
@@ -14,8 +13,8 @@ interface Known {
 }
 
 export interface StatementCosts {
-  /** What it costs the organization, where its maker says `marked`. */
-  costOf(text: string, organization: string, marked: StatementCost): StatementCost;
+  /** @param marked whether its maker says that it may be wide */
+  isWide(text: string, organization: string, marked: boolean): boolean;
   /** It was alone on its connection, and took so long. */
   measured(text: string, organization: string, ms: number): void;
   /** It did not end in the time of a cheap one. */
@@ -37,11 +36,9 @@ export const openStatementCosts = (now: () => number = () => performance.now()):
   };
 
   return {
-    costOf(text, organization, marked) {
+    isWide(text, organization, marked) {
       const found = known.get(text)?.get(organization);
-      if (found === undefined || found.untilMs <= now()) return marked;
-      if (found.wide) return "wide";
-      return marked === "wide" ? "page" : marked;
+      return found !== undefined && found.untilMs > now() ? found.wide : marked;
     },
     measured(text, organization, ms) {
       if (ms <= limits.quickStatementMs) remember(text, organization, false);
