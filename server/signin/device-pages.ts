@@ -137,6 +137,9 @@ const answerForm =
     );
   };
 
-export const deviceEndpoints = (dependencies: SignInDependencies, begin: BeginDeviceSignIn): Readonly<Record<string, Endpoint>> => ({
-  [devicePath]: { GET: showCodePage(dependencies), POST: answerForm(dependencies, begin) },
+export type DeviceEndpoint = Required<Endpoint>;
+
+export const deviceEndpoint = (dependencies: SignInDependencies, begin: BeginDeviceSignIn): DeviceEndpoint => ({
+  GET: showCodePage(dependencies),
+  POST: answerForm(dependencies, begin),
 });

@@ -5,11 +5,12 @@ import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.t
 import { Fault, invalid, type Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import type { RequestSource } from "#base/origin.ts";
+import { strangerAt } from "#kernel";
 import { beginSignIn, endSignIn, refuseSignIn, type SignInRequest } from "./browser.ts";
 import type { HeadlessCompletion, RedirectCompletion } from "./completion.ts";
 import type { SignInDependencies } from "./dependencies.ts";
-import { beginDevice, deviceCompleter } from "./device.ts";
-import { deviceEndpoints } from "./device-pages.ts";
+import { beginDevice, deviceCompleter, devicePath } from "./device.ts";
+import { type DeviceEndpoint, deviceEndpoint } from "./device-pages.ts";
 import { headlessCompleter, isHeadlessCode } from "./headless.ts";
 import { showHeadlessConfirmation, confirmHeadless, headlessPath } from "./headless-pages.ts";
 import { openOpenRows } from "./open-rows.ts";
@@ -115,18 +116,29 @@ const beginFromParameters = async (
   }
 };
 
+/** What answers this request: its work in the store has its turns among those of other addresses. */
+const ownOf = (dependencies: SignInDependencies, { origin: { address } }: RequestSource): SignInDependencies => {
+  const { store } = dependencies;
+  return { ...dependencies, store: { ...store, ...store.forParty(strangerAt(address)) } };
+};
+
 /** Answers a page's request unless its address has had its share. */
 const limitedPage =
-  ({ authn: { clientLimits } }: SignInSettings, purpose: ClientPurpose, answer: (request: EndpointRequest) => Promise<EndpointAnswer>) =>
+  (dependencies: SignInDependencies, purpose: ClientPurpose, answer: (own: SignInDependencies, request: EndpointRequest) => Promise<EndpointAnswer>) =>
   async (request: EndpointRequest): Promise<EndpointAnswer> => {
     try {
-      clientLimits.take(purpose, request.origin.address);
+      dependencies.authn.clientLimits.take(purpose, request.origin.address);
     } catch (thrown) {
       if (thrown instanceof Fault) return throttledPage(thrown);
       throw thrown;
     }
-    return answer(request);
+    return answer(ownOf(dependencies, request), request);
   };
+
+const deviceEndpointOf = (own: SignInDependencies): DeviceEndpoint =>
+  deviceEndpoint(own, (request, { userCode, request: { idp } }) =>
+    beginSignIn(own, { provider: idp, completion: { kind: "device", userCode }, invite: "", identity: "", skipRegistration: false }, request),
+  );
 
 export const openSignIn = (services: Omit<SignInSettings, "openRows" | "userCodeGuesses">): SignInEndpoints => {
   const { authn, store, clock } = services;
@@ -136,47 +148,51 @@ export const openSignIn = (services: Omit<SignInSettings, "openRows" | "userCode
     providers: openProviders(settings),
     completers: { redirect: redirectCompleter, device: deviceCompleter, headless: headlessCompleter },
   };
-  const token = openTokenEndpoint(settings);
-  const device = deviceEndpoints(dependencies, (request, { userCode, request: { idp } }) =>
-    beginSignIn(dependencies, { provider: idp, completion: { kind: "device", userCode }, invite: "", identity: "", skipRegistration: false }, request),
-  );
+  const { grantTypes } = openTokenEndpoint(settings);
   return {
     discovery: () => ({
       ...authn.discovery(),
       device_authorization_endpoint: urlOfPath(settings, "/oauth/device_authorization"),
-      grant_types_supported: [...token.grantTypes],
+      grant_types_supported: [...grantTypes],
     }),
     keys: authn.keys,
-    exchangeToken: token.answer,
-    beginDevice: (form, from) => beginDevice(settings, form, from),
+    exchangeToken: (form, authorization, from) => openTokenEndpoint(ownOf(dependencies, from)).answer(form, authorization, from),
+    beginDevice: (form, from) => beginDevice(ownOf(dependencies, from), form, from),
     endpoints: new Map<string, Endpoint>([
       [
         "/oauth",
         {
-          GET: limitedPage(settings, "open-reads", (request) =>
-            beginFromParameters(dependencies, request.query, request, () => showHeadlessConfirmation(dependencies, request)),
+          GET: limitedPage(dependencies, "open-reads", (own, request) =>
+            beginFromParameters(own, request.query, request, () => showHeadlessConfirmation(own, request)),
           ),
         },
       ],
       [
         headlessPath,
         {
-          POST: limitedPage(settings, "open-reads", (request) =>
-            confirmHeadless(dependencies, request, (parameters) => beginFromParameters(dependencies, parameters, request)),
+          POST: limitedPage(dependencies, "open-reads", (own, request) =>
+            confirmHeadless(own, request, (parameters) => beginFromParameters(own, parameters, request)),
           ),
         },
       ],
-      [callbackPath, { GET: limitedPage(settings, "sign-in-answers", (request) => endSignIn(dependencies, request)) }],
+      [callbackPath, { GET: limitedPage(dependencies, "sign-in-answers", endSignIn) }],
+      [
+        devicePath,
+        {
+          GET: limitedPage(dependencies, "open-reads", (own, request) => deviceEndpointOf(own).GET(request)),
+          POST: limitedPage(dependencies, "open-reads", (own, request) => deviceEndpointOf(own).POST(request)),
+        },
+      ],
       [
         "/orgcheck",
         {
-          GET: async ({ query, origin }) => {
-            authn.clientLimits.take("open-reads", origin.address);
-            return jsonAnswer(200, await isOrganizationWithProvider(store.read, singleParameter(query, "name")));
+          GET: async (request) => {
+            authn.clientLimits.take("open-reads", request.origin.address);
+            const { read } = ownOf(dependencies, request).store;
+            return jsonAnswer(200, await isOrganizationWithProvider(read, singleParameter(request.query, "name")));
           },
         },
       ],
-      ...Object.entries(device),
     ]),
   };
 };

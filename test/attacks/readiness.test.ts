@@ -38,24 +38,24 @@ const health = (): Promise<string> =>
     );
   });
 
-const longStatement = "select pg_sleep(10) as neighbour";
+const running = `select pid from pg_stat_activity
+  where datname = current_database() and query like '%as neighbour%' and pid <> pg_backend_pid() and state = 'active'`;
 
-const running =
-  "select pid from pg_stat_activity where datname = current_database() and query like '%as neighbour%' and pid <> pg_backend_pid() and state = 'active'";
-
-test("a server whose connections for reads and writes are all held by long statements is ready", async () => {
+test("a server whose connections for reads and writes are all held by long statements is ready", { timeout: 12 * limits.readinessMs }, async () => {
   const { store } = world.server.application.services;
-  // Each of its own tick: those of one tick share a connection.
-  const reads = Array.from({ length: limits.readConnections * 8 }, () => store.read.query(longStatement));
-  const writes = Array.from({ length: limits.writeConnections }, () => store.write((rows) => rows.query(longStatement)));
-  const held = Promise.allSettled([...reads, ...writes]);
-  const busy = limits.readConnections + limits.writeConnections;
-  while ((await asOwner(database.url, running)).length < busy);
-  assert.deepEqual([await readyz(), await health()], [200, "serving"]);
-  assert.equal((await asOwner(database.url, running)).length, busy);
-  // Those behind them, too.
+  const busy = limits.readConnections + limits.wideReadConnections + limits.writeConnections;
+  // Of many organizations, because one has only its share; the cheap reads are many, because each has little time.
+  const all = Array.from({ length: busy }, (_, n) => store.forParty({ organization: `neighbour ${n}`, identity: "" }));
+  const held = Promise.allSettled([
+    ...all.map(({ write }) => write((rows) => rows.query("select pg_sleep(10) as neighbour"))),
+    ...all.map(({ read }) => read.query("select pg_sleep(10) as neighbour", [], { rows: 1, wide: true })),
+    ...Array.from({ length: 40 * limits.readConnections }, () => store.read.query("select pg_sleep(0.3) as neighbour")),
+  ]);
   let over = false;
   void held.then(() => (over = true));
+  while ((await asOwner(database.url, running)).length < busy) assert.equal(over, false, "the statements have ended");
+  assert.deepEqual([await readyz(), await health()], [200, "serving"]);
+  // Those behind them, too.
   while (!over) await asOwner(database.url, `select pg_cancel_backend(pid) from (${running}) as those`);
 });
 

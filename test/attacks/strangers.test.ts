@@ -185,8 +185,10 @@ test("a thousand jobs of one company that exchange in the same second are all an
 
 test("who tries refresh tokens that are none costs no more than his share of transactions, whichever way he asks", async () => {
   const [stranger, neighbour] = [newAddress(), newAddress()];
-  const tries = Array.from({ length: limits.refusedRefreshTokensPerMinute }, () => callFrom(stranger, "rest", refreshes, refreshToken()));
-  assert.deepEqual([...new Set((await Promise.all(tries)).map(({ code }) => code))], [16]);
+  for (let tried = 0; tried < limits.refusedRefreshTokensPerMinute; tried += 50) {
+    const tries = Array.from({ length: 50 }, () => callFrom(stranger, "rest", refreshes, refreshToken()));
+    assert.deepEqual([...new Set((await Promise.all(tries)).map(({ code }) => code))], [16]);
+  }
   for (const protocol of ["rest", "grpc"] as const) assert.equal((await callFrom(stranger, protocol, refreshes, refreshToken())).code, 8);
   assertThrottled(
     await postForm(`${world.url}/oauth/token`, { grant_type: "refresh_token", refresh_token: refreshToken() }, from(stranger)),
