@@ -4,7 +4,7 @@
 // A row that has to tell addresses apart keeps a keyed hash of the address: for nobody without the server's secret key is
 // there an address in it, and it goes with its row, within the hour.
 
-import { type BucketRate, type Buckets, openBuckets } from "#base/buckets.ts";
+import { type Buckets, openBuckets } from "#base/buckets.ts";
 import { throttled } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { networkOf } from "#base/origin.ts";
@@ -38,16 +38,14 @@ export interface ClientLimits {
 const windowMs = 60_000;
 
 export const openClientLimits = (clock: Clock, vault: Pick<Vault, "digest">): ClientLimits => {
-  const rates = new Map<ClientPurpose, { readonly buckets: Buckets; readonly rate: BucketRate }>();
+  const opened = new Map<ClientPurpose, Buckets>();
   const bucketsOf = (purpose: ClientPurpose): Buckets => {
-    let held = rates.get(purpose);
-    if (held === undefined) {
-      const [perMinute] = purposes[purpose];
-      const rate = { burst: perMinute, perSecond: perMinute / 60 };
-      held = { buckets: openBuckets(rate, limits.clientAddressesMax), rate };
-      rates.set(purpose, held);
-    }
-    return held.buckets;
+    const known = opened.get(purpose);
+    if (known) return known;
+    const [perMinute] = purposes[purpose];
+    const buckets = openBuckets({ burst: perMinute, perSecond: perMinute / 60 }, limits.clientAddressesMax);
+    opened.set(purpose, buckets);
+    return buckets;
   };
   const refuse = (purpose: ClientPurpose, retryMs: number | undefined): void => {
     if (retryMs === undefined) return;

@@ -55,7 +55,8 @@ export const openOpenRows = (clientLimits: Pick<ClientLimits, "hashOf">): OpenRo
       if (own.count >= perAddress) {
         const retryMs = Math.max(1, (own.firstEndMs ?? nowMs + lifetimeMs) - nowMs);
         const minutes = Math.ceil(retryMs / 60_000);
-        const message = `your network has ${perAddress} sign-ins open, and may have no more: finish one, or try again in ${minutes === 1 ? "a minute" : `${minutes} minutes`}`;
+        const time = minutes === 1 ? "a minute" : `${minutes} minutes`;
+        const message = `your network has ${perAddress} sign-ins open, and may have no more: finish one, or try again in ${time}`;
         throw throttled(message, { name, quota: perAddress, retryMs });
       }
       if ((await countAll(rows, table, nowMs)) >= inAll)
