@@ -62,6 +62,8 @@ export interface Rows {
 export interface Store extends Rows {
   /** The same for somebody else. */
   forParty(party: Party): Rows;
+  /** Whether the database does what a server needs, however busy it is (readiness.ts). Never throws. */
+  isReady(): Promise<boolean>;
   /** Lets statements in flight finish and closes every connection. */
   close(): Promise<void>;
 }

@@ -37,7 +37,7 @@ const namedStatementsMax = 2_000;
 // The last: PostgreSQL's own end of a connection on which we are silent, which otherwise keeps its locks.
 // Set by a statement instead of startup parameters: connection poolers refuse the latter.
 // Generic plans: planning anew costs more than our indexed statements take (.54 -> .60 of pgbench).
-const sessionSettings = (statementTimeoutMs: number): string => `
+export const sessionSettings = (statementTimeoutMs: number): string => `
   set timezone = 'UTC';
   set datestyle = 'ISO';
   set client_min_messages = warning;
@@ -54,7 +54,7 @@ const commitName = "commit";
 /** Every value as PostgreSQL's own text: parsing a timestamp to a Date and back costs more than the query. */
 const uninterpretedTypes: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };
 
-const clientConfigOf = (databaseUrl: string): pg.ClientConfig => ({
+export const clientConfigOf = (databaseUrl: string): pg.ClientConfig => ({
   connectionString: databaseUrl,
   application_name: "gantry",
   connectionTimeoutMillis: connectTimeoutMs,

@@ -303,7 +303,7 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
   let draining = false;
   let reservedBytes = 0;
   const context: ServerContext = {
-    dependencies: { ...dependencies, ready: sharedReadiness(dependencies.ready, bounds.outboundTimeoutMs) },
+    dependencies: { ...dependencies, ready: sharedReadiness(dependencies.ready, bounds.readinessMs) },
     config,
     bounds,
     budget: { valuesMax: bounds.messageValuesMax, depthMax: bounds.jsonDepthMax },
