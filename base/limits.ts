@@ -99,7 +99,7 @@ export const limits = {
   /** Transactions of one organization, and who waits for one: what takes turns of a hundredth of a second is done in two. */
   writesEach: 6,
   writesWaiting: 2_048,
-  writesWaitingEach: 192,
+  writesWaitingEach: 512,
   /**
    * Calls of callers with a token: under way, waiting, and of these of one organization, for each kind (gets, lists, changes).
    * Gets take 20 µs each (measured), so that 32 of them hold up others by less than a millisecond; lists and changes have
@@ -180,6 +180,11 @@ export const limits = {
   openReadsPerMinute: 12_000,
   refusedRefreshTokensPerMinute: 300,
   wrongUserCodesPerMinute: 10,
+  /** Requests of one address whose caller nobody knows: beyond these their answers come a little later; so many of them wait. */
+  refusedCallersBurst: 200,
+  refusedCallersPerSecond: 100,
+  refusalDelayMs: 1_000,
+  delayedRefusalsMax: 10_000,
   /** Addresses in memory for each of these, some 200 bytes each. */
   clientAddressesMax: 20_000,
   /** How often the rows of all addresses together are counted, which takes up to 20 ms where there are many. */

@@ -73,6 +73,7 @@ export const makeServe =
       }
     } catch (thrown) {
       if (thrown instanceof Fault && isRefusal(thrown)) recordRefusal(kernel, unread, call, caller, thrown);
+      if (thrown instanceof Fault && thrown.code === "UNAUTHENTICATED") await kernel.services.authn.clientLimits.delayRefusal(unread.origin().address);
       throw thrown;
     } finally {
       if (entered) turns.leave(entered);

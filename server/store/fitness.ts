@@ -8,7 +8,7 @@ import { brokenConnection, sqlState } from "./faults.ts";
 const serverVersionMin = 150_000;
 
 /** One server's: its reads, its changes, its readiness, and what runs besides: migrations, or a command. */
-const connectionsNeeded = limits.readConnections + limits.writeConnections + 2;
+const connectionsNeeded = limits.readConnections + limits.wideReadConnections + limits.writeConnections + 2;
 
 export interface ServerFacts {
   readonly version: string;

@@ -157,6 +157,26 @@ test("attack 53: the members of one organization have turns, too: who sends much
   assert.ok(done.indexOf("one") < line - 10, `the colleague's was number ${done.indexOf("one")} of ${line}`);
 });
 
+test("attack 54: whoever sends what nobody is known to send waits for its answers when there are many; others do not", async () => {
+  const refused = (): Promise<RestAnswer> => http(world.url, "POST", `/registry/v2/repos/${greedy.uid}`, { body: "{}" });
+  let late: Promise<RestAnswer> | undefined;
+  let isLate = false;
+  // The bucket fills while it is emptied: the first that has to wait is not the first beyond its size.
+  for (let count = 0; !isLate; count++) {
+    assert.ok(count < 20 * limits.refusedCallersBurst, "nobody has to wait");
+    late = refused();
+    isLate = await Promise.race([
+      late.then(() => false),
+      get(quiet)
+        .then(() => get(quiet))
+        .then(() => get(quiet))
+        .then(() => true),
+    ]);
+  }
+  await requireOk([get(quiet), describe(quiet, "not late"), create(greedy, "not-late")]);
+  assert.equal((await late)?.status, 401);
+});
+
 test("attack 54: of a body that nobody is known to send, no more is read than came with its headers", async () => {
   const { port, hostname } = new URL(world.url);
   const socket = connect(Number(port), hostname);
