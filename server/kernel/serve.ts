@@ -2,6 +2,7 @@
 //
 //   transport     headers to a call whose message is unread             transport/
 //   authenticate  token to Caller                                       authn/        UNAUTHENTICATED
+//   rates         of the identity and its organization                  rates.ts      RESOURCE_EXHAUSTED
 //   read          the message; what cannot be read becomes problems     transport/
 //   authorize     rights, capability, resource path                     authz/        PERMISSION_DENIED
 //                 documents that the organization must have accepted    terms.ts      FAILED_PRECONDITION
@@ -44,6 +45,7 @@ export const makeServe =
         return await handle(kernel, call, undefined, kernel.nobody, true);
       }
       caller = await kernel.services.authn.authenticate(unread.authorization, unread.identity);
+      kernel.rates.take(caller.uid);
       for (let fresh = false; ; fresh = true) {
         const rights = await kernel.rights.of(caller, kernel.services.clock(), fresh);
         if (!rights) throw unauthenticated("the identity of this token no longer exists");

@@ -10,6 +10,7 @@ import { beginName, corkUntilEndOfTick, sendStatement } from "./driver-internals
 import { exchange, type ExchangeWatches, openExchangeWatches, SilentDatabase } from "./exchange.ts";
 import { brokenConnection, databaseFault, lostRace, readOnly, stalePlan, unreachable } from "./faults.ts";
 import type { Param, Read, Row, Write } from "./handle.ts";
+import { quotaSettings } from "./resource-counts.ts";
 import { atEndOfTick } from "./tick.ts";
 
 /** The connections of one process to one database. */
@@ -43,6 +44,7 @@ const sessionSettings = `
   set lock_timeout = ${lockTimeoutMs};
   set idle_in_transaction_session_timeout = ${limits.statementTimeoutMs};
   set tcp_user_timeout = ${limits.databaseAnswerMs};
+  ${quotaSettings}
 `;
 
 const commitName = "commit";
