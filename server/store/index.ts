@@ -12,7 +12,7 @@ export {
 } from "./advisories.ts";
 export { type FacetFilter, findFacets } from "./advisory-facets.ts";
 export { addChanges, changeCount, noChanges, noCounts, addCounts, type OwnedChanges, type OwnedCounts, recordOwner } from "./feed-counts.ts";
-export { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, readCatalogue } from "./catalogue.ts";
+export { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, type CatalogueTrigger, readCatalogue } from "./catalogue.ts";
 export {
   type AuditEntry,
   dropAuditMonth,
@@ -217,7 +217,7 @@ export {
 } from "./vulnerabilities.ts";
 export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
 export { clearFailing, lockFailing, findSubscriptionSecret, markFailing } from "./subscriptions.ts";
-export { addColumnStatement, addPrimaryKeyStatement, createIndexStatement } from "./table-statements.ts";
+export { addColumnStatement, addPrimaryKeyStatement, countTriggers, createCountTriggerStatement, createIndexStatement } from "./table-statements.ts";
 export { findAcceptedTerms } from "./terms-acceptances.ts";
 export { addWrongUserCode, countWrongUserCodes } from "./user-code-guesses.ts";
 export { checkAccessVersion, insertAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";

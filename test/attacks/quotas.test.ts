@@ -149,22 +149,17 @@ for (const limited of counted) {
       assert.equal((await stage.call("rest", limited.create, otherRequest, { token })).code, 0);
       const [mine, theirs] = await Promise.all([full, other].map((organization) => rowsIn(organization, limited.table)));
       const again = await stage.request(limited.create, { place: other });
+      const another = await stage.request(limited.create, { place: other });
       await setQuota(limited.name, (theirs ?? 0) + 1_000);
       assert.equal((await stage.call("rest", limited.create, again, { token })).code, 0, "room in the server's quota");
-      await setQuota(limited.name, 0);
+      await setQuota(limited.name, theirs ?? 0);
       await setQuota(limited.name, (mine ?? 0) + 1, full);
-      const refused = await stage.request(limited.create, { place: other }).then(
-        (request) => stage.call("rest", limited.create, request, { token }),
-        () => undefined,
-      );
-      assert.ok(refused === undefined || refused.code === resourceExhausted, "the server's quota is every organization's");
+      assert.equal((await stage.call("rest", limited.create, another, { token })).code, resourceExhausted, "the server's quota is every organization's");
     } finally {
       await setQuota(limited.name, undefined);
     }
   });
 }
-
-const [repos] = counted.filter(({ name }) => name === "repos");
 
 const createRepos = async (parent: string, count: number): Promise<Answer[]> => {
   const token = await stage.operator();
@@ -202,14 +197,13 @@ test("attack 55: a quota below what is there refuses more, and keeps nobody from
   const uids = (await createRepos(organization, 3)).map(({ reply }) => text(reply, "uid"));
   await setQuota("repos", 1, organization);
   assert.equal(made(await createRepos(organization, 1)), 0);
-  const [first = "", second = ""] = uids;
+  const [first = ""] = uids;
   assert.equal((await stage.world.call("registry.ReposService/GetRepo", { uid: first })).code, 0);
   assert.equal(
     (await stage.world.call("registry.ReposService/UpdateRepo", { repo: { uid: first, description: "changed" }, updateMask: "description" })).code,
     0,
   );
   for (const uid of uids) assert.equal((await stage.world.call("registry.ReposService/DeleteRepo", { uid })).code, 0);
-  assert.ok(second);
   assert.equal(made(await createRepos(organization, 2)), 1);
 });
 
@@ -362,5 +356,4 @@ test("gantry admin quota list tells defaults, what is set for the server and for
   assert.deepEqual([states.get("subscriptions")?.ofServer, states.get("subscriptions")?.ofOrganization], [77, undefined]);
   assert.equal(states.get("identity-requests")?.used, undefined);
   await setQuota("subscriptions", undefined);
-  assert.ok(repos);
 });
