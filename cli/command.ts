@@ -68,13 +68,12 @@ export const newCommand = (text: CommandText): Command =>
 
 /**
  * A command that is nothing without one of its own commands. Its help is theirs, one behind the other.
- * @param description what they have in common
+ * @param byDefault which of them is meant where none is named
  */
-export const newGroup = (name: string, commands: Command | readonly Command[], wrongArguments: string, description = ""): Command => {
+export const newGroup = (name: string, commands: Command | readonly Command[], wrongArguments: string, byDefault?: Command): Command => {
   const own: readonly Command[] = commands instanceof Command ? [commands] : commands;
-  const formatHelp = (): string =>
-    [...(description === "" ? [] : [`${indent(description, 2)}\n`]), ...own.map((command) => command.helpInformation())].join("\n");
+  const formatHelp = (): string => own.map((command) => command.helpInformation()).join("\n");
   const group = throwFaults(new Command(name).configureHelp({ formatHelp }), () => wrongArguments);
-  for (const command of own) group.addCommand(command);
+  for (const command of own) group.addCommand(command, { isDefault: command === byDefault });
   return group;
 };

@@ -40,8 +40,10 @@ const listCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "list",
     usage: "[--organization UID]",
-    description: `Shows every quota: its default, what is set for the server and, with --organization, what is set for that
-organization and how much of it is used. The most special one holds.`,
+    description: `Shows every quota: how many resources each organization may have, and how many requests a second one server takes from
+it. Its default, what is set for the server and, with --organization, what is set for that organization and how much of
+it is used; what is most special holds. "gantry admin quota" alone does the same. Works with the connection of the
+database's owner (GANTRY_MIGRATE_URL, or DATABASE_URL; the embedded one's by itself), beside running servers or without.`,
     notes: "Example:  gantry admin quota list --organization 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567",
     wrongArguments,
   })
@@ -84,11 +86,7 @@ const unsetCommand = (terminal: Terminal): Command =>
       terminal.out.write(`${name} is not set for ${whom(organization)}\n`);
     });
 
-export const quotaCommand = (terminal: Terminal): Command =>
-  newGroup(
-    "quota",
-    [listCommand(terminal), setCommand(terminal), unsetCommand(terminal)],
-    wrongArguments,
-    `How many resources each organization may have, and how many requests a second it may send to one server: shown, and
-set with the connection of the database's owner (GANTRY_MIGRATE_URL, or DATABASE_URL; embedded by itself).`,
-  );
+export const quotaCommand = (terminal: Terminal): Command => {
+  const list = listCommand(terminal);
+  return newGroup("quota", [list, setCommand(terminal), unsetCommand(terminal)], wrongArguments, list);
+};

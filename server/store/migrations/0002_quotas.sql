@@ -26,12 +26,12 @@ create table quotas (
 );
 
 -- Counts what was made where the slot has nothing granted, and grants it what it may make next. One at a time for each number:
--- whoever comes here holds its lock until the end of its transaction. Throws GQ001 where there is no room.
+-- whoever comes here holds its lock until the end of its transaction. Throws GQ001 where the quota leaves nothing.
 --
 -- Rows and grants of all slots together are never more than the quota: what is made out of a grant changes nothing of their sum,
--- a deletion makes it smaller, and only here it grows, by no more than there is room for. What others here have added is seen,
+-- a deletion makes it smaller, and only here it grows, by no more than the quota leaves. What others here have added is seen,
 -- for they have committed; what is not seen (rows made out of grants, deletions) can only have made the sum smaller.
--- And what is granted keeps nobody out: before somebody is refused, grants are taken back.
+-- And what is granted keeps nobody out: before anybody is refused, grants are taken back.
 create function count_made(made_in text, made_of text, made_rows bigint) returns void language plpgsql as $$
 declare
   -- Without a setting of its own a connection is of a version that knows no quotas, or no server's at all.
@@ -40,7 +40,7 @@ declare
     (select value from quotas where organization = '' and name = replace(made_of, '_', '-')),
     nullif(current_setting('gantry.quota_' || made_of, true), '')::bigint
   );
-  room bigint;
+  spare bigint;
   grants bigint;
 begin
   if quota is not null then
@@ -49,18 +49,18 @@ begin
   insert into resource_counts as held (organization, resource, slot, row_count) values (made_in, made_of, pg_backend_pid() % 16, made_rows)
   on conflict (organization, resource, slot) do update set row_count = held.row_count + excluded.row_count;
   if quota is null then return; end if;
-  select quota - sum(row_count + granted), sum(granted) into room, grants from resource_counts where organization = made_in and resource = made_of;
-  if room < 0 and grants > 0 then
+  select quota - sum(row_count + granted), sum(granted) into spare, grants from resource_counts where organization = made_in and resource = made_of;
+  if spare < 0 and grants > 0 then
     -- Waits for whoever is making something out of them.
     update resource_counts set granted = 0 where organization = made_in and resource = made_of and granted > 0;
-    select quota - sum(row_count) into room from resource_counts where organization = made_in and resource = made_of;
+    select quota - sum(row_count) into spare from resource_counts where organization = made_in and resource = made_of;
   end if;
-  if room < 0 then
-    raise exception 'no room for % in %', made_of, made_in using errcode = 'GQ001', detail = quota;
+  if spare < 0 then
+    raise exception 'too many % in %', made_of, made_in using errcode = 'GQ001', detail = quota;
   end if;
-  -- A share of the room, so that grants of idle slots are few; what is too little for one transaction is none.
-  if room / 32 >= 25 then
-    update resource_counts set granted = granted + least(room / 32, 1000)
+  -- A share of what is spare, so that grants of idle slots are few; what is too little for one transaction is none.
+  if spare / 32 >= 25 then
+    update resource_counts set granted = granted + least(spare / 32, 1000)
     where organization = made_in and resource = made_of and slot = pg_backend_pid() % 16;
   end if;
 end $$;
