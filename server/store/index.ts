@@ -174,9 +174,9 @@ export type {
 export { ping } from "./ping.ts";
 export { findProfile, writeProfile } from "./profiles.ts";
 export { insertProviderArrival } from "./provider-arrivals.ts";
-export { deleteQuota, findQuotas, findQuotasOf, type SetQuota, takeGrantsBack, writeQuota } from "./quotas.ts";
+export { deleteQuota, findQuotas, findQuotasOf, type SetQuota, writeQuota } from "./quotas.ts";
 export { deleteRefreshToken, insertRefreshToken, type RefreshTokenFamily, replaceRefreshTokenSecret } from "./refresh-tokens.ts";
-export { exceededQuota, findResourceCounts, quotaNameOf } from "./resource-counts.ts";
+export { exceededQuota, findResourceCounts, quotaNameOf, takeGrantsBack } from "./resource-counts.ts";
 export { countIdentitiesBoundWith, findRoleBindingUid } from "./role-bindings.ts";
 export { findKnownRoles, writeBuiltInRole } from "./roles.ts";
 export {

@@ -21,15 +21,6 @@ export const findQuotas = (rows: Read, names: readonly string[], max: number): P
 export const findQuotasOf = (rows: Read, organization: string): Promise<SetQuota[]> =>
   quota.find(rows, `select ${quota.list} from quotas where organization in ('', $1)`, [organization]);
 
-/**
- * Waits until nobody makes or deletes anything that is counted, and keeps everybody from it until the transaction ends; of what
- * slots may still make without a look (0002_quotas.sql) nothing is left. Whoever comes then looks, and finds the new quota.
- */
-export const takeGrantsBack = async (rows: Write): Promise<void> => {
-  await rows.query("lock table resource_counts in share row exclusive mode");
-  await rows.query("update resource_counts set granted = 0 where granted > 0");
-};
-
 export const writeQuota = async (rows: Write, { organization, name, value }: SetQuota): Promise<void> => {
   await rows.query("insert into quotas (organization, name, value) values ($1, $2, $3) on conflict (organization, name) do update set value = excluded.value", [
     organization,

@@ -34,4 +34,7 @@ export const countTriggers = [
 ] as const;
 
 export const createCountTriggerStatement = (table: string, { after, calls, rows }: (typeof countTriggers)[number]): string =>
-  `create trigger ${table}_counted_${after === "insert" ? "made" : "gone"} after ${after} on ${table} referencing ${rows} for each statement execute function ${calls}()`;
+  [
+    `create trigger ${table}_counted_${after === "insert" ? "made" : "gone"} after ${after} on ${table}`,
+    `referencing ${rows} for each statement execute function ${calls}()`,
+  ].join(" ");

@@ -114,7 +114,7 @@ for (const limited of counted) {
     assert.equal(await rowsIn(organization, limited.table), there + 25);
   });
 
-  test(`attack 55: a refusal of ${limited.name} names the quota, its number, the organization and who can raise it, and does not ask to try again`, async () => {
+  test(`attack 55: a refusal of ${limited.name} names the quota, its number, the organization and who raises it, and asks nobody to try again`, async () => {
     const organization = await newOrganization();
     for (const protocol of protocols) {
       const request = await stage.request(limited.create, { place: organization });
