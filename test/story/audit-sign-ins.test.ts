@@ -342,7 +342,7 @@ test("gantry admin quota has an entry for each change, of an organization's quot
   await run("set", "subscriptions", "50");
   assert.match(
     await run("--organization", organization),
-    /^QUOTA +DEFAULT +SERVER +ORGANIZATION +USED\n[^]*^repos +1000000 +- +5 +0$[^]*^subscriptions +5000 +50 +- +0$/m,
+    /^QUOTA +DEFAULT +SERVER +ORGANIZATION +USED\n(?:.*\n)*repos +1000000 +- +5 +0\n(?:.*\n)*subscriptions +5000 +50 +- +0$/m,
   );
   await run("unset", "repos", "--organization", organization);
   await run("unset", "subscriptions");

@@ -46,7 +46,7 @@ begin
   if quota is not null then
     perform pg_advisory_xact_lock(730141291, hashtext(made_of || made_in));
   end if;
-  insert into resource_counts as held (organization, resource, slot, row_count) values (made_in, made_of, pg_backend_pid() % 16, made_rows)
+  insert into resource_counts as held (organization, resource, slot, row_count) values (made_in, made_of, pg_backend_pid() % 64, made_rows)
   on conflict (organization, resource, slot) do update set row_count = held.row_count + excluded.row_count;
   if quota is null then return; end if;
   select quota - sum(row_count + granted), sum(granted) into spare, grants from resource_counts where organization = made_in and resource = made_of;
@@ -61,7 +61,7 @@ begin
   -- A share of what is spare, so that grants of idle slots are few; what is too little for one transaction is none.
   if spare / 32 >= 25 then
     update resource_counts set granted = granted + least(spare / 32, 1000)
-    where organization = made_in and resource = made_of and slot = pg_backend_pid() % 16;
+    where organization = made_in and resource = made_of and slot = pg_backend_pid() % 64;
   end if;
 end $$;
 
@@ -77,7 +77,7 @@ begin
   if root = last_root then
     -- 25 rows of one transaction need no other look: a transaction that holds its slot shall wait for nobody's lock above.
     update resource_counts set row_count = row_count + made_rows, granted = granted - made_rows
-    where organization = root and resource = tg_table_name and slot = pg_backend_pid() % 16
+    where organization = root and resource = tg_table_name and slot = pg_backend_pid() % 64
       and granted >= made_rows and (granted >= 25 or xmin = pg_current_xact_id()::xid);
     if not found then
       perform count_made(root, tg_table_name, made_rows);
@@ -93,7 +93,7 @@ end $$;
 create function resources_gone() returns trigger language plpgsql as $$
 begin
   insert into resource_counts as held (organization, resource, slot, row_count)
-  select left(uid, 40), tg_table_name, pg_backend_pid() % 16, - count(*)
+  select left(uid, 40), tg_table_name, pg_backend_pid() % 64, - count(*)
   from gone where length(uid) > 40 group by left(uid, 40) order by left(uid, 40)
   on conflict (organization, resource, slot) do update set row_count = held.row_count + excluded.row_count;
   return null;
