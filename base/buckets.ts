@@ -53,9 +53,9 @@ export const openBuckets = (rate: BucketRate, keysMax: number): Buckets => {
     ring.older = bucket;
   };
 
-  /** When the bucket is full. Never later than an empty one is: a clock that was ahead shuts nobody out for long. */
+  /** When the bucket is full. One that is emptier than it can be is of a clock that was ahead, or of another rate, and begins anew. */
   const fullMsOf = (bucket: Bucket | undefined, nowMs: number, emptyMs: number): number =>
-    bucket === undefined ? nowMs : Math.min(Math.max(bucket.fullMs, nowMs), nowMs + emptyMs);
+    bucket === undefined || bucket.fullMs <= nowMs || bucket.fullMs > nowMs + emptyMs + 1 ? nowMs : bucket.fullMs;
 
   /** In how many milliseconds one can be taken; 0 or less: now. */
   const waitMsOf = (bucket: Bucket | undefined, nowMs: number, { burst, perSecond }: BucketRate): number => {

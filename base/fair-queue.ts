@@ -1,6 +1,6 @@
 // Places that many share, given out in turns: by organization, then by identity, so that nobody's many keep out anybody's
 // one. An organization holds no more than its share of the places, whoever else is there: places that it could take
-// while nobody else wants them would be held when somebody does. Who finds neither place nor room to wait is refused at
+// while nobody else wants them would be held when somebody does. Who finds neither a place nor one in the line is refused at
 // once, and told when to come again.
 
 import { type Fault, throttled } from "./fault.ts";
@@ -87,7 +87,7 @@ export const openFairQueue = (bounds: FairQueueLimits): FairQueue => {
 
   const isFree = ({ row }: Work): boolean => row === undefined || !busyRows.has(row);
 
-  /** Where nothing is held there is room for whatever it is. */
+  /** Where nothing is held whatever it is may begin. */
   const fits = (share: Share | undefined, { places }: Work): boolean =>
     (held === 0 || held + places <= bounds.places) && (share === undefined || share.held === 0 || share.held + places <= bounds.placesEach);
 

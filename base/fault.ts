@@ -30,6 +30,27 @@ export interface Violation {
   readonly description: string;
 }
 
+/** Violations as they are found, up to as many as an answer shows. Who looks for them stops when it is full. */
+export interface FoundViolations {
+  readonly list: readonly Violation[];
+  readonly isFull: boolean;
+  add(field: string, description: string): void;
+}
+
+/** @param known fields of which no more is told; @param most how many violations are still shown */
+export const findViolations = (known: ReadonlySet<string> = new Set(), most: number = limits.violationsMax): FoundViolations => {
+  const list: Violation[] = [];
+  return {
+    list,
+    get isFull() {
+      return list.length >= most;
+    },
+    add(field, description) {
+      if (list.length < most && !known.has(field)) list.push({ field, description });
+    },
+  };
+};
+
 /** Details of an error; render.ts maps each to its google.rpc type. */
 export type Detail =
   | { readonly kind: "reason"; readonly reason: string; readonly metadata?: Readonly<Record<string, string>> }

@@ -67,6 +67,8 @@ export const limits = {
   statementTimeoutMs: 15_000,
   /** What an answer of PostgreSQL may take on our side: a statement's whole time and its way here. */
   databaseAnswerMs: 17_000,
+  /** Whether the server is ready is said within this time: what load balancers wait, and many times what the database takes. */
+  readinessMs: 5_000,
   /** A connection that is silent for so long is probed (TCP keepalive), ten times, a second apart. */
   keepAliveDelayMs: 10_000,
   /** What a stop takes: the database is closed under whatever is not done then, within so many more. */
@@ -76,13 +78,13 @@ export const limits = {
   readConnections: 3,
   writeConnections: 12,
   /** What a cheap read takes at most, before it goes with the wide ones: whoever is behind it waits no longer. */
-  cheapReadTimeoutMs: 500,
+  cheapReadTimeoutMs: 250,
   /** Rows of the pages that are being read over the connections of cheap reads, and of these of one organization: others are behind them. */
   pageRows: 8_192,
   pageRowsEach: 640,
   /**
    * Wide reads (counts, skips, filters without an index): connections, and of these for one organization. Each keeps a core
-   * busy. A statement that was quicker than this goes with the cheap ones for a while; so many are remembered.
+   * busy. What was quicker than this goes with the cheap ones for a while.
    */
   wideReadConnections: 4,
   wideReadsEach: 2,
@@ -90,8 +92,10 @@ export const limits = {
   wideReadsWaitingEach: 64,
   quickStatementMs: 2,
   statementCostLifetimeMs: 60_000,
-  statementCostsMax: 2_000,
-  statementCostsEachMax: 1_000,
+  /** Statements of one organization (27 bytes each), organizations, and values of a list that may be among them. */
+  statementsEachMax: 256,
+  statementOrganizationsMax: 2_000,
+  quickValuesMax: 32,
   /** Transactions of one organization, and who waits for one: what takes turns of a hundredth of a second is done in two. */
   writesEach: 6,
   writesWaiting: 2_048,
@@ -162,6 +166,24 @@ export const limits = {
   issuerPauseMaxMs: 2 * 60 * 1000,
   /** Hosts in memory that could not be connected to, for each organization. */
   silentHostsMax: 200,
+
+  /**
+   * What one client address (an IPv4 address or an IPv6 /64) may do in a minute without being known, in each server; a
+   * bucket holds a minute's worth. A company behind one address is the measure: a thousand jobs that exchange a token in
+   * the same moment and refresh it later; people who sign in as their day begins; three hundred terminals that wait for
+   * a headless sign-in and ask every 2 s; scanners in each job that fetch the open feed; machines that go on with a
+   * refresh token that has ended. A person mistypes a code once or twice.
+   */
+  exchangesPerMinute: 6_000,
+  signInsPerMinute: 600,
+  deviceAuthorizationsPerMinute: 60,
+  openReadsPerMinute: 12_000,
+  refusedRefreshTokensPerMinute: 300,
+  wrongUserCodesPerMinute: 10,
+  /** Addresses in memory for each of these, some 200 bytes each. */
+  clientAddressesMax: 20_000,
+  /** How often the rows of all addresses together are counted, which takes up to 20 ms where there are many. */
+  openRowsCountMs: 1_000,
 
   /** authentication.md: 6. A signed AWS request: how old it may be, how far ahead of our clock. */
   awsRequestAgeMs: 15 * 60 * 1000,
@@ -306,20 +328,32 @@ export const limits = {
   devicePollEarlyMs: 1_000,
   /** Slower than this no terminal has to ask. */
   devicePollIntervalMaxMs: 60_000,
-  /** Open codes: a row each, for whoever asks; more than people sign in within a quarter of an hour. */
-  deviceCodesMax: 10_000,
+  /**
+   * Open codes, a row of 1 KB each: of one client address, and, as a last resort, of all together. Whoever signs in needs a
+   * minute or two, so that at the rate of one address some hundred are open; a hundred thousand rows are 100 MB.
+   */
+  deviceCodesPerAddressMax: 300,
+  deviceCodesMax: 100_000,
   /** How long it is still said of a code that it has ended. */
   deviceCodeKeptMs: 60 * 60 * 1000,
   /** Text that a client says about itself on the page that confirms. */
   deviceClientLengthMax: 64,
   /**
-   * Wrong codes that all people together may type in a minute. A code is one of 2.5 × 10¹⁰: who guesses as often for
-   * a whole day finds one of ten open ones once in 3,000 days.
+   * Wrong codes that all people together type in a minute before new codes grow (user-code.ts has the arithmetic), for how
+   * long they stay longer after that, and how often one server writes down what it has counted: who guesses costs no
+   * more than one row written in that time.
    */
   userCodeGuessesMax: 600,
   userCodeGuessesWindowMs: 60_000,
+  userCodesLongerMs: 60 * 60 * 1000,
+  userCodeGuessesWriteMs: 1_000,
+  /** The cookie of the pages that confirm: a page made with it can be used for as long as a code is good. */
+  confirmCookieLifetimeMs: 60 * 60 * 1000,
   /** A finished headless sign-in waits this long for its client, which asks this often. */
   headlessSessionLifetimeMs: 5 * 60 * 1000,
+  /** Waiting ones, 3 KB each: of one client address (people of one company who sign in within these minutes), and in all. */
+  headlessSessionsPerAddressMax: 1_000,
+  headlessSessionsMax: 50_000,
   headlessPollIntervalMs: 2_000,
   /** `gantry login`: one question to the server; a last page for the browser before the program ends. */
   signInAskTimeoutMs: 15_000,
@@ -327,6 +361,9 @@ export const limits = {
 
   /** A person at a provider's page: passwords are looked up, second factors fetched. */
   signInLifetimeMs: 10 * 60 * 1000,
+  /** Of these begun and not ended, 2 KB each: of one client address (a company whose day begins), and in all. */
+  signInsPerAddressMax: 3_000,
+  signInsMax: 200_000,
   /** Longest address that a sign-in may end at; with tokens in it, it must fit into a request line. */
   redirectLengthMax: 2048,
   /** Groups of a person that are looked at; Entra ID tells 200 and points elsewhere for more, and no name is longer. */

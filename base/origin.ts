@@ -14,5 +14,16 @@ export interface RequestSource {
   readonly requestId: string;
 }
 
+/**
+ * Whom an address, written as Origin has it, stands for: itself in IPv4, its network of 64 bits in IPv6, of which a single
+ * host has all addresses.
+ */
+export const networkOf = (address: string): string => {
+  if (!address.includes(":")) return address;
+  const [head = [], tail] = address.split("::").map((part) => (part === "" ? [] : part.split(":")));
+  const zeros = tail === undefined ? 0 : 8 - head.length - tail.length;
+  return [...head, ...Array.from({ length: zeros }, () => "0"), ...(tail ?? [])].slice(0, 4).join(":");
+};
+
 /** The server itself. */
 export const ownOrigin: Origin = Object.freeze({ address: "", userAgent: "" });

@@ -17,7 +17,8 @@ import type { Measure } from "./environment.ts";
 import { getRepo, getRepoMessage, grpcFrame, grpcHeaders } from "./get-repo.ts";
 import { clients, fetchJson, h2load, sendJson, wrk } from "./load.ts";
 import { type Folder, type Process, liftRates, runGantry, serve, type Site, startBaseline, withFolder } from "./processes.ts";
-import { busyLine, commitOf, median, valueLine, variantLine } from "./report.ts";
+import { median } from "./median.ts";
+import { busyLine, commitOf, valueLine, variantLine } from "./report.ts";
 
 const leastRatio = 0.9;
 const root = join(import.meta.dirname, "..");

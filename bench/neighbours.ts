@@ -8,7 +8,7 @@ import type { Environment, Measure, Variant } from "./environment.ts";
 import type { Fixture } from "./fixture.ts";
 import { type HttpConnection, openHttpConnection, requestBytes } from "./http-connection.ts";
 import { startBaseline } from "./processes.ts";
-import { median } from "./report.ts";
+import { median } from "./median.ts";
 import { fillRepos, vacuumTables, withClient } from "./seed.ts";
 
 interface NeighbourRequest {

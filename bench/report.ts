@@ -4,12 +4,7 @@ import { execFileSync } from "node:child_process";
 import { availableParallelism, cpus, loadavg, totalmem, type as osType, release } from "node:os";
 import { join } from "node:path";
 import type { Figure } from "./figures.ts";
-
-export const median = (values: readonly number[]): number => {
-  const sorted = [...values].sort((one, other) => one - other);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? (sorted[middle] ?? Number.NaN) : ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
-};
+import { median } from "./median.ts";
 
 export interface Result {
   readonly figure: Figure;

@@ -1,13 +1,14 @@
 // The variants of the figure about texts: the dearest of all fields, at its longest, by the processor time of the thread
 // that serves everybody; and beside it what the thread takes that judges readmes.
 
+import { findViolations } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { patternCost } from "#base/pattern-cost.ts";
 import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact } from "#contract/facts.ts";
 import { checkMessage } from "../server/kernel/field-behavior.ts";
-import { patternViolations } from "../server/resources/iam/rules/patterns.ts";
+import { patternViolations } from "../server/authn/patterns.ts";
 import { widthWarning } from "../server/resources/iam/rules/width.ts";
 import { judgeReadme } from "../server/resources/registry/readme/judge.ts";
 import { hostileMarkdown, hostileTexts } from "../test/hostile-texts.ts";
@@ -54,7 +55,7 @@ const fields = [...new Set(methods.flatMap(({ input }) => [...messagesOf(input)]
     .flatMap((field) =>
       Object.values(hostileTexts).map((textOf) => {
         const value = { [field.json]: valueOf(field, textOf) };
-        return () => checkMessage(message, value, "", "json", []);
+        return () => checkMessage(message, value, "", "json", findViolations());
       }),
     ),
 );

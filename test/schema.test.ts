@@ -12,7 +12,7 @@ import { openKernel, type Resource } from "#kernel";
 import { resources } from "#resources";
 import { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, openStore, readCatalogue } from "#store";
 import { compareSchema } from "../server/kernel/schema.ts";
-import { freshDatabase } from "./database.ts";
+import { asOwner, freshDatabase } from "./database.ts";
 import { plantResource } from "./planted-resource.ts";
 import { openWorld, type World } from "./world.ts";
 
@@ -371,4 +371,24 @@ test("an index that was never finished is a warning in the log, and the server s
     "schema.index.unfinished: the index planted_berths_by_name of the table planted_berths is not valid: " +
       "it is still being built, or building it has failed (order by name)",
   ]);
+});
+
+test("tables that the start itself writes to stop it with the same sentences, not with an error of PostgreSQL's", async () => {
+  for (const [statement, sentence] of [
+    ["alter table roles rename column description to other", /^the table roles has no column description/],
+    ["alter table roles rename to others", /^the table roles of Role does not exist/],
+    ["alter table identities rename column name to other", /^the table identities has no column name/],
+  ] as const) {
+    const broken = await freshDatabase();
+    try {
+      await asOwner(broken.url, statement);
+      await assert.rejects(openWorld({ DATABASE_URL: broken.url }), (thrown) => {
+        assert.ok(thrown instanceof Fault && thrown.code === "FAILED_PRECONDITION", String(thrown));
+        assert.match(thrown.message, sentence);
+        return true;
+      });
+    } finally {
+      await broken.drop();
+    }
+  }
 });

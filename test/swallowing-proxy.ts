@@ -10,6 +10,8 @@ export interface SwallowingProxy {
   readonly url: string;
   /** From now on nothing goes through. */
   swallow(): void;
+  /** From now on there is nobody: what is open ends, and what connects is hung up on. */
+  hangUp(): void;
   /** What connects from now on goes through. */
   forward(): void;
   close(): Promise<void>;
@@ -22,6 +24,7 @@ export const openSwallowingProxy = async (databaseUrl: string): Promise<Swallowi
   const reach = (): Socket => (folder?.startsWith("/") ? connect(join(folder, `.s.PGSQL.${port}`)) : connect(port, address.hostname));
   const sockets = new Set<Socket>();
   let isDark = false;
+  let isGone = false;
   /** Whose bytes are thrown away. */
   let dead = new WeakSet<Socket>();
 
@@ -39,6 +42,10 @@ export const openSwallowingProxy = async (databaseUrl: string): Promise<Swallowi
   };
   const server = createServer((near) => {
     keep(near);
+    if (isGone) {
+      near.destroy();
+      return;
+    }
     const far = keep(reach());
     if (isDark) {
       dead.add(near);
@@ -65,8 +72,13 @@ export const openSwallowingProxy = async (databaseUrl: string): Promise<Swallowi
       isDark = true;
       dead = new WeakSet(sockets);
     },
+    hangUp() {
+      isGone = true;
+      for (const socket of sockets) socket.destroy();
+    },
     forward() {
       isDark = false;
+      isGone = false;
     },
     async close() {
       for (const socket of sockets) socket.destroy();

@@ -8,6 +8,7 @@ import type { World } from "./world.ts";
 export interface Reply {
   readonly status: number;
   readonly body: JsonObject;
+  readonly headers: Headers;
 }
 
 export interface Page {
@@ -17,9 +18,13 @@ export interface Page {
 }
 
 /** Sends a form as a program does. */
-export const postForm = async (url: string, form: Readonly<Record<string, string>> | URLSearchParams): Promise<Reply> => {
-  const response = await fetch(url, { method: "POST", body: new URLSearchParams(form) });
-  return { status: response.status, body: (await response.json()) as JsonObject };
+export const postForm = async (
+  url: string,
+  form: Readonly<Record<string, string>> | URLSearchParams,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Reply> => {
+  const response = await fetch(url, { method: "POST", body: new URLSearchParams(form), headers });
+  return { status: response.status, body: (await response.json()) as JsonObject, headers: response.headers };
 };
 
 export interface Codes {
@@ -68,6 +73,13 @@ export const submitForm = async (
   return { status: response.status, text: await response.text(), headers: response.headers };
 };
 
+/** Opens the page that asks to confirm. One that has a code in its field first is gone on from. */
+export const showConfirmation = async (world: World, browser: FakeBrowser, page: string): Promise<Page> => {
+  const shown = await browser.get(page);
+  const typed = /<input id="user_code" name="user_code" value="([^"]+)"/.exec(shown.text)?.[1];
+  return typed === undefined ? shown : submitForm(world, browser, "/oauth/device", { user_code: unescaped(typed) });
+};
+
 /** Where a page takes the browser by itself; undefined where it stays. */
 export const refreshTarget = ({ headers }: Page): URL | undefined => URL.parse(/^0;url=(.+)$/.exec(headers.get("refresh") ?? "")?.[1] ?? "") ?? undefined;
 
@@ -80,7 +92,7 @@ export const confirmAs = async (
   typed: Readonly<Record<string, string>> = {},
   browser = openBrowser(),
 ): Promise<Page> => {
-  const shown = await browser.get(page);
+  const shown = await showConfirmation(world, browser, page);
   const path = /<form method="post" action="([^"]+)">/.exec(shown.text)?.[1] ?? "";
   const confirmed = await submitForm(world, browser, path, { ...hiddenFields(shown.text), ...typed, answer: "confirm" });
   const question = refreshTarget(confirmed);

@@ -40,7 +40,6 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
   const store = await openDatabase({ settings, log, progress, join });
   try {
     const vault = await openVault({ file: settings.secretKeyFile, dataDirectory: settings.dataDirectory, required: settings.databaseUrl !== undefined });
-    await store.write((rows) => writeBuiltIns(rows, timestamp(clock())));
     const authn = await openAuthn({
       store,
       vault,
@@ -69,6 +68,8 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
       terms: termsOf(settings.terms),
     };
     const kernel = await openKernel(services, resources);
+    // Only now: a table that does not fit the contract is told as such, and not as what PostgreSQL says of this statement.
+    await store.write((rows) => writeBuiltIns(rows, timestamp(clock())));
     const serve = makeServe(kernel);
     return {
       services,

@@ -1,12 +1,13 @@
 // The whole server: the application with its transports, sign-in, deliveries, repeated imports and maintenance.
 
+import type { ClientLimits } from "#authn";
+import type { Endpoint } from "#base/endpoint.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import { type Delivery, openDelivery } from "#delivery";
 import { openDocuments, type Schedule, startFeeds } from "#feeds";
 import { openSignIn } from "#signin";
-import { ping } from "#store";
 import { httpStatusOf, openTransport, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
 import { makeFirstOrganization } from "./first-organization.ts";
@@ -36,6 +37,20 @@ export interface Server {
   close(): Promise<void>;
 }
 
+/** The open feed, of which each address has its share. */
+const limitedDocuments =
+  (documents: ReturnType<typeof openDocuments>, clientLimits: ClientLimits): ((path: string) => Endpoint | undefined) =>
+  (path) => {
+    const { GET: get } = documents(path) ?? {};
+    if (get === undefined) return undefined;
+    return {
+      GET: async (request) => {
+        clientLimits.take("open-reads", request.origin.address);
+        return get(request);
+      },
+    };
+  };
+
 export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => {
   const application = await openApplication({ settings, ...options });
   const { services, kernel, serve, call } = application;
@@ -62,8 +77,8 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       {
         serve,
         issuer: signIn,
-        documents: openDocuments({ store, publicUrl: settings.publicUrl }),
-        ready: () => ping(store.read),
+        documents: limitedDocuments(openDocuments({ store, publicUrl: settings.publicUrl }), authn.clientLimits),
+        ready: () => store.isReady(),
       },
     ).catch((thrown: unknown) => {
       throw listenFault(settings, thrown);
@@ -74,6 +89,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     );
     if (options.deliversByHand !== true) services.audit.start();
     const maintenance = startMaintenance(kernel, settings.auditMonths);
+    const patternReport = authn.startPatternReport();
     void feeds?.turn();
     return {
       application,
@@ -83,10 +99,11 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       delivery,
       async close() {
         maintenance.stop();
+        patternReport.stop();
         // Whatever still waits for a database that does not answer is told that there is none.
         const late = setTimeout(() => void store.close(), limits.stopMs);
         // At once: each has its seconds for what is in flight.
-        await Promise.all([feeds?.stop(), transport.close(), delivery.stop()]);
+        await Promise.all([feeds?.stop(), transport.close(), delivery.stop(), patternReport.ended]);
         await application.close();
         clearTimeout(late);
       },

@@ -1,7 +1,7 @@
 // The public entry of authn: who is asking (authenticate), and tokens of our own for those whom somebody else vouches
 // for (exchange). What they may do, and whether they still exist, is decided elsewhere, from live data.
 
-import { Fault, unauthenticated } from "#base/fault.ts";
+import { Fault, unauthenticated, type Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
@@ -10,6 +10,7 @@ import { isUid } from "#base/uid.ts";
 import { findIssuerPatterns, type Store, type Vault } from "#store";
 import { audiencesOf } from "./audiences.ts";
 import { awsIssuer, isAwsToken, openAwsTokens } from "./aws.ts";
+import { type ClientLimits, openClientLimits } from "./client-limits.ts";
 import { actClaimOf, type Caller, freezeCaller, issueTimeOf, verifiedEmailOf } from "./caller.ts";
 import { openDeliveryTokens } from "./delivery-token.ts";
 import { discoveryDocument } from "./discovery.ts";
@@ -24,11 +25,14 @@ import { recordLastSeen } from "./last-seen.ts";
 import { entryWeightOf, lruCache } from "./lru-cache.ts";
 import { type MintRequest, mintToken, readOwnToken } from "./mint.ts";
 import { openOutbound, type Outbound } from "./outbound.ts";
+import { type PatternReport, startPatternReport } from "./pattern-report.ts";
+import { type PatternHolder, patternsOf, patternViolations } from "./patterns.ts";
 import { normalIssuer, personUid } from "./people.ts";
 import { readBearer, readToken, type Token, tokenEndMs } from "./token.ts";
 import { type Upstream, upstreamOf } from "./upstream.ts";
 
 export type { Caller } from "./caller.ts";
+export type { ClientLimits, ClientPurpose } from "./client-limits.ts";
 export type { Purpose } from "./egress.ts";
 export type { Exchanged, Issued } from "./exchange.ts";
 export { personUid } from "./people.ts";
@@ -58,9 +62,11 @@ export interface Authn {
   /**
    * Who a request comes from; `identity` is the header Gantry-Identity. A verified token of ours is answered at
    * once, and the same token always with the same frozen object. Throws UNAUTHENTICATED, or UNAVAILABLE where a
-   * foreign issuer does not answer.
+   * foreign issuer does not answer. `address` is that of the request's origin: who has others asked (AWS) counts.
    */
-  authenticate(authorization: string | undefined, identity: string | undefined): Caller | Promise<Caller>;
+  authenticate(authorization: string | undefined, identity: string | undefined, address?: () => string): Caller | Promise<Caller>;
+  /** What clients may do who are not known. */
+  readonly clientLimits: ClientLimits;
   /**
    * Whom a foreign token is about, registered or not; undefined for a token of ours. `audiencesFor` gives the audiences
    * for which somebody who may let people in names the token's issuer, in its one spelling; undefined where nobody does.
@@ -93,10 +99,14 @@ export interface Authn {
   verifyIdToken(text: string, more: JsonObject): Promise<Upstream>;
   /** Refuses unless the bearer of this token, which was verified, may act as the assumable identity. */
   assume(identity: string, text: string): Promise<void>;
+  /** Violations of an identity's patterns: too large, alone or together, or no RE2 (patterns.ts). */
+  patternViolations(holder: PatternHolder): readonly Violation[];
   /** What is wrong with a pattern of issuers, as a violation's description; undefined where nothing is (issuer-hosts.ts). */
   issuerPatternProblem(pattern: string): string | undefined;
   /** Tells the log of identities whose pattern of issuers would be refused today: tokens that only it fits are. */
   reportIssuerPatterns(): Promise<void>;
+  /** Tells the log, beside other work, of identities whose patterns are beyond today's bounds. */
+  startPatternReport(): PatternReport;
   /** The guarded client to issuers. */
   readonly outbound: Outbound;
   /** Closes the connections to issuers. */
@@ -108,6 +118,7 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
   const outbound = openOutbound({ allow: options.egressAllow, clock });
   const issuerHosts = readIssuerHosts(options.issuerHosts ?? "");
   const audiences = audiencesOf(issuer, options.audiences);
+  const clientLimits = openClientLimits(clock, vault);
   const keys = await openKeys(store, vault, clock, log);
   const issuers = openIssuers(outbound, clock, log);
   const foreignTokens = openForeignTokens({ store, issuers, audiences, clock, issuerHosts });
@@ -184,21 +195,25 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
     return caller;
   };
 
-  const authenticateUncached = async (header: string, identity: string | undefined): Promise<Caller> => {
+  const authenticateUncached = async (header: string, identity: string | undefined, address: (() => string) | undefined): Promise<Caller> => {
     const presented = readBearer(header);
-    if (isAwsToken(presented)) return authenticateAws(presented, identity);
+    if (isAwsToken(presented)) {
+      if (address) clientLimits.take("exchanges", address());
+      return authenticateAws(presented, identity);
+    }
     const token = readToken(presented, clock());
     return token.issuer === issuer ? authenticateOwn(token, header, identity) : authenticateForeign(token, identity);
   };
 
   return {
-    authenticate: (authorization, identity) => {
+    clientLimits,
+    authenticate: (authorization, identity, address) => {
       const header = authorization ?? "";
       // An empty header, as some clients send it, names nobody.
       const assumed = identity === "" ? undefined : identity;
       const cached = ownCallers.peek(header);
       if (cached !== undefined && cached.endMs > clock() && (assumed === undefined || assumed === cached.caller.uid)) return cached.caller;
-      return authenticateUncached(header, assumed);
+      return authenticateUncached(header, assumed, address);
     },
     upstream: async (authorization, audiencesFor) => {
       const token = readToken(readBearer(authorization), clock());
@@ -237,6 +252,8 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
         last = next;
       }
     },
+    patternViolations: (holder) => patternViolations(patternsOf(holder)),
+    startPatternReport: () => startPatternReport(store, log),
     outbound,
     close: () => outbound.close(),
   };

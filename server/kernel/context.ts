@@ -3,7 +3,7 @@
 
 import type { DescMessage, DescService } from "@bufbuild/protobuf";
 import type { Audit } from "#audit";
-import type { Caller, Authn } from "#authn";
+import type { Caller, Authn, ClientPurpose } from "#authn";
 import type { Rights } from "#authz";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import type { Fault, Violation } from "#base/fault.ts";
@@ -106,14 +106,18 @@ export interface Outcome {
 
 /** Answers one operation. Reads get a Context<Read>, writes a Context<Write> in one transaction. */
 export type Answer = Reads | Writes | Asks;
-export interface Reads {
+interface Limited {
+  /** Of an open operation: what a call of it counts as for its client's address. Absent: it costs next to nothing. */
+  readonly countsAs?: ClientPurpose;
+}
+export interface Reads extends Limited {
   readonly reads: (context: ReadContext) => Promise<Outcome>;
 }
-export interface Writes {
+export interface Writes extends Limited {
   readonly writes: (context: WriteContext) => Promise<Outcome>;
 }
 /** A write that must ask others first (a foreign issuer): nobody is waited for inside a transaction. */
-export interface Asks {
+export interface Asks extends Limited {
   readonly asks: (context: ReadContext) => Promise<Writes>;
 }
 

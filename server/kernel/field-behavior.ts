@@ -1,10 +1,11 @@
 // Validation of messages: field behaviour (AIP-203), patterns and limits of the contract, checked on JSON values. Pure.
 //
-// All violations of a request are found, not only the first (decisions: Errors). Fields of a resource are named by
+// Not only the first violation of a request is found (decisions: Errors), but no more than an answer shows: with that many
+// the walk ends. Fields of a resource are named by
 // their JSON names relative to the resource, fields beside it by their proto names (order_by, update_mask).
 
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
-import type { Violation } from "#base/fault.ts";
+import type { FoundViolations } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { isUid } from "#base/uid.ts";
 
@@ -40,41 +41,42 @@ const textViolation = (field: FieldFact, value: string, name: string): string | 
 /** How a violation names fields: by their JSON names in a resource, by their proto names beside it. */
 export type Naming = "json" | "name";
 
-const checkOne = (field: FieldFact, value: Json, at: string, naming: Naming, out: Violation[]): void => {
+const checkOne = (field: FieldFact, value: Json, at: string, naming: Naming, found: FoundViolations): void => {
   if (typeof value === "string" && (field.kind === "string" || field.kind === "bytes")) {
     const description = value === "" ? undefined : textViolation(field, value, shortName(at));
-    if (description) out.push({ field: at, description });
+    if (description) found.add(at, description);
   } else if (typeof value === "number" && (field.minimum !== 0 || field.maximum !== 0)) {
     if (value < field.minimum || (field.maximum !== 0 && value > field.maximum)) {
-      out.push({ field: at, description: `${shortName(at)} must be between ${field.minimum} and ${field.maximum}` });
+      found.add(at, `${shortName(at)} must be between ${field.minimum} and ${field.maximum}`);
     }
-  } else if (isObject(value) && field.message) checkMessage(field.message, value, at, naming, out);
+  } else if (isObject(value) && field.message) checkMessage(field.message, value, at, naming, found);
 };
 
-const checkField = (field: FieldFact, value: Json | undefined, at: string, naming: Naming, out: Violation[]): void => {
+const checkField = (field: FieldFact, value: Json | undefined, at: string, naming: Naming, found: FoundViolations): void => {
   const name = shortName(at);
   // A boolean's false is a value, though gRPC cannot tell it from absence. A resource path inside a batch's entry may be
   // left out: the batch's own stands for it (AIP-233).
   const needed = field.required && field.kind !== "bool" && !(field.scope && at.includes("["));
   if (needed && isUnspecified(field, value)) {
     // requirement: Cases shown. The violation of a missing name shows its pattern.
-    out.push({ field: at, description: field.pattern ? `${name} must match ${JSON.stringify(field.pattern)}` : `${name} is required` });
+    found.add(at, field.pattern ? `${name} must match ${JSON.stringify(field.pattern)}` : `${name} is required`);
     return;
   }
   if (value === undefined || value === null) return;
   if (field.shape === "one") {
-    checkOne(field, value, at, naming, out);
+    checkOne(field, value, at, naming, found);
     return;
   }
-  const entries: readonly (readonly [string, Json])[] = Array.isArray(value)
-    ? value.map((entry, index) => [String(index), entry] as const)
-    : isObject(value)
-      ? Object.entries(value).map(([key, entry]) => [JSON.stringify(key), entry] as const)
-      : [];
+  const keys = Array.isArray(value) ? undefined : isObject(value) ? Object.keys(value) : [];
+  const count = Array.isArray(value) ? value.length : (keys?.length ?? 0);
   const most = field.maxLength > 0 ? field.maxLength : entriesMax;
-  if (entries.length > most) out.push({ field: at, description: `${name} must have at most ${most} entries` });
-  if (entries.length < field.minItems && entries.length > 0) out.push({ field: at, description: `${name} must have at least ${field.minItems} entries` });
-  for (const [key, entry] of entries) checkOne(field, entry, `${at}[${key}]`, naming, out);
+  if (count > most) found.add(at, `${name} must have at most ${most} entries`);
+  if (count < field.minItems && count > 0) found.add(at, `${name} must have at least ${field.minItems} entries`);
+  for (let index = 0; index < count && !found.isFull; index++) {
+    const key = keys?.[index];
+    const entry = Array.isArray(value) ? value[index] : isObject(value) && key !== undefined ? value[key] : undefined;
+    if (entry !== undefined) checkOne(field, entry, `${at}[${key === undefined ? index : JSON.stringify(key)}]`, naming, found);
+  }
 };
 
 /** Entries of a list or map for which the contract sets no maximum. */
@@ -84,11 +86,19 @@ const entriesMax = 1_000;
  * Violations of one message.
  * @param only for an update: the top fields that change; the others are not checked
  */
-export const checkMessage = (message: MessageFact, value: JsonObject, prefix: string, naming: Naming, out: Violation[], only?: ReadonlySet<string>): void => {
+export const checkMessage = (
+  message: MessageFact,
+  value: JsonObject,
+  prefix: string,
+  naming: Naming,
+  found: FoundViolations,
+  only?: ReadonlySet<string>,
+): void => {
   for (const field of message.fields) {
+    if (found.isFull) return;
     if (field.outputOnly || (only && !only.has(field.json))) continue;
     const name = field[naming];
-    checkField(field, value[field.json], prefix ? `${prefix}.${name}` : name, naming, out);
+    checkField(field, value[field.json], prefix ? `${prefix}.${name}` : name, naming, found);
   }
 };
 
@@ -112,13 +122,11 @@ export const resourceField = (method: MethodFact): FieldFact | undefined => {
 };
 
 /** Violations of everything beside the resource. */
-export const checkRequest = (method: MethodFact, request: JsonObject): Violation[] => {
-  const out: Violation[] = [];
+export const checkRequest = (method: MethodFact, request: JsonObject, found: FoundViolations): void => {
   const resource = resourceField(method);
   const naming = method.http[0]?.body === "*" ? "json" : "name";
   for (const field of method.input.fields) {
-    if (field === resource) continue;
-    checkField(field, request[field.json], field[naming], naming, out);
+    if (found.isFull) return;
+    if (field !== resource) checkField(field, request[field.json], field[naming], naming, found);
   }
-  return out;
 };

@@ -6,7 +6,7 @@
 //   none, gRPC          the fields that are set: proto3 cannot tell an empty field from an absent one
 
 import type { FieldFact, MessageFact } from "#contract/facts.ts";
-import type { Violation } from "#base/fault.ts";
+import { findViolations, type Violation } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 
 /** One path in JSON names: ["claimMatch", "subject"]. */
@@ -44,32 +44,33 @@ export const readMask = (
   text: string,
   implied: readonly string[] | undefined,
   body: JsonObject,
-): { mask: Mask; violations: Violation[] } => {
-  const violations: Violation[] = [];
+): { mask: Mask; violations: readonly Violation[] } => {
+  const violations = findViolations();
   const names = text
     .split(",")
     .map((name) => name.trim())
     .filter((name) => name !== "");
   if (names.includes("*")) {
-    if (names.length > 1) violations.push({ field: "update_mask", description: '"*" stands alone' });
-    return { mask: { paths: writableFields(message).map((field) => [field.json]), replacesAll: true }, violations };
+    if (names.length > 1) violations.add("update_mask", '"*" stands alone');
+    return { mask: { paths: writableFields(message).map((field) => [field.json]), replacesAll: true }, violations: violations.list };
   }
   if (names.length > 0) {
     const paths: MaskPath[] = [];
     for (const name of names) {
+      if (violations.isFull) break;
       const found = resolvePath(message, name);
-      if (!found) violations.push({ field: "update_mask", description: `${JSON.stringify(name)} is not a field of ${message.short}` });
+      if (!found) violations.add("update_mask", `${JSON.stringify(name)} is not a field of ${message.short}`);
       else if (found.fields.some((field) => field.outputOnly)) {
-        violations.push({ field: "update_mask", description: `${JSON.stringify(name)} is set by the server and cannot be changed` });
+        violations.add("update_mask", `${JSON.stringify(name)} is set by the server and cannot be changed`);
       } else paths.push(found.path);
     }
-    return { mask: { paths, replacesAll: false }, violations };
+    return { mask: { paths, replacesAll: false }, violations: violations.list };
   }
   const paths = (implied ?? Object.keys(body)).flatMap((name) => {
     const found = resolvePath(message, name);
     return found && !found.fields.some((field) => field.outputOnly) ? [found.path] : [];
   });
-  return { mask: { paths, replacesAll: false }, violations };
+  return { mask: { paths, replacesAll: false }, violations: [] };
 };
 
 const clearOneofRivals = (message: MessageFact, value: JsonObject, chosen: FieldFact): void => {

@@ -6,9 +6,10 @@ import { EVERYWHERE, rootOf } from "#base/uid.ts";
 import { type FairQueue, type FairQueueLimits, openFairQueue, type Party } from "#base/fair-queue.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { limits } from "#base/limits.ts";
+import { networkOf } from "#base/origin.ts";
 
-/** Whoever calls an open operation: there is no organization yet. */
-export const strangers: Party = { organization: "strangers", identity: "" };
+/** Whoever calls an open operation, by the address of its origin: there is no organization yet, and addresses take turns. */
+export const strangerAt = (address: string): Party => ({ organization: "strangers", identity: networkOf(address) });
 
 /** The caller, where it is at home. */
 export const callingParty = ({ uid }: Caller): Party => ({ organization: rootOf(uid), identity: uid });

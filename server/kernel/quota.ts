@@ -1,5 +1,5 @@
 // What a create answers where its organization has no room for more of a resource. How many there are is exact across servers
-// and looked at in the write's own transaction, by the triggers of the table (store/migrations/0002_quotas.sql, decision 0015);
+// and looked at in the write's own transaction, by the triggers of the table (store/migrations/0003_quotas.sql, decision 0015);
 // which resources are counted stands in the contract.
 
 import { quotaExceeded } from "#base/fault.ts";

@@ -34,7 +34,7 @@ import type { Kernel } from "./kernel.ts";
 import { authorize, requireAt, requireNotSuspended } from "./permit.ts";
 import { replyOf, currentOf } from "./reply.ts";
 import { writeSafely } from "./safe-write.ts";
-import { actingParty, callingParty, strangers } from "./party.ts";
+import { actingParty, callingParty, strangerAt } from "./party.ts";
 import { requireTerms } from "./terms.ts";
 
 export const makeServe =
@@ -46,10 +46,12 @@ export const makeServe =
     const turns = kernel.turnsOf(unread.method);
     try {
       if (unread.method.open) {
+        const purpose = kernel.answers.get(unread.method.name)?.countsAs;
+        if (purpose !== undefined) kernel.services.authn.clientLimits.take(purpose, unread.origin().address);
         call = withRequest(unread, await unread.read());
         return await handle(kernel, call, undefined, kernel.nobody, true);
       }
-      caller = await kernel.services.authn.authenticate(unread.authorization, unread.identity);
+      caller = await kernel.services.authn.authenticate(unread.authorization, unread.identity, () => unread.origin().address);
       kernel.rates.take(caller.uid);
       const party = callingParty(caller);
       if (!turns.tryEnter(party)) await turns.wait(party);
@@ -94,7 +96,7 @@ const handle = async (kernel: Kernel, call: Call, caller: Caller | undefined, ri
   if (!answer) throw unimplemented(`${method.service}/${method.rpc}`);
   requireNotSuspended(rights);
   const path = resourcePathOf(call);
-  const store = services.store.forParty(caller ? actingParty(caller, rights, path) : strangers);
+  const store = services.store.forParty(caller ? actingParty(caller, rights, path) : strangerAt(call.origin().address));
   const rows = proven ? store.read : withAccessVersionCheck(store.read, rights.accessVersion);
   await authorize(kernel, call, rights, path, rows);
   await requireTerms(services.terms, method, path, rows);

@@ -1,9 +1,10 @@
 // What a call asks for: the resource path that it names, and its request free of what only the server may set. Pure.
 
-import { invalid, type Violation } from "#base/fault.ts";
+import { type FoundViolations, findViolations, invalid } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
 import type { Order } from "#base/page.ts";
 import { isUid } from "#base/uid.ts";
+import { limits } from "#base/limits.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import type { Call } from "./call.ts";
 import { checkMessage, checkRequest, resourceField, withoutOutputOnly } from "./field-behavior.ts";
@@ -50,8 +51,8 @@ export interface ValidRequest {
 }
 
 /**
- * The request as the verbs see it. Throws INVALID_ARGUMENT with every violation: what could not be read, the mask, field
- * behaviour, patterns, paging. Of an update the fields of its mask are checked; its verb checks the result once more.
+ * The request as the verbs see it. Throws INVALID_ARGUMENT with as many violations as are shown: what could not be read, the
+ * mask, field behaviour, patterns, paging. Of an update the fields of its mask are checked; its verb checks the result once more.
  */
 export const validate = (call: Call): ValidRequest => {
   const { method, request } = call;
@@ -62,10 +63,12 @@ export const validate = (call: Call): ValidRequest => {
   // Of a body that could not be read at all, its fields say nothing more.
   if (violations.some(({ field }) => field === "body")) throw invalid(violations);
   const known = new Set(violations.map(({ field }) => field));
-  const add = (found: readonly Violation[]): void => {
-    // One by one: as arguments of one push, a body of nothing but mistakes would overflow the stack.
-    for (const violation of found) if (!known.has(violation.field)) violations.push(violation);
-    for (const { field } of found) known.add(field);
+  /** What one step finds of fields of which no step before has told. */
+  const step = (find: (found: FoundViolations) => void): void => {
+    const found = findViolations(known, limits.violationsMax - violations.length);
+    find(found);
+    violations.push(...found.list);
+    for (const { field } of found.list) known.add(field);
   };
   const resource = resourceField(method);
   let cleaned: JsonObject | undefined;
@@ -76,19 +79,21 @@ export const validate = (call: Call): ValidRequest => {
     const key = method.scope?.[0] === resource.json ? method.scope.at(-1) : undefined;
     const uid = key === undefined ? undefined : part(request, resource.json)[key];
     if (key !== undefined && uid !== undefined) cleaned[key] = uid;
-    const found: Violation[] = [];
-    if (method.input.byName.has("update_mask")) {
-      const read = readMask(resource.message, text(request, "updateMask"), call.bodyPaths, cleaned);
-      mask = read.mask;
-      for (const violation of read.violations) found.push(violation);
-      // A nested path says nothing of the rest of its message: the verb checks that, merged with what is there.
-      checkMessage(resource.message, cleaned, "", "json", found, maskedFields({ ...mask, paths: mask.paths.filter(({ length }) => length === 1) }));
-    } else checkMessage(resource.message, cleaned, "", "json", found);
-    add(found);
+    const [message, value] = [resource.message, cleaned];
+    const read = method.input.byName.has("update_mask") ? readMask(message, text(request, "updateMask"), call.bodyPaths, value) : undefined;
+    mask = read?.mask;
+    // A nested path says nothing of the rest of its message: the verb checks that, merged with what is there.
+    const only = mask && maskedFields({ ...mask, paths: mask.paths.filter(({ length }) => length === 1) });
+    step((found) => {
+      for (const { field, description } of read?.violations ?? []) found.add(field, description);
+      checkMessage(message, value, "", "json", found, only);
+    });
   }
-  add(checkRequest(method, request));
+  step((found) => checkRequest(method, request, found));
   const paging = readPaging(method, request);
-  add(paging.violations);
+  step((found) => {
+    for (const { field, description } of paging.violations) found.add(field, description);
+  });
   if (violations.length > 0) throw invalid(violations);
   return { request: cleaned && resource ? { ...request, [resource.json]: cleaned } : request, mask, order: paging.order };
 };

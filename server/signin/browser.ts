@@ -17,7 +17,7 @@ import { isRefusal } from "#outbox";
 import { deleteSomeExpiredSignIns, findProvider, hasIdentity, insertSignIn, type Provider, takeSignIn, type Write } from "#store";
 import type { Completion, SignedIn } from "./completion.ts";
 import type { SignInDependencies } from "./dependencies.ts";
-import { htmlPage, redirectTo } from "./pages.ts";
+import { htmlPage, redirectTo, throttledPage } from "./pages.ts";
 import type { AuthorizationRequest, UpstreamUser } from "./provider.ts";
 import { acceptInvite, findInviteGroup, type Registered, registerThroughProvider } from "./registration.ts";
 import { findRequestedProvider } from "./requested-provider.ts";
@@ -111,8 +111,9 @@ export const beginSignIn = async (
   { provider: idpId, ...request }: SignInRequest,
   requestSource: RequestSource,
 ): Promise<EndpointAnswer> => {
-  const { store, vault, clock, providers } = dependencies;
+  const { store, authn, vault, clock, providers, openRows } = dependencies;
   try {
+    authn.clientLimits.take("sign-ins", requestSource.origin.address);
     const provider = await findRequestedProvider(store.read, idpId);
     const { issuer, clientId } = provider.oidc;
     const authorizationRequest = { state: newSecret(), nonce: newSecret(), verifier: newSecret(), issuer, clientId };
@@ -121,16 +122,20 @@ export const beginSignIn = async (
     const pending: PendingSignIn = { ...request, authorizationRequest };
     await store.write(async (rows) => {
       await deleteSomeExpiredSignIns(rows, clock());
+      const addressHash = await openRows.admit(rows, "sign_ins", requestSource.origin.address, clock());
       await insertSignIn(rows, {
         stateHash: secretHashOf(authorizationRequest.state),
         browserHash: secretHashOf(browserSecret),
         identityProviderUid: provider.uid,
+        addressHash,
         sealed: vault.seal(sealPurpose, JSON.stringify(pending)),
         expireTimeMs: clock() + limits.signInLifetimeMs,
       });
     });
     return redirectTo(url, setSignInCookie(dependencies, authorizationRequest.state, browserSecret, limits.signInLifetimeMs));
   } catch (thrown) {
+    // It passes by waiting: nothing ends, and the same address can be opened again.
+    if (thrown instanceof Fault && thrown.code === "RESOURCE_EXHAUSTED") return throttledPage(thrown);
     return refuseSignIn(dependencies, thrown, request.completion, requestSource);
   }
 };

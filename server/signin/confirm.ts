@@ -1,6 +1,6 @@
 // Whether a form was sent from the page that this browser was shown, and not by a page of somebody else's that it has
 // open too (RFC 6749, 10.12). The page's form carries a hash over what it asks and over a cookie that no other site can
-// read, set or have sent along; beside that, the browser itself says from where a form comes.
+// read, set or have sent along, and that we have made; beside that, the browser itself says from where a form comes.
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
@@ -9,48 +9,71 @@ import { escapeHtml, htmlPage } from "./pages.ts";
 import { newSecret } from "./secret.ts";
 import type { SignInSettings } from "./settings.ts";
 
-type Site = Pick<SignInSettings, "publicUrl">;
+type Site = Pick<SignInSettings, "publicUrl" | "vault" | "clock">;
 
 const isSecure = ({ publicUrl }: Site): boolean => publicUrl.startsWith("https:");
 
 /** A name that only this very host can set, where that can be had. */
-const proofCookieName = (site: Site): string => (isSecure(site) ? "__Host-gantry-confirm" : "gantry-confirm");
+const cookieName = (site: Site): string => (isSecure(site) ? "__Host-gantry-confirm" : "gantry-confirm");
 
-const readProofCookie = (site: Site, { headers }: EndpointRequest): string | undefined => {
-  const start = `${proofCookieName(site)}=`;
+const sealPurpose = "confirm cookie";
+
+/** When the value that we have made ends, in milliseconds since 1970; undefined where we have not. */
+const endOfCookie = ({ vault }: Site, value: string): number | undefined => {
+  const opened = value.length > 512 ? undefined : vault.open(sealPurpose, value);
+  return opened === undefined ? undefined : Number.parseInt(opened, 10);
+};
+
+/** The browser's cookie: made by us, the only one of its name, and good for `leftMs` more. */
+const readCookie = (site: Site, { headers }: EndpointRequest, leftMs = 0): string | undefined => {
+  const start = `${cookieName(site)}=`;
   const values = (headers.cookie ?? "")
     .split(";")
     .map((pair) => pair.trim())
     .filter((pair) => pair.startsWith(start));
   const [value = ""] = values.map((pair) => pair.slice(start.length));
-  return values.length === 1 && /^[A-Za-z0-9_-]{43}$/.test(value) ? value : undefined;
+  const endMs = values.length === 1 ? endOfCookie(site, value) : undefined;
+  return endMs !== undefined && endMs > site.clock() + leftMs ? value : undefined;
+};
+
+/** The one that it has, where that is good for as long as a code is: the same person may have two of these pages open. */
+const renewCookie = (site: Site, request: EndpointRequest): string =>
+  readCookie(site, request, limits.deviceCodeLifetimeMs) ?? site.vault.seal(sealPurpose, `${site.clock() + limits.confirmCookieLifetimeMs} ${newSecret()}`);
+
+const setCookie = (site: Site, value: string): string =>
+  `${cookieName(site)}=${value}; Path=/; Max-Age=${limits.confirmCookieLifetimeMs / 1000}; HttpOnly; SameSite=Strict${isSecure(site) ? "; Secure" : ""}`;
+
+/** Whether a form came from this browser's own session with us: not from another site's page, and with a cookie of ours. */
+export const isOurBrowser = (site: Site, request: EndpointRequest): boolean => {
+  const { origin } = request.headers;
+  return (origin === undefined || origin === new URL(site.publicUrl).origin) && readCookie(site, request) !== undefined;
 };
 
 const proofOf = (cookie: string, subject: string): string => createHash("sha256").update(`${cookie} ${subject}`).digest("base64url");
 
 /** What the form carries as `proof`, and the cookie that goes with it. `subject` is all that is confirmed. */
 const makeProof = (site: Site, request: EndpointRequest, subject: string): { readonly proof: string; readonly cookie: string } => {
-  // The one that it has: the same person may have two of these pages open.
-  const value = readProofCookie(site, request) ?? newSecret();
-  const attributes = `Path=/; Max-Age=${limits.deviceCodeLifetimeMs / 1000}; HttpOnly; SameSite=Strict${isSecure(site) ? "; Secure" : ""}`;
-  return { proof: proofOf(value, subject), cookie: `${proofCookieName(site)}=${value}; ${attributes}` };
+  const value = renewCookie(site, request);
+  return { proof: proofOf(value, subject), cookie: setCookie(site, value) };
 };
 
 /** True where the form comes from the page about `subject` that this browser was shown. */
 export const isConfirmed = (site: Site, request: EndpointRequest, subject: string): boolean => {
-  const { origin } = request.headers;
-  if (origin !== undefined && origin !== new URL(site.publicUrl).origin) return false;
-  const cookie = readProofCookie(site, request);
+  const cookie = isOurBrowser(site, request) ? readCookie(site, request) : undefined;
   const proof = Buffer.from(request.form.get("proof") ?? "");
   const expected = Buffer.from(cookie === undefined ? "" : proofOf(cookie, subject));
   return cookie !== undefined && proof.length === expected.length && timingSafeEqual(proof, expected);
 };
 
 /** A page whose forms say from where they come: with no referrer at all, browsers hide a form's origin too. */
-export const withFormOrigin = (answer: EndpointAnswer, cookie = ""): EndpointAnswer => ({
+const withFormOrigin = (answer: EndpointAnswer, cookie: string): EndpointAnswer => ({
   ...answer,
-  headers: { ...answer.headers, "referrer-policy": "same-origin", ...(cookie ? { "set-cookie": cookie } : {}) },
+  headers: { ...answer.headers, "referrer-policy": "same-origin", "set-cookie": cookie },
 });
+
+/** A page with a form that counts in this browser alone. */
+export const formPage = (site: Site, request: EndpointRequest, answer: EndpointAnswer): EndpointAnswer =>
+  withFormOrigin(answer, setCookie(site, renewCookie(site, request)));
 
 /** What a person is asked before somebody else's program may act in their name. */
 export interface ConfirmationQuestion {

@@ -1,26 +1,43 @@
-// The pages on which a person confirms a terminal's code (RFC 8628, 3.3). What they have to prevent is that somebody
-// confirms a code that was sent to them: then a stranger's terminal acts in their name (RFC 8628, 5.4). So nothing goes
-// on by itself, the page says who asks and for what, and refusing is as easy as going on.
+// The pages on which a person types and confirms a terminal's code (RFC 8628, 3.3). What they have to prevent is that
+// somebody confirms a code that was sent to them: then a stranger's terminal acts in their name (RFC 8628, 5.4). So nothing
+// goes on by itself, the page says who asks and for what, and refusing is as easy as going on.
+//
+//   GET   the form, with the code of the address in it; nothing is looked up    a cookie of ours
+//   POST  the code that was typed: who asks, and for what                       in a browser with that cookie
+//   POST  the answer: off to the identity provider, or the end of the code      with the proof that the page before holds
+//
+// Codes can be guessed. So a code is looked up only for a browser that has been here, which another site's page cannot have
+// it do, and each address may type a few wrong ones in a minute; user-code.ts has what that is worth.
 
 import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { Fault } from "#base/fault.ts";
-import { confirmationPage, isConfirmed, redirectByPage, unconfirmedPage, unknownProvider, withFormOrigin } from "./confirm.ts";
+import { confirmationPage, formPage, isConfirmed, isOurBrowser, redirectByPage, unconfirmedPage, unknownProvider } from "./confirm.ts";
 import type { SignInDependencies } from "./dependencies.ts";
 import { devicePath, findOpenCode, type OpenCode, refuseDevice } from "./device.ts";
-import { escapeHtml, htmlPage } from "./pages.ts";
+import { escapeHtml, htmlPage, sentenceOf } from "./pages.ts";
 import { isKnownProvider } from "./requested-provider.ts";
 import { formatUserCode, readUserCode } from "./user-code.ts";
 
-const codePage = (status: number, problem = ""): EndpointAnswer => {
+/** As much of what was typed as is shown again. */
+const shownLengthMax = 40;
+
+const codePage = (dependencies: SignInDependencies, request: EndpointRequest, status: number, typed: string, problem = ""): EndpointAnswer => {
+  const userCode = readUserCode(typed);
+  const value = userCode === undefined ? typed.slice(0, shownLengthMax) : formatUserCode(userCode);
   const alert = problem === "" ? "" : `<p role="alert" id="problem"><strong>${escapeHtml(problem)}</strong></p>`;
   const invalid = problem === "" ? "" : ' aria-invalid="true" aria-describedby="problem"';
-  const attributes = `required autofocus size="12" maxlength="20" autocomplete="off" autocapitalize="characters" spellcheck="false"${invalid}`;
-  const input = `<input id="user_code" name="user_code" ${attributes}>`;
-  const form = `${alert}<form method="get" action="${devicePath}"><p><label for="user_code">Code</label><br>${input} <button>Go on</button></p></form>`;
-  return withFormOrigin(htmlPage(status, "Sign in a terminal", ["Type the code that your terminal shows."], form));
+  const attributes = `required autofocus size="16" maxlength="${shownLengthMax}" autocomplete="off" autocapitalize="characters" spellcheck="false"${invalid}`;
+  const input = `<input id="user_code" name="user_code" value="${escapeHtml(value)}" ${attributes}>`;
+  const form = `${alert}<form method="post" action="${devicePath}"><p><label for="user_code">Code</label><br>${input} <button>Go on</button></p></form>`;
+  const paragraph = value === "" ? "Type the code that your terminal shows." : "Go on if this is the code that your terminal shows.";
+  return formPage(dependencies, request, htmlPage(status, "Sign in a terminal", [paragraph], form));
 };
 
-const unknownCodePage = (): EndpointAnswer => codePage(404, "There is no such code, or it has ended. A code is good for 15 minutes and for one sign-in.");
+const unknownCodePage = (dependencies: SignInDependencies, request: EndpointRequest): EndpointAnswer =>
+  codePage(dependencies, request, 404, "", "There is no such code, or it has ended. A code is good for 15 minutes and for one sign-in.");
+
+const malformedCodePage = (dependencies: SignInDependencies, request: EndpointRequest, typed: string): EndpointAnswer =>
+  codePage(dependencies, request, 400, typed, "A code has 8, 10 or 12 letters, such as WDJB-MJHT.");
 
 const elapsedText = (milliseconds: number): string => {
   const minutes = Math.floor(milliseconds / 60_000);
@@ -48,49 +65,81 @@ const deviceConfirmationPage = (dependencies: SignInDependencies, request: Endpo
   });
 };
 
-/** A page instead of the refusal of a code, where too many wrong ones have been typed. */
-const withGuessLimitPage = async (work: () => Promise<EndpointAnswer>): Promise<EndpointAnswer> => {
+/** The page again, with the time, where this address has typed too many wrong codes. */
+const withGuessLimitPage = async (
+  dependencies: SignInDependencies,
+  request: EndpointRequest,
+  typed: string,
+  work: () => Promise<EndpointAnswer>,
+): Promise<EndpointAnswer> => {
   try {
     return await work();
   } catch (thrown) {
-    if (thrown instanceof Fault && thrown.code === "RESOURCE_EXHAUSTED") return codePage(429, `There are ${thrown.message}.`);
-    throw thrown;
+    if (!(thrown instanceof Fault) || thrown.code !== "RESOURCE_EXHAUSTED") throw thrown;
+    const page = codePage(dependencies, request, 429, typed, sentenceOf(thrown.message));
+    return { ...page, headers: { ...page.headers, ...thrown.headers } };
   }
 };
 
 const showCodePage =
   (dependencies: SignInDependencies) =>
-  (request: EndpointRequest): Promise<EndpointAnswer> =>
-    withGuessLimitPage(async () => {
-      const typed = request.query.get("user_code") ?? "";
-      if (typed === "") return codePage(200);
-      const userCode = readUserCode(typed);
-      if (userCode === undefined) return codePage(400, "A code has eight letters, such as WDJB-MJHT.");
-      const code = await findOpenCode(dependencies, userCode);
-      return code ? deviceConfirmationPage(dependencies, request, code) : unknownCodePage();
-    });
+  async (request: EndpointRequest): Promise<EndpointAnswer> => {
+    const typed = request.query.get("user_code") ?? "";
+    return typed !== "" && readUserCode(typed) === undefined ? malformedCodePage(dependencies, request, typed) : codePage(dependencies, request, 200, typed);
+  };
 
 /** Begins the sign-in that a code waits for. */
 export type BeginDeviceSignIn = (request: EndpointRequest, code: OpenCode) => Promise<EndpointAnswer>;
 
-const answerConfirmation =
-  (dependencies: SignInDependencies, begin: BeginDeviceSignIn) =>
-  (request: EndpointRequest): Promise<EndpointAnswer> =>
-    withGuessLimitPage(async () => {
-      const userCode = readUserCode(request.form.get("user_code") ?? "");
-      if (userCode === undefined || !isConfirmed(dependencies, request, userCode)) return unconfirmedPage();
-      if (request.form.get("answer") !== "confirm") {
-        const refused = await refuseDevice(dependencies, userCode, "refused in the browser");
-        return refused ? htmlPage(200, "Refused", ["The terminal is not signed in, and is told so. You can close this page."]) : unknownCodePage();
-      }
-      const code = await findOpenCode(dependencies, userCode);
-      if (!code) return unknownCodePage();
-      const idp = code.request.idp || (request.form.get("idp_id") ?? "").trim();
-      // Here, and not as the sign-in's end: a name that was mistyped can be typed again.
-      if (!(await isKnownProvider(dependencies.store.read, idp))) return deviceConfirmationPage(dependencies, request, code, idp, unknownProvider);
-      return redirectByPage(await begin(request, { ...code, request: { ...code.request, idp } }));
-    });
+const answerTypedCode = async (dependencies: SignInDependencies, request: EndpointRequest, typed: string): Promise<EndpointAnswer> => {
+  if (!isOurBrowser(dependencies, request))
+    return codePage(
+      dependencies,
+      request,
+      403,
+      typed,
+      "This page was open for too long, or the browser keeps no cookies for it. Allow them, and go on once more.",
+    );
+  const userCode = readUserCode(typed);
+  if (userCode === undefined) return malformedCodePage(dependencies, request, typed);
+  const code = await findOpenCode(dependencies, userCode, request);
+  return code ? deviceConfirmationPage(dependencies, request, code) : unknownCodePage(dependencies, request);
+};
 
-export const deviceEndpoints = (dependencies: SignInDependencies, begin: BeginDeviceSignIn): Readonly<Record<string, Endpoint>> => ({
-  [devicePath]: { GET: showCodePage(dependencies), POST: answerConfirmation(dependencies, begin) },
+const answerConfirmation = async (
+  dependencies: SignInDependencies,
+  begin: BeginDeviceSignIn,
+  request: EndpointRequest,
+  typed: string,
+): Promise<EndpointAnswer> => {
+  const userCode = readUserCode(typed);
+  if (userCode === undefined || !isConfirmed(dependencies, request, userCode)) return unconfirmedPage();
+  if (request.form.get("answer") !== "confirm") {
+    const refused = await refuseDevice(dependencies, userCode, "refused in the browser");
+    return refused
+      ? htmlPage(200, "Refused", ["The terminal is not signed in, and is told so. You can close this page."])
+      : unknownCodePage(dependencies, request);
+  }
+  const code = await findOpenCode(dependencies, userCode, request);
+  if (!code) return unknownCodePage(dependencies, request);
+  const idp = code.request.idp || (request.form.get("idp_id") ?? "").trim();
+  // Here, and not as the sign-in's end: a name that was mistyped can be typed again.
+  if (!(await isKnownProvider(dependencies.store.read, idp))) return deviceConfirmationPage(dependencies, request, code, idp, unknownProvider);
+  return redirectByPage(await begin(request, { ...code, request: { ...code.request, idp } }));
+};
+
+const answerForm =
+  (dependencies: SignInDependencies, begin: BeginDeviceSignIn) =>
+  (request: EndpointRequest): Promise<EndpointAnswer> => {
+    const typed = request.form.get("user_code") ?? "";
+    return withGuessLimitPage(dependencies, request, typed, () =>
+      request.form.has("answer") ? answerConfirmation(dependencies, begin, request, typed) : answerTypedCode(dependencies, request, typed),
+    );
+  };
+
+export type DeviceEndpoint = Required<Endpoint>;
+
+export const deviceEndpoint = (dependencies: SignInDependencies, begin: BeginDeviceSignIn): DeviceEndpoint => ({
+  GET: showCodePage(dependencies),
+  POST: answerForm(dependencies, begin),
 });

@@ -9,11 +9,9 @@
 import { Fault, invalid, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import type { RequestSource } from "#base/origin.ts";
 import {
-  addWrongUserCode,
   approveDeviceCode,
-  countOpenDeviceCodes,
-  countWrongUserCodes,
   deleteDeviceCode,
   deleteEndedDeviceCodes,
   findOpenDeviceCode,
@@ -129,15 +127,24 @@ const readDeviceRequest = ({ authn }: SignInSettings, form: URLSearchParams): { 
 };
 
 /** Stores a new pair of codes, and deletes those whose time is over. The user code. */
-const storeCodes = async (rows: Write, client: string, request: DeviceRequest, deviceHash: string, nowMs: number): Promise<string> => {
+const storeCodes = async (
+  rows: Write,
+  { openRows, userCodeGuesses }: SignInSettings,
+  address: string,
+  client: string,
+  request: DeviceRequest,
+  deviceHash: string,
+  nowMs: number,
+): Promise<string> => {
   await deleteEndedDeviceCodes(rows, nowMs);
-  if ((await countOpenDeviceCodes(rows, nowMs, limits.deviceCodesMax)) >= limits.deviceCodesMax)
-    throw new Fault("RESOURCE_EXHAUSTED", "too many sign-ins are open at the moment; try again in some minutes");
+  const addressHash = await openRows.admit(rows, "device_codes", address, nowMs);
+  const length = await userCodeGuesses.lengthOfNew(rows);
   for (;;) {
-    const userCode = makeUserCode();
+    const userCode = makeUserCode(length);
     const inserted = await insertDeviceCode(rows, {
       deviceHash,
       userCode,
+      addressHash,
       client,
       requestJson: JSON.stringify(request),
       intervalMs: limits.devicePollIntervalMs,
@@ -149,12 +156,14 @@ const storeCodes = async (rows: Write, client: string, request: DeviceRequest, d
 };
 
 /** RFC 8628, 3.1 and 3.2: a terminal begins. */
-export const beginDevice = async (settings: SignInSettings, form: URLSearchParams): Promise<JsonObject> => {
+export const beginDevice = async (settings: SignInSettings, form: URLSearchParams, { origin: { address } }: RequestSource): Promise<JsonObject> => {
+  settings.authn.clientLimits.take("device-authorizations", address);
   const { client, request } = readDeviceRequest(settings, form);
   if (request.idp !== "") await findRequestedProvider(settings.store.read, request.idp);
   const deviceCode = newSecret();
   const nowMs = settings.clock();
-  const userCode = formatUserCode(await settings.store.write((rows) => storeCodes(rows, client, request, secretHashOf(deviceCode), nowMs)));
+  const deviceHash = secretHashOf(deviceCode);
+  const userCode = formatUserCode(await settings.store.write((rows) => storeCodes(rows, settings, address, client, request, deviceHash, nowMs)));
   const url = urlOfPath(settings, devicePath);
   return {
     device_code: deviceCode,
@@ -230,15 +239,18 @@ export const deviceGrant = async (settings: SignInSettings, form: URLSearchParam
   return answer;
 };
 
-/** The open code that a person typed; undefined where there is none. Throws where too many wrong ones are typed. */
-export const findOpenCode = async ({ store: { read, write }, clock }: SignInSettings, userCode: string): Promise<OpenCode | undefined> => {
-  const nowMs = clock();
+/** The open code that a person typed; undefined where there is none. Throws `throttled` where this address has typed too many wrong ones. */
+export const findOpenCode = async (
+  { store: { read }, clock, authn: { clientLimits }, userCodeGuesses }: SignInSettings,
+  userCode: string,
+  { origin: { address } }: RequestSource,
+): Promise<OpenCode | undefined> => {
   // Also for a right one, or whoever guesses would be told by the difference.
-  if ((await countWrongUserCodes(read, nowMs)) >= limits.userCodeGuessesMax)
-    throw new Fault("RESOURCE_EXHAUSTED", "too many wrong codes at the moment; try again in a minute");
-  const code = await findOpenDeviceCode(read, userCode, nowMs);
+  clientLimits.check("wrong-user-codes", address);
+  const code = await findOpenDeviceCode(read, userCode, clock());
   if (code) return { userCode, client: code.client, request: readStoredRequest(code.request), createTimeMs: code.createTimeMs };
-  await write((rows) => addWrongUserCode(rows, nowMs));
+  clientLimits.addFailure("wrong-user-codes", address);
+  await userCodeGuesses.addWrong();
   return undefined;
 };
 

@@ -6,6 +6,7 @@ import { createCipheriv, createPublicKey, diffieHellman, generateKeyPairSync, ty
 import { limits } from "#base/limits.ts";
 import { deleteExpiredHeadlessSessions, hasHeadlessSession, insertHeadlessSession, type Store, takeHeadlessSession, type Write } from "#store";
 import type { Completer, HeadlessCompletion } from "./completion.ts";
+import type { OpenRows } from "./open-rows.ts";
 import { htmlPage } from "./pages.ts";
 import { secretHashOf } from "./secret.ts";
 import { issueTokens } from "./tokens.ts";
@@ -47,10 +48,18 @@ export const encryptFor = (code: string, token: string): EncryptedToken | undefi
 export const isHeadlessCode = (code: string): boolean => encryptFor(code, "") !== undefined;
 
 /** Stores it for its client. False where another sign-in with this code came first. */
-export const storeHeadlessToken = async (rows: Write, code: string, { publicKey, encrypted }: EncryptedToken, nowMs: number): Promise<boolean> => {
+export const storeHeadlessToken = async (
+  rows: Write,
+  openRows: OpenRows,
+  address: string,
+  code: string,
+  { publicKey, encrypted }: EncryptedToken,
+  nowMs: number,
+): Promise<boolean> => {
   await deleteExpiredHeadlessSessions(rows, nowMs);
   return insertHeadlessSession(rows, {
     codeHash: secretHashOf(code),
+    addressHash: await openRows.admit(rows, "headless_sessions", address, nowMs),
     ecdhPublicKey: publicKey,
     encryptedToken: encrypted.toString("base64"),
     expireTimeMs: nowMs + limits.headlessSessionLifetimeMs,
@@ -71,7 +80,7 @@ export const headlessCompleter: Completer<HeadlessCompletion> = {
     const stored = await settings.store.write(async (rows) => {
       const { token } = await issueTokens(settings, rows, signedIn, requestedToken, false);
       const encrypted = encryptFor(code, token);
-      return encrypted !== undefined && storeHeadlessToken(rows, code, encrypted, settings.clock());
+      return encrypted !== undefined && storeHeadlessToken(rows, settings.openRows, signedIn.requestSource.origin.address, code, encrypted, settings.clock());
     });
     if (!stored) return htmlPage(409, "Too late", ["Somebody has signed in with this address before. Begin again in your terminal."]);
     return htmlPage(200, "Your terminal is signed in", [`As ${signedIn.email ?? signedIn.uid}. It goes on by itself; you can close this page.`]);

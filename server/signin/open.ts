@@ -1,22 +1,26 @@
 // What sign-in serves beside the contract: the paths for browsers, and the token and device endpoints of OAuth.
 
-import type { Endpoint, EndpointAnswer } from "#base/endpoint.ts";
+import type { ClientPurpose } from "#authn";
+import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { Fault, invalid, type Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import type { RequestSource } from "#base/origin.ts";
+import { strangerAt } from "#kernel";
 import { beginSignIn, endSignIn, refuseSignIn, type SignInRequest } from "./browser.ts";
 import type { HeadlessCompletion, RedirectCompletion } from "./completion.ts";
 import type { SignInDependencies } from "./dependencies.ts";
-import { beginDevice, deviceCompleter } from "./device.ts";
-import { deviceEndpoints } from "./device-pages.ts";
+import { beginDevice, deviceCompleter, devicePath } from "./device.ts";
+import { type DeviceEndpoint, deviceEndpoint } from "./device-pages.ts";
 import { headlessCompleter, isHeadlessCode } from "./headless.ts";
 import { showHeadlessConfirmation, confirmHeadless, headlessPath } from "./headless-pages.ts";
-import { htmlPage, jsonAnswer } from "./pages.ts";
+import { openOpenRows } from "./open-rows.ts";
+import { htmlPage, jsonAnswer, throttledPage } from "./pages.ts";
 import { callbackPath, openProviders } from "./provider.ts";
 import { readRedirect, redirectCompleter } from "./redirect.ts";
 import { isOrganizationWithProvider } from "./requested-provider.ts";
 import { type SignInSettings, urlOfPath } from "./settings.ts";
 import { type Grant, openTokenEndpoint } from "./token-endpoint.ts";
+import { openUserCodeGuesses } from "./user-code-guesses.ts";
 
 /** What the transport serves for the issuer; each throws a Fault. */
 export interface SignInEndpoints {
@@ -27,7 +31,7 @@ export interface SignInEndpoints {
   /** Every grant of the token endpoint. */
   readonly exchangeToken: Grant;
   /** RFC 8628, 3.1: a terminal asks for its codes. */
-  readonly beginDevice: (form: URLSearchParams) => Promise<JsonObject>;
+  readonly beginDevice: (form: URLSearchParams, from: RequestSource) => Promise<JsonObject>;
   /** Pages and what belongs to them, by path. */
   readonly endpoints: ReadonlyMap<string, Endpoint>;
 }
@@ -112,32 +116,83 @@ const beginFromParameters = async (
   }
 };
 
-export const openSignIn = (settings: SignInSettings): SignInEndpoints => {
-  const { authn, store } = settings;
+/** What answers this request: its work in the store has its turns among those of other addresses. */
+const ownOf = (dependencies: SignInDependencies, { origin: { address } }: RequestSource): SignInDependencies => {
+  const { store } = dependencies;
+  return { ...dependencies, store: { ...store, ...store.forParty(strangerAt(address)) } };
+};
+
+/** Answers a page's request unless its address has had its share. */
+const limitedPage =
+  (dependencies: SignInDependencies, purpose: ClientPurpose, answer: (own: SignInDependencies, request: EndpointRequest) => Promise<EndpointAnswer>) =>
+  async (request: EndpointRequest): Promise<EndpointAnswer> => {
+    try {
+      dependencies.authn.clientLimits.take(purpose, request.origin.address);
+    } catch (thrown) {
+      if (thrown instanceof Fault) return throttledPage(thrown);
+      throw thrown;
+    }
+    return answer(ownOf(dependencies, request), request);
+  };
+
+const deviceEndpointOf = (own: SignInDependencies): DeviceEndpoint =>
+  deviceEndpoint(own, (request, { userCode, request: { idp } }) =>
+    beginSignIn(own, { provider: idp, completion: { kind: "device", userCode }, invite: "", identity: "", skipRegistration: false }, request),
+  );
+
+export const openSignIn = (services: Omit<SignInSettings, "openRows" | "userCodeGuesses">): SignInEndpoints => {
+  const { authn, store, clock } = services;
+  const settings: SignInSettings = { ...services, openRows: openOpenRows(authn.clientLimits), userCodeGuesses: openUserCodeGuesses(store, clock) };
   const dependencies: SignInDependencies = {
     ...settings,
     providers: openProviders(settings),
     completers: { redirect: redirectCompleter, device: deviceCompleter, headless: headlessCompleter },
   };
-  const token = openTokenEndpoint(settings);
-  const device = deviceEndpoints(dependencies, (request, { userCode, request: { idp } }) =>
-    beginSignIn(dependencies, { provider: idp, completion: { kind: "device", userCode }, invite: "", identity: "", skipRegistration: false }, request),
-  );
+  const { grantTypes } = openTokenEndpoint(settings);
   return {
     discovery: () => ({
       ...authn.discovery(),
       device_authorization_endpoint: urlOfPath(settings, "/oauth/device_authorization"),
-      grant_types_supported: [...token.grantTypes],
+      grant_types_supported: [...grantTypes],
     }),
     keys: authn.keys,
-    exchangeToken: token.answer,
-    beginDevice: (form) => beginDevice(settings, form),
+    exchangeToken: (form, authorization, from) => openTokenEndpoint(ownOf(dependencies, from)).answer(form, authorization, from),
+    beginDevice: (form, from) => beginDevice(ownOf(dependencies, from), form, from),
     endpoints: new Map<string, Endpoint>([
-      ["/oauth", { GET: (request) => beginFromParameters(dependencies, request.query, request, () => showHeadlessConfirmation(dependencies, request)) }],
-      [headlessPath, { POST: (request) => confirmHeadless(dependencies, request, (parameters) => beginFromParameters(dependencies, parameters, request)) }],
-      [callbackPath, { GET: (request) => endSignIn(dependencies, request) }],
-      ["/orgcheck", { GET: async ({ query }) => jsonAnswer(200, await isOrganizationWithProvider(store.read, singleParameter(query, "name"))) }],
-      ...Object.entries(device),
+      [
+        "/oauth",
+        {
+          GET: limitedPage(dependencies, "open-reads", (own, request) =>
+            beginFromParameters(own, request.query, request, () => showHeadlessConfirmation(own, request)),
+          ),
+        },
+      ],
+      [
+        headlessPath,
+        {
+          POST: limitedPage(dependencies, "open-reads", (own, request) =>
+            confirmHeadless(own, request, (parameters) => beginFromParameters(own, parameters, request)),
+          ),
+        },
+      ],
+      [callbackPath, { GET: limitedPage(dependencies, "sign-in-answers", endSignIn) }],
+      [
+        devicePath,
+        {
+          GET: limitedPage(dependencies, "open-reads", (own, request) => deviceEndpointOf(own).GET(request)),
+          POST: limitedPage(dependencies, "open-reads", (own, request) => deviceEndpointOf(own).POST(request)),
+        },
+      ],
+      [
+        "/orgcheck",
+        {
+          GET: async (request) => {
+            authn.clientLimits.take("open-reads", request.origin.address);
+            const { read } = ownOf(dependencies, request).store;
+            return jsonAnswer(200, await isOrganizationWithProvider(read, singleParameter(request.query, "name")));
+          },
+        },
+      ],
     ]),
   };
 };

@@ -3,6 +3,7 @@
 
 import { createHash } from "node:crypto";
 import type { EndpointAnswer } from "#base/endpoint.ts";
+import type { Fault } from "#base/fault.ts";
 
 const htmlEscapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 
@@ -35,6 +36,15 @@ export const htmlPage = (status: number, title: string, paragraphs: readonly str
     `<title>${escapeHtml(title)}</title><style>${style}</style></head><body><main><h1>${escapeHtml(title)}</h1>` +
     `${paragraphs.map((paragraph) => `<p>${escapeHtml(paragraph)}</p>`).join("")}${html}</main></body></html>\n`,
 });
+
+/** A fault's message as a person reads it. */
+export const sentenceOf = (message: string): string => `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
+
+/** Answers whoever has to wait, with the time in words and in the headers. */
+export const throttledPage = ({ message, headers }: Fault): EndpointAnswer => {
+  const page = htmlPage(429, "Too many at once", [sentenceOf(message)]);
+  return { ...page, headers: { ...page.headers, ...headers } };
+};
 
 /** On to another address, with GET: it is used once and cached by nobody. */
 export const redirectTo = (url: string, headers: Readonly<Record<string, string>> = {}): EndpointAnswer => ({

@@ -106,11 +106,13 @@ const decodeToken = (authorization: string | undefined): { readonly id: string; 
 /** New tokens for the latest refresh token of a family, in the caller's transaction; the end of the family for any other. */
 export const renew = async (
   rows: Write,
-  { authn, log, publicUrl }: { readonly authn: Pick<Authn, "issue" | "readDownscoping">; readonly log: Log; readonly publicUrl: string },
+  { authn, log, publicUrl }: { readonly authn: Pick<Authn, "clientLimits" | "issue" | "readDownscoping">; readonly log: Log; readonly publicUrl: string },
   renewal: Renewal,
   nowMs: number,
 ): Promise<Renewed> => {
   const { id, secret } = decodeToken(renewal.authorization);
+  const { address } = renewal.requestSource.origin;
+  authn.clientLimits.check("refused-refresh-tokens", address);
   const requested = { identity: "", audience: renewal.audience, capabilities: renewal.capabilities, scopes: renewal.scopes };
   // Before the token is used up.
   authn.readDownscoping(requested);
@@ -123,6 +125,7 @@ export const renew = async (
     expireTimeMs: wholeSeconds(nowMs + limits.refreshTokenLifetimeMs),
   });
   if (!family) {
+    authn.clientLimits.addFailure("refused-refresh-tokens", address);
     const ended = await deleteRefreshToken(rows, id, nowMs);
     if (ended?.isLive) log("signin.refresh.reused", { identity: ended.identityUid });
     return { refusal: unauthenticated("the refresh token has expired, was used before or was revoked: sign in again") };

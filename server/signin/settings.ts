@@ -8,6 +8,8 @@ import type { Clock } from "#base/time.ts";
 import { withoutTrailing } from "#base/trailing.ts";
 import type { Kernel } from "#kernel";
 import type { Store, Vault } from "#store";
+import type { OpenRows } from "./open-rows.ts";
+import type { UserCodeGuesses } from "./user-code-guesses.ts";
 
 export interface SignInSettings {
   /** For the rows of people, bindings and invites that a sign-in changes. */
@@ -24,6 +26,9 @@ export interface SignInSettings {
   readonly origins: readonly string[];
   /** The HTTP status that a fault has. */
   readonly statusOf: (fault: Fault) => number;
+  /** What strangers may leave in the store, and what they guess. */
+  readonly openRows: OpenRows;
+  readonly userCodeGuesses: UserCodeGuesses;
 }
 
 /** The URL of one of sign-in's paths, as browsers know it. */

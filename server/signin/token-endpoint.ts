@@ -60,6 +60,16 @@ export interface TokenEndpoint {
   readonly answer: Grant;
 }
 
+/** Counts for the client's address. A terminal that waits is told so in its own words (RFC 8628, 3.5). */
+const takeExchange = ({ authn: { clientLimits } }: SignInSettings, isTerminal: boolean, { origin: { address } }: RequestSource): void => {
+  try {
+    clientLimits.take("exchanges", address);
+  } catch (thrown) {
+    if (!isTerminal || !(thrown instanceof Fault)) throw thrown;
+    throw new Fault(thrown.code, thrown.message, { details: [{ kind: "reason", reason: "slow_down" }, ...thrown.details], headers: thrown.headers });
+  }
+};
+
 export const openTokenEndpoint = (settings: SignInSettings): TokenEndpoint => {
   const exchange = exchangeGrant(settings);
   const grants = new Map<string, Grant>([
@@ -71,6 +81,7 @@ export const openTokenEndpoint = (settings: SignInSettings): TokenEndpoint => {
   return {
     grantTypes,
     answer: async (form, authorization, requestSource) => {
+      takeExchange(settings, form.get("grant_type") === deviceGrantType, requestSource);
       const type = form.get("grant_type") ?? "";
       // Where it is missing, the exchange says so, with whatever else is wrong.
       const grant = type === "" ? exchange : grants.get(type);

@@ -9,7 +9,7 @@ import { type AdvisoryEvent, advisoryEventsOf, facetOf } from "./advisory-events
 import { columns, expression, flag, nullableText, number, text, textList, time } from "./columns.ts";
 import { noCounts } from "./feed-counts.ts";
 import { columnOf, lastByKey, recordDigestOf, refreshStatistics, stepRows } from "./feed-rows.ts";
-import type { Read, Write } from "./handle.ts";
+import { type Read, wideCount, type Write } from "./handle.ts";
 import type { AdvisoryRecord, RecordTarget, WriteCounts } from "./records.ts";
 import { timeText } from "./time-text.ts";
 
@@ -196,6 +196,7 @@ export const findDocumentIds = async (
       rows,
       `${step} select ${documentOrigin.list} from document where origin is not null limit $${values.length + 1} offset $${values.length + 2}`,
       [...values, limit, skip],
+      { rows: limit, wide: true },
     ),
     page.total === undefined
       ? documentCount.findOne(
@@ -203,6 +204,8 @@ export const findDocumentIds = async (
           `with recursive document as (select (select min(origin) from advisories where ${published}) as origin
       union all select (select min(origin) from advisories where ${published} and origin > document.origin) from document where document.origin is not null)
       select ${documentCount.list} from document`,
+          [],
+          wideCount,
         )
       : undefined,
   ]);
@@ -274,6 +277,7 @@ export const findChangedAdvisories = (rows: Read, since: string, after: string, 
        where public and (update_time, advisory_id) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
        order by update_time, advisory_id limit $3) as changed order by update_time, advisory_id`,
     [since, after, limit],
+    { rows: limit, wide: true },
   );
 
 /** Names of the origin packages that something is published about, in the order of their last changes; a withdrawal is one. */
@@ -285,6 +289,7 @@ export const findChangedDocuments = (rows: Read, since: string, after: string, l
      where (changed, origin) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
      order by changed ${newestFirst ? "desc" : "asc"}, origin limit $3`,
     [since, after, limit],
+    { rows: limit, wide: true },
   );
 
 /** The advisories on these packages that are published or lie at or below one of these paths. */
@@ -298,5 +303,6 @@ export const findOnPackages = (rows: Read, paths: readonly string[], names: read
      where delete_time is null and left(uid, 40) in (select root from access_versions) and artifact_name = any($1)
        and exists (select from unnest($2::text[], $3::text[]) as place(low, high) where uid >= low and uid < high)`,
     [names, paths, ends],
+    { rows: names.length, wide: true },
   );
 };

@@ -1,6 +1,7 @@
 // Table advisory_facets: what advisories say of themselves in few words, one row for all that say the same. Rows are only
 // ever added: few differ among many advisories, and one that nobody has any longer costs nothing.
 
+import { limits } from "#base/limits.ts";
 import { columns, text } from "./columns.ts";
 import { refreshStatistics } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
@@ -94,6 +95,7 @@ export const findFacets = async (rows: Read, filter: FacetFilter): Promise<strin
       anyOf(filter.eventReviewers),
       anyOf(filter.excludeEventAuthors),
     ],
+    { rows: limits.facetsMax, wide: true },
   );
   return found.map(({ id }) => id);
 };

@@ -2,7 +2,7 @@
 // rows once with `columns`; its statements name them by `list` and read them by `find`. Nobody counts positions.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
-import type { Param, Read, Row } from "./handle.ts";
+import type { Param, Read, Row, StatementCost } from "./handle.ts";
 import { timeText } from "./time-text.ts";
 
 /** One column: the SQL that lists it, where that is not the field's own name, and what its text becomes. */
@@ -77,9 +77,9 @@ export interface Columns<Fields> {
   /** The fields of a row whose columns begin at `offset`. */
   read(row: Row, offset?: number): Fields;
   /** Runs a statement that lists these columns. */
-  find(rows: Read, statement: string, values?: readonly Param[]): Promise<Fields[]>;
+  find(rows: Read, statement: string, values?: readonly Param[], cost?: StatementCost): Promise<Fields[]>;
   /** The same for a statement that finds one row at most. */
-  findOne(rows: Read, statement: string, values?: readonly Param[]): Promise<Fields | undefined>;
+  findOne(rows: Read, statement: string, values?: readonly Param[], cost?: StatementCost): Promise<Fields | undefined>;
 }
 
 const columnName = (field: string): string => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -92,13 +92,13 @@ export const columns = <Fields>(fields: { readonly [Name in keyof Fields]: Colum
     const entries = names.map((name, index) => [name, fields[name].read(row[offset + index] ?? null)]);
     return Object.fromEntries(entries) as Fields;
   };
-  const find = async (rows: Read, statement: string, values?: readonly Param[]): Promise<Fields[]> =>
-    (await rows.query(statement, values)).map((row) => read(row));
+  const find = async (rows: Read, statement: string, values?: readonly Param[], cost?: StatementCost): Promise<Fields[]> =>
+    (await rows.query(statement, values, cost)).map((row) => read(row));
   return {
     list: listOf(""),
     listOf: (alias) => listOf(`${alias}.`),
     read,
     find,
-    findOne: async (rows, statement, values) => (await find(rows, statement, values))[0],
+    findOne: async (rows, statement, values, cost) => (await find(rows, statement, values, cost))[0],
   };
 };

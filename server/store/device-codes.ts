@@ -12,6 +12,8 @@ export interface DeviceCodeRow {
   readonly deviceHash: string;
   /** What a person types. */
   readonly userCode: string;
+  /** The client address that it was asked for from, as ClientLimits.hashOf has it. */
+  readonly addressHash: string;
   /** What the terminal's program calls itself. */
   readonly client: string;
   /** What it asks for, as JSON (signin/device.ts). */
@@ -30,7 +32,7 @@ export interface DeviceCodeRow {
 
 const objectOrEmpty = { read: (value: string | null): JsonObject => nullableObject.read(value) ?? {} };
 
-type PolledCode = Omit<DeviceCodeRow, "deviceHash" | "userCode" | "createTimeMs">;
+type PolledCode = Omit<DeviceCodeRow, "deviceHash" | "userCode" | "addressHash" | "createTimeMs">;
 
 const polled = columns<PolledCode>({
   client: text,
@@ -47,26 +49,17 @@ type OpenCode = Pick<DeviceCodeRow, "client" | "request" | "createTimeMs">;
 
 const opened = columns<OpenCode>({ client: text, request: expression("wanted", objectOrEmpty), createTimeMs: timeMs("create_time") });
 
-const counted = columns({ count: expression("count(*)", number) });
-
-/** How many codes are not expired at `nowMs`; counted up to `countMax`. */
-export const countOpenDeviceCodes = async (rows: Read, nowMs: number, countMax: number): Promise<number> => {
-  const found = await counted.findOne(rows, `select ${counted.list} from (select 1 from device_codes where expire_time > $1 limit $2) as open`, [
-    timestamp(nowMs),
-    countMax,
-  ]);
-  return found?.count ?? 0;
-};
-
 /** Stores an open code; false where another has the same user code. */
 export const insertDeviceCode = async (
   rows: Write,
-  row: Pick<DeviceCodeRow, "deviceHash" | "userCode" | "client" | "intervalMs" | "createTimeMs" | "expireTimeMs"> & { readonly requestJson: string },
+  row: Pick<DeviceCodeRow, "deviceHash" | "userCode" | "addressHash" | "client" | "intervalMs" | "createTimeMs" | "expireTimeMs"> & {
+    readonly requestJson: string;
+  },
 ): Promise<boolean> => {
   const inserted = await rows.query(
-    `insert into device_codes (device_hash, user_code, client, wanted, interval_ms, create_time, expire_time)
-     values ($1, $2, $3, $4, $5, $6, $7) on conflict (user_code) do nothing returning 1`,
-    [row.deviceHash, row.userCode, row.client, row.requestJson, row.intervalMs, timestamp(row.createTimeMs), timestamp(row.expireTimeMs)],
+    `insert into device_codes (device_hash, user_code, address_hash, client, wanted, interval_ms, create_time, expire_time)
+     values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (user_code) do nothing returning 1`,
+    [row.deviceHash, row.userCode, row.addressHash, row.client, row.requestJson, row.intervalMs, timestamp(row.createTimeMs), timestamp(row.expireTimeMs)],
   );
   return inserted.length > 0;
 };

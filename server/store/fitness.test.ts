@@ -52,11 +52,11 @@ const problems: readonly (readonly [title: string, facts: Partial<ServerFacts>, 
   ["the oldest that will do", { version: "15.0", number: 150_000 }, undefined],
   ["one that is too old", { version: "14.19", number: 140_019 }, /^the database is PostgreSQL 14\.19; Gantry needs 15 or newer$/],
   ["another encoding", { encoding: "LATIN1" }, /^the database's encoding is LATIN1; Gantry needs UTF8$/],
-  ["just enough connections", { connections: { server: 16, database: 16, role: 16 } }, undefined],
+  ["just enough connections", { connections: { server: 17, database: 17, role: 17 } }, undefined],
   [
     "a server of few connections",
-    { connections: { server: 15, database: -1, role: -1 } },
-    /^the server \(max_connections\) allows 15 connections, and .* needs 16/,
+    { connections: { server: 16, database: -1, role: -1 } },
+    /^the server \(max_connections\) allows 16 connections, and .* needs 17/,
   ],
   ["a database of few connections", { connections: { server: 97, database: 0, role: -1 } }, /^the database .* allows 0 connections/],
   ["a role of few connections", { connections: { server: 97, database: -1, role: 3 } }, /^the role .* allows 3 connections/],
@@ -89,7 +89,7 @@ for (const [error, cause] of causes)
 test("a role or a database that allows too few connections is refused at the start, which says where to allow more", async () => {
   await client.query(`create role ${name} connection limit 4`);
   try {
-    assert.match(await refusal(asRole(name)), /the role .* allows 4 connections, and each server of Gantry needs 16: allow more$/);
+    assert.match(await refusal(asRole(name)), /the role .* allows 4 connections, and each server of Gantry needs 17: allow more$/);
     await client.query(`alter role ${name} connection limit -1`);
     await client.query(`do $$ begin execute format('alter database %I connection limit 5', current_database()); end $$`);
     assert.match(await refusal(asRole(name)), /the database .* allows 5 connections/);

@@ -7,8 +7,8 @@ import { brokenConnection, sqlState } from "./faults.ts";
 /** PostgreSQL's own version number of the oldest that will do. */
 const serverVersionMin = 150_000;
 
-/** One server's: its reads, its changes, and what runs besides: migrations, or a command. */
-const connectionsNeeded = limits.readConnections + limits.writeConnections + 1;
+/** One server's: its reads, its changes, its readiness, and what runs besides: migrations, or a command. */
+const connectionsNeeded = limits.readConnections + limits.writeConnections + 2;
 
 export interface ServerFacts {
   readonly version: string;

@@ -26,6 +26,9 @@ export interface StatementCost {
   readonly wide: boolean;
 }
 
+/** Of a count: a row, whatever was looked through. */
+export const wideCount: StatementCost = { rows: 1, wide: true };
+
 export interface Read {
   /** Present until the first statement has confirmed it; absent where nothing has to be checked. */
   readonly check?: Check | undefined;
@@ -59,6 +62,8 @@ export interface Rows {
 export interface Store extends Rows {
   /** The same for somebody else. */
   forParty(party: Party): Rows;
+  /** Whether the database does what a server needs, however busy it is (readiness.ts). Never throws. */
+  isReady(): Promise<boolean>;
   /** Lets statements in flight finish and closes every connection. */
   close(): Promise<void>;
 }

@@ -8,6 +8,8 @@ import { deleteRows, type Retention } from "./retention.ts";
 export interface HeadlessSessionRow {
   /** SHA-256 of the client's public key. */
   readonly codeHash: string;
+  /** The client address of the sign-in, as ClientLimits.hashOf has it. */
+  readonly addressHash: string;
   /** Ours. */
   readonly ecdhPublicKey: string;
   /** Base64. Only the client can read it. */
@@ -19,11 +21,11 @@ export interface HeadlessSessionRow {
 const taken = columns<Pick<HeadlessSessionRow, "ecdhPublicKey" | "encryptedToken">>({ ecdhPublicKey: text, encryptedToken: text });
 
 /** Stores it; false where another sign-in with this code came first. */
-export const insertHeadlessSession = async (rows: Write, { codeHash, ecdhPublicKey, encryptedToken, expireTimeMs }: HeadlessSessionRow): Promise<boolean> => {
+export const insertHeadlessSession = async (rows: Write, row: HeadlessSessionRow): Promise<boolean> => {
   const inserted = await rows.query(
-    `insert into headless_sessions (code_hash, ecdh_public_key, encrypted_token, expire_time)
-     values ($1, $2, $3, $4) on conflict (code_hash) do nothing returning 1`,
-    [codeHash, ecdhPublicKey, encryptedToken, timestamp(expireTimeMs)],
+    `insert into headless_sessions (code_hash, address_hash, ecdh_public_key, encrypted_token, expire_time)
+     values ($1, $2, $3, $4, $5) on conflict (code_hash) do nothing returning 1`,
+    [row.codeHash, row.addressHash, row.ecdhPublicKey, row.encryptedToken, timestamp(row.expireTimeMs)],
   );
   return inserted.length > 0;
 };

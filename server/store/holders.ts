@@ -120,7 +120,7 @@ export const findHolders = async (rows: Read, query: HoldersQuery, page: PageReq
   if (after !== undefined) values.push(after);
   if (check) values.push(check.root);
   const statement = holdersStatement(order.descending, after === undefined, versionColumn(check && `$${values.length}`));
-  const [head, ...found] = await (check ? check.bare : rows).query(statement, values);
+  const [head, ...found] = await (check ? check.bare : rows).query(statement, values, { rows: limit, wide: true });
   if (check) check.confirm(head?.[0]);
   const holders = new Map<string, Omit<Holder, "bindings"> & { bindings: GivingBinding[] }>();
   for (const row of found) {

@@ -63,6 +63,17 @@ export const findIssuerPatterns = (rows: Read, last: string): Promise<{ readonly
     [last],
   );
 
+const patternHolder = columns({ uid: text, claimMatch: nullableObject, awsIdentity: nullableObject });
+/** Each may hold 64 patterns of 1 KiB: 16 MiB at most in one page. */
+const patternHoldersMax = 250;
+
+/** Identities in the order of their uids, with what may have patterns: the first after `last`. */
+export const findPatternHolders = (
+  rows: Read,
+  last: string,
+): Promise<{ readonly uid: string; readonly claimMatch: JsonObject | undefined; readonly awsIdentity: JsonObject | undefined }[]> =>
+  patternHolder.find(rows, `select ${patternHolder.list} from identities where uid > $1 order by uid limit ${patternHoldersMax}`, [last]);
+
 /** Sets when the identity was last seen. Never waits for another who does the same. */
 export const updateLastSeen = async (rows: Write, uid: string, nowMs: number): Promise<void> => {
   await rows.query(

@@ -82,6 +82,7 @@ export { type FeedSource, lockFeed, openFeed, updateFeed } from "./feeds.ts";
 export { findImagePackages } from "./image-packages.ts";
 export { findOrigins, findSubpackages } from "./package-origins.ts";
 export type { Check, Param, Read, Row, Rows, Store, Write } from "./handle.ts";
+export { countOpenRows, countOpenRowsOf, type OpenRowsTable } from "./open-rows.ts";
 export { openStore, prepareDatabase, type StoreOptions } from "./open.ts";
 export { openVault, type Vault, type VaultOptions, vaultOf } from "./vault.ts";
 export { findHolders, type GivingBinding } from "./holders.ts";
@@ -105,7 +106,6 @@ export { type BindingRow, type BoundIdentity, findBoundIdentity, findOrganizatio
 export { hasAwsRequest, insertAwsRequest } from "./aws-requests.ts";
 export {
   approveDeviceCode,
-  countOpenDeviceCodes,
   deleteDeviceCode,
   deleteEndedDeviceCodes,
   findOpenDeviceCode,
@@ -125,6 +125,7 @@ export {
   findIdentity,
   findIdentityEmail,
   findIssuerPatterns,
+  findPatternHolders,
   hasIdentity,
   hasPersonOfIssuer,
   type Identity,
@@ -171,7 +172,6 @@ export type {
   VulnerabilityRecord,
   WriteCounts,
 } from "./records.ts";
-export { ping } from "./ping.ts";
 export { findProfile, writeProfile } from "./profiles.ts";
 export { insertProviderArrival } from "./provider-arrivals.ts";
 export { deleteQuota, findQuotas, findQuotasOf, type SetQuota, writeQuota } from "./quotas.ts";
@@ -219,6 +219,6 @@ export { type KnownSeverities, readSeverities, severitiesOf } from "./severities
 export { clearFailing, lockFailing, findSubscriptionSecret, markFailing } from "./subscriptions.ts";
 export { addColumnStatement, addPrimaryKeyStatement, countTriggers, createCountTriggerStatement, createIndexStatement } from "./table-statements.ts";
 export { findAcceptedTerms } from "./terms-acceptances.ts";
-export { addWrongUserCode, countWrongUserCodes } from "./user-code-guesses.ts";
+export { addWrongUserCodes, findMostWrongUserCodes } from "./user-code-guesses.ts";
 export { checkAccessVersion, insertAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
 export { refreshRecordStatistics, withdrawVanished, writeRecords } from "./write-records.ts";

@@ -6,7 +6,7 @@ import { compareBytes } from "#base/versions/sort-key.ts";
 import { columns, expression, number, text, time } from "./columns.ts";
 import { noCounts } from "./feed-counts.ts";
 import { columnOf, lastByKey, recordDigestOf, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
-import type { Read, Write } from "./handle.ts";
+import { type Read, wideCount, type Write } from "./handle.ts";
 import type { PageRequest } from "#base/page.ts";
 import { addParameter, pageClause, type PageTerms } from "./library-pages.ts";
 import { findLibraryVersions, libraryVersionsOf, orderValue, type VersionRow, withdrawLibraryVersions, writeLibraryVersions } from "./library-versions.ts";
@@ -163,7 +163,10 @@ const artifactColumns = columns<Omit<ArtifactRow, "key">>({
 export const findArtifacts = async (rows: Read, filter: LibraryFilter, page: PageRequest): Promise<ArtifactRow[]> => {
   const terms = filterTerms(filter);
   const clause = pageClause(terms, [page.order.column, "uid"], page);
-  const found = await rows.query(`select ${artifactColumns.list}, ${orderValue(page.order.column)} from library_artifacts ${clause}`, terms.values);
+  const found = await rows.query(`select ${artifactColumns.list}, ${orderValue(page.order.column)} from library_artifacts ${clause}`, terms.values, {
+    rows: page.limit,
+    wide: true,
+  });
   return found.map((row) => {
     const artifact = artifactColumns.read(row);
     return { ...artifact, key: [row.at(-1) ?? "", artifact.uid] };
@@ -175,7 +178,12 @@ const ecosystemCount = columns({ ecosystem: text, artifacts: expression("count(*
 /** How many artifacts there are by ecosystem, of those that are asked for. */
 export const countArtifacts = async (rows: Read, filter: LibraryFilter): Promise<Map<string, number>> => {
   const { terms, values } = filterTerms(filter);
-  const found = await ecosystemCount.find(rows, `select ${ecosystemCount.list} from library_artifacts where ${terms.join(" and ")} group by ecosystem`, values);
+  const found = await ecosystemCount.find(
+    rows,
+    `select ${ecosystemCount.list} from library_artifacts where ${terms.join(" and ")} group by ecosystem`,
+    values,
+    wideCount,
+  );
   return new Map(found.map(({ ecosystem, artifacts }) => [ecosystem, artifacts]));
 };
 

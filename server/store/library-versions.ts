@@ -127,7 +127,7 @@ export const findLibraryVersions = async (rows: Read, artifact: { readonly uid: 
   terms.terms.unshift(`artifact_uid = ${addParameter(terms, artifact.uid)}`);
   const clause = pageClause(terms, order, page);
   const values = order.map(orderValue).join(", ");
-  const found = await rows.query(`select ${versionRow.list}, ${values} from library_versions ${clause}`, terms.values);
+  const found = await rows.query(`select ${versionRow.list}, ${values} from library_versions ${clause}`, terms.values, { rows: page.limit, wide: true });
   return found.map((row) => ({
     ...versionRow.read(row),
     name: artifact.name,

@@ -26,7 +26,7 @@
 // look. bench/plans.ts explains every case at a million rows.
 
 import { limits } from "#base/limits.ts";
-import type { Param, Read, Row, StatementCost } from "./handle.ts";
+import { type Param, type Read, type Row, type StatementCost, wideCount } from "./handle.ts";
 import { type Table, versionColumn } from "./rows.ts";
 
 /** Uids from `low` (included) to `high` (excluded). */
@@ -407,18 +407,6 @@ const scanColumn = (path: AccessPath, { order }: Selection): string => {
   return path.by === "parent" ? behindParent(order.column) : order.column;
 };
 
-const countStatement = (parameters: Parameters, table: Table, selection: Selection): string => {
-  const path = mostSelectivePath(selection) ?? uidPath;
-  const source = sourceOf(parameters, selection, path);
-  const rows = `from ${table.name}${whereClause(pathTerms(parameters, { ...selection, after: undefined }, path, source))}`;
-  if (selection.countMax !== undefined) {
-    const each = source.branches ? `from ${source.branches} cross join lateral (select 1 ${rows}) as each` : rows;
-    return `select count(*) from (select 1 ${each} limit ${parameters.add(selection.countMax)}) as counted`;
-  }
-  if (!source.branches) return `select count(*) ${rows}`;
-  return `select sum(each.rows)::bigint from ${source.branches} cross join lateral (select count(*) as rows ${rows}) as each`;
-};
-
 /** The scan up to `limit` rows. A limit that the planner can read tells it that an ordered index pays. */
 const limitScan = (parameters: Parameters, scan: string, limit: number): string =>
   limit > limits.pageSizeMax + 1
@@ -450,6 +438,22 @@ const valueRanges = (
       ...remainingTerms(parameters, selection, path),
     ],
   };
+};
+
+const countStatement = (parameters: Parameters, table: Table, requested: Selection): string => {
+  const selection = { ...requested, after: undefined };
+  const path = mostSelectivePath(selection) ?? uidPath;
+  const source = sourceOf(parameters, selection, path);
+  // Of several values each one's range in each branch: for all at once, every branch would read what the whole root has of them.
+  const ranges = path.by === "values" ? valueRanges(parameters, selection, path, source) : undefined;
+  const each = ranges?.each ?? source.branches;
+  const rows = `from ${table.name}${whereClause(ranges?.terms ?? pathTerms(parameters, selection, path, source))}`;
+  if (selection.countMax !== undefined) {
+    const found = each ? `from ${each} cross join lateral (select 1 ${rows}) as each` : rows;
+    return `select count(*) from (select 1 ${found} limit ${parameters.add(selection.countMax)}) as counted`;
+  }
+  if (!each) return `select count(*) ${rows}`;
+  return `select coalesce(sum(each.rows), 0)::bigint from ${each} cross join lateral (select count(*) as rows ${rows}) as each`;
 };
 
 /**
@@ -512,10 +516,13 @@ export const pageStatement = (table: Table, requested: Selection, root: string |
   return { text: `${head} union all select null, null, t.* from (${page}) as t`, values: parameters.values };
 };
 
-/** A page may look through many more rows than it has, unless it goes on where the one before ended. */
-const costOf = ({ count, skip, size, after, conditions, limit }: Selection): StatementCost => ({
+/** So many branches cost next to nothing. */
+const fewBranches = 8;
+
+/** A page looks through no more rows than it has where nothing is counted, skipped, sorted or filtered. */
+const costOf = ({ branches, conditions, count, limit, size, skip }: Selection): StatementCost => ({
   rows: limit,
-  wide: count || skip > 0 || size !== undefined || (after === undefined && conditions.length > 0),
+  wide: count || skip > 0 || size !== undefined || conditions.length > 0 || branches.length > fewBranches,
 });
 
 /** Runs one page's statement. Where the statement's time limit cuts it off that is DEADLINE_EXCEEDED, never a shorter list. */
@@ -552,6 +559,6 @@ export const countRows = async (rows: Read, table: Table, requested: Selection):
   if (selection.branches.length === 0) return 0;
   const parameters = new Parameters();
   const text = countStatement(parameters, table, selection);
-  const [row] = await rows.query(text, parameters.values, { rows: 1, wide: true });
+  const [row] = await rows.query(text, parameters.values, wideCount);
   return Number(row?.[0] ?? 0);
 };

@@ -9,6 +9,7 @@ import { startFailureText } from "./fitness.ts";
 import type { Store } from "./handle.ts";
 import { migrate, type MigrateOptions } from "./migrate.ts";
 import { openConnections, serverParty } from "./pool.ts";
+import { openReadiness } from "./readiness.ts";
 
 export interface StoreOptions {
   /** postgresql://user:password@host/database, as DATABASE_URL has it. */
@@ -22,6 +23,8 @@ export interface StoreOptions {
   readonly progress?: ((line: string) => void) | undefined;
   /** How long PostgreSQL may take for an answer; limits.databaseAnswerMs where nothing is said. */
   readonly databaseAnswerMs?: number | undefined;
+  /** How long it may take to say whether it is ready; limits.readinessMs where nothing is said. */
+  readonly readinessMs?: number | undefined;
 }
 
 /** How often a database that is only just starting is tried again. */
@@ -61,7 +64,7 @@ export const prepareDatabase = async ({
   migrateUrl,
   auditMonths,
   progress = () => {},
-}: Omit<StoreOptions, "log" | "databaseAnswerMs">): Promise<void> => {
+}: Omit<StoreOptions, "log" | "databaseAnswerMs" | "readinessMs">): Promise<void> => {
   if (migrateUrl !== undefined) await migrateWhenReady("GANTRY_MIGRATE_URL", migrateUrl, { progress, auditMonths, serverUrl: databaseUrl });
   const { mayMigrate } = await migrateWhenReady("DATABASE_URL", databaseUrl, { progress, auditMonths });
   if (mayMigrate && auditMonths !== undefined) {
@@ -75,6 +78,8 @@ export const prepareDatabase = async ({
 export const openStore = async (options: StoreOptions): Promise<Store> => {
   await prepareDatabase(options);
   const connections = openConnections(options.databaseUrl, options.log, options.databaseAnswerMs);
+  const readiness = openReadiness(options.databaseUrl, options.readinessMs);
+  const close = async (): Promise<void> => void (await Promise.all([connections.close(), readiness.close()]));
   let closing: Promise<void> | undefined;
-  return { ...connections.forParty(serverParty), forParty: connections.forParty, close: () => (closing ??= connections.close()) };
+  return { ...connections.forParty(serverParty), forParty: connections.forParty, isReady: readiness.isReady, close: () => (closing ??= close()) };
 };

@@ -38,7 +38,7 @@ const namedStatementsMax = 2_000;
 // The last: PostgreSQL's own end of a connection on which we are silent, which otherwise keeps its locks.
 // Set by a statement instead of startup parameters: connection poolers refuse the latter.
 // Generic plans: planning anew costs more than our indexed statements take (.54 -> .60 of pgbench).
-const sessionSettings = (statementTimeoutMs: number): string => `
+export const sessionSettings = (statementTimeoutMs: number): string => `
   set timezone = 'UTC';
   set datestyle = 'ISO';
   set client_min_messages = warning;
@@ -56,7 +56,7 @@ const commitName = "commit";
 /** Every value as PostgreSQL's own text: parsing a timestamp to a Date and back costs more than the query. */
 const uninterpretedTypes: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };
 
-const clientConfigOf = (databaseUrl: string): pg.ClientConfig => ({
+export const clientConfigOf = (databaseUrl: string): pg.ClientConfig => ({
   connectionString: databaseUrl,
   application_name: "gantry",
   connectionTimeoutMillis: connectTimeoutMs,
@@ -280,7 +280,7 @@ const shareReads = (cheap: Reads, wide: Reads): SharedReads => {
     const startedMs = performance.now();
     try {
       const rows = await wide.query(text, values);
-      costs.measured(text, party.organization, performance.now() - startedMs);
+      costs.measured(party.organization, text, values, performance.now() - startedMs);
       return rows;
     } finally {
       wideTurns.leave(party);
@@ -289,13 +289,14 @@ const shareReads = (cheap: Reads, wide: Reads): SharedReads => {
 
   return {
     async query(party, text, values, cost) {
-      if (costs.isWide(text, party.organization, cost?.wide ?? false)) return queryWide(party, text, values);
+      if (costs.isWide(party.organization, text, values, cost?.wide ?? false)) return queryWide(party, text, values);
       try {
         return await (cost ? queryPage(party, text, values, cost.rows) : cheap.query(text, values));
       } catch (thrown) {
-        // It was not as cheap as it looked, or the database is busy: with its own time it may do.
-        if (!(thrown instanceof Fault && isStatementTimeout(thrown.cause))) throw thrown;
-        costs.late(text, party.organization);
+        // It was not as cheap as it looked, or the database is busy: with its own time it may do. So may what came behind one
+        // that was ended while it was prepared, and counted on that.
+        if (!(thrown instanceof Fault && (isStatementTimeout(thrown.cause) || stalePlan(thrown.cause)))) throw thrown;
+        costs.late(party.organization, text);
         return queryWide(party, text, values);
       }
     },

@@ -1,5 +1,5 @@
 // How many resources of a counted kind an organization has, and how many it may have. The triggers of their tables keep the
-// rows and refuse what is too many (0002_quotas.sql); here they are told what a quota is where nothing is set, and read.
+// rows and refuse what is too many (0003_quotas.sql); here they are told what a quota is where nothing is set, and read.
 
 import { Fault } from "#base/fault.ts";
 import { organizationQuotas } from "#base/limits.ts";
@@ -30,7 +30,7 @@ export const findResourceCounts = async (rows: Read, organization: string): Prom
 
 /**
  * Waits until nobody makes or deletes anything that is counted, and keeps everybody from it until the transaction ends; of what
- * slots may still make without a look (0002_quotas.sql) nothing is left. Whoever comes then looks, and finds a quota that was set.
+ * slots may still make without a look (0003_quotas.sql) nothing is left. Whoever comes then looks, and finds a quota that was set.
  */
 export const takeGrantsBack = async (rows: Write): Promise<void> => {
   await rows.query("lock table resource_counts in share row exclusive mode");

@@ -64,7 +64,7 @@ const cases: readonly Case[] = [
   },
   {
     retention: userCodeGuessesRetention,
-    keptMs: 0,
+    keptMs: limits.userCodesLongerMs,
     insert: (rows, _key, time) => rows.query("insert into user_code_guesses (window_time, wrong) values ($1, 1)", [time]),
   },
   {

@@ -11,6 +11,8 @@ export interface SignInRow {
   readonly stateHash: string;
   readonly browserHash: string;
   readonly identityProviderUid: string;
+  /** The client address that it was begun from, as ClientLimits.hashOf has it. */
+  readonly addressHash: string;
   /** What the callback needs to know, sealed by the vault. */
   readonly sealed: string;
   /** Milliseconds since 1970. */
@@ -19,14 +21,11 @@ export interface SignInRow {
 
 const taken = columns<Pick<SignInRow, "identityProviderUid" | "sealed">>({ identityProviderUid: text, sealed: text });
 
-export const insertSignIn = async (rows: Write, { stateHash, browserHash, identityProviderUid, sealed, expireTimeMs }: SignInRow): Promise<void> => {
-  await rows.query("insert into sign_ins (state_hash, browser_hash, identity_provider_uid, sealed, expire_time) values ($1, $2, $3, $4, $5)", [
-    stateHash,
-    browserHash,
-    identityProviderUid,
-    sealed,
-    timestamp(expireTimeMs),
-  ]);
+export const insertSignIn = async (rows: Write, row: SignInRow): Promise<void> => {
+  await rows.query(
+    "insert into sign_ins (state_hash, browser_hash, identity_provider_uid, address_hash, sealed, expire_time) values ($1, $2, $3, $4, $5, $6)",
+    [row.stateHash, row.browserHash, row.identityProviderUid, row.addressHash, row.sealed, timestamp(row.expireTimeMs)],
+  );
 };
 
 /** Deletes the sign-in that this browser began, unless it has expired. Of all who ask for the same one, one gets it. */

@@ -27,7 +27,7 @@ export const createIndexStatement = ({ name, table, keys, unique, method, includ
     ...(where ? [`where ${where}`] : []),
   ].join(" ");
 
-/** The triggers that keep the number of a counted table (0002_quotas.sql), in the order of their events. */
+/** The triggers that keep the number of a counted table (0003_quotas.sql), in the order of their events. */
 export const countTriggers = [
   { after: "insert", calls: "resources_made", rows: "new table as made" },
   { after: "delete", calls: "resources_gone", rows: "old table as gone" },

@@ -2,33 +2,36 @@
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import { columns, number } from "./columns.ts";
+import { columns, expression, number } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 import { deleteRows, type Retention } from "./retention.ts";
 
-const guesses = columns({ wrong: number });
+const guesses = columns({ wrong: expression("coalesce(max(wrong), 0)", number) });
 
 const windowOf = (nowMs: number): string => timestamp(nowMs - (nowMs % limits.userCodeGuessesWindowMs));
 
-const deleteEarlierWindows = async (rows: Write, nowMs: number): Promise<void> => {
-  await rows.query("delete from user_code_guesses where window_time < $1", [windowOf(nowMs)]);
-};
+/** A window counts for as long as it makes codes longer. */
+const countsFrom = (nowMs: number): string => windowOf(nowMs - limits.userCodesLongerMs);
 
-/** How many wrong codes were typed in the window of `nowMs`. */
-export const countWrongUserCodes = async (rows: Read, nowMs: number): Promise<number> => {
-  const found = await guesses.findOne(rows, `select ${guesses.list} from user_code_guesses where window_time = $1`, [windowOf(nowMs)]);
+/** How many wrong codes were typed in the worst of the windows that count at `nowMs`. */
+export const findMostWrongUserCodes = async (rows: Read, nowMs: number): Promise<number> => {
+  const found = await guesses.findOne(rows, `select ${guesses.list} from user_code_guesses where window_time between $1 and $2`, [
+    countsFrom(nowMs),
+    windowOf(nowMs),
+  ]);
   return found?.wrong ?? 0;
 };
 
-/** Counts one more, and forgets the windows before. */
-export const addWrongUserCode = async (rows: Write, nowMs: number): Promise<void> => {
-  await deleteEarlierWindows(rows, nowMs);
-  await rows.query("insert into user_code_guesses as held (window_time, wrong) values ($1, 1) on conflict (window_time) do update set wrong = held.wrong + 1", [
-    windowOf(nowMs),
-  ]);
+/** Adds to the window of `nowMs`, up to what an integer holds. */
+export const addWrongUserCodes = async (rows: Write, count: number, nowMs: number): Promise<void> => {
+  await rows.query(
+    `insert into user_code_guesses as held (window_time, wrong) values ($1, $2)
+     on conflict (window_time) do update set wrong = least(held.wrong::bigint + excluded.wrong, 2147483647)`,
+    [windowOf(nowMs), count],
+  );
 };
 
 export const userCodeGuessesRetention: Retention = {
   table: "user_code_guesses",
-  deleteExpired: (store, nowMs) => deleteRows(store, { table: "user_code_guesses", where: "window_time < $1", order: "window_time" }, [windowOf(nowMs)]),
+  deleteExpired: (store, nowMs) => deleteRows(store, { table: "user_code_guesses", where: "window_time < $1", order: "window_time" }, [countsFrom(nowMs)]),
 };

@@ -1,7 +1,7 @@
 // The secret key and what it encrypts: secrets that must be read again, and texts that callers carry for us (page
 // tokens). Keys for each purpose are derived from one, so that a text sealed for one cannot be opened as another.
 
-import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes, randomFillSync } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHmac, createSecretKey, hkdfSync, type KeyObject, randomBytes, randomFillSync } from "node:crypto";
 import { link, mkdir, open, readFile, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { Fault } from "#base/fault.ts";
@@ -11,6 +11,8 @@ export interface Vault {
   seal(purpose: string, plaintext: Uint8Array | string): string;
   /** The text that was sealed for this purpose; undefined when forged, damaged or sealed with another key. */
   open(purpose: string, text: string): string | undefined;
+  /** Always the same for a text, and telling nothing of it to whoever has not the key: 128 bits as hex. */
+  digest(purpose: string, text: string): string;
 }
 
 export interface VaultOptions {
@@ -108,6 +110,7 @@ export const vaultOf = (secret: Uint8Array): Vault => {
     return key;
   };
   return {
+    digest: (purpose, text) => createHmac("sha256", keyFor(purpose)).update(text).digest("hex").slice(0, 32),
     seal(purpose, plaintext) {
       const nonce = nextNonce();
       const cipher = createCipheriv("aes-256-gcm", keyFor(purpose), nonce);

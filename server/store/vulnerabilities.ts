@@ -5,7 +5,7 @@ import type { PageRequest } from "#base/page.ts";
 import { columns, expression, flag, number, text, textList } from "./columns.ts";
 import { noCounts, ownerGroup } from "./feed-counts.ts";
 import { columnOf, lastByKey, recordDigestOf, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
-import type { Read, Write } from "./handle.ts";
+import { type Read, wideCount, type Write } from "./handle.ts";
 import type { RecordTarget, VulnerabilityRecord, WriteCounts } from "./records.ts";
 import { timeText } from "./time-text.ts";
 
@@ -169,6 +169,7 @@ export const findVulnerabilities = async (rows: Read, ids: readonly string[] | u
     rows,
     `select ${vulnerabilityRow.list} from vulnerabilities where ${terms.join(" and ")} order by id ${descending ? "desc" : "asc"} limit $1 offset $2`,
     values,
+    { rows: limit, wide: true },
   );
 };
 
@@ -177,7 +178,7 @@ const recordCount = columns({ records: expression("count(*)", number) });
 export const countVulnerabilities = async (rows: Read, ids: readonly string[] | undefined): Promise<number> => {
   const found = ids
     ? await recordCount.findOne(rows, `select ${recordCount.list} from vulnerabilities where owner = '' and id = any($1)`, [ids])
-    : await recordCount.findOne(rows, `select ${recordCount.list} from vulnerabilities where owner = '' and not hidden`);
+    : await recordCount.findOne(rows, `select ${recordCount.list} from vulnerabilities where owner = '' and not hidden`, [], wideCount);
   return found?.records ?? 0;
 };
 

@@ -20,6 +20,7 @@
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { BlockList, Socket } from "node:net";
 import type { Log } from "#base/log.ts";
+import { networkOf } from "#base/origin.ts";
 import { addressFamily, canonicalAddress } from "./origin.ts";
 import type { Bounds } from "./server-context.ts";
 
@@ -89,14 +90,8 @@ export const watchConnections = (bounds: Bounds): Connections => {
   };
 };
 
-/** Whom an address stands for: itself in IPv4, its network of 64 bits in IPv6, of which a single host has all addresses. */
-export const holderOf = (address: string): string => {
-  const canonical = canonicalAddress(address) ?? "";
-  if (!canonical.includes(":")) return canonical;
-  const [head = [], tail] = canonical.split("::").map((part) => (part === "" ? [] : part.split(":")));
-  const zeros = tail === undefined ? 0 : 8 - head.length - tail.length;
-  return [...head, ...Array.from({ length: zeros }, () => "0"), ...(tail ?? [])].slice(0, 4).join(":");
-};
+/** Whom an address counts for, however it is written. */
+export const holderOf = (address: string): string => networkOf(canonicalAddress(address) ?? "");
 
 /**
  * Counts the connections of each address. False where it has as many as it may; then the connection is not counted.

@@ -14,8 +14,19 @@ const noCrossOrigin: CrossOrigin = { preflight: () => undefined, allow: () => {}
 
 const allowedMethods = "GET, HEAD, POST, PATCH, PUT, DELETE";
 const allowedHeaders = "authorization, content-type, gantry-identity, idempotency-key, if-match, if-none-match";
-const exposedHeaders =
-  "etag, gantry-left-out, gantry-page-restarted, gantry-replayed, gantry-validate-only, gantry-warning, ratelimit, ratelimit-policy, retry-after, www-authenticate, x-request-id";
+const exposedHeaders = [
+  "etag",
+  "gantry-left-out",
+  "gantry-page-restarted",
+  "gantry-replayed",
+  "gantry-validate-only",
+  "gantry-warning",
+  "ratelimit",
+  "ratelimit-policy",
+  "retry-after",
+  "www-authenticate",
+  "x-request-id",
+].join(", ");
 /** How long a browser may cache a preflight's response, in seconds; Chromium's own upper bound. */
 const preflightMaxAgeSeconds = "7200";
 

@@ -84,12 +84,44 @@ const repeatedHeader = (raw: readonly string[]): string | undefined => {
   return undefined;
 };
 
+/** RFC 9110, 4.2 and 7.2: a host is there, and no user; commas, which RFC 3986 allows, are left to those who join two hosts. */
+const hostForm = /^(?:[A-Za-z0-9._~%-]+|\[[0-9A-Za-z:.%_~-]+\])(?::[0-9]{0,5})?$/;
+/** Most requests name the host of the one before. */
+let lastHost = "";
+
+const isHost = (host: string): boolean => {
+  if (host === lastHost) return true;
+  if (!hostForm.test(host)) return false;
+  lastHost = host;
+  return true;
+};
+
+/** Without the port that stands for none. */
+const comparedHost = (host: string): string => host.toLowerCase().replace(/:(?:80|443)?$/, "");
+
+/** RFC 9112, 3.2, and RFC 3986, 2: visible ASCII, and no fragment, which one reader would cut off and another one would not. */
+const targetForm = /^[!-"$-~]*$/;
+
+const targetFault = (target: string): Fault | undefined =>
+  targetForm.test(target) ? undefined : refusedRequest("the request's target holds a fragment, or what must be percent-encoded (RFC 9112, 3.2)");
+
+/** The authority of a target that is a whole URL (RFC 9112, 3.2.2). */
+const urlAuthority = /^https?:\/\/([^/?]*)/i;
+
 /** Why an HTTP/1.1 request is refused whatever it asks for. */
-const http1Fault = ({ httpVersion, headers, rawHeaders }: IncomingMessage): Fault | undefined => {
+const http1Fault = ({ httpVersion, headers, rawHeaders, url = "/" }: IncomingMessage): Fault | undefined => {
   if (httpVersion !== "1.1" && httpVersion !== "1.0") return refusedRequest(`HTTP/${httpVersion} is not spoken in a request line (RFC 9113, 3.3)`);
   if (headers.host === undefined && httpVersion === "1.1") return refusedRequest("the request has no Host header (RFC 9112, 3.2)");
   const repeated = repeatedHeader(rawHeaders);
-  return repeated === undefined ? undefined : refusedRequest(`the request has more than one ${repeated} header`);
+  if (repeated !== undefined) return refusedRequest(`the request has more than one ${repeated} header`);
+  if (headers.host !== undefined && !isHost(headers.host)) return refusedRequest("the Host header names no host (RFC 9112, 3.2)");
+  const authority = url.startsWith("/") ? undefined : urlAuthority.exec(url)?.[1];
+  if (authority !== undefined && !isHost(authority)) return refusedRequest("the URL in the request line names no host, or a user (RFC 9110, 4.2)");
+  const encoding = headers["transfer-encoding"];
+  // A coding that is not undone, or framing that HTTP/1.0 does not know: whoever stands in front may see another body.
+  if (encoding !== undefined && (httpVersion === "1.0" || encoding.toLowerCase() !== "chunked"))
+    return refusedRequest("the request's Transfer-Encoding must be chunked, in HTTP/1.1 (RFC 9112, 6.1)");
+  return targetFault(url);
 };
 
 /** `sendContinue`: for a request that expects to be told to go on (RFC 9110, 10.1.1). */
@@ -134,11 +166,17 @@ export const http1Sender =
 const headersTooLarge = (max: number): Fault => new Fault("INVALID_ARGUMENT", `the request's headers are larger than ${max} bytes`, { httpStatus: 431 });
 
 /** Why an HTTP/2 request is refused whatever it asks for. `raw`: names and values in turn. */
-export const http2Fault = (raw: readonly string[], headerBytesMax: number): Fault | undefined => {
+export const http2Fault = (headers: IncomingHttpHeaders, raw: readonly string[], headerBytesMax: number): Fault | undefined => {
   // The setting binds a peer only when it has acknowledged it; node lets 64 KiB through until then.
   if (headerListBytes(raw) > headerBytesMax) return headersTooLarge(headerBytesMax);
   const repeated = repeatedHeader(raw);
-  return repeated === undefined ? undefined : refusedRequest(`the request has more than one ${repeated} header`);
+  if (repeated !== undefined) return refusedRequest(`the request has more than one ${repeated} header`);
+  const { host, ":authority": authority } = headers;
+  const named = authority ?? host;
+  if (named !== undefined && !isHost(named)) return refusedRequest("the request names no host (RFC 9113, 8.3.1)");
+  if (authority !== undefined && host !== undefined && comparedHost(authority) !== comparedHost(host))
+    return refusedRequest("Host and :authority name different hosts (RFC 9113, 8.3.1)");
+  return targetFault(headers[":path"] ?? "/");
 };
 
 export const requestOfHttp2 = (

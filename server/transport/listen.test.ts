@@ -118,6 +118,7 @@ test("a body that does not come in time ends its HTTP/2 stream with 408", async 
   session.destroy();
 });
 
+const post = "POST /iam/v2/groups/abc HTTP/1.1\r\nhost: x\r\n";
 const wrong: [title: string, request: string, status: string][] = [
   ["headers over 16 KiB", `GET / HTTP/1.1\r\nhost: x\r\nx: ${"y".repeat(17_000)}\r\n\r\n`, "431"],
   ["two lengths", "POST /iam/v2/groups HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{} ", "400"],
@@ -134,6 +135,25 @@ const wrong: [title: string, request: string, status: string][] = [
   ["no Host", "GET /iam/v2/groups/abc HTTP/1.1\r\nconnection: close\r\n\r\n", "400"],
   ["two Hosts", "GET /iam/v2/groups/abc HTTP/1.1\r\nhost: x\r\nHost: y\r\n\r\n", "400"],
   ["two equal Hosts", "GET /iam/v2/groups/abc HTTP/1.1\r\nhost: x\r\nhost: x\r\n\r\n", "400"],
+  ["a Host that is none", "GET /iam/v2/groups/abc HTTP/1.1\r\nhost: a b\r\n\r\n", "400"],
+  ["two Hosts in one header", "GET /iam/v2/groups/abc HTTP/1.1\r\nhost: x,y\r\n\r\n", "400"],
+  ["an empty Host", "GET /iam/v2/groups/abc HTTP/1.1\r\nhost:\r\n\r\n", "400"],
+  ["a user in the Host", "GET /iam/v2/groups/abc HTTP/1.1\r\nhost: a@x\r\n\r\n", "400"],
+  ["a user in the URL of the request line", "GET http://a@x/iam/v2/groups/abc HTTP/1.1\r\nhost: x\r\n\r\n", "400"],
+  ["a URL without a host in the request line", "GET http:///iam/v2/groups/abc HTTP/1.1\r\nhost: x\r\n\r\n", "400"],
+  ["a fragment in the request line", "GET /iam/v2/groups/abc#x HTTP/1.1\r\nhost: x\r\n\r\n", "400"],
+  ["a byte beyond ASCII in the request line", "GET /iam/v2/groups/a\xe9 HTTP/1.1\r\nhost: x\r\n\r\n", "400"],
+  ["a transfer encoding that is not undone", `${post}transfer-encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`, "400"],
+  ["chunks in HTTP/1.0 without a length", `POST /iam/v2/groups/abc HTTP/1.0\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`, "400"],
+  ["chunked twice", `${post}transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`, "400"],
+  ["a folded transfer encoding", `${post}transfer-encoding:\r\n chunked\r\n\r\n0\r\n\r\n`, "400"],
+  ["a chunk size with a sign", `${post}transfer-encoding: chunked\r\n\r\n-1\r\n{}\r\n0\r\n\r\n`, "400"],
+  ["a chunk size that begins with 0x", `${post}transfer-encoding: chunked\r\n\r\n0x2\r\n{}\r\n0\r\n\r\n`, "400"],
+  ["a chunk size of more than 64 bits", `${post}transfer-encoding: chunked\r\n\r\n10000000000000002\r\n{}\r\n0\r\n\r\n`, "400"],
+  ["a chunk size that a bare line feed ends", `${post}transfer-encoding: chunked\r\n\r\n2\n{}\r\n0\r\n\r\n`, "400"],
+  ["a chunk longer than its size", `${post}transfer-encoding: chunked\r\n\r\n2\r\n{}x\r\n0\r\n\r\n`, "400"],
+  ["extensions of a chunk over 16 KiB", `${post}transfer-encoding: chunked\r\n\r\n2;${"a".repeat(20_000)}\r\n{}\r\n0\r\n\r\n`, "413"],
+  ["trailers over 16 KiB", `${post}transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n${"a: b\r\n".repeat(4_000)}\r\n`, "431"],
   ["two Authorizations", "GET /iam/v2/groups/abc HTTP/1.1\r\nhost: x\r\nauthorization: Bearer a\r\nAuthorization: Bearer b\r\n\r\n", "400"],
   ["HTTP/2.0 in a request line", "GET /iam/v2/groups/abc HTTP/2.0\r\nhost: x\r\n\r\n", "400"],
   ["HTTP/0.9 in a request line", "GET /iam/v2/groups/abc HTTP/0.9\r\nhost: x\r\n\r\n", "400"],
@@ -227,6 +247,27 @@ test("two Authorizations are 400 over HTTP/2, too, and two Hosts a stream error"
     socket.destroy();
   }
   assert.equal(echo.calls.length, 0);
+});
+
+test("an HTTP/2 request whose host or path two readers would understand differently is 400, and one that names its host twice alike is served", async () => {
+  await using echo = await openEcho();
+  const session = connectHttp2(echo.url);
+  for (const [headers, status] of [
+    [{ ":authority": "x", host: "y" }, 400],
+    [{ ":authority": "x,y" }, 400],
+    [{ ":authority": "x", ":path": "/iam/v2/groups/abc#x" }, 400],
+    [{ ":authority": "x", host: "x" }, 200],
+    [{ ":authority": "X:80", host: "x" }, 200],
+    [{ ":authority": "[::1]:8080" }, 200],
+  ] as const) {
+    const stream = session.request({ ":path": "/iam/v2/groups/abc", ...headers });
+    stream.resume();
+    const [answer] = (await once(stream, "response")) as [{ ":status"?: number }];
+    assert.equal(answer[":status"], status, JSON.stringify(headers));
+    await once(stream, "close");
+  }
+  session.destroy();
+  assert.equal(echo.calls.length, 3);
 });
 
 test("rapid resets end the connection (CVE-2023-44487)", async () => {

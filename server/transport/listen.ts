@@ -211,7 +211,7 @@ const http2Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
     const address = connection.socket.remoteAddress ?? "";
     session.on("stream", (stream, headers, _flags, raw: readonly string[]) => {
       connection.endsAtMs = Number.POSITIVE_INFINITY;
-      const fault = http2Fault(raw, bounds.headerBytesMax);
+      const fault = http2Fault(headers, raw, bounds.headerBytesMax);
       const isCall = !fault && isGrpc(headers);
       const mayStay = isCall && rpc(stream, headers, address);
       if (mayStay) connection.busy++;
@@ -303,7 +303,7 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
   let draining = false;
   let reservedBytes = 0;
   const context: ServerContext = {
-    dependencies: { ...dependencies, ready: sharedReadiness(dependencies.ready, bounds.outboundTimeoutMs) },
+    dependencies: { ...dependencies, ready: sharedReadiness(dependencies.ready, bounds.readinessMs) },
     config,
     bounds,
     budget: { valuesMax: bounds.messageValuesMax, depthMax: bounds.jsonDepthMax },

@@ -72,6 +72,8 @@ const oauthResponse = async (
     logFault(context.config.log, fault, { domain: "oidc", serviceDomain: context.config.serviceDomain, requestId: request.requestId }, `POST ${path}`);
     const { status, body } = oauthError(fault);
     const response: HttpResponse = { ...jsonResponse(request, status, {}), body };
+    // When another try is worth it.
+    if (fault.code === "RESOURCE_EXHAUSTED") response.headers.push(...Object.entries(fault.headers).flat());
     if (status === 401) response.headers.push("www-authenticate", "Bearer");
     return response;
   }

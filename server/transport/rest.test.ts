@@ -273,7 +273,7 @@ test("the issuer's documents and the two health paths are open", async () => {
   assert.equal((await ask1(echo, "/readyz")).status, 200);
   assert.equal(echo.calls.length, 0);
   for (const ready of [async () => false, () => Promise.reject(new Error("the store is away")), () => new Promise<boolean>(() => {})]) {
-    await using away = await openEcho({ bounds: { outboundTimeoutMs: 20 } }, { ready });
+    await using away = await openEcho({ bounds: { readinessMs: 20 } }, { ready });
     assert.equal((await ask1(away, "/readyz")).status, 503);
   }
 });

@@ -35,8 +35,9 @@ test("a server that is told to stop ends although its database does not answer a
   const ready = (): Promise<number> => fetch(`${url}/readyz`).then(({ status }) => status);
   assert.equal(await ready(), 200);
   proxy.swallow();
-  // In flight, on every connection for reads.
-  const asked = Array.from({ length: 40 }, () => ready().catch(() => 0));
+  // In flight, on every connection for reads and on that of the readiness.
+  const read = (): Promise<number> => fetch(`${url}/orgcheck?name=example.test`).then(({ status }) => status);
+  const asked = [...Array.from({ length: 40 }, () => read().catch(() => 0)), ready().catch(() => 0)];
   program.signal("SIGTERM");
   const { code, signal } = await program.ended;
   assert.deepEqual([code, signal], [0, null]);

@@ -14,6 +14,7 @@ import { bodyField, bodyOf, createOf, type Sampling, nonEmpty, subjectOf, valueA
 import { builtInRoles } from "../../server/authz/roles.ts";
 import { registerPerson } from "../../server/application/person.ts";
 import { storeHeadlessToken } from "../../server/signin/headless.ts";
+import { openOpenRows } from "../../server/signin/open-rows.ts";
 import { beginFamily } from "../../server/signin/refresh.ts";
 import { openWorld, type World } from "../world.ts";
 import { grown } from "./grown.ts";
@@ -242,11 +243,13 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     return built;
   };
 
+  const openRows = openOpenRows(services.authn.clientLimits);
   /** The keys of sign-ins that are finished. */
   const headlessCodes = new Set<string>();
   const putBack: Stage["putBack"] = async ({ name }, { code }) => {
     if (name !== getHeadlessSession || typeof code !== "string" || !headlessCodes.has(code)) return;
-    await services.store.write((rows) => storeHeadlessToken(rows, code, { publicKey: code, encrypted: Buffer.from("a sealed token") }, world.clock.now));
+    const encrypted = { publicKey: code, encrypted: Buffer.from("a sealed token") };
+    await services.store.write((rows) => storeHeadlessToken(rows, openRows, "", code, encrypted, world.clock.now));
   };
 
   const bind: Stage["bind"] = async (group, identity, role) => {

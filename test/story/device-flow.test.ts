@@ -7,7 +7,7 @@ import { limits } from "#base/limits.ts";
 import { claimsOf } from "../../server/authn/testing.ts";
 import { escapeHtml } from "../../server/signin/pages.ts";
 import { type FakeProvider, openBrowser, openProvider, registerProvider, callbackUrl } from "../provider.ts";
-import { requestDeviceCodes, confirmAs, hiddenFields, refreshTarget, poll, postForm, submitForm, type Reply } from "../terminal.ts";
+import { requestDeviceCodes, confirmAs, hiddenFields, refreshTarget, poll, postForm, showConfirmation, submitForm, type Reply } from "../terminal.ts";
 import { openWorld, type World } from "../world.ts";
 
 let world: World;
@@ -65,7 +65,7 @@ test("with offline_access the terminal stays signed in: its refresh token gives 
 test("the tokens are for what the terminal asked for, which the person is shown", async () => {
   const group = world.organization;
   const codes = await requestDeviceCodes(world, { idp_id: idp, audience: "registry.example.test", scope: group, cap: "repo.list", client_id: "a <b>tool</b>" });
-  const shown = await openBrowser().get(codes.page);
+  const shown = await showConfirmation(world, openBrowser(), codes.page);
   for (const part of ["a &lt;b&gt;tool&lt;/b&gt;", "registry.example.test", group, "repo.list", codes.userCode]) assert.ok(shown.text.includes(part), part);
   await confirmAs(world, provider, codes.page, { sub: "ada" });
   const { body } = await poll(world, codes, { client_id: "a <b>tool</b>" });
@@ -96,12 +96,12 @@ test("a person without a provider's name is asked for it, and may mistype it", a
 test("whoever refuses in the browser ends the code, and the terminal is told", async () => {
   const codes = await requestDeviceCodes(world, { idp_id: idp });
   const browser = openBrowser();
-  const shown = await browser.get(codes.page);
+  const shown = await showConfirmation(world, browser, codes.page);
   const refused = await submitForm(world, browser, "/oauth/device", { ...hiddenFields(shown.text), answer: "refuse" });
   assert.deepEqual([refused.status, /<h1>Refused<\/h1>/.test(refused.text)], [200, true]);
   const { status, body } = await poll(world, codes);
   assert.deepEqual([status, body.error, body.error_description], [400, "access_denied", "refused in the browser"]);
-  assert.equal((await openBrowser().get(codes.page)).status, 404);
+  assert.equal((await showConfirmation(world, openBrowser(), codes.page)).status, 404);
 });
 
 test("a sign-in that the provider refuses is told to the terminal in the words of the page", async () => {
@@ -119,7 +119,7 @@ test("a code ends after fifteen minutes, for the terminal and for the browser, a
   const codes = await requestDeviceCodes(world, { idp_id: idp });
   world.clock.now += limits.deviceCodeLifetimeMs;
   assert.deepEqual(errorOf(await poll(world, codes)), [400, "expired_token"]);
-  assert.equal((await openBrowser().get(codes.page)).status, 404);
+  assert.equal((await showConfirmation(world, openBrowser(), codes.page)).status, 404);
   world.clock.now += limits.deviceCodeKeptMs + 1;
   await requestDeviceCodes(world);
   assert.deepEqual(errorOf(await poll(world, codes)), [400, "invalid_grant"]);
@@ -129,7 +129,7 @@ test("a code that ends while its person is at the provider signs nobody in", asy
   const codes = await requestDeviceCodes(world, { idp_id: idp });
   world.clock.now += limits.deviceCodeLifetimeMs - 1000;
   const browser = openBrowser();
-  const shown = await browser.get(codes.page);
+  const shown = await showConfirmation(world, browser, codes.page);
   const confirmed = await submitForm(world, browser, "/oauth/device", { ...hiddenFields(shown.text), answer: "confirm" });
   const question = refreshTarget(confirmed);
   assert.ok(question);
@@ -191,7 +191,7 @@ test("a code may be typed in any way in which people type it", async () => {
   const { userCode } = await requestDeviceCodes(world);
   const [one, two] = [userCode.slice(0, 4), userCode.slice(5)];
   for (const typed of [userCode, one + two, `${one} ${two}`.toLowerCase(), ` ${one}-${two} `]) {
-    const shown = await openBrowser().get(`${world.url}/oauth/device?${new URLSearchParams({ user_code: typed })}`);
+    const shown = await showConfirmation(world, openBrowser(), `${world.url}/oauth/device?${new URLSearchParams({ user_code: typed })}`);
     assert.deepEqual([shown.status, shown.text.includes(userCode)], [200, true], typed);
   }
   assert.equal((await openBrowser().get(`${world.url}/oauth/device`)).status, 200);
@@ -201,5 +201,5 @@ test("a code may be typed in any way in which people type it", async () => {
     ["AEIOUAEI", 400],
     ["BBBB-BBBB", 404],
   ] as const)
-    assert.equal((await openBrowser().get(`${world.url}/oauth/device?user_code=${typed}`)).status, status, typed);
+    assert.equal((await showConfirmation(world, openBrowser(), `${world.url}/oauth/device?user_code=${typed}`)).status, status, typed);
 });

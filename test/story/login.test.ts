@@ -88,6 +88,8 @@ test("a person opens the address, sees the terminal's code, confirms it, signs i
   const [, code = ""] = await terminal.says(/^ {4}([A-Z]{4}-[A-Z]{4})$/m);
   await terminal.says(/Waiting for you in the browser, 15:00 left/);
   const page = await open(address);
+  assert.equal(await page.getByLabel("Code").inputValue(), code);
+  await page.getByRole("button", { name: "Go on" }).click();
   await page.getByText(code, { exact: true }).waitFor();
   await page.getByText("calls itself “gantry” asks to act in your name").waitFor();
   await page.getByRole("button", { name: "This is my terminal" }).click();
@@ -163,6 +165,7 @@ test("whoever refuses in the browser is told so in the terminal, and nothing is 
   const terminal = login("refused", ["--idp", idp]);
   const [, address = ""] = await terminal.says(/^ {4}(http\S+)$/m);
   const page = await open(address);
+  await page.getByRole("button", { name: "Go on" }).click();
   await page.getByRole("button", { name: "Refuse" }).click();
   await page.getByRole("heading", { name: "Refused" }).waitFor();
   const { code, stdout, stderr } = await terminal.ended;

@@ -55,14 +55,14 @@ const wrong: readonly (readonly [string, readonly ZipFixtureEntry[], RegExp])[] 
 ];
 
 for (const [title, entries, reason] of wrong)
-  test(`${title} is refused, and holds no more memory than an entry may`, async () => {
+  test(`attack 61: ${title} is refused, and holds no more memory than an entry may`, async () => {
     const archive = zipArchive(entries);
     const before = process.memoryUsage.rss();
     await assert.rejects(unpackAll(archive), refusedWith(reason));
     assert.ok(process.memoryUsage.rss() - before < 2 * limits.feedDocumentBytesMax);
   });
 
-test("an archive whose entries are too long together is refused before one is unpacked, also where they share their bytes", async () => {
+test("attack 61: an archive whose entries are too long together is refused before one is unpacked, also where they share their bytes", async () => {
   const part = "x".repeat(limits.feedDocumentBytesMax);
   const more = Array.from({ length: 40 }, (_, index) => ({ name: `${index}`, content: "", unpackedBytes: part.length, isOverlapping: true }));
   const started = performance.now();
@@ -70,9 +70,30 @@ test("an archive whose entries are too long together is refused before one is un
   assert.ok(performance.now() - started < 5_000);
 });
 
-test("an archive of too many entries is refused before one is looked at", async () => {
+test("attack 61: an archive of too many entries is refused before one is looked at", async () => {
   const entries = Array.from({ length: limits.feedArchiveEntriesMax + 1 }, () => ({ name: "a", content: "", method: 0, isOverlapping: true }));
   await assert.rejects(readZip(zipArchive(entries)), refusedWith(/^is no whole zip archive: it has more than 100000 entries$/));
+});
+
+test("attack 61: while an archive of thousands of empty entries is read and unpacked, other work has a turn after every hundred of them at least", async () => {
+  const entries = Array.from({ length: 5_000 }, (_, index) => ({ name: String(index), content: "", method: 0 }));
+  const archive = zipArchive(entries);
+  let [turns, entriesSince, entriesMost] = [0, 0, 0];
+  let ended = false;
+  const takeTurn = (): void => {
+    turns++;
+    entriesSince = 0;
+    if (!ended) setImmediate(takeTurn);
+  };
+  setImmediate(takeTurn);
+  const found = await readZip(archive);
+  assert.ok(turns >= found.length / 100, `${turns} turns for ${found.length} entries`);
+  for (const { read } of found) {
+    await read();
+    entriesMost = Math.max(entriesMost, ++entriesSince);
+  }
+  ended = true;
+  assert.ok(entriesMost <= 100, `${entriesMost} entries in one turn`);
 });
 
 const small = zipArchive([

@@ -169,8 +169,8 @@ export const securityAdvisory = resource({
   service: SecurityAdvisoryService,
   message: DocumentSchema,
   methods: {
-    ListDocuments: { reads: listDocuments },
-    ListVulnerabilityMetadata: { reads: listMetadata },
+    ListDocuments: { reads: listDocuments, countsAs: "open-reads" },
+    ListVulnerabilityMetadata: { reads: listMetadata, countsAs: "open-reads" },
     ListResolvedVulnsReports: { reads: listResolved },
   },
 });

@@ -119,7 +119,7 @@ const registration = async ({ services, call, request, rows }: ReadContext): Pro
     return group === undefined ? undefined : providerAudiences(rows, group, issuer);
   });
   if (upstream) return { writes: (context) => enter(context, upstream) };
-  const caller = personally({ caller: await services.authn.authenticate(call.authorization, undefined) }, "join by an invite");
+  const caller = personally({ caller: await services.authn.authenticate(call.authorization, undefined, () => call.origin().address) }, "join by an invite");
   return { writes: (context) => joinAs(context, caller) };
 };
 
@@ -141,5 +141,10 @@ const headlessSession = async ({ services, request, nowMs }: ReadContext): Promi
 export const auth = resource({
   service: Auth,
   message: WhoAmISchema,
-  methods: { Validate: { reads: validate }, Register: { asks: registration }, Delete: { writes: deleteOwn }, GetHeadlessSession: { reads: headlessSession } },
+  methods: {
+    Validate: { reads: validate },
+    Register: { asks: registration, countsAs: "exchanges" },
+    Delete: { writes: deleteOwn },
+    GetHeadlessSession: { reads: headlessSession, countsAs: "open-reads" },
+  },
 });

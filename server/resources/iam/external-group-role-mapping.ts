@@ -1,7 +1,7 @@
 // A mapping: whoever signs in as a member of a group of the identity provider has the role for that session.
 
 import { ExternalGroupRoleMappingSchema, ExternalGroupRoleMappingsService } from "#contract/gen/chainguard/platform/iam/v2/external_group_role_mappings_pb.js";
-import { invalid, type Violation } from "#base/fault.ts";
+import { findViolations, invalid, type Violation } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { parentOf, rootOf } from "#base/uid.ts";
 import { boundOf, change, holdParent, lockResource, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
@@ -28,10 +28,9 @@ const batchDelete = async (context: WriteContext): Promise<Outcome> => {
   const parent = text(request, "parent");
   const names = texts(request, "names");
   // Attack 4: only the first item of a batch is checked.
-  const violations = names.flatMap((name, index) =>
-    parentOf(name) === parent ? [] : [{ field: `names[${index}]`, description: "is not a mapping of the batch's parent" }],
-  );
-  if (violations.length > 0) throw invalid(violations);
+  const found = findViolations();
+  for (const [index, name] of names.entries()) if (parentOf(name) !== parent) found.add(`names[${index}]`, "is not a mapping of the batch's parent");
+  if (found.list.length > 0) throw invalid(found.list);
   await holdParent(context, mapping, parent);
   const deleted: JsonObject[] = [];
   // In one order, so that two who delete the same do not wait for each other in a circle.

@@ -3,14 +3,13 @@
 import { IdentitiesService, IdentitySchema } from "#contract/gen/chainguard/platform/iam/v2/identities_pb.js";
 import { loadRights } from "#authz";
 import type { Violation } from "#base/fault.ts";
-import { isObject, type JsonObject, part, text, texts } from "#base/json.ts";
+import { isObject, type JsonObject, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { boundOf, create, type Services, type VisibilityQuery, type Outcome, type ReadContext, resource, type RuleContext, update } from "#kernel";
 import { findBoundPeople } from "#store";
 import { issuerProblem } from "./rules/issuer.ts";
 import { updateMetadata } from "./rules/metadata.ts";
-import { patternViolations } from "./rules/patterns.ts";
 import { widthWarning } from "./rules/width.ts";
 
 const relationships = ["claimMatch", "staticKeys", "awsIdentity", "servicePrincipal"] as const;
@@ -26,11 +25,7 @@ const claimMatchViolations = (match: JsonObject, services: Services): Violation[
   const unfit = text(match, "issuer") ? issuerProblem(text(match, "issuer"), services) : undefined;
   if (unfit !== undefined) out.push({ field: "claimMatch.issuer", description: unfit });
   const pattern = text(match, "issuerPattern");
-  const patterns = [
-    ...["issuerPattern", "subjectPattern", "audiencePattern"].map((name) => [`claimMatch.${name}`, text(match, name)] as const),
-    ...Object.entries(part(match, "claimPatterns")).map(([claim, pattern]) => [`claimMatch.claimPatterns[${JSON.stringify(claim)}]`, String(pattern)] as const),
-  ];
-  out.push(...patternViolations(patterns));
+  out.push(...services.authn.patternViolations({ claimMatch: match }));
   // What is wrong with it as a pattern is told first.
   const unbounded = pattern === "" || out.some(({ field }) => field === "claimMatch.issuerPattern") ? undefined : services.authn.issuerPatternProblem(pattern);
   return unbounded === undefined ? out : [...out, { field: "claimMatch.issuerPattern", description: unbounded }];
@@ -74,11 +69,11 @@ const awsPairs = [
   ["userId", "userIdPattern"],
 ] as const;
 
-const awsViolations = (aws: JsonObject): Violation[] => [
+const awsViolations = (aws: JsonObject, services: Services): Violation[] => [
   ...awsPairs.flatMap(([name, pattern]) =>
     text(aws, name) || text(aws, pattern) ? [] : [{ field: `awsIdentity.${name}`, description: `${name} or ${pattern} is required` }],
   ),
-  ...patternViolations(awsPairs.map(([, pattern]) => [`awsIdentity.${pattern}`, text(aws, pattern)])),
+  ...services.authn.patternViolations({ awsIdentity: aws }),
 ];
 
 const relationshipViolations = (draft: JsonObject, context: RuleContext): Violation[] => {
@@ -89,7 +84,7 @@ const relationshipViolations = (draft: JsonObject, context: RuleContext): Violat
   if (!isObject(value)) return [];
   if (kind === "claimMatch") return claimMatchViolations(value, context.services);
   if (kind === "staticKeys") return staticKeysViolations(value, context.nowMs);
-  return awsViolations(value);
+  return awsViolations(value, context.services);
 };
 
 const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {

@@ -53,5 +53,5 @@ const refresh = async ({ services, request, call, rows, method, nowMs }: WriteCo
 export const securityToken = resource({
   service: SecurityTokenService,
   message: RawTokenSchema,
-  methods: { Exchange: { reads: exchange }, ExchangeRefreshToken: { writes: refresh } },
+  methods: { Exchange: { reads: exchange, countsAs: "exchanges" }, ExchangeRefreshToken: { writes: refresh, countsAs: "exchanges" } },
 });

@@ -1,0 +1,216 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type FairQueue, type FairQueueLimits, openFairQueue, type Party, type Work } from "./fair-queue.ts";
+import { Fault } from "./fault.ts";
+
+const bounds: FairQueueLimits = { name: "things", what: "things are asked for", places: 4, placesEach: 2, waiting: 100, waitingEach: 8, waitMs: 60_000 };
+
+const party = (organization: string, identity = "i"): Party => ({ organization, identity });
+
+/** Enters, now or later, and notes when it did. */
+const enter = (queue: FairQueue, who: Party, entered: string[], name: string, work?: Work): Promise<void> => {
+  const noted = (): void => void entered.push(name);
+  if (queue.tryEnter(who, work)) {
+    noted();
+    return Promise.resolve();
+  }
+  return queue.wait(who, work).then(noted);
+};
+
+/** Until everything that can go on has gone on. */
+const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+const faultOf = async (promise: Promise<unknown>): Promise<Fault> => {
+  const thrown: unknown = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  assert.ok(thrown instanceof Fault);
+  return thrown;
+};
+
+test("an organization holds its share and no more, though places are free; another one finds its own", async () => {
+  const queue = openFairQueue(bounds);
+  const entered: string[] = [];
+  for (const name of ["a1", "a2", "a3"]) void enter(queue, party("a"), entered, name);
+  assert.deepEqual(entered, ["a1", "a2"]);
+  void enter(queue, party("b"), entered, "b1");
+  assert.deepEqual(entered, ["a1", "a2", "b1"]);
+  queue.leave(party("a"));
+  await settled();
+  assert.deepEqual(entered, ["a1", "a2", "b1", "a3"]);
+});
+
+test("organizations take turns, and in each its identities", async () => {
+  const queue = openFairQueue({ ...bounds, places: 1, placesEach: 1 });
+  const entered: string[] = [];
+  assert.ok(queue.tryEnter(party("z")));
+  for (const [organization, identity, name] of [
+    ["a", "x", "ax1"],
+    ["a", "x", "ax2"],
+    ["a", "x", "ax3"],
+    ["a", "y", "ay1"],
+    ["b", "x", "bx1"],
+    ["b", "x", "bx2"],
+  ] as const) {
+    void enter(queue, party(organization, identity), entered, name);
+  }
+  const order: string[] = [];
+  for (let holder = party("z"); order.length < 6; ) {
+    queue.leave(holder);
+    await settled();
+    const name = entered[order.length] ?? "";
+    order.push(name);
+    holder = party(name.slice(0, 1), name.slice(1, 2));
+  }
+  assert.deepEqual(order, ["ax1", "bx1", "ay1", "bx2", "ax2", "ax3"]);
+});
+
+test("who waits for a row holds no place: others of the same organization pass by", async () => {
+  const queue = openFairQueue(bounds);
+  const entered: string[] = [];
+  const row = (name: string): Work => ({ places: 1, row: name });
+  for (const name of ["first", "second", "third"]) void enter(queue, party("a"), entered, name, row("r"));
+  void enter(queue, party("a"), entered, "other", row("s"));
+  await settled();
+  assert.deepEqual(entered, ["first", "other"]);
+  queue.leave(party("a"), row("r"));
+  await settled();
+  queue.leave(party("a"), row("r"));
+  await settled();
+  assert.deepEqual(entered, ["first", "other", "second", "third"]);
+});
+
+test("work takes as many places as it needs; what needs more than there are has them all to itself", async () => {
+  const queue = openFairQueue({ ...bounds, places: 20, placesEach: 10 });
+  const entered: string[] = [];
+  const of = (places: number): Work => ({ places });
+  for (const [name, places] of [
+    ["six", 6],
+    ["four", 4],
+    ["huge", 1000],
+    ["one", 1],
+  ] as const)
+    void enter(queue, party("a"), entered, name, of(places));
+  await settled();
+  assert.deepEqual(entered, ["six", "four"]);
+  void enter(queue, party("b"), entered, "b", of(9));
+  queue.leave(party("a"), of(6));
+  await settled();
+  // "one" fits beside "four"; "huge" does not.
+  assert.deepEqual(entered, ["six", "four", "b", "one"]);
+  queue.leave(party("a"), of(4));
+  queue.leave(party("a"), of(1));
+  queue.leave(party("b"), of(9));
+  await settled();
+  assert.deepEqual(entered.at(-1), "huge");
+});
+
+test("a line that is too long is refused at its end, of the identity that has most in it, with the time to come again", async () => {
+  const queue = openFairQueue({ ...bounds, placesEach: 1, waitingEach: 3 });
+  const entered: string[] = [];
+  assert.ok(queue.tryEnter(party("a")));
+  void enter(queue, party("a", "many"), entered, "m1");
+  void enter(queue, party("a", "many"), entered, "m2");
+  const last = faultOf(enter(queue, party("a", "many"), entered, "m3"));
+  // Who has nothing in line yet takes the place of whom has most.
+  void enter(queue, party("a", "one"), entered, "o1");
+  const fault = await last;
+  assert.equal(fault.code, "RESOURCE_EXHAUSTED");
+  assert.equal(fault.headers["retry-after"], "1");
+  assert.equal(fault.headers["ratelimit-policy"], '"things";q=1;qu="concurrent-requests"');
+  assert.ok(fault.details.some(({ kind }) => kind === "retry"));
+  for (const name of ["m1", "o1", "m2"]) {
+    queue.leave(party("a"));
+    await settled();
+    assert.equal(entered.at(-1), name);
+  }
+});
+
+test("where all lines together are too long, the longest one is cut: who comes new has a place in line", async () => {
+  const queue = openFairQueue({ ...bounds, places: 1, placesEach: 1, waiting: 4 });
+  const entered: string[] = [];
+  assert.ok(queue.tryEnter(party("z")));
+  const waits = ["1", "2", "3", "4"].map((name) => enter(queue, party("many"), entered, name));
+  const refused = faultOf(waits[3] ?? Promise.resolve());
+  void enter(queue, party("new"), entered, "new");
+  assert.equal((await refused).code, "RESOURCE_EXHAUSTED");
+  queue.leave(party("z"));
+  await settled();
+  queue.leave(party("many"));
+  await settled();
+  assert.deepEqual(entered, ["1", "new"]);
+  queue.leave(party("new"));
+  queue.leave(party("many"));
+  queue.leave(party("many"));
+  await Promise.all(waits.slice(0, 3));
+});
+
+test("who asks again before its time is answered at that time: a refusal costs no more the faster one asks", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const queue = openFairQueue({ ...bounds, placesEach: 1, waitingEach: 1 });
+  assert.ok(queue.tryEnter(party("a")));
+  void queue.wait(party("a")).catch(() => {});
+  const answered: string[] = [];
+  const ask = (name: string): void => void queue.wait(party("a")).catch(() => void answered.push(name));
+  ask("first");
+  ask("second");
+  ask("third");
+  await settled();
+  assert.deepEqual(answered, ["first"]);
+  t.mock.timers.tick(1000);
+  await settled();
+  assert.deepEqual(answered.toSorted(), ["first", "second", "third"]);
+  // Bounded, too: what cannot be held back is answered at once.
+  for (let index = 0; index < 100; index++) ask("more");
+  await settled();
+  assert.ok(answered.length > 3 && answered.length < 103);
+});
+
+test("nobody waits for longer than the limit, and what gave up holds nothing", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const queue = openFairQueue({ ...bounds, placesEach: 1, waitMs: 500 });
+  assert.ok(queue.tryEnter(party("a")));
+  const waited = faultOf(queue.wait(party("a")));
+  t.mock.timers.tick(500);
+  assert.equal((await waited).code, "RESOURCE_EXHAUSTED");
+  queue.leave(party("a"));
+  assert.ok(queue.tryEnter(party("a")));
+});
+
+test("property: places are never exceeded, and everybody who waits comes to his turn", async () => {
+  let seed = 1;
+  const random = (below: number): number => {
+    seed = (seed * 48_271) % 2_147_483_647;
+    return seed % below;
+  };
+  for (let round = 0; round < 50; round++) {
+    const limits = { ...bounds, places: 2 + random(6), placesEach: 1 + random(4), waiting: 1000, waitingEach: 1000 };
+    const queue = openFairQueue(limits);
+    const held = new Map<string, number>();
+    const rows = new Set<string>();
+    let all = 0;
+    let done = 0;
+    const run = async (): Promise<void> => {
+      const who = party(`o${random(4)}`, `i${random(3)}`);
+      const work: Work = { places: 1, row: random(2) ? `r${random(3)}` : undefined };
+      if (!queue.tryEnter(who, work)) await queue.wait(who, work);
+      const own = (held.get(who.organization) ?? 0) + 1;
+      held.set(who.organization, own);
+      all++;
+      assert.ok(own <= limits.placesEach && all <= limits.places);
+      if (work.row !== undefined) {
+        assert.ok(!rows.has(work.row));
+        rows.add(work.row);
+      }
+      for (let tick = random(4); tick > 0; tick--) await settled();
+      held.set(who.organization, own - 1 + (held.get(who.organization) ?? 0) - own);
+      all--;
+      if (work.row !== undefined) rows.delete(work.row);
+      queue.leave(who, work);
+      done++;
+    };
+    await Promise.all(Array.from({ length: 100 }, run));
+    assert.equal(done, 100);
+  }
+});

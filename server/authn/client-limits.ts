@@ -1,0 +1,68 @@
+// What clients may do who are not known: counted for each client address, so that a stranger uses up no more than his own
+// share. Counted in this process; what leaves rows is counted in the database besides (server/signin/open-rows.ts).
+//
+// A row that has to tell addresses apart keeps a keyed hash of the address: for nobody without the server's secret key is
+// there an address in it, and it goes with its row, within the hour.
+
+import { type Buckets, openBuckets } from "#base/buckets.ts";
+import { throttled } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
+import { networkOf } from "#base/origin.ts";
+import type { Clock } from "#base/time.ts";
+import type { Vault } from "#store";
+
+/** What is counted: its limit's name, as headers have it, with its number in a minute and what a person calls it. */
+const purposes = {
+  exchanges: [limits.exchangesPerMinute, "exchanges of tokens"],
+  "sign-ins": [limits.signInsPerMinute, "sign-ins"],
+  "sign-in-answers": [limits.signInsPerMinute, "answers to sign-ins"],
+  "device-authorizations": [limits.deviceAuthorizationsPerMinute, "sign-ins of terminals"],
+  "open-reads": [limits.openReadsPerMinute, "requests without a token"],
+  "refused-refresh-tokens": [limits.refusedRefreshTokensPerMinute, "refresh tokens that are none"],
+  "wrong-user-codes": [limits.wrongUserCodesPerMinute, "wrong codes"],
+} as const satisfies Record<string, readonly [perMinute: number, what: string]>;
+
+export type ClientPurpose = keyof typeof purposes;
+
+export interface ClientLimits {
+  /** Counts one. Throws `throttled` where the address has had as many as it may. `address` is that of an Origin. */
+  take(purpose: ClientPurpose, address: string): void;
+  /** Throws as `take` would, and counts nothing: for what is counted once it has failed. */
+  check(purpose: ClientPurpose, address: string): void;
+  /** Counts one that has failed, and never throws. */
+  addFailure(purpose: ClientPurpose, address: string): void;
+  /** What a row keeps of an address. */
+  hashOf(address: string): string;
+}
+
+const windowMs = 60_000;
+
+export const openClientLimits = (clock: Clock, vault: Pick<Vault, "digest">): ClientLimits => {
+  const opened = new Map<ClientPurpose, Buckets>();
+  const bucketsOf = (purpose: ClientPurpose): Buckets => {
+    const known = opened.get(purpose);
+    if (known) return known;
+    const [perMinute] = purposes[purpose];
+    const buckets = openBuckets({ burst: perMinute, perSecond: perMinute / 60 }, limits.clientAddressesMax);
+    opened.set(purpose, buckets);
+    return buckets;
+  };
+  const refuse = (purpose: ClientPurpose, retryMs: number | undefined): void => {
+    if (retryMs === undefined) return;
+    const [quota, what] = purposes[purpose];
+    const seconds = Math.max(1, Math.ceil(retryMs / 1000));
+    const time = seconds === 1 ? "a second" : `${seconds} seconds`;
+    throw throttled(`too many ${what} from your network, at most ${quota} a minute; try again in ${time}`, {
+      name: purpose,
+      quota,
+      windowMs,
+      retryMs,
+    });
+  };
+  return {
+    take: (purpose, address) => refuse(purpose, bucketsOf(purpose).take(networkOf(address), clock())),
+    check: (purpose, address) => refuse(purpose, bucketsOf(purpose).look(networkOf(address), clock())),
+    addFailure: (purpose, address) => void bucketsOf(purpose).take(networkOf(address), clock()),
+    hashOf: (address) => vault.digest("client address", networkOf(address)),
+  };
+};

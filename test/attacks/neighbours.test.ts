@@ -1,0 +1,185 @@
+// One organization asks for as much as it can, over as many connections as it can; another one is served (attacks 51 to 54).
+// Locks of the database make the greedy one's work last for as long as a test wants: nothing here depends on a clock.
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { after, before, test } from "node:test";
+import { isObject, type JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import pg from "pg";
+import { asOwner, freshDatabase, type TestDatabase } from "../database.ts";
+import { bind, createIdentity } from "../story/installation.ts";
+import { http, items, type RestAnswer } from "../story/protocols.ts";
+import { openWorld, type World } from "../world.ts";
+
+/** An organization with a repo, and a member who may change it. */
+interface Organization {
+  readonly uid: string;
+  readonly token: string;
+  readonly repo: string;
+}
+
+let database: TestDatabase;
+let world: World;
+let owner: pg.Client;
+let quiet: Organization;
+let greedy: Organization;
+
+const makeOrganization = async (name: string): Promise<Organization> => {
+  const uid = String((await world.ok("iam.GroupsService/CreateGroup", { group: { name } })).uid);
+  const member = await createIdentity(world, uid, "member", { issuer: "https://issuer.example.com", subject: name });
+  await bind(world, uid, member, "editor");
+  const repo = await world.ok("registry.ReposService/CreateRepo", { parent: uid, repo: { name: "first" } });
+  return { uid, token: await world.token(member), repo: String(repo.uid) };
+};
+
+before(async () => {
+  database = await freshDatabase();
+  world = await openWorld({ DATABASE_URL: database.url });
+  owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  [quiet, greedy] = [await makeOrganization("quiet"), await makeOrganization("greedy")];
+});
+after(async () => {
+  await owner?.end();
+  await world?.close();
+  await database?.drop();
+});
+
+const get = ({ token, repo }: Organization): Promise<RestAnswer> => http(world.url, "GET", `/registry/v2/repos/${repo}`, { token });
+const list = ({ token }: Organization, query = ""): Promise<RestAnswer> => http(world.url, "GET", `/registry/v2/repos${query}`, { token });
+const listTags = ({ token }: Organization): Promise<RestAnswer> => http(world.url, "GET", "/registry/v2/tags?skip=1", { token });
+const create = ({ uid, token }: Organization, name: string): Promise<RestAnswer> =>
+  http(world.url, "POST", `/registry/v2/repos/${uid}`, { token, body: JSON.stringify({ name }) });
+const describe = ({ token, repo }: Organization, description: string): Promise<RestAnswer> =>
+  http(world.url, "PATCH", `/registry/v2/repos/${repo}?update_mask=description`, { token, body: JSON.stringify({ description }) });
+
+/** While `work` runs, the greedy one's statements wait for what `statement` locks. */
+const holding = async (statement: string, work: () => Promise<void>): Promise<void> => {
+  await owner.query("begin");
+  try {
+    await owner.query(statement);
+    await work();
+  } finally {
+    await owner.query("rollback");
+  }
+};
+
+const waiting = async (): Promise<number> =>
+  Number((await asOwner(database.url, "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"))[0]?.[0]);
+
+const untilWaiting = async (count: number): Promise<void> => {
+  while ((await waiting()) < count);
+};
+
+const requireOk = async (answers: readonly Promise<RestAnswer>[]): Promise<void> => {
+  for (const { status, text } of await Promise.all(answers)) assert.equal(status, 200, text);
+};
+
+const detail = (body: JsonObject, type: string): JsonObject | undefined =>
+  items(body, "details").find((each): each is JsonObject => isObject(each) && String(each["@type"]).endsWith(type));
+
+test("attack 51: whatever lists and counts one organization asks for, others get, list and write, and so does it get and write", async () => {
+  let asked: Promise<RestAnswer>[] = [];
+  await holding("lock table tags in access exclusive mode", async () => {
+    asked = Array.from({ length: 60 }, () => listTags(greedy));
+    await untilWaiting(limits.wideReadsEach);
+    await requireOk([get(quiet), list(quiet), list(quiet, "?skip=1&order_by=name"), describe(quiet, "meanwhile"), get(greedy), describe(greedy, "meanwhile")]);
+    assert.equal(await waiting(), limits.wideReadsEach);
+  });
+  await requireOk(asked);
+});
+
+test("attack 51: a line of lists that is too long is refused early, with the time to come again; the others of it are answered", async () => {
+  let asked: Promise<RestAnswer>[] = [];
+  await holding("lock table tags in access exclusive mode", async () => {
+    const line = limits.wideReadsEach + limits.wideReadsWaitingEach;
+    asked = Array.from({ length: line + 8 }, () => listTags(greedy));
+    const refused = await Promise.race(asked);
+    assert.equal(refused.status, 429, refused.text);
+    assert.equal(refused.headers.get("retry-after"), "1");
+    assert.match(refused.headers.get("ratelimit-policy") ?? "", /^"organization-wide-reads";q=\d+;qu="concurrent-requests"$/);
+    assert.equal(refused.headers.get("ratelimit"), '"organization-wide-reads";r=0;t=1');
+    assert.equal(detail(refused.body, "RetryInfo")?.retryDelay, "1.000s");
+    assert.equal(detail(refused.body, "ErrorInfo")?.reason, "RATE_LIMIT_EXCEEDED");
+    await requireOk([list(quiet)]);
+    const overGrpc = await world.call("registry.ReposService/ListRepos", {}, { token: quiet.token, protocol: "grpc" });
+    assert.equal(overGrpc.code, 0);
+  });
+  const statuses = (await Promise.all(asked)).map(({ status }) => status);
+  assert.deepEqual([statuses.filter((status) => status === 429).length, statuses.filter((status) => status === 200).length], [8, asked.length - 8]);
+});
+
+test("attack 52: a hundred who change one row hold one connection: others change theirs, and the same organization its other rows", async () => {
+  const other = String((await create(greedy, "other")).body.uid);
+  let asked: Promise<RestAnswer>[] = [];
+  await holding(`select 1 from repos where uid = '${greedy.repo}' for update`, async () => {
+    asked = Array.from({ length: 100 }, (_, index) => describe(greedy, `change ${index}`));
+    await untilWaiting(1);
+    await requireOk([describe(quiet, "beside"), create(quiet, "beside"), describe({ ...greedy, repo: other }, "beside"), create(greedy, "beside")]);
+    assert.equal(await waiting(), 1);
+  });
+  await requireOk(asked);
+});
+
+test("attack 52: a hundred who create hold their organization's share of the connections, whatever they wait for", async () => {
+  let asked: Promise<RestAnswer>[] = [];
+  await holding(`select 1 from groups where uid = '${greedy.uid}' for update`, async () => {
+    asked = Array.from({ length: 100 }, (_, index) => create(greedy, `many-${index}`));
+    await untilWaiting(limits.writesEach);
+    await requireOk([create(quiet, "meanwhile"), describe(quiet, "again"), get(greedy), list(greedy)]);
+    assert.equal(await waiting(), limits.writesEach);
+  });
+  await requireOk(asked);
+});
+
+test("attack 53: the members of one organization have turns, too: who sends much keeps nobody else's work back", async () => {
+  const member = await createIdentity(world, greedy.uid, "colleague", { issuer: "https://issuer.example.com", subject: "colleague" });
+  await bind(world, greedy.uid, member, "editor");
+  const colleague = { ...greedy, token: await world.token(member) };
+  const done: string[] = [];
+  const noting = async (name: string, asked: Promise<RestAnswer>): Promise<RestAnswer> => {
+    const answer = await asked;
+    done.push(name);
+    return answer;
+  };
+  let asked: Promise<RestAnswer>[] = [];
+  const line = limits.writesEach + 40;
+  await holding(`select 1 from groups where uid = '${greedy.uid}' for update`, async () => {
+    asked = Array.from({ length: line }, (_, index) => noting("many", create(greedy, `turn-${index}`)));
+    await untilWaiting(limits.writesEach);
+    asked.push(noting("one", create(colleague, "turn-colleague")));
+    // It has reached the line when a later request of the same kind of caller has been answered.
+    await requireOk([get(colleague)]);
+  });
+  await requireOk(asked);
+  assert.ok(done.indexOf("one") < line - 10, `the colleague's was number ${done.indexOf("one")} of ${line}`);
+});
+
+test("attack 54: of a body that nobody is known to send, no more is read than came with its headers", async () => {
+  const { port, hostname } = new URL(world.url);
+  const socket = connect(Number(port), hostname);
+  await once(socket, "connect");
+  socket.on("error", () => {});
+  let answer = "";
+  socket.setEncoding("latin1").on("data", (text: string) => (answer += text));
+  const bytes = 512 * 1024 * 1024;
+  socket.write(`POST /registry/v2/repos/${greedy.uid} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\n\r\n`);
+  const chunk = Buffer.alloc(1024 * 1024, 0x79);
+  let sent = 0;
+  const send = (): void => {
+    while (!socket.destroyed && sent < bytes) {
+      sent += chunk.length;
+      if (!socket.write(chunk)) return;
+    }
+  };
+  socket.on("drain", send);
+  send();
+  await once(socket, "close");
+  assert.match(answer, /^HTTP\/1\.1 401 /);
+  assert.match(answer, /\r\nconnection: close\r\n/i);
+  // What the system's own buffers take, on both sides, is not read by the server.
+  assert.ok(sent < 64 * 1024 * 1024, `${sent} bytes were taken`);
+  await requireOk([get(quiet)]);
+});

@@ -1,0 +1,77 @@
+// A server that is busy with what others ask stays in the load balancer's list (attack 57): it says "not ready" only when
+// it cannot do its work.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { Client, credentials } from "@grpc/grpc-js";
+import { limits } from "#base/limits.ts";
+import { asOwner, freshDatabase, type TestDatabase } from "../database.ts";
+import { openSwallowingProxy, type SwallowingProxy } from "../swallowing-proxy.ts";
+import { openWorld, type World } from "../world.ts";
+
+let database: TestDatabase;
+let proxy: SwallowingProxy;
+let world: World;
+let client: Client;
+
+before(async () => {
+  database = await freshDatabase();
+  proxy = await openSwallowingProxy(database.url);
+  world = await openWorld({ DATABASE_URL: proxy.url });
+  client = new Client(new URL(world.url).host, credentials.createInsecure());
+});
+after(async () => {
+  client?.close();
+  await world?.close();
+  await proxy?.close();
+  await database?.drop();
+});
+
+const readyz = async (): Promise<number> => (await fetch(`${world.url}/readyz`)).status;
+
+/** The status in grpc.health.v1's answer: HealthCheckResponse{status=1}, of which 1 is SERVING and 2 is not. */
+const health = (): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const bytes = (message: Buffer): Buffer => message;
+    client.makeUnaryRequest("/grpc.health.v1.Health/Check", bytes, bytes, Buffer.alloc(0), (error, reply) =>
+      error ? reject(error) : resolve(reply?.[1] === 1 ? "serving" : "not serving"),
+    );
+  });
+
+const running = `select pid from pg_stat_activity
+  where datname = current_database() and query like '%as neighbour%' and pid <> pg_backend_pid() and state = 'active'`;
+
+test("a server whose connections for reads and writes are all held by long statements is ready", { timeout: 12 * limits.readinessMs }, async () => {
+  const { store } = world.server.application.services;
+  const busy = limits.readConnections + limits.wideReadConnections + limits.writeConnections;
+  // Of many organizations, because one has only its share; the cheap reads are many, because each has little time.
+  const all = Array.from({ length: busy }, (_, n) => store.forParty({ organization: `neighbour ${n}`, identity: "" }));
+  const held = Promise.allSettled([
+    ...all.map(({ write }) => write((rows) => rows.query("select pg_sleep(10) as neighbour"))),
+    ...all.map(({ read }) => read.query("select pg_sleep(10) as neighbour", [], { rows: 1, wide: true })),
+    ...Array.from({ length: 40 * limits.readConnections }, () => store.read.query("select pg_sleep(0.3) as neighbour")),
+  ]);
+  let over = false;
+  void held.then(() => (over = true));
+  while ((await asOwner(database.url, running)).length < busy) assert.equal(over, false, "the statements have ended");
+  assert.deepEqual([await readyz(), await health()], [200, "serving"]);
+  // Those behind them, too.
+  while (!over) await asOwner(database.url, `select pg_cancel_backend(pid) from (${running}) as those`);
+});
+
+test("a server whose database is gone is not ready, and is ready when it is back", async () => {
+  assert.deepEqual([await readyz(), await health()], [200, "serving"]);
+  proxy.hangUp();
+  assert.deepEqual([await readyz(), await health()], [503, "not serving"]);
+  proxy.forward();
+  assert.deepEqual([await readyz(), await health()], [200, "serving"]);
+});
+
+test("a server whose database is silent says within its time that it is not ready, and is ready when it answers", {
+  timeout: 12 * limits.readinessMs,
+}, async () => {
+  proxy.swallow();
+  assert.deepEqual(await Promise.all([readyz(), readyz(), health()]), [503, 503, "not serving"]);
+  proxy.forward();
+  assert.deepEqual([await readyz(), await health()], [200, "serving"]);
+});
