@@ -16,7 +16,7 @@ import { type JsonObject, text } from "#base/json.ts";
 import type { Measure } from "./environment.ts";
 import { getRepo, getRepoMessage, grpcFrame, grpcHeaders } from "./get-repo.ts";
 import { clients, fetchJson, h2load, sendJson, wrk } from "./load.ts";
-import { type Folder, type Process, runGantry, serve, type Site, startBaseline, withFolder } from "./processes.ts";
+import { type Folder, type Process, liftRates, runGantry, serve, type Site, startBaseline, withFolder } from "./processes.ts";
 import { median } from "./median.ts";
 import { busyLine, commitOf, valueLine, variantLine } from "./report.ts";
 
@@ -111,6 +111,8 @@ const reposMade = 100;
 const startServer = async (folder: Folder, name: Server["name"], checkout: string, stopLater: Server["stopLater"]): Promise<Server> => {
   const site = await folder.site(name);
   const source = await withPackages(checkout, folder, name);
+  // Before the server, which reads it at its start. A state that knows no rates has no such command.
+  await liftRates(site, source).catch(() => {});
   const process = stopLater(await serve(site, { checkout: source, settings: { GANTRY_EGRESS_ALLOW: "sink=127.0.0.0/8" } }));
   const tokenOf = async (...args: string[]): Promise<string> => `Bearer ${(await runGantry(site, ["token", ...args], source).ended).trim()}`;
   const operator = { process, owner: await tokenOf() };

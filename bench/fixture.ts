@@ -3,7 +3,7 @@
 import type { Application } from "#application";
 import { addOrganization, databaseOf, openBeside, type Organization } from "./callers.ts";
 import type { DatabaseAddress } from "./load.ts";
-import { type Folder, type Process, type Serving, serve, type Site } from "./processes.ts";
+import { type Folder, type Process, type Serving, liftRates, serve, type Site } from "./processes.ts";
 import { fillRepos, vacuumTables, withClient, withoutIndexes } from "./seed.ts";
 
 /** A data directory with its rows; no server runs. */
@@ -35,6 +35,7 @@ export const prepareFixture = async (folder: Folder, name: string, sizes: readon
   for (const size of sizes) organizations.set(size, await fillOrganization(application, database, size));
   await withClient(database, (client) => vacuumTables(client, "repos"));
   await application.close();
+  await liftRates(site);
   await process.stop();
   return {
     site,

@@ -66,6 +66,14 @@ export const newCommand = (text: CommandText): Command =>
     () => text.wrongArguments ?? `${text.name} takes no arguments besides its options; gantry help ${text.name} shows them`,
   );
 
-/** A command that is nothing without one of its own commands. As long as it has one, its help is that one's. */
-export const newGroup = (name: string, only: Command, wrongArguments: string): Command =>
-  throwFaults(new Command(name).configureHelp({ formatHelp: () => only.helpInformation() }), () => wrongArguments).addCommand(only);
+/**
+ * A command that is nothing without one of its own commands. Its help is theirs, one behind the other.
+ * @param byDefault which of them is meant where none is named
+ */
+export const newGroup = (name: string, commands: Command | readonly Command[], wrongArguments: string, byDefault?: Command): Command => {
+  const own: readonly Command[] = commands instanceof Command ? [commands] : commands;
+  const formatHelp = (): string => own.map((command) => command.helpInformation()).join("\n");
+  const group = throwFaults(new Command(name).configureHelp({ formatHelp }), () => wrongArguments);
+  for (const command of own) group.addCommand(command, { isDefault: command === byDefault });
+  return group;
+};

@@ -2,7 +2,7 @@
 //
 //   gantry serve | token | register | suspend | resume | import | explain | who-can | events | audit | health
 //   gantry login | logout | config | doctor | mcp     what a client does
-//   gantry admin migrate                              what needs the data directory or the database
+//   gantry admin migrate | quota                      what needs the data directory or the database
 //   gantry DOMAIN RESOURCES VERB                      the API
 //
 // Only the command that is called is loaded; of the others the list shows the summary that stands here.

@@ -97,6 +97,8 @@ export interface ResourceFact {
   readonly unique: readonly string[];
   /** Deleted along with its parent; otherwise the parent cannot be deleted while it is there. */
   readonly deletedWithParent: boolean;
+  /** Each organization has a quota of them. */
+  readonly counted: boolean;
 }
 
 export interface HttpFact {
@@ -280,10 +282,10 @@ const camelCase = (name: string): string => name.replace(/_([a-z0-9])/g, (_, let
 
 const resourceFact = (descriptor: DescMessage): ResourceFact | undefined => {
   if (!hasOption(descriptor, options.resource)) return undefined;
-  const { unique, deletedWithParent } = getOption(descriptor, options.resource);
+  const { unique, deletedWithParent, counted } = getOption(descriptor, options.resource);
   const unknown = unique.find((name) => !descriptor.fields.some((field) => field.name === name));
   if (unknown !== undefined) throw new Error(`${descriptor.typeName} is said to be unique by ${unknown}, which is none of its fields`);
-  return { unique, deletedWithParent };
+  return { unique, deletedWithParent, counted };
 };
 
 /** The facts of one message; computed once. Throws where its options contradict each other. */

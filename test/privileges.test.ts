@@ -47,6 +47,9 @@ const throughRows: Readonly<Record<string, readonly Privilege[]>> = {
   terms_acceptances: ["insert"],
 };
 
+/** What is done with the owner's connection: migrations run, of which the server sees whether they have; the operator sets quotas, which it reads. */
+const ownersFiles = ["/migrate.ts", "/quotas.ts"];
+
 const sources = Object.fromEntries([...files].filter(([path]) => path.startsWith("server/store/") && /\.(?:ts|sql)$/.test(path) && !isTest(path)));
 const tables = tablesOf(sources);
 
@@ -59,8 +62,7 @@ const usedPrivileges = (): Uses => {
       for (const { value } of literalsOf(content)) addUsesOf(inFile, value);
       // What retention.ts deletes for an owner of a table.
       for (const [, table = ""] of content.matchAll(/\btable: "(\w+)", where: /g)) addUses(inFile, table, ["delete", "select"]);
-      // Migrations are the owner's; the server looks whether they have run.
-      for (const [table, privileges] of inFile) addUses(uses, table, path.endsWith("/migrate.ts") ? ["select"] : [...privileges]);
+      for (const [table, privileges] of inFile) addUses(uses, table, ownersFiles.some((name) => path.endsWith(name)) ? ["select"] : [...privileges]);
     }
   }
   for (const { table, operations, sideTables = [] } of resources) {

@@ -65,6 +65,15 @@ const withCollation = (table: string, column: string, collation: string): Catalo
     })),
   }));
 
+const withoutTrigger = (table: string, trigger: string): Catalogue =>
+  changed(table, (held) => {
+    assert.ok(
+      held.triggers.some(({ name }) => name === trigger),
+      `there is no trigger ${trigger}`,
+    );
+    return { ...held, triggers: held.triggers.filter(({ name }) => name !== trigger) };
+  });
+
 const withoutTable = (table: string): Catalogue => new Map([...catalogue].filter(([name]) => name !== table));
 
 const noIndex = (table: string, purpose: string, statement: string): string => `the table ${table} has no index for ${purpose}: ${statement}`;
@@ -205,6 +214,18 @@ const unfit: readonly (readonly [title: string, catalogue: Catalogue, sentence: 
     withIndex("groups", "groups_pkey", (held) => [{ ...held, unique: false }]),
     noIndex("groups", "uniqueness by uid", "alter table groups add primary key (uid)"),
   ],
+  [
+    "a counted resource that is not counted when it is made",
+    withoutTrigger("repos", "repos_counted_made"),
+    "the table repos has no trigger that counts after insert: create trigger repos_counted_made after insert on repos " +
+      "referencing new table as made for each statement execute function resources_made()",
+  ],
+  [
+    "a counted resource that is not counted when it is deleted",
+    withoutTrigger("role_bindings", "role_bindings_counted_gone"),
+    "the table role_bindings has no trigger that counts after delete: create trigger role_bindings_counted_gone after delete on role_bindings " +
+      "referencing old table as gone for each statement execute function resources_gone()",
+  ],
 ];
 
 for (const [title, planted, sentence] of unfit) {
@@ -305,6 +326,25 @@ test("a resource that says nothing of its rows stops the start", async () => {
     (await started(quay)).said,
     /^the message chainguard\.platform\.iam\.v2\.Quay has the table planted_berths, but not the option gantry\.annotations\.v1\.resource/,
   );
+});
+
+test("a resource that is counted without a quota and without triggers stops the start with what to do for each", async () => {
+  const counted = (text: string): string => asBerths(text).replaceAll('"unique":["name"]', '"unique":["name"],"counted":true');
+  assert.equal(
+    (await started(plantResource("Buoy", table, counted))).said,
+    "Buoy is counted, and base/limits.ts has no quota planted-berths: say there how many an organization may have",
+  );
+});
+
+test("a trigger that counts and is switched off stops the start, and the line that it says is all it takes", async () => {
+  await query("drop trigger repos_counted_gone on repos");
+  const { said } = await started(berth);
+  const [, line = ""] = /^the table repos has no trigger that counts after delete: (create trigger .*)$/.exec(said) ?? [];
+  await query(line);
+  assert.match((await started(berth)).said, fits);
+  await query("alter table repos disable trigger repos_counted_made");
+  assert.match((await started(berth)).said, /^the table repos has no trigger that counts after insert/);
+  await query("alter table repos enable trigger repos_counted_made");
 });
 
 test("an order without its index stops the start with the line that makes it, and that line is all it takes", async () => {

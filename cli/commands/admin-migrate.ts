@@ -5,8 +5,6 @@ import { migrateDatabase, readDatabaseSettings } from "#application";
 import { newCommand } from "../command.ts";
 import type { Terminal } from "../terminal.ts";
 
-export const wrongArguments = "what of admin? gantry admin migrate brings the database to this version";
-
 export const migrateCommand = ({ environment, log, out, err }: Terminal): Command =>
   newCommand({
     name: "migrate",
@@ -19,7 +17,6 @@ not given the owner's connection themselves: they start where this has run. Besi
     notes: `Exit status: 0 the database is current, 1 it is not.
 
 Example:  GANTRY_MIGRATE_URL=postgresql://gantry@db.example.com/gantry gantry admin migrate`,
-    wrongArguments,
   }).action(async () => {
     await migrateDatabase({ settings: readDatabaseSettings(environment), log, progress: (line) => err.write(`${line}\n`) });
     out.write("The database is current\n");

@@ -3,6 +3,9 @@
 import type { Command } from "commander";
 import { newGroup } from "../command.ts";
 import type { Terminal } from "../terminal.ts";
-import { migrateCommand, wrongArguments } from "./admin-migrate.ts";
+import { migrateCommand } from "./admin-migrate.ts";
+import { quotaCommand } from "./admin-quota.ts";
 
-export const adminCommand = (terminal: Terminal): Command => newGroup("admin", migrateCommand(terminal), wrongArguments);
+const wrongArguments = "what of admin? gantry admin migrate brings the database to this version, gantry admin quota shows and sets quotas";
+
+export const adminCommand = (terminal: Terminal): Command => newGroup("admin", [migrateCommand(terminal), quotaCommand(terminal)], wrongArguments);

@@ -19,7 +19,13 @@ export const commandCause = (command: string): Cause => ({
 });
 
 /** Records what a command did that is no operation of the API, in the transaction that does it. Internal: no subscription receives it. */
-export const recordCommand = async (rows: Write, { publicUrl, clock }: Services, command: string, type: string, subject: string): Promise<void> =>
+export const recordCommand = async (
+  rows: Write,
+  { publicUrl, clock }: Pick<Services, "publicUrl" | "clock">,
+  command: string,
+  type: string,
+  subject: string,
+): Promise<void> =>
   record(rows, {
     type,
     source: publicUrl,

@@ -34,6 +34,24 @@ export const migrateDatabase = async ({ settings, log, progress }: Omit<Database
   }
 };
 
+/** Works in the database as the role that owns it, migrated, beside running servers or without one. */
+export const withOwnersStore = async <T>({ settings, log, progress }: Omit<DatabaseOptions, "join">, work: (store: Store) => Promise<T>): Promise<T> => {
+  const { databaseUrl, migrateUrl, dataDirectory } = settings;
+  const embedded = databaseUrl === undefined ? await startEmbedded({ dataDirectory, log, progress, join: true }) : undefined;
+  try {
+    const server = embedded ? addressesOf(embedded) : { databaseUrl: databaseUrl ?? "", migrateUrl };
+    await prepareDatabase({ ...server, progress });
+    const store = await openStore({ databaseUrl: server.migrateUrl ?? server.databaseUrl, log, progress });
+    try {
+      return await work(store);
+    } finally {
+      await store.close();
+    }
+  } finally {
+    await embedded?.stop();
+  }
+};
+
 /** Opens the store, migrated. Whatever prevents it is thrown as a Fault of one line. */
 export const openDatabase = async ({ settings, log, progress, join }: DatabaseOptions): Promise<Store> => {
   const { databaseUrl, migrateUrl, dataDirectory } = settings;

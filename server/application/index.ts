@@ -3,13 +3,17 @@
 export type { FeedKind } from "#feeds";
 export type { Application } from "./application.ts";
 export type { AuditVerdict } from "./audit-verification.ts";
+export type { QuotaState } from "./quotas.ts";
 export { findImportGroup } from "./import-group.ts";
 export {
+  changeQuota,
   importFeed,
   importRegistry,
+  listQuotas,
   migrateDatabase,
   mintToken,
   openApplication,
+  readQuotaValue,
   registerPerson,
   setSuspended,
   startServer,

@@ -6,6 +6,7 @@ import type { Kernel, Services } from "#kernel";
 import type { Application, ApplicationOptions } from "./application.ts";
 import type { AuditVerification } from "./audit-verification.ts";
 import type { DatabaseOptions } from "./database.ts";
+import type { QuotaChange, QuotaOptions, QuotaState } from "./quotas.ts";
 import type { Person } from "./person.ts";
 import type { Server, ServerOptions } from "./server.ts";
 import type { Settings } from "./settings.ts";
@@ -15,6 +16,13 @@ export const openApplication = async (options: ApplicationOptions): Promise<Appl
 export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => (await import("./server.ts")).startServer(settings, options);
 
 export const migrateDatabase = async (options: Omit<DatabaseOptions, "join">): Promise<void> => (await import("./database.ts")).migrateDatabase(options);
+
+export const listQuotas = async (options: QuotaOptions, organization?: string): Promise<QuotaState[]> =>
+  (await import("./quotas.ts")).listQuotas(options, organization);
+
+export const changeQuota = async (options: QuotaOptions, change: QuotaChange): Promise<void> => (await import("./quotas.ts")).changeQuota(options, change);
+
+export const readQuotaValue = async (name: string, value: string): Promise<number> => (await import("./quotas.ts")).readQuotaValue(name, value);
 
 export const registerPerson = async (kernel: Kernel, person: Person): Promise<string> => (await import("./person.ts")).registerPerson(kernel, person);
 

@@ -2,6 +2,7 @@
 // request's verb, a cascade, a sign-in, an invite, an import, a command, or the server by itself.
 //
 //   rules    what must hold across fields and rows                       the resource's file        INVALID_ARGUMENT
+//   quota    how many the organization may have                          quota.ts                   RESOURCE_EXHAUSTED
 //   row      written as the contract's fields and the table's columns   shape.ts, store/rows.ts    ALREADY_EXISTS
 //   event    in the same transaction, so that nothing changes untold    event.ts, outbox
 //
@@ -19,6 +20,7 @@ import type { ChangeContext } from "./context.ts";
 import { deleteTree } from "./delete-tree.ts";
 import { rowEventOf } from "./event.ts";
 import { hydrate } from "./hydrate.ts";
+import { namingQuota } from "./quota.ts";
 import type { BoundResource } from "./resource.ts";
 import { arranged } from "./shape.ts";
 
@@ -121,8 +123,8 @@ const createRow = async (
   await applyRules(context, resource, draft, parent, undefined);
   const { table } = resource.shape;
   const values = { ...resource.shape.write(draft), ...columns };
-  if (!unlessTaken) await namingTaken(resource, draft, insertRow(context.rows, table, values));
-  else if (!(await insertRowUnlessTaken(context.rows, table, values))) return { record: { uid }, changed: false };
+  if (!unlessTaken) await namingTaken(resource, draft, namingQuota(resource, uid, insertRow(context.rows, table, values)));
+  else if (!(await namingQuota(resource, uid, insertRowUnlessTaken(context.rows, table, values)))) return { record: { uid }, changed: false };
   return { record: await hydrated(context, resource, presented(resource, draft)), changed: true };
 };
 

@@ -8,12 +8,14 @@ import { readCatalogue, type Write } from "#store";
 import type { Answer, BoundResource, Cause, ChangeContext, Reads, Resource, Services } from "./context.ts";
 import { openCallTurns } from "./party.ts";
 import { bindResources } from "./resource.ts";
+import { openRates, type Rates } from "./rates.ts";
 import { requireSchema } from "./schema.ts";
 import { verbFor } from "./verbs/index.ts";
 
 export interface Kernel {
   readonly services: Services;
   readonly rights: RightsCache;
+  readonly rates: Rates;
   /** By the operation's full name. One without an answer is UNIMPLEMENTED. */
   readonly answers: ReadonlyMap<string, Answer>;
   /** How to read what an update or delete is about to change, by that operation's full name: for If-Match. */
@@ -71,6 +73,7 @@ export const openKernel = async (services: Services, resources: readonly Resourc
   return {
     services,
     rights: openRightsCache(services.store.read),
+    rates: await openRates(services),
     answers,
     currentReads: currentReadsOf(answers, bound),
     resources: bound,

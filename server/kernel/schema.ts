@@ -10,10 +10,12 @@
 //   in root        (uid) of the rows above which there is nothing, where a List can ask for them
 //   list field     a GIN index, where a filter looks for its entries
 //   reference      (field, …), where a deletion asks who refers to it
+//   counted        the triggers that keep the number, and a quota in base/limits.ts
 //
 // An index may have more keys behind these, and a table further indexes: those are there for reasons of their own.
 
 import { Fault } from "#base/fault.ts";
+import { organizationQuotas } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { FieldFact, MethodFact } from "#contract/facts.ts";
 import {
@@ -23,7 +25,10 @@ import {
   type CatalogueColumn,
   type CatalogueIndex,
   type CatalogueTable,
+  countTriggers,
+  createCountTriggerStatement,
   createIndexStatement,
+  quotaNameOf,
 } from "#store";
 import type { Resource } from "./context.ts";
 import { emptyParamOf } from "./shape.ts";
@@ -91,6 +96,8 @@ const contractProblems = (resource: StoredResource, resources: readonly Resource
     if (!resources.some((other) => other.fact.name === refersTo && isStored(other)))
       problems.push(`${fact.short}.${name} says what the deletion of a ${refersTo} does, which has no table: name the message of a resource with one`);
   }
+  if (fact.resource?.counted && !(quotaNameOf(table) in organizationQuotas))
+    problems.push(`${fact.short} is counted, and base/limits.ts has no quota ${quotaNameOf(table)}: say there how many an organization may have`);
   return problems;
 };
 
@@ -336,10 +343,19 @@ export const requiredIndexes = (resource: Resource, table: CatalogueTable): Requ
   ];
 };
 
+// ---- triggers ---------------------------------------------------------------------------------------------------
+
+const triggerProblems = ({ fact }: Resource, table: CatalogueTable): string[] =>
+  fact.resource?.counted
+    ? countTriggers
+        .filter(({ after, calls }) => !table.triggers.some((trigger) => trigger.after === after && trigger.calls === calls))
+        .map((wanted) => `the table ${table.name} has no trigger that counts after ${wanted.after}: ${createCountTriggerStatement(table.name, wanted)}`)
+    : [];
+
 // ---- all together -----------------------------------------------------------------------------------------------
 
 const compareTable = (resource: Resource, table: CatalogueTable): SchemaFindings => {
-  const mismatches = columnProblems(resource, table);
+  const mismatches = [...columnProblems(resource, table), ...triggerProblems(resource, table)];
   const unfinished: string[] = [];
   for (const { purpose, columns, statement, serves } of requiredIndexes(resource, table)) {
     const serving = table.indexes.filter(serves);

@@ -2,6 +2,7 @@
 //
 //   transport     headers to a call whose message is unread             transport/
 //   authenticate  token to Caller                                       authn/        UNAUTHENTICATED
+//   rates         of the identity and its organization                  rates.ts      RESOURCE_EXHAUSTED
 //   turn          a place among the organization's calls                party.ts      RESOURCE_EXHAUSTED
 //   read          the message; what cannot be read becomes problems     transport/
 //   authorize     rights, capability, resource path                     authz/        PERMISSION_DENIED
@@ -51,6 +52,7 @@ export const makeServe =
         return await handle(kernel, call, undefined, kernel.nobody, true);
       }
       caller = await kernel.services.authn.authenticate(unread.authorization, unread.identity, () => unread.origin().address);
+      kernel.rates.take(caller.uid);
       const party = callingParty(caller);
       if (!turns.tryEnter(party)) await turns.wait(party);
       entered = party;

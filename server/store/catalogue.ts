@@ -37,12 +37,22 @@ export interface CatalogueIndex {
   readonly predicate: string;
 }
 
+export interface CatalogueTrigger {
+  readonly name: string;
+  /** The function that it calls. */
+  readonly calls: string;
+  /** "insert" and "delete", as far as the kernel asks for them. */
+  readonly after: "insert" | "delete" | "other";
+}
+
 export interface CatalogueTable {
   readonly name: string;
   /** True: its rows lie in partitions, and every unique index has the partitions' key in it. */
   readonly partitioned: boolean;
   readonly columns: ReadonlyMap<string, CatalogueColumn>;
   readonly indexes: readonly CatalogueIndex[];
+  /** Those that run: not switched off. */
+  readonly triggers: readonly CatalogueTrigger[];
 }
 
 /** By the table's name. */
@@ -83,6 +93,19 @@ const indexStatement = `
   ) as definitions
   order by table_name, name`;
 
+const triggers = columns({ tableName: text, name: text, calls: text, isAfterInsert: flag, isAfterDelete: flag });
+
+// Bits of tgtype: 1 for each row, 2 before, 4 insert, 8 delete, 16 update, 64 instead of.
+const triggerStatement = `
+  select ${triggers.list} from (
+    select relname as table_name, tgname as name, proname as calls, tgtype::int & 70 = 4 as is_after_insert, tgtype::int & 74 = 8 as is_after_delete
+    from pg_trigger
+    join pg_class on pg_class.oid = tgrelid
+    join pg_proc on pg_proc.oid = tgfoid
+    where relnamespace = current_schema()::regnamespace and not relispartition and not tgisinternal and tgenabled in ('O', 'A')
+  ) as triggers
+  order by table_name, name`;
+
 /** PostgreSQL writes "left"(uid, '-17'::integer) where a migration says left(uid, -17), and "position" for position. */
 const asMigrationsWrite = (expression: string): string => expression.replace(/"([a-z_][a-z0-9_]*)"/g, "$1").replace(/'(-?\d+)'::integer/g, "$1");
 
@@ -95,10 +118,17 @@ const indexKeysOf = (keys: Json): CatalogueIndexKey[] =>
 
 /** Every table of the current schema with its columns, in their order, and its indexes. */
 export const readCatalogue = async (rows: Read): Promise<Catalogue> => {
-  const [foundColumns, foundIndexes] = await Promise.all([attributes.find(rows, attributeStatement), definitions.find(rows, indexStatement)]);
-  const tables = new Map<string, { name: string; partitioned: boolean; columns: Map<string, CatalogueColumn>; indexes: CatalogueIndex[] }>();
+  const [foundColumns, foundIndexes, foundTriggers] = await Promise.all([
+    attributes.find(rows, attributeStatement),
+    definitions.find(rows, indexStatement),
+    triggers.find(rows, triggerStatement),
+  ]);
+  const tables = new Map<
+    string,
+    { name: string; partitioned: boolean; columns: Map<string, CatalogueColumn>; indexes: CatalogueIndex[]; triggers: CatalogueTrigger[] }
+  >();
   for (const { tableName, isPartitioned, name, type, collationName, isNullable, isFilledByItself } of foundColumns) {
-    const table = tables.get(tableName) ?? { name: tableName, partitioned: isPartitioned, columns: new Map(), indexes: [] };
+    const table = tables.get(tableName) ?? { name: tableName, partitioned: isPartitioned, columns: new Map(), indexes: [], triggers: [] };
     tables.set(tableName, table);
     table.columns.set(name, { name, type, collation: collationName, nullable: isNullable, filledByItself: isFilledByItself });
   }
@@ -114,5 +144,7 @@ export const readCatalogue = async (rows: Read): Promise<Catalogue> => {
       predicate: asMigrationsWrite(predicate),
     });
   }
+  for (const { tableName, name, calls, isAfterInsert, isAfterDelete } of foundTriggers)
+    tables.get(tableName)?.triggers.push({ name, calls, after: isAfterInsert ? "insert" : isAfterDelete ? "delete" : "other" });
   return tables;
 };

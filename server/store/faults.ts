@@ -7,6 +7,7 @@ interface DriverError {
   readonly code?: unknown;
   readonly constraint?: unknown;
   readonly message?: unknown;
+  readonly detail?: unknown;
 }
 
 const asDriverError = (thrown: unknown): DriverError => (typeof thrown === "object" && thrown !== null ? thrown : {});
@@ -24,6 +25,9 @@ export const violatedConstraint = (fault: unknown): string | undefined => {
   const { constraint } = asDriverError(fault.cause);
   return typeof constraint === "string" ? constraint : undefined;
 };
+
+/** What PostgreSQL says besides (DETAIL); "" where it says nothing. */
+export const driverDetail = (thrown: unknown): string => String(asDriverError(thrown).detail ?? "");
 
 /** A serialization failure or a deadlock: the same transaction may well succeed the next time. */
 export const lostRace = (thrown: unknown): boolean => ["40001", "40P01"].includes(sqlState(thrown));

@@ -12,7 +12,7 @@ export {
 } from "./advisories.ts";
 export { type FacetFilter, findFacets } from "./advisory-facets.ts";
 export { addChanges, changeCount, noChanges, noCounts, addCounts, type OwnedChanges, type OwnedCounts, recordOwner } from "./feed-counts.ts";
-export { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, readCatalogue } from "./catalogue.ts";
+export { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, type CatalogueTrigger, readCatalogue } from "./catalogue.ts";
 export {
   type AuditEntry,
   dropAuditMonth,
@@ -174,7 +174,9 @@ export type {
 } from "./records.ts";
 export { findProfile, writeProfile } from "./profiles.ts";
 export { insertProviderArrival } from "./provider-arrivals.ts";
+export { deleteQuota, findQuotas, findQuotasOf, type SetQuota, writeQuota } from "./quotas.ts";
 export { deleteRefreshToken, insertRefreshToken, type RefreshTokenFamily, replaceRefreshTokenSecret } from "./refresh-tokens.ts";
+export { exceededQuota, findResourceCounts, quotaNameOf, takeGrantsBack } from "./resource-counts.ts";
 export { countIdentitiesBoundWith, findRoleBindingUid } from "./role-bindings.ts";
 export { findKnownRoles, writeBuiltInRole } from "./roles.ts";
 export {
@@ -215,7 +217,7 @@ export {
 } from "./vulnerabilities.ts";
 export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
 export { clearFailing, lockFailing, findSubscriptionSecret, markFailing } from "./subscriptions.ts";
-export { addColumnStatement, addPrimaryKeyStatement, createIndexStatement } from "./table-statements.ts";
+export { addColumnStatement, addPrimaryKeyStatement, countTriggers, createCountTriggerStatement, createIndexStatement } from "./table-statements.ts";
 export { findAcceptedTerms } from "./terms-acceptances.ts";
 export { addWrongUserCodes, findMostWrongUserCodes } from "./user-code-guesses.ts";
 export { checkAccessVersion, insertAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";

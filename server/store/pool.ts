@@ -11,6 +11,7 @@ import { beginName, corkUntilEndOfTick, sendStatement } from "./driver-internals
 import { exchange, type ExchangeWatches, openExchangeWatches, SilentDatabase } from "./exchange.ts";
 import { brokenConnection, databaseFault, isStatementTimeout, lostRace, readOnly, stalePlan, unreachable } from "./faults.ts";
 import type { Param, Read, Row, Rows, StatementCost, Write } from "./handle.ts";
+import { quotaSettings } from "./resource-counts.ts";
 import { openStatementCosts } from "./statement-costs.ts";
 import { atEndOfTick } from "./tick.ts";
 
@@ -47,6 +48,7 @@ export const sessionSettings = (statementTimeoutMs: number): string => `
   set lock_timeout = ${lockTimeoutMs};
   set idle_in_transaction_session_timeout = ${limits.statementTimeoutMs};
   set tcp_user_timeout = ${limits.databaseAnswerMs};
+  ${quotaSettings}
 `;
 
 const commitName = "commit";

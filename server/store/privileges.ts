@@ -30,6 +30,7 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   manifests: rowsComeAndGo,
   package_origins: rowsComeAndChange,
   provider_arrivals: rowsComeAndGo,
+  quotas: ["select"],
   schema_migrations: ["select"],
   sessions: rowsComeAndGo,
   terms_acceptances: rowsComeAndGo,

@@ -26,3 +26,15 @@ export const createIndexStatement = ({ name, table, keys, unique, method, includ
     ...(include ? [`include (${include.join(", ")})`] : []),
     ...(where ? [`where ${where}`] : []),
   ].join(" ");
+
+/** The triggers that keep the number of a counted table (0003_quotas.sql), in the order of their events. */
+export const countTriggers = [
+  { after: "insert", calls: "resources_made", rows: "new table as made" },
+  { after: "delete", calls: "resources_gone", rows: "old table as gone" },
+] as const;
+
+export const createCountTriggerStatement = (table: string, { after, calls, rows }: (typeof countTriggers)[number]): string =>
+  [
+    `create trigger ${table}_counted_${after === "insert" ? "made" : "gone"} after ${after} on ${table}`,
+    `referencing ${rows} for each statement execute function ${calls}()`,
+  ].join(" ");

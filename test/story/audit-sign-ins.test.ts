@@ -12,6 +12,7 @@ import { setSuspended } from "../../server/application/organization.ts";
 import { mintToken } from "../../server/application/token.ts";
 import { entriesOf, tamper, verifyLogs } from "../audit.ts";
 import type { Answer } from "../client.ts";
+import { ownerUrlOf } from "../database.ts";
 import { type FakeProvider, openProvider, registerProvider, signIn } from "../provider.ts";
 import { requestDeviceCodes, confirmAs, poll, postForm } from "../terminal.ts";
 import { bind, createIdentity, openInstallation, type Installation } from "./installation.ts";
@@ -326,6 +327,36 @@ test("gantry register, suspend and resume have an entry each, in the operator's 
   assert.deepEqual(told.map((entry) => [placeOf(entry), entry.operation]).slice(1), [
     [suspended, "gantry suspend"],
     [suspended, "gantry resume"],
+  ]);
+});
+
+test("gantry admin quota has an entry for each change, of an organization's quota in its log, of the server's in the operator's", async () => {
+  const env = { ...installation.environment, DATABASE_URL: world.databaseUrl, GANTRY_MIGRATE_URL: ownerUrlOf(world.databaseUrl) };
+  const run = async (...args: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await gantry(["admin", "quota", ...args], { env });
+    assert.equal(code, 0, stderr);
+    return stdout;
+  };
+  const organization = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "with a quota" } }), "uid");
+  await run("set", "repos", "5", "--organization", organization);
+  await run("set", "subscriptions", "50");
+  assert.match(
+    await run("--organization", organization),
+    /^QUOTA +DEFAULT +SERVER +ORGANIZATION +USED\n(?:.*\n)*repos +1000000 +- +5 +0\n(?:.*\n)*subscriptions +5000 +50 +- +0$/m,
+  );
+  await run("unset", "repos", "--organization", organization);
+  await run("unset", "subscriptions");
+  // Nothing was set any more, so that nothing was changed.
+  await run("unset", "subscriptions");
+  const told = (await entriesOf(world, { callerUids: [operatorUid] })).filter(({ type }) => type === "dev.gantry.quota.changed.v1");
+  const toldIn = (place: string) => told.filter((entry) => placeOf(entry) === place).map((entry) => [entry.operation, entry.subject]);
+  assert.deepEqual(toldIn(organization), [
+    ["gantry admin quota set repos 5", organization],
+    ["gantry admin quota unset repos", organization],
+  ]);
+  assert.deepEqual(toldIn(operatorUid), [
+    ["gantry admin quota set subscriptions 50", undefined],
+    ["gantry admin quota unset subscriptions", undefined],
   ]);
 });
 

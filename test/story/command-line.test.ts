@@ -80,9 +80,12 @@ test("the help of every command shows how it is called, each of its options and 
     assert.deepEqual([code, stderr], [0, ""], name);
     assert.match(stdout, new RegExp(`^gantry ${name}\\b`));
     assert.match(stdout, /^ {2}Examples?:/m, name);
-    const [usage = ""] = stdout.split("\n");
-    for (const [option] of usage.matchAll(/--[a-z]+/g)) assert.match(stdout, new RegExp(`^ {4}${option}(?: [A-Z]+)? {2,}\\S`, "m"), `${name} ${option}`);
-    for (const [, option = ""] of stdout.matchAll(/^ {4}(--[a-z]+)/gm)) assert.ok(usage.includes(option), `${name} ${option}`);
+    // Each of its own commands begins with how it is called.
+    for (const section of stdout.split(/^(?=gantry )/m)) {
+      const [usage = ""] = section.split("\n");
+      for (const [option] of usage.matchAll(/--[a-z]+/g)) assert.match(section, new RegExp(`^ {4}${option}(?: [A-Z]+)? {2,}\\S`, "m"), `${name} ${option}`);
+      for (const [, option = ""] of section.matchAll(/^ {4}(--[a-z]+)/gm)) assert.ok(usage.includes(option), `${name} ${option}`);
+    }
     helpOf.set(name, stdout);
   }
   const [byOption, before, withinGroup] = await Promise.all([gantry(["token", "--help"]), gantry(["--help", "token"]), gantry(["events", "tail", "-h"])]);
@@ -135,7 +138,15 @@ test("what no command understands fails with one line", async () => {
     [["import", "registry", "folder", "--public"], /^gantry: --public is not for gantry import registry\n$/],
     [["register", "--issuer", "https://issuer.example.com", "--subject", ""], /^gantry: register needs --issuer and --subject\n$/],
     [["audit"], /^gantry: what about audit\? gantry audit verify checks the log\n$/],
-    [["admin"], /^gantry: what of admin\? gantry admin migrate brings the database to this version\n$/],
+    [["admin", "quota", "show"], /^gantry: what of quota\? gantry admin quota list shows them, set NAME VALUE sets one, unset NAME takes it back\n$/],
+    [["admin", "quota", "set", "repos"], /^gantry: name a quota and its value: gantry admin quota set NAME VALUE\n$/],
+    [["admin", "quota", "set", "repo", "1"], /^gantry: there is no quota "repo"; there are groups, identities, repos, .*organization-requests\n$/],
+    [["admin", "quota", "set", "repos", "many"], /^gantry: repos must be a whole number from 0 to 1000000000, not "many"\n$/],
+    [["admin", "quota", "set", "--", "repos", "-1"], /^gantry: repos must be a whole number from 0 to 1000000000, not "-1"\n$/],
+    [["admin", "quota", "set", "repos", "1000000001"], /^gantry: repos must be a whole number from 0 to 1000000000, not "1000000001"\n$/],
+    [["admin", "quota", "set", "identity-requests", "0"], /^gantry: identity-requests must be a whole number from 1 to 1000000, not "0"\n$/],
+    [["admin", "quota", "set", "repos", "1", "--organization", "acme"], /^gantry: --organization must be a uid, not "acme"\n$/],
+    [["admin"], /^gantry: what of admin\? gantry admin migrate brings the database to this version, gantry admin quota shows and sets quotas\n$/],
     [["audit", "verify", "all"], /^gantry: what about audit\? gantry audit verify checks the log\n$/],
   ];
   const done = await Promise.all(wrong.map(([args]) => command(...args)));

@@ -132,16 +132,17 @@ test("with both connections a start migrates by itself", async () => {
 });
 
 test("a database that lacks a migration is named, with the migration, where the role may not make it", async () => {
-  const [baseline] = await readMigrations();
-  await query(migrateUrl, "delete from schema_migrations");
+  const last = (await readMigrations()).at(-1);
+  assert.ok(last);
+  await query(migrateUrl, `delete from schema_migrations where number = ${last.number}`);
   const { code, stderr } = await run(["serve"]);
   await query(
     migrateUrl,
     // As it was.
     `insert into schema_migrations (number, name, sha256, compatible)
-     values (1, '0001_baseline.sql', '${baseline?.sha256 ?? ""}', false)`,
+     values (${last.number}, '${last.name}', '${last.sha256}', ${last.compatible})`,
   );
-  assert.deepEqual([code, stderr], [1, `gantry: the database lacks 0001_baseline.sql, and role ${serving} may not migrate it: ${remedy}\n`]);
+  assert.deepEqual([code, stderr], [1, `gantry: the database lacks ${last.name}, and role ${serving} may not migrate it: ${remedy}\n`]);
 });
 
 test("how many months of the audit log the database keeps is the owner's word: a server that asks for fewer is told so, and goes on", async () => {
@@ -155,6 +156,25 @@ test("how many months of the audit log the database keeps is the owner's word: a
   // A command that has not been told changes nothing about it.
   assert.equal((await run(["token"], { GANTRY_MIGRATE_URL: migrateUrl })).code, 0);
   assert.deepEqual(await kept(), [[2]]);
+});
+
+test("gantry admin quota needs the owner's connection and no secret key; with the server's alone it says in one sentence what to give", async () => {
+  const { DATABASE_URL = "" } = environment;
+  const quota = (args: readonly string[], more: Readonly<Record<string, string>> = {}): Promise<Done> =>
+    gantry(["admin", "quota", ...args], { env: { DATABASE_URL, ...more } });
+  const refused = await quota(["set", "repos", "5000"]);
+  const sentence = "the database role of DATABASE_URL may not set quotas: give GANTRY_MIGRATE_URL, the connection of the role that owns the database";
+  assert.deepEqual([refused.code, refused.stdout, refused.stderr], [1, "", `gantry: ${sentence}\n`]);
+  const set = await quota(["set", "repos", "5000"], { GANTRY_MIGRATE_URL: migrateUrl });
+  assert.deepEqual([set.code, set.stdout, set.stderr], [0, "repos is 5000 for the server\n", ""]);
+  const listed = await quota(["list"]);
+  assert.equal(listed.code, 0, listed.stderr);
+  assert.match(listed.stdout, /^QUOTA +DEFAULT +SERVER\n/);
+  assert.match(listed.stdout, /^repos +1000000 +5000$/m);
+  assert.equal((await quota(["unset", "repos"], { GANTRY_MIGRATE_URL: migrateUrl })).stdout, "repos is not set for the server\n");
+  const nobody = "0".repeat(40);
+  const unknown = await quota(["set", "repos", "1", "--organization", nobody], { GANTRY_MIGRATE_URL: migrateUrl });
+  assert.deepEqual([unknown.code, unknown.stderr], [1, `gantry: there is no organization ${nobody}\n`]);
 });
 
 test("with one role for both the start says so in a line and goes on", async () => {

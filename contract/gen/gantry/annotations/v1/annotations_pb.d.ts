@@ -221,6 +221,13 @@ export declare type Resource = Message<"gantry.annotations.v1.Resource"> & {
    * @generated from field: bool deleted_with_parent = 2;
    */
   deletedWithParent: boolean;
+
+  /**
+   * True: each organization has a quota of them. Their number is kept by the triggers of the table, and a create asks for it.
+   *
+   * @generated from field: bool counted = 3;
+   */
+  counted: boolean;
 };
 
 /**
@@ -244,6 +251,13 @@ export declare type ResourceJson = {
    * @generated from field: bool deleted_with_parent = 2;
    */
   deletedWithParent?: boolean;
+
+  /**
+   * True: each organization has a quota of them. Their number is kept by the triggers of the table, and a create asks for it.
+   *
+   * @generated from field: bool counted = 3;
+   */
+  counted?: boolean;
 };
 
 /**

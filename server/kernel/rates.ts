@@ -1,0 +1,94 @@
+// RATES. How many requests a second one identity sends to this process, and all identities of one organization together:
+// asked as soon as the caller is known, before the message is read. Token buckets in memory; how fast they fill stands in
+// base/limits.ts, or in what the operator has set for the server or for one organization (gantry admin quota), which is read
+// from time to time.
+//
+// The operator is not limited: whoever has its token sets the limits. People belong to no organization: each has the
+// limit of an identity.
+
+import { operatorUid } from "#authz";
+import { type BucketRate, openBuckets } from "#base/buckets.ts";
+import { throttled } from "#base/fault.ts";
+import { limits, requestRates } from "#base/limits.ts";
+import { isRoot, rootOf } from "#base/uid.ts";
+import { findQuotas } from "#store";
+import type { Services } from "./context.ts";
+
+export interface Rates {
+  /** Takes one request of this identity. Throws RESOURCE_EXHAUSTED, with the time until the next one. */
+  take(identity: string): void;
+}
+
+type RateName = keyof typeof requestRates;
+
+const rateOf = (perSecond: number): BucketRate => ({ burst: perSecond * limits.requestBurstSeconds, perSecond });
+
+const defaults: Readonly<Record<RateName, BucketRate>> = {
+  "identity-requests": rateOf(requestRates["identity-requests"]),
+  "organization-requests": rateOf(requestRates["organization-requests"]),
+};
+
+const rateNames: readonly string[] = Object.keys(requestRates);
+
+const whose: Readonly<Record<RateName, string>> = { "identity-requests": "this identity", "organization-requests": "this organization" };
+
+const tooMany = (name: RateName, { perSecond }: BucketRate, waitMs: number): Error =>
+  throttled(`${whose[name]} may send ${perSecond} requests a second (${name}); the next one can be sent in ${waitMs} ms`, {
+    name,
+    quota: perSecond,
+    windowMs: 1000,
+    retryMs: waitMs,
+  });
+
+/** Rates that were set, by name and organization ("": the server's own). */
+type SetRates = Readonly<Record<RateName, ReadonlyMap<string, BucketRate>>>;
+
+const readRates = async ({ store }: Pick<Services, "store">): Promise<SetRates> => {
+  const set = await findQuotas(store.read, rateNames, limits.setRatesMax);
+  const of = (wanted: RateName): ReadonlyMap<string, BucketRate> =>
+    new Map(set.filter(({ name }) => name === wanted).map(({ organization, value }) => [organization, rateOf(value)]));
+  return { "identity-requests": of("identity-requests"), "organization-requests": of("organization-requests") };
+};
+
+/** Opens the buckets of a process, with the rates as they are set now. */
+export const openRates = async (services: Pick<Services, "store" | "clock" | "log">): Promise<Rates> => {
+  const { clock, log } = services;
+  const buckets = {
+    "identity-requests": openBuckets(defaults["identity-requests"], limits.requestBucketsMax),
+    "organization-requests": openBuckets(defaults["organization-requests"], limits.requestBucketsMax),
+  };
+  let set = await readRates(services);
+  let readMs = clock();
+  let reading = false;
+
+  const readAgain = async (): Promise<void> => {
+    reading = true;
+    try {
+      set = await readRates(services);
+    } catch (cause) {
+      // The rates that were set before go on.
+      log("rates.failed", { cause });
+    } finally {
+      readMs = clock();
+      reading = false;
+    }
+  };
+
+  const takeOf = (name: RateName, key: string, organization: string, nowMs: number): void => {
+    const rate = set[name].get(organization) ?? set[name].get("") ?? defaults[name];
+    const waitMs = buckets[name].take(key, nowMs, rate);
+    if (waitMs !== undefined) throw tooMany(name, rate, waitMs);
+  };
+
+  return {
+    take(identity) {
+      if (identity === operatorUid) return;
+      const nowMs = clock();
+      // By requests, not by a timer: who has nothing to do asks for nothing.
+      if (Math.abs(nowMs - readMs) >= limits.ratesReadMs && !reading) void readAgain();
+      const organization = rootOf(identity);
+      takeOf("identity-requests", identity, organization, nowMs);
+      if (!isRoot(identity)) takeOf("organization-requests", organization, organization, nowMs);
+    },
+  };
+};

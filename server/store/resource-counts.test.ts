@@ -1,0 +1,118 @@
+// The numbers themselves, by one connection, so in one slot: what it is granted is used up, and it is granted no more than there is.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { limits, organizationQuotas } from "#base/limits.ts";
+import { silent } from "#base/log.ts";
+import { newChild, newRoot } from "#base/uid.ts";
+import { openStore, type Store } from "#store";
+import { asOwner, freshDatabase } from "../../test/database.ts";
+import { exceededQuota, findResourceCounts } from "./resource-counts.ts";
+
+let database: Awaited<ReturnType<typeof freshDatabase>>;
+let store: Store;
+
+before(async () => {
+  database = await freshDatabase({ planted: true });
+  store = await openStore({ databaseUrl: database.url, log: silent });
+});
+after(async () => {
+  await store.close();
+  await database.drop();
+});
+
+const insert = "insert into repos (uid, name, create_time, update_time) values ($1, $1, now(), now())";
+
+const setQuota = (organization: string, value: number): Promise<unknown> =>
+  asOwner(database.url, "insert into quotas (organization, name, value) values ($1, 'repos', $2)", [organization, value]);
+
+/** Rows and grants of all slots. */
+const total = async (organization: string): Promise<{ rows: number; grants: number }> => {
+  const [[rows, grants] = []] = await store.read.query("select sum(row_count), sum(granted) from resource_counts where organization = $1", [organization]);
+  return { rows: Number(rows), grants: Number(grants) };
+};
+
+/** Makes so many in one transaction; true where there was enough left. */
+const make = async (organization: string, count: number): Promise<boolean> => {
+  try {
+    await store.write(async (rows) => {
+      for (let index = 0; index < count; index++) await rows.query(insert, [newChild(organization)]);
+    });
+    return true;
+  } catch (thrown) {
+    assert.notEqual(exceededQuota(thrown), undefined, String(thrown));
+    return false;
+  }
+};
+
+test("one slot makes as many as the quota, in transactions of any size, and rows and grants are never more", async () => {
+  const organization = newRoot();
+  const quota = 1_000;
+  await setQuota(organization, quota);
+  let made = 0;
+  let grantsSeen = 0;
+  for (let round = 0; made < quota && round < quota; round++) {
+    const count = 1 + ((round * 7) % limits.batchMax);
+    if (await make(organization, count)) made += count;
+    else {
+      assert.ok(made + count > quota, `${count} were refused at ${made}`);
+      while (made <= quota && (await make(organization, 1))) made++;
+    }
+    const { rows, grants } = await total(organization);
+    assert.equal(rows, made);
+    assert.ok(rows + grants <= quota, `${rows} rows and ${grants} granted`);
+    grantsSeen = Math.max(grantsSeen, grants);
+  }
+  assert.ok(grantsSeen >= limits.batchMax, `at most ${grantsSeen} were granted`);
+  assert.equal(made, quota);
+  assert.equal(await make(organization, 1), false);
+});
+
+test("what is rolled back uses nothing up", async () => {
+  const organization = newRoot();
+  await make(organization, 1);
+  const earlier = await total(organization);
+  await assert.rejects(
+    store.write(async (rows) => {
+      for (let index = 0; index < 10; index++) await rows.query(insert, [newChild(organization)]);
+      throw new Error("no");
+    }),
+  );
+  assert.deepEqual(await total(organization), earlier);
+});
+
+test("a connection that tells no quotas is counted and not refused; one that does has those of base/limits.ts", async () => {
+  const organization = newRoot();
+  const many = organizationQuotas.subscriptions + 1;
+  await asOwner(
+    database.url,
+    `insert into subscriptions (uid, sink, create_time, update_time)
+     select $1 || '/' || lpad(to_hex(n), 16, '0'), 'https://sink.example.com', now(), now() from generate_series(1, ${many}) as n`,
+    [organization],
+  );
+  assert.deepEqual([...(await findResourceCounts(store.read, organization))], [["subscriptions", many]]);
+  const [refused] = await Promise.allSettled([
+    store.write((rows) =>
+      rows.query("insert into subscriptions (uid, sink, create_time, update_time) values ($1, 'https://sink.example.com', now(), now())", [
+        newChild(organization),
+      ]),
+    ),
+  ]);
+  assert.equal(refused.status === "rejected" && exceededQuota(refused.reason), organizationQuotas.subscriptions);
+});
+
+test("rows of several organizations in one statement are counted for each, roots for none", async () => {
+  const [one, other] = [newRoot(), newRoot()];
+  const uids = [newChild(one), newChild(other), newChild(other), newRoot()];
+  await store.write((rows) =>
+    rows.query("insert into identities (uid, name, create_time, update_time) select uid, uid, now(), now() from unnest($1::text[]) as each(uid)", [uids]),
+  );
+  assert.deepEqual(
+    [[...(await findResourceCounts(store.read, one))], [...(await findResourceCounts(store.read, other))]],
+    [[["identities", 1]], [["identities", 2]]],
+  );
+  await store.write((rows) => rows.query("delete from identities where uid = any($1)", [uids]));
+  assert.deepEqual([(await total(one)).rows, (await total(other)).rows], [0, 0]);
+  const roots = await store.read.query("select organization from resource_counts where organization = $1", [uids[3] ?? ""]);
+  assert.deepEqual(roots, []);
+});

@@ -1,0 +1,362 @@
+// Attack 55: one organization that fills the server. What is counted has a quota in each organization, exact over all servers.
+
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { importRegistry } from "#feeds";
+import { isObject, type JsonObject, text } from "#base/json.ts";
+import { type Log, silent } from "#base/log.ts";
+import { newChild } from "#base/uid.ts";
+import { organizationQuotas } from "#base/limits.ts";
+import { methods } from "#contract/catalog.ts";
+import { resources } from "#resources";
+import { asOwner, ownerUrlOf } from "../database.ts";
+import { type Answer, callOver } from "../client.ts";
+import { folder, freshKey, openStage, protocols, type Stage } from "../conformance/stage.ts";
+import { fc, runs } from "../property.ts";
+import { bodyField, createOf } from "../samples.ts";
+import { openInstallation, type Installation } from "../story/installation.ts";
+import { plant } from "../told.ts";
+import { changeQuota, listQuotas } from "../../server/application/quotas.ts";
+
+let installation: Installation;
+let stage: Stage;
+
+before(async () => {
+  installation = await openInstallation();
+  const { DATABASE_URL = "", GANTRY_SECRET_KEY_FILE = "", GANTRY_PUBLIC_URL = "" } = installation.environment;
+  stage = await openStage({ DATABASE_URL, GANTRY_SECRET_KEY_FILE, GANTRY_PUBLIC_URL });
+});
+after(async () => {
+  await stage?.close();
+  await installation?.close();
+});
+
+const counted = resources.flatMap(({ fact, table }) => {
+  const create = createOf(fact.name);
+  return fact.resource?.counted && table !== undefined && create ? [{ table, create, name: table.replaceAll("_", "-"), message: fact.name }] : [];
+});
+type Counted = (typeof counted)[number];
+
+const resourceExhausted = 8;
+
+const options = (): Parameters<typeof changeQuota>[0] => ({
+  settings: {
+    databaseUrl: installation.world.databaseUrl,
+    migrateUrl: ownerUrlOf(installation.world.databaseUrl),
+    dataDirectory: tmpdir(),
+    auditMonths: 13,
+  },
+  publicUrl: installation.world.url,
+  log: silent as Log,
+  progress: () => {},
+});
+
+/** As `gantry admin quota` does it; undefined takes it back. */
+const setQuota = (name: string, value: number | undefined, organization?: string): Promise<void> => changeQuota(options(), { name, value, organization });
+
+const rowsIn = async (organization: string, table: string): Promise<number> =>
+  Number((await stage.query(`select count(*) from ${table} where uid like $1 || '/%'`, [organization]))[0]?.[0]);
+
+/** Rows and what is counted of them, by organization and table: each where there are any. */
+const countsAndRows = async (): Promise<{ counts: readonly string[]; rows: readonly string[] }> => {
+  const told = (found: readonly (readonly (string | null)[])[]): string[] => found.map((row) => row.join(" "));
+  return {
+    counts: told(
+      await stage.query("select organization, resource, sum(row_count) as n from resource_counts group by 1, 2 having sum(row_count) <> 0 order by 1, 2"),
+    ),
+    rows: told(
+      await stage.query(
+        `${counted
+          .map(
+            ({ table }) => `select left(uid, 40) as organization, '${table}' collate "C" as resource, count(*) from ${table} where length(uid) > 40 group by 1`,
+          )
+          .join(" union all ")} order by 1, 2`,
+      ),
+    ),
+  };
+};
+
+const newOrganization = async (): Promise<string> => text(await stage.make("chainguard.platform.iam.v2.Group", { parent: "" }), "uid");
+
+const details = (answer: Answer, type: string): JsonObject[] => answer.details.filter((detail) => text(detail, "@type").endsWith(type));
+
+const refusedFor = async (limited: Counted, organization: string, protocol: (typeof protocols)[number] = "rest"): Promise<Answer> => {
+  const request = await stage.request(limited.create, { place: organization });
+  return stage.call(protocol, limited.create, request, { token: await stage.operator() });
+};
+
+test("the contract counts what base/limits.ts has quotas for, and nothing else", () => {
+  assert.deepEqual(counted.map(({ name }) => name).sort(), Object.keys(organizationQuotas).sort());
+});
+
+for (const limited of counted) {
+  test(`attack 55: of 40 ${limited.name} made at once over two servers, as many as there is room for are made, no more and no fewer`, async () => {
+    const organization = await newOrganization();
+    const requests: JsonObject[] = [];
+    for (let index = 0; index < 40; index++) requests.push(await stage.request(limited.create, { place: organization }));
+    const there = await rowsIn(organization, limited.table);
+    await setQuota(limited.name, there + 25, organization);
+    const token = await stage.operator();
+    const answers = await Promise.all(
+      requests.map((request, index) => {
+        const { url } = [stage.world, installation.world][index % 2] ?? stage.world;
+        return callOver(protocols[(index >> 1) % 2] ?? "rest", url, limited.create.name, request, { token });
+      }),
+    );
+    assert.deepEqual(
+      answers.filter(({ code }) => code !== 0 && code !== resourceExhausted).map(({ message }) => message),
+      [],
+    );
+    assert.equal(answers.filter(({ code }) => code === 0).length, 25);
+    assert.equal(await rowsIn(organization, limited.table), there + 25);
+  });
+
+  test(`attack 55: a refusal of ${limited.name} names the quota, its number, the organization and who raises it, and asks nobody to try again`, async () => {
+    const organization = await newOrganization();
+    for (const protocol of protocols) {
+      const request = await stage.request(limited.create, { place: organization });
+      const there = await rowsIn(organization, limited.table);
+      await setQuota(limited.name, there, organization);
+      const answer = await stage.call(protocol, limited.create, request, { token: await stage.operator() });
+      assert.equal(answer.code, resourceExhausted);
+      assert.equal(
+        answer.message,
+        `the organization ${organization} may have ${there} ${limited.name.replaceAll("-", " ")} (quota ${limited.name}), and there is no room for more: ` +
+          "delete some, or ask the operator of the server, who raises it with gantry admin quota",
+      );
+      const [failure] = details(answer, "google.rpc.QuotaFailure");
+      const violations = failure && Array.isArray(failure.violations) ? failure.violations.filter(isObject) : [];
+      assert.deepEqual(
+        violations.map(({ subject, description }) => [subject, description]),
+        [[`organization:${organization}`, `${limited.name}: at most ${there} in one organization`]],
+      );
+      assert.deepEqual(details(answer, "google.rpc.RetryInfo"), []);
+      assert.deepEqual([answer.headers["retry-after"], answer.headers.ratelimit], [undefined, undefined]);
+      if (protocol === "rest") assert.equal(answer.status, 429);
+      await setQuota(limited.name, undefined, organization);
+    }
+  });
+
+  test(`attack 55: a full organization keeps nobody else from ${limited.name}, and the server's own quota is every organization's`, async () => {
+    const [full, other] = [await newOrganization(), await newOrganization()];
+    const [fullRequests, otherRequests]: [JsonObject[], JsonObject[]] = [[], []];
+    for (let index = 0; index < 3; index++) {
+      fullRequests.push(await stage.request(limited.create, { place: full }));
+      otherRequests.push(await stage.request(limited.create, { place: other }));
+    }
+    const there = await rowsIn(full, limited.table);
+    const token = await stage.operator();
+    const make = async (requests: JsonObject[]): Promise<number> => (await stage.call("rest", limited.create, requests.pop() ?? {}, { token })).code;
+    await setQuota(limited.name, there, full);
+    assert.deepEqual([await make(fullRequests), await make(otherRequests)], [resourceExhausted, 0]);
+    try {
+      await setQuota(limited.name, 0);
+      await setQuota(limited.name, there + 1, full);
+      assert.deepEqual([await make(fullRequests), await make(otherRequests)], [0, resourceExhausted], "the server's is whose who has no own");
+      await setQuota(limited.name, undefined, full);
+      assert.deepEqual([await make(fullRequests), await make(otherRequests)], [resourceExhausted, resourceExhausted], "the server's is everybody's");
+    } finally {
+      await setQuota(limited.name, undefined);
+    }
+  });
+}
+
+const createRepos = async (parent: string, count: number): Promise<Answer[]> => {
+  const token = await stage.operator();
+  return Promise.all(
+    Array.from({ length: count }, () =>
+      callOver("rest", stage.world.url, "chainguard.platform.registry.v2.ReposService/CreateRepo", { parent, repo: { name: `repo-${freshKey()}` } }, { token }),
+    ),
+  );
+};
+const made = (answers: readonly Answer[]): number => answers.filter(({ code }) => code === 0).length;
+
+test("attack 55: one more fits as soon as one is deleted, and a deleted tree gives back all that went along", async () => {
+  const organization = await newOrganization();
+  await setQuota("repos", 3, organization);
+  const answers = await createRepos(organization, 5);
+  assert.equal(made(answers), 3);
+  const [first] = answers.filter(({ code }) => code === 0);
+  await stage.world.ok("registry.ReposService/DeleteRepo", { uid: text(first?.reply ?? {}, "uid") });
+  assert.equal(made(await createRepos(organization, 2)), 1);
+
+  const team = await folder(stage, organization);
+  const subscription = counted.find(({ name }) => name === "subscriptions");
+  assert.ok(subscription);
+  await setQuota("subscriptions", 2, organization);
+  for (let index = 0; index < 2; index++) await stage.make(subscription.message, { parent: team });
+  assert.equal((await refusedFor(subscription, organization)).code, resourceExhausted);
+  await stage.world.ok("iam.GroupsService/DeleteGroup", { uid: team });
+  assert.equal((await refusedFor(subscription, organization)).code, 0);
+  const { counts, rows } = await countsAndRows();
+  assert.deepEqual(counts, rows);
+});
+
+test("attack 55: a quota below what is there refuses more, and keeps nobody from reading, changing and deleting", async () => {
+  const organization = await newOrganization();
+  const uids = (await createRepos(organization, 3)).map(({ reply }) => text(reply, "uid"));
+  await setQuota("repos", 1, organization);
+  assert.equal(made(await createRepos(organization, 1)), 0);
+  const [first = ""] = uids;
+  assert.equal((await stage.world.call("registry.ReposService/GetRepo", { uid: first })).code, 0);
+  assert.equal(
+    (await stage.world.call("registry.ReposService/UpdateRepo", { repo: { uid: first, description: "changed" }, updateMask: "description" })).code,
+    0,
+  );
+  for (const uid of uids) assert.equal((await stage.world.call("registry.ReposService/DeleteRepo", { uid })).code, 0);
+  assert.equal(made(await createRepos(organization, 2)), 1);
+});
+
+test("attack 55: what the operator sets counts for the next request, however much was left before", async () => {
+  const organization = await newOrganization();
+  assert.equal(made(await createRepos(organization, 20)), 20);
+  await setQuota("repos", 20, organization);
+  assert.equal(made(await createRepos(organization, 3)), 0);
+  await setQuota("repos", 22, organization);
+  assert.equal(made(await createRepos(organization, 3)), 2);
+  await setQuota("repos", undefined, organization);
+  assert.equal(made(await createRepos(organization, 3)), 3);
+});
+
+test("attack 55: a quota that is large enough to be given out in shares is met exactly, too, by forty at a time", async () => {
+  const organization = await newOrganization();
+  const near = 1_500;
+  // Rows of a server that knows no quotas are counted as well.
+  await asOwner(
+    stage.world.databaseUrl,
+    `with off as materialized (select set_config('gantry.untold', 'on', true))
+     insert into repos (uid, name, create_time, update_time)
+     select $1 || '/' || lpad(to_hex(n), 16, '0'), 'planted-' || n, now(), now() from off, generate_series(1, ${near}) as n`,
+    [organization],
+  );
+  await setQuota("repos", near + 900, organization);
+  let more = 0;
+  for (let round = 0; round < 23; round++) {
+    const answers = await Promise.all([
+      createRepos(organization, 20),
+      Promise.all(
+        Array.from({ length: 20 }, async () =>
+          installation.world.call("registry.ReposService/CreateRepo", { parent: organization, repo: { name: `repo-${freshKey()}` } }),
+        ),
+      ),
+    ]);
+    const codes = new Set(answers.flat().map(({ code }) => code));
+    assert.deepEqual(
+      [...codes].filter((code) => code !== 0 && code !== resourceExhausted),
+      [],
+    );
+    more += made(answers.flat());
+    if (round === 0) {
+      const [[grants] = []] = await stage.query("select sum(granted) from resource_counts where organization = $1 and resource = 'repos'", [organization]);
+      assert.ok(Number(grants) > 0, "nothing was granted");
+    }
+  }
+  assert.equal(more, 900);
+  assert.equal(await rowsIn(organization, "repos"), near + 900);
+});
+
+test("attack 55: a batch goes in whole or not at all, and a rehearsal uses nothing up", async () => {
+  const organization = await newOrganization();
+  const identities: string[] = [];
+  for (let index = 0; index < 5; index++) identities.push((await stage.stranger(organization)).uid);
+  const { roleUid } = (await stage.request(methods.find(({ rpc }) => rpc === "CreateRoleBinding") ?? assert.fail(), { place: organization }))
+    .roleBinding as JsonObject;
+  const there = await rowsIn(organization, "role_bindings");
+  const batch = (uids: readonly string[], validateOnly = false): Promise<Answer> =>
+    stage.world.call(
+      "iam.RoleBindingsService/BatchCreateRoleBindings",
+      { parent: organization, requests: uids.map((identityUid) => ({ roleBinding: { identityUid, roleUid: String(roleUid) } })) },
+      { validateOnly },
+    );
+  await setQuota("role-bindings", there + 3, organization);
+  assert.equal((await batch(identities)).code, resourceExhausted);
+  assert.equal((await batch(identities, true)).code, resourceExhausted);
+  assert.equal(await rowsIn(organization, "role_bindings"), there);
+  for (let time = 0; time < 3; time++) assert.equal((await batch(identities.slice(0, 3), true)).code, 0);
+  assert.equal((await batch(identities.slice(0, 3))).code, 0);
+  assert.equal(await rowsIn(organization, "role_bindings"), there + 3);
+});
+
+test("attack 55: an import is held to the quota, file by file", async () => {
+  const organization = await newOrganization();
+  await setQuota("repos", 2, organization);
+  const source = await mkdtemp(join(tmpdir(), "gantry-quotas-"));
+  try {
+    for (const name of ["a", "b", "c", "d"]) await writeFile(join(source, `${name}.json`), JSON.stringify({ repo: name, tags: [] }));
+    const summary = await importRegistry(stage.world.server.application.kernel, { group: organization, sources: [source], progress: () => {} });
+    assert.deepEqual(
+      summary.refused.map((line) => line.slice(0, 6)),
+      ["c.json", "d.json"],
+    );
+    assert.match(summary.refused[0] ?? "", /quota repos/);
+    assert.equal(await rowsIn(organization, "repos"), 2);
+  } finally {
+    await rm(source, { recursive: true });
+  }
+});
+
+test("attack 55: rows that come past the API are counted, and an organization that is gone leaves no numbers", async () => {
+  const organization = await newOrganization();
+  const uid = newChild(organization);
+  await stage.world.server.application.services.store.write(async (rows) =>
+    (await plant(rows)).query("insert into repos (uid, name, create_time, update_time) values ($1, 'planted', now(), now())", [uid]),
+  );
+  await setQuota("repos", 1, organization);
+  assert.equal(made(await createRepos(organization, 1)), 0);
+  await stage.world.ok("registry.ReposService/DeleteRepo", { uid });
+  await stage.world.ok("iam.GroupsService/DeleteGroup", { uid: organization });
+  assert.deepEqual(await stage.query("select * from resource_counts where organization = $1", [organization]), []);
+});
+
+test("the numbers are those of the rows, whatever is made, refused, rehearsed and deleted at the same time, by any server", async () => {
+  const organization = await newOrganization();
+  const places = [organization, await folder(stage, organization), await folder(stage, organization)];
+  const uids: { readonly remove: string; readonly uid: string }[] = [];
+  const step = fc.record({
+    what: fc.constantFrom(...counted),
+    place: fc.nat({ max: places.length - 1 }),
+    act: fc.constantFrom("create", "create", "create", "rehearse", "delete", "quota"),
+    pick: fc.nat(),
+    server: fc.nat({ max: 1 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 16 }), async (steps) => {
+      const token = await stage.operator();
+      await Promise.all(
+        steps.map(async ({ what, place, act, pick, server }) => {
+          const { url } = [stage.world, installation.world][server] ?? stage.world;
+          if (act === "quota") return setQuota(what.name, pick % 60, organization);
+          if (act === "delete") {
+            const [gone] = uids.length > 0 ? uids.splice(pick % uids.length, 1) : [];
+            return gone && void (await callOver("rest", url, gone.remove, { uid: gone.uid }, { token }));
+          }
+          // Where what a request needs has no room either, there is nothing to ask.
+          const request = await stage.request(what.create, { place: places[place] ?? organization }).catch(() => undefined);
+          if (!request) return;
+          assert.ok(bodyField(what.create));
+          const { code, reply } = await callOver("rest", url, what.create.name, request, { token, validateOnly: act === "rehearse" });
+          if (code === 0 && act === "create") uids.push({ remove: what.create.name.replace("/Create", "/Delete"), uid: text(reply, "uid") });
+        }),
+      );
+      const { counts, rows } = await countsAndRows();
+      assert.deepEqual(counts, rows);
+    }),
+    { numRuns: runs(12) },
+  );
+  for (const { name } of counted) await setQuota(name, undefined, organization);
+});
+
+test("gantry admin quota list tells defaults, what is set for the server and for an organization, and what is used", async () => {
+  const organization = await newOrganization();
+  await createRepos(organization, 2);
+  await setQuota("repos", 7, organization);
+  await setQuota("subscriptions", 77);
+  const states = new Map((await listQuotas(options(), organization)).map((state) => [state.name, state]));
+  assert.deepEqual(states.get("repos"), { name: "repos", byDefault: organizationQuotas.repos, ofServer: undefined, ofOrganization: 7, used: 2 });
+  assert.deepEqual([states.get("subscriptions")?.ofServer, states.get("subscriptions")?.ofOrganization], [77, undefined]);
+  assert.equal(states.get("identity-requests")?.used, undefined);
+  await setQuota("subscriptions", undefined);
+});
