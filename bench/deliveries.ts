@@ -21,7 +21,7 @@ interface Arrived {
   readonly delayMs: number;
 }
 
-interface Sink {
+export interface Sink {
   readonly url: string;
   /** What came since it was last asked, once there are so many. */
   after(events: number): Promise<Arrived>;
@@ -33,7 +33,7 @@ interface Sink {
 const patienceMs = 30_000;
 const calmMs = 1_000;
 
-const openSink = async ({ folder, stopLater }: Environment): Promise<Sink> => {
+export const openSink = async ({ folder, stopLater }: Pick<Environment, "folder" | "stopLater">): Promise<Sink> => {
   const { url } = stopLater(await startBaseline("sink", await folder.site("sink")));
   const readArrived = (path: string): Promise<Arrived> => sendJson("GET", `${url}${path}`, "").then((arrived) => arrived as unknown as Arrived);
   /** How many came: at least so many, or all that did until none came for so long. */
