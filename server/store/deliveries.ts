@@ -255,8 +255,13 @@ const dueText = `
   )
   select uid from taken where step <= $8 and (quick or root_nth <= 2 * ($8 - step + 1)) order by step`;
 
-/** The uids of deliveries that are due and that no claim holds, as many as the quota and the loads allow. */
-export const findDueDeliveries = async (rows: Read, now: string, quota: ClaimQuota, loads: readonly SubscriptionLoad[]): Promise<string[]> => {
+// A connection keeps the plan that it made first. On a server where nothing was on its way then, it would read the whole table
+// for each subscription from there on: beside 2,500 of them with a backlog of 30,000 no claim ended within 15 s.
+const byIndexes = "select set_config('enable_seqscan', 'off', true)";
+
+/** The uids of deliveries that are due and that no claim holds, as many as the quota and the loads allow. In a transaction of its own. */
+export const findDueDeliveries = async (rows: Write, now: string, quota: ClaimQuota, loads: readonly SubscriptionLoad[]): Promise<string[]> => {
+  await rows.query(byIndexes);
   const found = await rows.query(dueText, [
     now,
     loads.map(({ uid }) => uid),
