@@ -75,6 +75,40 @@ export const limits = {
   /** Connections: reads are pipelined over few (measured: 2-4 best), group commit wants many writers. */
   readConnections: 3,
   writeConnections: 12,
+  /** What a cheap read takes at most, before it goes with the wide ones: whoever is behind it waits no longer. */
+  cheapReadTimeoutMs: 500,
+  /** Rows of the pages that are being read over the connections of cheap reads, and of these of one organization: others are behind them. */
+  pageRows: 8_192,
+  pageRowsEach: 640,
+  /**
+   * Wide reads (counts, skips, filters without an index): connections, and of these for one organization. Each keeps a core
+   * busy. A statement that was quicker than this goes with the cheap ones for a while; so many are remembered.
+   */
+  wideReadConnections: 4,
+  wideReadsEach: 2,
+  wideReadsWaiting: 1_024,
+  wideReadsWaitingEach: 64,
+  quickStatementMs: 2,
+  statementCostLifetimeMs: 60_000,
+  statementCostsMax: 2_000,
+  statementCostsEachMax: 1_000,
+  /** Transactions of one organization, and who waits for one: what takes turns of a hundredth of a second is done in two. */
+  writesEach: 6,
+  writesWaiting: 2_048,
+  writesWaitingEach: 192,
+  /**
+   * Calls of callers with a token: under way, waiting, and of these of one organization, for each kind (gets, lists, changes).
+   * Gets take 20 µs each (measured), so that 32 of them hold up others by less than a millisecond; lists and changes have
+   * turns of their own in the store, and these hold those that wait there.
+   */
+  callsUnderWay: 4_096,
+  getsEach: 32,
+  listsEach: 96,
+  changesEach: 224,
+  callsWaiting: 8_192,
+  callsWaitingEach: 1_024,
+  /** How long a call waits for its turn: below its own deadline, so that it is told why. */
+  turnWaitMs: 10_000,
   /** Rows that are asked for together: more would hold up the first of them. */
   batchLoadRowsMax: 32,
   /** Tries of a transaction that lost a serialization race or a deadlock. */

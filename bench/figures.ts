@@ -1,6 +1,7 @@
 // The figures by their names, and their bounds.
 
 import { type FilterQuery, type Filter, filters, unfiltered } from "./filters.ts";
+import { loadNames } from "./neighbours.ts";
 import { variantNamesOf } from "./advisories.ts";
 
 export interface Figure {
@@ -52,6 +53,15 @@ const filterFigure = ({ name, queries }: Filter): Figure => {
     value: (of) => Math.max(...variants.map((variant) => of(withoutFilter) / of(variant))),
   };
 };
+
+/** How many times as long a quiet organization's calls take beside the worst of a neighbour's loads. */
+const neighbourFigure = (name: string, kinds: readonly ("read" | "write")[], beside: "Beside" | "Greedy", most: number): Figure => ({
+  name,
+  unit: "ratio",
+  bound: { words: "at most", value: most },
+  variants: kinds.flatMap((kind) => [`${kind}Alone`, ...loadNames.map((load) => `${kind}${beside}-${load}`)]),
+  value: (of) => Math.max(...kinds.flatMap((kind) => loadNames.map((load) => of(`${kind}${beside}-${load}`) / of(`${kind}Alone`)))),
+});
 
 /** How many times as long a first page with its total takes as a count and a page by hand; where there is something to count. */
 const firstPageFigure = (name: string, query: FilterQuery): Figure => {
@@ -112,6 +122,9 @@ export const groups: readonly Group[] = [
       { name: "deliveries-per-second", unit: "1/s", bound: { words: "at least", value: 1000 }, variants: ["delivered"], value: (of) => of("delivered") },
     ],
   },
+  { running: false, most: { rounds: 5, seconds: 3 }, figures: [neighbourFigure("neighbour-read", ["read"], "Beside", 3)] },
+  { running: false, most: { rounds: 5, seconds: 3 }, figures: [neighbourFigure("neighbour-write", ["write"], "Beside", 3)] },
+  { running: false, most: { rounds: 5, seconds: 3 }, figures: [neighbourFigure("neighbour-greedy", ["read", "write"], "Greedy", 20)] },
   {
     running: false,
     most: { rounds: 5, seconds: 2 },

@@ -9,6 +9,7 @@ import type { JsonObject } from "#base/json.ts";
 import { pageStatement } from "#store";
 import { advisoryVariants } from "./advisories.ts";
 import { auditVariants } from "./audit.ts";
+import { neighbourVariants } from "./neighbours.ts";
 import { textVariants } from "./texts.ts";
 import { deliveryVariants } from "./deliveries.ts";
 import type { Environment, Variant } from "./environment.ts";
@@ -207,6 +208,7 @@ const variants: Readonly<Record<string, Variant>> = {
   ...advisoryVariants,
   ...deliveryVariants,
   ...auditVariants,
+  ...neighbourVariants,
   ...textVariants,
   ...importVariants,
   start: startVariant,

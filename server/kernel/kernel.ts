@@ -1,10 +1,12 @@
 // The kernel of a running server: every operation's answer, found once at start.
 
 import { openRightsCache, type Rights, type RightsCache } from "#authz";
+import type { FairQueue } from "#base/fair-queue.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { readCatalogue, type Write } from "#store";
 import type { Answer, BoundResource, Cause, ChangeContext, Reads, Resource, Services } from "./context.ts";
+import { openCallTurns } from "./party.ts";
 import { bindResources } from "./resource.ts";
 import { requireSchema } from "./schema.ts";
 import { verbFor } from "./verbs/index.ts";
@@ -18,6 +20,8 @@ export interface Kernel {
   readonly currentReads: ReadonlyMap<string, CurrentRead>;
   /** Resources with a table, by message name. */
   readonly resources: ReadonlyMap<string, BoundResource>;
+  /** The turns that calls of an operation take. */
+  readonly turnsOf: (method: MethodFact) => FairQueue;
   /** The rights of open operations: none. */
   readonly nobody: Rights;
 }
@@ -70,6 +74,7 @@ export const openKernel = async (services: Services, resources: readonly Resourc
     answers,
     currentReads: currentReadsOf(answers, bound),
     resources: bound,
+    turnsOf: openCallTurns(),
     nobody: { uid: "", grants: [], accessVersion: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY },
   };
 };

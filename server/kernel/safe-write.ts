@@ -9,7 +9,7 @@ import { hash } from "node:crypto";
 import { Fault, invalid } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { deleteExpiredKey, findFirstAnswer, type IdempotencyKey, insertKey, type Store, updateFirstAnswer, type Write } from "#store";
+import { deleteExpiredKey, findFirstAnswer, type IdempotencyKey, insertKey, type Rows, updateFirstAnswer, type Write } from "#store";
 import type { MessageFact } from "#contract/facts.ts";
 import type { Call } from "./call.ts";
 import type { Outcome } from "./context.ts";
@@ -65,15 +65,17 @@ const idempotencyKeyOf = (call: Call, caller: string | undefined): IdempotencyKe
  * One write in one transaction.
  * @param given.caller the identity's uid; undefined for open operations, which keep no keys
  * @param given.confirm proves that the caller's rights still hold
+ * @param given.row the row that it changes, if it is one: others that change it wait for their turn without a connection
  * @param given.current the resource as it is now, for If-Match; undefined where the operation has none
  * @param work the write and its event
  */
 export const writeSafely = async (
-  store: Store,
+  store: Rows,
   call: Call,
   given: {
     readonly caller: string | undefined;
     readonly nowMs: number;
+    readonly row: string | undefined;
     readonly confirm: (rows: Write) => Promise<void>;
     readonly current: ((rows: Write) => Promise<JsonObject>) | undefined;
   },
@@ -95,7 +97,7 @@ export const writeSafely = async (
       if (call.validateOnly) throw new ValidatedOnly(outcome);
       if (key) await updateFirstAnswer(rows, key, withoutSecrets(call.method.output, outcome.reply));
       return outcome;
-    });
+    }, given.row);
   } catch (thrown) {
     if (thrown instanceof ValidatedOnly)
       return { reply: withoutSecrets(call.method.output, thrown.outcome.reply), headers: { ...thrown.outcome.headers, "gantry-validate-only": "true" } };

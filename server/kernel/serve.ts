@@ -2,6 +2,7 @@
 //
 //   transport     headers to a call whose message is unread             transport/
 //   authenticate  token to Caller                                       authn/        UNAUTHENTICATED
+//   turn          a place among the organization's calls                party.ts      RESOURCE_EXHAUSTED
 //   read          the message; what cannot be read becomes problems     transport/
 //   authorize     rights, capability, resource path                     authz/        PERMISSION_DENIED
 //                 documents that the organization must have accepted    terms.ts      FAILED_PRECONDITION
@@ -18,6 +19,7 @@
 
 import type { Caller } from "#authn";
 import { bindingsGiving, type Rights, visiblePaths } from "#authz";
+import type { Party } from "#base/fair-queue.ts";
 import { Fault, unauthenticated, unimplemented } from "#base/fault.ts";
 import { withRequest } from "#contract/call.ts";
 import { isRefusal, record } from "#outbox";
@@ -31,6 +33,7 @@ import type { Kernel } from "./kernel.ts";
 import { authorize, requireAt, requireNotSuspended } from "./permit.ts";
 import { replyOf, currentOf } from "./reply.ts";
 import { writeSafely } from "./safe-write.ts";
+import { actingParty, callingParty, strangers } from "./party.ts";
 import { requireTerms } from "./terms.ts";
 
 export const makeServe =
@@ -38,12 +41,17 @@ export const makeServe =
   async (unread) => {
     let caller: Caller | undefined;
     let call: Call | undefined;
+    let entered: Party | undefined;
+    const turns = kernel.turnsOf(unread.method);
     try {
       if (unread.method.open) {
         call = withRequest(unread, await unread.read());
         return await handle(kernel, call, undefined, kernel.nobody, true);
       }
       caller = await kernel.services.authn.authenticate(unread.authorization, unread.identity);
+      const party = callingParty(caller);
+      if (!turns.tryEnter(party)) await turns.wait(party);
+      entered = party;
       for (let fresh = false; ; fresh = true) {
         const rights = await kernel.rights.of(caller, kernel.services.clock(), fresh);
         if (!rights) throw unauthenticated("the identity of this token no longer exists");
@@ -64,6 +72,8 @@ export const makeServe =
     } catch (thrown) {
       if (thrown instanceof Fault && isRefusal(thrown)) recordRefusal(kernel, unread, call, caller, thrown);
       throw thrown;
+    } finally {
+      if (entered) turns.leave(entered);
     }
   };
 
@@ -80,9 +90,10 @@ const handle = async (kernel: Kernel, call: Call, caller: Caller | undefined, ri
   const nowMs = services.clock();
   const answer = kernel.answers.get(method.name);
   if (!answer) throw unimplemented(`${method.service}/${method.rpc}`);
-  const rows = proven ? services.store.read : withAccessVersionCheck(services.store.read, rights.accessVersion);
   requireNotSuspended(rights);
   const path = resourcePathOf(call);
+  const store = services.store.forParty(caller ? actingParty(caller, rights, path) : strangers);
+  const rows = proven ? store.read : withAccessVersionCheck(store.read, rights.accessVersion);
   await authorize(kernel, call, rights, path, rows);
   await requireTerms(services.terms, method, path, rows);
   const permitted: PermittedCapabilities[] = path === undefined ? [] : [{ capabilities: method.capabilities, path }];
@@ -119,7 +130,8 @@ const handle = async (kernel: Kernel, call: Call, caller: Caller | undefined, ri
     // Before anything else, so that nobody without the right is given an earlier answer again.
     confirm: async (fresh: Read) => (proven ? undefined : checkAccessVersion(fresh, rights.accessVersion)),
   };
-  const outcome = await writeSafely(services.store, call, given, (inside) => perform(write, context, inside));
+  const row = kernel.currentReads.has(method.name) ? path : undefined;
+  const outcome = await writeSafely(store, call, { ...given, row }, (inside) => perform(write, context, inside));
   if (outcome.refusal) throw outcome.refusal;
   return replyOf(call, outcome);
 };

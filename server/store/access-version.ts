@@ -5,7 +5,7 @@
 // every replica (decisions: Access). A statement that finds another version throws StaleAccess; the kernel loads the
 // rights anew and handles the request once more.
 
-import type { Check, Param, Read, Row, Write } from "./handle.ts";
+import type { Check, Param, Read, Row, StatementCost, Write } from "./handle.ts";
 
 /** The version of `root`'s access data that a decision was made with. */
 export interface AccessVersion {
@@ -51,9 +51,9 @@ class VersionCheckedRead implements Read, Check {
     this.#confirmed = true;
   }
 
-  async query(statement: string, values?: readonly Param[]): Promise<Row[]> {
-    if (this.#confirmed) return this.bare.query(statement, values);
-    const [rows] = await Promise.all([this.bare.query(statement, values), checkAccessVersion(this.bare, this.#accessVersion)]);
+  async query(statement: string, values?: readonly Param[], cost?: StatementCost): Promise<Row[]> {
+    if (this.#confirmed) return this.bare.query(statement, values, cost);
+    const [rows] = await Promise.all([this.bare.query(statement, values, cost), checkAccessVersion(this.bare, this.#accessVersion)]);
     this.#confirmed = true;
     return rows;
   }

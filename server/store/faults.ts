@@ -38,6 +38,9 @@ export const brokenConnection = (thrown: unknown): boolean => {
   return typeof message === "string" && /^(Connection terminated|Client (was closed|has encountered)|timeout e)/i.test(message);
 };
 
+/** The statement was ended by its time limit. */
+export const isStatementTimeout = (thrown: unknown): boolean => sqlState(thrown) === "57014";
+
 /** The server has become a standby that takes no changes; the next connection may find the new primary. */
 export const readOnly = (thrown: unknown): boolean => sqlState(thrown) === "25006";
 
@@ -60,7 +63,7 @@ export const databaseFault = (thrown: unknown): Fault => {
   if (state === "23505") return new Fault("ALREADY_EXISTS", "already exists", { cause });
   if (lostRace(thrown)) return new Fault("ABORTED", "the change lost a race against another; try again", { cause });
   if (state === "55P03") return new Fault("ABORTED", "another change holds what this one needs; try again", { cause });
-  if (state === "57014") return new Fault("DEADLINE_EXCEEDED", "the database took too long", { cause });
+  if (isStatementTimeout(thrown)) return new Fault("DEADLINE_EXCEEDED", "the database took too long", { cause });
   if (state === "25P03") return new Fault("DEADLINE_EXCEEDED", "the change took too long", { cause });
   if (state === "22021" || state === "22P05" || (state === "22P02" && / type jsonb?/.test(String(asDriverError(thrown).message)))) {
     return unstorableValue("Invalid argument: a text contains a character that cannot be stored (such as U+0000)", cause);

@@ -1,6 +1,8 @@
 // What the modules above see of the database: statements in, rows of texts out. Read and Write are different types,
 // so that a list cannot write.
 
+import type { Party } from "#base/fair-queue.ts";
+
 /** One row: every column as PostgreSQL's own text, null for NULL. columns.ts turns texts into values. */
 export type Row = readonly (string | null)[];
 
@@ -16,14 +18,24 @@ export interface Check {
   readonly bare: Read;
 }
 
+/** What a statement may cost that does more than read the rows that it names. */
+export interface StatementCost {
+  /** At most so many rows are the answer. */
+  readonly rows: number;
+  /** True: its work grows with what it looks through (statement-costs.ts). */
+  readonly wide: boolean;
+}
+
 export interface Read {
   /** Present until the first statement has confirmed it; absent where nothing has to be checked. */
   readonly check?: Check | undefined;
+  /** The same connections in nobody's share: rows by uid are loaded together, whoever asks for them. */
+  readonly shared?: Read;
   /**
    * Runs one prepared statement. `statement` is the whole SQL text with $1, $2, …; the same text is planned once
-   * per connection. Throws a Fault (see faults.ts), never a driver's error.
+   * per connection. `cost`: of more than the rows that it names. Throws a Fault (see faults.ts), never a driver's error.
    */
-  query(statement: string, values?: readonly Param[]): Promise<Row[]>;
+  query(statement: string, values?: readonly Param[], cost?: StatementCost): Promise<Row[]>;
 }
 
 /** A Read inside one transaction, which may also change rows. */
@@ -31,14 +43,22 @@ export interface Write extends Read {
   readonly writes: true;
 }
 
-export interface Store {
-  /** Statements outside any transaction, pipelined over a few shared connections. */
+/** Statements and transactions, in the share of one party. */
+export interface Rows {
+  /** Statements outside any transaction: cheap ones pipelined over a few shared connections, wide ones in turns. */
   readonly read: Read;
   /**
    * Runs `work` in one transaction and commits, or rolls back what it threw. Tried again from the start after a
-   * serialization failure or a deadlock, so `work` touches rows and nothing else.
+   * serialization failure or a deadlock, so `work` touches rows and nothing else. `row`: the row that it is about to
+   * change, if it is one; who else changes it waits without a connection. Throws RESOURCE_EXHAUSTED where too many wait.
    */
-  write<T>(work: (rows: Write) => Promise<T>): Promise<T>;
+  write<T>(work: (rows: Write) => Promise<T>, row?: string): Promise<T>;
+}
+
+/** A store's own read and write are the server's. */
+export interface Store extends Rows {
+  /** The same for somebody else. */
+  forParty(party: Party): Rows;
   /** Lets statements in flight finish and closes every connection. */
   close(): Promise<void>;
 }

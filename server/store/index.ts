@@ -81,7 +81,7 @@ export { claimFeed, countFeedFailures, releaseFeed, renewFeed } from "./feed-sch
 export { type FeedSource, lockFeed, openFeed, updateFeed } from "./feeds.ts";
 export { findImagePackages } from "./image-packages.ts";
 export { findOrigins, findSubpackages } from "./package-origins.ts";
-export type { Check, Param, Read, Row, Store, Write } from "./handle.ts";
+export type { Check, Param, Read, Row, Rows, Store, Write } from "./handle.ts";
 export { openStore, prepareDatabase, type StoreOptions } from "./open.ts";
 export { openVault, type Vault, type VaultOptions, vaultOf } from "./vault.ts";
 export { findHolders, type GivingBinding } from "./holders.ts";

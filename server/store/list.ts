@@ -26,7 +26,7 @@
 // look. bench/plans.ts explains every case at a million rows.
 
 import { limits } from "#base/limits.ts";
-import type { Param, Read, Row } from "./handle.ts";
+import type { Param, Read, Row, StatementCost } from "./handle.ts";
 import { type Table, versionColumn } from "./rows.ts";
 
 /** Uids from `low` (included) to `high` (excluded). */
@@ -512,6 +512,12 @@ export const pageStatement = (table: Table, requested: Selection, root: string |
   return { text: `${head} union all select null, null, t.* from (${page}) as t`, values: parameters.values };
 };
 
+/** A page may look through many more rows than it has, unless it goes on where the one before ended. */
+const costOf = ({ count, skip, size, after, conditions, limit }: Selection): StatementCost => ({
+  rows: limit,
+  wide: count || skip > 0 || size !== undefined || (after === undefined && conditions.length > 0),
+});
+
 /** Runs one page's statement. Where the statement's time limit cuts it off that is DEADLINE_EXCEEDED, never a shorter list. */
 export const listRows = async (rows: Read, table: Table, selection: Selection): Promise<Page> => {
   const { check } = rows;
@@ -520,7 +526,7 @@ export const listRows = async (rows: Read, table: Table, selection: Selection): 
     return { rows: [], offset: 0, total: 0 };
   }
   const { text, values } = pageStatement(table, selection, check?.root);
-  const found = await (check ? check.bare : rows).query(text, values);
+  const found = await (check ? check.bare : rows).query(text, values, costOf(selection));
   const [head, ...page] = found;
   if (check) check.confirm(head?.[0]);
   const total = head?.[1];
@@ -546,6 +552,6 @@ export const countRows = async (rows: Read, table: Table, requested: Selection):
   if (selection.branches.length === 0) return 0;
   const parameters = new Parameters();
   const text = countStatement(parameters, table, selection);
-  const [row] = await rows.query(text, parameters.values);
+  const [row] = await rows.query(text, parameters.values, { rows: 1, wide: true });
   return Number(row?.[0] ?? 0);
 };

@@ -8,7 +8,7 @@ import { sqlState } from "./faults.ts";
 import { startFailureText } from "./fitness.ts";
 import type { Store } from "./handle.ts";
 import { migrate, type MigrateOptions } from "./migrate.ts";
-import { openConnections } from "./pool.ts";
+import { openConnections, serverParty } from "./pool.ts";
 
 export interface StoreOptions {
   /** postgresql://user:password@host/database, as DATABASE_URL has it. */
@@ -76,5 +76,5 @@ export const openStore = async (options: StoreOptions): Promise<Store> => {
   await prepareDatabase(options);
   const connections = openConnections(options.databaseUrl, options.log, options.databaseAnswerMs);
   let closing: Promise<void> | undefined;
-  return { read: connections.read, write: connections.write, close: () => (closing ??= connections.close()) };
+  return { ...connections.forParty(serverParty), forParty: connections.forParty, close: () => (closing ??= connections.close()) };
 };

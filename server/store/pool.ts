@@ -1,21 +1,25 @@
-// The connections: few pipelined ones for reads, a pool of ordinary ones for transactions. Measured: pipelining
-// doubles reads, while writes want many connections, so that PostgreSQL commits them in groups.
+// The connections: few pipelined ones for cheap reads, others for wide ones and for transactions, which are given out in
+// turns. Measured: pipelining doubles reads, while writes want many connections, so that PostgreSQL commits them in groups.
 
 import { setTimeout as sleep } from "node:timers/promises";
+import { type FairQueueLimits, openFairQueue, type Party } from "#base/fair-queue.ts";
 import { Fault, internal } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import pg from "pg";
 import { beginName, corkUntilEndOfTick, sendStatement } from "./driver-internals.ts";
 import { exchange, type ExchangeWatches, openExchangeWatches, SilentDatabase } from "./exchange.ts";
-import { brokenConnection, databaseFault, lostRace, readOnly, stalePlan, unreachable } from "./faults.ts";
-import type { Param, Read, Row, Write } from "./handle.ts";
+import { brokenConnection, databaseFault, isStatementTimeout, lostRace, readOnly, stalePlan, unreachable } from "./faults.ts";
+import type { Param, Read, Row, Rows, StatementCost, Write } from "./handle.ts";
+import { openStatementCosts } from "./statement-costs.ts";
 import { atEndOfTick } from "./tick.ts";
+
+/** The server by itself. */
+export const serverParty: Party = { organization: "server", identity: "" };
 
 /** The connections of one process to one database. */
 export interface Connections {
-  readonly read: Read;
-  write<T>(work: (rows: Write) => Promise<T>): Promise<T>;
+  forParty(party: Party): Rows;
   /** Lets statements in flight finish for as long as limits.storeCloseMs, then closes. */
   close(): Promise<void>;
 }
@@ -33,13 +37,13 @@ const namedStatementsMax = 2_000;
 // The last: PostgreSQL's own end of a connection on which we are silent, which otherwise keeps its locks.
 // Set by a statement instead of startup parameters: connection poolers refuse the latter.
 // Generic plans: planning anew costs more than our indexed statements take (.54 -> .60 of pgbench).
-const sessionSettings = `
+const sessionSettings = (statementTimeoutMs: number): string => `
   set timezone = 'UTC';
   set datestyle = 'ISO';
   set client_min_messages = warning;
   set jit = off;
   set plan_cache_mode = force_generic_plan;
-  set statement_timeout = ${limits.statementTimeoutMs};
+  set statement_timeout = ${statementTimeoutMs};
   set lock_timeout = ${lockTimeoutMs};
   set idle_in_transaction_session_timeout = ${limits.statementTimeoutMs};
   set tcp_user_timeout = ${limits.databaseAnswerMs};
@@ -73,8 +77,46 @@ const makeStatementNames = (): ((text: string) => string | undefined) => {
   };
 };
 
-// So many reads of one tick go out on one connection, in one write; a slow one among them holds up no more than these.
-const readsPerWriteMax = 8;
+const pageReadTurns: FairQueueLimits = {
+  name: "organization-pages",
+  what: "lists are asked for",
+  places: limits.pageRows,
+  placesEach: limits.pageRowsEach,
+  waiting: limits.callsWaiting,
+  waitingEach: limits.callsWaitingEach,
+  waitMs: limits.turnWaitMs,
+};
+
+const wideReadTurns: FairQueueLimits = {
+  name: "organization-wide-reads",
+  what: "lists of many rows are asked for",
+  places: limits.wideReadConnections,
+  placesEach: limits.wideReadsEach,
+  waiting: limits.wideReadsWaiting,
+  waitingEach: limits.wideReadsWaitingEach,
+  waitMs: limits.turnWaitMs,
+};
+
+const writeTurns: FairQueueLimits = {
+  name: "organization-writes",
+  what: "changes are made",
+  places: limits.writeConnections,
+  placesEach: limits.writesEach,
+  waiting: limits.writesWaiting,
+  waitingEach: limits.writesWaitingEach,
+  waitMs: limits.turnWaitMs,
+};
+
+/** How one kind of reads uses its connections. */
+interface ReadKind {
+  readonly connections: number;
+  readonly statementTimeoutMs: number;
+  /** So many reads of one tick go out on one connection, in one write; a slow one among them holds up no more than these. */
+  readonly readsPerWriteMax: number;
+}
+
+const cheapReads: ReadKind = { connections: limits.readConnections, statementTimeoutMs: limits.cheapReadTimeoutMs, readsPerWriteMax: 8 };
+const wideReads: ReadKind = { connections: limits.wideReadConnections, statementTimeoutMs: limits.statementTimeoutMs, readsPerWriteMax: 1 };
 
 /** One of the shared connections for reads. Its client is made when needed, and anew after it broke. */
 interface ReadConnection {
@@ -84,8 +126,8 @@ interface ReadConnection {
   inFlight: number;
 }
 
-const openReads = (databaseUrl: string, nameOf: (text: string) => string | undefined, watches: ExchangeWatches, log: Log) => {
-  const connections: ReadConnection[] = Array.from({ length: limits.readConnections }, () => ({ client: undefined, ready: undefined, inFlight: 0 }));
+const openReads = (databaseUrl: string, kind: ReadKind, nameOf: (text: string) => string | undefined, watches: ExchangeWatches, log: Log) => {
+  const connections: ReadConnection[] = Array.from({ length: kind.connections }, () => ({ client: undefined, ready: undefined, inFlight: 0 }));
   let closed = false;
 
   const detach = (connection: ReadConnection, client: Promise<pg.Client>): void => {
@@ -105,7 +147,7 @@ const openReads = (databaseUrl: string, nameOf: (text: string) => string | undef
       });
       try {
         await client.connect();
-        await exchange(client, () => client.query(`${sessionSettings} set default_transaction_read_only = on;`));
+        await exchange(client, () => client.query(`${sessionSettings(kind.statementTimeoutMs)} set default_transaction_read_only = on;`));
       } catch (error) {
         client.end().catch(() => {});
         throw error;
@@ -138,7 +180,7 @@ const openReads = (databaseUrl: string, nameOf: (text: string) => string | undef
   let tick: { readonly connection: ReadConnection; reads: number } | undefined;
   /** The connection of this tick of the event loop, until it has enough reads. */
   const connectionOfTick = (): ReadConnection => {
-    if (tick && tick.reads < readsPerWriteMax) {
+    if (tick && tick.reads < kind.readsPerWriteMax) {
       tick.reads++;
       return tick.connection;
     }
@@ -173,7 +215,7 @@ const openReads = (databaseUrl: string, nameOf: (text: string) => string | undef
     }
   };
 
-  const query = async (text: string, values: readonly Param[] = []): Promise<Row[]> => {
+  const query = async (text: string, values: readonly Param[]): Promise<Row[]> => {
     if (closed) throw new Fault("UNAVAILABLE", "the server is stopping");
     try {
       return await attempt(text, values);
@@ -190,7 +232,72 @@ const openReads = (databaseUrl: string, nameOf: (text: string) => string | undef
     closed = true;
     await Promise.all(connections.map((connection) => connection.client?.then((client) => client.end()).catch(() => {})));
   };
-  return { read: { query } satisfies Read, close };
+  return { query, close };
+};
+
+type Reads = Pick<ReturnType<typeof openReads>, "query">;
+
+/** Sends each read to the connections of its kind. */
+class PartyRead implements Read {
+  readonly shared: Read;
+  readonly #reads: SharedReads;
+  readonly #party: Party;
+
+  constructor(reads: SharedReads, party: Party, shared?: Read) {
+    this.#reads = reads;
+    this.#party = party;
+    this.shared = shared ?? this;
+  }
+
+  query(text: string, values: readonly Param[] = [], cost?: StatementCost): Promise<Row[]> {
+    return this.#reads.query(this.#party, text, values, cost);
+  }
+}
+
+interface SharedReads {
+  query(party: Party, text: string, values: readonly Param[], cost: StatementCost | undefined): Promise<Row[]>;
+}
+
+const shareReads = (cheap: Reads, wide: Reads): SharedReads => {
+  const costs = openStatementCosts();
+  const pageTurns = openFairQueue(pageReadTurns);
+  const wideTurns = openFairQueue(wideReadTurns);
+
+  const queryPage = async (party: Party, text: string, values: readonly Param[], rows: number): Promise<Row[]> => {
+    const work = { places: rows };
+    if (!pageTurns.tryEnter(party, work)) await pageTurns.wait(party, work);
+    try {
+      return await cheap.query(text, values);
+    } finally {
+      pageTurns.leave(party, work);
+    }
+  };
+
+  const queryWide = async (party: Party, text: string, values: readonly Param[]): Promise<Row[]> => {
+    if (!wideTurns.tryEnter(party)) await wideTurns.wait(party);
+    const startedMs = performance.now();
+    try {
+      const rows = await wide.query(text, values);
+      costs.measured(text, party.organization, performance.now() - startedMs);
+      return rows;
+    } finally {
+      wideTurns.leave(party);
+    }
+  };
+
+  return {
+    async query(party, text, values, cost) {
+      if (costs.isWide(text, party.organization, cost?.wide ?? false)) return queryWide(party, text, values);
+      try {
+        return await (cost ? queryPage(party, text, values, cost.rows) : cheap.query(text, values));
+      } catch (thrown) {
+        // It was not as cheap as it looked, or the database is busy: with its own time it may do.
+        if (!(thrown instanceof Fault && isStatementTimeout(thrown.cause))) throw thrown;
+        costs.late(text, party.organization);
+        return queryWide(party, text, values);
+      }
+    },
+  };
 };
 
 const openWrites = (databaseUrl: string, nameOf: (text: string) => string | undefined, watches: ExchangeWatches, log: Log) => {
@@ -207,7 +314,7 @@ const openWrites = (databaseUrl: string, nameOf: (text: string) => string | unde
     idleTimeoutMillis: limits.idleTimeoutMs,
     onConnect: async (client) => {
       await exchange(client, async () => {
-        await client.query(sessionSettings);
+        await client.query(sessionSettings(limits.statementTimeoutMs));
         // Prepared for every transaction's first statement to be sent with (driver-internals.ts).
         await client.query({ name: beginName, text: "begin isolation level read committed read write" });
         await client.query({ name: commitName, text: commitName });
@@ -218,10 +325,11 @@ const openWrites = (databaseUrl: string, nameOf: (text: string) => string | unde
   // While a client is checked out the pool does not listen to it; without a listener its error would end the process.
   pool.on("connect", (client) => client.on("error", () => {}));
 
+  const turns = openFairQueue(writeTurns);
+
   const connect = (): Promise<pg.PoolClient> =>
     pool.connect().catch((error: unknown) => {
-      const full = pool.totalCount >= limits.writeConnections && pool.waitingCount > 0;
-      throw full ? new Fault("UNAVAILABLE", "too many changes at once; try again", { cause: error }) : unreachable(error);
+      throw unreachable(error);
     });
 
   /** One try of one transaction. `retry` says that another is worth it. */
@@ -282,13 +390,19 @@ const openWrites = (databaseUrl: string, nameOf: (text: string) => string | unde
     }
   };
 
-  const write = async <T>(work: (rows: Write) => Promise<T>): Promise<T> => {
-    for (let tries = 1; ; tries++) {
-      const outcome = await attempt(work);
-      if ("result" in outcome) return outcome.result;
-      if (!outcome.retry || tries >= limits.transactionTriesMax) throw outcome.thrown;
-      // Growing and uneven, so that the losers of one race do not meet again in the next.
-      await sleep(Math.random() * 5 * 2 ** tries);
+  const write = async <T>(party: Party, work: (rows: Write) => Promise<T>, row: string | undefined): Promise<T> => {
+    const place = { places: 1, row };
+    if (!turns.tryEnter(party, place)) await turns.wait(party, place);
+    try {
+      for (let tries = 1; ; tries++) {
+        const outcome = await attempt(work);
+        if ("result" in outcome) return outcome.result;
+        if (!outcome.retry || tries >= limits.transactionTriesMax) throw outcome.thrown;
+        // Growing and uneven, so that the losers of one race do not meet again in the next.
+        await sleep(Math.random() * 5 * 2 ** tries);
+      }
+    } finally {
+      turns.leave(party, place);
     }
   };
   return { write, close: () => pool.end() };
@@ -298,15 +412,17 @@ const openWrites = (databaseUrl: string, nameOf: (text: string) => string | unde
 export const openConnections = (databaseUrl: string, log: Log, databaseAnswerMs: number = limits.databaseAnswerMs): Connections => {
   const nameOf = makeStatementNames();
   const watches = openExchangeWatches(databaseAnswerMs);
-  const reads = openReads(databaseUrl, nameOf, watches, log);
+  const cheap = openReads(databaseUrl, cheapReads, nameOf, watches, log);
+  const wide = openReads(databaseUrl, wideReads, nameOf, watches, log);
+  const reads = shareReads(cheap, wide);
+  const ownRead = new PartyRead(reads, serverParty);
   const writes = openWrites(databaseUrl, nameOf, watches, log);
   return {
-    read: reads.read,
-    write: writes.write,
+    forParty: (party) => ({ read: new PartyRead(reads, party, ownRead), write: (work, row) => writes.write(party, work, row) }),
     async close() {
       // A goodbye that nobody hears is never answered.
       const late = setTimeout(() => watches.cut(), limits.storeCloseMs);
-      await Promise.all([reads.close(), writes.close()]);
+      await Promise.all([cheap.close(), wide.close(), writes.close()]);
       await watches.ended();
       clearTimeout(late);
     },

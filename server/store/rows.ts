@@ -49,7 +49,7 @@ export const findRow = async (rows: Read, table: Table, uid: string): Promise<{ 
     const [row] = await rows.query(getStatementsOf(table).rowAlone, [uid]);
     return row && { row, offset: 0 };
   }
-  const { version, row, offset } = await batchLoadOf(check.bare, table)(uid, check.root);
+  const { version, row, offset } = await batchLoadOf(check.bare.shared ?? check.bare, table)(uid, check.root);
   check.confirm(version);
   return row && { row, offset };
 };

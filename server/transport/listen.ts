@@ -110,11 +110,27 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
       message.once("end", () => answeredEarly.delete(message.socket));
     });
   };
+  /**
+   * Whether a request is answered while more of its body is to come than is worth reading. Node would read it all, for whom
+   * nobody knows; and end the connection with a reset, which takes the answer from a peer that still sends (RFC 9112, 9.6).
+   * So nothing more is read, and the peer has a little time to take the answer and hang up.
+   */
+  const leavesUnread = ({ complete, headers, socket }: IncomingMessage): boolean => {
+    if (complete || Number(headers["content-length"] ?? Number.POSITIVE_INFINITY) <= bounds.openBytesMax) return false;
+    const connection = connections.of(socket);
+    socket.destroySoon = () => {
+      socket.pause();
+      socket.end();
+      if (connection) connections.expectHangUp(connection);
+    };
+    return true;
+  };
   const serve = (message: IncomingMessage, response: ServerResponse): void => {
     noteRequest(message, response);
     const request = requestOfHttp1(message, newRequestId());
     if (request.hasBody) noteEarlyAnswer(message, response);
-    rest(request, http1Sender(response, context.fixedHeaders, request.fault ? () => true : context.draining));
+    const isLast = (): boolean => context.draining() || request.fault !== undefined || (request.hasBody && leavesUnread(message));
+    rest(request, http1Sender(response, context.fixedHeaders, isLast));
   };
   const serveExpecting = (message: IncomingMessage, response: ServerResponse): void => {
     let continued = false;

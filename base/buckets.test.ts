@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { openBuckets } from "./buckets.ts";
+
+const startMs = Date.UTC(2030, 0, 1);
+
+/** Takes at these milliseconds after the start; what each was told. */
+const takeAt = (rate: { burst: number; perSecond: number }, times: readonly number[]): (number | undefined)[] => {
+  const buckets = openBuckets(rate, 10);
+  return times.map((ms) => buckets.take("a", startMs + ms));
+};
+
+const cases: readonly (readonly [
+  title: string,
+  rate: { burst: number; perSecond: number },
+  times: readonly number[],
+  told: readonly (number | undefined)[],
+])[] = [
+  [
+    "a full bucket gives its burst at once, and then tells when there is one",
+    { burst: 3, perSecond: 1 },
+    [0, 0, 0, 0, 0],
+    [undefined, undefined, undefined, 1000, 1000],
+  ],
+  ["the time that it tells is enough, and one millisecond less is not", { burst: 1, perSecond: 1 }, [0, 999, 1000, 1000], [undefined, 1, undefined, 1000]],
+  ["a refusal takes nothing", { burst: 1, perSecond: 1 }, [0, 100, 200, 300, 1000], [undefined, 900, 800, 700, undefined]],
+  ["it comes back at its rate", { burst: 2, perSecond: 10 }, [0, 0, 0, 100, 100, 200], [undefined, undefined, 100, undefined, 100, undefined]],
+  ["it never holds more than its burst", { burst: 2, perSecond: 1 }, [0, 3_600_000, 3_600_000, 3_600_000], [undefined, undefined, undefined, 1000]],
+  ["a rate of less than one a second", { burst: 1, perSecond: 1 / 60 }, [0, 1, 60_000], [undefined, 59_999, undefined]],
+  [
+    "a rate that is no whole number of milliseconds loses nothing",
+    { burst: 3, perSecond: 3 },
+    [0, 0, 0, 0, 334, 667, 1000, 1000],
+    [undefined, undefined, undefined, 334, undefined, undefined, undefined, 334],
+  ],
+  [
+    "a clock that goes back by an hour leaves a bucket at worst as empty as it can be",
+    { burst: 1, perSecond: 1 },
+    [3_600_000, 0, 1000],
+    [undefined, 1000, undefined],
+  ],
+];
+for (const [title, rate, times, told] of cases) test(`buckets: ${title}`, () => assert.deepEqual(takeAt(rate, times), told));
+
+test("buckets: each key has its own", () => {
+  const buckets = openBuckets({ burst: 1, perSecond: 1 }, 10);
+  assert.deepEqual(
+    ["a", "b", "a", "b"].map((key) => buckets.take(key, startMs)),
+    [undefined, undefined, 1000, 1000],
+  );
+});
+
+test("buckets: a key's own rate counts for it, also one that changes", () => {
+  const buckets = openBuckets({ burst: 1, perSecond: 1 }, 10);
+  const own = { burst: 2, perSecond: 1 };
+  assert.deepEqual(
+    [
+      buckets.take("a", startMs, own),
+      buckets.take("a", startMs, own),
+      buckets.take("a", startMs, own),
+      buckets.take("a", startMs),
+      buckets.take("a", startMs + 1000),
+    ],
+    [undefined, undefined, 1000, 1000, undefined],
+  );
+});
+
+test("buckets: to look takes nothing, and says what take will", () => {
+  const buckets = openBuckets({ burst: 1, perSecond: 1 }, 10);
+  assert.deepEqual([buckets.look("a", startMs), buckets.size, buckets.take("a", startMs)], [undefined, 0, undefined]);
+  assert.deepEqual([buckets.look("a", startMs), buckets.look("a", startMs + 250), buckets.look("a", startMs + 1000)], [1000, 750, undefined]);
+});
+
+test("buckets: memory is bounded, and who goes on asking is not forgotten for whoever asks once", () => {
+  const buckets = openBuckets({ burst: 1, perSecond: 1 }, 100);
+  buckets.take("greedy", startMs);
+  for (let index = 0; index < 10_000; index++) {
+    assert.equal(buckets.take(`stranger ${index}`, startMs), undefined);
+    if (index % 50 === 0) assert.equal(buckets.take("greedy", startMs), 1000);
+  }
+  assert.equal(buckets.size, 100);
+  assert.equal(buckets.take("greedy", startMs), 1000);
+  assert.equal(buckets.take("stranger 0", startMs), undefined);
+});
+
+test("buckets: over any time, no more than burst and rate are given", () => {
+  const buckets = openBuckets({ burst: 50, perSecond: 7 }, 10);
+  let given = 0;
+  // Every 13 ms for 100 s.
+  for (let ms = 0; ms <= 100_000; ms += 13) if (buckets.take("a", startMs + ms) === undefined) given++;
+  assert.ok(given <= 50 + 7 * 100, `${given}`);
+  assert.ok(given >= 50 + 7 * 100 - 1, `${given}`);
+});
+
+test("buckets: to take from a known key allocates nothing", () => {
+  const buckets = openBuckets({ burst: 1e9, perSecond: 1e6 }, 100);
+  const keys = Array.from({ length: 64 }, (_, index) => `key ${index}`);
+  const takeAll = (times: number): void => {
+    for (let time = 0; time < times; time++) for (const key of keys) buckets.take(key, startMs + time);
+  };
+  takeAll(10_000);
+  // In small rounds, of which a collection in between hides few: 128,000 takes, 16 bytes for each would be 2 MB.
+  const grownBytes = Array.from({ length: 5 }, () => {
+    const before = process.memoryUsage().heapUsed;
+    takeAll(2_000);
+    return process.memoryUsage().heapUsed - before;
+  }).sort((one, other) => one - other);
+  assert.ok((grownBytes[2] ?? 0) < 500_000, `${grownBytes.join(", ")} bytes`);
+});

@@ -1,0 +1,45 @@
+// The neighbour of neighbours.ts: so many connections that send one request at a time, again and again. Obedient ones wait
+// as long as Retry-After says; the others ask again at once. LOAD is a file of what they send, as JSON: {url, obeys, connections,
+// requests: [{method, path, authorization, body}]}, a list for each connection in turn. "{n}" in path and body is a number
+// that no other request has.
+
+import { readFileSync } from "node:fs";
+import { setPriority } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
+import { openHttpConnection, requestBytes } from "../http-connection.ts";
+import type { NeighbourLoad } from "../neighbours.ts";
+
+const load = JSON.parse(readFileSync(process.env.LOAD ?? "", "utf8")) as NeighbourLoad;
+const counts = { answered: 0, refused: 0, broken: 0 };
+let number = Date.now() * 1000;
+
+const run = async (index: number): Promise<void> => {
+  const connection = openHttpConnection(load.url);
+  const request = load.requests[index % load.requests.length];
+  if (!request) return;
+  const fixed = requestBytes(`${load.url}${request.path}`, request.method, request.authorization, request.body);
+  const numbered = `${request.path}${request.body ?? ""}`.includes("{n}");
+  const withNumber = (text: string): string => text.replaceAll("{n}", String(number));
+  for (;;) {
+    number++;
+    const bytes = numbered
+      ? requestBytes(`${load.url}${withNumber(request.path)}`, request.method, request.authorization, withNumber(request.body ?? ""))
+      : fixed;
+    try {
+      const { status, retryAfterMs } = await connection.send(bytes);
+      if (status < 300) counts.answered++;
+      else counts.refused++;
+      if (load.obeys && retryAfterMs > 0) await sleep(retryAfterMs);
+    } catch {
+      // It sends more than anybody reads: the server hangs up.
+      counts.broken++;
+      await sleep(1);
+    }
+  }
+};
+
+// In life its machine is another one: here it takes what the server and the quiet organization leave.
+setPriority(19);
+process.on("message", () => process.send?.(counts));
+for (let index = 0; index < load.connections; index++) void run(index);
+process.send?.("ready");

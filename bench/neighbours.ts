@@ -1,0 +1,153 @@
+// The variants of the figures neighbour-read, neighbour-write and neighbour-greedy: how long a quiet organization's calls
+// take, 20 a second over connections of their own, alone and while another organization holds 200 connections that send one
+// request at a time.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { addOrganization, type Organization } from "./callers.ts";
+import type { Environment, Measure, Variant } from "./environment.ts";
+import type { Fixture } from "./fixture.ts";
+import { type HttpConnection, openHttpConnection, requestBytes } from "./http-connection.ts";
+import { startBaseline } from "./processes.ts";
+import { median } from "./report.ts";
+import { fillRepos, vacuumTables, withClient } from "./seed.ts";
+
+interface NeighbourRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly authorization?: string;
+  readonly body?: string;
+}
+
+/** What baselines/neighbour.ts is given. */
+export interface NeighbourLoad {
+  readonly url: string;
+  /** True: it waits as long as Retry-After says. */
+  readonly obeys: boolean;
+  readonly connections: number;
+  readonly requests: readonly NeighbourRequest[];
+}
+
+const neighbourConnections = 200;
+const neighbourRepos = 40_000;
+const quietRepos = 100;
+const quietConnections = 4;
+const quietPerSecond = 20;
+/** Until the neighbour's load is what it stays. */
+const rampMs = 1_000;
+
+interface Neighbours {
+  readonly fixture: Fixture;
+  readonly quiet: Organization;
+  readonly quietRepo: string;
+  readonly greedy: Organization;
+  readonly greedyRepo: string;
+}
+
+const someRepo = (fixture: Fixture, group: string): Promise<string> =>
+  withClient(fixture.database, async (client) => {
+    const { rows } = await client.query<{ uid: string }>("select uid from repos where uid >= $1 and uid < $2 limit 1", [`${group}/`, `${group}0`]);
+    return rows[0]?.uid ?? "";
+  });
+
+const prepareNeighbours = async (environment: Environment): Promise<Neighbours> => {
+  const fixture = await environment.blank();
+  const [quiet, greedy] = [await addOrganization(fixture.application, "quiet", "editor"), await addOrganization(fixture.application, "greedy", "editor")];
+  await withClient(fixture.database, async (client) => {
+    await fillRepos(client, quiet.uid, quietRepos, "quiet");
+    await fillRepos(client, greedy.uid, neighbourRepos, "greedy");
+    await vacuumTables(client, "repos");
+  });
+  return { fixture, quiet, quietRepo: await someRepo(fixture, quiet.uid), greedy, greedyRepo: await someRepo(fixture, greedy.uid) };
+};
+
+let prepared: Promise<Neighbours> | undefined;
+const neighbours = (environment: Environment): Promise<Neighbours> => (prepared ??= prepareNeighbours(environment));
+
+const repos = "/registry/v2/repos";
+
+type LoadName = "gets" | "lists" | "skips" | "creates" | "patches" | "bodies";
+
+export const loadNames: readonly LoadName[] = ["gets", "lists", "skips", "creates", "patches", "bodies"];
+
+const requestsOf: Readonly<Record<LoadName, (of: Neighbours) => NeighbourRequest[]>> = {
+  gets: ({ greedy: { authorization }, greedyRepo }) => [{ method: "GET", path: `${repos}/${greedyRepo}`, authorization }],
+  lists: ({ greedy: { authorization } }) => [{ method: "GET", path: `${repos}?page_size=200`, authorization }],
+  skips: ({ greedy: { authorization } }) => [{ method: "GET", path: `${repos}?page_size=200&skip=${neighbourRepos - 300}&order_by=name`, authorization }],
+  creates: ({ greedy: { uid, authorization } }) => [{ method: "POST", path: `${repos}/${uid}`, authorization, body: '{"name":"repo-{n}"}' }],
+  patches: ({ greedy: { authorization }, greedyRepo }) => [
+    { method: "PATCH", path: `${repos}/${greedyRepo}?update_mask=description`, authorization, body: '{"description":"{n}"}' },
+  ],
+  bodies: ({ greedy: { uid } }) => [{ method: "POST", path: `${repos}/${uid}`, body: JSON.stringify({ name: "x", description: "y".repeat(900_000) }) }],
+};
+
+/** The median time of the quiet organization's calls, in milliseconds. Throws where one fails. */
+const probe = async (connections: readonly HttpConnection[], request: (number: number) => Buffer, seconds: number): Promise<number> => {
+  const beganMs = performance.now();
+  const taken: number[] = [];
+  const count = Math.max(10, Math.round(seconds * quietPerSecond));
+  const calls: Promise<void>[] = [];
+  const busy = connections.map(() => Promise.resolve());
+  for (let index = 0; index < count; index++) {
+    const waitMs = beganMs + (index * 1000) / quietPerSecond - performance.now();
+    if (waitMs > 0) await sleep(waitMs);
+    const slot = index % connections.length;
+    const dueMs = performance.now();
+    // From the moment when it was due: who waits for a slow answer before it has waited as well.
+    const call = (busy[slot] ?? Promise.resolve()).then(async () => {
+      const { status } = (await connections[slot]?.send(request(index))) ?? { status: 0 };
+      if (status !== 200) throw new Error(`the quiet organization's call was answered with ${status}`);
+      taken.push(performance.now() - dueMs);
+    });
+    busy[slot] = call;
+    calls.push(call);
+  }
+  await Promise.all(calls);
+  return median(taken);
+};
+
+let described = 0;
+
+const quietCall = ({ fixture, quiet, quietRepo }: Neighbours, kind: "read" | "write"): ((number: number) => Buffer) => {
+  const url = `${fixture.process.url}${repos}/${quietRepo}`;
+  if (kind === "read") {
+    const bytes = requestBytes(url, "GET", quiet.authorization);
+    return () => bytes;
+  }
+  return () => requestBytes(`${url}?update_mask=description`, "PATCH", quiet.authorization, `{"description":"change ${++described}"}`);
+};
+
+const neighbourVariant = (kind: "read" | "write", load: LoadName | undefined, obeys: boolean): Variant => ({
+  label: `quiet ${kind}, ${load === undefined ? "alone" : `beside ${obeys ? "" : "greedy "}${load}`}`,
+  unit: "ms",
+  async prepare(environment): Promise<Measure> {
+    const of = await neighbours(environment);
+    const { url } = of.fixture.process;
+    const call = quietCall(of, kind);
+    const connections = Array.from({ length: quietConnections }, () => openHttpConnection(url));
+    return async (seconds) => {
+      if (load === undefined) return probe(connections, call, seconds);
+      const given: NeighbourLoad = { url, obeys, connections: neighbourConnections, requests: requestsOf[load](of) };
+      const neighbour = await startBaseline("neighbour", await environment.folder.site("neighbour"), {
+        LOAD: await environment.folder.write("load.json", JSON.stringify(given)),
+      });
+      try {
+        await sleep(rampMs);
+        return await probe(connections, call, seconds);
+      } finally {
+        await neighbour.stop();
+        // What it left under way ends.
+        await sleep(rampMs);
+      }
+    };
+  },
+});
+
+export const neighbourVariants: Readonly<Record<string, Variant>> = Object.fromEntries(
+  (["read", "write"] as const).flatMap((kind) => [
+    [`${kind}Alone`, neighbourVariant(kind, undefined, true)],
+    ...loadNames.flatMap((load) => [
+      [`${kind}Beside-${load}`, neighbourVariant(kind, load, true)],
+      [`${kind}Greedy-${load}`, neighbourVariant(kind, load, false)],
+    ]),
+  ]),
+);

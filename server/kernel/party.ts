@@ -1,0 +1,42 @@
+// For whom work is done: what shares count by (base/fair-queue.ts).
+
+import type { Caller } from "#authn";
+import type { Rights } from "#authz";
+import { EVERYWHERE, rootOf } from "#base/uid.ts";
+import { type FairQueue, type FairQueueLimits, openFairQueue, type Party } from "#base/fair-queue.ts";
+import type { MethodFact } from "#contract/facts.ts";
+import { limits } from "#base/limits.ts";
+
+/** Whoever calls an open operation: there is no organization yet. */
+export const strangers: Party = { organization: "strangers", identity: "" };
+
+/** The caller, where it is at home. */
+export const callingParty = ({ uid }: Caller): Party => ({ organization: rootOf(uid), identity: uid });
+
+/**
+ * The organization in which a call acts, whoever calls: what is done to an organization's rows counts as its own. Without
+ * a path it is where the caller's rights begin, since people are at home in no organization.
+ */
+export const actingParty = ({ uid }: Caller, { grants }: Rights, path: string | undefined): Party => {
+  const place = path || grants[0]?.path || EVERYWHERE;
+  return { organization: rootOf(place === EVERYWHERE ? uid : place), identity: uid };
+};
+
+/** What one kind of calls may have under way: little enough that what one organization has under way is soon done. */
+const turnsOf = (name: string, what: string, placesEach: number): FairQueueLimits => ({
+  name,
+  what,
+  places: limits.callsUnderWay,
+  placesEach,
+  waiting: limits.callsWaiting,
+  waitingEach: limits.callsWaitingEach,
+  waitMs: limits.turnWaitMs,
+});
+
+/** The turns of calls. Of each kind by itself, so that an organization's gets never wait behind its own lists and writes. */
+export const openCallTurns = (): ((method: MethodFact) => FairQueue) => {
+  const gets = openFairQueue(turnsOf("organization-gets", "requests are made", limits.getsEach));
+  const lists = openFairQueue(turnsOf("organization-lists", "lists are asked for", limits.listsEach));
+  const writes = openFairQueue(turnsOf("organization-writes", "changes are made", limits.changesEach));
+  return (method) => (method.writes ? writes : method.unscoped ? lists : gets);
+};
