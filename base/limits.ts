@@ -432,6 +432,12 @@ export const limits = {
   /** Of them to one subscription whose sink is quick, and to one of which that is not known, as which a failing one counts. */
   claimedPerSubscriptionMax: 64,
   claimedPerUnprovenMax: 4,
+  /**
+   * How long a server claims nothing more of an organization whose share of outbound connections was full: at first, and,
+   * doubled each time in a row, at most. A place becomes free when any of its sinks answers, which takes most of them less.
+   */
+  shareFullMs: 250,
+  shareFullMaxMs: 4_000,
   /** Of them to all sinks that are not known to be quick: what is slow or dead leaves half to the others. */
   claimedUnprovenMax: 128,
   /** A sink that answers within this time is quick; so many are remembered. */

@@ -9,7 +9,7 @@ import type { Environment, Measure, Variant } from "./environment.ts";
 import type { Fixture } from "./fixture.ts";
 import { clients, sendJson } from "./load.ts";
 import { startBaseline } from "./processes.ts";
-import { fillRepos, vacuumTables, withClient } from "./seed.ts";
+import { clearSubscriptions, fillRepos, fillSubscriptions, vacuumTables, withClient } from "./seed.ts";
 
 /** What a sink (baselines/sink.ts) says of what came. */
 interface Arrived {
@@ -21,7 +21,7 @@ interface Arrived {
   readonly delayMs: number;
 }
 
-interface Sink {
+export interface Sink {
   readonly url: string;
   /** What came since it was last asked, once there are so many. */
   after(events: number): Promise<Arrived>;
@@ -33,7 +33,7 @@ interface Sink {
 const patienceMs = 30_000;
 const calmMs = 1_000;
 
-const openSink = async ({ folder, stopLater }: Environment): Promise<Sink> => {
+export const openSink = async ({ folder, stopLater }: Pick<Environment, "folder" | "stopLater">): Promise<Sink> => {
   const { url } = stopLater(await startBaseline("sink", await folder.site("sink")));
   const readArrived = (path: string): Promise<Arrived> => sendJson("GET", `${url}${path}`, "").then((arrived) => arrived as unknown as Arrived);
   /** How many came: at least so many, or all that did until none came for so long. */
@@ -177,6 +177,50 @@ const replayVariant: Variant = {
   },
 };
 
+// ---- beside a crowd ---------------------------------------------------------------------------------------------
+
+const crowd = 2_500;
+const crowdChanges = 600;
+/** Changes of the quiet organization, one after the other came. */
+const quietChangesMin = 10;
+const pauseMs = 100;
+
+const besideCrowdVariant: Variant = {
+  label: `commit to sink, p95, beside ${crowd} subscriptions and ${crowdChanges} changes`,
+  unit: "s",
+  async prepare(environment) {
+    const [fixture, crowded, sink] = [await environment.delivering(), await openSink(environment), await openSink(environment)];
+    const [noisy, quiet] = [await addOrganization(fixture.application, "crowd", "editor"), await addOrganization(fixture.application, "quiet", "editor")];
+    const [noisyRepos, quietRepos] = [await addRepos(fixture, noisy.uid, crowdChanges), await addRepos(fixture, quiet.uid, 100)];
+    const subscription = await subscribe(fixture, noisy.uid, noisy.authorization, crowded.url);
+    await subscribe(fixture, quiet.uid, quiet.authorization, sink.url);
+    await sink.calm();
+    await vacuumEvents(fixture);
+    return async (seconds) => {
+      await withClient(fixture.database, (client) => fillSubscriptions(client, subscription, crowd - 1));
+      // More deliveries than can be made in the time, so that the quiet one's come beside them to the end.
+      await atMoments(
+        noisyRepos.map(() => 0),
+        () => change(fixture, noisy, noisyRepos),
+      );
+      const untilMs = performance.now() + seconds * 1000;
+      const delays: number[] = [];
+      while (delays.length < quietChangesMin || performance.now() < untilMs) {
+        await sleep(pauseMs * (1 + Math.random()));
+        await change(fixture, quiet, quietRepos);
+        delays.push((await sink.after(1)).delayMs);
+      }
+      const { rows } = await withClient(fixture.database, (client) =>
+        client.query<{ waiting: boolean }>("select exists (select from fan_outs where uid = $1) as waiting", [noisy.uid]),
+      );
+      if (rows[0]?.waiting !== true) throw new Error("the crowd's deliveries were all made before the end");
+      await withClient(fixture.database, (client) => clearSubscriptions(client, subscription));
+      await crowded.calm();
+      return (delays.sort((one, other) => one - other)[Math.ceil(delays.length * 0.95) - 1] ?? Number.NaN) / 1000;
+    };
+  },
+};
+
 // ---- what a write pays ------------------------------------------------------------------------------------------
 
 const subscriptions = 100;
@@ -225,6 +269,7 @@ export const deliveryVariants: Readonly<Record<string, Variant>> = {
   delay: pacedVariant(`commit to sink, p95, at ${wantedPerSecond} changes a second`, "s", "delay"),
   changes: pacedVariant(`changes really made a second (wanted: ${wantedPerSecond})`, "1/s", "changes"),
   delivered: replayVariant,
+  besideCrowd: besideCrowdVariant,
   subscribed: writeVariant(`UpdateRepo with ${subscriptions} subscriptions`, subscriptions),
   unsubscribed: writeVariant("UpdateRepo with no subscription", 0),
 };

@@ -127,6 +127,11 @@ export const groups: readonly Group[] = [
   { running: false, most: { rounds: 5, seconds: 3 }, figures: [neighbourFigure("neighbour-greedy", ["read", "write"], "Greedy", 20)] },
   {
     running: false,
+    most: { rounds: 5, seconds: 2 },
+    figures: [{ name: "delivery-neighbour", unit: "s", bound: { words: "at most", value: 2 }, variants: ["besideCrowd"], value: (of) => of("besideCrowd") }],
+  },
+  {
+    running: false,
     most: { rounds: 5, seconds: 8 },
     figures: [
       {

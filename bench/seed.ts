@@ -53,6 +53,24 @@ export const withoutIndexes = async (client: pg.Client, table: string, load: () 
   for (const { make } of rows) await client.query(make.replace(" ON ONLY ", " ON "));
 };
 
+/** As many more subscriptions like this one. */
+export const fillSubscriptions = async (client: pg.Client, subscription: string, count: number): Promise<void> => {
+  await client.query(
+    `insert into subscriptions (uid, sink, creator, secret_sealed, create_time, update_time)
+     select left(uid, -16) || lpad(to_hex(number), 16, '0'), sink, creator, secret_sealed, create_time, update_time
+     from subscriptions, generate_series(1, $2::integer) as number where uid = $1`,
+    [subscription, count],
+  );
+};
+
+/** All subscriptions of an organization but this one, and what was on its way to any of them. */
+export const clearSubscriptions = async (client: pg.Client, subscription: string): Promise<void> => {
+  const root = subscription.slice(0, 40);
+  await client.query("delete from subscriptions where left(uid, 40) = $1 and uid <> $2", [root, subscription]);
+  await client.query("delete from fan_outs where left(uid, 40) = $1", [root]);
+  await client.query("delete from deliveries where left(uid, 40) = $1", [root]);
+};
+
 export const fillRepos = async (client: pg.Client, parent: string, count: number, salt = parent): Promise<void> => {
   await client.query(
     `insert into repos (uid, name, description, catalog_tier, bundles, active_tags, create_time, update_time)

@@ -123,6 +123,7 @@ export const attemptDelivery = async (services: AttemptServices, batch: Batch, d
     const waitMs = delayMs(delaysSeconds, attempts, answer.retryAfterMs, Math.random());
     return waitMs === undefined ? completed("dead", answer) : completed("pending", answer, waitMs);
   } catch (cause) {
+    if (cause instanceof Fault && cause.code === "RESOURCE_EXHAUSTED") return completed("unsent");
     // Ours, not the sink's (the store is away, a secret cannot be opened): it is set aside for as long as a failure would be,
     // and for as long as a claim holds at least.
     log("delivery.broken", { delivery: uid, attempts, cause });

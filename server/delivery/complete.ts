@@ -79,7 +79,7 @@ const writeResults = async (kernel: DeliveryKernel, rows: Write, attempts: reado
   const now = timestamp(nowMs);
   const completed = await completeDeliveries(rows, attempts, now);
   const counted = attempts.filter(({ uid }) => completed.has(uid));
-  const ended = counted.filter(({ became }) => became !== "pending");
+  const ended = counted.filter(({ became }) => became !== "pending" && became !== "unsent");
   if (ended.length > 0) await releaseNext(rows, ended, now);
   await noteSinks(kernel, rows, counted, nowMs);
 };

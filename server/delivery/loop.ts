@@ -3,7 +3,7 @@
 // once.
 
 import { limits } from "#base/limits.ts";
-import { workInPieces } from "#base/pieces.ts";
+import { openPauses, workInPieces } from "#base/pieces.ts";
 import { timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
 import type { NumberEvents } from "#outbox";
@@ -48,6 +48,7 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
   const claim = openClaims(store, log);
   const fanOut = openFanOut(services);
   const findDelays = openDelays(services);
+  const full = openPauses(limits.shareFullMs, limits.shareFullMaxMs);
 
   const countInFlight = (subscription: string, step: 1 | -1): void => {
     inFlight += step;
@@ -56,7 +57,16 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
     else inFlightOf.delete(subscription);
   };
 
-  const updateQuick = ({ subscription, latencyMs }: CompletedAttempt): void => {
+  /** Where an organization's share of connections is full, nothing more of it is claimed for a while. */
+  const updateFull = ({ subscription, became, statusClass }: CompletedAttempt): void => {
+    const root = rootOf(subscription);
+    if (statusClass !== undefined) full.end(root);
+    if (became !== "unsent" || full.isPaused(root, clock())) return;
+    log("delivery.share.full", { organization: root, times: full.fail(root, clock()) });
+  };
+
+  const updateQuick = ({ subscription, became, latencyMs }: CompletedAttempt): void => {
+    if (became === "unsent") return;
     if (latencyMs === undefined || latencyMs > limits.sinkQuickMs) quick.delete(subscription);
     else quick.add(subscription);
     const [oldest] = quick;
@@ -71,6 +81,7 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
       countInFlight(delivery.subscription, -1);
       unproven -= step;
       updateQuick(result);
+      updateFull(result);
       completed.push(result);
       wake();
     });
@@ -121,7 +132,12 @@ export const openDelivery = (services: AttemptServices, { numberEvents, kernel, 
   const sendDue = async (): Promise<number> => {
     if (stopping) return 0;
     const isLooking = await findDelays();
-    const quota = { total: limits.claimedMax - inFlight, unproven: Math.max(0, limits.claimedUnprovenMax - unproven) };
+    const quota = {
+      total: limits.claimedMax - inFlight,
+      unproven: Math.max(0, limits.claimedUnprovenMax - unproven),
+      eachOrganization: limits.sinkFetchesEachMax,
+      leftOut: full.paused(clock()),
+    };
     const claimed = quota.total > 0 ? await claim(clock(), quota, subscriptionLoads()) : [];
     const batch = openBatch(services);
     for (const delivery of claimed) start(delivery, batch);

@@ -357,6 +357,8 @@ const openWrites = (databaseUrl: string, nameOf: (text: string) => string | unde
         if (first !== undefined) await first;
         if (failure !== undefined) throw databaseFault(failure);
         if (!running) throw internal(new Error("a statement came after its transaction had ended"));
+        // What is sent together is written at once.
+        corkUntilEndOfTick(client);
         const sent = noteFailure(sendStatement(client, nameOf(text), text, values, first === undefined));
         first ??= sent.catch(() => {});
         return sent;

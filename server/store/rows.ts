@@ -129,15 +129,15 @@ export const isReferenced = async (rows: Read, table: string, column: string, ui
   return row?.[0] === "t";
 };
 
-/** How many rows of `table` lie at or below `uid`. */
-export const countBelow = async (rows: Read, table: string, uid: string): Promise<number> => {
-  const [row] = await rows.query(`select count(*) from ${table} where uid >= $1 and uid < $2`, [uid, `${uid}0`]);
+/** How many rows of `table` lie at or below `uid`; it stops counting at `most`. */
+export const countBelow = async (rows: Read, table: string, uid: string, most?: number): Promise<number> => {
+  const [row] = await rows.query(`select count(*) from (select from ${table} where uid >= $1 and uid < $2 limit $3) as found`, [uid, `${uid}0`, most ?? null]);
   return Number(row?.[0]);
 };
 
-/** How many rows of `table` name `uid` in `column`. */
-export const countReferences = async (rows: Read, table: string, column: string, uid: string): Promise<number> => {
-  const [row] = await rows.query(`select count(*) from ${table} where ${column} = $1`, [uid]);
+/** How many rows of `table` name `uid` in `column`; it stops counting at `most`. */
+export const countReferences = async (rows: Read, table: string, column: string, uid: string, most?: number): Promise<number> => {
+  const [row] = await rows.query(`select count(*) from (select from ${table} where ${column} = $1 limit $2) as found`, [uid, most ?? null]);
   return Number(row?.[0]);
 };
 
