@@ -165,7 +165,7 @@ select (select version
 -- several branches by uid
 select (select version
   from access_versions
-  where root = $1), (select sum(each.rows)::bigint
+  where root = $1), (select coalesce(sum(each.rows), 0)::bigint
   from unnest($2::text[], $3::text[]) as branch(low, high)
   cross join lateral (select count(*) as rows
   from repos
@@ -184,7 +184,7 @@ select (select version
 -- several small branches by name
 select (select version
   from access_versions
-  where root = $1), (select sum(each.rows)::bigint
+  where root = $1), (select coalesce(sum(each.rows), 0)::bigint
   from unnest($2::text[], $3::text[]) as branch(low, high)
   cross join lateral (select count(*) as rows
   from repos
@@ -219,7 +219,7 @@ select (select version
 -- several organizations by name
 select (select version
   from access_versions
-  where root = $1), (select sum(each.rows)::bigint
+  where root = $1), (select coalesce(sum(each.rows), 0)::bigint
   from unnest($2::text[], $3::text[]) as branch(low, high)
   cross join lateral (select count(*) as rows
   from repos
