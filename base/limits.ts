@@ -181,8 +181,8 @@ export const limits = {
   refusedRefreshTokensPerMinute: 300,
   wrongUserCodesPerMinute: 10,
   /** Requests of one address whose caller nobody knows: beyond these their answers come a little later; so many of them wait. */
-  refusedCallersBurst: 200,
-  refusedCallersPerSecond: 100,
+  refusedCallersBurst: 1_000,
+  refusedCallersPerSecond: 300,
   refusalDelayMs: 1_000,
   delayedRefusalsMax: 10_000,
   /** Addresses in memory for each of these, some 200 bytes each. */
