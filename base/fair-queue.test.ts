@@ -146,27 +146,6 @@ test("where all lines together are too long, the longest one is cut: who comes n
   await Promise.all(waits.slice(0, 3));
 });
 
-test("who asks again before its time is answered at that time: a refusal costs no more the faster one asks", async (t) => {
-  t.mock.timers.enable({ apis: ["setTimeout"] });
-  const queue = openFairQueue({ ...bounds, placesEach: 1, waitingEach: 1 });
-  assert.ok(queue.tryEnter(party("a")));
-  void queue.wait(party("a")).catch(() => {});
-  const answered: string[] = [];
-  const ask = (name: string): void => void queue.wait(party("a")).catch(() => void answered.push(name));
-  ask("first");
-  ask("second");
-  ask("third");
-  await settled();
-  assert.deepEqual(answered, ["first"]);
-  t.mock.timers.tick(1000);
-  await settled();
-  assert.deepEqual(answered.toSorted(), ["first", "second", "third"]);
-  // Bounded, too: what cannot be held back is answered at once.
-  for (let index = 0; index < 100; index++) ask("more");
-  await settled();
-  assert.ok(answered.length > 3 && answered.length < 103);
-});
-
 test("nobody waits for longer than the limit, and what gave up holds nothing", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const queue = openFairQueue({ ...bounds, placesEach: 1, waitMs: 500 });

@@ -57,16 +57,11 @@ interface Waiter {
 interface Share {
   held: number;
   waiting: number;
-  /** Its refusals that are held back, and until when they are. */
-  heldBack: number;
-  heldBackUntilMs: number;
   readonly identities: Map<string, Waiter[]>;
 }
 
 /** How soon another try is worth it: what waits is done within a second or so, unless somebody comes again and again. */
 const retryMs = 1000;
-/** Refusals that are held back, for each that may wait. */
-const heldBackForEach = 16;
 
 export const openFairQueue = (bounds: FairQueueLimits): FairQueue => {
   /** In the order of their turns. */
@@ -80,7 +75,7 @@ export const openFairQueue = (bounds: FairQueueLimits): FairQueue => {
   const shareOf = (organization: string): Share => {
     const known = shares.get(organization);
     if (known) return known;
-    const share: Share = { held: 0, waiting: 0, heldBack: 0, heldBackUntilMs: 0, identities: new Map() };
+    const share: Share = { held: 0, waiting: 0, identities: new Map() };
     shares.set(organization, share);
     return share;
   };
@@ -140,30 +135,12 @@ export const openFairQueue = (bounds: FairQueueLimits): FairQueue => {
     }
   };
 
-  /**
-   * The first refusal comes at once. Whoever asks again before the time that it names would have us refuse as fast as it can
-   * ask (seen: two hundred such clients make another organization's write 65 times as slow): it is answered at that time.
-   */
-  const refuse = (share: Share, { refuse: answer }: Waiter): void => {
-    const leftMs = share.heldBackUntilMs - performance.now();
-    if (leftMs <= 0) share.heldBackUntilMs = performance.now() + retryMs;
-    if (leftMs <= 0 || share.heldBack >= bounds.waitingEach * heldBackForEach) {
-      answer(refusal());
-      return;
-    }
-    share.heldBack++;
-    setTimeout(() => {
-      share.heldBack--;
-      answer(refusal());
-    }, leftMs);
-  };
-
   /** Refuses the last who came of the identity that has most waiting: who has few in line keeps them. */
   const refuseLast = (share: Share): void => {
     let most: Waiter[] | undefined;
     for (const waiters of share.identities.values()) if (most === undefined || waiters.length > most.length) most = waiters;
     const last = most?.at(-1);
-    if (last && remove(share, last)) refuse(share, last);
+    if (last && remove(share, last)) last.refuse(refusal());
   };
 
   const longest = (): Share | undefined => {

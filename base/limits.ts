@@ -111,6 +111,15 @@ export const limits = {
   changesEach: 224,
   callsWaiting: 8_192,
   callsWaitingEach: 1_024,
+  /**
+   * Refusals of one organization, or of one client address whose caller nobody knows: beyond these answers come a little
+   * later. So many organizations and addresses in memory (200 bytes each), so many answers that wait.
+   */
+  refusalsBurst: 1_000,
+  refusalsPerSecond: 300,
+  refusalDelayMs: 1_000,
+  refusalKeysMax: 20_000,
+  delayedRefusalsMax: 10_000,
   /** How long a call waits for its turn: below its own deadline, so that it is told why. */
   turnWaitMs: 10_000,
   /** Rows that are asked for together: more would hold up the first of them. */
@@ -180,11 +189,6 @@ export const limits = {
   openReadsPerMinute: 12_000,
   refusedRefreshTokensPerMinute: 300,
   wrongUserCodesPerMinute: 10,
-  /** Requests of one address whose caller nobody knows: beyond these their answers come a little later; so many of them wait. */
-  refusedCallersBurst: 1_000,
-  refusedCallersPerSecond: 300,
-  refusalDelayMs: 1_000,
-  delayedRefusalsMax: 10_000,
   /** Addresses in memory for each of these, some 200 bytes each. */
   clientAddressesMax: 20_000,
   /** How often the rows of all addresses together are counted, which takes up to 20 ms where there are many. */

@@ -4,7 +4,6 @@
 // A row that has to tell addresses apart keeps a keyed hash of the address: for nobody without the server's secret key is
 // there an address in it, and it goes with its row, within the hour.
 
-import { setTimeout as sleep } from "node:timers/promises";
 import { type Buckets, openBuckets } from "#base/buckets.ts";
 import { throttled } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
@@ -32,12 +31,6 @@ export interface ClientLimits {
   check(purpose: ClientPurpose, address: string): void;
   /** Counts one that has failed, and never throws. */
   addFailure(purpose: ClientPurpose, address: string): void;
-  /**
-   * Resolves when a caller whom nobody knows may be told so: at once, or, where the address has had many such answers, a
-   * little later. Two hundred connections that send large bodies without a token, each a new connection, made another
-   * organization's call take seconds; those that wait for their answer send nothing.
-   */
-  delayRefusal(address: string): Promise<void>;
   /** What a row keeps of an address. */
   hashOf(address: string): string;
 }
@@ -66,16 +59,7 @@ export const openClientLimits = (clock: Clock, vault: Pick<Vault, "digest">): Cl
       retryMs,
     });
   };
-  const refusals = openBuckets({ burst: limits.refusedCallersBurst, perSecond: limits.refusedCallersPerSecond }, limits.clientAddressesMax);
-  let delayed = 0;
   return {
-    async delayRefusal(address) {
-      // By the time that passes: what is bounded is work of this machine.
-      if (refusals.take(networkOf(address), performance.now()) === undefined || delayed >= limits.delayedRefusalsMax) return;
-      delayed++;
-      await sleep(limits.refusalDelayMs);
-      delayed--;
-    },
     take: (purpose, address) => refuse(purpose, bucketsOf(purpose).take(networkOf(address), clock())),
     check: (purpose, address) => refuse(purpose, bucketsOf(purpose).look(networkOf(address), clock())),
     addFailure: (purpose, address) => void bucketsOf(purpose).take(networkOf(address), clock()),

@@ -7,6 +7,7 @@ import type { MethodFact } from "#contract/facts.ts";
 import { readCatalogue, type Write } from "#store";
 import type { Answer, BoundResource, Cause, ChangeContext, Reads, Resource, Services } from "./context.ts";
 import { openCallTurns } from "./party.ts";
+import { openRefusalPace, type RefusalPace } from "./refusal-pace.ts";
 import { bindResources } from "./resource.ts";
 import { openRates, type Rates } from "./rates.ts";
 import { requireSchema } from "./schema.ts";
@@ -22,6 +23,7 @@ export interface Kernel {
   readonly currentReads: ReadonlyMap<string, CurrentRead>;
   /** Resources with a table, by message name. */
   readonly resources: ReadonlyMap<string, BoundResource>;
+  readonly refusalPace: RefusalPace;
   /** The turns that calls of an operation take. */
   readonly turnsOf: (method: MethodFact) => FairQueue;
   /** The rights of open operations: none. */
@@ -77,6 +79,7 @@ export const openKernel = async (services: Services, resources: readonly Resourc
     answers,
     currentReads: currentReadsOf(answers, bound),
     resources: bound,
+    refusalPace: openRefusalPace(),
     turnsOf: openCallTurns(),
     nobody: { uid: "", grants: [], accessVersion: { root: "", version: "" }, untilMs: Number.POSITIVE_INFINITY },
   };

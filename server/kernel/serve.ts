@@ -21,6 +21,8 @@
 import type { Caller } from "#authn";
 import { bindingsGiving, type Rights, visiblePaths } from "#authz";
 import type { Party } from "#base/fair-queue.ts";
+import { networkOf } from "#base/origin.ts";
+import { rootOf } from "#base/uid.ts";
 import { Fault, unauthenticated, unimplemented } from "#base/fault.ts";
 import { withRequest } from "#contract/call.ts";
 import { isRefusal, record } from "#outbox";
@@ -75,7 +77,8 @@ export const makeServe =
       }
     } catch (thrown) {
       if (thrown instanceof Fault && isRefusal(thrown)) recordRefusal(kernel, unread, call, caller, thrown);
-      if (thrown instanceof Fault && thrown.code === "UNAUTHENTICATED") await kernel.services.authn.clientLimits.delayRefusal(unread.origin().address);
+      if (caller === undefined) await kernel.refusalPace(networkOf(unread.origin().address));
+      else if (thrown instanceof Fault && thrown.code === "RESOURCE_EXHAUSTED") await kernel.refusalPace(rootOf(caller.uid));
       throw thrown;
     } finally {
       if (entered) turns.leave(entered);

@@ -164,7 +164,7 @@ test("attack 54: whoever sends what nobody is known to send waits for its answer
   let isLate = false;
   // The bucket fills while it is emptied: the first that has to wait is not the first beyond its size.
   for (let count = 0; !isLate; count++) {
-    assert.ok(count < 20 * limits.refusedCallersBurst, "nobody has to wait");
+    assert.ok(count < 20 * limits.refusalsBurst, "nobody has to wait");
     late = refused();
     isLate = await Promise.race([
       late.then(() => false),
