@@ -124,6 +124,19 @@ export const groups: readonly Group[] = [
   },
   { running: false, most: { rounds: 5, seconds: 3 }, figures: [neighbourFigure("neighbour-read", ["read"], "Beside", 3)] },
   { running: false, most: { rounds: 5, seconds: 3 }, figures: [neighbourFigure("neighbour-write", ["write"], "Beside", 3)] },
+  {
+    running: false,
+    most: { rounds: 5, seconds: 3 },
+    figures: [
+      {
+        name: "anonymous-body",
+        unit: "ratio",
+        bound: { words: "at most", value: 3 },
+        variants: ["anonymousEmpty", "anonymousBody", "anonymousStream", "anonymousFrame"],
+        value: (of) => Math.max(of("anonymousBody") / of("anonymousEmpty"), of("anonymousFrame") / of("anonymousStream")),
+      },
+    ],
+  },
   { running: false, most: { rounds: 5, seconds: 3 }, figures: [neighbourFigure("neighbour-greedy", ["read", "write"], "Greedy", 20)] },
   {
     running: false,

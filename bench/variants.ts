@@ -8,6 +8,7 @@ import * as grpc from "@grpc/grpc-js";
 import type { JsonObject } from "#base/json.ts";
 import { pageStatement } from "#store";
 import { advisoryVariants } from "./advisories.ts";
+import { anonymousVariants } from "./anonymous.ts";
 import { auditVariants } from "./audit.ts";
 import { neighbourVariants } from "./neighbours.ts";
 import { textVariants } from "./texts.ts";
@@ -209,6 +210,7 @@ const variants: Readonly<Record<string, Variant>> = {
   ...deliveryVariants,
   ...auditVariants,
   ...neighbourVariants,
+  ...anonymousVariants,
   ...textVariants,
   ...importVariants,
   start: startVariant,

@@ -125,6 +125,24 @@ test("a part of maintenance that fails is named in the log and tried again later
   }
 });
 
+test("a backlog that does not end within the time between two runs keeps no other part from its next turn", async () => {
+  const { services, kernel } = world.server.application;
+  const left = async (): Promise<number> => Number((await services.store.read.query("select count(*) from aws_requests"))[0]?.[0]);
+  const rows = limits.retentionRowsMax * 2 + 1;
+  await asOwner(
+    world.databaseUrl,
+    `insert into aws_requests (digest, expire_time) select 'digest ' || number, '2020-01-01' from generate_series(1, ${rows}) as number`,
+  );
+  // Each look at the clock finds half of that time gone: there is time for one piece.
+  const slow = { ...kernel, services: { ...services, clock: () => (world.clock.now += limits.maintenanceMs / 2) } };
+  await runMaintenance(slow);
+  assert.equal(await left(), rows - limits.retentionRowsMax);
+  await runMaintenance(slow);
+  assert.equal(await left(), 1);
+  await runMaintenance(kernel);
+  assert.equal(await left(), 0);
+});
+
 test("what has much to delete does it in pieces, however long each row takes, and nothing else waits until it is done", async () => {
   const { services, kernel } = world.server.application;
   const rows = limits.retentionRowsMax + 207;
