@@ -3,7 +3,16 @@ import { test } from "node:test";
 import { type FairQueue, type FairQueueLimits, openFairQueue, type Party, type Work } from "./fair-queue.ts";
 import { Fault } from "./fault.ts";
 
-const bounds: FairQueueLimits = { name: "things", what: "things are asked for", places: 4, placesEach: 2, waiting: 100, waitingEach: 8, waitMs: 60_000 };
+const bounds: FairQueueLimits = {
+  name: "things",
+  what: "things are asked for",
+  places: 4,
+  placesEach: 2,
+  placesAlone: 2,
+  waiting: 100,
+  waitingEach: 8,
+  waitMs: 60_000,
+};
 
 const party = (organization: string, identity = "i"): Party => ({ organization, identity });
 
@@ -41,8 +50,29 @@ test("an organization holds its share and no more, though places are free; anoth
   assert.deepEqual(entered, ["a1", "a2", "b1", "a3"]);
 });
 
+test("while no other organization is there one has more places, never all; when another one comes it finds a place at once, and soon its share", async () => {
+  const queue = openFairQueue({ ...bounds, places: 4, placesEach: 2, placesAlone: 3 });
+  const entered: string[] = [];
+  void enter(queue, { ...party("server"), own: true }, entered, "server");
+  queue.leave(party("server"));
+  for (const name of ["a1", "a2", "a3", "a4"]) void enter(queue, party("a"), entered, name);
+  assert.deepEqual(entered, ["server", "a1", "a2", "a3"]);
+  for (const name of ["b1", "b2"]) void enter(queue, party("b"), entered, name);
+  assert.deepEqual(entered.slice(4), ["b1"]);
+  queue.leave(party("a"));
+  await settled();
+  assert.deepEqual(entered.slice(5), ["b2"]);
+  // "a" has its share, and no more while "b" is there.
+  queue.leave(party("b"));
+  await settled();
+  assert.deepEqual(entered.slice(6), []);
+  queue.leave(party("a"));
+  await settled();
+  assert.deepEqual(entered.slice(6), ["a4"]);
+});
+
 test("organizations take turns, and in each its identities", async () => {
-  const queue = openFairQueue({ ...bounds, places: 1, placesEach: 1 });
+  const queue = openFairQueue({ ...bounds, places: 1, placesEach: 1, placesAlone: 1 });
   const entered: string[] = [];
   assert.ok(queue.tryEnter(party("z")));
   for (const [organization, identity, name] of [
@@ -82,7 +112,7 @@ test("who waits for a row holds no place: others of the same organization pass b
 });
 
 test("work takes as many places as it needs; what needs more than there are has them all to itself", async () => {
-  const queue = openFairQueue({ ...bounds, places: 20, placesEach: 10 });
+  const queue = openFairQueue({ ...bounds, places: 20, placesEach: 10, placesAlone: 10 });
   const entered: string[] = [];
   const of = (places: number): Work => ({ places });
   for (const [name, places] of [
@@ -107,7 +137,7 @@ test("work takes as many places as it needs; what needs more than there are has 
 });
 
 test("a line that is too long is refused at its end, of the identity that has most in it, with the time to come again", async () => {
-  const queue = openFairQueue({ ...bounds, placesEach: 1, waitingEach: 3 });
+  const queue = openFairQueue({ ...bounds, placesEach: 1, placesAlone: 1, waitingEach: 3 });
   const entered: string[] = [];
   assert.ok(queue.tryEnter(party("a")));
   void enter(queue, party("a", "many"), entered, "m1");
@@ -128,7 +158,7 @@ test("a line that is too long is refused at its end, of the identity that has mo
 });
 
 test("where all lines together are too long, the longest one is cut: who comes new has a place in line", async () => {
-  const queue = openFairQueue({ ...bounds, places: 1, placesEach: 1, waiting: 4 });
+  const queue = openFairQueue({ ...bounds, places: 1, placesEach: 1, placesAlone: 1, waiting: 4 });
   const entered: string[] = [];
   assert.ok(queue.tryEnter(party("z")));
   const waits = ["1", "2", "3", "4"].map((name) => enter(queue, party("many"), entered, name));
@@ -148,7 +178,7 @@ test("where all lines together are too long, the longest one is cut: who comes n
 
 test("nobody waits for longer than the limit, and what gave up holds nothing", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
-  const queue = openFairQueue({ ...bounds, placesEach: 1, waitMs: 500 });
+  const queue = openFairQueue({ ...bounds, placesEach: 1, placesAlone: 1, waitMs: 500 });
   assert.ok(queue.tryEnter(party("a")));
   const waited = faultOf(queue.wait(party("a")));
   t.mock.timers.tick(500);
@@ -164,7 +194,7 @@ test("property: places are never exceeded, and everybody who waits comes to his 
     return seed % below;
   };
   for (let round = 0; round < 50; round++) {
-    const limits = { ...bounds, places: 2 + random(6), placesEach: 1 + random(4), waiting: 1000, waitingEach: 1000 };
+    const limits = { ...bounds, places: 2 + random(6), placesEach: 1 + random(4), placesAlone: 1 + random(6), waiting: 1000, waitingEach: 1000 };
     const queue = openFairQueue(limits);
     const held = new Map<string, number>();
     const rows = new Set<string>();
@@ -177,7 +207,7 @@ test("property: places are never exceeded, and everybody who waits comes to his 
       const own = (held.get(who.organization) ?? 0) + 1;
       held.set(who.organization, own);
       all++;
-      assert.ok(own <= limits.placesEach && all <= limits.places);
+      assert.ok(own <= Math.max(limits.placesEach, limits.placesAlone) && all <= limits.places);
       if (work.row !== undefined) {
         assert.ok(!rows.has(work.row));
         rows.add(work.row);

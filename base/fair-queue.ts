@@ -1,6 +1,6 @@
 // Places that many share, given out in turns: by organization, then by identity, so that nobody's many keep out anybody's
-// one. An organization holds no more than its share of the places, whoever else is there: places that it could take
-// while nobody else wants them would be held when somebody does. Who finds neither a place nor one in the line is refused at
+// one. An organization holds no more than its share of the places. While no other one has been there for a moment its share is
+// larger, and never all of them: who comes next finds a place at once, and those beyond the share are given back soon. Who finds neither a place nor one in the line is refused at
 // once, and told when to come again.
 
 import { type Fault, throttled } from "./fault.ts";
@@ -10,6 +10,8 @@ export interface Party {
   /** The organization's uid; another text for who belongs to none. */
   readonly organization: string;
   readonly identity: string;
+  /** The server's own work: it has turns like everybody, and makes nobody's share smaller. */
+  readonly own?: boolean;
 }
 
 export interface FairQueueLimits {
@@ -20,6 +22,8 @@ export interface FairQueueLimits {
   readonly places: number;
   /** Of these, for one organization. */
   readonly placesEach: number;
+  /** The same while no other one is there; what is left is for the one that comes next. */
+  readonly placesAlone: number;
   readonly waiting: number;
   readonly waitingEach: number;
   /** How long one waits at most. */
@@ -62,6 +66,8 @@ interface Share {
 
 /** How soon another try is worth it: what waits is done within a second or so, unless somebody comes again and again. */
 const retryMs = 1000;
+/** Whoever has not been there for so long leaves the others their larger share. */
+const aloneAfterMs = 1000;
 
 export const openFairQueue = (bounds: FairQueueLimits): FairQueue => {
   /** In the order of their turns. */
@@ -69,8 +75,19 @@ export const openFairQueue = (bounds: FairQueueLimits): FairQueue => {
   const busyRows = new Set<string>();
   let held = 0;
   let waiting = 0;
+  /** Who was there last, and when it was somebody else than before. */
+  let last = "";
+  let changedMs = Number.NEGATIVE_INFINITY;
 
-  const refusal = (): Fault => throttled(`too many ${bounds.what} at once; try again`, { name: bounds.name, quota: bounds.placesEach, retryMs });
+  const note = ({ organization, own }: Party): void => {
+    if (own || organization === last) return;
+    if (last !== "") changedMs = performance.now();
+    last = organization;
+  };
+
+  const placesEach = (): number => (performance.now() - changedMs < aloneAfterMs ? bounds.placesEach : bounds.placesAlone);
+
+  const refusal = (): Fault => throttled(`too many ${bounds.what} at once; try again`, { name: bounds.name, quota: placesEach(), retryMs });
 
   const shareOf = (organization: string): Share => {
     const known = shares.get(organization);
@@ -84,7 +101,7 @@ export const openFairQueue = (bounds: FairQueueLimits): FairQueue => {
 
   /** Where nothing is held whatever it is may begin. */
   const fits = (share: Share | undefined, { places }: Work): boolean =>
-    (held === 0 || held + places <= bounds.places) && (share === undefined || share.held === 0 || share.held + places <= bounds.placesEach);
+    (held === 0 || held + places <= bounds.places) && (share === undefined || share.held === 0 || share.held + places <= placesEach());
 
   const take = (share: Share, { places, row }: Work): void => {
     held += places;
@@ -150,7 +167,9 @@ export const openFairQueue = (bounds: FairQueueLimits): FairQueue => {
   };
 
   return {
-    tryEnter({ organization }, work = onePlace) {
+    tryEnter(party, work = onePlace) {
+      const { organization } = party;
+      note(party);
       const share = shares.get(organization);
       if ((share !== undefined && share.waiting > 0) || !fits(share, work) || !isFree(work)) return false;
       take(share ?? shareOf(organization), work);

@@ -88,6 +88,7 @@ export const limits = {
    */
   wideReadConnections: 4,
   wideReadsEach: 2,
+  wideReadsAlone: 3,
   wideReadsWaiting: 1_024,
   wideReadsWaitingEach: 64,
   quickStatementMs: 2,
@@ -96,8 +97,9 @@ export const limits = {
   statementsEachMax: 256,
   statementOrganizationsMax: 2_000,
   quickValuesMax: 32,
-  /** Transactions of one organization, and who waits for one: what takes turns of a hundredth of a second is done in two. */
+  /** Transactions of one organization, the same while no other one writes, and who waits for one: what takes turns of a hundredth of a second is done in two. */
   writesEach: 6,
+  writesAlone: 11,
   writesWaiting: 2_048,
   writesWaitingEach: 512,
   /**

@@ -29,6 +29,7 @@ const turnsOf = (name: string, what: string, placesEach: number): FairQueueLimit
   what,
   places: limits.callsUnderWay,
   placesEach,
+  placesAlone: placesEach,
   waiting: limits.callsWaiting,
   waitingEach: limits.callsWaitingEach,
   waitMs: limits.turnWaitMs,

@@ -16,7 +16,7 @@ import { openStatementCosts } from "./statement-costs.ts";
 import { atEndOfTick } from "./tick.ts";
 
 /** The server by itself. */
-export const serverParty: Party = { organization: "server", identity: "" };
+export const serverParty: Party = { organization: "server", identity: "", own: true };
 
 /** The connections of one process to one database. */
 export interface Connections {
@@ -84,6 +84,7 @@ const pageReadTurns: FairQueueLimits = {
   what: "lists are asked for",
   places: limits.pageRows,
   placesEach: limits.pageRowsEach,
+  placesAlone: limits.pageRowsEach,
   waiting: limits.callsWaiting,
   waitingEach: limits.callsWaitingEach,
   waitMs: limits.turnWaitMs,
@@ -94,6 +95,7 @@ const wideReadTurns: FairQueueLimits = {
   what: "lists of many rows are asked for",
   places: limits.wideReadConnections,
   placesEach: limits.wideReadsEach,
+  placesAlone: limits.wideReadsAlone,
   waiting: limits.wideReadsWaiting,
   waitingEach: limits.wideReadsWaitingEach,
   waitMs: limits.turnWaitMs,
@@ -104,6 +106,7 @@ const writeTurns: FairQueueLimits = {
   what: "changes are made",
   places: limits.writeConnections,
   placesEach: limits.writesEach,
+  placesAlone: limits.writesAlone,
   waiting: limits.writesWaiting,
   waitingEach: limits.writesWaitingEach,
   waitMs: limits.turnWaitMs,

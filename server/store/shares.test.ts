@@ -64,12 +64,12 @@ test("one organization's wide reads hold their share of the connections: cheap r
   let running: Promise<PromiseSettledResult<unknown>[]> = Promise.resolve([]);
   await holding("lock table slow in access exclusive mode", async () => {
     running = Promise.allSettled(Array.from({ length: 20 }, () => of("greedy").read.query("select count(*) from slow", [], wide)));
-    await until(async () => (await waitingStatements()) === limits.wideReadsEach);
+    await until(async () => (await waitingStatements()) >= limits.wideReadsEach);
     assert.deepEqual(await of("quiet").read.query("select 1"), [["1"]]);
     assert.deepEqual(await of("greedy").read.query("select 1"), [["1"]]);
     assert.deepEqual(await of("quiet").read.query("select 2", [], { rows: 200, wide: false }), [["2"]]);
     assert.deepEqual(await of("quiet").read.query("select 3", [], wide), [["3"]]);
-    assert.equal(await waitingStatements(), limits.wideReadsEach);
+    assert.ok((await waitingStatements()) <= limits.wideReadsAlone);
   });
   assert.ok((await running).every(({ status }) => status === "fulfilled"));
 });
@@ -78,7 +78,7 @@ test("a line of wide reads that is too long is refused, with the time to come ag
   let running: Promise<PromiseSettledResult<unknown>[]> = Promise.resolve([]);
   const excess = 5;
   await holding("lock table slow in access exclusive mode", async () => {
-    const count = limits.wideReadsEach + limits.wideReadsWaitingEach + excess;
+    const count = limits.wideReadsAlone + limits.wideReadsWaitingEach + excess;
     const reads = Array.from({ length: count }, () => of("many").read.query("select count(*) from slow", [], wide));
     running = Promise.allSettled(reads);
     const refused = await Promise.race(reads.map((read) => read.then(() => undefined).catch((thrown: unknown) => thrown)));
@@ -87,7 +87,7 @@ test("a line of wide reads that is too long is refused, with the time to come ag
     assert.deepEqual(await of("few").read.query("select 1", [], wide), [["1"]]);
   });
   const failed = (await running).filter(({ status }) => status === "rejected");
-  assert.equal(failed.length, excess);
+  assert.ok(failed.length >= excess && failed.length <= excess + limits.wideReadsAlone - limits.wideReadsEach);
 });
 
 test("a read that is not as cheap as it looked goes on among the wide ones", async () => {
@@ -130,16 +130,16 @@ test("one organization's transactions hold their share of the connections, whate
   let running: Promise<unknown> = Promise.resolve();
   await holding("select 1 from slow where id = 1 for update", async () => {
     running = Promise.all(Array.from({ length: 50 }, () => lock(of("greedy"))));
-    await until(async () => (await waitingStatements()) === limits.writesEach);
+    await until(async () => (await waitingStatements()) >= limits.writesEach);
     await of("quiet").write((inside) => inside.query("update slow set text = 'quiet' where id = 2"));
     await store.write((inside) => inside.query("update slow set text = 'server' where id = 3"));
-    assert.equal(await waitingStatements(), limits.writesEach);
+    assert.ok((await waitingStatements()) <= limits.writesAlone);
   });
   await running;
 });
 
 test("a transaction that fails gives its place back", async () => {
   const failing = (): Promise<unknown> => of("failing").write((rows) => rows.query("select 1 / 0"), "row");
-  for (let index = 0; index < limits.writesEach * 3; index++) await assert.rejects(failing());
+  for (let index = 0; index < limits.writesAlone * 3; index++) await assert.rejects(failing());
   await of("failing").write((rows) => rows.query("select 1"), "row");
 });

@@ -87,7 +87,7 @@ test("attack 51: whatever lists and counts one organization asks for, others get
     asked = Array.from({ length: 60 }, (_, index) => listTags(greedy, 1 + index));
     await untilWaiting(limits.wideReadsEach);
     await requireOk([get(quiet), list(quiet), list(quiet, "?skip=1&order_by=name"), describe(quiet, "meanwhile"), get(greedy), describe(greedy, "meanwhile")]);
-    assert.equal(await waiting(), limits.wideReadsEach);
+    assert.ok((await waiting()) <= limits.wideReadsAlone);
   });
   await requireOk(asked);
 });
@@ -95,7 +95,7 @@ test("attack 51: whatever lists and counts one organization asks for, others get
 test("attack 51: a line of lists that is too long is refused early, with the time to come again; the others of it are answered", async () => {
   let asked: Promise<RestAnswer>[] = [];
   await holding("lock table tags in access exclusive mode", async () => {
-    const line = limits.wideReadsEach + limits.wideReadsWaitingEach;
+    const line = limits.wideReadsAlone + limits.wideReadsWaitingEach;
     asked = Array.from({ length: line + 8 }, (_, index) => listTags(greedy, 1_000 + index));
     const refused = await Promise.race(asked);
     assert.equal(refused.status, 429, refused.text);
@@ -109,7 +109,9 @@ test("attack 51: a line of lists that is too long is refused early, with the tim
     assert.equal(overGrpc.code, 0);
   });
   const statuses = (await Promise.all(asked)).map(({ status }) => status);
-  assert.deepEqual([statuses.filter((status) => status === 429).length, statuses.filter((status) => status === 200).length], [8, asked.length - 8]);
+  const refused = statuses.filter((status) => status === 429).length;
+  assert.ok(refused >= 8 && refused <= 8 + limits.wideReadsAlone - limits.wideReadsEach, `${refused} were refused`);
+  assert.equal(statuses.filter((status) => status === 200).length, asked.length - refused);
 });
 
 test("attack 52: a hundred who change one row hold one connection: others change theirs, and the same organization its other rows", async () => {
@@ -130,7 +132,7 @@ test("attack 52: a hundred who create hold their organization's share of the con
     asked = Array.from({ length: 100 }, (_, index) => create(greedy, `many-${index}`));
     await untilWaiting(limits.writesEach);
     await requireOk([create(quiet, "meanwhile"), describe(quiet, "again"), get(greedy), list(greedy)]);
-    assert.equal(await waiting(), limits.writesEach);
+    assert.ok((await waiting()) <= limits.writesAlone);
   });
   await requireOk(asked);
 });
@@ -146,7 +148,7 @@ test("attack 53: the members of one organization have turns, too: who sends much
     return answer;
   };
   let asked: Promise<RestAnswer>[] = [];
-  const line = limits.writesEach + 40;
+  const line = limits.writesAlone + 40;
   await holding(`select 1 from groups where uid = '${greedy.uid}' for update`, async () => {
     asked = Array.from({ length: line }, (_, index) => noting("many", create(greedy, `turn-${index}`)));
     await untilWaiting(limits.writesEach);
