@@ -30,26 +30,29 @@ export interface Violation {
   readonly description: string;
 }
 
-/** Violations as they are found, up to as many as an answer shows. Who looks for them stops when it is full. */
-export interface FoundViolations {
-  readonly list: readonly Violation[];
-  readonly isFull: boolean;
-  add(field: string, description: string): void;
-}
+/**
+ * Violations as they are found, up to as many as an answer shows; who looks for them stops when it is full. A class: every
+ * request makes one, and an object literal with a getter costs ten times as much.
+ */
+export class FoundViolations {
+  readonly list: Violation[] = [];
+  #earlier = 0;
 
-/** @param known fields of which no more is told; @param most how many violations are still shown */
-export const findViolations = (known: ReadonlySet<string> = new Set(), most: number = limits.violationsMax): FoundViolations => {
-  const list: Violation[] = [];
-  return {
-    list,
-    get isFull() {
-      return list.length >= most;
-    },
-    add(field, description) {
-      if (list.length < most && !known.has(field)) list.push({ field, description });
-    },
-  };
-};
+  get isFull(): boolean {
+    return this.list.length >= limits.violationsMax;
+  }
+
+  /** Of a field of which a step before has told, nothing more is told. */
+  add(field: string, description: string): void {
+    if (this.isFull) return;
+    for (let index = 0; index < this.#earlier; index++) if (this.list[index]?.field === field) return;
+    this.list.push({ field, description });
+  }
+
+  nextStep(): void {
+    this.#earlier = this.list.length;
+  }
+}
 
 /** Details of an error; render.ts maps each to its google.rpc type. */
 export type Detail =

@@ -1,7 +1,7 @@
 // The variants of the figure about texts: the dearest of all fields, at its longest, by the processor time of the thread
 // that serves everybody; and beside it what the thread takes that judges readmes.
 
-import { findViolations } from "#base/fault.ts";
+import { FoundViolations } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { patternCost } from "#base/pattern-cost.ts";
@@ -55,7 +55,7 @@ const fields = [...new Set(methods.flatMap(({ input }) => [...messagesOf(input)]
     .flatMap((field) =>
       Object.values(hostileTexts).map((textOf) => {
         const value = { [field.json]: valueOf(field, textOf) };
-        return () => checkMessage(message, value, "", "json", findViolations());
+        return () => checkMessage(message, value, "", "json", new FoundViolations());
       }),
     ),
 );

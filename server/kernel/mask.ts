@@ -6,7 +6,7 @@
 //   none, gRPC          the fields that are set: proto3 cannot tell an empty field from an absent one
 
 import type { FieldFact, MessageFact } from "#contract/facts.ts";
-import { findViolations, type Violation } from "#base/fault.ts";
+import { FoundViolations, type Violation } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 
 /** One path in JSON names: ["claimMatch", "subject"]. */
@@ -45,7 +45,7 @@ export const readMask = (
   implied: readonly string[] | undefined,
   body: JsonObject,
 ): { mask: Mask; violations: readonly Violation[] } => {
-  const violations = findViolations();
+  const violations = new FoundViolations();
   const names = text
     .split(",")
     .map((name) => name.trim())

@@ -11,16 +11,26 @@ import { networkOf } from "#base/origin.ts";
 /** Whoever calls an open operation, by the address of its origin: there is no organization yet, and addresses take turns. */
 export const strangerAt = (address: string): Party => ({ organization: "strangers", identity: networkOf(address) });
 
+// A verified token always gives the same caller: its texts are made once, and looked up by the same digests.
+const parties = new WeakMap<Caller, Party>();
+
 /** The caller, where it is at home. */
-export const callingParty = ({ uid }: Caller): Party => ({ organization: rootOf(uid), identity: uid });
+export const callingParty = (caller: Caller): Party => {
+  const known = parties.get(caller);
+  if (known) return known;
+  const party: Party = { organization: rootOf(caller.uid), identity: caller.uid };
+  parties.set(caller, party);
+  return party;
+};
 
 /**
  * The organization in which a call acts, whoever calls: what is done to an organization's rows counts as its own. Without
  * a path it is where the caller's rights begin, since people are at home in no organization.
  */
-export const actingParty = ({ uid }: Caller, { grants }: Rights, path: string | undefined): Party => {
+export const actingParty = (caller: Caller, { grants }: Rights, path: string | undefined): Party => {
+  const home = callingParty(caller);
   const place = path || grants[0]?.path || EVERYWHERE;
-  return { organization: rootOf(place === EVERYWHERE ? uid : place), identity: uid };
+  return place === EVERYWHERE || place.startsWith(home.organization) ? home : { organization: rootOf(place), identity: home.identity };
 };
 
 /** What one kind of calls may have under way: little enough that what one organization has under way is soon done. */

@@ -4,7 +4,7 @@ import { operatorUid } from "#authz";
 import { Fault } from "#base/fault.ts";
 import { limits, requestRates } from "#base/limits.ts";
 import { silent } from "#base/log.ts";
-import { newChild, newRoot } from "#base/uid.ts";
+import { newChild, newRoot, rootOf } from "#base/uid.ts";
 import { openStore, type Store } from "#store";
 import { asOwner, freshDatabase, type TestDatabase } from "../../test/database.ts";
 import { openRates, type Rates } from "./rates.ts";
@@ -32,7 +32,8 @@ const set = (name: string, value: number, organization = ""): Promise<unknown> =
 const takeAll = (rates: Rates, identities: readonly string[]): { readonly taken: number; readonly told: string } => {
   for (let taken = 0; taken < 1_000_000; taken++) {
     try {
-      rates.take(identities[taken % identities.length] ?? "");
+      const identity = identities[taken % identities.length] ?? "";
+      rates.take({ organization: rootOf(identity), identity });
     } catch (thrown) {
       assert.ok(thrown instanceof Fault);
       return { taken, told: thrown.message.replace(/;.*/, "") };

@@ -8,15 +8,16 @@
 
 import { operatorUid } from "#authz";
 import { type BucketRate, openBuckets } from "#base/buckets.ts";
+import type { Party } from "#base/fair-queue.ts";
 import { throttled } from "#base/fault.ts";
 import { limits, requestRates } from "#base/limits.ts";
-import { isRoot, rootOf } from "#base/uid.ts";
+import { isRoot } from "#base/uid.ts";
 import { findQuotas } from "#store";
 import type { Services } from "./context.ts";
 
 export interface Rates {
-  /** Takes one request of this identity. Throws RESOURCE_EXHAUSTED, with the time until the next one. */
-  take(identity: string): void;
+  /** Takes one request. Throws RESOURCE_EXHAUSTED, with the time until the next one. */
+  take(party: Party): void;
 }
 
 type RateName = keyof typeof requestRates;
@@ -81,12 +82,11 @@ export const openRates = async (services: Pick<Services, "store" | "clock" | "lo
   };
 
   return {
-    take(identity) {
+    take({ identity, organization }) {
       if (identity === operatorUid) return;
       const nowMs = clock();
       // By requests, not by a timer: who has nothing to do asks for nothing.
       if (Math.abs(nowMs - readMs) >= limits.ratesReadMs && !reading) void readAgain();
-      const organization = rootOf(identity);
       takeOf("identity-requests", identity, organization, nowMs);
       if (!isRoot(identity)) takeOf("organization-requests", organization, organization, nowMs);
     },

@@ -54,8 +54,8 @@ export const makeServe =
         return await handle(kernel, call, undefined, kernel.nobody, true);
       }
       caller = await kernel.services.authn.authenticate(unread.authorization, unread.identity, () => unread.origin().address);
-      kernel.rates.take(caller.uid);
       const party = callingParty(caller);
+      kernel.rates.take(party);
       if (!turns.tryEnter(party)) await turns.wait(party);
       entered = party;
       for (let fresh = false; ; fresh = true) {

@@ -1,10 +1,9 @@
 // What a call asks for: the resource path that it names, and its request free of what only the server may set. Pure.
 
-import { type FoundViolations, findViolations, invalid } from "#base/fault.ts";
+import { FoundViolations, invalid } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
 import type { Order } from "#base/page.ts";
 import { isUid } from "#base/uid.ts";
-import { limits } from "#base/limits.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import type { Call } from "./call.ts";
 import { checkMessage, checkRequest, resourceField, withoutOutputOnly } from "./field-behavior.ts";
@@ -56,20 +55,14 @@ export interface ValidRequest {
  */
 export const validate = (call: Call): ValidRequest => {
   const { method, request } = call;
-  const violations = [...call.problems];
+  const found = new FoundViolations();
+  for (const { field, description } of call.problems) found.add(field, description);
   // A rehearsal that told whether a token or a code is good would be a way to try them without using them up, and without
   // what follows when one is used twice.
-  if (call.validateOnly && method.credentials) violations.push({ field: "validate_only", description: `${method.rpc} cannot be rehearsed` });
+  if (call.validateOnly && method.credentials) found.add("validate_only", `${method.rpc} cannot be rehearsed`);
   // Of a body that could not be read at all, its fields say nothing more.
-  if (violations.some(({ field }) => field === "body")) throw invalid(violations);
-  const known = new Set(violations.map(({ field }) => field));
-  /** What one step finds of fields of which no step before has told. */
-  const step = (find: (found: FoundViolations) => void): void => {
-    const found = findViolations(known, limits.violationsMax - violations.length);
-    find(found);
-    violations.push(...found.list);
-    for (const { field } of found.list) known.add(field);
-  };
+  if (found.list.some(({ field }) => field === "body")) throw invalid(found.list);
+  found.nextStep();
   const resource = resourceField(method);
   let cleaned: JsonObject | undefined;
   let mask: Mask | undefined;
@@ -84,16 +77,14 @@ export const validate = (call: Call): ValidRequest => {
     mask = read?.mask;
     // A nested path says nothing of the rest of its message: the verb checks that, merged with what is there.
     const only = mask && maskedFields({ ...mask, paths: mask.paths.filter(({ length }) => length === 1) });
-    step((found) => {
-      for (const { field, description } of read?.violations ?? []) found.add(field, description);
-      checkMessage(message, value, "", "json", found, only);
-    });
+    for (const { field, description } of read?.violations ?? []) found.add(field, description);
+    checkMessage(message, value, "", "json", found, only);
+    found.nextStep();
   }
-  step((found) => checkRequest(method, request, found));
+  checkRequest(method, request, found);
+  found.nextStep();
   const paging = readPaging(method, request);
-  step((found) => {
-    for (const { field, description } of paging.violations) found.add(field, description);
-  });
-  if (violations.length > 0) throw invalid(violations);
+  for (const { field, description } of paging.violations) found.add(field, description);
+  if (found.list.length > 0) throw invalid(found.list);
   return { request: cleaned && resource ? { ...request, [resource.json]: cleaned } : request, mask, order: paging.order };
 };

@@ -422,9 +422,16 @@ export const openConnections = (databaseUrl: string, log: Log, databaseAnswerMs:
   const wide = openReads(databaseUrl, wideReads, nameOf, watches, log);
   const reads = shareReads(cheap, wide);
   const ownRead = new PartyRead(reads, serverParty);
+  const rowsOf = new WeakMap<Party, Rows>();
   const writes = openWrites(databaseUrl, nameOf, watches, log);
   return {
-    forParty: (party) => ({ read: new PartyRead(reads, party, ownRead), write: (work, row) => writes.write(party, work, row) }),
+    forParty(party) {
+      const known = rowsOf.get(party);
+      if (known) return known;
+      const rows: Rows = { read: new PartyRead(reads, party, ownRead), write: (work, row) => writes.write(party, work, row) };
+      rowsOf.set(party, rows);
+      return rows;
+    },
     async close() {
       // A goodbye that nobody hears is never answered.
       const late = setTimeout(() => watches.cut(), limits.storeCloseMs);

@@ -1,6 +1,6 @@
 // Update (AIP-134; requirement: Update convention). Partial, by mask; what does not change makes no event.
 
-import { findViolations, invalid, missing } from "#base/fault.ts";
+import { FoundViolations, invalid, missing } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { lockRow, type Values } from "#store";
 import { change } from "../change.ts";
@@ -27,7 +27,7 @@ export const update =
     const draft: JsonObject = arranged(resource.fact, { ...wanted, uid });
     const fixed = [...immutableChanges(resource.fact, before, draft), ...keptChanges(resource.fact, before, draft, mask.replacesAll)];
     if (fixed.length > 0) throw invalid(fixed);
-    const found = findViolations();
+    const found = new FoundViolations();
     checkMessage(resource.fact, draft, "", "json", found, maskedFields(mask));
     if (found.list.length > 0) throw invalid(found.list);
     const { record, changed } = await change(context, resource, { kind: "update", before, draft, columns }, "cause");

@@ -1,7 +1,7 @@
 // A mapping: whoever signs in as a member of a group of the identity provider has the role for that session.
 
 import { ExternalGroupRoleMappingSchema, ExternalGroupRoleMappingsService } from "#contract/gen/chainguard/platform/iam/v2/external_group_role_mappings_pb.js";
-import { findViolations, invalid, type Violation } from "#base/fault.ts";
+import { FoundViolations, invalid, type Violation } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { parentOf, rootOf } from "#base/uid.ts";
 import { boundOf, change, holdParent, lockResource, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
@@ -28,7 +28,7 @@ const batchDelete = async (context: WriteContext): Promise<Outcome> => {
   const parent = text(request, "parent");
   const names = texts(request, "names");
   // Attack 4: only the first item of a batch is checked.
-  const found = findViolations();
+  const found = new FoundViolations();
   for (const [index, name] of names.entries()) if (parentOf(name) !== parent) found.add(`names[${index}]`, "is not a mapping of the batch's parent");
   if (found.list.length > 0) throw invalid(found.list);
   await holdParent(context, mapping, parent);
