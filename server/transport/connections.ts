@@ -30,6 +30,8 @@ export interface Connection {
   endsAtMs: number;
   /** Says farewell; undefined where that was done, or where the protocol has no word for it. */
   farewell: (() => void) | undefined;
+  /** HTTP/1.1: the last answer is given while its request still comes, of which nothing more is read. */
+  leavesUnread: boolean;
   /** HTTP/1.1: requests without their whole answer. HTTP/2: streams that may stay. */
   busy: number;
   /** HTTP/2: open streams and since when, the oldest first. */
@@ -79,7 +81,7 @@ export const watchConnections = (bounds: Bounds): Connections => {
   const timer = setInterval(look, Math.min(1000, bounds.headersTimeoutMs, bounds.hangUpMs, bounds.exchangeTimeoutMs)).unref();
   return {
     add: (socket, ms) => {
-      const connection: Connection = { socket, endsAtMs: performance.now() + ms, farewell: undefined, busy: 0, streams: new Map() };
+      const connection: Connection = { socket, endsAtMs: performance.now() + ms, farewell: undefined, leavesUnread: false, busy: 0, streams: new Map() };
       connections.set(socket, connection);
       socket.once("close", () => connections.delete(socket));
       return connection;

@@ -88,7 +88,7 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
   /** Of one request until its answer is taken; the connection is one's own, so another's answer counts as progress. */
   function onAnswered(this: ServerResponse): void {
     const connection = connections.of(this.req.socket);
-    if (connection && --connection.busy >= 0) endsIn(connection, connection.busy > 0 ? bounds.exchangeTimeoutMs : nextRequestMs);
+    if (connection && --connection.busy >= 0 && !connection.leavesUnread) endsIn(connection, connection.busy > 0 ? bounds.exchangeTimeoutMs : nextRequestMs);
   }
   const noteRequest = (message: IncomingMessage, response: ServerResponse): void => {
     const connection = connections.of(message.socket);
@@ -115,9 +115,13 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
    * nobody knows; and end the connection with a reset, which takes the answer from a peer that still sends (RFC 9112, 9.6).
    * So nothing more is read, and the peer has a little time to take the answer and hang up.
    */
-  const leavesUnread = ({ complete, headers, socket }: IncomingMessage): boolean => {
+  const leavesUnread = (message: IncomingMessage): boolean => {
+    const { complete, headers, socket } = message;
     if (complete || Number(headers["content-length"] ?? Number.POSITIVE_INFINITY) <= bounds.openBytesMax) return false;
     const connection = connections.of(socket);
+    if (connection) connection.leavesUnread = true;
+    // Node reads to its end what nobody has begun to read; of what somebody has it takes no more than its buffer holds.
+    message.read(0);
     socket.destroySoon = () => {
       socket.pause();
       socket.end();
