@@ -126,6 +126,11 @@ export const groups: readonly Group[] = [
   { running: false, most: { rounds: 5, seconds: 3 }, figures: [neighbourFigure("neighbour-write", ["write"], "Beside", 3)] },
   {
     running: false,
+    most: { rounds: 1, seconds: 3 },
+    figures: [{ name: "flood-memory", unit: "ratio", bound: { words: "at most", value: 1.5 }, variants: ["floodMemory"], value: (of) => of("floodMemory") }],
+  },
+  {
+    running: false,
     most: { rounds: 5, seconds: 3 },
     figures: [
       {

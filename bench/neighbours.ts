@@ -9,6 +9,7 @@ import type { Fixture } from "./fixture.ts";
 import { type HttpConnection, openHttpConnection, requestBytes } from "./http-connection.ts";
 import { startBaseline } from "./processes.ts";
 import { median } from "./median.ts";
+import { residentMb } from "./memory.ts";
 import { fillRepos, vacuumTables, withClient } from "./seed.ts";
 
 interface NeighbourRequest {
@@ -142,6 +143,32 @@ const neighbourVariant = (kind: "read" | "write", load: LoadName | undefined, ob
   },
 });
 
+/** How long the server has to give back what a flood has taken. */
+const calmMs = 30_000;
+
+/** Resident memory after all these loads, of clients that ignore Retry-After, over what it was before. */
+const floodMemoryVariant: Variant = {
+  label: "memory after floods, over before",
+  unit: "ratio",
+  async prepare(environment): Promise<Measure> {
+    const of = await neighbours(environment);
+    const { url, pid } = of.fixture.process;
+    return async (seconds) => {
+      const before = await residentMb(pid);
+      for (const load of loadNames) {
+        const given: NeighbourLoad = { url, obeys: false, connections: neighbourConnections, requests: requestsOf[load](of) };
+        const neighbour = await startBaseline("neighbour", await environment.folder.site("neighbour"), {
+          LOAD: await environment.folder.write("load.json", JSON.stringify(given)),
+        });
+        await sleep(seconds * 1000);
+        await neighbour.stop();
+      }
+      await sleep(calmMs);
+      return (await residentMb(pid)) / before;
+    };
+  },
+};
+
 export const neighbourVariants: Readonly<Record<string, Variant>> = Object.fromEntries(
   (["read", "write"] as const).flatMap((kind) => [
     [`${kind}Alone`, neighbourVariant(kind, undefined, true)],
@@ -151,3 +178,5 @@ export const neighbourVariants: Readonly<Record<string, Variant>> = Object.fromE
     ]),
   ]),
 );
+
+export const floodVariants: Readonly<Record<string, Variant>> = { floodMemory: floodMemoryVariant };
