@@ -54,6 +54,9 @@ export const limits = {
   exchangeTimeoutMs: 5 * 60 * 1000,
   /** How long a peer may take to hang up after our last word (GOAWAY, Connection: close); then it is cut. */
   hangUpMs: 5_000,
+  /** Of a body that is not read: how long its peer may take the answer; so many such connections are kept. */
+  unreadMs: 1_000,
+  unreadMax: 128,
   /** How long a browser that was here over TLS asks in no other way: a year, as lists of such hosts want it. */
   hstsSeconds: 31_536_000,
   /** How long a call without a deadline of its own may run. */

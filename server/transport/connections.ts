@@ -11,6 +11,7 @@
 //             between requests                         idleTimeoutMs            node:http, and here: bytes do not prolong it
 //             request, work and answer                 exchangeTimeoutMs        here
 //             after our last word                      hangUpMs                 here
+//             answered, its body not read              unreadMs                 here
 //   HTTP/2    no stream yet                            headersTimeoutMs         here: HEADERS that do not end open no stream
 //             no stream any more                       idleTimeoutMs            here
 //             a stream, its answer included            exchangeTimeoutMs        here

@@ -101,6 +101,8 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
     if (connection) connections.expectHangUp(connection);
     refuseSocket(socket, fault, context);
   };
+  /** Connections whose request will not be read to its end, the oldest first. */
+  const unread = new Set<Socket>();
   /** Connections whose request was answered before it came to its end. */
   const answeredEarly = new WeakSet<Socket>();
   const noteEarlyAnswer = (message: IncomingMessage, response: ServerResponse): void => {
@@ -113,7 +115,8 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
   /**
    * Whether a request is answered while more of its body is to come than is worth reading. Node would read it all, for whom
    * nobody knows; and end the connection with a reset, which takes the answer from a peer that still sends (RFC 9112, 9.6).
-   * So nothing more is read, and the peer has a little time to take the answer and hang up.
+   * So nothing more is read, and the peer has a little time to take the answer. That it hangs up cannot be seen where nothing is
+   * read: of many such connections the oldest is cut, or those of one client would soon be all that its address may have.
    */
   const leavesUnread = (message: IncomingMessage): boolean => {
     const { complete, headers, socket } = message;
@@ -125,7 +128,11 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
     socket.destroySoon = () => {
       socket.pause();
       socket.end();
-      if (connection) connections.expectHangUp(connection);
+      if (connection) endsIn(connection, bounds.unreadMs);
+      unread.add(socket);
+      socket.once("close", () => unread.delete(socket));
+      const [oldest] = unread;
+      if (unread.size > bounds.unreadMax) oldest?.destroy();
     };
     return true;
   };
