@@ -1,7 +1,7 @@
 // Places that many share, given out in turns: by organization, then by identity, so that nobody's many keep out anybody's
-// one. An organization holds no more than its share of the places. While no other one has been there for a moment its share is
-// larger, and never all of them: who comes next finds a place at once, and those beyond the share are given back soon. Who finds neither a place nor one in the line is refused at
-// once, and told when to come again.
+// one. An organization holds no more than its share of the places. While no other one has been there for a moment its share
+// is larger, and never all of them: who comes next finds a place at once, and those beyond the share are given back soon.
+// Who finds neither a place nor one in the line is refused at once, and told when to come again.
 
 import { type Fault, throttled } from "./fault.ts";
 

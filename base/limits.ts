@@ -100,7 +100,7 @@ export const limits = {
   statementsEachMax: 256,
   statementOrganizationsMax: 2_000,
   quickValuesMax: 32,
-  /** Transactions of one organization, the same while no other one writes, and who waits for one: what takes turns of a hundredth of a second is done in two. */
+  /** Transactions of one organization, the same while no other one writes, and who waits for one: a few hundredths of a second. */
   writesEach: 6,
   writesAlone: 11,
   writesWaiting: 2_048,
