@@ -137,6 +137,13 @@ export const limits = {
   /** How long a key signs before the next one takes over; how often a server looks for what is due. */
   signingKeyLifetimeMs: 90 * 24 * 60 * 60 * 1000,
   maintenanceMs: 60 * 60 * 1000,
+  /**
+   * Memory after a flood: how often a server looks, below which use of its event loop it is calm (a pause of 50 ms is then
+   * felt by hardly anybody), and how much more than when it last was calm is worth that.
+   */
+  memoryLookMs: 10_000,
+  calmUtilization: 0.15,
+  memoryGrowthMax: 1.25,
   /** Longest token text that is looked at. */
   tokenBytesMax: 16 * 1024,
   /** Verified tokens held in memory. */

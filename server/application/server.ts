@@ -14,6 +14,7 @@ import { makeFirstOrganization } from "./first-organization.ts";
 import { findImportGroup } from "./import-group.ts";
 import { listenFault } from "./listen-fault.ts";
 import { startMaintenance } from "./maintenance.ts";
+import { watchMemory } from "./memory.ts";
 import type { Settings } from "./settings.ts";
 import { version } from "./version.ts";
 
@@ -89,6 +90,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     );
     if (options.deliversByHand !== true) services.audit.start();
     const maintenance = startMaintenance(kernel, settings.auditMonths);
+    const memory = watchMemory();
     const patternReport = authn.startPatternReport();
     void feeds?.turn();
     return {
@@ -99,6 +101,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       delivery,
       async close() {
         maintenance.stop();
+        memory.stop();
         patternReport.stop();
         // Whatever still waits for a database that does not answer is told that there is none.
         const late = setTimeout(() => void store.close(), limits.stopMs);
