@@ -269,7 +269,9 @@ const shareReads = (cheap: Reads, wide: Reads): SharedReads => {
   const wideTurns = openFairQueue(wideReadTurns);
 
   const queryPage = async (party: Party, text: string, values: readonly Param[], rows: number): Promise<Row[]> => {
-    const work = { places: rows };
+    // An unpaged list may have more rows than there are places: taking them all would keep out everybody else's pages, and wait
+    // until there are none.
+    const work = { places: Math.min(rows, limits.pageRowsEach) };
     if (!pageTurns.tryEnter(party, work)) await pageTurns.wait(party, work);
     try {
       return await cheap.query(text, values);

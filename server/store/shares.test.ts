@@ -111,6 +111,36 @@ test("a read that is not as cheap as it looked goes on among the wide ones", asy
   assert.deepEqual(await reading, [[""]]);
 });
 
+/**
+ * Whether a cheap page of so many rows is answered while one of `heldRows` of another organization waits for the table. That one
+ * goes on among the wide ones after a while, on another connection: what was answered later tells nothing, and is tried again.
+ */
+const passesBeside = async (heldRows: number, rows: number): Promise<boolean> => {
+  let passed = false;
+  for (let tries = 0; !passed && tries < 5; tries++) {
+    let reading: Promise<unknown> = Promise.resolve();
+    await holding("lock table slow in access exclusive mode", async () => {
+      // Each try with a statement of its own: one that was late once is a wide one.
+      reading = of("holder").read.query(`select count(*) as held_${heldRows}_${tries} from slow`, [], { rows: heldRows, wide: false });
+      await until(async () => (await waitingBackends()).length === 1);
+      const [holder] = await waitingBackends();
+      assert.deepEqual(await of("passing").read.query(`select ${tries}`, [], { rows, wide: false }), [[String(tries)]]);
+      passed = (await waitingBackends())[0] === holder;
+    });
+    await reading;
+  }
+  return passed;
+};
+
+test("a page of as many rows as a list without pages holds its organization's share and no more: others' pages pass by", async () => {
+  assert.equal(await passesBeside(limits.unpagedListMax + 1, limits.pageSizeMax), true);
+  assert.equal(await passesBeside(limits.unpagedListMax + 1, limits.unpagedListMax + 1), true);
+});
+
+test("a page of as many rows as a list without pages waits for no other organization's pages", async () => {
+  assert.equal(await passesBeside(limits.pageSizeMax, limits.unpagedListMax + 1), true);
+});
+
 test("who waits for a row holds no connection that others need, of its own organization neither", async () => {
   const change = (rows: Rows, id: number): Promise<unknown> =>
     rows.write((inside) => inside.query("update slow set text = 'changed' where id = $1", [id]), `row ${id}`);
