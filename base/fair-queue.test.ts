@@ -176,6 +176,23 @@ test("where all lines together are too long, the longest one is cut: who comes n
   await Promise.all(waits.slice(0, 3));
 });
 
+test("an organization whose last one in line was refused is forgotten: when it comes again its turn is after those that have waited", async () => {
+  const queue = openFairQueue({ ...bounds, places: 1, placesEach: 1, placesAlone: 1, waiting: 2 });
+  const entered: string[] = [];
+  assert.ok(queue.tryEnter(party("z")));
+  const refused = faultOf(enter(queue, party("a"), entered, "a, too early"));
+  for (const name of ["b", "c"]) void enter(queue, party(name), entered, name);
+  assert.equal((await refused).code, "RESOURCE_EXHAUSTED");
+  queue.leave(party("z"));
+  void enter(queue, party("a"), entered, "a");
+  for (const name of ["b", "c"]) {
+    await settled();
+    queue.leave(party(name));
+  }
+  await settled();
+  assert.deepEqual(entered, ["b", "c", "a"]);
+});
+
 test("nobody waits for longer than the limit, and what gave up holds nothing", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const queue = openFairQueue({ ...bounds, placesEach: 1, placesAlone: 1, waitMs: 500 });

@@ -153,17 +153,18 @@ export const openFairQueue = (bounds: FairQueueLimits): FairQueue => {
   };
 
   /** Refuses the last who came of the identity that has most waiting: who has few in line keeps them. */
-  const refuseLast = (share: Share): void => {
+  const refuseLast = (organization: string, share: Share): void => {
     let most: Waiter[] | undefined;
     for (const waiters of share.identities.values()) if (most === undefined || waiters.length > most.length) most = waiters;
     const last = most?.at(-1);
     if (last && remove(share, last)) last.refuse(refusal());
+    forgetIfIdle(organization, share);
   };
 
-  const longest = (): Share | undefined => {
-    let most: Share | undefined;
-    for (const share of shares.values()) if (most === undefined || share.waiting > most.waiting) most = share;
-    return most;
+  const cutLongest = (): void => {
+    let most: readonly [organization: string, share: Share] | undefined;
+    for (const each of shares) if (most === undefined || each[1].waiting > most[1].waiting) most = each;
+    if (most) refuseLast(...most);
   };
 
   return {
@@ -189,8 +190,8 @@ export const openFairQueue = (bounds: FairQueueLimits): FairQueue => {
         else share.identities.set(party.identity, [waiter]);
         share.waiting++;
         waiting++;
-        if (share.waiting > bounds.waitingEach) refuseLast(share);
-        if (waiting > bounds.waiting) refuseLast(longest() ?? share);
+        if (share.waiting > bounds.waitingEach) refuseLast(party.organization, share);
+        if (waiting > bounds.waiting) cutLongest();
         admit();
       }),
     leave({ organization }, { places, row } = onePlace) {
