@@ -61,11 +61,11 @@ export type Detail =
   | { readonly kind: "precondition"; readonly violations: readonly { type: string; subject: string; description: string }[] }
   /** Documents that have to be accepted first (resources: Terms). */
   | { readonly kind: "terms"; readonly missing: readonly { readonly id: string; readonly label: string; readonly url: string }[] }
-  /** `domain` is the short one ("iam"), `resource` the message's name ("Group"). */
   /** google.rpc.RetryInfo: when the same call is worth another try. */
   | { readonly kind: "retry"; readonly delayMs: number }
   /** google.rpc.QuotaFailure: `subject` is what the limit is of, as the operator names it. */
   | { readonly kind: "quota"; readonly subject: string; readonly description: string }
+  /** `domain` is the short one ("iam"), `resource` the message's name ("Group"). */
   | { readonly kind: "resource"; readonly domain: string; readonly resource: string; readonly name: string }
   | { readonly kind: "request"; readonly id: string };
 
