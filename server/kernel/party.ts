@@ -49,6 +49,6 @@ const turnsOf = (name: string, what: string, placesEach: number): FairQueueLimit
 export const openCallTurns = (): ((method: MethodFact) => FairQueue) => {
   const gets = openFairQueue(turnsOf("organization-gets", "requests are made", limits.getsEach));
   const lists = openFairQueue(turnsOf("organization-lists", "lists are asked for", limits.listsEach));
-  const writes = openFairQueue(turnsOf("organization-writes", "changes are made", limits.changesEach));
+  const writes = openFairQueue(turnsOf("organization-changes", "changes are made", limits.changesEach));
   return (method) => (method.writes ? writes : method.unscoped ? lists : gets);
 };
