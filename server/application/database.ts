@@ -2,7 +2,7 @@
 
 import type { Log } from "#base/log.ts";
 import { databaseUrlOf, type EmbeddedPostgres, startEmbedded } from "#postgres";
-import { openStore, prepareDatabase, type Store } from "#store";
+import { openPreparedStore, openStore, prepareDatabase, type Store } from "#store";
 import type { DatabaseSettings } from "./settings.ts";
 
 export interface DatabaseOptions {
@@ -41,7 +41,7 @@ export const withOwnersStore = async <T>({ settings, log, progress }: Omit<Datab
   try {
     const server = embedded ? addressesOf(embedded) : { databaseUrl: databaseUrl ?? "", migrateUrl };
     await prepareDatabase({ ...server, progress });
-    const store = await openStore({ databaseUrl: server.migrateUrl ?? server.databaseUrl, log, progress });
+    const store = openPreparedStore({ databaseUrl: server.migrateUrl ?? server.databaseUrl, log });
     try {
       return await work(store);
     } finally {

@@ -74,12 +74,17 @@ export const prepareDatabase = async ({
   }
 };
 
-/** Opens the store. Whatever prevents it is thrown as a Fault of one line. */
-export const openStore = async (options: StoreOptions): Promise<Store> => {
-  await prepareDatabase(options);
+/** Opens the store of a database that prepareDatabase has just prepared. */
+export const openPreparedStore = (options: Omit<StoreOptions, "migrateUrl" | "auditMonths" | "progress">): Store => {
   const connections = openConnections(options.databaseUrl, options.log, options.databaseAnswerMs);
   const readiness = openReadiness(options.databaseUrl, options.readinessMs);
   const close = async (): Promise<void> => void (await Promise.all([connections.close(), readiness.close()]));
   let closing: Promise<void> | undefined;
   return { ...connections.forParty(serverParty), forParty: connections.forParty, isReady: readiness.isReady, close: () => (closing ??= close()) };
+};
+
+/** Opens the store, migrated. Whatever prevents it is thrown as a Fault of one line. */
+export const openStore = async (options: StoreOptions): Promise<Store> => {
+  await prepareDatabase(options);
+  return openPreparedStore(options);
 };
