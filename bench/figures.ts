@@ -33,13 +33,16 @@ const timeRatio = (name: string, one: string, other: string, most: number): Figu
   value: (of) => of(other) / of(one),
 });
 
-const valueBelow = (name: string, variant: string, unit: "s" | "MB", value: number): Figure => ({
+/** What one variant gives. */
+const valueFigure = (name: string, variant: string, unit: Figure["unit"], bound: Figure["bound"]): Figure => ({
   name,
   unit,
-  bound: { words: "below", value },
+  bound,
   variants: [variant],
   value: (of) => of(variant),
 });
+
+const valueBelow = (name: string, variant: string, unit: "s" | "MB", value: number): Figure => valueFigure(name, variant, unit, { words: "below", value });
 
 /** How many times as long the second page with this filter takes as the one without; the worst of its queries. */
 const filterFigure = ({ name, queries }: Filter): Figure => {
@@ -116,18 +119,13 @@ export const groups: readonly Group[] = [
     ],
   },
   { running: false, figures: [{ ...valueBelow("delivery-delay", "delay", "s", 1), beside: ["changes"] }] },
-  {
-    running: false,
-    figures: [
-      { name: "deliveries-per-second", unit: "1/s", bound: { words: "at least", value: 1000 }, variants: ["delivered"], value: (of) => of("delivered") },
-    ],
-  },
+  { running: false, figures: [valueFigure("deliveries-per-second", "delivered", "1/s", { words: "at least", value: 1000 })] },
   { running: false, most: { rounds: 5, seconds: 3 }, figures: [neighbourFigure("neighbour-read", ["read"], "Beside", 3)] },
   { running: false, most: { rounds: 5, seconds: 3 }, figures: [neighbourFigure("neighbour-write", ["write"], "Beside", 3)] },
   {
     running: false,
     most: { rounds: 1, seconds: 3 },
-    figures: [{ name: "flood-memory", unit: "ratio", bound: { words: "at most", value: 1.5 }, variants: ["floodMemory"], value: (of) => of("floodMemory") }],
+    figures: [valueFigure("flood-memory", "floodMemory", "ratio", { words: "at most", value: 1.5 })],
   },
   {
     running: false,
@@ -146,7 +144,7 @@ export const groups: readonly Group[] = [
   {
     running: false,
     most: { rounds: 5, seconds: 2 },
-    figures: [{ name: "delivery-neighbour", unit: "s", bound: { words: "at most", value: 2 }, variants: ["besideCrowd"], value: (of) => of("besideCrowd") }],
+    figures: [valueFigure("delivery-neighbour", "besideCrowd", "s", { words: "at most", value: 2 })],
   },
   {
     running: false,
@@ -165,16 +163,7 @@ export const groups: readonly Group[] = [
   {
     running: false,
     most: { rounds: 5, seconds: 1 },
-    figures: [
-      {
-        name: "text-worst",
-        unit: "ms",
-        bound: { words: "at most", value: 50 },
-        variants: ["textServing"],
-        beside: ["textReadme"],
-        value: (of) => of("textServing"),
-      },
-    ],
+    figures: [{ ...valueFigure("text-worst", "textServing", "ms", { words: "at most", value: 50 }), beside: ["textReadme"] }],
   },
   ...filterGroups,
   ...[{ name: "unfiltered", queries: [unfiltered] }, ...filters].flatMap(({ name, queries }) =>

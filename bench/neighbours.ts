@@ -1,13 +1,13 @@
 // The variants of the figures neighbour-read, neighbour-write and neighbour-greedy: how long a quiet organization's calls
 // take, 20 a second over connections of their own, alone and while another organization holds 200 connections that send one
-// request at a time.
+// request at a time. And that of flood-memory: what such loads leave behind.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { addOrganization, type Organization } from "./callers.ts";
 import type { Environment, Measure, Variant } from "./environment.ts";
 import type { Fixture } from "./fixture.ts";
 import { type HttpConnection, openHttpConnection, requestBytes } from "./http-connection.ts";
-import { startBaseline } from "./processes.ts";
+import { type Process, startBaseline } from "./processes.ts";
 import { median } from "./median.ts";
 import { residentMb } from "./memory.ts";
 import { fillRepos, vacuumTables, withClient } from "./seed.ts";
@@ -117,20 +117,23 @@ const quietCall = ({ fixture, quiet, quietRepo }: Neighbours, kind: "read" | "wr
   return () => requestBytes(`${url}?update_mask=description`, "PATCH", quiet.authorization, `{"description":"change ${++described}"}`);
 };
 
+/** The neighbour's program, which sends this load until it is stopped. */
+const startNeighbour = async ({ folder }: Environment, of: Neighbours, load: LoadName, obeys: boolean): Promise<Process> => {
+  const { url } = of.fixture.process;
+  const given: NeighbourLoad = { url, obeys, connections: neighbourConnections, requests: requestsOf[load](of) };
+  return startBaseline("neighbour", await folder.site("neighbour"), { LOAD: await folder.write("load.json", JSON.stringify(given)) });
+};
+
 const neighbourVariant = (kind: "read" | "write", load: LoadName | undefined, obeys: boolean): Variant => ({
   label: `quiet ${kind}, ${load === undefined ? "alone" : `beside ${obeys ? "" : "greedy "}${load}`}`,
   unit: "ms",
   async prepare(environment): Promise<Measure> {
     const of = await neighbours(environment);
-    const { url } = of.fixture.process;
     const call = quietCall(of, kind);
-    const connections = Array.from({ length: quietConnections }, () => openHttpConnection(url));
+    const connections = Array.from({ length: quietConnections }, () => openHttpConnection(of.fixture.process.url));
     return async (seconds) => {
       if (load === undefined) return probe(connections, call, seconds);
-      const given: NeighbourLoad = { url, obeys, connections: neighbourConnections, requests: requestsOf[load](of) };
-      const neighbour = await startBaseline("neighbour", await environment.folder.site("neighbour"), {
-        LOAD: await environment.folder.write("load.json", JSON.stringify(given)),
-      });
+      const neighbour = await startNeighbour(environment, of, load, obeys);
       try {
         await sleep(rampMs);
         return await probe(connections, call, seconds);
@@ -152,14 +155,11 @@ const floodMemoryVariant: Variant = {
   unit: "ratio",
   async prepare(environment): Promise<Measure> {
     const of = await neighbours(environment);
-    const { url, pid } = of.fixture.process;
+    const { pid } = of.fixture.process;
     return async (seconds) => {
       const before = await residentMb(pid);
       for (const load of loadNames) {
-        const given: NeighbourLoad = { url, obeys: false, connections: neighbourConnections, requests: requestsOf[load](of) };
-        const neighbour = await startBaseline("neighbour", await environment.folder.site("neighbour"), {
-          LOAD: await environment.folder.write("load.json", JSON.stringify(given)),
-        });
+        const neighbour = await startNeighbour(environment, of, load, false);
         await sleep(seconds * 1000);
         await neighbour.stop();
       }
@@ -169,14 +169,15 @@ const floodMemoryVariant: Variant = {
   },
 };
 
-export const neighbourVariants: Readonly<Record<string, Variant>> = Object.fromEntries(
-  (["read", "write"] as const).flatMap((kind) => [
-    [`${kind}Alone`, neighbourVariant(kind, undefined, true)],
-    ...loadNames.flatMap((load) => [
-      [`${kind}Beside-${load}`, neighbourVariant(kind, load, true)],
-      [`${kind}Greedy-${load}`, neighbourVariant(kind, load, false)],
+export const neighbourVariants: Readonly<Record<string, Variant>> = {
+  ...Object.fromEntries(
+    (["read", "write"] as const).flatMap((kind) => [
+      [`${kind}Alone`, neighbourVariant(kind, undefined, true)],
+      ...loadNames.flatMap((load) => [
+        [`${kind}Beside-${load}`, neighbourVariant(kind, load, true)],
+        [`${kind}Greedy-${load}`, neighbourVariant(kind, load, false)],
+      ]),
     ]),
-  ]),
-);
-
-export const floodVariants: Readonly<Record<string, Variant>> = { floodMemory: floodMemoryVariant };
+  ),
+  floodMemory: floodMemoryVariant,
+};

@@ -10,7 +10,7 @@ import { pageStatement } from "#store";
 import { advisoryVariants } from "./advisories.ts";
 import { anonymousVariants } from "./anonymous.ts";
 import { auditVariants } from "./audit.ts";
-import { floodVariants, neighbourVariants } from "./neighbours.ts";
+import { neighbourVariants } from "./neighbours.ts";
 import { textVariants } from "./texts.ts";
 import { deliveryVariants } from "./deliveries.ts";
 import type { Environment, Variant } from "./environment.ts";
@@ -210,7 +210,6 @@ const variants: Readonly<Record<string, Variant>> = {
   ...deliveryVariants,
   ...auditVariants,
   ...neighbourVariants,
-  ...floodVariants,
   ...anonymousVariants,
   ...textVariants,
   ...importVariants,
