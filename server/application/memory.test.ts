@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limits } from "#base/limits.ts";
+import { asOwner } from "../../test/database.ts";
+import { openWorld } from "../../test/world.ts";
 import { isWorthRelease, releaseMemory } from "./memory.ts";
+
+/** Makes some 150 MB that nobody holds afterwards; returns what was resident then. */
+const fill = (): number => {
+  const held = Array.from({ length: 100 }, () => Array.from({ length: 20_000 }, (_, index) => ({ index, text: `x${index}` })));
+  return held.length > 0 ? process.memoryUsage.rss() : 0;
+};
 
 test("memory is given back when the server is calm and has much more than when it last was, and not otherwise", () => {
   const calm = limits.calmUtilization / 2;
@@ -12,14 +20,28 @@ test("memory is given back when the server is calm and has much more than when i
 });
 
 test("what nobody holds any more is not resident any more", () => {
-  const fill = (): number => {
-    const held = Array.from({ length: 100 }, () => Array.from({ length: 20_000 }, (_, index) => ({ index, text: `x${index}` })));
-    return held.length > 0 ? process.memoryUsage.rss() : 0;
-  };
   releaseMemory();
   const before = process.memoryUsage.rss();
   const full = fill();
   assert.ok(full > before * 1.5, `${before} to ${full}: too little to tell`);
   releaseMemory();
   assert.ok(process.memoryUsage.rss() < before * 1.5, `${before}, ${full}, ${process.memoryUsage.rss()}`);
+});
+
+test("a server gives back what it has taken when it is calm again", async (t) => {
+  t.mock.timers.enable({ apis: ["setInterval"] });
+  const world = await openWorld();
+  try {
+    const before = process.memoryUsage.rss();
+    const full = fill();
+    assert.ok(full > before * 1.5, `${before} to ${full}: too little to tell`);
+    // Each look finds a process that has waited for the database since the one before.
+    for (let looks = 0; looks < 20 && process.memoryUsage.rss() >= before * 1.5; looks++) {
+      t.mock.timers.tick(limits.memoryLookMs);
+      await asOwner(world.databaseUrl, "select pg_sleep(0.2)");
+    }
+    assert.ok(process.memoryUsage.rss() < before * 1.5, `${before}, ${full}, ${process.memoryUsage.rss()}`);
+  } finally {
+    await world.close();
+  }
 });

@@ -3,9 +3,10 @@ import { once } from "node:events";
 import { Agent, get as http1Get } from "node:http";
 import { connect as connectHttp2, type ClientHttp2Session } from "node:http2";
 import { request as httpsRequest } from "node:https";
-
+import { connect, type Socket } from "node:net";
 import { test } from "node:test";
 import { connect as connectTls } from "node:tls";
+import { Fault } from "#base/fault.ts";
 import type { Reply } from "#kernel";
 import { connectRaw, type Echo, exchangeRaw, openEcho } from "./echo.fixture.ts";
 import { localhost } from "./localhost.fixture.ts";
@@ -197,6 +198,33 @@ test("a chunked body over 1 MiB is refused with 413 while it comes", async () =>
     `POST /iam/v2/groups HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n${chunk.repeat(17)}0\r\n\r\n`,
   );
   assert.deepEqual(statuses(response), ["413"]);
+});
+
+test("of many connections whose body is not read the oldest is cut, and the others have their time", { timeout: 30_000 }, async () => {
+  const unauthenticated = (): void => {
+    throw new Fault("UNAUTHENTICATED", "no token");
+  };
+  await using echo = await openEcho({ bounds: { unreadMax: 2, unreadMs: 600_000, drainMs: 30 } }, { authenticate: unauthenticated });
+  /** A peer that is refused, takes its answer and does not hang up. */
+  const openRefused = async (): Promise<Socket> => {
+    const socket = connect({ port: echo.port, host: "127.0.0.1", allowHalfOpen: true }).on("error", () => {});
+    let answer = "";
+    socket.setEncoding("latin1").on("data", (text: string) => (answer += text));
+    socket.write(`${post}content-length: ${2 ** 30}\r\n\r\n`);
+    await once(socket, "end");
+    assert.deepEqual(statuses(answer), ["401"]);
+    return socket;
+  };
+  /** Whether somebody is there who takes it, or at least does not refuse it: what was refused shows with the next bytes. */
+  const isTaken = async (socket: Socket): Promise<boolean> => {
+    for (const bytes of ["y", "y"]) if (await new Promise((resolve) => void socket.write(bytes, resolve))) return false;
+    return true;
+  };
+  const oldest = await openRefused();
+  const others = [await openRefused(), await openRefused()];
+  while (await isTaken(oldest));
+  assert.deepEqual(await Promise.all(others.map(isTaken)), [true, true]);
+  for (const socket of others) socket.destroy();
 });
 
 test("the whole URL in place of the path is accepted", async () => {

@@ -17,6 +17,7 @@ import { openWorld, type World } from "../world.ts";
 /** An organization with a repo, and a member who may change it. */
 interface Organization {
   readonly uid: string;
+  readonly member: string;
   readonly token: string;
   readonly repo: string;
 }
@@ -32,7 +33,7 @@ const makeOrganization = async (name: string): Promise<Organization> => {
   const member = await createIdentity(world, uid, "member", { issuer: "https://issuer.example.com", subject: name });
   await bind(world, uid, member, "editor");
   const repo = await world.ok("registry.ReposService/CreateRepo", { parent: uid, repo: { name: "first" } });
-  return { uid, token: await world.token(member), repo: String(repo.uid) };
+  return { uid, member, token: await world.token(member), repo: String(repo.uid) };
 };
 
 before(async () => {
@@ -138,6 +139,18 @@ test("attack 52: a hundred who create hold their organization's share of the con
   await requireOk(asked);
 });
 
+test("attack 52: what somebody changes counts for the organization in which it changes: the operator is kept back there, and nowhere else", async () => {
+  const token = await world.token();
+  let asked: Promise<RestAnswer>[] = [];
+  await holding(`select 1 from groups where uid = '${greedy.uid}' for update`, async () => {
+    asked = Array.from({ length: 100 }, (_, index) => create(index % 2 ? greedy : { ...greedy, token }, `both-${index}`));
+    await untilWaiting(limits.writesEach);
+    await requireOk([create({ ...quiet, token }, "by-the-operator"), create(quiet, "by-the-member")]);
+    assert.ok((await waiting()) <= limits.writesAlone);
+  });
+  await requireOk(asked);
+});
+
 test("attack 53: the members of one organization have turns, too: who sends much keeps nobody else's work back", async () => {
   const member = await createIdentity(world, greedy.uid, "colleague", { issuer: "https://issuer.example.com", subject: "colleague" });
   await bind(world, greedy.uid, member, "editor");
@@ -161,15 +174,48 @@ test("attack 53: the members of one organization have turns, too: who sends much
   assert.ok(done.indexOf("one") < line - 10, `the colleague's was number ${done.indexOf("one")} of ${line}`);
 });
 
-test("attack 54: whoever sends what nobody is known to send waits for its answers when there are many; others do not", async () => {
+/** While `work` runs, whoever is refused by this key has been refused more often than is answered at once. */
+const whileRefused = async (key: string, work: () => Promise<void>): Promise<void> => {
   const { refusalPace } = world.server.application.kernel;
-  const address = networkOf("127.0.0.1");
-  // As many refusals as an address has at once, and then what comes back with the time.
-  for (let count = 0; count < limits.refusalsBurst; count++) void refusalPace(address);
+  // As many refusals as there are at once, and then what comes back with the time.
+  for (let count = 0; count < limits.refusalsBurst; count++) void refusalPace(key);
   const more = setInterval(() => {
-    for (let count = 0; count < 4; count++) void refusalPace(address);
+    for (let count = 0; count < 4; count++) void refusalPace(key);
   }, 1);
   try {
+    await work();
+  } finally {
+    clearInterval(more);
+  }
+};
+
+test("attack 51: an organization that asks on when it is refused waits for its answers; others do not", async () => {
+  const hasty = await makeOrganization("hasty");
+  const { rates } = world.server.application.kernel;
+  // The clock stands: what it has used up does not come back.
+  for (let refused = false; !refused; ) {
+    try {
+      rates.take({ organization: hasty.uid, identity: hasty.member });
+    } catch {
+      refused = true;
+    }
+  }
+  const askOften = async (): Promise<void> => {
+    for (const { status, text } of await Promise.all(Array.from({ length: 60 }, () => get(hasty)))) assert.equal(status, 429, text);
+  };
+  const askInTurn = async (): Promise<void> => {
+    for (let count = 0; count < 25; count++) await requireOk([get(quiet), describe(quiet, `in turn ${count}`)]);
+  };
+  await whileRefused(hasty.uid, async () => {
+    const refused = askOften();
+    const others = askInTurn();
+    assert.equal(await Promise.race([refused.then(() => "refused"), others.then(() => "others")]), "others");
+    await refused;
+  });
+});
+
+test("attack 54: whoever sends what nobody is known to send waits for its answers when there are many; others do not", async () => {
+  await whileRefused(networkOf("127.0.0.1"), async () => {
     let first = "refused";
     // One that comes back may be this one's.
     for (let tries = 0; first === "refused" && tries < 100; tries++) {
@@ -180,9 +226,7 @@ test("attack 54: whoever sends what nobody is known to send waits for its answer
       await others;
     }
     assert.equal(first, "others");
-  } finally {
-    clearInterval(more);
-  }
+  });
 });
 
 test("attack 54: of a body that nobody is known to send, no more is read than came with its headers", async () => {
