@@ -49,6 +49,7 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
       audiences: settings.audiences,
       egressAllow: settings.egressAllow,
       issuerHosts: settings.issuerHosts,
+      mailIssuers: settings.mailIssuers,
       awsStsUrl: settings.awsStsUrl,
       knownCapabilities: new Set(capabilities.map(({ name }) => name)),
     });

@@ -62,16 +62,12 @@ export const findProvidersOfOrganization = async (rows: Read, name: string): Pro
   return found.map(({ uid }) => uid);
 };
 
-/** True where the provider of some group names this issuer. */
-export const hasProviderOfIssuer = async (rows: Read, issuer: string): Promise<boolean> =>
-  (await rows.query("select 1 from identity_providers where oidc ->> 'issuer' = $1 limit 1", [issuer])).length > 0;
-
 const client = columns({ clientId: expression("oidc ->> 'clientId'", nullableText) });
 
-/** The client ids with which the providers of these very groups name this issuer, one for each provider. */
-export const listClientIds = async (rows: Read, issuer: string, groups: readonly string[]): Promise<(string | undefined)[]> => {
-  const found = await client.find(rows, `select ${client.list} from identity_providers where oidc ->> 'issuer' = $1 and left(uid, -17) = any($2)`, [
-    issuer,
+/** The client ids with which the providers of these very groups name an issuer, in one of its spellings, one for each provider. */
+export const listClientIds = async (rows: Read, spellings: readonly string[], groups: readonly string[]): Promise<(string | undefined)[]> => {
+  const found = await client.find(rows, `select ${client.list} from identity_providers where oidc ->> 'issuer' = any($1) and left(uid, -17) = any($2)`, [
+    spellings,
     groups,
   ]);
   return found.map(({ clientId }) => clientId);

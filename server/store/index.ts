@@ -140,7 +140,6 @@ export {
   findProvider,
   findProvidersOfOrganization,
   findScim,
-  hasProviderOfIssuer,
   listClientIds,
   lockScim,
   type Provider,

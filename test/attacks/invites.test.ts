@@ -20,8 +20,8 @@ let viewer: string;
 let owner: string;
 
 before(async () => {
-  installation = await openInstallation();
   issuer = await startIssuer();
+  installation = await openInstallation({ GANTRY_MAIL_ISSUERS: `${issuer.url}=example.com` });
   organization = installation.world.organization;
   [viewer, owner] = await Promise.all([findRole(installation.world, "viewer"), findRole(installation.world, "owner")]);
   await registerPerson(installation.world.server.application.kernel, { issuer: issuer.url, subject: "first", email: "", name: "" });
