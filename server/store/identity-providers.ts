@@ -3,9 +3,26 @@
 import { type Column, columns, expression, flag, nullableText, nullableTimeMs, text, textList } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 import type { Values } from "./rows.ts";
+import type { SealedColumn } from "./sealed-column.ts";
+import type { Binding } from "./vault.ts";
 
-/** What a provider's client secret is sealed for. */
+/**
+ * What a provider's client secret is sealed for, and to whom: it belongs to one client of one issuer, and nobody who edits the
+ * provider sends it to an issuer of theirs (attack 64).
+ */
 export const clientSecretPurpose = "client secret";
+export const clientSecretBinding = (uid: string, { issuer, clientId }: { readonly issuer: string; readonly clientId: string }): Binding => [
+  uid,
+  issuer,
+  clientId,
+];
+export const clientSecretColumn: SealedColumn = {
+  table: "identity_providers",
+  key: "uid",
+  column: "client_secret_sealed",
+  purpose: clientSecretPurpose,
+  boundTo: "array[uid, oidc ->> 'issuer', oidc ->> 'clientId']",
+};
 
 export interface Provider {
   readonly uid: string;
@@ -24,7 +41,7 @@ export interface Provider {
     readonly correlationRule: string;
     readonly pkceEnabled: boolean;
   };
-  /** Sealed by the vault for clientSecretPurpose; undefined where PKCE does without one. */
+  /** Sealed by the vault for clientSecretPurpose, bound as clientSecretBinding says; undefined where PKCE does without one. */
   readonly clientSecretSealed: string | undefined;
 }
 

@@ -5,7 +5,7 @@ import { after, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
-import { findProvider } from "#store";
+import { clientSecretBinding, findProvider } from "#store";
 import type { Answer, Protocol } from "../client.ts";
 import { openWorld } from "../world.ts";
 
@@ -35,8 +35,8 @@ const read = (uid: string): Promise<JsonObject> => world.ok(`${service}/GetIdent
 /** The client secret as signing in will use it. */
 const storedSecret = async (uid: string): Promise<string | undefined> => {
   const { store, seal } = world.server.application.services;
-  const sealed = (await findProvider(store.read, uid))?.clientSecretSealed;
-  return sealed === undefined ? undefined : seal.open("client secret", sealed);
+  const found = await findProvider(store.read, uid);
+  return found?.clientSecretSealed && seal.open("client secret", found.clientSecretSealed, clientSecretBinding(uid, found.oidc));
 };
 
 const fieldsOf = ({ details }: Answer): unknown[] =>
