@@ -41,7 +41,8 @@ const readCookie = (site: Site, { headers }: EndpointRequest, leftMs = 0): strin
 
 /** The one that it has, where that is good for as long as a code is: the same person may have two of these pages open. */
 const renewCookie = (site: Site, request: EndpointRequest): string =>
-  readCookie(site, request, limits.deviceCodeLifetimeMs) ?? site.vault.seal(sealPurpose, `${site.clock() + limits.confirmCookieLifetimeMs} ${newSecret()}`, boundToNothing);
+  readCookie(site, request, limits.deviceCodeLifetimeMs) ??
+  site.vault.seal(sealPurpose, `${site.clock() + limits.confirmCookieLifetimeMs} ${newSecret()}`, boundToNothing);
 
 const setCookie = (site: Site, value: string): string =>
   `${cookieName(site)}=${value}; Path=/; Max-Age=${limits.confirmCookieLifetimeMs / 1000}; HttpOnly; SameSite=Strict${isSecure(site) ? "; Secure" : ""}`;

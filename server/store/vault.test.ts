@@ -41,7 +41,17 @@ test("no sealed text opens after a change of any of its characters, cut short or
       assert.equal(vault.open("p", sealed.slice(0, index), boundTo), undefined);
     }
     const bare = sealed.replace("2.", "");
-    for (const forged of [`${sealed}A`, `${sealed}=`, `${sealed}\n`, ` ${sealed}`, "", "....", "é".repeat(50), `2.${sealed}`, ...(boundTo.length > 0 ? [bare] : [])])
+    for (const forged of [
+      `${sealed}A`,
+      `${sealed}=`,
+      `${sealed}\n`,
+      ` ${sealed}`,
+      "",
+      "....",
+      "é".repeat(50),
+      `2.${sealed}`,
+      ...(boundTo.length > 0 ? [bare] : []),
+    ])
       for (const binding of [[], ["row"]]) assert.equal(vault.open("p", forged, binding), undefined);
   }
 });

@@ -73,7 +73,12 @@ test("attack 64: who may edit a provider does not have its client secret sent to
   assert.equal((await world.call(`${service}/UpdateIdentityProvider`, moved, { token })).code, 0);
   assert.ok(await signsIn(theirs, uid));
   assert.ok(sent.length > 0);
-  for (const header of sent) assert.ok(!Buffer.from(header.split(" ")[1] ?? "", "base64").toString("utf8").includes(ours.clientSecret));
+  for (const header of sent)
+    assert.ok(
+      !Buffer.from(header.split(" ")[1] ?? "", "base64")
+        .toString("utf8")
+        .includes(ours.clientSecret),
+    );
 });
 
 test("attack 65: a client secret that is copied into another row, or whose row is given another issuer or client, is sent to nobody", async () => {

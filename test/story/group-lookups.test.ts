@@ -125,7 +125,12 @@ test("asking again too soon is RESOURCE_EXHAUSTED with Retry-After, on both prot
   assert.equal((await request(grace.token, acme)).code, 0);
   const eventsBefore = (await world.events()).length;
   world.clock.now += 3_600_000;
-  const renewed = await world.server.application.services.authn.mint({ uid: grace.uid, audience: [world.url], act: { iss: issuer }, email: "grace@acme.example" });
+  const renewed = await world.server.application.services.authn.mint({
+    uid: grace.uid,
+    audience: [world.url],
+    act: { iss: issuer },
+    email: "grace@acme.example",
+  });
   for (const protocol of protocols) {
     const again = await request(renewed, acme, protocol);
     assert.equal(again.code, codes.RESOURCE_EXHAUSTED);
@@ -135,7 +140,12 @@ test("asking again too soon is RESOURCE_EXHAUSTED with Retry-After, on both prot
   assert.equal((await world.events()).length, eventsBefore);
   assert.equal((await request((await person("other@acme.example")).token, acme)).code, 0, "everybody has their own turn");
   world.clock.now += limits.accessRequestMs;
-  const later = await world.server.application.services.authn.mint({ uid: grace.uid, audience: [world.url], act: { iss: issuer }, email: "grace@acme.example" });
+  const later = await world.server.application.services.authn.mint({
+    uid: grace.uid,
+    audience: [world.url],
+    act: { iss: issuer },
+    email: "grace@acme.example",
+  });
   assert.equal((await request(later, acme, "grpc")).code, 0);
 });
 

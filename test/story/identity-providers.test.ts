@@ -149,7 +149,11 @@ test("a new secret alone is a change with a time and an event; the same secret a
 
 test("a client secret belongs to its issuer and client id: an update that changes one of them needs it anew, whatever its mask", async () => {
   const { clientSecret: _, ...plain } = oidc;
-  for (const change of [{ issuer: "https://elsewhere.example.com" }, { clientId: "another" }, { issuer: "https://elsewhere.example.com", clientId: "another" }]) {
+  for (const change of [
+    { issuer: "https://elsewhere.example.com" },
+    { clientId: "another" },
+    { issuer: "https://elsewhere.example.com", clientId: "another" },
+  ]) {
     const paths = Object.keys(change).map((name) => `oidc.${name}`);
     const masks = [[...paths, "oidc.groupsClaim"].join(), "oidc", "*", "name,oidc", undefined];
     for (const protocol of protocols) {
@@ -161,7 +165,11 @@ test("a client secret belongs to its issuer and client id: an update that change
           const what = `${JSON.stringify(change)} ${protocol} ${mask} ${secret}`;
           // REST without a mask names the fields of the body: an empty secret says that there shall be none.
           if (secret === "" && mask === undefined && protocol === "rest") continue;
-          refused(await update(uid, secret === undefined ? moved : { ...moved, oidc: { ...moved.oidc, clientSecret: secret } }, mask, protocol), "oidc.clientSecret", what);
+          refused(
+            await update(uid, secret === undefined ? moved : { ...moved, oidc: { ...moved.oidc, clientSecret: secret } }, mask, protocol),
+            "oidc.clientSecret",
+            what,
+          );
         }
         assert.deepEqual(await read(uid), before);
         assert.equal(await storedSecret(uid), oidc.clientSecret);
