@@ -6,7 +6,8 @@ import { Fault } from "#base/fault.ts";
 import { readMailIssuers, speaksForMail } from "./mail-issuers.ts";
 
 const list = readMailIssuers(
-  " https://login.example.com/realm=a = Example.com | example.org , https://accounts.google.com=*,http://127.0.0.1:8080=a.example,http://127.0.0.1:8080=b.example,",
+  " https://login.example.com/realm=a = Example.com | example.org , https://accounts.google.com=*," +
+    "http://127.0.0.1:8080=a.example,http://127.0.0.1:8080=b.example,",
 );
 
 for (const [issuer, email, expected] of [
