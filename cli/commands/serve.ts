@@ -19,6 +19,7 @@ const description = `Runs the server until it is stopped. Settings come from the
   GANTRY_AUDIENCES        further audiences whose tokens are accepted
   GANTRY_EGRESS_ALLOW     private addresses that may be reached, as CIDRs
   GANTRY_ISSUER_HOSTS     hosts of issuers that patterns may lead to without naming them (none)
+  GANTRY_MAIL_ISSUERS     issuers believed about e-mail addresses, and of which domains: ISSUER=DOMAIN|DOMAIN,… (none)
   GANTRY_SECRET_KEY_FILE  the key that seals secrets (made in GANTRY_DATA; required with DATABASE_URL)
   GANTRY_CORS_ORIGINS     origins whose pages may call the API (none)
   GANTRY_TRUSTED_PROXIES  proxies whose X-Forwarded-For is believed, as addresses or CIDRs (none)

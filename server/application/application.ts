@@ -11,7 +11,7 @@ import { type Clock, systemClock, timestamp } from "#base/time.ts";
 import { capabilities } from "#contract/capabilities.ts";
 import { type Services, type Kernel, makeServe, openKernel, type Serve, termsOf } from "#kernel";
 import { resources } from "#resources";
-import { openVault } from "#store";
+import { bindSealed, openVault } from "#store";
 import { openDatabase } from "./database.ts";
 import { type OperatorCall, operatorCalls } from "./operator-calls.ts";
 import type { Settings } from "./settings.ts";
@@ -40,6 +40,7 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
   const store = await openDatabase({ settings, log, progress, join });
   try {
     const vault = await openVault({ file: settings.secretKeyFile, dataDirectory: settings.dataDirectory, required: settings.databaseUrl !== undefined });
+    await bindSealed(store, vault);
     const authn = await openAuthn({
       store,
       vault,
@@ -49,6 +50,7 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
       audiences: settings.audiences,
       egressAllow: settings.egressAllow,
       issuerHosts: settings.issuerHosts,
+      mailIssuers: settings.mailIssuers,
       awsStsUrl: settings.awsStsUrl,
       knownCapabilities: new Set(capabilities.map(({ name }) => name)),
     });

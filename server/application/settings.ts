@@ -28,6 +28,7 @@ export interface Settings extends DatabaseSettings {
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
   readonly egressAllow: string;
   readonly issuerHosts: string;
+  readonly mailIssuers: string;
   readonly secretKeyFile: string | undefined;
   readonly audiences: readonly string[];
   readonly corsOrigins: readonly string[];
@@ -220,6 +221,7 @@ export const readSettings = (environment: Environment): Settings => {
     tls: cert && key ? readCertificate(cert, key) : undefined,
     egressAllow: valueOf("GANTRY_EGRESS_ALLOW") ?? "",
     issuerHosts: valueOf("GANTRY_ISSUER_HOSTS") ?? "",
+    mailIssuers: valueOf("GANTRY_MAIL_ISSUERS") ?? "",
     secretKeyFile,
     audiences: splitList(valueOf("GANTRY_AUDIENCES")),
     corsOrigins: splitList(valueOf("GANTRY_CORS_ORIGINS")).map(readOrigin),

@@ -4,6 +4,7 @@
 
 import { randomBytes } from "node:crypto";
 import {
+  type Binding,
   findAllSealed,
   findLastAuditEntry,
   findSealedHeads,
@@ -73,6 +74,9 @@ type Sealer = Pick<Vault, "seal">;
 const headPurpose = "audit chain";
 const progressPurpose = "audit progress";
 
+/** The text says itself which organization's head it is; of the progress there is one. */
+const boundWithin: Binding = [];
+
 export const newNonce = (): string => randomBytes(32).toString("hex");
 
 const nonceNumber = (nonce: string): bigint => BigInt(`0x0${nonce}`);
@@ -84,14 +88,14 @@ export const isSameNonce = (one: string, other: string): boolean => nonceNumber(
 
 /** The head that was sealed for this organization; undefined for a seal that is another's, damaged or of another key. */
 export const openHead = (vault: Opener, root: string, sealed: string): Head | undefined => {
-  const opened = vault.open(headPurpose, sealed);
+  const opened = vault.open(headPurpose, sealed, boundWithin);
   if (opened === undefined) return undefined;
   const { root: sealedFor, ...head } = JSON.parse(opened) as Head & { readonly root: string };
   return sealedFor === root ? head : undefined;
 };
 
 export const writeHead = (rows: Write, vault: Sealer, root: string, head: Head): Promise<void> =>
-  writeSealedHead(rows, root, vault.seal(headPurpose, JSON.stringify({ root, ...head })));
+  writeSealedHead(rows, root, vault.seal(headPurpose, JSON.stringify({ root, ...head }), boundWithin));
 
 /** Numbers that a chain reaches by counting. Whoever writes a larger one in must not end the count. */
 const countedMax = 2 ** 52;
@@ -118,7 +122,7 @@ export const readHeads = async (rows: Read, vault: Opener, roots: readonly strin
 
 const openProgress = (vault: Opener, sealed: string): Progress | undefined => {
   if (sealed === "") return emptyProgress;
-  const opened = vault.open(progressPurpose, sealed);
+  const opened = vault.open(progressPurpose, sealed, boundWithin);
   return opened === undefined ? undefined : (JSON.parse(opened) as Progress);
 };
 
@@ -132,7 +136,7 @@ export const writeProgress = (rows: Write, vault: Sealer, progress: Progress): P
   writeSealedProgress(rows, {
     position: progress.position,
     setAside: (progress.setAside ?? []).map(({ position }) => position),
-    sealed: vault.seal(progressPurpose, JSON.stringify(progress)),
+    sealed: vault.seal(progressPurpose, JSON.stringify(progress), boundWithin),
   });
 
 /** Every seal of one moment. */

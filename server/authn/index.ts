@@ -27,7 +27,8 @@ import { type MintRequest, mintToken, readOwnToken } from "./mint.ts";
 import { openOutbound, type Outbound } from "./outbound.ts";
 import { type PatternReport, startPatternReport } from "./pattern-report.ts";
 import { type PatternHolder, patternsOf, patternViolations } from "./patterns.ts";
-import { normalIssuer, personUid } from "./people.ts";
+import { readMailIssuers, speaksForMail } from "./mail-issuers.ts";
+import { issuerSpellingsOf, normalIssuer, personUid } from "./people.ts";
 import { readBearer, readToken, type Token, tokenEndMs } from "./token.ts";
 import { type Upstream, upstreamOf } from "./upstream.ts";
 
@@ -52,6 +53,8 @@ export interface AuthnOptions {
   readonly egressAllow: string;
   /** GANTRY_ISSUER_HOSTS, as the operator wrote it. */
   readonly issuerHosts?: string;
+  /** GANTRY_MAIL_ISSUERS, as the operator wrote it. */
+  readonly mailIssuers?: string;
   /** Every capability that there is, by name: what a token can be downscoped to. */
   readonly knownCapabilities: ReadonlySet<string>;
   /** GANTRY_AWS_STS_URL: where signed GetCallerIdentity requests go; undefined: to the host that they are signed for. */
@@ -88,6 +91,10 @@ export interface Authn {
   /** The same, if the key that signs has signed for limits.signingKeyLifetimeMs. */
   rotateIfDue(): Promise<void>;
   personUid(issuer: string, subject: string): string;
+  /** Every spelling of that issuer, as rows may hold it. */
+  issuerSpellings(issuer: string): readonly string[];
+  /** Whether the operator lets the issuer say that this is somebody's e-mail address (mail-issuers.ts). */
+  speaksForMail(issuer: string, email: string): boolean;
   /** A token for somebody whom a sign-in has verified. */
   issue(request: IssueRequest): Promise<Issued>;
   /** What a request asks a token to be downscoped to. Throws INVALID_ARGUMENT. */
@@ -117,6 +124,7 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
   const { store, vault, clock, log, issuer, knownCapabilities } = options;
   const outbound = openOutbound({ allow: options.egressAllow, clock });
   const issuerHosts = readIssuerHosts(options.issuerHosts ?? "");
+  const mailIssuers = readMailIssuers(options.mailIssuers ?? "");
   const audiences = audiencesOf(issuer, options.audiences);
   const clientLimits = openClientLimits(clock, vault);
   const keys = await openKeys(store, vault, clock, log);
@@ -230,6 +238,8 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
     rotate: () => keys.rotate(),
     rotateIfDue: () => keys.rotateIfDue(),
     personUid,
+    issuerSpellings: issuerSpellingsOf,
+    speaksForMail: (from, email) => speaksForMail(mailIssuers, from, email),
     issue: (request) => issueToken({ keys, clock, issuer, knownCapabilities }, request),
     readDownscoping: (request) => readDownscoping(request, knownCapabilities),
     verifyIdToken: async (text, more) => {

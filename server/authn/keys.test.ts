@@ -37,12 +37,12 @@ test("only public members are published, and the private ones are sealed in the 
     assert.deepEqual(Object.keys(key).sort(), ["alg", "e", "kid", "kty", "n", "use"]);
     assert.ok(Buffer.from(String(key.n), "base64url").length >= 256);
   }
-  const rows = await store.read.query("select public_jwk, private_jwk_sealed from signing_keys");
-  const [jwk, sealed] = rows[0] ?? [];
+  const rows = await store.read.query("select public_jwk, private_jwk_sealed, kid from signing_keys");
+  const [jwk, sealed, kid] = rows[0] ?? [];
   assert.ok(!("d" in (JSON.parse(jwk ?? "") as object)));
-  const secret = JSON.parse(vault.open("signing-key", sealed ?? "") ?? "") as JsonObject;
+  const secret = JSON.parse(vault.open("signing-key", sealed ?? "", [kid ?? ""]) ?? "") as JsonObject;
   for (const name of ["d", "p", "q", "dp", "dq", "qi"]) assert.ok(!JSON.stringify(rows).includes(String(secret[name])));
-  assert.equal(vault.open("page-token", sealed ?? ""), undefined);
+  assert.equal(vault.open("page-token", sealed ?? "", [kid ?? ""]), undefined);
 });
 
 test("a rotation refuses nobody: both keys are published, every replica takes tokens of either, the old one goes last", async (t) => {

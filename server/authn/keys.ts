@@ -20,6 +20,8 @@ import {
   lockSigningKeys,
   type Read,
   retireSigningKeys,
+  signingKeyBinding,
+  signingKeyPurpose,
   type Store,
   type Vault,
 } from "#store";
@@ -48,7 +50,6 @@ export interface Keys {
 
 const algorithm = "RS256";
 const modulusLength = 2048;
-const sealPurpose = "signing-key";
 
 // A server looks for new keys at most every issuerRetryMs, whatever tokens it is shown; clocks differ by
 // clockSkewMs. After both, all servers know a key that was published at the beginning.
@@ -130,7 +131,7 @@ export const openKeys = async (store: Store, vault: Vault, clock: Clock, log: Lo
   /** Adds a key that signs once those before it retire at `retireMs`; without one, only where none signs. */
   const addKey = async (retireMs: number | undefined): Promise<void> => {
     const made = await makeSigningKey();
-    const sealed = vault.seal(sealPurpose, made.secret);
+    const sealed = vault.seal(signingKeyPurpose, made.secret, signingKeyBinding(made.kid));
     const added = await store.write(async (rows) => {
       await lockSigningKeys(rows);
       if (retireMs === undefined && (await hasUnretiredSigningKey(rows))) return false;
@@ -152,7 +153,7 @@ export const openKeys = async (store: Store, vault: Vault, clock: Clock, log: Lo
     const key = currentKey();
     if (key === undefined) throw new Error("the store holds no key that signs tokens");
     if (signer?.kid === key.kid) return signer;
-    const secret = vault.open(sealPurpose, key.sealed);
+    const secret = vault.open(signingKeyPurpose, key.sealed, signingKeyBinding(key.kid));
     if (secret === undefined)
       throw new Fault(
         "FAILED_PRECONDITION",

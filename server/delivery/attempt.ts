@@ -8,7 +8,7 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { type Clock, timestamp } from "#base/time.ts";
 import { parentOf, rootOf } from "#base/uid.ts";
-import type { ClaimedDelivery, Store, Vault } from "#store";
+import { type ClaimedDelivery, type Store, subscriptionSecretBinding, subscriptionSecretPurpose, type Vault } from "#store";
 import type { CompletedAttempt } from "./complete.ts";
 import { attributeHeaders, bodyDigest, signatureHeaders, signingKeyOf } from "./envelope.ts";
 import { brokenDelayMs, delayMs, retryAfterMs } from "./schedule.ts";
@@ -24,9 +24,6 @@ export interface AttemptServices {
   readonly delaysSeconds: readonly number[];
   readonly userAgent: string;
 }
-
-/** What a subscription's secrets are sealed for. */
-export const secretPurpose = "subscription secret";
 
 /** What it takes to create a subscription, and so to have one. */
 const neededCapabilities = ["subscriptions.create"];
@@ -50,14 +47,16 @@ const memoize = <T>(find: (text: string) => T): ((text: string) => T) => {
 
 /** For attempts that begin together. */
 export const openBatch = ({ store, vault, clock }: AttemptServices): Batch => {
-  const signingKey = memoize((sealed) => {
-    const secret = vault.open(secretPurpose, sealed);
+  const signingKey = (uid: string) => (sealed: string) => {
+    const secret = vault.open(subscriptionSecretPurpose, sealed, subscriptionSecretBinding(uid));
     if (secret === undefined) throw new Error("the subscription's secret cannot be opened with this secret key");
     return signingKeyOf(secret);
-  });
+  };
+  const signingKeyFor = memoize((uid) => memoize(signingKey(uid)));
   return {
     rightsOf: memoize((creator) => loadRights(store.read, creator, clock())),
-    signingKeysOf: ({ secretSealed, previousSecretSealed }) => [secretSealed, previousSecretSealed].filter((sealed) => sealed !== undefined).map(signingKey),
+    signingKeysOf: ({ subscription, secretSealed, previousSecretSealed }) =>
+      [secretSealed, previousSecretSealed].filter((sealed) => sealed !== undefined).map(signingKeyFor(subscription)),
   };
 };
 

@@ -1,6 +1,5 @@
 // The public entry: events on their way to sinks.
 
-export { secretPurpose } from "./attempt.ts";
 export { enqueueEvents } from "./enqueue.ts";
 export { newSecret } from "./envelope.ts";
 export { type Delivery, openDelivery } from "./loop.ts";

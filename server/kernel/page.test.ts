@@ -64,7 +64,7 @@ test("each bit of a token counts", () => {
 test("a token of another key, or sealed for another purpose, is refused", () => {
   const token = writePageToken(vaultOf(new Uint8Array(32).fill(8)), "query", { key: ["v", "u"], total: 3 }, nowMs);
   refusedOn(() => readPageToken(seal, "query", token, nowMs));
-  refusedOn(() => readPageToken(seal, "query", seal.seal("client secret", JSON.stringify(["query", nowMs, ["v", "u"], 3])), nowMs));
+  refusedOn(() => readPageToken(seal, "query", seal.seal("client secret", JSON.stringify(["query", nowMs, ["v", "u"], 3]), []), nowMs));
 });
 
 const request = fc.dictionary(

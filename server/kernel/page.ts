@@ -11,8 +11,8 @@ import { limits } from "#base/limits.ts";
 
 /** Seals texts for a purpose; store/vault.ts. */
 export interface Seal {
-  seal(purpose: string, plaintext: string): string;
-  open(purpose: string, sealed: string): string | undefined;
+  seal(purpose: string, plaintext: string, boundTo: readonly string[]): string;
+  open(purpose: string, sealed: string, boundTo: readonly string[]): string | undefined;
 }
 
 export interface Position {
@@ -23,6 +23,8 @@ export interface Position {
 }
 
 const purpose = "page token";
+/** The text holds its caller, operation and query, so that one of another is told as such. */
+const boundWithin: readonly string[] = [];
 
 /** What must stay the same from page to page. */
 export const queryOf = (caller: string, method: string, request: JsonObject): string => {
@@ -41,12 +43,12 @@ export const queryOf = (caller: string, method: string, request: JsonObject): st
 };
 
 export const writePageToken = (seal: Seal, query: string, position: Position, nowMs: number): string =>
-  seal.seal(purpose, JSON.stringify([query, nowMs, position.key, position.total]));
+  seal.seal(purpose, JSON.stringify([query, nowMs, position.key, position.total]), boundWithin);
 
 /** Where to go on; "expired" for a token older than three days. Throws INVALID_ARGUMENT on page_token. */
 export const readPageToken = (seal: Seal, query: string, token: string, nowMs: number): Position | "expired" => {
   const refuse = (description: string): Fault => invalid([{ field: "page_token", description }]);
-  const opened = seal.open(purpose, token);
+  const opened = seal.open(purpose, token, boundWithin);
   if (opened === undefined) throw refuse("is not a token of this server");
   const content: unknown = JSON.parse(opened);
   if (!Array.isArray(content)) throw refuse("is not a token of this server");

@@ -14,7 +14,7 @@ import type { RequestSource } from "#base/origin.ts";
 import { rootOf } from "#base/uid.ts";
 import { changeContext } from "#kernel";
 import { isRefusal } from "#outbox";
-import { deleteSomeExpiredSignIns, findProvider, hasIdentity, insertSignIn, type Provider, takeSignIn, type Write } from "#store";
+import { type Binding, deleteSomeExpiredSignIns, findProvider, hasIdentity, insertSignIn, type Provider, type SignInRow, takeSignIn, type Write } from "#store";
 import type { Completion, SignedIn } from "./completion.ts";
 import type { SignInDependencies } from "./dependencies.ts";
 import { htmlPage, redirectTo, throttledPage } from "./pages.ts";
@@ -43,6 +43,8 @@ interface PendingSignIn extends Omit<SignInRequest, "provider"> {
 }
 
 const sealPurpose = "sign in";
+/** Its row: what another sign-in asked for, or through another provider, does not open in it. */
+const signInBinding = ({ stateHash, identityProviderUid }: Pick<SignInRow, "stateHash" | "identityProviderUid">): Binding => [stateHash, identityProviderUid];
 
 /** Where a sign-in begins: what the audit log calls it. */
 const signInPath = "/oauth";
@@ -123,12 +125,12 @@ export const beginSignIn = async (
     await store.write(async (rows) => {
       await deleteSomeExpiredSignIns(rows, clock());
       const addressHash = await openRows.admit(rows, "sign_ins", requestSource.origin.address, clock());
+      const key = { stateHash: secretHashOf(authorizationRequest.state), identityProviderUid: provider.uid };
       await insertSignIn(rows, {
-        stateHash: secretHashOf(authorizationRequest.state),
+        ...key,
         browserHash: secretHashOf(browserSecret),
-        identityProviderUid: provider.uid,
         addressHash,
-        sealed: vault.seal(sealPurpose, JSON.stringify(pending)),
+        sealed: vault.seal(sealPurpose, JSON.stringify(pending), signInBinding(key)),
         expireTimeMs: clock() + limits.signInLifetimeMs,
       });
     });
@@ -146,9 +148,10 @@ const takePendingSignIn = async (
   state: string,
   browserSecret: string,
 ): Promise<{ readonly provider: Provider | undefined; readonly pending: PendingSignIn } | undefined> => {
-  const row = await store.write((rows) => takeSignIn(rows, secretHashOf(state), secretHashOf(browserSecret), clock()));
+  const stateHash = secretHashOf(state);
+  const row = await store.write((rows) => takeSignIn(rows, stateHash, secretHashOf(browserSecret), clock()));
   if (!row) return undefined;
-  const opened = vault.open(sealPurpose, row.sealed);
+  const opened = vault.open(sealPurpose, row.sealed, signInBinding({ ...row, stateHash }));
   if (opened === undefined) return undefined;
   return { provider: await findProvider(store.read, row.identityProviderUid), pending: JSON.parse(opened) as PendingSignIn };
 };

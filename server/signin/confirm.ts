@@ -7,6 +7,7 @@ import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { limits } from "#base/limits.ts";
 import { escapeHtml, htmlPage } from "./pages.ts";
 import { newSecret } from "./secret.ts";
+import type { Binding } from "#store";
 import type { SignInSettings } from "./settings.ts";
 
 type Site = Pick<SignInSettings, "publicUrl" | "vault" | "clock">;
@@ -17,10 +18,12 @@ const isSecure = ({ publicUrl }: Site): boolean => publicUrl.startsWith("https:"
 const cookieName = (site: Site): string => (isSecure(site) ? "__Host-gantry-confirm" : "gantry-confirm");
 
 const sealPurpose = "confirm cookie";
+/** It is any browser's; what is confirmed is bound to it, by a hash. */
+const boundToNothing: Binding = [];
 
 /** When the value that we have made ends, in milliseconds since 1970; undefined where we have not. */
 const endOfCookie = ({ vault }: Site, value: string): number | undefined => {
-  const opened = value.length > 512 ? undefined : vault.open(sealPurpose, value);
+  const opened = value.length > 512 ? undefined : vault.open(sealPurpose, value, boundToNothing);
   return opened === undefined ? undefined : Number.parseInt(opened, 10);
 };
 
@@ -38,7 +41,8 @@ const readCookie = (site: Site, { headers }: EndpointRequest, leftMs = 0): strin
 
 /** The one that it has, where that is good for as long as a code is: the same person may have two of these pages open. */
 const renewCookie = (site: Site, request: EndpointRequest): string =>
-  readCookie(site, request, limits.deviceCodeLifetimeMs) ?? site.vault.seal(sealPurpose, `${site.clock() + limits.confirmCookieLifetimeMs} ${newSecret()}`);
+  readCookie(site, request, limits.deviceCodeLifetimeMs) ??
+  site.vault.seal(sealPurpose, `${site.clock() + limits.confirmCookieLifetimeMs} ${newSecret()}`, boundToNothing);
 
 const setCookie = (site: Site, value: string): string =>
   `${cookieName(site)}=${value}; Path=/; Max-Age=${limits.confirmCookieLifetimeMs / 1000}; HttpOnly; SameSite=Strict${isSecure(site) ? "; Secure" : ""}`;

@@ -10,7 +10,7 @@ export {
   acceptInvite,
   acceptInviteAs,
   findInviteGroup,
-  isTrustedForEmail,
+  isBelievedEmail,
   makePerson,
   mayInvite,
   providerAudiences,

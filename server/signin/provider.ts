@@ -7,7 +7,7 @@ import type { Upstream } from "#authn";
 import { denied, Fault, unauthenticated } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { clientSecretPurpose, type Provider } from "#store";
+import { clientSecretBinding, clientSecretPurpose, type Provider } from "#store";
 import { type SignInSettings, urlOfPath } from "./settings.ts";
 
 /** What binds a callback of the provider to the request that was sent. */
@@ -150,11 +150,11 @@ export const openProviders = (settings: SignInSettings): Providers => {
     return metadata;
   };
 
-  const configure = async (client: Client, { oidc, clientSecretSealed }: Provider): Promise<Configuration> => {
+  const configure = async (client: Client, { uid, oidc, clientSecretSealed }: Provider): Promise<Configuration> => {
     const metadata = await metadataOf(oidc.issuer).catch((thrown: unknown) => {
       throw unusableProvider(thrown);
     });
-    const secret = clientSecretSealed === undefined ? undefined : vault.open(clientSecretPurpose, clientSecretSealed);
+    const secret = clientSecretSealed === undefined ? undefined : vault.open(clientSecretPurpose, clientSecretSealed, clientSecretBinding(uid, oidc));
     if (clientSecretSealed !== undefined && secret === undefined) throw new Error("a client secret cannot be opened with this server's secret key");
     const methods = metadata.token_endpoint_auth_methods_supported;
     const authentication =

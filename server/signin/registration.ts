@@ -12,13 +12,12 @@ import { methodByName } from "#contract/catalog.ts";
 import { GroupInviteSchema } from "#contract/gen/chainguard/platform/iam/v2/group_invites_pb.js";
 import { IdentitySchema } from "#contract/gen/chainguard/platform/iam/v2/identities_pb.js";
 import { RoleBindingSchema } from "#contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js";
-import { boundOf, type ChangeContext, change, eventOf, lockResource, type ToldBy } from "#kernel";
+import { boundOf, type ChangeContext, change, eventOf, lockResource, type ReadContext, type ToldBy } from "#kernel";
 import { record } from "#outbox";
 import {
   findIdentityEmail,
   findInviteUid,
   findRoleBindingUid,
-  hasProviderOfIssuer,
   insertProviderArrival,
   type Invite,
   listClientIds,
@@ -149,17 +148,18 @@ const recordRegistration = async (context: ChangeContext, { uid }: Person, group
  * The audiences for which the identity providers that a group's people sign in through, its own and those above it, name
  * this issuer; undefined where none does.
  */
-export const providerAudiences = async (rows: Read, group: string, issuer: string): Promise<string[] | undefined> => {
-  const clients = await listClientIds(rows, issuer, ancestry(group));
+export const providerAudiences = async (context: Pick<ReadContext, "services" | "rows">, group: string, issuer: string): Promise<string[] | undefined> => {
+  const clients = await listClientIds(context.rows, context.services.authn.issuerSpellings(issuer), ancestry(group));
   return clients.length === 0 ? undefined : clients.flatMap((client) => client ?? []);
 };
 
 /**
- * Whether the issuer's word on e-mail addresses counts in this group. An issuer can say any address of anybody: one that
- * another organization brought along must not let its people in under the addresses of this one's (attack 24).
+ * Whether the issuer's word that this is somebody's e-mail address counts in this group. An issuer can say any address of
+ * anybody, so it counts where the group or one above it has the issuer as its identity provider, or the operator lists it
+ * for the address's domain, and nowhere else: what other organizations name has no say either way (attacks 24, 63).
  */
-export const isTrustedForEmail = async (rows: Read, group: string, issuer: string): Promise<boolean> =>
-  !(await hasProviderOfIssuer(rows, issuer)) || (await providerAudiences(rows, group, issuer)) !== undefined;
+export const isBelievedEmail = async (context: Pick<ReadContext, "services" | "rows">, group: string, issuer: string, email: string): Promise<boolean> =>
+  context.services.authn.speaksForMail(issuer, email) || (await providerAudiences(context, group, issuer)) !== undefined;
 
 /** The group of a code's invite, whether or not it can be accepted; undefined for a code that nobody gave out. */
 export const findInviteGroup = async (rows: Read, code: string): Promise<string | undefined> => {
@@ -196,17 +196,28 @@ export const mayInvite = async (rows: Write, by: string, role: string, group: st
 /** However an address is written. In ASCII alone: other letters fold onto these too (the Kelvin sign is a k), in other hands. */
 const foldAsciiCase = (email: string): string => email.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
-const isInviteFor = async (rows: Read, { email }: Invite, group: string, person: Person): Promise<boolean> =>
-  email === "" || (foldAsciiCase(email) === foldAsciiCase(person.email) && (await isTrustedForEmail(rows, group, person.issuer)));
+/**
+ * Refuses whom the invite is not for. Whose word does not count here is said before the addresses are compared: nobody
+ * finds out by trying whom an invite is for.
+ */
+const checkInvitee = async (context: ChangeContext, { email }: Invite, group: string, person: Person): Promise<void> => {
+  if (email === "") return;
+  if (person.email !== "" && !(await isBelievedEmail(context, group, person.issuer, person.email))) {
+    throw denied(
+      `Permission denied: the invite is for one e-mail address, and ${JSON.stringify(person.issuer.slice(0, 200))} is not believed about yours here: ` +
+        "an administrator can make it an identity provider of the group or of one above it, or the operator can list it in GANTRY_MAIL_ISSUERS",
+    );
+  }
+  if (foldAsciiCase(email) !== foldAsciiCase(person.email))
+    throw denied("Permission denied: the invite is for another e-mail address, or yours is not verified");
+};
 
 /** Gives the person what the invite promises. `ensureRegistered` makes the identity where it has to be; true where it was made. */
 const acceptInviteFor = async (context: ChangeContext, person: Person, code: string, ensureRegistered: () => Promise<boolean>): Promise<Registered> => {
   const { rows, nowMs } = context;
   const invite = await lockInviteOf(rows, code, nowMs);
   const group = parentOf(invite.uid);
-  if (!(await isInviteFor(rows, invite, group, person))) {
-    throw denied("Permission denied: the invite is for another e-mail address, or yours is not verified");
-  }
+  await checkInvitee(context, invite, group, person);
   if (!(await mayInvite(rows, invite.invitedBy, invite.role, group, nowMs))) {
     throw blocked("INVITE_NOT_COVERED", invite.uid, ["whoever made the invite may not give what it promises any more; ask for a new one"]);
   }

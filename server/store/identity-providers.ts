@@ -3,9 +3,26 @@
 import { type Column, columns, expression, flag, nullableText, nullableTimeMs, text, textList } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 import type { Values } from "./rows.ts";
+import type { SealedColumn } from "./sealed-column.ts";
+import type { Binding } from "./vault.ts";
 
-/** What a provider's client secret is sealed for. */
+/**
+ * What a provider's client secret is sealed for, and to whom: it belongs to one client of one issuer, and nobody who edits the
+ * provider sends it to an issuer of theirs (attack 64).
+ */
 export const clientSecretPurpose = "client secret";
+export const clientSecretBinding = (uid: string, { issuer, clientId }: { readonly issuer: string; readonly clientId: string }): Binding => [
+  uid,
+  issuer,
+  clientId,
+];
+export const clientSecretColumn: SealedColumn = {
+  table: "identity_providers",
+  key: "uid",
+  column: "client_secret_sealed",
+  purpose: clientSecretPurpose,
+  boundTo: "array[uid, oidc ->> 'issuer', oidc ->> 'clientId']",
+};
 
 export interface Provider {
   readonly uid: string;
@@ -24,7 +41,7 @@ export interface Provider {
     readonly correlationRule: string;
     readonly pkceEnabled: boolean;
   };
-  /** Sealed by the vault for clientSecretPurpose; undefined where PKCE does without one. */
+  /** Sealed by the vault for clientSecretPurpose, bound as clientSecretBinding says; undefined where PKCE does without one. */
   readonly clientSecretSealed: string | undefined;
 }
 
@@ -62,16 +79,12 @@ export const findProvidersOfOrganization = async (rows: Read, name: string): Pro
   return found.map(({ uid }) => uid);
 };
 
-/** True where the provider of some group names this issuer. */
-export const hasProviderOfIssuer = async (rows: Read, issuer: string): Promise<boolean> =>
-  (await rows.query("select 1 from identity_providers where oidc ->> 'issuer' = $1 limit 1", [issuer])).length > 0;
-
 const client = columns({ clientId: expression("oidc ->> 'clientId'", nullableText) });
 
-/** The client ids with which the providers of these very groups name this issuer, one for each provider. */
-export const listClientIds = async (rows: Read, issuer: string, groups: readonly string[]): Promise<(string | undefined)[]> => {
-  const found = await client.find(rows, `select ${client.list} from identity_providers where oidc ->> 'issuer' = $1 and left(uid, -17) = any($2)`, [
-    issuer,
+/** The client ids with which the providers of these very groups name an issuer, in one of its spellings, one for each provider. */
+export const listClientIds = async (rows: Read, spellings: readonly string[], groups: readonly string[]): Promise<(string | undefined)[]> => {
+  const found = await client.find(rows, `select ${client.list} from identity_providers where oidc ->> 'issuer' = any($1) and left(uid, -17) = any($2)`, [
+    spellings,
     groups,
   ]);
   return found.map(({ clientId }) => clientId);

@@ -84,7 +84,8 @@ export { findOrigins, findSubpackages } from "./package-origins.ts";
 export type { Check, Param, Read, Row, Rows, Store, Write } from "./handle.ts";
 export { countOpenRows, countOpenRowsOf, type OpenRowsTable } from "./open-rows.ts";
 export { openPreparedStore, openStore, prepareDatabase, type StoreOptions } from "./open.ts";
-export { openVault, type Vault, type VaultOptions, vaultOf } from "./vault.ts";
+export { bindSealed } from "./bind-sealed.ts";
+export { type Binding, openVault, type Vault, type VaultOptions, vaultOf } from "./vault.ts";
 export { findHolders, type GivingBinding } from "./holders.ts";
 export { deleteExpiredKey, findFirstAnswer, type IdempotencyKey, insertKey, updateFirstAnswer } from "./idempotency-keys.ts";
 export {
@@ -135,12 +136,12 @@ export {
 } from "./identities.ts";
 export { lockPerson, writeIdentityMetadata } from "./identity-metadata.ts";
 export {
+  clientSecretBinding,
   clientSecretPurpose,
   scimEnabledColumns,
   findProvider,
   findProvidersOfOrganization,
   findScim,
-  hasProviderOfIssuer,
   listClientIds,
   lockScim,
   type Provider,
@@ -200,7 +201,7 @@ export {
   type Values,
 } from "./rows.ts";
 export { insertSession } from "./sessions.ts";
-export { deleteSomeExpiredSignIns, insertSignIn, takeSignIn } from "./sign-ins.ts";
+export { deleteSomeExpiredSignIns, insertSignIn, type SignInRow, takeSignIn } from "./sign-ins.ts";
 export {
   areSigningKeysOlder,
   deleteRetiredSigningKeys,
@@ -209,6 +210,8 @@ export {
   listSigningKeys,
   lockSigningKeys,
   retireSigningKeys,
+  signingKeyBinding,
+  signingKeyPurpose,
 } from "./signing-keys.ts";
 export {
   countVulnerabilities,
@@ -216,7 +219,7 @@ export {
   type VulnerabilityRow,
 } from "./vulnerabilities.ts";
 export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
-export { clearFailing, lockFailing, findSubscriptionSecret, markFailing } from "./subscriptions.ts";
+export { clearFailing, lockFailing, findSubscriptionSecret, markFailing, subscriptionSecretBinding, subscriptionSecretPurpose } from "./subscriptions.ts";
 export { addColumnStatement, addPrimaryKeyStatement, countTriggers, createCountTriggerStatement, createIndexStatement } from "./table-statements.ts";
 export { findAcceptedTerms } from "./terms-acceptances.ts";
 export { addWrongUserCodes, findMostWrongUserCodes } from "./user-code-guesses.ts";

@@ -9,6 +9,8 @@ const keys = {
   numbering: 7_301_412_901,
   /** Sealing the audit log: one server at a time. */
   sealing: 7_301_412_902,
+  /** Binding what versions before had sealed without: one server at a time. */
+  binding: 7_301_412_903,
 } as const;
 
 export type LockName = keyof typeof keys;

@@ -5,12 +5,25 @@ import type { Json, JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, json, nullableTimeMs, text } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
+import type { SealedColumn } from "./sealed-column.ts";
+import type { Binding } from "./vault.ts";
+
+/** What private keys are sealed for, and to which row. */
+export const signingKeyPurpose = "signing-key";
+export const signingKeyBinding = (kid: string): Binding => [kid];
+export const signingKeyColumn: SealedColumn = {
+  table: "signing_keys",
+  key: "kid",
+  column: "private_jwk_sealed",
+  purpose: signingKeyPurpose,
+  boundTo: "array[kid]",
+};
 
 export interface SigningKeyRow {
   readonly kid: string;
   /** A JSON Web Key. */
   readonly publicJwk: Json;
-  /** Sealed by the vault; the private key as it is never touches the disk. */
+  /** Sealed by the vault for signingKeyPurpose, bound to the kid; the private key as it is never touches the disk. */
   readonly privateJwkSealed: string;
   /** From then on it signs nothing, in milliseconds since 1970; undefined: nothing is to replace it yet. */
   readonly retireTimeMs: number | undefined;

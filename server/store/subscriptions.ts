@@ -2,6 +2,20 @@
 
 import { columns, text } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
+import type { SealedColumn } from "./sealed-column.ts";
+import type { Binding } from "./vault.ts";
+
+/** What a subscription's secrets are sealed for, and to which row: both of them, since one becomes the other. */
+export const subscriptionSecretPurpose = "subscription secret";
+export const subscriptionSecretBinding = (uid: string): Binding => [uid];
+export const secretColumn: SealedColumn = {
+  table: "subscriptions",
+  key: "uid",
+  column: "secret_sealed",
+  purpose: subscriptionSecretPurpose,
+  boundTo: "array[uid]",
+};
+export const previousSecretColumn: SealedColumn = { ...secretColumn, column: "previous_secret_sealed" };
 
 const secret = columns({ secretSealed: text });
 

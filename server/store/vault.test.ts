@@ -15,27 +15,44 @@ const temporary = (t: TestContext): string => {
 
 const vault = vaultOf(new Uint8Array(32).fill(7));
 
-test("what was sealed opens for the same purpose and key, and for no other", () => {
+/** Bound to nothing outside itself, to one thing, to several. */
+const bindings: readonly (readonly string[])[] = [[], ["a"], ["a", "b"], ["ab"], ["a b"], ['a","b'], [""], ["", ""], ["a", ""], ["grüße"]];
+
+test("what was sealed opens for the same purpose, key and binding, and for no other", () => {
   for (const text of ["", "a", "grüße 🔑", "x".repeat(10_000)]) {
-    const sealed = vault.seal("page token", text);
-    assert.match(sealed, /^[A-Za-z0-9_-]+$/);
-    assert.equal(vault.open("page token", sealed), text);
-    assert.equal(vault.open("client secret", sealed), undefined);
-    assert.equal(vaultOf(new Uint8Array(32).fill(8)).open("page token", sealed), undefined);
+    for (const boundTo of bindings) {
+      const sealed = vault.seal("page token", text, boundTo);
+      assert.match(sealed, boundTo.length === 0 ? /^[A-Za-z0-9_-]+$/ : /^2\.[A-Za-z0-9_-]+$/);
+      assert.equal(vault.open("client secret", sealed, boundTo), undefined);
+      assert.equal(vaultOf(new Uint8Array(32).fill(8)).open("page token", sealed, boundTo), undefined);
+      for (const other of bindings) assert.equal(vault.open("page token", sealed, other), other === boundTo ? text : undefined);
+    }
   }
-  assert.equal(vault.open("p", vault.seal("p", new TextEncoder().encode("bytes"))), "bytes");
-  assert.notEqual(vault.seal("p", "same"), vault.seal("p", "same"));
+  assert.equal(vault.open("p", vault.seal("p", new TextEncoder().encode("bytes"), []), []), "bytes");
+  assert.notEqual(vault.seal("p", "same", []), vault.seal("p", "same", []));
 });
 
-test("no sealed text opens after a change of any of its characters, cut short or made longer", () => {
-  const sealed = vault.seal("p", "secret");
-  for (let index = 0; index < sealed.length; index++) {
-    const other = sealed[index] === "A" ? "B" : "A";
-    assert.equal(vault.open("p", sealed.slice(0, index) + other + sealed.slice(index + 1)), undefined);
-    assert.equal(vault.open("p", sealed.slice(0, index)), undefined);
-  }
-  for (const forged of [`${sealed}A`, `${sealed}=`, `${sealed}\n`, ` ${sealed}`, "", "....", "é".repeat(50)]) {
-    assert.equal(vault.open("p", forged), undefined);
+test("no sealed text opens after a change of any of its characters, cut short or made longer, nor with its mark taken off or put on", () => {
+  for (const boundTo of [[], ["row"]]) {
+    const sealed = vault.seal("p", "secret", boundTo);
+    for (let index = 0; index < sealed.length; index++) {
+      const other = sealed[index] === "A" ? "B" : "A";
+      assert.equal(vault.open("p", sealed.slice(0, index) + other + sealed.slice(index + 1), boundTo), undefined);
+      assert.equal(vault.open("p", sealed.slice(0, index), boundTo), undefined);
+    }
+    const bare = sealed.replace("2.", "");
+    for (const forged of [
+      `${sealed}A`,
+      `${sealed}=`,
+      `${sealed}\n`,
+      ` ${sealed}`,
+      "",
+      "....",
+      "é".repeat(50),
+      `2.${sealed}`,
+      ...(boundTo.length > 0 ? [bare] : []),
+    ])
+      for (const binding of [[], ["row"]]) assert.equal(vault.open("p", forged, binding), undefined);
   }
 });
 
@@ -43,9 +60,9 @@ test("the key is made once, for its owner's eyes, also when several servers star
   const dataDirectory = join(temporary(t), "data");
   const options = { file: undefined, dataDirectory, required: false };
   const vaults = await Promise.all(Array.from({ length: 8 }, () => openVault(options)));
-  const sealed = vaults.map((one) => one.seal("p", "shared"));
+  const sealed = vaults.map((one) => one.seal("p", "shared", []));
   for (const one of [...vaults, await openVault(options)]) {
-    for (const text of sealed) assert.equal(one.open("p", text), "shared");
+    for (const text of sealed) assert.equal(one.open("p", text, []), "shared");
   }
   assert.equal(statSync(join(dataDirectory, "secret.key")).mode & 0o777, 0o600);
   assert.deepEqual(readdirSync(dataDirectory), ["secret.key"]);
@@ -58,7 +75,7 @@ test("a given key file is used; one that is missing, short or open to everyone i
   const load = () => openVault({ file, dataDirectory: directory, required: true });
   await assert.rejects(load(), /^Fault: GANTRY_SECRET_KEY_FILE cannot be read: ENOENT/);
   writeFileSync(file, Buffer.alloc(32, 7).toString("base64"), { mode: 0o600 });
-  assert.equal((await load()).open("p", vault.seal("p", "same key")), "same key");
+  assert.equal((await load()).open("p", vault.seal("p", "same key", []), []), "same key");
   chmodSync(file, 0o604);
   await assert.rejects(load(), /can be read by every user of this machine: chmod 600 it/);
   chmodSync(file, 0o600);

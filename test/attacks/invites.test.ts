@@ -20,8 +20,8 @@ let viewer: string;
 let owner: string;
 
 before(async () => {
-  installation = await openInstallation();
   issuer = await startIssuer();
+  installation = await openInstallation({ GANTRY_MAIL_ISSUERS: `${issuer.url}=example.com` });
   organization = installation.world.organization;
   [viewer, owner] = await Promise.all([findRole(installation.world, "viewer"), findRole(installation.world, "owner")]);
   await registerPerson(installation.world.server.application.kernel, { issuer: issuer.url, subject: "first", email: "", name: "" });
@@ -237,4 +237,72 @@ test("a code of another shape, or one with a letter more, is unknown and never a
     }
   }
   assert.equal((await join(code, token)).code, 0);
+});
+
+test("attack 63: nobody's address is believed because the provider that names their issuer is gone, nor disbelieved because a stranger names it", async () => {
+  const { world } = installation;
+  const mail = "ceo@victim.example";
+  const [evil, good] = await Promise.all([startIssuer(), startIssuer()]);
+  try {
+    const make = async (group: JsonObject): Promise<string> => text(await world.ok("iam.GroupsService/CreateGroup", { group }), "uid");
+    const victim = await make({ name: "victim.example", verified: true, kind: "ORG_KIND_CUSTOMER" });
+    const stranger = await make({ name: "strangers" });
+    const name = async (parent: string, url: string): Promise<string> => {
+      const identityProvider = { name: "people", defaultRole: viewer, oidc: { issuer: url, clientId: "client", clientSecret: "secret" } };
+      return text(await world.ok("iam.IdentityProvidersService/CreateIdentityProvider", { parent, identityProvider }), "uid");
+    };
+    const remove = (uid: string): Promise<JsonObject> => world.ok("iam.IdentityProvidersService/DeleteIdentityProvider", { uid });
+    for (const { url } of [evil, good]) await registerPerson(world.server.application.kernel, { issuer: url, subject: "ceo", email: mail, name: "" });
+    const code = await codeOf({ email: mail }, { parent: victim });
+    /** Whether this issuer's word lets somebody in: by the invite, as who is registered, and by their domain. */
+    const answers = async (from: Issuer): Promise<number[]> => {
+      const token = await person("ceo", { email: mail }, from);
+      const ours = text(await world.ok("chainguard.platform.oidc.SecurityTokenService/Exchange", { aud: [world.url] }, { token }), "token");
+      const request = { groupUid: victim };
+      return [
+        (await join(code, token)).code,
+        (await join(code, ours)).code,
+        (await world.call("iam.GroupsService/LookupGroup", {}, { token: ours })).code,
+        (await world.call("iam.GroupsService/RequestGroupAccess", request, { token: ours, validateOnly: true })).code,
+      ];
+    };
+    const refused = [codes.PERMISSION_DENIED, codes.PERMISSION_DENIED, codes.NOT_FOUND, codes.NOT_FOUND];
+    const taken = [0, 0, 0, 0];
+    assert.deepEqual(await answers(evil), refused, "nobody names it");
+    const theirs = await name(stranger, evil.url);
+    assert.deepEqual(await answers(evil), refused, "a stranger names it");
+    await remove(theirs);
+    assert.deepEqual(await answers(evil), refused, "its provider is gone");
+    const own = await name(victim, good.url);
+    assert.deepEqual(await answers(good), taken, "the victim's own");
+    const meddling = await name(stranger, good.url);
+    assert.deepEqual(await answers(good), taken, "which a stranger names, too");
+    await remove(own);
+    assert.deepEqual(await answers(good), refused, "and alone");
+    await remove(meddling);
+    assert.deepEqual(await answers(good), refused, "and nobody");
+    const { message } = await join(code, await person("ceo", { email: mail }, evil));
+    assert.ok(message.includes(evil.url) && message.includes("identity provider") && message.includes("GANTRY_MAIL_ISSUERS"), message);
+    // Which address it is for, nobody learns by trying.
+    assert.equal((await join(code, await person("eve", {}, evil))).message, message);
+  } finally {
+    await Promise.all([evil.close(), good.close()]);
+  }
+});
+
+test("attack 63: an issuer that the operator lists is believed about the domains that it is listed for, and about no other", async () => {
+  const cases = [
+    ["ada@example.com", 0],
+    ["Ada@EXAMPLE.com", 0],
+    ["ada@sub.example.com", codes.PERMISSION_DENIED],
+    ["ada@example.org", codes.PERMISSION_DENIED],
+    ["ada@example.com.evil.example", codes.PERMISSION_DENIED],
+    ["ada@evil.example@example.com", codes.PERMISSION_DENIED],
+  ] as const;
+  for (const [email, expected] of cases) {
+    const made = await invite({ email });
+    // What is no address has no invite.
+    if (made.code !== 0) continue;
+    assert.equal((await join(text(made.reply, "code"), await person(`listed-${email}`, { email }))).code, expected, email);
+  }
 });

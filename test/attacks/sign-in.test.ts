@@ -133,7 +133,8 @@ test("a provider that was pointed at another issuer meanwhile is not given the a
   const uid = await registerProvider(world, second);
   const browser = openBrowser();
   const question = new URL((await browser.get(signInUrl(world, { idp_id: uid }))).location);
-  await world.ok("iam.IdentityProvidersService/UpdateIdentityProvider", { identityProvider: { uid, oidc: { issuer: third.url } }, updateMask: "oidc.issuer" });
+  const identityProvider = { uid, oidc: { issuer: third.url, clientSecret: third.clientSecret } };
+  await world.ok("iam.IdentityProvidersService/UpdateIdentityProvider", { identityProvider, updateMask: "oidc.issuer,oidc.client_secret" });
   assert.equal(toldOf((await browser.get(callbackUrl(second, question, second.vouch(question, { sub: "moved" })))).location).status, "400");
   assert.ok(!third.requestedPaths.includes("/token"));
   await Promise.all([second.close(), third.close()]);

@@ -21,6 +21,10 @@ import { grown } from "./grown.ts";
 
 export const protocols = ["rest", "grpc"] as const satisfies readonly Protocol[];
 
+/** The domain of the stage's organization, and the issuer that the operator believes about addresses there. */
+const ownDomain = "stage.example";
+const peopleIssuer = "https://people.example.com";
+
 const deleteOneself = "chainguard.platform.auth.Auth/Delete";
 const getHeadlessSession = "chainguard.platform.auth.Auth/GetHeadlessSession";
 
@@ -148,7 +152,7 @@ export const violationsOf = (answer: Answer): { field: string; description: stri
   answer.details.flatMap((detail) => (Array.isArray(detail.fieldViolations) ? (detail.fieldViolations as { field: string; description: string }[]) : []));
 
 export const openStage = async (environment: Readonly<Record<string, string>> = {}, log?: Log): Promise<Stage> => {
-  const world = await openWorld(environment, log);
+  const world = await openWorld({ GANTRY_MAIL_ISSUERS: `${peopleIssuer}=${ownDomain}`, ...environment }, log);
   const { kernel, services } = world.server.application;
   let given = 0;
   const next = (): number => ++given;
@@ -276,15 +280,14 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     return { uid, token: await world.token(uid) };
   };
 
-  const ownDomain = "stage.example";
   let verified: Promise<unknown> | undefined;
   const colleague = async (): Promise<Holder> => {
     const group = { uid: world.organization, name: ownDomain, verified: true, kind: "ORG_KIND_CUSTOMER" };
     await (verified ??= world.ok("iam.GroupsService/UpdateGroup", { group, updateMask: "name,verified,kind" }));
     const subject = `colleague ${next()}`;
     const email = `${subject.replace(" ", "-")}@${ownDomain}`;
-    const uid = await registerPerson(world.server.application.kernel, { issuer: "https://people.example.com", subject, email, name: "" });
-    return { uid, token: await services.authn.mint({ uid, audience: [services.publicUrl], email }) };
+    const uid = await registerPerson(world.server.application.kernel, { issuer: peopleIssuer, subject, email, name: "" });
+    return { uid, token: await services.authn.mint({ uid, audience: [services.publicUrl], act: { iss: peopleIssuer }, email }) };
   };
 
   /** Whom the last request to delete oneself is about. */

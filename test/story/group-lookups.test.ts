@@ -14,6 +14,8 @@ import { databaseContents } from "./installation.ts";
 
 const protocols = ["rest", "grpc"] as const satisfies readonly Protocol[];
 const domain = "acme.example";
+/** The operator believes it about addresses. */
+const issuer = "https://people.example.com";
 let world: World;
 let acme: string;
 
@@ -23,7 +25,7 @@ const verified = async (name: string): Promise<string> =>
   );
 
 before(async () => {
-  world = await openWorld({ GANTRY_FREE_MAIL_DOMAINS: "freemail.example, Other-Free.example" });
+  world = await openWorld({ GANTRY_FREE_MAIL_DOMAINS: "freemail.example, Other-Free.example", GANTRY_MAIL_ISSUERS: `${issuer}=*` });
   acme = await verified(domain);
 });
 after(() => world.close());
@@ -33,12 +35,12 @@ let people = 0;
 const person = async (email: string | undefined): Promise<{ readonly uid: string; readonly token: string }> => {
   const { services } = world.server.application;
   const uid = await registerPerson(world.server.application.kernel, {
-    issuer: "https://people.example.com",
+    issuer,
     subject: `p${people++}`,
     email: email ?? "",
     name: "",
   });
-  return { uid, token: await services.authn.mint({ uid, audience: [world.url], ...(email === undefined ? {} : { email }) }) };
+  return { uid, token: await services.authn.mint({ uid, audience: [world.url], act: { iss: issuer }, ...(email === undefined ? {} : { email }) }) };
 };
 
 const lookup = (token: string, protocol: Protocol): Promise<Answer> => world.call("iam.GroupsService/LookupGroup", {}, { token, protocol });
@@ -123,7 +125,12 @@ test("asking again too soon is RESOURCE_EXHAUSTED with Retry-After, on both prot
   assert.equal((await request(grace.token, acme)).code, 0);
   const eventsBefore = (await world.events()).length;
   world.clock.now += 3_600_000;
-  const renewed = await world.server.application.services.authn.mint({ uid: grace.uid, audience: [world.url], email: "grace@acme.example" });
+  const renewed = await world.server.application.services.authn.mint({
+    uid: grace.uid,
+    audience: [world.url],
+    act: { iss: issuer },
+    email: "grace@acme.example",
+  });
   for (const protocol of protocols) {
     const again = await request(renewed, acme, protocol);
     assert.equal(again.code, codes.RESOURCE_EXHAUSTED);
@@ -133,7 +140,12 @@ test("asking again too soon is RESOURCE_EXHAUSTED with Retry-After, on both prot
   assert.equal((await world.events()).length, eventsBefore);
   assert.equal((await request((await person("other@acme.example")).token, acme)).code, 0, "everybody has their own turn");
   world.clock.now += limits.accessRequestMs;
-  const later = await world.server.application.services.authn.mint({ uid: grace.uid, audience: [world.url], email: "grace@acme.example" });
+  const later = await world.server.application.services.authn.mint({
+    uid: grace.uid,
+    audience: [world.url],
+    act: { iss: issuer },
+    email: "grace@acme.example",
+  });
   assert.equal((await request(later, acme, "grpc")).code, 0);
 });
 

@@ -5,7 +5,7 @@ import { after, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
-import { findProvider } from "#store";
+import { clientSecretBinding, findProvider } from "#store";
 import type { Answer, Protocol } from "../client.ts";
 import { openWorld } from "../world.ts";
 
@@ -35,8 +35,8 @@ const read = (uid: string): Promise<JsonObject> => world.ok(`${service}/GetIdent
 /** The client secret as signing in will use it. */
 const storedSecret = async (uid: string): Promise<string | undefined> => {
   const { store, seal } = world.server.application.services;
-  const sealed = (await findProvider(store.read, uid))?.clientSecretSealed;
-  return sealed === undefined ? undefined : seal.open("client secret", sealed);
+  const found = await findProvider(store.read, uid);
+  return found?.clientSecretSealed && seal.open("client secret", found.clientSecretSealed, clientSecretBinding(uid, found.oidc));
 };
 
 const fieldsOf = ({ details }: Answer): unknown[] =>
@@ -145,6 +145,56 @@ test("a new secret alone is a change with a time and an event; the same secret a
   assert.ok(text(changed.reply, "updateTime") > text(before, "updateTime"));
   assert.deepEqual(changed.reply, await read(uid));
   assert.equal(await events(), told + 1);
+});
+
+test("a client secret belongs to its issuer and client id: an update that changes one of them needs it anew, whatever its mask", async () => {
+  const { clientSecret: _, ...plain } = oidc;
+  for (const change of [
+    { issuer: "https://elsewhere.example.com" },
+    { clientId: "another" },
+    { issuer: "https://elsewhere.example.com", clientId: "another" },
+  ]) {
+    const paths = Object.keys(change).map((name) => `oidc.${name}`);
+    const masks = [[...paths, "oidc.groupsClaim"].join(), "oidc", "*", "name,oidc", undefined];
+    for (const protocol of protocols) {
+      for (const mask of masks) {
+        const uid = await made({ oidc: { ...oidc, pkceEnabled: true } });
+        const before = await read(uid);
+        const moved = { name: "p", defaultRole: before.defaultRole ?? "", oidc: { ...plain, ...change, pkceEnabled: true } };
+        for (const secret of [undefined, ""]) {
+          const what = `${JSON.stringify(change)} ${protocol} ${mask} ${secret}`;
+          // REST without a mask names the fields of the body: an empty secret says that there shall be none.
+          if (secret === "" && mask === undefined && protocol === "rest") continue;
+          refused(
+            await update(uid, secret === undefined ? moved : { ...moved, oidc: { ...moved.oidc, clientSecret: secret } }, mask, protocol),
+            "oidc.clientSecret",
+            what,
+          );
+        }
+        assert.deepEqual(await read(uid), before);
+        assert.equal(await storedSecret(uid), oidc.clientSecret);
+        // The same text is given anew as well.
+        const given = mask?.startsWith("oidc.") ? `${mask},oidc.clientSecret` : mask;
+        const { code, message } = await update(uid, { ...moved, oidc: { ...moved.oidc, clientSecret: oidc.clientSecret } }, given, protocol);
+        assert.equal(code, 0, message);
+        assert.equal(await storedSecret(uid), oidc.clientSecret, "sealed for the new recipient");
+      }
+    }
+  }
+});
+
+test("a provider without a client secret, and one that gives its secret up, change issuer and client id as they like", async () => {
+  const { clientSecret: _, ...plain } = oidc;
+  const without = await made({ oidc: { ...plain, pkceEnabled: true } });
+  const moved = await update(without, { oidc: { issuer: "https://elsewhere.example.com", clientId: "another" } }, "oidc.issuer,oidc.client_id");
+  assert.equal(moved.code, 0, moved.message);
+  const uid = await made({ oidc: { ...oidc, pkceEnabled: true } });
+  const body = { oidc: { issuer: "https://elsewhere.example.com", clientSecret: "" } };
+  const given = await update(uid, body, "oidc.issuer,oidc.client_secret");
+  assert.equal(given.code, 0, given.message);
+  assert.equal(await storedSecret(uid), undefined);
+  const last = await made();
+  refused(await update(last, body, "oidc.issuer,oidc.client_secret"), "oidc.clientSecret", "the last proof");
 });
 
 test("the correlation rule is set once: repeated, left out or unspecified it stays, another one is refused", async () => {

@@ -21,8 +21,8 @@ let organization: string;
 let viewer: string;
 
 before(async () => {
-  installation = await openInstallation();
   issuer = await startIssuer();
+  installation = await openInstallation({ GANTRY_MAIL_ISSUERS: `${issuer.url}=example.com` });
   organization = installation.world.organization;
   viewer = await findRole(installation.world, "viewer");
   // Whoever owns the machine names the issuer, by naming one of its people.

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { isObject } from "#base/json.ts";
+import { bindSealed, vaultOf } from "#store";
 import pg from "pg";
 import { migrationsDirectory, readMigrations } from "../../server/store/migration-files.ts";
 import { migrate } from "../../server/store/migrate.ts";
@@ -22,6 +23,8 @@ let folder: string;
 let database: Awaited<ReturnType<typeof freshDatabase>>;
 let client: pg.Client;
 let world: World;
+/** What the baseline had sealed, by column and key. */
+let sealedBefore: ReadonlyMap<string, string>;
 /** How many rows each table of the baseline had before the upgrade. */
 let rowsBefore: ReadonlyMap<string, number>;
 
@@ -37,6 +40,43 @@ const countRows = async (): Promise<ReadonlyMap<string, number>> => {
   return counts;
 };
 
+/** Of every column that is bound to its row: where it is, and what it is bound to. */
+const sealedColumns = [
+  ["signing_keys", "kid", "private_jwk_sealed", "signing-key", "array[kid]"],
+  ["identity_providers", "uid", "client_secret_sealed", "client secret", "array[uid, oidc ->> 'issuer', oidc ->> 'clientId']"],
+  ["subscriptions", "uid", "secret_sealed", "subscription secret", "array[uid]"],
+  ["subscriptions", "uid", "previous_secret_sealed", "subscription secret", "array[uid]"],
+] as const;
+
+const readSealed = async (): Promise<ReadonlyMap<string, string>> => {
+  const found = new Map<string, string>();
+  for (const [table, key, column] of sealedColumns) {
+    const { rows } = await client.query<{ key: string; sealed: string }>(`select ${key} as key, ${column} as sealed from ${table} where ${column} <> ''`);
+    for (const { key: of, sealed } of rows) found.set(`${table}.${column} ${of}`, sealed);
+  }
+  return found;
+};
+
+/** Puts back what the baseline had. */
+const unbind = async (): Promise<void> => {
+  for (const [table, key, column] of sealedColumns)
+    for (const [where, sealed] of sealedBefore) {
+      const [of, uid] = where.split(" ");
+      if (of === `${table}.${column}`) await client.query(`update ${table} set ${column} = $1 where ${key} = $2`, [sealed, uid]);
+    }
+};
+
+const openSealed = async (): Promise<(string | undefined)[]> => {
+  const opened: (string | undefined)[] = [];
+  for (const [table, , column, purpose, boundTo] of sealedColumns) {
+    const { rows } = await client.query<{ sealed: string; bound: string[] }>(
+      `select ${column} as sealed, ${boundTo} as bound from ${table} where ${column} <> ''`,
+    );
+    for (const { sealed, bound } of rows) opened.push(world.server.application.services.seal.open(purpose, sealed, bound));
+  }
+  return opened;
+};
+
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), "gantry-upgrade-"));
   database = await freshDatabase();
@@ -48,6 +88,7 @@ before(async () => {
   await migrate(database.ownerUrl, { progress: () => {}, directory: baselineAlone });
   await client.query(readFileSync(baselinePath, "utf8"));
   rowsBefore = await countRows();
+  sealedBefore = await readSealed();
   const key = join(folder, "secret.key");
   writeFileSync(key, baselineSecretKey, { mode: 0o600 });
   world = await openWorld(
@@ -111,4 +152,33 @@ test("its signing key, its audit log and its rights hold still: tokens are minte
   await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "of the present" } });
   const { whole, lines } = await verifyLogs(world);
   assert.ok(whole, lines.join("\n"));
+});
+
+test("what it had sealed is bound to its rows, and opens as it did", async () => {
+  assert.deepEqual([...sealedBefore.keys()].map((where) => where.split(" ")[0]).sort(), [
+    "identity_providers.client_secret_sealed",
+    "signing_keys.private_jwk_sealed",
+    "subscriptions.secret_sealed",
+  ]);
+  const now = await readSealed();
+  for (const [where, sealed] of sealedBefore) {
+    assert.ok(!sealed.startsWith("2."));
+    assert.match(now.get(where) ?? "", /^2\./, where);
+  }
+  const opened = await openSealed();
+  assert.ok(opened.includes("client secret") && opened.every((each) => each !== undefined));
+});
+
+test("a text in the old form is opened by nobody, until a start binds it; of several at once one does", async () => {
+  const { store, seal } = world.server.application.services;
+  const before = await openSealed();
+  await unbind();
+  assert.ok((await openSealed()).every((each) => each === undefined));
+  await bindSealed(store, vaultOf(new Uint8Array(32)));
+  assert.deepEqual(await readSealed(), sealedBefore, "what the key does not open stays");
+  await Promise.all([bindSealed(store, seal), bindSealed(store, seal), bindSealed(store, seal)]);
+  assert.deepEqual(await openSealed(), before);
+  const bound = await readSealed();
+  await bindSealed(store, seal);
+  assert.deepEqual(await readSealed(), bound, "and nothing is bound twice");
 });

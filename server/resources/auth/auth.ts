@@ -112,15 +112,16 @@ const joinAs = async (context: WriteContext, caller: NonNullable<Context<Read>["
   return registered(await acceptInviteAs(context, person, code));
 };
 
-const registration = async ({ services, call, request, rows }: ReadContext): Promise<{ writes: (context: WriteContext) => Promise<Outcome> }> => {
+const registration = async (context: ReadContext): Promise<{ writes: (context: WriteContext) => Promise<Outcome> }> => {
+  const { services, call, request, rows } = context;
   const code = text(request, "code");
   const upstream = await services.authn.upstream(call.authorization, async (issuer) => {
     const group = code === "" ? undefined : await findInviteGroup(rows, code);
-    return group === undefined ? undefined : providerAudiences(rows, group, issuer);
+    return group === undefined ? undefined : providerAudiences(context, group, issuer);
   });
-  if (upstream) return { writes: (context) => enter(context, upstream) };
+  if (upstream) return { writes: (write) => enter(write, upstream) };
   const caller = personally({ caller: await services.authn.authenticate(call.authorization, undefined, () => call.origin().address) }, "join by an invite");
-  return { writes: (context) => joinAs(context, caller) };
+  return { writes: (write) => joinAs(write, caller) };
 };
 
 const deleteOwn = async (context: WriteContext): Promise<Outcome> => {

@@ -6,10 +6,10 @@ import { invalid, missing } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { durationMs, timestamp } from "#base/time.ts";
-import { newSecret, redeliver, replay, secretPurpose } from "#delivery";
+import { newSecret, redeliver, replay } from "#delivery";
 import { type BoundResource, boundOf, change, lockResource, type Outcome, resource, type WriteContext } from "#kernel";
 import { newEventId } from "#outbox";
-import { findRow, findSubscriptionSecret } from "#store";
+import { findRow, findSubscriptionSecret, subscriptionSecretBinding, subscriptionSecretPurpose } from "#store";
 
 interface HeldSubscription {
   readonly uid: string;
@@ -56,7 +56,7 @@ const rotateSecret = async (context: WriteContext): Promise<Outcome> => {
   const secret = newSecret();
   const previousSecretExpireTime = timestamp(nowMs + overlapMs);
   const columns = {
-    secret_sealed: services.seal.seal(secretPurpose, secret),
+    secret_sealed: services.seal.seal(subscriptionSecretPurpose, secret, subscriptionSecretBinding(uid)),
     previous_secret_sealed: await findSubscriptionSecret(rows, uid),
     previous_secret_expire_time: previousSecretExpireTime,
   };

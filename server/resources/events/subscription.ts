@@ -3,8 +3,10 @@
 import { SubscriptionSchema, SubscriptionsService } from "#contract/gen/chainguard/platform/events/v2/subscriptions_pb.js";
 import type { Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
-import { newSecret, secretPurpose } from "#delivery";
+import { newChild } from "#base/uid.ts";
+import { newSecret } from "#delivery";
 import { boundOf, change, holdParent, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
+import { subscriptionSecretBinding, subscriptionSecretPurpose } from "#store";
 
 /**
  * events, 1. A name that leads to a private address is no mistake yet: addresses are judged at each connection. Plain
@@ -32,10 +34,10 @@ const create = async (context: WriteContext): Promise<Outcome> => {
   const found = boundOf(context, SubscriptionSchema);
   const parent = text(request, "parent");
   await holdParent(context, found, parent);
-  const secret = newSecret();
+  const [uid, secret] = [newChild(parent), newSecret()];
   const body = { ...part(request, "subscription"), enabled: true };
-  const columns = { creator: caller?.uid ?? "", secret_sealed: services.seal.seal(secretPurpose, secret) };
-  const { record } = await change(context, found, { kind: "create", parent, body, columns }, "cause");
+  const columns = { creator: caller?.uid ?? "", secret_sealed: services.seal.seal(subscriptionSecretPurpose, secret, subscriptionSecretBinding(uid)) };
+  const { record } = await change(context, found, { kind: "create", parent, uid, body, columns }, "cause");
   return { reply: { ...record, secret } };
 };
 

@@ -8,7 +8,7 @@ import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { EVERYWHERE, isRoot, isUid, newRoot, rootOf } from "#base/uid.ts";
 import { type BoundResource, boundOf, change, holdParent, type Outcome, type ReadContext, resource, type RuleContext, type WriteContext } from "#kernel";
-import { isTrustedForEmail } from "#signin";
+import { isBelievedEmail } from "#signin";
 import { findNamed, findVerifiedOrganization, insertAccessRequest, lockRow } from "#store";
 import { companyDomain, isDomain } from "./rules/mail.ts";
 
@@ -105,19 +105,16 @@ const createGroup = async (context: WriteContext): Promise<Outcome> => {
 const cardFields = ["uid", "name", "verified"] as const;
 
 /** The verified organization of the caller's own domain, locked; undefined whenever there is none to show. */
-const ownOrganization = async ({
-  caller,
-  services,
-  rows,
-  resources,
-}: Pick<ReadContext, "caller" | "services" | "rows" | "resources">): Promise<JsonObject | undefined> => {
+const ownOrganization = async (context: Pick<ReadContext, "caller" | "services" | "rows" | "resources">): Promise<JsonObject | undefined> => {
+  const { caller, services, rows, resources } = context;
   const domain = companyDomain(caller?.email, services.freeMailDomains);
   const found = resources.get(GroupSchema.typeName);
   if (domain === undefined || !found) return undefined;
   const row = await findVerifiedOrganization(rows, found.shape.table, domain);
   const organization = row && found.shape.read(row, 0);
   if (!caller || !organization || organization.status === "ORG_STATUS_SUSPENDED") return undefined;
-  return (await isTrustedForEmail(rows, text(organization, "uid"), caller.act?.iss ?? caller.issuer)) ? organization : undefined;
+  const believed = await isBelievedEmail(context, text(organization, "uid"), caller.act?.iss ?? caller.issuer, caller.email ?? "");
+  return believed ? organization : undefined;
 };
 
 // One answer for every reason, so that nobody learns which domains have an organization here (resources: Groups).
@@ -146,6 +143,7 @@ const requestAccess = async (context: WriteContext): Promise<Outcome> => {
   });
 };
 
+/** What kind of domain the address has that the caller's token says; nothing follows from it, so it need not be believed (docs/decisions/0018). */
 const checkEligibility = async ({ caller, services }: ReadContext): Promise<Outcome> => ({
   reply: { eligible: companyDomain(caller?.email, services.freeMailDomains) !== undefined },
 });

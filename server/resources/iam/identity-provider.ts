@@ -3,8 +3,22 @@
 import { IdentityProviderSchema, IdentityProvidersService } from "#contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js";
 import { invalid, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
-import { boundOf, get, holdParent, change, type Outcome, type ReadContext, resource, type RuleContext, update, type WriteContext } from "#kernel";
-import { clientSecretPurpose, findScim, listMappedRoles, lockRow } from "#store";
+import { newChild } from "#base/uid.ts";
+import {
+  applyMask,
+  boundOf,
+  get,
+  holdParent,
+  change,
+  lockResource,
+  type Outcome,
+  type ReadContext,
+  resource,
+  type RuleContext,
+  update,
+  type WriteContext,
+} from "#kernel";
+import { type Binding, clientSecretBinding, clientSecretPurpose, findScim, listMappedRoles, lockRow } from "#store";
 import { grantProblem } from "./rules/grant.ts";
 import { issuerProblem } from "./rules/issuer.ts";
 import { generateScimToken, regenerateScimToken, revokeScimToken, setScimEnabled, shownScim } from "./rules/scim.ts";
@@ -46,41 +60,66 @@ const needProof = (oidc: JsonObject, hasSecret: boolean): void => {
   if (!hasSecret && oidc.pkceEnabled !== true) throw invalid([{ field: "oidc.clientSecret", description: "clientSecret or pkceEnabled is needed" }]);
 };
 
+/** To whom a secret of this provider is sealed. */
+const bindingOf = (uid: string, provider: JsonObject): Binding => {
+  const oidc = part(provider, "oidc");
+  return clientSecretBinding(uid, { issuer: text(oidc, "issuer"), clientId: text(oidc, "clientId") });
+};
+
+const isSame = (one: Binding, other: Binding): boolean => one.every((entry, index) => entry === other[index]);
+
 const createProvider = async (context: WriteContext): Promise<Outcome> => {
   const { request, services } = context;
   const provider = boundOf(context, IdentityProviderSchema);
   const parent = text(request, "parent");
   const body = part(request, "identityProvider");
   await holdParent(context, provider, parent);
-  const secret = text(part(body, "oidc"), "clientSecret");
-  const columns = secret === "" ? {} : { client_secret_sealed: services.seal.seal(clientSecretPurpose, secret) };
-  const { record } = await change(context, provider, { kind: "create", parent, body, columns }, "cause");
+  const [uid, secret] = [newChild(parent), text(part(body, "oidc"), "clientSecret")];
+  const columns = secret === "" ? {} : { client_secret_sealed: services.seal.seal(clientSecretPurpose, secret, bindingOf(uid, body)) };
+  const { record } = await change(context, provider, { kind: "create", parent, uid, body, columns }, "cause");
   needProof(part(record, "oidc"), secret !== "");
   return { reply: await withScim(context, record) };
 };
+
+interface HeldSecret {
+  /** Null: there is none. */
+  readonly sealed: string | null;
+  readonly boundTo: Binding;
+}
 
 /**
  * What becomes of the sealed secret; null: there is none. An empty one keeps what is there unless the mask names the
  * field itself: nobody who sends back what they have read can send the secret.
  */
-const nextSecret = ({ request, mask, services }: WriteContext, held: string | null): string | null => {
+const nextSecret = ({ request, mask, services }: WriteContext, held: HeldSecret, boundTo: Binding): string | null => {
   const body = part(request, "identityProvider");
   const paths = (mask?.paths ?? []).map((path) => path.join("."));
   const given = text(part(body, "oidc"), "clientSecret");
   const named = paths.includes("oidc.clientSecret");
-  if (given === "") return named ? null : held;
-  if (!named && !paths.includes("oidc")) return held;
-  return held !== null && services.seal.open(clientSecretPurpose, held) === given ? held : services.seal.seal(clientSecretPurpose, given);
+  if (given === "") return named ? null : held.sealed;
+  if (!named && !paths.includes("oidc")) return held.sealed;
+  const isHeld = isSame(held.boundTo, boundTo) && held.sealed !== null && services.seal.open(clientSecretPurpose, held.sealed, boundTo) === given;
+  return isHeld ? held.sealed : services.seal.seal(clientSecretPurpose, given, boundTo);
+};
+
+/** Refuses to keep a secret for others than those whose it is: it would be sent to whom the provider names now (attack 64). */
+const needSameRecipient = (held: HeldSecret, secret: string | null, boundTo: Binding): void => {
+  if (secret === null || secret !== held.sealed || isSame(held.boundTo, boundTo)) return;
+  throw invalid([{ field: "oidc.clientSecret", description: "clientSecret belongs to the issuer and client id; with another one it is needed anew" }]);
 };
 
 const updateProvider = async (context: WriteContext): Promise<Outcome> => {
-  const { request, rows } = context;
+  const { mask, request, rows } = context;
   const provider = boundOf(context, IdentityProviderSchema);
-  const uid = text(part(request, "identityProvider"), "uid");
+  const body = part(request, "identityProvider");
+  const uid = text(body, "uid");
   const row = await lockRow(rows, { name: provider.shape.table.name, columns: ["client_secret_sealed"] }, uid);
-  const held = row?.[0] ?? null;
-  const secret = nextSecret(context, held);
-  const { reply, unchanged = false } = await update(provider, secret === held ? {} : { client_secret_sealed: secret })(context);
+  const before = (await lockResource(context, provider, uid)) ?? {};
+  const held = { sealed: row?.[0] ?? null, boundTo: bindingOf(uid, before) };
+  const boundTo = bindingOf(uid, mask ? applyMask(provider.fact, before, body, mask) : before);
+  const secret = nextSecret(context, held, boundTo);
+  const { reply, unchanged = false } = await update(provider, secret === held.sealed ? {} : { client_secret_sealed: secret })(context);
+  needSameRecipient(held, secret, bindingOf(uid, reply));
   needProof(part(reply, "oidc"), secret !== null);
   return { reply: await withScim(context, reply), unchanged };
 };

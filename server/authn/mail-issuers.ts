@@ -1,0 +1,57 @@
+// Which issuers the operator believes about e-mail addresses (GANTRY_MAIL_ISSUERS), besides the identity providers of the
+// group concerned. Each entry names the domains that its issuer may speak for: an issuer can say any address of anybody,
+// and one that lets people choose theirs would open every group that trusts a domain (attack 63).
+//
+//   list   = entry *( "," entry )
+//   entry  = issuer "=" ( "*" / domain *( "|" domain ) )     ; "*": every domain, which has to be said
+//
+// A domain is itself, without what lies below it. Pure.
+
+import { Fault } from "#base/fault.ts";
+import { normalIssuer } from "./people.ts";
+
+/** By issuer, in its one spelling: the domains that it may speak for, in small letters. */
+export type MailIssuers = ReadonlyMap<string, ReadonlySet<string>>;
+
+const everyDomain = "*";
+const domainForm = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/;
+
+const isIssuer = (issuer: string): boolean => {
+  const url = URL.parse(issuer);
+  return url !== null && ["https:", "http:"].includes(url.protocol) && !(url.search || url.hash || url.username || url.password);
+};
+
+const settingFault = (reason: string): Fault =>
+  new Fault("FAILED_PRECONDITION", `GANTRY_MAIL_ISSUERS: ${reason}; write for example https://login.example.com=example.com|example.org`);
+
+const readDomains = (entry: string, list: string): string[] => {
+  if (list === everyDomain) return [everyDomain];
+  const domains = list.split("|").map((domain) => domain.trim().toLowerCase());
+  const unfit = domains.find((domain) => !domainForm.test(domain));
+  if (unfit !== undefined) throw settingFault(`${JSON.stringify(unfit)} in ${JSON.stringify(entry)} is no domain`);
+  return domains;
+};
+
+/** Reads GANTRY_MAIL_ISSUERS. Throws a Fault of one line. */
+export const readMailIssuers = (list: string): MailIssuers => {
+  const found = new Map<string, Set<string>>();
+  const entries = list.split(",").map((entry) => entry.trim());
+  for (const entry of entries.filter((text) => text !== "")) {
+    // The last one: an issuer's path may hold the sign, a domain does not.
+    const at = entry.lastIndexOf("=");
+    if (at < 0) throw settingFault(`${JSON.stringify(entry)} names no domains ("=*" for every one)`);
+    const issuer = normalIssuer(entry.slice(0, at).trim());
+    if (!isIssuer(issuer)) throw settingFault(`${JSON.stringify(entry)} names no issuer, which is an http or https URL without user, query and fragment`);
+    found.set(issuer, new Set([...(found.get(issuer) ?? []), ...readDomains(entry, entry.slice(at + 1).trim())]));
+  }
+  return found;
+};
+
+/** Whether the operator's list lets the issuer say that this is somebody's address. */
+export const speaksForMail = (list: MailIssuers, issuer: string, email: string): boolean => {
+  const domains = list.get(normalIssuer(issuer));
+  const domain = /^[^@]+@([^@]+)$/.exec(email)?.[1];
+  if (domains === undefined || domain === undefined) return false;
+  // In ASCII alone: other letters fold onto these too (the Kelvin sign is a k), in other hands.
+  return domains.has(everyDomain) || domains.has(domain.replace(/[A-Z]/g, (letter) => letter.toLowerCase()));
+};

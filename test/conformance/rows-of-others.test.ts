@@ -1,0 +1,371 @@
+// What is decided in one organization follows from its own rows and the operator's settings. So no row of another
+// organization, of whatever kind, is missed there when it is gone (attack 66), and no row of one's own is in the way of a
+// right: whoever deletes it is never let in where they were refused before (attack 63).
+//
+// Two organizations have a row in every table that has rows of organizations. One after the other each row is deleted in the
+// database and put back, and between the two everything is decided anew.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { builtInRoleUid } from "#authz";
+import { codes } from "#base/fault.ts";
+import { type JsonObject, text } from "#base/json.ts";
+import { newChild, newRoot } from "#base/uid.ts";
+import { methods } from "#contract/catalog.ts";
+import type { MethodFact } from "#contract/facts.ts";
+import { insertAccessRequest } from "#store";
+import { registerPerson } from "../../server/application/person.ts";
+import { beginFamily } from "../../server/signin/refresh.ts";
+import { openSession } from "../../server/signin/sessions.ts";
+import { sealAudit } from "../audit.ts";
+import { asOwner, freshDatabase, type TestDatabase } from "../database.ts";
+import { randomNumbers, shortOrLong } from "../length.ts";
+import { type FakeProvider, openBrowser, openProvider, registerProvider, signIn, signInUrl } from "../provider.ts";
+import { type Issuer, startIssuer } from "../story/processes.ts";
+import { freshKey, groupMessage, type Holder, identityMessage, isList, isMade, openStage, type Stage, uidsOf } from "./stage.ts";
+
+const domain = "victim.example";
+const address = `ada@${domain}`;
+const clientId = "a client";
+const register = "chainguard.platform.auth.Auth/Register";
+const viewer = builtInRoleUid("viewer");
+
+/** Of each table; of identity providers all. */
+const rowsTried = shortOrLong(1, 4);
+
+/** Tables without rows of any organization, and whose they are. */
+const nobodys: Readonly<Record<string, string>> = {
+  advisory_facets: "of records that an import brought, for everybody",
+  audit_progress: "the server's",
+  audit_retention: "the server's",
+  aws_requests: "of one request",
+  device_codes: "of whoever stands at a terminal",
+  fan_outs: "of events on their way to subscriptions, until they are there",
+  feed_files: "an import's",
+  feed_schedules: "the operator's",
+  feeds: "an import's",
+  headless_sessions: "of whoever stands at a terminal",
+  identity_metadata: "a person's",
+  library_artifacts: "of records that an import brought, for everybody",
+  library_versions: "of records that an import brought, for everybody",
+  package_origins: "of records that an import brought, for everybody",
+  profiles: "a person's",
+  schema_migrations: "the server's",
+  signing_keys: "the server's",
+  user_code_guesses: "the server's",
+};
+
+let database: TestDatabase;
+let stage: Stage;
+/** Whose e-mail addresses are believed, or not: by where the issuer is named. */
+let issuers: Readonly<Record<"own" | "below" | "foreign" | "listed" | "known", Issuer>>;
+let provider: FakeProvider;
+let [victim, other] = ["", ""];
+let idp = "";
+/** What is asked of every caller, by the operation's name. */
+let requests: ReadonlyMap<MethodFact, JsonObject>;
+let callers: Readonly<Record<string, Holder>>;
+/** Tokens of the issuers themselves: of somebody who is registered, and of somebody new. */
+let tokens: Readonly<Record<string, { readonly known: string; readonly newcomer: string }>>;
+let invites: Readonly<Record<string, string>>;
+let program = "";
+
+const query = (statement: string, values: readonly string[] = []) => asOwner(database.url, statement, values);
+
+const createProvider = async (parent: string, issuer: string): Promise<string> => {
+  const identityProvider = { name: "people", defaultRole: viewer, oidc: { issuer, clientId, clientSecret: "secret" } };
+  return text(await stage.world.ok("iam.IdentityProvidersService/CreateIdentityProvider", { parent, identityProvider }), "uid");
+};
+
+/** Everything of an organization: a row in each table that has any. */
+const fill = async (organization: string): Promise<void> => {
+  const { world } = stage;
+  const { services } = world.server.application;
+  for (const { fact, table } of world.server.application.kernel.resources.values())
+    if (table !== undefined) await stage.make(fact.name, { place: organization });
+  const identityProvider = await registerProvider(world, provider, { parent: organization });
+  const role = { externalGroupId: "team", roleUid: viewer, scope: organization };
+  await world.ok("iam.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping", { parent: identityProvider, externalGroupRoleMapping: role });
+  await signIn(world, provider, identityProvider, { sub: "somebody", groups: ["team"] });
+  await openBrowser().get(signInUrl(world, { idp_id: identityProvider }));
+  const [[person = ""] = []] = await query("select identity_uid from provider_arrivals where provider_uid = $1", [identityProvider]);
+  const nowMs = world.clock.now;
+  await services.store.write(async (rows) => {
+    await openSession(rows, { identity: person ?? "", identityProvider, groups: ["team"], nowMs, untilMs: nowMs + 86_400_000 });
+    const family = { identity: person ?? "", identityProvider, act: {}, email: undefined, audience: [], capabilities: undefined, scopes: undefined };
+    await beginFamily(rows, family, nowMs);
+    await insertAccessRequest(rows, organization, person ?? "", nowMs, nowMs);
+  });
+  const holder = await stage.holder(["repo.create"], organization);
+  const request = { parent: organization, repo: { name: `repo-${freshKey()}` } };
+  const repo = text(await world.ok("registry.ReposService/CreateRepo", request, { token: holder.token, headers: { "idempotency-key": freshKey() } }), "uid");
+  const digest = `sha256:${"a".repeat(64)}`;
+  await query("insert into manifests (repo_uid, index_digest, digest, os, architecture, size_bytes) values ($1, $2, $2, 'linux', 'amd64', 1)", [repo, digest]);
+  // An import that is for one group.
+  const image = "insert into image_packages (owner, repo, tag, architecture, packages, feed, digest, create_time, update_time)";
+  await query(`${image} values ($1, 'image', 'latest', 'amd64', '{"openssl": "3"}', 'images', 'digest', now(), now())`, [organization]);
+  const record = "insert into vulnerabilities (owner, id, state, summary, details, links, severities, aliases, hidden, feed, digest, create_time, update_time)";
+  await query(`${record} values ($1, 'CVE-2026-1', 'PUBLISHED', '', '', '[]', '[]', '[]', false, 'osv', 'digest', now(), now())`, [organization]);
+  await world.server.delivery.enqueue();
+  await sealAudit(world);
+  await query("insert into quotas (organization, name, value) values ($1, 'repos', 900)", [organization]);
+  const acceptance = "insert into terms_acceptances (uid, doc_id, accepted_by, org_uid, create_time, update_time)";
+  await query(`${acceptance} values ($1, 'rules.v1', $2, $3, now(), now())`, [newChild(organization), person ?? "", organization]);
+};
+
+before(async () => {
+  database = await freshDatabase({ planted: true });
+  const [own, below, foreign, listed, known] = await Promise.all([startIssuer(), startIssuer(), startIssuer(), startIssuer(), startIssuer()]);
+  issuers = { own, below, foreign, listed, known };
+  stage = await openStage({ DATABASE_URL: database.url, GANTRY_MAIL_ISSUERS: `${listed.url}=${domain}` });
+  const { world } = stage;
+  provider = await openProvider(() => world.clock.now);
+  const { kernel } = world.server.application;
+  victim = world.organization;
+  const group = { uid: victim, name: domain, verified: true, kind: "ORG_KIND_CUSTOMER" };
+  await world.ok("iam.GroupsService/UpdateGroup", { group, updateMask: "name,verified,kind" });
+  const stranger = { name: "stranger.example", verified: true, kind: "ORG_KIND_CUSTOMER" };
+  other = text(await world.ok("iam.GroupsService/CreateGroup", { group: stranger }), "uid");
+  const folder = text(await stage.make(groupMessage, { parent: victim }), "uid");
+
+  await createProvider(victim, own.url);
+  await createProvider(text(await stage.make(groupMessage, { parent: victim }), "uid"), below.url);
+  // The stranger names its own issuer and others' too; one is named in the victim's organization alone.
+  for (const { url } of [own, foreign, listed, known]) await createProvider(other, url);
+  idp = await registerProvider(world, provider, { parent: victim });
+
+  const person = async (issuer: string, subject: string): Promise<Holder> => {
+    const uid = await registerPerson(kernel, { issuer, subject, email: address, name: "" });
+    return { uid, token: await world.token(uid) };
+  };
+  const [ann, vic, bea, eve] = [await person(own.url, "ann"), await person(own.url, "vic"), await person(foreign.url, "bea"), await person(known.url, "eve")];
+  await stage.bind(victim, ann.uid, builtInRoleUid("owner"));
+  await stage.bind(victim, vic.uid, viewer);
+  await stage.bind(folder, bea.uid, viewer);
+  await stage.bind(other, bea.uid, builtInRoleUid("owner"));
+  await stage.bind(other, vic.uid, builtInRoleUid("owner"));
+  const narrow = await stage.holder(["repo.list"], folder);
+  const foreigner = await stage.holder(["groups.list"], other);
+  callers = { ann, vic, bea, eve, narrow, foreigner };
+  const claimMatch = { issuer: own.url, subject: "job" };
+  program = text(await stage.make(identityMessage, { parent: victim, body: { claimMatch } }), "uid");
+  await stage.bind(victim, program, viewer);
+  await stage.bind(other, text(await stage.make(identityMessage, { parent: other, body: { claimMatch } }), "uid"), viewer);
+
+  const claims = { aud: world.url, email: address, email_verified: true };
+  const found: Record<string, { known: string; newcomer: string }> = {};
+  for (const [name, issuer] of Object.entries(issuers)) {
+    await person(issuer.url, "registered");
+    found[name] = { known: await issuer.token({ ...claims, sub: "registered" }), newcomer: await issuer.token({ ...claims, sub: newRoot() }) };
+  }
+  tokens = { ...found, job: { known: await own.token({ ...claims, sub: "job" }), newcomer: await own.token({ ...claims, sub: "job" }) } };
+  const invite = async (parent: string, email: string): Promise<string> =>
+    text(await world.ok("iam.GroupInvitesService/CreateGroupInvite", { parent, groupInvite: { roleUid: viewer, ttl: "86400s", email } }), "code");
+  invites = {
+    locked: await invite(victim, address),
+    "locked below": await invite(folder, address),
+    elsewhere: await invite(victim, "grace@victim.example"),
+    open: await invite(victim, ""),
+  };
+
+  await fill(victim);
+  await fill(other);
+  const wanted = methods.filter((method) => stage.answers(method) && !method.open && method.capabilities.length > 0 && !(method.writes && method.credentials));
+  const built = new Map<MethodFact, JsonObject>();
+  for (const method of wanted) {
+    const request = await stage.request(method, { place: folder });
+    built.set(method, method.input.byName.has("uidp") && isList(method) ? { ...request, uidp: { descendantsOf: victim } } : request);
+  }
+  requests = built;
+  // Whoever is let in by an invite is in from now on.
+  await decide(1);
+});
+after(async () => {
+  await Promise.all([stage?.close(), provider?.close(), ...Object.values(issuers ?? {}).map((issuer) => issuer.close())]);
+  await database?.drop();
+});
+
+// ---- decisions ----------------------------------------------------------------------------------------------------
+
+/** Every decision by what is decided: a status code, and what is shown besides. */
+type Decisions = ReadonlyMap<string, { readonly code: number; readonly shown: readonly string[] }>;
+
+const rehearse = async (name: string, request: JsonObject, token: string, headers: Readonly<Record<string, string>> = {}) =>
+  stage.world.call(name, request, { token, headers, validateOnly: true });
+
+/** Of what callers ask a share in each round, all of it in as many rounds: refusals beyond a pace take a second each. */
+const shares = shortOrLong(12, 4);
+let round = 0;
+
+const decide = async (share = shares): Promise<Decisions> => {
+  round++;
+  const { world } = stage;
+  // Whoever asks so much has to wait otherwise.
+  world.clock.now += 5_000;
+  const decisions = new Map<string, { code: number; shown: readonly string[] }>();
+  const note = async (
+    what: string,
+    answered: Promise<{ readonly code: number; readonly reply: JsonObject }>,
+    shown: (reply: JsonObject) => string[] = () => [],
+  ) => {
+    const { code, reply } = await answered;
+    assert.ok(code !== codes.RESOURCE_EXHAUSTED && code !== codes.INTERNAL && code !== codes.UNAVAILABLE, `${what}: ${code}`);
+    decisions.set(what, { code, shown: code === 0 ? shown(reply) : [] });
+  };
+  const asIssuers = async (name: string): Promise<void> => {
+    const { known, newcomer } = tokens[name] ?? assert.fail();
+    for (const [invite, code] of Object.entries(invites)) {
+      // It cannot be rehearsed; again by the same person it changes nothing, and is decided as the first time.
+      await note(`${name}: a newcomer takes the invite ${invite}`, world.call(register, { code }, { token: newcomer }));
+      await note(`${name}: who is registered takes the invite ${invite}`, world.call(register, { code }, { token: known }));
+    }
+    await note(`${name}: finds the group`, world.call("iam.GroupsService/LookupGroup", {}, { token: known }), (reply) => [JSON.stringify(reply)]);
+    await note(`${name}: asks for access`, rehearse("iam.GroupsService/RequestGroupAccess", { groupUid: victim }, known));
+    await note(`${name}: is eligible`, world.call("iam.GroupsService/CheckEligibility", {}, { token: known }), (reply) => [JSON.stringify(reply)]);
+    for (const identity of ["", program]) {
+      const exchange = { aud: [world.url], ...(identity ? { identity } : {}) };
+      await note(
+        `${name}: exchanges a token for ${identity || "the person"}`,
+        world.call("chainguard.platform.oidc.SecurityTokenService/Exchange", exchange, { token: known }),
+      );
+      const headers: Record<string, string> = identity ? { "gantry-identity": identity } : {};
+      const list = { uidp: { descendantsOf: victim } };
+      await note(`${name}: lists groups as ${identity || "the person"}`, world.call("iam.GroupsService/ListGroups", list, { token: known, headers }), (reply) =>
+        ((reply.groups ?? []) as JsonObject[]).map((group) => text(group, "uid")),
+      );
+    }
+  };
+  const asCaller = async (name: string): Promise<void> => {
+    const { token } = callers[name] ?? assert.fail();
+    for (const [method, request] of [...requests].filter((_, index) => index % share === round % share))
+      await note(`${name}: ${method.name}`, method.writes ? rehearse(method.name, request, token) : world.call(method.name, request, { token }), (reply) =>
+        isList(method) && isMade(method) ? uidsOf(method, reply).sort() : [],
+      );
+    for (const [seen, { uid }] of Object.entries(callers))
+      await note(`${name}: sees ${seen}`, world.call("iam.IdentitiesService/GetIdentity", { uid }, { token }));
+  };
+  const throughProvider = async (): Promise<void> => {
+    const { token, status } = await signIn(world, provider, idp, { sub: "regular" });
+    decisions.set("somebody signs in through the provider", { code: token === "" ? Number(status) : 0, shown: [] });
+  };
+  await Promise.all([...Object.keys(tokens).map(asIssuers), ...Object.keys(callers).map(asCaller), throughProvider()]);
+  return decisions;
+};
+
+// ---- rows ---------------------------------------------------------------------------------------------------------
+
+interface Table {
+  readonly name: string;
+  /** What tells its rows apart, as SQL. */
+  readonly key: string;
+}
+
+const findTables = async (): Promise<Table[]> => {
+  const found = await query(
+    `select relname, coalesce((select string_agg(format('%I::text', attname), $1 order by attnum) from pg_index join pg_attribute
+       on attrelid = indrelid and attnum = any(indkey) where indrelid = pg_class.oid and indisprimary), 't::text')
+     from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition and relname <> 'told_rows' order by relname`,
+    [" || ' ' || "],
+  );
+  return found.map(([name, key]) => ({ name: name ?? "", key: key ?? "" }));
+};
+
+/** Keys of the rows that name one organization and not the other. */
+const rowsOf = async ({ name, key }: Table, one: string, without: string): Promise<string[]> =>
+  (await query(`select ${key} from ${name} as t where t::text like $1 and t::text not like $2 order by 1`, [`%${one}%`, `%${without}%`])).map(
+    ([row]) => row ?? "",
+  );
+
+/** Keeps every row as it is now. */
+const keepRows = async (tables: readonly Table[]): Promise<void> => {
+  await query("drop schema if exists kept cascade");
+  await query("create schema kept");
+  for (const { name } of tables) await query(`create table kept.${name} as table public.${name}`);
+};
+
+/** Puts back every row that is gone since. */
+const restoreRows = async (tables: readonly Table[]): Promise<void> => {
+  await query(`do $$
+    declare
+      each text;
+      named text;
+    begin
+      foreach each in array array[${tables.map(({ name }) => `'${name}'`).join()}] loop
+        select string_agg(quote_ident(attname), ',') into named from pg_attribute
+        where attrelid = ('public.' || each)::regclass and attnum > 0 and not attisdropped and attgenerated = '';
+        execute format('insert into public.%I (%s) overriding system value select %s from kept.%I as k
+          where not exists (select from public.%I as t where t::text = k::text) on conflict do nothing', each, named, named, each, each);
+      end loop;
+    end $$`);
+};
+
+/** So many of them, by chance. */
+const sampleOf = <T>(list: readonly T[], count: number, random: () => number): T[] => {
+  const left = [...list];
+  return Array.from({ length: Math.min(count, list.length) }, () => left.splice(Math.floor(random() * left.length), 1)).flat();
+};
+
+/** Deletes rows of an organization one after the other, with what the database deletes along, and puts each back. */
+const withoutEach = async (one: string, without: string, count: number, compare: (what: string, now: Decisions) => void): Promise<void> => {
+  const tables = await findTables();
+  await keepRows(tables);
+  const random = randomNumbers();
+  for (const table of tables.filter(({ name }) => nobodys[name] === undefined)) {
+    const rows = await rowsOf(table, one, without);
+    assert.ok(rows.length > 0, `${table.name} has no row of the organization: make one in fill, or say whose its rows are`);
+    for (const row of sampleOf(rows, table.name === "identity_providers" ? rows.length : count, random)) {
+      const gone = await query(`delete from ${table.name} as t where ${table.key} = $1 returning 1`, [row]);
+      assert.equal(gone.length, 1, `${table.name} ${row}`);
+      compare(`without ${row} of ${table.name}`, await decide());
+      await restoreRows(tables);
+    }
+  }
+};
+
+test("every table has rows of organizations, or it is said whose its rows are", async () => {
+  for (const table of await findTables()) {
+    const [ours, theirs] = [await rowsOf(table, victim, other), await rowsOf(table, other, victim)];
+    assert.equal(ours.length + theirs.length > 0, nobodys[table.name] === undefined, table.name);
+  }
+});
+
+test("attack 66: no decision in an organization changes when a row of another one is gone, of whatever kind", async () => {
+  const first = await decide(1);
+  for (const [name, invite, code] of [
+    ["own", "locked", 0],
+    ["own", "elsewhere", codes.PERMISSION_DENIED],
+    ["listed", "locked below", 0],
+    ["below", "locked", codes.PERMISSION_DENIED],
+    ["foreign", "locked", codes.PERMISSION_DENIED],
+    ["known", "locked", codes.PERMISSION_DENIED],
+    ["known", "open", 0],
+  ] as const)
+    for (const who of ["a newcomer", "who is registered"])
+      assert.equal(first.get(`${name}: ${who} takes the invite ${invite}`)?.code, code, `${name} ${who} ${invite}`);
+  const codesFound = [...first.values()].map(({ code }) => code);
+  assert.ok(codesFound.filter((code) => code === 0).length > 100 && codesFound.filter((code) => code === codes.PERMISSION_DENIED).length > 100);
+  const differing: string[] = [];
+  await withoutEach(other, victim, rowsTried, (what, now) => {
+    for (const [decision, is] of now) {
+      const held = first.get(decision);
+      // One belongs to the other organization, and whom two see who are bound in both is decided in either.
+      if (decision.includes("foreigner") || /^(?:bea|vic): sees /.test(decision)) continue;
+      if (JSON.stringify(is) !== JSON.stringify(held)) differing.push(`${what}, ${decision}: ${JSON.stringify(held)} is ${JSON.stringify(is)}`);
+    }
+  });
+  assert.deepEqual(differing, []);
+});
+
+test("attack 63: whoever deletes a row of their own is let in nowhere where they were refused before, and sees nothing more", async () => {
+  const first = await decide(1);
+  const wider: string[] = [];
+  await withoutEach(victim, other, rowsTried, (what, now) => {
+    for (const [decision, { code, shown }] of now) {
+      const held = first.get(decision) ?? assert.fail(decision);
+      if ((code === 0 && held.code !== 0) || (held.code === 0 && shown.some((uid) => !held.shown.includes(uid))))
+        wider.push(`${what}, ${decision}: ${held.code} is ${code}`);
+    }
+  });
+  assert.deepEqual(wider, []);
+  assert.deepEqual(await decide(1), first, "everything has been put back");
+});
