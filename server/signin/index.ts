@@ -12,7 +12,6 @@ export {
   findInviteGroup,
   isTrustedForEmail,
   makePerson,
-  mayInvite,
   providerAudiences,
   register,
   type Registered,

@@ -5,7 +5,7 @@ import { invalid, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { boundOf, get, holdParent, change, type Outcome, type ReadContext, resource, type RuleContext, update, type WriteContext } from "#kernel";
 import { clientSecretPurpose, findScim, listMappedRoles, lockRow } from "#store";
-import { grantProblem } from "./rules/grant.ts";
+import { forGood, grantProblem } from "./rules/grant.ts";
 import { issuerProblem } from "./rules/issuer.ts";
 import { generateScimToken, regenerateScimToken, revokeScimToken, setScimEnabled, shownScim } from "./rules/scim.ts";
 
@@ -25,10 +25,10 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   if (unfit !== undefined) return [{ field: "oidc.issuer", description: unfit }];
   const reconfigured = JSON.stringify(draft.oidc) !== JSON.stringify(before?.oidc);
   if (!reconfigured && text(draft, "defaultRole") === text(before ?? {}, "defaultRole")) return [];
-  const problem = await grantProblem(text(draft, "defaultRole"), parent, context);
+  const problem = await grantProblem(text(draft, "defaultRole"), parent, context, forGood);
   if (problem !== undefined) return [{ field: "defaultRole", description: problem }];
   // decisions: Access. Whoever decides who signs in hands out all that signing in gives.
-  if (before && reconfigured) for (const { role, scope } of await listMappedRoles(rows, text(before, "uid"))) await grantProblem(role, scope, context);
+  if (before && reconfigured) for (const { role, scope } of await listMappedRoles(rows, text(before, "uid"))) await grantProblem(role, scope, context, forGood);
   return [];
 };
 
