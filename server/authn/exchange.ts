@@ -5,12 +5,12 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import { isRoot, rootOf } from "#base/uid.ts";
-import { hasIdentity, isOrganizationSuspended, type Store } from "#store";
+import { findIdentity, isOrganizationSuspended, type Store } from "#store";
 import type { Audiences } from "./audiences.ts";
 import { isAwsToken, type AwsTokens } from "./aws.ts";
 import { actClaimOf, type Caller, verifiedEmailOf } from "./caller.ts";
 import { type Downscoping, downscope, notDownscoped, readDownscoping, type TokenRequest } from "./downscope.ts";
-import type { ForeignTokens } from "./foreign-tokens.ts";
+import { checkIdentityEnd, type ForeignTokens } from "./foreign-tokens.ts";
 import type { Keys } from "./keys.ts";
 import { recordLastSeen } from "./last-seen.ts";
 import { mintToken, readOwnToken } from "./mint.ts";
@@ -103,8 +103,10 @@ export const openExchange = (dependencies: ExchangeDependencies): ((request: Exc
   const ownCallerOf = async (token: Token): Promise<Caller | undefined> => {
     if (token.issuer !== issuer) return undefined;
     const caller = await readOwnToken(keys, token);
-    if (!(await hasIdentity(store.read, caller.uid))) throw unauthenticated("the identity that the token acts as does not exist any more");
-    return caller;
+    const found = await findIdentity(store.read, caller.uid);
+    if (!found) throw unauthenticated("the identity that the token acts as does not exist any more");
+    // Its end may have come nearer since the token was issued.
+    return { ...caller, expireTimeMs: Math.min(caller.expireTimeMs, checkIdentityEnd(found, clock())) };
   };
 
   const subjectOf = async (token: Token, own: Caller | undefined, identity: string): Promise<ExchangeSubject> => {

@@ -125,6 +125,15 @@ test("attack 68: an owner by a group upstream does not make herself owner by a b
       assert.equal(code, codes.PERMISSION_DENIED, `${what}: ${message}`);
       assert.match(message, /comes from the groups of your sign-in/, what);
     }
+  // A narrowed token is of the same sign-in.
+  const cap = ["groups.list", "role_bindings.create"];
+  const narrowed = text(
+    await world.ok("chainguard.platform.oidc.SecurityTokenService/Exchange", { cap, scope: [world.organization] }, { token: ada.token }),
+    "token",
+  );
+  const small = await role("small", ["CAP_IAM_GROUPS_LIST"]);
+  assert.equal((await bind(ada.uid, small, inMs(day), narrowed)).code, codes.PERMISSION_DENIED);
+  assert.equal((await bind(await someone("narrowed"), small, inMs(day), narrowed)).code, 0);
   assert.deepEqual(await bindingsOf(ada.uid), given);
   assert.equal(await sees(ada.token), true);
   assert.equal(await sees((await arrive("ada", [])).token), false);
@@ -257,6 +266,14 @@ test("attack 70: an invite gives no more than its maker may give when it is take
   assert.equal(await end(), undefined, "never shorter");
 });
 
+/** Whether it is listed among those who may see the organization. */
+const isHolder = async (uid: string): Promise<boolean> =>
+  column(
+    await world.ok("gantry.access.v1.AccessService/WhoCan", { place: world.organization, capability: "groups.list", pageSize: 200 }),
+    "holders",
+    "identityUid",
+  ).includes(uid);
+
 /** Identities of each kind that end in half an hour, with a credential of each. */
 const ending = async (): Promise<readonly { readonly uid: string; readonly kind: string; readonly present: () => Promise<string> }[]> => {
   const { privateKey, publicKey } = await generateKeyPair("ES256");
@@ -306,6 +323,7 @@ test("attack 71: when an identity has ended nobody acts as it any more: not by a
     assert.equal(held.code, 0, `${kind}: ${held.message}`);
     const token = text(held.reply, "token");
     assert.ok(Number(claimsOf(token).exp) * 1000 <= start + 30 * minute, "its tokens end with it");
+    assert.equal(await isHolder(uid), true);
     const directly = await direct();
     assert.equal(directly.code, 0, `${kind}: ${directly.message}`);
     // One that says more than it may: only the rights decide.
@@ -324,6 +342,10 @@ test("attack 71: when an identity has ended nobody acts as it any more: not by a
     }
     const afterwards = await direct();
     assert.deepEqual([afterwards.code, /the identity ended at/.test(afterwards.message)], [codes.UNAUTHENTICATED, true], `${kind}: ${afterwards.message}`);
+    // One from before, while it was not to end so soon, becomes no other one.
+    const renewed = await world.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { aud: ["https://registry.example.com"] }, { token: longer });
+    assert.equal(renewed.code, codes.PERMISSION_DENIED, renewed.message);
+    assert.equal(await isHolder(uid), false);
     // It is there, and lives again with a later end: a gift of whoever moves it.
     await world.ok("iam.IdentitiesService/UpdateIdentity", { identity: { uid, expireTime: inMs(day) }, updateMask: "expireTime" });
     assert.equal(await sees(longer), true, "with the next request");
