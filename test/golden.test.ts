@@ -88,10 +88,11 @@ const besides = [
     "sign-in: refresh token",
     "the person's own rights, as they are when it is used",
     "-",
-    `${limits.refreshTokenLifetimeMs / dayMs} days unused`,
+    `${limits.refreshTokenLifetimeMs / dayMs} days unused, ${limits.refreshFamilyLifetimeMs / dayMs} in all`,
     "none is given",
   ],
   ["sign-in, exchange: access token", "the bearer's own rights, as they are when it is used", "-", "after an hour at the latest", "ends with the session"],
+  ["pull token: an identity with static keys, and its role binding", "as CreateIdentity and CreateRoleBinding", "-", "-", "-"],
   ["gantry commands", "the operator's, which is everything", "-", "never", "-"],
 ];
 

@@ -86,7 +86,7 @@ const sees = async (token: string): Promise<boolean> => (await world.call("iam.G
 const bindingsOf = async (identity: string): Promise<JsonObject[]> =>
   items(await world.ok(`${bindings}/ListRoleBindings`, { identity, uidp: { descendantsOf: world.organization } }), "roleBindings");
 
-test("attack 68: an owner by a group upstream does not make herself owner by a binding, with an end or without, and is nothing when upstream has removed her", async () => {
+test("attack 68: an owner by a group upstream makes herself owner by no binding, and is nothing when upstream has removed her", async () => {
   await map("owners-68");
   const ada = await arrive("ada", ["owners-68"]);
   const given = await bindingsOf(ada.uid);

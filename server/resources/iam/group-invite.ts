@@ -32,9 +32,10 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   const endMs = endOf(draft);
   add("expireTime", endProblem(draft, undefined, nowMs));
   add("roleUid", await grantProblem(role, parent, context, { untilMs: endMs }));
+  if (violations.length > 0) return violations;
   // Nobody can accept what has ended.
   draft.expirationTime = timestamp(Math.min(nowMs + ttlMs, endMs));
-  return violations;
+  return [];
 };
 
 /** The mappings by which the maker's sign-in gives rights here: what is left of them is asked when somebody accepts. */
