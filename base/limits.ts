@@ -329,6 +329,11 @@ export const limits = {
   scimTokenLifetimeMaxMs: (2 * 365 + 1) * 24 * 60 * 60 * 1000,
   scimOverlapMs: 60 * 60 * 1000,
   scimOverlapMaxMs: 24 * 60 * 60 * 1000,
+  /**
+   * For how long rights from the groups of a sign-in are given to others, ahead: whether the giver is still in them nobody asks
+   * until the next sign-in, and who was taken out of them must not stay by what she gave herself in other hands.
+   */
+  sessionGiftMs: 30 * 24 * 60 * 60 * 1000,
   /** An invite's code lies in mailboxes: it should not outlive the reason for which it was sent. */
   inviteLifetimeMs: 30 * 24 * 60 * 60 * 1000,
   /** OpenID Connect Core, 2: the longest subject; it is in an index. RFC 5321: the longest address. */

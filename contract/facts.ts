@@ -120,6 +120,16 @@ export interface EventFact {
   readonly groupFrom: readonly string[] | undefined;
 }
 
+/** What an operation gives to others, and for how long. */
+export interface HandsOnFact {
+  /** "role", "provider", …; "none": nothing by itself. */
+  readonly rights: "none" | "role" | "identity" | "provider" | "scim" | "roleHolders" | "invite" | "organization";
+  /** Where the request says when it ends: path in JSON names; undefined: it never does. */
+  readonly end: readonly string[] | undefined;
+  /** Rights from the groups of a sign-in may give it, too. */
+  readonly fromSessions: boolean;
+}
+
 export interface MethodFact {
   /** "chainguard.platform.iam.v2.GroupsService/GetGroup" */
   readonly name: string;
@@ -141,6 +151,8 @@ export interface MethodFact {
   /** Path (JSON names) of the request field whose uid says where the capabilities are needed; undefined for unscoped and open calls. */
   readonly scope: readonly string[] | undefined;
   readonly event: EventFact | undefined;
+  /** Undefined: it hands nothing on. */
+  readonly handsOn: HandsOnFact | undefined;
   /** True for what changes state: everything that carries an event, and every verb but GET that does not say otherwise. */
   readonly writes: boolean;
   /** Default of order_by. */
@@ -347,6 +359,28 @@ const jsonPathOf = (input: MessageFact, dotted: string): string[] => {
 
 const groupRules = { [options.Place.UNSPECIFIED]: "parent", [options.Place.SELF]: "self", [options.Place.ROOT]: "root" } as const;
 
+const rightsHandedOn = {
+  [options.RightsHandedOn.UNSPECIFIED]: undefined,
+  [options.RightsHandedOn.NONE]: "none",
+  [options.RightsHandedOn.ROLE]: "role",
+  [options.RightsHandedOn.IDENTITY]: "identity",
+  [options.RightsHandedOn.PROVIDER]: "provider",
+  [options.RightsHandedOn.SCIM]: "scim",
+  [options.RightsHandedOn.ROLE_HOLDERS]: "roleHolders",
+  [options.RightsHandedOn.INVITE]: "invite",
+  [options.RightsHandedOn.ORGANIZATION]: "organization",
+} as const;
+
+const handsOnFact = (descriptor: DescMethod, input: MessageFact): HandsOnFact | undefined => {
+  if (!hasOption(descriptor, options.hands_on)) return undefined;
+  const { rights: wanted, end, fromSessions } = getOption(descriptor, options.hands_on);
+  const rights = rightsHandedOn[wanted];
+  if (rights === undefined) throw new Error(`${descriptor.name} hands on, but does not say which rights`);
+  // Without an end it would be for good, which they may not give.
+  if (fromSessions && end === "") throw new Error(`${descriptor.name} hands on rights of sessions, but nothing in its request says for how long`);
+  return { rights, end: end === "" ? undefined : jsonPathOf(input, end), fromSessions };
+};
+
 const domainAndVersionOf = (typeName: string): [string, string] => {
   const match = /^chainguard\.platform\.([a-z]+)(?:\.(v\d+))?\./.exec(typeName);
   return [match?.[1] ?? typeName.split(".")[0] ?? "", match?.[2] ?? ""];
@@ -390,6 +424,7 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
       group: groupRules[event.group],
       groupFrom: event.groupFrom ? jsonPathOf(body, event.groupFrom) : undefined,
     },
+    handsOn: handsOnFact(descriptor, input),
     writes: event !== undefined || (http[0] !== undefined && http[0].verb !== "GET" && !access.reads),
     defaultOrder: hasOption(descriptor, options.list) ? getOption(descriptor, options.list).defaultOrder || "uid" : "uid",
     totalMax: hasOption(descriptor, options.list) ? Number(getOption(descriptor, options.list).totalMax) || undefined : undefined,

@@ -10,7 +10,7 @@ import { codes } from "#base/fault.ts";
 import { type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
-import type { MethodFact } from "#contract/facts.ts";
+import type { HandsOnFact, MethodFact } from "#contract/facts.ts";
 import { type Branch, type Condition, findRow, pageStatement, type Read, readCatalogue, type Selection, wholeTable, withAccessVersionCheck } from "#store";
 import { builtInRoles } from "../server/authz/roles.ts";
 import { callHttp } from "./client.ts";
@@ -65,6 +65,68 @@ test("the routes are those of test/golden/routes.txt: path, operation, who may, 
   );
   rows.sort(([verbA = "", pathA = ""], [verbB = "", pathB = ""]) => (pathA < pathB || (pathA === pathB && verbA < verbB) ? -1 : 1));
   assertGolden("routes.txt", `${columns([6, 58, 64, 62], [["VERB", "PATH", "OPERATION", "ASKS FOR", "TELLS"], ...rows])}\n`);
+});
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+/** What is said of a gift in place of what the contract says of its end and of sign-ins, where nobody has to hold what is given. */
+const givenWords: Readonly<Record<HandsOnFact["rights"], { readonly gives: string; readonly ends?: string; readonly fromSessions?: string }>> = {
+  none: { gives: "nothing by itself", ends: "-", fromSessions: "-" },
+  role: { gives: "the role's capabilities at its place" },
+  identity: { gives: "all that the identity is bound to" },
+  provider: { gives: "its default role, the roles of its mappings" },
+  scim: { gives: "what SCIM may do: the rights it asks for" },
+  roleHolders: { gives: "the role's capabilities, to whoever has it" },
+  invite: { gives: "what the invite promises: asked of its maker again", ends: "the invite's expireTime", fromSessions: "as the invite" },
+  organization: { gives: "ownership of the organization that it makes", fromSessions: "-" },
+};
+
+/** What gives rights or credentials without being an operation of the contract. */
+const besides = [
+  ["sign-in: the provider's default role", "a role: asked of whoever made the provider", "-", "never", "-"],
+  [
+    "sign-in: refresh token",
+    "the person's own rights, as they are when it is used",
+    "-",
+    `${limits.refreshTokenLifetimeMs / dayMs} days unused, ${limits.refreshFamilyLifetimeMs / dayMs} in all`,
+    "none is given",
+  ],
+  ["sign-in, exchange: access token", "the bearer's own rights, as they are when it is used", "-", "after an hour at the latest", "ends with the session"],
+  ["pull token: an identity with static keys, and its role binding", "as CreateIdentity and CreateRoleBinding", "-", "-", "-"],
+  ["gantry commands", "the operator's, which is everything", "-", "never", "-"],
+];
+
+test("what each operation gives to others, and for how long, is the table of test/golden/gifts.txt", () => {
+  const asked = nonEmpty(
+    methods.filter(({ handsOn }) => handsOn),
+    "operation that hands on",
+  );
+  const rows = asked.map((method) => {
+    const { rights, end, fromSessions } = method.handsOn ?? assert.fail();
+    const words = givenWords[rights];
+    const days = `${limits.sessionGiftMs / dayMs} days at most, to others`;
+    return [
+      short(method),
+      words.gives,
+      method.open ? "-" : method.capabilities.join(" + "),
+      words.ends ?? end?.join(".") ?? "never",
+      words.fromSessions ?? (fromSessions ? days : "no"),
+    ];
+  });
+  rows.sort(([one = ""], [other = ""]) => (one < other ? -1 : 1));
+  const nothing = methods.filter(({ writes, handsOn }) => writes && !handsOn).map(short);
+  const widths = [70, 52, 58, 32, 0];
+  assertGolden(
+    "gifts.txt",
+    [
+      "What hands on rights or makes a credential. What is given, and the right to give it, must be the giver's until it ends.",
+      columns(widths, [["OPERATION", "HANDS ON", "ASKS FOR", "ENDS", "BY RIGHTS FROM A SIGN-IN'S GROUPS"], ...rows, ...besides]),
+      `Writes that hand on nothing:\n\n${columns(
+        [0],
+        nothing.sort().map((name) => [name]),
+      )}\n`,
+    ].join("\n\n"),
+  );
 });
 
 /** Whether a role with these capabilities allows the operation, decided as for every request. */

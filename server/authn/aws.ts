@@ -21,6 +21,7 @@ import { findIdentity, hasAwsRequest, insertAwsRequest, type Store } from "#stor
 import type { Audiences } from "./audiences.ts";
 import { meetsDemand, parseObject } from "./claims.ts";
 import type { Outbound, OutboundReply } from "./outbound.ts";
+import { checkIdentityEnd } from "./foreign-tokens.ts";
 import { isClean } from "./token.ts";
 
 /** A request as its bearer signed it, well-formed and of this time; AWS has not been asked yet. */
@@ -42,12 +43,20 @@ export interface AwsCaller {
   readonly userId: string;
 }
 
+/** A request that AWS has vouched for, and what stays known of its signer in tokens issued for it. */
+export interface VerifiedAwsRequest {
+  readonly request: AwsRequest;
+  readonly act: Readonly<Record<string, string>>;
+  readonly subject: string;
+  /** When the identity ends, in milliseconds since 1970; Infinity: never. */
+  readonly identityEndMs: number;
+}
+
 export interface AwsTokens {
   /**
    * Refuses unless AWS says that the token's request was signed by whom the identity `uid` means. Uses the request up.
-   * Gives the request, and what stays known of its signer in tokens issued for it.
    */
-  verify(uid: string, token: string): Promise<{ readonly request: AwsRequest; readonly act: Readonly<Record<string, string>>; readonly subject: string }>;
+  verify(uid: string, token: string): Promise<VerifiedAwsRequest>;
 }
 
 const requestLine = "POST /?Action=GetCallerIdentity&Version=2011-06-15 HTTP/1.1";
@@ -249,18 +258,20 @@ export const openAwsTokens = (dependencies: {
       const request = readAwsRequest(token, endpoint === undefined ? undefined : new URL(endpoint).host, clock());
       audiences.check([request.audience]);
       if (!isUid(uid) || request.identity !== uid) throw invalidAwsField("identity");
-      const awsIdentity = (await findIdentity(store.read, uid))?.awsIdentity;
+      const found = await findIdentity(store.read, uid);
+      const awsIdentity = found?.awsIdentity;
       // The same words for an identity that is unknown and for one that takes no AWS requests; neither is a reason to
       // ask AWS (attack 18).
-      if (awsIdentity === undefined) throw invalidAwsField("iss");
+      if (found === undefined || awsIdentity === undefined) throw invalidAwsField("iss");
       if (await hasAwsRequest(store.read, digestOfRequest(request))) throw usedBefore();
       const caller = await fetchCaller(request);
       const mismatch = awsIdentityMismatch(awsIdentity, caller);
       if (mismatch !== undefined) throw invalidAwsField(mismatch);
       // AWS took its time, and the request may have grown too old meanwhile.
       if (clock() > request.expireTimeMs) throw unauthenticated("the AWS request has expired");
+      const identityEndMs = checkIdentityEnd(found, clock());
       await markUsed(request);
-      return { request, act: awsActClaimOf(request, caller), subject: caller.userId };
+      return { request, act: awsActClaimOf(request, caller), subject: caller.userId, identityEndMs };
     },
   };
 };

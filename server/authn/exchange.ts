@@ -5,12 +5,12 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import { isRoot, rootOf } from "#base/uid.ts";
-import { hasIdentity, isOrganizationSuspended, type Store } from "#store";
+import { findIdentity, isOrganizationSuspended, type Store } from "#store";
 import type { Audiences } from "./audiences.ts";
 import { isAwsToken, type AwsTokens } from "./aws.ts";
 import { actClaimOf, type Caller, verifiedEmailOf } from "./caller.ts";
 import { type Downscoping, downscope, notDownscoped, readDownscoping, type TokenRequest } from "./downscope.ts";
-import type { ForeignTokens } from "./foreign-tokens.ts";
+import { checkIdentityEnd, type ForeignTokens } from "./foreign-tokens.ts";
 import type { Keys } from "./keys.ts";
 import { recordLastSeen } from "./last-seen.ts";
 import { mintToken, readOwnToken } from "./mint.ts";
@@ -41,6 +41,11 @@ interface TokenSubject {
   readonly email: string | undefined;
   /** The sign-in whose rights the token carries besides its subject's. */
   readonly session?: string | undefined;
+}
+
+interface ExchangeSubject extends TokenSubject {
+  /** When an assumed identity ends, in milliseconds since 1970: its tokens do by then. */
+  readonly identityEndMs?: number;
 }
 
 /** A token that was exchanged, and whose it is. */
@@ -98,16 +103,18 @@ export const openExchange = (dependencies: ExchangeDependencies): ((request: Exc
   const ownCallerOf = async (token: Token): Promise<Caller | undefined> => {
     if (token.issuer !== issuer) return undefined;
     const caller = await readOwnToken(keys, token);
-    if (!(await hasIdentity(store.read, caller.uid))) throw unauthenticated("the identity that the token acts as does not exist any more");
-    return caller;
+    const found = await findIdentity(store.read, caller.uid);
+    if (!found) throw unauthenticated("the identity that the token acts as does not exist any more");
+    // Its end may have come nearer since the token was issued.
+    return { ...caller, expireTimeMs: Math.min(caller.expireTimeMs, checkIdentityEnd(found, clock())) };
   };
 
-  const subjectOf = async (token: Token, own: Caller | undefined, identity: string): Promise<TokenSubject> => {
+  const subjectOf = async (token: Token, own: Caller | undefined, identity: string): Promise<ExchangeSubject> => {
     const upstream = { act: actClaimOf(token), email: verifiedEmailOf(token.claims).email };
     if (identity !== "" && identity !== own?.uid) {
-      await foreignTokens.checkIdentity(identity, token, own !== undefined);
+      const identityEndMs = await foreignTokens.checkIdentity(identity, token, own !== undefined);
       // The e-mail address is the person's who presented it, not the identity's: it stays in `act`.
-      return { uid: identity, act: upstream.act, email: undefined };
+      return { uid: identity, act: upstream.act, email: undefined, identityEndMs };
     }
     if (own === undefined) return { uid: await foreignTokens.findPerson(token), ...upstream };
     // A token of ours for itself. What was made for another audience (a registry, a webhook's receiver) was shown
@@ -116,10 +123,10 @@ export const openExchange = (dependencies: ExchangeDependencies): ((request: Exc
     return { uid: own.uid, act: own.act, email: own.email, session: own.session };
   };
 
-  const subjectOfAws = async (presented: string, identity: string): Promise<TokenSubject> => {
+  const subjectOfAws = async (presented: string, identity: string): Promise<ExchangeSubject> => {
     if (identity === "") throw unauthenticated("an AWS request acts as an assumable identity: name it");
-    const { act } = await awsTokens.verify(identity, presented);
-    return { uid: identity, act, email: undefined };
+    const { act, identityEndMs } = await awsTokens.verify(identity, presented);
+    return { uid: identity, act, email: undefined, identityEndMs };
   };
 
   return async (request) => {
@@ -139,7 +146,7 @@ export const openExchange = (dependencies: ExchangeDependencies): ((request: Exc
       downscoping: own ?? notDownscoped,
       requested: request,
       // Made from one of ours it ends with it, to the second: else one stolen token would renew itself for ever.
-      untilMs: own === undefined ? clock() + limits.accessTokenLifetimeMs : own.expireTimeMs,
+      untilMs: Math.min(own === undefined ? clock() + limits.accessTokenLifetimeMs : own.expireTimeMs, subject.identityEndMs ?? Number.POSITIVE_INFINITY),
     });
     await recordLastSeen(store, log, subject.uid, clock());
     return { ...issued, uid: subject.uid, act: subject.act, session: subject.session };

@@ -6,7 +6,7 @@ import { denied, Fault, unauthenticated } from "#base/fault.ts";
 import { text, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { matchingBudget } from "#base/pattern.ts";
-import type { Clock } from "#base/time.ts";
+import { type Clock, timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
 import { findIdentity, hasPersonOfIssuer, type Identity, type Store } from "#store";
 import type { Audiences } from "./audiences.ts";
@@ -20,9 +20,9 @@ import { checkSignature, foreignAlgorithms, quoteForError, type Token, tokenEndM
 export interface ForeignTokens {
   /**
    * Refuses unless the token may act as the assumable identity `uid`. `isVerified`: the token is one of ours, and its
-   * signature was checked.
+   * signature was checked. Returns when the identity ends, in milliseconds since 1970; Infinity: never.
    */
-  checkIdentity(uid: string, token: Token, isVerified: boolean): Promise<void>;
+  checkIdentity(uid: string, token: Token, isVerified: boolean): Promise<number>;
   /** The uid of the registered person whom the token names. Throws NOT_FOUND for one who is not registered. */
   findPerson(token: Token): Promise<string>;
   /**
@@ -35,6 +35,12 @@ export interface ForeignTokens {
 // The same words for an identity that is unknown and for one that takes no tokens of this issuer: only who was
 // told its uid and has a matching token learns that it exists.
 const invalidClaim = (claim: string): Fault => denied(`the token may not act as this identity: invalid ${JSON.stringify(claim)}`);
+
+/** When the identity ends, in milliseconds since 1970. Refuses where it has: said to those alone whose token or request matches it. */
+export const checkIdentityEnd = ({ expireTimeMs = Number.POSITIVE_INFINITY }: Identity, nowMs: number): number => {
+  if (expireTimeMs <= nowMs) throw denied(`the identity ended at ${timestamp(expireTimeMs)} (its expireTime), and cannot be assumed any more`);
+  return expireTimeMs;
+};
 
 /** Which keys verified a signature: the issuer's own, or a set that some identity brought along, by its text. */
 const issuerKeys = "published";
@@ -116,9 +122,11 @@ export const openForeignTokens = (dependencies: {
       const found = await findIdentity(store.read, uid);
       switch (found?.relationship) {
         case "RELATIONSHIP_TYPE_CLAIM_MATCH":
-          return checkClaimMatch(uid, found.claimMatch ?? {}, token, isVerified);
+          await checkClaimMatch(uid, found.claimMatch ?? {}, token, isVerified);
+          return checkIdentityEnd(found, clock());
         case "RELATIONSHIP_TYPE_STATIC":
-          return checkStaticKeys(found.staticKeys ?? {}, token);
+          await checkStaticKeys(found.staticKeys ?? {}, token);
+          return checkIdentityEnd(found, clock());
         case "RELATIONSHIP_TYPE_AWS_IDENTITY":
           throw denied("this identity is assumed with AWS credentials: present a signed GetCallerIdentity request");
         case "RELATIONSHIP_TYPE_SERVICE_PRINCIPAL":

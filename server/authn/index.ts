@@ -104,8 +104,11 @@ export interface Authn {
    * may say so, is the caller's to check; so is `more`, the claims that the issuer gave besides.
    */
   verifyIdToken(text: string, more: JsonObject): Promise<Upstream>;
-  /** Refuses unless the bearer of this token, which was verified, may act as the assumable identity. */
-  assume(identity: string, text: string): Promise<void>;
+  /**
+   * Refuses unless the bearer of this token, which was verified, may act as the assumable identity. Returns when that ends, in
+   * milliseconds since 1970; Infinity: never.
+   */
+  assume(identity: string, text: string): Promise<number>;
   /** Violations of an identity's patterns: too large, alone or together, or no RE2 (patterns.ts). */
   patternViolations(holder: PatternHolder): readonly Violation[];
   /** What is wrong with a pattern of issuers, as a violation's description; undefined where nothing is (issuer-hosts.ts). */
@@ -248,8 +251,9 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
       return upstreamOf(token.issuer, token.subject, token.audience, { ...more, ...token.claims });
     },
     assume: async (identity, text) => {
-      await foreignTokens.checkIdentity(identity, readToken(text, clock()), false);
+      const endMs = await foreignTokens.checkIdentity(identity, readToken(text, clock()), false);
       await recordLastSeen(store, log, identity, clock());
+      return endMs;
     },
     issuerPatternProblem: (pattern) => issuerPatternProblem(pattern, issuerHosts),
     reportIssuerPatterns: async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ancestry, EVERYWHERE } from "#base/uid.ts";
-import { missingCapability, visiblePaths } from "./decide.ts";
+import { missingCapability, shortestRight, visiblePaths } from "./decide.ts";
 import { type Grant, downscope, type Rights } from "./rights.ts";
 import { fc, runs } from "../../test/property.ts";
 
@@ -99,5 +99,36 @@ test("downscoping twice never widens", () => {
         for (const name of names) if (missingCapability(twice, [name], at) === undefined) assert.equal(missingCapability(once, [name], at), undefined);
     }),
     { numRuns: runs(200) },
+  );
+});
+
+test("a right is handed on until its last binding ends, and by a sign-in only where that counts; the one that ends first is named", () => {
+  const ends = fc.constantFrom<Partial<Grant>>({}, { endMs: 10 }, { endMs: 20 }, { isFromSession: true });
+  const held = fc.array(fc.tuple(grant, ends), { maxLength: 6 }).map((grants) => grants.map(([each, end]) => ({ ...each, ...end })));
+  fc.assert(
+    fc.property(
+      rights,
+      held,
+      capabilities,
+      anyPath,
+      fc.constantFrom(10, 11, 20, Number.POSITIVE_INFINITY),
+      fc.boolean(),
+      (some, grants, given, at, untilMs, counts) => {
+        const own = { ...some, grants };
+        const lasting = { ...own, grants: grants.filter(({ endMs = Number.POSITIVE_INFINITY, isFromSession }) => (isFromSession ? counts : endMs >= untilMs)) };
+        const short = given.filter((name) => !holds(lasting, name, at));
+        const answer = shortestRight(own, [{ capabilities: given, path: at }], untilMs, counts);
+        assert.equal(answer === undefined, short.length === 0);
+        if (!answer) return;
+        assert.ok(short.includes(answer.capability));
+        const endOf = (name: string): number =>
+          Math.max(
+            0,
+            ...grants.filter((each) => !each.isFromSession && holds({ ...own, grants: [each] }, name, at)).map(({ endMs = Number.POSITIVE_INFINITY }) => endMs),
+          );
+        assert.equal(answer.endMs ?? 0, Math.min(...short.map(endOf)));
+      },
+    ),
+    { numRuns: runs(500) },
   );
 });

@@ -21,11 +21,36 @@ export const bindingsGiving = (rights: Rights, capabilities: readonly string[], 
   return [...new Set(found)].filter((binding) => binding !== undefined);
 };
 
-/** What of these rights lasts until then: nothing that is handed on may outlive what it comes from. */
-export const rightsLasting = (rights: Rights, untilMs: number): Rights => ({
-  ...rights,
-  grants: rights.grants.filter(({ endMs }) => endMs === undefined || endMs >= untilMs),
-});
+/** A right that is not the giver's for as long as it would be given. */
+export interface ShortRight {
+  readonly capability: string;
+  readonly path: string;
+  /** When the last binding that gives it ends; undefined: none does, it comes from the groups of a sign-in. */
+  readonly endMs: number | undefined;
+}
+
+/** Capabilities at the place where they are handed on, or needed to hand on others. */
+interface PlacedCapabilities {
+  readonly capabilities: readonly string[];
+  readonly path: string;
+}
+
+/**
+ * Nothing outlives its giver: the one of these rights, all of which are held, that ends first and before `untilMs`; undefined
+ * where each lasts until then. A right by a binding counts for as long as the binding, one from a sign-in's groups only where
+ * `sessionsCount`.
+ */
+export const shortestRight = (rights: Rights, given: readonly PlacedCapabilities[], untilMs: number, sessionsCount: boolean): ShortRight | undefined => {
+  const short = given.flatMap(({ capabilities, path }) =>
+    capabilities.flatMap((capability): ShortRight[] => {
+      const grants = rights.grants.filter((grant) => grant.capabilities.has(capability) && covers(grant.path, path));
+      const bindingEnds = grants.filter(({ isFromSession }) => !isFromSession).map(({ endMs }) => endMs ?? Number.POSITIVE_INFINITY);
+      const lasts = bindingEnds.some((endMs) => endMs >= untilMs) || (sessionsCount && grants.length > bindingEnds.length);
+      return lasts ? [] : [{ capability, path, endMs: bindingEnds.length === 0 ? undefined : Math.max(...bindingEnds) }];
+    }),
+  );
+  return short.sort((one, other) => (one.endMs ?? 0) - (other.endMs ?? 0))[0];
+};
 
 /** The topmost paths where every one of these capabilities is held, none below another. */
 export const visiblePaths = (rights: Rights, capabilities: readonly string[]): string[] => {

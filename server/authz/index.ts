@@ -1,7 +1,7 @@
 // The public entry: rights, and what they allow.
 
 export { builtInRoleUid, builtInRoleUids, operatorUid, writeBuiltIns } from "./builtin.ts";
-export { bindingsGiving, missingCapability, rightsLasting, visiblePaths } from "./decide.ts";
+export { bindingsGiving, missingCapability, type ShortRight, shortestRight, visiblePaths } from "./decide.ts";
 export {
   type HeldBinding,
   type HeldBindings,
@@ -14,4 +14,5 @@ export {
   type Rights,
   type RightsCache,
   rightsFrom,
+  withMappings,
 } from "./rights.ts";

@@ -7,7 +7,7 @@
 import { capabilityBySymbol } from "#contract/capabilities.ts";
 import { covers, EVERYWHERE, isRoot, parentOf, rootOf } from "#base/uid.ts";
 import { limits } from "#base/limits.ts";
-import { type AccessVersion, type BindingRow, findBoundIdentity, findSessionGrants, type Read } from "#store";
+import { type AccessVersion, type BindingRow, findBoundIdentity, findMappingGrants, findSessionGrants, type MappingGrantRow, type Read } from "#store";
 import { operatorUid } from "./builtin.ts";
 import { builtInRoles } from "./roles.ts";
 
@@ -20,6 +20,8 @@ export interface Grant {
   readonly binding?: string;
   /** When the binding that gives it ends, in milliseconds since 1970; absent: never. */
   readonly endMs?: number;
+  /** True: the groups of a sign-in give it, by the mapping in `binding`; whether they still do, nobody asks until the next one. */
+  readonly isFromSession?: boolean;
 }
 
 export interface Rights {
@@ -59,8 +61,10 @@ export interface HeldBinding {
 export interface HeldBindings {
   /** Undefined: the root has no rights at all yet. */
   readonly version: string | undefined;
-  /** False: there is no such identity, or nobody has signed in as it yet. */
+  /** False: there is no such identity, nobody has signed in as it yet, or it has ended. */
   readonly exists: boolean;
+  /** When it ends, in milliseconds since 1970; Infinity: never. */
+  readonly endMs: number;
   /** True: it lives in an organization that is suspended. */
   readonly closed: boolean;
   readonly bindings: readonly HeldBinding[];
@@ -97,7 +101,7 @@ const standingOf = ({ expireTimeMs, organizationStatus }: BindingRow, path: stri
 
 /** Every binding of this identity, and whether it counts at `nowMs`: decided nowhere else. */
 export const loadBindings = async (read: Read, uid: string, nowMs: number): Promise<HeldBindings> => {
-  const { version, exists, homeStatus, bindings } = await findBoundIdentity(read, rootOf(uid), uid);
+  const { version, exists, expireTimeMs: endMs = Number.POSITIVE_INFINITY, homeStatus, bindings } = await findBoundIdentity(read, rootOf(uid), uid);
   const home = isRoot(uid) ? EVERYWHERE : parentOf(uid);
   const held = bindings.map((binding): HeldBinding => {
     const path = parentOf(binding.uid);
@@ -110,11 +114,11 @@ export const loadBindings = async (read: Read, uid: string, nowMs: number): Prom
       standing: standingOf(binding, path, home, nowMs),
     };
   });
-  return { version, exists, closed: homeStatus === suspended, bindings: held };
+  return { version, exists: exists && endMs > nowMs, endMs, closed: homeStatus === suspended, bindings: held };
 };
 
 /** The rights that follow; undefined where the identity does not exist. */
-export const rightsFrom = (uid: string, { version, exists, closed, bindings }: HeldBindings): Rights | undefined => {
+export const rightsFrom = (uid: string, { version, exists, endMs: identityEndMs, closed, bindings }: HeldBindings): Rights | undefined => {
   if (version === undefined || !exists) return undefined;
   const counting = bindings.filter(({ standing }) => standing === "counts");
   return {
@@ -126,12 +130,19 @@ export const rightsFrom = (uid: string, { version, exists, closed, bindings }: H
       ...counting.map(({ uid, path, capabilities, endMs }) => ({ path, capabilities, binding: uid, ...(Number.isFinite(endMs) ? { endMs } : {}) })),
     ],
     accessVersion: { root: rootOf(uid), version },
-    untilMs: counting.reduce((earliest, { endMs }) => Math.min(earliest, endMs), Number.POSITIVE_INFINITY),
+    untilMs: counting.reduce((earliest, { endMs }) => Math.min(earliest, endMs), identityEndMs),
   };
 };
 
 /** The rights of this identity at `nowMs` as the store has them now; undefined where the identity does not exist. */
 export const loadRights = async (read: Read, uid: string, nowMs: number): Promise<Rights | undefined> => rightsFrom(uid, await loadBindings(read, uid, nowMs));
+
+const sessionGrant = ({ mappingUid, scope, capabilities }: Pick<MappingGrantRow, "mappingUid" | "scope" | "capabilities">): Grant => ({
+  path: scope,
+  capabilities: capabilityNames(capabilities),
+  binding: mappingUid,
+  isFromSession: true,
+});
 
 /**
  * The rights with what a sign-in adds to them until it ends: the roles to which its provider's mappings lead from the
@@ -146,9 +157,15 @@ export const withSession = async (read: Read, rights: Rights, session: string, n
     if (expireTimeMs <= nowMs) continue;
     untilMs = Math.min(untilMs, expireTimeMs);
     if (organizationStatus === suspended) closed.add(rootOf(scope));
-    else grants.push({ path: scope, capabilities: capabilityNames(capabilities), binding: mappingUid });
+    else grants.push(sessionGrant({ mappingUid, scope, capabilities }));
   }
   return { ...rights, grants, suspended: [...closed], untilMs };
+};
+
+/** The rights with what these mappings give to whoever is in their groups: what somebody had by a sign-in that may be over. */
+export const withMappings = async (read: Read, rights: Rights, mappings: readonly string[]): Promise<Rights> => {
+  const found = mappings.length === 0 ? [] : await findMappingGrants(read, mappings);
+  return { ...rights, grants: [...rights.grants, ...found.filter(({ organizationStatus }) => organizationStatus !== suspended).map(sessionGrant)] };
 };
 
 /** The same rights, no more of them than the token allows. */

@@ -44,6 +44,16 @@ export interface PermittedCapabilities {
   readonly path: string;
 }
 
+/** What an operation gives to others (contract: hands_on). */
+export interface Gift {
+  /** Besides what the operation itself needs, at its place. */
+  readonly rights: readonly PermittedCapabilities[];
+  /** When it ends, in milliseconds since 1970; Infinity: never. */
+  readonly untilMs: number;
+  /** The identity that gets it, where it is known. */
+  readonly receiver?: string;
+}
+
 export interface Context<Rows extends Read> {
   readonly services: Services;
   readonly method: MethodFact;
@@ -62,8 +72,10 @@ export interface Context<Rows extends Read> {
   readonly rows: Rows;
   /** The time that rows take. An import gives its source's. */
   readonly nowMs: number;
-  /** Throws PERMISSION_DENIED unless the caller holds all of these at `place`, and until `untilMs` where that is given. */
-  require(capabilities: Iterable<string>, place: string, untilMs?: number): void;
+  /** Throws PERMISSION_DENIED unless the caller holds all of these at `place`. */
+  require(capabilities: Iterable<string>, place: string): void;
+  /** Throws PERMISSION_DENIED unless what is given, and the right to give it, is the caller's until it ends (permit.ts). */
+  handOn(gift: Gift): void;
   /** What was asked of the caller's rights so far, and was there: by it the audit log names the bindings. */
   readonly permitted: readonly PermittedCapabilities[];
   /** The other resources, by message name: for references between them. */
@@ -85,7 +97,7 @@ export interface Cause {
 }
 
 /** What a change of rows (change.ts) needs, whatever causes it: a request, a sign-in, an import, a command, or the server by itself. */
-export interface ChangeContext extends Pick<Context<Write>, "services" | "resources" | "rows" | "nowMs" | "caller" | "require"> {
+export interface ChangeContext extends Pick<Context<Write>, "services" | "resources" | "rows" | "nowMs" | "caller" | "require" | "handOn"> {
   readonly cause: Cause;
   /** The rows that the cause's own event tells; each attempt of a transaction begins with none. */
   readonly toldByCause: string[];

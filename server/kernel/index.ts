@@ -3,7 +3,7 @@
 export { answerPage } from "./page-request.ts";
 export { withoutOutputOnly } from "./field-behavior.ts";
 export { type Call, requestSourceOf, type Reply, type Serve, type UnreadCall } from "./call.ts";
-export type { Cause, ChangeContext, Context, Services, Outcome, ReadContext, WriteContext, Writes } from "./context.ts";
+export type { Cause, ChangeContext, Context, Gift, Services, Outcome, ReadContext, WriteContext, Writes } from "./context.ts";
 export { eventOf } from "./event.ts";
 export { type ImportCall, runImport } from "./import.ts";
 export { hydrate } from "./hydrate.ts";

@@ -98,5 +98,6 @@ export const changeContext = ({ services, resources }: Pick<Kernel, "services" |
   nowMs: services.clock(),
   caller: undefined,
   require: () => {},
+  handOn: () => {},
   toldByCause: [],
 });

@@ -1,12 +1,15 @@
 // The decision whether the caller may, and how a refusal reads. Its text depends on the caller's rights and the resource
 // path of the request, never on what exists (decisions: Access).
 
-import { missingCapability, rightsLasting, visiblePaths, type Rights } from "#authz";
-import { denied, type Fault } from "#base/fault.ts";
+import { missingCapability, type Rights, type ShortRight, shortestRight, visiblePaths } from "#authz";
+import { denied, type Fault, internal } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
 import { EVERYWHERE, rootOf } from "#base/uid.ts";
+import type { MethodFact } from "#contract/facts.ts";
 import type { Read } from "#store";
 import type { Call } from "./call.ts";
-import type { Context } from "./context.ts";
+import type { Context, Gift } from "./context.ts";
 import type { Kernel } from "./kernel.ts";
 
 /** Names the missing capability, and the resource path only to whoever may see groups there. */
@@ -24,13 +27,42 @@ export const requireNotSuspended = ({ closed }: Rights): void => {
   if (closed) throw denied(suspendedText);
 };
 
-/** Throws PERMISSION_DENIED unless all of these are held at `path`, and until then. */
-export const requireAt = (rights: Rights, capabilities: Iterable<string>, path: string, untilMs = 0): void => {
-  const wanted = [...capabilities];
-  const missing = missingCapability(rights, wanted, path);
+/** Throws PERMISSION_DENIED unless all of these are held at `path`. */
+export const requireAt = (rights: Rights, capabilities: Iterable<string>, path: string): void => {
+  const missing = missingCapability(rights, capabilities, path);
   if (missing !== undefined) throw permissionDenied(rights, missing, path);
-  const ending = missingCapability(rightsLasting(rights, untilMs), wanted, path);
-  if (ending !== undefined) throw denied(`Permission denied: ${ending} is yours for a time, and cannot be given for longer than that`);
+};
+
+const daysOf = (ms: number): number => ms / (24 * 60 * 60 * 1000);
+
+/** Names the right that does not last, and who can give it for good; its place only to whoever may see groups there. */
+const tooShort = (rights: Rights, { capability, path, endMs }: ShortRight, why: string): Fault => {
+  const right = missingCapability(rights, ["groups.list"], path) === undefined ? `${capability} at ${path}` : capability;
+  const source = endMs === undefined ? `comes from the groups of your sign-in ${why}` : `is yours for a time, and what it gives ends by ${timestamp(endMs)}`;
+  return denied(`Permission denied: ${right} ${source}; somebody who holds ${right} by a role binding without an end can give it for good`);
+};
+
+/**
+ * Nothing outlives its giver (docs/decisions/0019-nothing-outlives-its-giver.md). Throws PERMISSION_DENIED unless the caller
+ * holds what is given, and keeps that and what the operation needs until the gift ends. The groups of a sign-in give as the
+ * contract says (hands_on): nothing, or to others with an end that is near.
+ * @param place where the operation's own capabilities are needed
+ */
+export const requireToHandOn = (rights: Rights, method: MethodFact, place: string | undefined, gift: Gift, nowMs: number): void => {
+  const { handsOn, capabilities } = method;
+  if (!handsOn) throw internal(new Error(`${method.name} hands on rights, and the contract does not say so (hands_on)`));
+  for (const right of gift.rights) requireAt(rights, right.capabilities, right.path);
+  const given = [...(place === undefined ? [] : [{ capabilities, path: place }]), ...gift.rights];
+  const toOneself = gift.receiver === rights.uid;
+  const inTime = gift.untilMs <= nowMs + limits.sessionGiftMs;
+  const short = shortestRight(rights, given, gift.untilMs, handsOn.fromSessions && !toOneself && inTime);
+  if (!short) return;
+  if (!handsOn.fromSessions) throw tooShort(rights, short, "and cannot be given by this operation");
+  throw tooShort(
+    rights,
+    short,
+    toOneself ? "and cannot be given to yourself" : `and is given with an expireTime within ${daysOf(limits.sessionGiftMs)} days only`,
+  );
 };
 
 /**

@@ -33,7 +33,7 @@ import { withRows } from "./change.ts";
 import type { Cause, Context, Outcome, PermittedCapabilities, WriteContext, Writes } from "./context.ts";
 import { eventOf } from "./event.ts";
 import type { Kernel } from "./kernel.ts";
-import { authorize, requireAt, requireNotSuspended } from "./permit.ts";
+import { authorize, requireAt, requireNotSuspended, requireToHandOn } from "./permit.ts";
 import { replyOf, currentOf } from "./reply.ts";
 import { writeSafely } from "./safe-write.ts";
 import { actingParty, callingParty, strangerAt } from "./party.ts";
@@ -60,7 +60,7 @@ export const makeServe =
       entered = party;
       for (let fresh = false; ; fresh = true) {
         const rights = await kernel.rights.of(caller, kernel.services.clock(), fresh);
-        if (!rights) throw unauthenticated("the identity of this token no longer exists");
+        if (!rights) throw unauthenticated("the identity of this token no longer exists, or has ended (its expireTime)");
         if (!call) {
           // Not before: nobody whom we do not know makes us read.
           const reading = unread.read();
@@ -116,10 +116,14 @@ const handle = async (kernel: Kernel, call: Call, caller: Caller | undefined, ri
     visiblePaths: method.unscoped ? visiblePaths(rights, method.capabilities) : [],
     resources: kernel.resources,
     permitted,
-    require: (wanted, at, untilMs) => {
+    require: (wanted, at) => {
       const capabilities = [...wanted];
-      requireAt(rights, capabilities, at, untilMs);
+      requireAt(rights, capabilities, at);
       permitted.push({ capabilities, path: at });
+    },
+    handOn: (gift) => {
+      requireToHandOn(rights, method, path, gift, nowMs);
+      permitted.push(...gift.rights);
     },
   };
   if ("reads" in answer) {

@@ -197,8 +197,8 @@ const signInUpstreamUser = async (
     requestSource,
   };
   if (pending.identity !== "") {
-    await authn.assume(pending.identity, upstreamUser.idToken);
-    return { ...common, uid: pending.identity, session: undefined, mayRefresh: false, email: undefined };
+    const identityEndMs = await authn.assume(pending.identity, upstreamUser.idToken);
+    return { ...common, untilMs: Math.min(common.untilMs, identityEndMs), uid: pending.identity, session: undefined, mayRefresh: false, email: undefined };
   }
   return store.write(async (rows) => {
     const { identity } = await registerUpstreamUser(rows, dependencies, provider, upstreamUser, pending, requestSource);

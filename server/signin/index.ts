@@ -12,7 +12,6 @@ export {
   findInviteGroup,
   isBelievedEmail,
   makePerson,
-  mayInvite,
   providerAudiences,
   register,
   type Registered,

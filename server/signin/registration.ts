@@ -3,8 +3,10 @@
 // one. Everything happens in the caller's transaction, its event included.
 
 import type { Upstream } from "#authn";
-import { capabilityNames, loadRights, missingCapability } from "#authz";
+import { capabilityNames, loadRights, shortestRight, withMappings } from "#authz";
 import { blocked, denied, Fault } from "#base/fault.ts";
+import { text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { withoutTrailing } from "#base/trailing.ts";
 import { ancestry, EVERYWHERE, parentOf } from "#base/uid.ts";
@@ -91,17 +93,20 @@ const updatePerson = async (context: ChangeContext, uid: string, { email }: Upst
   }
 };
 
-/** Binds the person to the invite's role, without an end. True where something changed. */
-const makeInvitedBinding = async (context: ChangeContext, identityUid: string, group: string, roleUid: string): Promise<boolean> => {
+/** Binds the person to the invite's role until the invite's end; a binding that ends later stays as it is. True where something changed. */
+const makeInvitedBinding = async (context: ChangeContext, identityUid: string, group: string, invite: Invite): Promise<boolean> => {
+  const { role: roleUid, expireTimeMs } = invite;
   const binding = boundOf(context, RoleBindingSchema);
-  const wanted = { kind: "create", parent: group, body: { identityUid, roleUid }, unlessTaken: true } as const;
+  const end = expireTimeMs === undefined ? {} : { expireTime: timestamp(expireTimeMs) };
+  const wanted = { kind: "create", parent: group, body: { identityUid, roleUid, ...end }, unlessTaken: true } as const;
   if ((await change(context, binding, wanted, "row")).changed) return true;
   const uid = await findRoleBindingUid(context.rows, { group, identityUid, roleUid });
   const before = uid === undefined ? undefined : await lockResource(context, binding, uid);
   // Deleted between the two statements: the next try makes it anew.
-  if (!before) return makeInvitedBinding(context, identityUid, group, roleUid);
+  if (!before) return makeInvitedBinding(context, identityUid, group, invite);
   const { expireTime, ...lasting } = before;
-  return expireTime === undefined ? false : (await change(context, binding, { kind: "update", before, draft: lasting }, "row")).changed;
+  if (expireTime === undefined || (expireTimeMs !== undefined && expireTimeMs <= Date.parse(text(before, "expireTime")))) return false;
+  return (await change(context, binding, { kind: "update", before, draft: { ...lasting, ...end } }, "row")).changed;
 };
 
 /** Binds the person to the provider's default role, unless it is bound already or the role is gone. */
@@ -133,6 +138,7 @@ const registerName = "chainguard.platform.auth.Auth/Register";
 const asPerson = (context: ChangeContext, { uid, act }: Person): ChangeContext => ({
   ...context,
   require: () => {},
+  handOn: () => {},
   cause: { ...context.cause, operation: registerName, actor: { subject: uid, ...(act ? { act: { ...act } } : {}) }, bindings: () => [] },
 });
 
@@ -182,15 +188,20 @@ const lockInviteOf = async (rows: Write, code: string, nowMs: number): Promise<I
 };
 
 /**
- * Whether `by` could bind the role in the group now, with rights that outlast a session. Asked when an invite is made
- * and again when it is accepted: a code is a promise of its maker, and nobody promises what they do not hold any more,
- * because they lost it or because the role has grown (decisions: Access). The role stays until the transaction ends.
+ * Whether the invite's maker could bind its role in the group now, until its end. Asked when it is made (rules/grant.ts) and
+ * again here, when it is accepted: a code is a promise of its maker, and nobody promises what they do not hold any more,
+ * because they lost it or because the role has grown (decisions: Access). What a sign-in's groups gave counts as long as
+ * their mappings give it, and for others than the maker. The role stays until the transaction ends.
  */
-export const mayInvite = async (rows: Write, by: string, role: string, group: string, nowMs: number): Promise<boolean> => {
-  const row = await lockRow(rows, { name: "roles", columns: ["capabilities"] }, role, "key share");
-  const rights = await loadRights(rows, by, nowMs);
-  if (!row?.[0] || !rights) return false;
-  return missingCapability(rights, [...capabilityNames(row[0]), "role_bindings.create"], group) === undefined;
+const mayStillGive = async (rows: Write, invite: Invite, group: string, receiver: string, nowMs: number): Promise<boolean> => {
+  const row = await lockRow(rows, { name: "roles", columns: ["capabilities"] }, invite.role, "key share");
+  const own = await loadRights(rows, invite.invitedBy, nowMs);
+  if (!row?.[0] || !own) return false;
+  const rights = await withMappings(rows, own, invite.byMappings);
+  const given = [{ capabilities: [...capabilityNames(row[0]), "role_bindings.create"], path: group }];
+  const { expireTimeMs: untilMs = Number.POSITIVE_INFINITY } = invite;
+  const mappingsCount = receiver !== invite.invitedBy && untilMs <= nowMs + limits.sessionGiftMs;
+  return shortestRight(rights, given, untilMs, mappingsCount) === undefined;
 };
 
 /** However an address is written. In ASCII alone: other letters fold onto these too (the Kelvin sign is a k), in other hands. */
@@ -218,11 +229,11 @@ const acceptInviteFor = async (context: ChangeContext, person: Person, code: str
   const invite = await lockInviteOf(rows, code, nowMs);
   const group = parentOf(invite.uid);
   await checkInvitee(context, invite, group, person);
-  if (!(await mayInvite(rows, invite.invitedBy, invite.role, group, nowMs))) {
+  if (!(await mayStillGive(rows, invite, group, person.uid, nowMs))) {
     throw blocked("INVITE_NOT_COVERED", invite.uid, ["whoever made the invite may not give what it promises any more; ask for a new one"]);
   }
   const made = await ensureRegistered();
-  const joined = await makeInvitedBinding(context, person.uid, group, invite.role);
+  const joined = await makeInvitedBinding(context, person.uid, group, invite);
   if (joined && invite.singleUse) await deleteUsedInvite(context, invite.uid);
   if (made || joined) await recordRegistration(context, person, group);
   return { identity: person.uid, group };

@@ -2,7 +2,7 @@
 
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import { columns, expression, flag, text, timeMs } from "./columns.ts";
+import { columns, expression, flag, nullableTimeMs, text, textList, timeMs } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 
 export interface Invite {
@@ -13,8 +13,12 @@ export interface Invite {
   readonly singleUse: boolean;
   /** Whose rights the promise stands on. */
   readonly invitedBy: string;
+  /** Those of them that a sign-in's groups gave, by mappings. */
+  readonly byMappings: readonly string[];
   /** Milliseconds since 1970. */
   readonly expirationTimeMs: number;
+  /** When what it gives ends; undefined: never. */
+  readonly expireTimeMs: number | undefined;
 }
 
 const invite = columns<Invite>({
@@ -23,7 +27,9 @@ const invite = columns<Invite>({
   email: text,
   singleUse: flag,
   invitedBy: text,
+  byMappings: textList,
   expirationTimeMs: timeMs("expiration_time"),
+  expireTimeMs: nullableTimeMs("expire_time"),
 });
 
 const uidOnly = columns({ uid: text });

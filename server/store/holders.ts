@@ -71,7 +71,7 @@ const holdersStatement = (descending: boolean, first: boolean, version: string):
   const range = (path: string): string => `
       select binding.identity_uid from role_bindings as binding
       where left(binding.uid, -17) = ${path} and binding.role_uid = source.role collate "POSIX" and ${bindingCounts("binding.identity_uid", path)}
-        and exists (select from identities where uid = binding.identity_uid)`;
+        and exists (select from identities where uid = binding.identity_uid and (expire_time is null or expire_time > $3::timestamptz))`;
   const total = `(select count(*) from (
       select given.identity_uid from source cross join lateral (${range("source.path")}) as given union select $4 where $4 <> '') as every)`;
   return `

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
-import { columns, expression, nullableObject, text } from "./columns.ts";
+import { columns, expression, nullableObject, nullableTimeMs, text } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 
 /** What says who may act as an identity. */
@@ -15,6 +15,8 @@ export interface Identity {
   readonly awsIdentity: JsonObject | undefined;
   readonly issuer: string;
   readonly subject: string;
+  /** When it ends, in milliseconds since 1970; undefined: never. */
+  readonly expireTimeMs: number | undefined;
 }
 
 const identity = columns<Identity>({
@@ -25,6 +27,7 @@ const identity = columns<Identity>({
   awsIdentity: nullableObject,
   issuer: text,
   subject: text,
+  expireTimeMs: nullableTimeMs("expire_time"),
 });
 
 export const findIdentity = (rows: Read, uid: string): Promise<Identity | undefined> =>

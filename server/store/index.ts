@@ -103,7 +103,15 @@ export {
 } from "./outbox.ts";
 export type { Retention } from "./retention.ts";
 export { retentions } from "./retentions.ts";
-export { type BindingRow, type BoundIdentity, findBoundIdentity, findOrganizationRights, findSessionGrants } from "./rights.ts";
+export {
+  type BindingRow,
+  type BoundIdentity,
+  findBoundIdentity,
+  findMappingGrants,
+  findOrganizationRights,
+  findSessionGrants,
+  type MappingGrantRow,
+} from "./rights.ts";
 export { hasAwsRequest, insertAwsRequest } from "./aws-requests.ts";
 export {
   approveDeviceCode,

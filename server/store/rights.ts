@@ -21,6 +21,8 @@ export interface BoundIdentity {
   readonly version: string | undefined;
   /** False: there is no such identity, or nobody has signed in as it yet. */
   readonly exists: boolean;
+  /** When it ends, in milliseconds since 1970; undefined: never. */
+  readonly expireTimeMs: number | undefined;
   /** Of the organization that it lives in; "" for people, who live in none. */
   readonly homeStatus: string;
   readonly bindings: readonly BindingRow[];
@@ -29,6 +31,7 @@ export interface BoundIdentity {
 const boundRow = columns({
   version: expression("access.version", nullableText),
   identityUid: expression("identity.uid", nullableText),
+  identityExpireTimeMs: nullableTimeMs("identity.expire_time"),
   homeStatus: expression("home.status", text),
   uid: expression("binding.uid", text),
   roleUid: expression("binding.role_uid", text),
@@ -54,30 +57,47 @@ export const findBoundIdentity = async (rows: Read, root: string, uid: string): 
   return {
     version: first?.version,
     exists: first?.identityUid !== undefined,
+    expireTimeMs: first?.identityExpireTimeMs,
     homeStatus: first?.homeStatus ?? "",
     bindings: found.filter((binding) => binding.uid !== "" && binding.roleUid !== "" && binding.capabilities !== ""),
   };
 };
 
-/** What a session gives by one mapping of a provider's group to a role. */
-export interface SessionGrantRow {
+/** What one mapping gives to whoever is in the provider's group. */
+export interface MappingGrantRow {
   readonly mappingUid: string;
   /** The group where the role counts. */
   readonly scope: string;
   /** As in BindingRow. */
   readonly capabilities: string;
-  /** When the session ends, in milliseconds since 1970. */
-  readonly expireTimeMs: number;
   readonly organizationStatus: string;
 }
 
-const sessionGrant = columns<SessionGrantRow>({
+/** The same, by a session. */
+export interface SessionGrantRow extends MappingGrantRow {
+  /** When the session ends, in milliseconds since 1970. */
+  readonly expireTimeMs: number;
+}
+
+const mappingColumns = {
   mappingUid: expression("mapping.uid", text),
   scope: expression("mapping.scope", text),
   capabilities: expression("role.capabilities", text),
-  expireTimeMs: timeMs("session.expire_time"),
   organizationStatus: expression("organization.status", text),
-});
+};
+const mappingGrant = columns<MappingGrantRow>(mappingColumns);
+const sessionGrant = columns<SessionGrantRow>({ ...mappingColumns, expireTimeMs: timeMs("session.expire_time") });
+
+const mappingGrantsText = `
+  select ${mappingGrant.list}
+  from external_group_role_mappings as mapping
+  join roles as role on role.uid = mapping.role_uid
+  left join groups as organization on organization.uid = left(mapping.scope, 40)
+  where mapping.uid = any($1)`;
+
+/** What those of these mappings give that are there. */
+export const findMappingGrants = (rows: Read, mappings: readonly string[]): Promise<MappingGrantRow[]> =>
+  mappingGrant.find(rows, mappingGrantsText, [mappings]);
 
 const sessionGrantsText = `
   select ${sessionGrant.list}

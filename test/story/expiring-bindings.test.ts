@@ -199,7 +199,13 @@ test("who holds a right for a time gives it for no longer than that: not to them
     }
   assert.equal((await bindFor(friend, viewer, inMs(30 * minute), { token })).code, 0, "as long as they hold it themselves, they may");
   assert.equal((await bindFor(friend, builtInRoleUid("editor"), inMs(minute), { token })).code, 0);
-  // A right that they have for good as well is theirs to give.
+  // A right that they have for good as well is theirs to give, and so is the right to give it.
   await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: organization, roleBinding: { identityUid: guest, roleUid: viewer } });
+  assert.equal((await bindFor(lasting, builtInRoleUid("console_viewer"), undefined, { token })).code, 7);
+  const gives = text(
+    await world.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: "gives", capabilities: ["CAP_IAM_ROLE_BINDINGS_CREATE"] } }),
+    "uid",
+  );
+  await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: organization, roleBinding: { identityUid: guest, roleUid: gives } });
   assert.equal((await bindFor(lasting, builtInRoleUid("console_viewer"), undefined, { token })).code, 0);
 });

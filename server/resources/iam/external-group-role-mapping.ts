@@ -5,7 +5,7 @@ import { FoundViolations, invalid, type Violation } from "#base/fault.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { parentOf, rootOf } from "#base/uid.ts";
 import { boundOf, change, holdParent, lockResource, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
-import { grantProblem } from "./rules/grant.ts";
+import { forGood, grantProblem } from "./rules/grant.ts";
 
 const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
   const { parent } = context;
@@ -17,7 +17,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   // resources: ExternalGroupRoleMappings.
   if (scope !== "" && scope !== rootOf(parent)) violations.push({ field: "scope", description: "must be the organization of the identity provider" });
   if (violations.length > 0) return violations;
-  const problem = await grantProblem(text(draft, "roleUid"), scope, context);
+  const problem = await grantProblem(text(draft, "roleUid"), scope, context, forGood);
   return problem === undefined ? [] : [{ field: "roleUid", description: problem }];
 };
 

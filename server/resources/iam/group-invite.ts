@@ -1,14 +1,15 @@
 // An invite lets whoever brings its code join a group with a role. Joining is registration's (server/signin).
 
 import { GroupInviteSchema, GroupInvitesService } from "#contract/gen/chainguard/platform/iam/v2/group_invites_pb.js";
-import { denied, type Violation } from "#base/fault.ts";
+import type { Rights } from "#authz";
+import type { Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { durationMs, timestamp } from "#base/time.ts";
-import { newRoot } from "#base/uid.ts";
+import { covers, newRoot } from "#base/uid.ts";
 import { boundOf, change, holdParent, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
-import { inviteCodeHash, makeInviteCode, mayInvite } from "#signin";
-import { grantProblem } from "./rules/grant.ts";
+import { inviteCodeHash, makeInviteCode } from "#signin";
+import { endOf, endProblem, grantProblem } from "./rules/grant.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 
@@ -18,7 +19,7 @@ const ttlProblem = (ttlMs: number): string | undefined => {
 };
 
 const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
-  const { parent, caller, rows, nowMs } = context;
+  const { parent, nowMs } = context;
   const violations: Violation[] = [];
   const add = (field: string, description: string | undefined): void => {
     if (description !== undefined) violations.push({ field, description });
@@ -28,14 +29,18 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   const email = text(draft, "email");
   add("email", email === "" || /^[^\s@]+@[^\s@]+$/.test(email) ? undefined : "email must be an e-mail address");
   const role = text(draft, "roleUid");
-  add("roleUid", await grantProblem(role, parent, context));
+  const endMs = endOf(draft);
+  add("expireTime", endProblem(draft, undefined, nowMs));
+  add("roleUid", await grantProblem(role, parent, context, { untilMs: endMs }));
   if (violations.length > 0) return violations;
-  // What groups at an identity provider give ends with the session; the promise would be void before anybody took it up.
-  if (!(await mayInvite(rows, caller?.uid ?? "", role, parent, nowMs)))
-    throw denied("Permission denied: an invite needs rights by a role binding, which outlast the session");
-  draft.expirationTime = timestamp(nowMs + ttlMs);
+  // Nobody can accept what has ended.
+  draft.expirationTime = timestamp(Math.min(nowMs + ttlMs, endMs));
   return [];
 };
+
+/** The mappings by which the maker's sign-in gives rights here: what is left of them is asked when somebody accepts. */
+const mappingsAt = ({ grants }: Rights, place: string): string[] =>
+  grants.flatMap(({ isFromSession, path, binding }) => (isFromSession && binding !== undefined && covers(path, place) ? [binding] : []));
 
 const createInvite = async (context: WriteContext): Promise<Outcome> => {
   const found = boundOf(context, GroupInviteSchema);
@@ -44,7 +49,7 @@ const createInvite = async (context: WriteContext): Promise<Outcome> => {
   const keyId = newRoot();
   const code = makeInviteCode(parent, keyId);
   const body = { ...part(context.request, "groupInvite"), keyId };
-  const columns = { code_hash: inviteCodeHash(code), invited_by: context.caller?.uid ?? "" };
+  const columns = { code_hash: inviteCodeHash(code), invited_by: context.caller?.uid ?? "", by_mappings: JSON.stringify(mappingsAt(context.rights, parent)) };
   const { record } = await change(context, found, { kind: "create", parent, body, columns }, "cause");
   return { reply: { ...record, code } };
 };

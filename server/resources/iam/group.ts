@@ -82,7 +82,7 @@ const createOrganization = async (context: WriteContext, group: BoundResource, b
   // decisions: Access. Whoever makes an organization owns it; the operator holds every one already.
   if (caller && !isOperator(context)) {
     // The right is the organization's own: nobody could hold it before.
-    const founding = { ...context, require: () => {} };
+    const founding = { ...context, require: () => {}, handOn: () => {} };
     const binding = { identityUid: caller.uid, roleUid: builtInRoleUid("owner") };
     await change(founding, boundOf(context, RoleBindingSchema), { kind: "create", parent: uid, body: binding }, "row");
   }

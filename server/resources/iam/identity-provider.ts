@@ -19,7 +19,7 @@ import {
   type WriteContext,
 } from "#kernel";
 import { type Binding, clientSecretBinding, clientSecretPurpose, findScim, listMappedRoles, lockRow } from "#store";
-import { grantProblem } from "./rules/grant.ts";
+import { forGood, grantProblem } from "./rules/grant.ts";
 import { issuerProblem } from "./rules/issuer.ts";
 import { generateScimToken, regenerateScimToken, revokeScimToken, setScimEnabled, shownScim } from "./rules/scim.ts";
 
@@ -39,10 +39,10 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   if (unfit !== undefined) return [{ field: "oidc.issuer", description: unfit }];
   const reconfigured = JSON.stringify(draft.oidc) !== JSON.stringify(before?.oidc);
   if (!reconfigured && text(draft, "defaultRole") === text(before ?? {}, "defaultRole")) return [];
-  const problem = await grantProblem(text(draft, "defaultRole"), parent, context);
+  const problem = await grantProblem(text(draft, "defaultRole"), parent, context, forGood);
   if (problem !== undefined) return [{ field: "defaultRole", description: problem }];
   // decisions: Access. Whoever decides who signs in hands out all that signing in gives.
-  if (before && reconfigured) for (const { role, scope } of await listMappedRoles(rows, text(before, "uid"))) await grantProblem(role, scope, context);
+  if (before && reconfigured) for (const { role, scope } of await listMappedRoles(rows, text(before, "uid"))) await grantProblem(role, scope, context, forGood);
   return [];
 };
 

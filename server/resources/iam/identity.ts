@@ -1,13 +1,14 @@
 // An identity: a person (root-level uid, made by signing in), or something that a token of another issuer may act as.
 
 import { IdentitiesService, IdentitySchema } from "#contract/gen/chainguard/platform/iam/v2/identities_pb.js";
-import { loadRights } from "#authz";
+import { loadBindings } from "#authz";
 import type { Violation } from "#base/fault.ts";
 import { isObject, type JsonObject, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { boundOf, create, type Services, type VisibilityQuery, type Outcome, type ReadContext, resource, type RuleContext, update } from "#kernel";
 import { findBoundPeople } from "#store";
+import { endOf, endProblem } from "./rules/grant.ts";
 import { issuerProblem } from "./rules/issuer.ts";
 import { updateMetadata } from "./rules/metadata.ts";
 import { widthWarning } from "./rules/width.ts";
@@ -87,18 +88,27 @@ const relationshipViolations = (draft: JsonObject, context: RuleContext): Violat
   return awsViolations(value, context.services);
 };
 
+const personViolations = (draft: JsonObject): Violation[] => {
+  const out: Violation[] = [];
+  if (relationships.some((name) => draft[name] !== undefined)) out.push({ field: "claimMatch", description: "a person signs in and cannot be assumed" });
+  if (text(draft, "expireTime") !== "") out.push({ field: "expireTime", description: "a person has no end; their role bindings may" });
+  return out;
+};
+
 const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
   const { before, rows, nowMs } = context;
   if (!before) draft.lastSeenTime = timestamp(nowMs);
-  const human = text(draft, "uid").length === 40;
-  const violations = human ? [] : relationshipViolations(draft, context);
+  if (text(draft, "uid").length === 40) return personViolations(draft);
+  const violations = relationshipViolations(draft, context);
+  const ends = endProblem(draft, before, nowMs);
+  if (ends !== undefined) violations.push({ field: "expireTime", description: ends });
   if (violations.length > 0 || !before) return violations;
-  if (human)
-    return relationships.some((name) => draft[name] !== undefined) ? [{ field: "claimMatch", description: "a person signs in and cannot be assumed" }] : [];
-  const changed = relationships.some((name) => JSON.stringify(draft[name]) !== JSON.stringify(before[name]));
-  // decisions: Access. Whoever decides who may act as this identity hands out all that it may do.
-  const rights = changed ? await loadRights(rows, text(draft, "uid"), nowMs) : undefined;
-  for (const grant of rights?.grants ?? []) context.require(grant.capabilities, grant.path, grant.endMs ?? Number.POSITIVE_INFINITY);
+  const reassigned = relationships.some((name) => JSON.stringify(draft[name]) !== JSON.stringify(before[name]));
+  if (!reassigned && endOf(draft) <= endOf(before)) return [];
+  // decisions: Access. Whoever decides who may act as this identity, or for how long, hands out all that it may do: what it is
+  // bound to, also where its own end has passed.
+  for (const { standing, capabilities, path, endMs } of (await loadBindings(rows, text(draft, "uid"), nowMs)).bindings)
+    if (standing === "counts") context.handOn({ rights: [{ capabilities: [...capabilities], path }], untilMs: Math.min(endMs, endOf(draft)) });
   return [];
 };
 

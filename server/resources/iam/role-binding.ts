@@ -7,7 +7,7 @@ import { limits } from "#base/limits.ts";
 import { covers, isRoot, parentOf } from "#base/uid.ts";
 import { type BoundResource, boundOf, change, holdParent, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
 import { lockRow } from "#store";
-import { grantProblem } from "./rules/grant.ts";
+import { endOf, endProblem, grantProblem } from "./rules/grant.ts";
 
 // A binding may reach down from where the identity lives, never sideways or up: otherwise a subgroup's identity could
 // be let into the root group's registry (requirement: Authentication 4). People live above all groups, and may be
@@ -27,11 +27,13 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   const role = text(draft, "roleUid");
   if (role === "") violations.push({ field: "roleUid", description: "roleUid is required" });
   if (violations.length > 0) return violations;
-  const ends = text(draft, "expireTime");
-  const unfit = await grantProblem(role, parent, context, ends === "" ? undefined : Date.parse(ends));
+  const receiver = text(draft, "identityUid");
+  // A change gives where somebody has more by it, or for longer.
+  const gives = !before || receiver !== before.identityUid || role !== before.roleUid || endOf(draft) > endOf(before);
+  const unfit = await grantProblem(role, parent, context, gives ? { untilMs: endOf(draft), receiver } : undefined);
   if (unfit !== undefined) violations.push({ field: "roleUid", description: unfit });
-  if (ends !== text(before ?? {}, "expireTime") && ends !== "" && Date.parse(ends) <= nowMs)
-    violations.push({ field: "expireTime", description: "must be in the future" });
+  const ends = endProblem(draft, before, nowMs);
+  if (ends !== undefined) violations.push({ field: "expireTime", description: ends });
   return violations;
 };
 

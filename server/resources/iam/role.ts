@@ -9,10 +9,11 @@ import { isRoot } from "#base/uid.ts";
 import { capabilityBySymbol, sortCapabilities } from "#contract/capabilities.ts";
 import { boundOf, change, type VisibilityQuery, type Outcome, remove, resource, type RuleContext, type WriteContext } from "#kernel";
 import { listExpiredInvitesOfRole, lockRow } from "#store";
+import { forGood } from "./rules/grant.ts";
 
 const managed = (uid: string) => blocked("MANAGED_ROLE", uid, ["built-in roles cannot be changed or deleted"]);
 
-const rules = (draft: JsonObject, { before, parent, require }: RuleContext): Violation[] => {
+const rules = (draft: JsonObject, { before, parent, require, handOn }: RuleContext): Violation[] => {
   if (before && isRoot(text(before, "uid"))) throw managed(text(before, "uid"));
   const symbols = texts(draft, "capabilities");
   if (symbols.length === 0) return [{ field: "capabilities", description: "at least one capability is required" }];
@@ -26,8 +27,10 @@ const rules = (draft: JsonObject, { before, parent, require }: RuleContext): Vio
   draft.capabilities = sortCapabilities(symbols);
   // decisions: Access. Nobody grants what they do not hold.
   if (JSON.stringify(before?.capabilities) !== JSON.stringify(draft.capabilities)) {
-    // A role that exists may be bound for good.
-    require(facts.flatMap((fact) => (fact ? [fact.name] : [])), parent, before ? Number.POSITIVE_INFINITY : undefined);
+    const capabilities = facts.flatMap((fact) => (fact ? [fact.name] : []));
+    // A role that exists may be bound for good; a new one is bound to nobody.
+    if (before) handOn({ ...forGood, rights: [{ capabilities, path: parent }] });
+    else require(capabilities, parent);
   }
   return [];
 };

@@ -87,6 +87,10 @@ const readExpireTime = ({ request, nowMs }: WriteContext): { expireTime: string 
   return { expireTime: wanted || timestamp(nowMs + limits.scimTokenLifetimeMs), violations };
 };
 
+/** Whoever has the token does what the operations about it ask for: to whoever makes one it must be theirs for as long. */
+const handOnScim = ({ handOn }: WriteContext, expireTime: string | null): void =>
+  handOn({ rights: [], untilMs: expireTime === null ? Number.POSITIVE_INFINITY : Date.parse(expireTime) });
+
 /** A new token in the row, and what its call answers. */
 const issue = async (context: WriteContext, before: ScimState, expireTime: string | null, previousExpireTime: string | null): Promise<JsonObject> => {
   const { nowMs, services } = context;
@@ -106,6 +110,7 @@ const issue = async (context: WriteContext, before: ScimState, expireTime: strin
 export const generateScimToken = async (context: WriteContext): Promise<Outcome> => {
   const { expireTime, violations } = readExpireTime(context);
   if (violations.length > 0) throw invalid(violations);
+  handOnScim(context, expireTime);
   const state = await held(context);
   if (state.issued) throw blocked("SCIM_TOKEN_ISSUED", providerOf(context), ["a SCIM token was made before; regenerate it"]);
   return { reply: await issue(context, state, expireTime, null) };
@@ -128,6 +133,7 @@ export const regenerateScimToken = async (context: WriteContext): Promise<Outcom
   const overlapMs = durationMs(overlap);
   if (overlapMs < 0) violations.push({ field: "overlap", description: "must not be negative" });
   if (violations.length > 0) throw invalid(violations);
+  handOnScim(context, expireTime);
   const state = await held(context);
   if (!state.issued) throw missing("iam", "ScimToken", providerOf(context));
   matchEtag(state, context);
@@ -150,6 +156,8 @@ export const setScimEnabled = async (context: WriteContext): Promise<Outcome> =>
   const { request, rows, nowMs } = context;
   const uid = providerOf(context);
   const enabled = request.enabled === true;
+  // Its tokens do nothing until somebody enables it.
+  if (enabled) handOnScim(context, null);
   const before = await held(context);
   matchEtag(before, context);
   if (enabled && (await countIdentitiesBoundWith(rows, rootOf(uid), builtInRoleUid("owner"), timestamp(nowMs))) < ownersMin) {

@@ -103,6 +103,66 @@ export declare type AccessJson = {
 export declare const AccessSchema: GenMessage<Access, {jsonType: AccessJson}>;
 
 /**
+ * Nothing outlives its giver: what is handed on, and the operation's own capabilities, must be the caller's until it ends.
+ *
+ * @generated from message gantry.annotations.v1.HandsOn
+ */
+export declare type HandsOn = Message<"gantry.annotations.v1.HandsOn"> & {
+  /**
+   * @generated from field: gantry.annotations.v1.RightsHandedOn rights = 1;
+   */
+  rights: RightsHandedOn;
+
+  /**
+   * Where the request says when it ends ("role_binding.expire_time"). Absent: it never does.
+   *
+   * @generated from field: string end = 2;
+   */
+  end: string;
+
+  /**
+   * True: rights from the groups of a sign-in may give it too, with an end, for a while (limits.sessionGiftMs), and to others
+   * than the giver. Otherwise they give nothing by this operation.
+   *
+   * @generated from field: bool from_sessions = 3;
+   */
+  fromSessions: boolean;
+};
+
+/**
+ * Nothing outlives its giver: what is handed on, and the operation's own capabilities, must be the caller's until it ends.
+ *
+ * @generated from message gantry.annotations.v1.HandsOn
+ */
+export declare type HandsOnJson = {
+  /**
+   * @generated from field: gantry.annotations.v1.RightsHandedOn rights = 1;
+   */
+  rights?: RightsHandedOnJson;
+
+  /**
+   * Where the request says when it ends ("role_binding.expire_time"). Absent: it never does.
+   *
+   * @generated from field: string end = 2;
+   */
+  end?: string;
+
+  /**
+   * True: rights from the groups of a sign-in may give it too, with an end, for a while (limits.sessionGiftMs), and to others
+   * than the giver. Otherwise they give nothing by this operation.
+   *
+   * @generated from field: bool from_sessions = 3;
+   */
+  fromSessions?: boolean;
+};
+
+/**
+ * Describes the message gantry.annotations.v1.HandsOn.
+ * Use `create(HandsOnSchema)` to create a new message.
+ */
+export declare const HandsOnSchema: GenMessage<HandsOn, {jsonType: HandsOnJson}>;
+
+/**
  * @generated from message gantry.annotations.v1.Event
  */
 export declare type Event = Message<"gantry.annotations.v1.Event"> & {
@@ -733,6 +793,86 @@ export declare type CapabilityFactJson = {
 export declare const CapabilityFactSchema: GenMessage<CapabilityFact, {jsonType: CapabilityFactJson}>;
 
 /**
+ * Which rights an operation hands on, besides its own capabilities.
+ *
+ * @generated from enum gantry.annotations.v1.RightsHandedOn
+ */
+export enum RightsHandedOn {
+  /**
+   * @generated from enum value: RIGHTS_HANDED_ON_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * None by itself: what it makes holds nothing until something else gives it some.
+   *
+   * @generated from enum value: RIGHTS_HANDED_ON_NONE = 1;
+   */
+  NONE = 1,
+
+  /**
+   * The capabilities of a role, at its place.
+   *
+   * @generated from enum value: RIGHTS_HANDED_ON_ROLE = 2;
+   */
+  ROLE = 2,
+
+  /**
+   * Everything that the identity holds by role bindings, each until the binding ends.
+   *
+   * @generated from enum value: RIGHTS_HANDED_ON_IDENTITY = 3;
+   */
+  IDENTITY = 3,
+
+  /**
+   * Everything that a sign-in through the identity provider gives: its default role and the roles of its mappings.
+   *
+   * @generated from enum value: RIGHTS_HANDED_ON_PROVIDER = 4;
+   */
+  PROVIDER = 4,
+
+  /**
+   * What SCIM may do with the people of the identity provider: the operation's own capabilities.
+   *
+   * @generated from enum value: RIGHTS_HANDED_ON_SCIM = 5;
+   */
+  SCIM = 5,
+
+  /**
+   * The capabilities of the role, to whoever has it.
+   *
+   * @generated from enum value: RIGHTS_HANDED_ON_ROLE_HOLDERS = 6;
+   */
+  ROLE_HOLDERS = 6,
+
+  /**
+   * What the invite promises, as far as its maker may still give it.
+   *
+   * @generated from enum value: RIGHTS_HANDED_ON_INVITE = 7;
+   */
+  INVITE = 7,
+
+  /**
+   * The ownership of an organization that is made by it, which was nobody's before.
+   *
+   * @generated from enum value: RIGHTS_HANDED_ON_ORGANIZATION = 8;
+   */
+  ORGANIZATION = 8,
+}
+
+/**
+ * Which rights an operation hands on, besides its own capabilities.
+ *
+ * @generated from enum gantry.annotations.v1.RightsHandedOn
+ */
+export declare type RightsHandedOnJson = "RIGHTS_HANDED_ON_UNSPECIFIED" | "RIGHTS_HANDED_ON_NONE" | "RIGHTS_HANDED_ON_ROLE" | "RIGHTS_HANDED_ON_IDENTITY" | "RIGHTS_HANDED_ON_PROVIDER" | "RIGHTS_HANDED_ON_SCIM" | "RIGHTS_HANDED_ON_ROLE_HOLDERS" | "RIGHTS_HANDED_ON_INVITE" | "RIGHTS_HANDED_ON_ORGANIZATION";
+
+/**
+ * Describes the enum gantry.annotations.v1.RightsHandedOn.
+ */
+export declare const RightsHandedOnSchema: GenEnum<RightsHandedOn, RightsHandedOnJson>;
+
+/**
  * @generated from enum gantry.annotations.v1.Audience
  */
 export enum Audience {
@@ -870,6 +1010,13 @@ export declare const event: GenExtension<MethodOptions, Event>;
  * @generated from extension: gantry.annotations.v1.List list = 50103;
  */
 export declare const list: GenExtension<MethodOptions, List>;
+
+/**
+ * What a successful call gives to others. An operation that hands on rights without it fails; test/golden/gifts.txt shows all.
+ *
+ * @generated from extension: gantry.annotations.v1.HandsOn hands_on = 50104;
+ */
+export declare const hands_on: GenExtension<MethodOptions, HandsOn>;
 
 /**
  * Of a resource whose rows the server keeps: what follows for them and is not said by its operations and fields. The

@@ -95,6 +95,14 @@ export declare type GroupInvite = Message<"chainguard.platform.iam.v2.GroupInvit
    * @generated from field: google.protobuf.Timestamp update_time = 1000;
    */
   updateTime?: Timestamp | undefined;
+
+  /**
+   * When the role binding ends that whoever accepts gets, and the invite with it; absent: never. Additive: not part of the
+   * public message.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 1001;
+   */
+  expireTime?: Timestamp | undefined;
 };
 
 /**
@@ -179,6 +187,14 @@ export declare type GroupInviteJson = {
    * @generated from field: google.protobuf.Timestamp update_time = 1000;
    */
   updateTime?: TimestampJson;
+
+  /**
+   * When the role binding ends that whoever accepts gets, and the invite with it; absent: never. Additive: not part of the
+   * public message.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 1001;
+   */
+  expireTime?: TimestampJson;
 };
 
 /**

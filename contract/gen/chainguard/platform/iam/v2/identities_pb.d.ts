@@ -119,6 +119,14 @@ export declare type Identity = Message<"chainguard.platform.iam.v2.Identity"> & 
     value: ServicePrincipal;
     case: "servicePrincipal";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * When it ends, however it is assumed: from then on nobody can act as it, by whatever token. Absent: never. It stays listed
+   * until it is deleted. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 1000;
+   */
+  expireTime?: Timestamp | undefined;
 };
 
 /**
@@ -217,6 +225,14 @@ export declare type IdentityJson = {
    * @generated from field: chainguard.platform.iam.v2.ServicePrincipal service_principal = 23;
    */
   servicePrincipal?: ServicePrincipalJson;
+
+  /**
+   * When it ends, however it is assumed: from then on nobody can act as it, by whatever token. Absent: never. It stays listed
+   * until it is deleted. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 1000;
+   */
+  expireTime?: TimestampJson;
 };
 
 /**

@@ -1,0 +1,236 @@
+// Nothing outlives its giver: every operation of the contract that hands something on (hands_on), asked by whoever holds
+// what it takes for good, for ten minutes or by the groups of a sign-in, for a gift without an end, that ends in time, or later.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { builtInRoleUid } from "#authz";
+import { codes } from "#base/fault.ts";
+import { type JsonObject, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { methods } from "#contract/catalog.ts";
+import type { FieldFact, MethodFact } from "#contract/facts.ts";
+import { openProvider, registerProvider, signIn } from "../provider.ts";
+import { nonEmpty } from "../samples.ts";
+import { createIdentity } from "../story/installation.ts";
+import { openWorld } from "../world.ts";
+import { protocols, symbolsOf } from "./stage.ts";
+
+const world = await openWorld();
+const provider = await openProvider(() => world.clock.now);
+after(async () => {
+  await world.close();
+  await provider.close();
+});
+
+const claimMatch = { issuer: "https://issuer.example.com", subject: "somebody" };
+const minute = 60_000;
+/** What is given in these tests, where an operation gives capabilities of a role. */
+const handedOn = ["repo.list", "tag.list"];
+
+// ---- who asks --------------------------------------------------------------------------------------------------------
+
+interface Giver {
+  readonly who: string;
+  /** The right that ends before the others; undefined: all are for good. */
+  readonly endMs: number | undefined;
+  readonly isSession: boolean;
+  readonly token: (method: MethodFact) => Promise<string>;
+}
+
+const bind = async (identityUid: string, roleUid: string, endMs?: number): Promise<string> =>
+  text(
+    await world.ok("iam.RoleBindingsService/CreateRoleBinding", {
+      parent: world.organization,
+      roleBinding: { identityUid, roleUid, ...(endMs === undefined ? {} : { expireTime: new Date(endMs).toISOString() }) },
+    }),
+    "uid",
+  );
+const roleOf = async (names: readonly string[]): Promise<string> =>
+  text(
+    await world.ok("iam.RolesService/CreateRole", { parent: world.organization, role: { name: "some", capabilities: symbolsOf([...new Set(names)]) } }),
+    "uid",
+  );
+const someone = (): Promise<string> => createIdentity(world, world.organization, "somebody", claimMatch);
+/** With all that the operation needs, and all that it may give here; each of the two for good or until then. */
+const giver = async (method: MethodFact, neededEndMs: number | undefined, givenEndMs: number | undefined): Promise<string> => {
+  const uid = await someone();
+  await bind(uid, await roleOf([...method.capabilities, "groups.list"]), neededEndMs);
+  await bind(uid, await roleOf(handedOn), givenEndMs);
+  return world.token(uid);
+};
+
+const idp = await registerProvider(world, provider, { oidc: { groupsClaim: "groups" } });
+await world.ok("iam.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping", {
+  parent: idp,
+  externalGroupRoleMapping: { externalGroupId: "owners", roleUid: builtInRoleUid("owner"), scope: world.organization },
+});
+// Without two of them SCIM is not enabled.
+for (let count = 0; count < 2; count++) await bind(await someone(), builtInRoleUid("owner"));
+
+const soonMs = world.clock.now + 10 * minute;
+const givers: readonly Giver[] = [
+  { who: "who holds both for good", endMs: undefined, isSession: false, token: (method) => giver(method, undefined, undefined) },
+  { who: "who holds what is given for ten minutes", endMs: soonMs, isSession: false, token: (method) => giver(method, undefined, soonMs) },
+  { who: "who holds the right to give for ten minutes", endMs: soonMs, isSession: false, token: (method) => giver(method, soonMs, undefined) },
+  {
+    who: "who holds both by the groups of a sign-in",
+    endMs: world.clock.now + limits.sessionGiftMs,
+    isSession: true,
+    token: async () => (await signIn(world, provider, idp, { sub: "ada", groups: ["owners"] })).token,
+  },
+];
+
+// ---- what they ask for -----------------------------------------------------------------------------------------------
+
+interface Asked {
+  readonly request: JsonObject;
+  /** True: nothing but the operation's own capabilities is given. */
+  readonly ownOnly?: boolean;
+}
+
+const expireTime = (endMs: number | undefined): JsonObject => (endMs === undefined ? {} : { expireTime: new Date(endMs).toISOString() });
+const until = (endMs: number | undefined): JsonObject => (endMs === undefined ? { neverExpires: true } : expireTime(endMs));
+const freshProvider = async (): Promise<string> => registerProvider(world, provider, { role: await roleOf(handedOn) });
+const etagOf = async (identityProviderUid: string): Promise<string> =>
+  text(await world.ok("iam.IdentityProvidersService/GenerateScimToken", { identityProviderUid }), "etag");
+
+/** A request of each operation that hands on rights: to somebody new, until then; undefined: for good. */
+const asked: Readonly<Record<string, (endMs: number | undefined) => Promise<Asked>>> = {
+  CreateRoleBinding: async (endMs) => ({
+    request: { parent: world.organization, roleBinding: { identityUid: await someone(), roleUid: await roleOf(handedOn), ...expireTime(endMs) } },
+  }),
+  BatchCreateRoleBindings: async (endMs) => ({
+    request: {
+      parent: world.organization,
+      roleUid: await roleOf(handedOn),
+      // The first is within everybody's time (attack 4).
+      requests: [
+        { roleBinding: { identityUid: await someone(), ...expireTime(world.clock.now + minute) } },
+        { roleBinding: { identityUid: await someone(), ...expireTime(endMs) } },
+      ],
+    },
+  }),
+  UpdateRoleBinding: async (endMs) => ({
+    request: {
+      roleBinding: { uid: await bind(await someone(), await roleOf(handedOn), world.clock.now + minute), ...expireTime(endMs) },
+      updateMask: "expireTime",
+    },
+  }),
+  CreateGroupInvite: async (endMs) => ({
+    request: { parent: world.organization, groupInvite: { roleUid: await roleOf(handedOn), ttl: "60s", ...expireTime(endMs) } },
+  }),
+  UpdateIdentity: async (endMs) => {
+    const uid = await someone();
+    await bind(uid, await roleOf(handedOn));
+    const mine = { issuer: "https://mine.example.com", subject: "me" };
+    return { request: { identity: { uid, claimMatch: mine, ...expireTime(endMs) }, updateMask: "claimMatch,expireTime" } };
+  },
+  CreateExternalGroupRoleMapping: async () => ({
+    request: {
+      parent: await freshProvider(),
+      externalGroupRoleMapping: { externalGroupId: "mine", roleUid: await roleOf(handedOn), scope: world.organization },
+    },
+  }),
+  CreateIdentityProvider: async () => ({
+    request: {
+      parent: world.organization,
+      identityProvider: {
+        name: "mine",
+        defaultRole: await roleOf(handedOn),
+        oidc: { issuer: "https://mine.example.com", clientId: "mine", clientSecret: "secret" },
+      },
+    },
+  }),
+  UpdateIdentityProvider: async () => ({
+    request: { identityProvider: { uid: await freshProvider(), oidc: { clientId: "mine" } }, updateMask: "oidc.client_id" },
+  }),
+  GenerateScimToken: async (endMs) => ({ request: { identityProviderUid: await freshProvider(), ...until(endMs) }, ownOnly: true }),
+  RegenerateScimToken: async (endMs) => {
+    const identityProviderUid = await freshProvider();
+    return { request: { identityProviderUid, etag: await etagOf(identityProviderUid), ...until(endMs) }, ownOnly: true };
+  },
+  SetScimEnabled: async () => {
+    const identityProviderUid = await freshProvider();
+    return { request: { identityProviderUid, etag: await etagOf(identityProviderUid), enabled: true }, ownOnly: true };
+  },
+  UpdateRole: async () => ({
+    request: { role: { uid: await roleOf(["groups.list"]), capabilities: symbolsOf(handedOn) }, updateMask: "capabilities" },
+  }),
+};
+
+// ---- and what comes of it ---------------------------------------------------------------------------------------------
+
+/** These hand on what no giver has to hold: nothing, a promise that was checked, what was nobody's before. */
+const ungiven = ["none", "invite", "organization"];
+const gifts = nonEmpty(
+  methods.filter(({ handsOn }) => handsOn && !ungiven.includes(handsOn.rights)),
+  "operation that hands on rights",
+);
+
+for (const method of gifts)
+  test(`${method.rpc}: what it gives is given until the end of the giver's rights at the latest, and otherwise nothing is`, async () => {
+    const { handsOn } = method;
+    const ask = asked[method.rpc] ?? assert.fail(`${method.name} hands on rights, and no request of it is tried here`);
+    for (const { who, endMs: rightEndMs, isSession, token } of givers) {
+      const lastMs = rightEndMs ?? world.clock.now + 365 * 24 * 60 * minute;
+      const ends = handsOn?.end === undefined ? [undefined] : [undefined, lastMs, lastMs + minute];
+      for (const endMs of ends)
+        for (const protocol of protocols) {
+          const { request, ownOnly } = await ask(endMs);
+          const isLong = rightEndMs !== undefined && (endMs ?? Number.POSITIVE_INFINITY) > rightEndMs;
+          const allowed = isSession ? handsOn?.fromSessions === true && !isLong : !isLong || (ownOnly === true && who.includes("what is given"));
+          const what = `${who}, ${endMs === undefined ? "without an end" : `until ${endMs - world.clock.now} ms`}, over ${protocol}`;
+          const caller = await token(method);
+          // Rehearsed, done, and asked for once more under the same key.
+          const key = { "idempotency-key": `${method.rpc} ${who} ${endMs} ${protocol}` };
+          for (const options of [{ validateOnly: true }, { headers: key }, { headers: key }]) {
+            const answer = await world.call(method.name, request, { token: caller, protocol, ...options });
+            assert.equal(answer.code, allowed ? 0 : codes.PERMISSION_DENIED, `${what}: ${answer.message}`);
+            if (allowed) continue;
+            const [, right = ""] = /somebody who holds (\S+ at \S+) by a role binding without an end can give it for good$/.exec(answer.message) ?? [];
+            assert.match(right, new RegExp(`^(?:${[...method.capabilities, ...handedOn].join("|")}) at ${world.organization}`), answer.message);
+            assert.ok(answer.message.startsWith(`Permission denied: ${right} ${isSession ? "comes from the groups of your sign-in" : "is yours for a time"}`));
+          }
+        }
+    }
+  });
+
+// ---- which operations say that they hand on --------------------------------------------------------------------------
+
+/** What takes away gives nothing. */
+const takesAway = ({ rpc }: MethodFact): boolean => /^(?:Batch)?(?:Delete|Revoke)/.test(rpc);
+/** Writes beside those that hand on, which change nobody's rights. */
+const changesNoRight = ["UpdateGroup", "RequestGroupAccess", "UpdateIdentityMetadata"];
+
+/** Writes of services of which some operation hands on, that do not say what they hand on themselves. */
+const silent = (all: readonly MethodFact[]): string[] => {
+  const handing = new Set(methods.flatMap(({ handsOn, service }) => (handsOn ? [service] : [])));
+  return all.flatMap((method) => {
+    const { service, rpc, writes, handsOn } = method;
+    return writes && handing.has(service) && !handsOn && !takesAway(method) && !changesNoRight.includes(rpc) ? [method.name] : [];
+  });
+};
+
+test("every write beside one that hands on rights says by the contract what it hands on, and one that forgets is found", () => {
+  assert.deepEqual(silent(methods), []);
+  const handing = nonEmpty(
+    methods.filter(({ handsOn }) => handsOn),
+    "operation that hands on",
+  );
+  for (const method of handing) assert.deepEqual(silent([{ ...method, handsOn: undefined }]), [method.name]);
+  for (const rpc of changesNoRight) assert.ok(methods.some((method) => method.rpc === rpc));
+});
+
+test("the end of a gift is a time that its request has", () => {
+  for (const { name, input, handsOn } of methods) {
+    if (!handsOn?.end) continue;
+    let fields: MethodFact["input"] | undefined = input;
+    let kind = "";
+    for (const part of handsOn.end) {
+      const field: FieldFact | undefined = fields?.byName.get(part);
+      kind = field?.kind ?? "";
+      fields = field?.message;
+    }
+    assert.equal(kind, "timestamp", name);
+  }
+});
