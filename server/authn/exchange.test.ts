@@ -86,11 +86,12 @@ test("each claim that does not fit is refused by its name, and an unknown identi
   assert.equal(await refused({ team: ["c", 1] }), text("team", `the token has ["c",1]; ${settings}`));
   assert.equal(await refused({ admin: false }), text("admin", `the token has false; ${settings}`));
   assert.equal(await refused({ admin: undefined }), text("admin", `the token does not have it; ${settings}`));
+  assert.equal(await refused({}, patterned), text("aud", `the token has "${publicUrl}"; wanted is one that the pattern ${JSON.stringify("sts\\..*")} fits`));
   assert.equal(
-    await refused({}, patterned),
-    text("aud", `the token has "${publicUrl}"; wanted is one that the pattern ${JSON.stringify("sts\\..*")} fits`),
+    await refused({ aud: "x", team: "c" }),
+    text("aud", `the token has "x"; ${settings}`),
+    "a token that fits in nothing else is not told the audience",
   );
-  assert.equal(await refused({ aud: "x", team: "c" }), text("aud", `the token has "x"; ${settings}`), "a token that fits in nothing else is not told the audience");
 
   const elsewhere = await services.claimMatch({ issuer: "https://issuer.example", subject: "robot" });
   for (const identity of [elsewhere, newChild(newRoot()), newRoot()]) assert.equal(await refused({}, identity), unknown);
@@ -396,7 +397,15 @@ test("what a token says comes back in a refusal as one bounded line, whatever it
   const uid = await services.claimMatch({ issuer: issuer.url, subject: "robot", claims: { team: "secret-team" } });
   const refused = async (claims: Record<string, unknown>): Promise<string> =>
     refusalOf(async () => services.exchange(await issuer.token({ sub: "robot", aud: publicUrl, ...claims }), { identity: uid }));
-  for (const team of ["a\nb\u0000\u009b31m", "\u202Egnp.exe", "\u2028", "\ud800", "x".repeat(4_000), Array.from({ length: 500 }, () => "y\u202E"), { deep: "z".repeat(900) }]) {
+  for (const team of [
+    "a\nb\u0000\u009b31m",
+    "\u202Egnp.exe",
+    "\u2028",
+    "\ud800",
+    "x".repeat(4_000),
+    Array.from({ length: 500 }, () => "y\u202E"),
+    { deep: "z".repeat(900) },
+  ]) {
     const said = await refused({ team });
     assert.match(said, /^PERMISSION_DENIED: .* invalid "team": the token has /);
     assert.doesNotMatch(said, /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|secret-team/u);
