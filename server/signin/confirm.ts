@@ -95,18 +95,18 @@ export interface ConfirmationQuestion {
 
 const days = (milliseconds: number): number => Math.round(milliseconds / (24 * 60 * 60 * 1000));
 
-/** What a program gets with the token, in plain words. */
+/** What a program gets with the token, a sentence for each part. */
 export const grantTexts = (
   { publicUrl }: Pick<SignInSettings, "publicUrl">,
   { audience, scopes, capabilities }: RequestedToken,
   refresh: boolean,
 ): readonly string[] => [
-  ...(audience.some((each) => each !== publicUrl) ? [`For: ${audience.join(", ")}.`] : []),
-  capabilities.length === 0 ? "Everything that you may do there." : `These actions only: ${capabilities.join(", ")}.`,
-  ...(scopes.length > 0 ? [`In these groups only: ${scopes.join(", ")}.`] : []),
+  capabilities.length === 0 ? "It may do everything that you may do." : `It may do this only: ${capabilities.join(", ")}.`,
+  ...(scopes.length > 0 ? [`It may do so in these groups only: ${scopes.join(", ")}.`] : []),
+  ...(audience.some((each) => each !== publicUrl) ? [`It may act in your name at ${audience.join(", ")}.`] : []),
   refresh
-    ? `It asks to stay signed in: for up to ${days(limits.refreshFamilyLifetimeMs)} days, or until it is not used for ${days(limits.refreshTokenLifetimeMs)}.`
-    : "For an hour at most.",
+    ? `It stays signed in for up to ${days(limits.refreshFamilyLifetimeMs)} days, as long as it is used every ${days(limits.refreshTokenLifetimeMs)} days.`
+    : "It stays signed in for an hour at most.",
 ];
 
 /** The page that asks. Its first button confirms, and so does the enter key; neither is pressed by the page itself. */
@@ -117,7 +117,7 @@ export const confirmationPage = (site: Site, request: EndpointRequest, subject: 
     .join("");
   const form =
     `<p class="code">${escapeHtml(question.code)}</p>` +
-    `<p>It would get:</p><ul>${question.grants.map((grant) => `<li>${escapeHtml(grant)}</li>`).join("")}</ul>` +
+    `<p>If you go on:</p><ul>${question.grants.map((grant) => `<li>${escapeHtml(grant)}</li>`).join("")}</ul>` +
     "<p><strong>Go on only if you began this yourself and your own terminal shows this code.</strong> " +
     "If somebody sent you here, refuse: they would act in your name.</p>" +
     `<form method="post" action="${question.path}">${hidden}${question.provider ? providerFields(question.provider) : ""}` +

@@ -22,7 +22,7 @@ const personHtml = ({ act, email, name = "" }: SignedIn): string => {
   const known = [name, email ?? ""].filter((each) => visibleText(each, limits.shownNameLengthMax) !== "");
   const [first = sub, ...others] = known;
   return (
-    `<p class="person"><strong>${nameHtml(first)}</strong>${others.map((each) => `<br><bdi>${escapeHtml(each)}</bdi>`).join("")}` +
+    `<p class="person"><small>Signed in as</small><br><strong>${nameHtml(first)}</strong>${others.map((each) => `<br><bdi>${escapeHtml(each)}</bdi>`).join("")}` +
     `<br><small>through ${escapeHtml(hostOfIssuer(iss))}</small></p>`
   );
 };

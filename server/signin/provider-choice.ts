@@ -64,6 +64,6 @@ export const choicePage = (
     offered.length > 0
       ? `${alertHtml(problem)}<ul class="actions providers">${links.join("")}</ul>${cancelHtml === "" ? "" : `<p class="actions">${cancelHtml}</p>`}`
       : `${alertHtml(problem)}<form method="get" action="${path}">${hidden}${typedHtml(question)}<p class="actions"><button>Go on</button>${cancelHtml}</p></form>`;
-  const paragraph = offered.length > 0 ? `Choose with whom you sign in to ${host}.` : `With whom do you sign in to ${host}?`;
+  const paragraph = offered.length > 0 ? `Choose how you sign in to ${host}.` : `You sign in to ${host} with the account that your organization gave you.`;
   return refusalPage(fault, problem === "" ? 200 : 400, "Sign in", [paragraph], html);
 };
