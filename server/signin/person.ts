@@ -21,8 +21,9 @@ const personHtml = ({ act, email, name = "" }: SignedIn): string => {
   const { iss = "", sub = "" } = act;
   const known = [name, email ?? ""].filter((each) => visibleText(each, limits.shownNameLengthMax) !== "");
   const [first = sub, ...others] = known;
+  const lines = others.map((each) => `<br><bdi>${escapeHtml(each)}</bdi>`).join("");
   return (
-    `<p class="person"><small>Signed in as</small><br><strong>${nameHtml(first)}</strong>${others.map((each) => `<br><bdi>${escapeHtml(each)}</bdi>`).join("")}` +
+    `<p class="person"><small>Signed in as</small><br><strong>${nameHtml(first)}</strong>${lines}` +
     `<br><small>through ${escapeHtml(hostOfIssuer(iss))}</small></p>`
   );
 };

@@ -53,6 +53,7 @@ export const choicePage = (
   const { host } = new URL(publicUrl);
   const { offered, problem, fault } = question;
   const cancelHtml = cancel === "" ? "" : `<a class="button secondary" href="${escapeHtml(cancel)}">Cancel</a>`;
+  const actionsHtml = (first: string): string => (first + cancelHtml === "" ? "" : `<p class="actions">${first}${cancelHtml}</p>`);
   const links = offered.map((each) => {
     const address = `${path}?${new URLSearchParams([...kept, ["idp_id", each.uid]])}`;
     return `<li><a class="button" href="${escapeHtml(address)}">${labelHtml(each)}</a></li>`;
@@ -60,10 +61,10 @@ export const choicePage = (
   const hidden = [...kept, [chosenParameter, "true"]]
     .map(([name = "", value = ""]) => `<input type="hidden" name="${escapeHtml(name)}" value="${escapeHtml(value)}">`)
     .join("");
-  const html =
+  const answers =
     offered.length > 0
-      ? `${alertHtml(problem)}<ul class="actions providers">${links.join("")}</ul>${cancelHtml === "" ? "" : `<p class="actions">${cancelHtml}</p>`}`
-      : `${alertHtml(problem)}<form method="get" action="${path}">${hidden}${typedHtml(question)}<p class="actions"><button>Go on</button>${cancelHtml}</p></form>`;
+      ? `<ul class="actions providers">${links.join("")}</ul>${actionsHtml("")}`
+      : `<form method="get" action="${path}">${hidden}${typedHtml(question)}${actionsHtml("<button>Go on</button>")}</form>`;
   const paragraph = offered.length > 0 ? `Choose how you sign in to ${host}.` : `You sign in to ${host} with the account that your organization gave you.`;
-  return refusalPage(fault, problem === "" ? 200 : 400, "Sign in", [paragraph], html);
+  return refusalPage(fault, problem === "" ? 200 : 400, "Sign in", [paragraph], `${alertHtml(problem)}${answers}`);
 };

@@ -22,7 +22,7 @@ after(async () => {
   await provider?.close();
 });
 
-test("attack 79: whoever has any token asks for identities by their uid: one of another kind, or of another issuer, is refused as if there were none", async () => {
+test("attack 79: whoever has any token asks for identities by their uid: one of another kind or issuer is refused as if there were none", async () => {
   const make = async (identity: object): Promise<string> =>
     String((await world.ok("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity: { name: "robot", ...identity } })).uid);
   const uids = [

@@ -99,7 +99,8 @@ test("a person opens the address, sees the terminal's code, confirms it, signs i
   assert.match(
     stdout,
     new RegExp(
-      `^Signed in to ${world.url} as Ada Lovelace \\(ada@example\\.com\\)\\nThe token is in ${kept("device", "oidc-token")}, good until .*; clients renew it\\n$`,
+      `^Signed in to ${world.url} as Ada Lovelace \\(ada@example\\.com\\)\\n` +
+        `The token is in ${kept("device", "oidc-token")}, good until .*; clients renew it\\n$`,
     ),
   );
 
