@@ -26,9 +26,8 @@ const codePage = (dependencies: SignInDependencies, request: EndpointRequest, st
   const userCode = readUserCode(typed);
   const value = userCode === undefined ? typed.slice(0, shownLengthMax) : formatUserCode(userCode);
   const alert = problem === "" ? "" : `<p role="alert" id="problem">${escapeHtml(problem)}</p>`;
-  const attributes =
-    `required autofocus maxlength="${shownLengthMax}" autocomplete="off" autocapitalize="characters" spellcheck="false"` + problemAttributes(problem);
-  const input = `<input id="user_code" name="user_code" value="${escapeHtml(value)}" ${attributes}>`;
+  const attributes = `required autofocus maxlength="${shownLengthMax}" autocomplete="off" autocapitalize="characters" spellcheck="false"`;
+  const input = `<input id="user_code" name="user_code" value="${escapeHtml(value)}" ${attributes}${problemAttributes(problem)}>`;
   const form =
     `${alert}<form method="post" action="${devicePath}"><p><label for="user_code">Code</label>${input}</p>` +
     '<p class="actions"><button>Go on</button></p></form>';

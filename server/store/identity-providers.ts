@@ -67,7 +67,7 @@ export const findProvidersOfOrganization = (rows: Read, name: string, count: num
   offered.find(
     rows,
     `select ${offered.list} from groups as organization join identity_providers as provider on left(provider.uid, -17) = organization.uid
-     where organization.verified and length(organization.uid) = 40 and organization.name = $1 order by provider.uid limit $2`,
+     where organization.verified and length(organization.uid) = 40 and organization.name = $1 order by provider.name, provider.uid limit $2`,
     [name, count],
   );
 
@@ -76,7 +76,7 @@ export const findProvidersOfOnlyOrganization = (rows: Read, count: number): Prom
   offered.find(
     rows,
     `select ${offered.list} from identity_providers as provider
-     where (select left(min(uid), 40) = left(max(uid), 40) from identity_providers) order by provider.uid limit $1`,
+     where (select left(min(uid), 40) = left(max(uid), 40) from identity_providers) order by provider.name, provider.uid limit $1`,
     [count],
   );
 
