@@ -37,7 +37,10 @@ export const refusalPage = (fault: Fault, status: number, title: string, paragra
 });
 
 /** A fault's message as a person reads it. */
-export const sentenceOf = (message: string): string => `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
+export const sentenceOf = (message: string): string => {
+  const words = message.replace(/^Invalid argument: (\w+): /, "the address's parameter $1 ");
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
+};
 
 /** Answers whoever has to wait, with the time in words and in the headers. */
 export const throttledPage = (fault: Fault): EndpointAnswer => {

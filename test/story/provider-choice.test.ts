@@ -124,6 +124,8 @@ test("a program is told what to send, in the error body that every path has, whe
   }
   const browsers = { headers: { accept: "text/html,application/xhtml+xml,application/json;q=0.9,*/*;q=0.8" } };
   assert.match((await fetch(`${world.url}/oauth`, browsers)).headers.get("content-type") ?? "", /^text\/html/);
+  const page = await (await fetch(`${world.url}/oauth?redirect=http://evil.example`, browsers)).text();
+  assert.match(page, /<p>The address&#39;s parameter redirect must be on this machine/, "a page has no words for programs");
 });
 
 test("with a second organization nobody is listed: the person types the name of theirs, in any browser, with the keyboard alone", async () => {
