@@ -1,6 +1,7 @@
 // A path beside the contract, free of its protocol: what it is asked and what it answers. Sign-in and the feeds offer
 // such paths; the transport serves them.
 
+import type { Fault } from "./fault.ts";
 import type { RequestSource } from "./origin.ts";
 
 export interface EndpointRequest extends RequestSource {
@@ -20,6 +21,8 @@ export interface EndpointAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** Of a page that says what went wrong: what a program is told instead, which asks for JSON and reads no pages. */
+  readonly fault?: Fault;
 }
 
 /** A path's answers by verb. What they throw is answered with the error body that every path has. */

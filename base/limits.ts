@@ -390,6 +390,10 @@ export const limits = {
   /** Of these begun and not ended, 2 KB each: of one client address (a company whose day begins), and in all. */
   signInsPerAddressMax: 3_000,
   signInsMax: 200_000,
+  /** Identity providers to choose from on one page; whoever has more of them names the one. */
+  offeredProvidersMax: 8,
+  /** What a page shows of a name that somebody else chose. */
+  shownNameLengthMax: 80,
   /** Longest address that a sign-in may end at; with tokens in it, it must fit into a request line. */
   redirectLengthMax: 2048,
   /** Groups of a person that are looked at; Entra ID tells 200 and points elsewhere for more, and no name is longer. */

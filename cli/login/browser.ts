@@ -1,16 +1,18 @@
 // Signing in through the browser of this machine, which is redirected with the tokens to a port of it (RFC 8252, 7.3).
 
 import { spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
+import { layoutPage, pageStyle, paragraphsHtml } from "#base/html.ts";
 import { limits } from "#base/limits.ts";
 import { startCountdown } from "./countdown.ts";
 import { printable } from "./issuer-client.ts";
 import type { MethodOptions, Tokens } from "./method.ts";
+import { fetchPerson } from "./person.ts";
 
 const openers: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
   darwin: ["open"],
@@ -25,40 +27,46 @@ const openInBrowser = (address: string): void => {
     .unref();
 };
 
-const respondWithPage = (response: ServerResponse, status: number, title: string, paragraph: string): void => {
+/** The server's own look (base/html.ts), from a port of this machine. */
+const respondWithPage = (response: ServerResponse, status: number, title: string, paragraphs: readonly string[]): void => {
   response
     .writeHead(status, {
       "content-type": "text/html; charset=utf-8",
-      "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'",
+      "content-security-policy": `default-src 'none'; style-src 'sha256-${createHash("sha256").update(pageStyle).digest("base64")}'; frame-ancestors 'none'`,
       "cache-control": "no-store",
       "referrer-policy": "no-referrer",
       connection: "close",
     })
-    .end(
-      `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title>` +
-        `<style>body{font:16px/1.5 system-ui,sans-serif;margin:12vh auto;max-width:30em;padding:0 1.5em}</style><h1>${title}</h1><p>${paragraph}</p></html>\n`,
-    );
+    .end(layoutPage(title, paragraphsHtml(paragraphs)));
 };
 
 /** Waits for the browser to be redirected here with this state; a page that only guessed the port brings nothing. */
-const receiveTokens = (server: Server, state: string): Promise<Tokens> =>
+const receiveTokens = (server: Server, state: string, describe: (token: string) => Promise<string>): Promise<Tokens> =>
   new Promise((resolve, reject) => {
     let finish: (() => void) | undefined;
+    let person = Promise.resolve("");
     server.on("request", (request, response) => {
       const { pathname, searchParams } = new URL(request.url ?? "/", "http://127.0.0.1");
       if (pathname === "/done") {
-        respondWithPage(response, 200, "You are signed in", "The terminal has what it needs; this page may be closed.");
         response.once("finish", () => finish?.());
+        // The page is for a person who looks at it now; it does not wait for a slow server.
+        void Promise.race([person, sleep(limits.signInLastPageMs / 2, "", { ref: false })]).then((name) =>
+          respondWithPage(response, 200, "You are signed in", [
+            ...(name === "" ? [] : [`As ${name}.`]),
+            "The terminal has what it needs; this page may be closed.",
+          ]),
+        );
       } else if (pathname !== "/callback" || searchParams.get("state") !== state)
-        respondWithPage(response, 404, "Nothing here", "This is not the address of a sign-in that the terminal waits for.");
+        respondWithPage(response, 404, "Nothing here", ["This is not the address of a sign-in that the terminal waits for."]);
       else if (!searchParams.get("token")) {
-        respondWithPage(response, 400, "Not signed in", "The terminal says why; this page may be closed.");
+        respondWithPage(response, 400, "Not signed in", ["The terminal says why; this page may be closed."]);
         response.once("finish", () =>
           reject(new Fault("PERMISSION_DENIED", `not signed in: ${printable(searchParams.get("error") || "no reason was given")}`)),
         );
       } else {
         const tokens: Tokens = { access: searchParams.get("token") ?? "", refresh: searchParams.get("refresh_token") || undefined };
         finish = () => resolve(tokens);
+        person = describe(tokens.access).catch(() => "");
         // Out of the address line and the browser's history; a browser that does not follow holds nobody up.
         response.writeHead(303, { location: "/done", "cache-control": "no-store", "referrer-policy": "no-referrer" }).end();
         setTimeout(finish, limits.signInLastPageMs).unref();
@@ -82,7 +90,7 @@ export const signInByBrowser = async ({ issuer, audience, idp, err, stop }: Meth
     throw new Fault("DEADLINE_EXCEEDED", "nobody signed in in time; gantry login tries again");
   });
   try {
-    return await Promise.race([receiveTokens(server, state), timeout]);
+    return await Promise.race([receiveTokens(server, state, (token) => fetchPerson(issuer, token, stop)), timeout]);
   } finally {
     countdown.end();
     server.close();

@@ -2,10 +2,9 @@
 // server: it knows the server's address and nothing of its database or settings.
 
 import { Fault } from "#base/fault.ts";
-import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
-import { withoutTrailing } from "#base/trailing.ts";
-import { discoverIssuer, type Issuer, printable, requestJson } from "./issuer-client.ts";
+import { discoverIssuer } from "./issuer-client.ts";
 import type { MethodOptions, Tokens } from "./method.ts";
+import { fetchPerson, unverifiedClaims } from "./person.ts";
 import { removeTokens, storeToken, tokenFile } from "./token-cache.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -34,24 +33,6 @@ const obtainTokens = async (method: SignInOptions["method"], options: MethodOpti
   if (method === "headless") return (await import("./headless.ts")).signInHeadless(options);
   if (method === "browser") return (await import("./browser.ts")).signInByBrowser(options);
   return (await import("./device.ts")).signInByDevice(options);
-};
-
-/** The token's claims, unverified: to verify them is the server's business. */
-const unverifiedClaims = (token: string): JsonObject => {
-  try {
-    const claims = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8")) as Json;
-    return isObject(claims) ? claims : {};
-  } catch {
-    return {};
-  }
-};
-
-/** How the server calls whoever holds this token. */
-const fetchName = async (issuer: Issuer, token: string, stop: AbortSignal): Promise<string> => {
-  const claims = unverifiedClaims(token);
-  const response = await requestJson(`${withoutTrailing(issuer.url, "/")}/auth/v1/ok`, stop, { token }).catch(() => undefined);
-  const body = response?.status === 200 ? response.body : {};
-  return printable(text(body, "email") || text(part(body, "profile"), "name") || text(claims, "email") || text(claims, "sub"));
 };
 
 const formatExpiry = (token: string): string => {
@@ -86,7 +67,7 @@ export const signIn = async ({ issuer: address, audience: wanted, idp, method, e
     tokenFile(environment, audience, "oidc-token");
     const tokens = await obtainTokens(method, { issuer, audience, idp, err, stop });
     if (tokens.access === "") throw new Fault("FAILED_PRECONDITION", `${issuer.url} confirmed the sign-in and sent no token`);
-    const name = await fetchName(issuer, tokens.access, stop);
+    const name = await fetchPerson(issuer, tokens.access, stop);
     const file = storeToken(environment, audience, "oidc-token", tokens.access);
     storeToken(environment, audience, "refresh-token", tokens.refresh);
     const renewal = tokens.refresh === undefined ? "" : "; clients renew it";

@@ -22,7 +22,7 @@ import type { Audiences } from "./audiences.ts";
 import { meetsDemand, parseObject } from "./claims.ts";
 import type { Outbound, OutboundReply } from "./outbound.ts";
 import { checkIdentityEnd } from "./foreign-tokens.ts";
-import { isClean } from "./token.ts";
+import { isClean, quoteForError } from "./token.ts";
 
 /** A request as its bearer signed it, well-formed and of this time; AWS has not been asked yet. */
 export interface AwsRequest {
@@ -179,12 +179,12 @@ const readAwsCaller = async (answer: OutboundReply): Promise<AwsCaller | undefin
   return isComplete ? { account, arn, userId } : undefined;
 };
 
-/** The name of the first field of aws_identity that does not match. */
-const awsIdentityMismatch = (identity: JsonObject, { account, arn, userId }: AwsCaller): string | undefined => {
-  if (text(identity, "awsAccount") !== account) return "aws_account";
+/** The first field of aws_identity that does not match, and what AWS says in its place. */
+const awsIdentityMismatch = (identity: JsonObject, { account, arn, userId }: AwsCaller): readonly [field: string, found: string] | undefined => {
+  if (text(identity, "awsAccount") !== account) return ["aws_account", account];
   const budget = matchingBudget();
-  if (!meetsDemand(text(identity, "arn"), text(identity, "arnPattern"), [arn], budget)) return "arn";
-  return meetsDemand(text(identity, "userId"), text(identity, "userIdPattern"), [userId], budget) ? undefined : "user_id";
+  if (!meetsDemand(text(identity, "arn"), text(identity, "arnPattern"), [arn], budget)) return ["arn", arn];
+  return meetsDemand(text(identity, "userId"), text(identity, "userIdPattern"), [userId], budget) ? undefined : ["user_id", userId];
 };
 
 /** The issuer that tokens and events name for whom AWS vouched. */
@@ -198,7 +198,7 @@ const awsActClaimOf = ({ audience }: AwsRequest, { account, arn, userId }: AwsCa
   "aws-arn": arn,
 });
 
-const invalidAwsField = (name: string): Fault => denied(`the token may not act as this identity: invalid ${JSON.stringify(name)}`);
+const invalidAwsField = (name: string, found: string): Fault => denied(`the token may not act as this identity: invalid ${JSON.stringify(name)}: ${found}`);
 
 // Why AWS does not answer is for the log (outbound.ts).
 const unreachableSts = (cause?: unknown): Fault => new Fault("UNAVAILABLE", "AWS STS cannot be asked at the moment", { cause });
@@ -257,16 +257,17 @@ export const openAwsTokens = (dependencies: {
     verify: async (uid, token) => {
       const request = readAwsRequest(token, endpoint === undefined ? undefined : new URL(endpoint).host, clock());
       audiences.check([request.audience]);
-      if (!isUid(uid) || request.identity !== uid) throw invalidAwsField("identity");
+      if (!isUid(uid) || request.identity !== uid) throw invalidAwsField("identity", `the request is signed for ${quoteForError(request.identity)}`);
       const found = await findIdentity(store.read, uid);
       const awsIdentity = found?.awsIdentity;
       // The same words for an identity that is unknown and for one that takes no AWS requests; neither is a reason to
       // ask AWS (attack 18).
-      if (found === undefined || awsIdentity === undefined) throw invalidAwsField("iss");
+      if (found === undefined || awsIdentity === undefined) throw invalidAwsField("iss", "no identity of this uid takes AWS requests");
       if (await hasAwsRequest(store.read, digestOfRequest(request))) throw usedBefore();
       const caller = await fetchCaller(request);
       const mismatch = awsIdentityMismatch(awsIdentity, caller);
-      if (mismatch !== undefined) throw invalidAwsField(mismatch);
+      if (mismatch !== undefined)
+        throw invalidAwsField(mismatch[0], `AWS says ${quoteForError(mismatch[1])}; whoever may read the identity sees what it takes`);
       // AWS took its time, and the request may have grown too old meanwhile.
       if (clock() > request.expireTimeMs) throw unauthenticated("the AWS request has expired");
       const identityEndMs = checkIdentityEnd(found, clock());

@@ -71,36 +71,42 @@ test("each claim that does not fit is refused by its name, and an unknown identi
     subject: "robot",
     audiencePattern: "sts\\..*",
   });
-  const text = (claim: string): string => `PERMISSION_DENIED: the token may not act as this identity: invalid "${claim}"`;
+  const text = (claim: string, found: string): string => `PERMISSION_DENIED: the token may not act as this identity: invalid "${claim}": ${found}`;
+  const settings = "whoever may read the identity sees what it takes";
+  const ours = `one of "${publicUrl}", "${publicUrl}/", "gantry.example:8443", "gantry.example"`;
+  const unknown = text("iss", `no identity of this uid takes tokens of the issuer "${issuer.url}"`);
   const refused = async (claims: Record<string, unknown>, identity = uid): Promise<string> =>
     refusalOf(async () => services.exchange(await issuer.token({ ...good, ...claims }), { identity }));
 
   assert.equal(claimsOf(await services.exchange(await issuer.token(good), { identity: uid })).sub, uid);
   assert.equal(claimsOf(await services.exchange(await issuer.token({ ...good, aud: ["x", "sts.example"] }), { identity: patterned })).sub, patterned);
-  assert.equal(await refused({ sub: "robot-2" }), text("sub"));
-  assert.equal(await refused({ aud: "https://elsewhere.example" }), text("aud"));
-  assert.equal(await refused({ aud: undefined }), text("aud"));
-  assert.equal(await refused({ team: "c" }), text("team"));
-  assert.equal(await refused({ admin: false }), text("admin"));
-  assert.equal(await refused({ admin: undefined }), text("admin"));
-  assert.equal(await refused({}, patterned), text("aud"));
+  assert.equal(await refused({ sub: "robot-2" }), text("sub", `the token has "robot-2"; ${settings}`));
+  assert.equal(await refused({ aud: "https://elsewhere.example" }), text("aud", `the token has "https://elsewhere.example"; wanted is ${ours}`));
+  assert.equal(await refused({ aud: undefined }), text("aud", `the token does not have it; wanted is ${ours}`));
+  assert.equal(await refused({ team: ["c", 1] }), text("team", `the token has ["c",1]; ${settings}`));
+  assert.equal(await refused({ admin: false }), text("admin", `the token has false; ${settings}`));
+  assert.equal(await refused({ admin: undefined }), text("admin", `the token does not have it; ${settings}`));
+  assert.equal(await refused({}, patterned), text("aud", `the token has "${publicUrl}"; wanted is one that the pattern ${JSON.stringify("sts\\..*")} fits`));
+  assert.equal(
+    await refused({ aud: "x", team: "c" }),
+    text("aud", `the token has "x"; ${settings}`),
+    "a token that fits in nothing else is not told the audience",
+  );
 
   const elsewhere = await services.claimMatch({ issuer: "https://issuer.example", subject: "robot" });
-  assert.equal(await refused({}, elsewhere), text("iss"));
-  assert.equal(await refused({}, newChild(newRoot())), text("iss"));
-  assert.equal(await refused({}, newRoot()), text("iss"));
+  for (const identity of [elsewhere, newChild(newRoot()), newRoot()]) assert.equal(await refused({}, identity), unknown);
 });
 
-test("identities of services and of AWS, and humans by their uid, are not assumed with a token", async (t) => {
+test("attack 79: identities of services and of AWS, and humans by their uid, are not assumed with a token, and refused as if there were none", async (t) => {
   const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);
   const aws = await services.identity({ relationship_type: "RELATIONSHIP_TYPE_AWS_IDENTITY" });
   const service = await services.identity({ relationship_type: "RELATIONSHIP_TYPE_SERVICE_PRINCIPAL" });
   const human = await services.person(issuer.url, "ann");
-  for (const identity of [aws, service, human]) {
-    const token = await issuer.token({ sub: "ann", aud: publicUrl });
-    assert.match(await refusalOf(() => services.exchange(token, { identity })), /^PERMISSION_DENIED: /);
-  }
+  const token = await issuer.token({ sub: "ann", aud: publicUrl });
+  const unknown = await refusalOf(() => services.exchange(token, { identity: newChild(newRoot()) }));
+  assert.match(unknown, /^PERMISSION_DENIED: /);
+  for (const identity of [aws, service, human]) assert.equal(await refusalOf(() => services.exchange(token, { identity })), unknown);
   assert.deepEqual(issuer.requestedPaths, [], "their issuers are not even contacted");
 });
 
@@ -383,4 +389,27 @@ test("a human's uid depends on where the issuer ends and the subject begins, and
   assert.notEqual(authn.personUid("https://accounts.google.com/", "1"), authn.personUid("https://accounts.google.com", "1"));
   // Uids are kept in databases: the function never changes.
   assert.equal(authn.personUid("https://issuer.example", "subject"), "1ad048511999223c6a8f355dd2202cdd3d5a1a20");
+});
+
+test("what a token says comes back in a refusal as one bounded line, whatever it is", async (t) => {
+  const services = await openTestServices(t);
+  const issuer = await startIssuer(t, () => services.time.nowMs);
+  const uid = await services.claimMatch({ issuer: issuer.url, subject: "robot", claims: { team: "secret-team" } });
+  const refused = async (claims: Record<string, unknown>): Promise<string> =>
+    refusalOf(async () => services.exchange(await issuer.token({ sub: "robot", aud: publicUrl, ...claims }), { identity: uid }));
+  for (const team of [
+    "a\nb\u0000\u009b31m",
+    "\u202Egnp.exe",
+    "\u2028",
+    "\ud800",
+    "x".repeat(4_000),
+    Array.from({ length: 500 }, () => "y\u202E"),
+    { deep: "z".repeat(900) },
+  ]) {
+    const said = await refused({ team });
+    assert.match(said, /^PERMISSION_DENIED: .* invalid "team": the token has /);
+    assert.doesNotMatch(said, /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]|secret-team/u);
+    assert.ok(said.isWellFormed() && said.length < 1_500, said);
+  }
+  assert.match(await refused({ sub: "mallory", team: "secret-team" }), /invalid "sub": the token has "mallory"; whoever may read/);
 });

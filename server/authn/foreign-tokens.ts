@@ -10,12 +10,12 @@ import { type Clock, timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
 import { findIdentity, hasPersonOfIssuer, type Identity, type Store } from "#store";
 import type { Audiences } from "./audiences.ts";
-import { claimMismatch, matchesIssuer, parseObject, staticKeysMismatch } from "./claims.ts";
+import { claimMismatch, matchesIssuer, type Mismatch, parseObject, staticKeysMismatch } from "./claims.ts";
 import { type IssuerHosts, isNamedHost } from "./issuer-hosts.ts";
 import type { Issuers } from "./issuers.ts";
 import { entryWeightOf, lruCache } from "./lru-cache.ts";
 import { issuerSpellingsOf, normalIssuer, personUid } from "./people.ts";
-import { checkSignature, foreignAlgorithms, quoteForError, type Token, tokenEndMs } from "./token.ts";
+import { checkSignature, claimOf, foreignAlgorithms, quoteClaim, quoteForError, type Token, tokenEndMs } from "./token.ts";
 
 export interface ForeignTokens {
   /**
@@ -32,9 +32,18 @@ export interface ForeignTokens {
   checkNewcomer(token: Token, audiences: readonly string[] | undefined): Promise<void>;
 }
 
-// The same words for an identity that is unknown and for one that takes no tokens of this issuer: only who was
-// told its uid and has a matching token learns that it exists.
-const invalidClaim = (claim: string): Fault => denied(`the token may not act as this identity: invalid ${JSON.stringify(claim)}`);
+const invalidClaim = (claim: string, found: string): Fault => denied(`the token may not act as this identity: invalid ${JSON.stringify(claim)}: ${found}`);
+
+// The same words for an identity that is unknown and for one that takes no tokens of this issuer, whatever it takes
+// instead: only who was told its uid and has a matching token learns that it exists (attack 79).
+const otherIssuer = ({ issuer }: Token): Fault => invalidClaim("iss", `no identity of this uid takes tokens of the issuer ${quoteForError(issuer)}`);
+
+/** What the token has in the place of what was wanted: its bearer can read it too. What is wanted is the identity's (claims.ts: Mismatch). */
+const mismatchFault = (token: Token, { claim, wanted }: Mismatch): Fault => {
+  const value = claimOf(token.claims, claim);
+  const found = value === undefined ? "the token does not have it" : `the token has ${quoteClaim(value)}`;
+  return invalidClaim(claim, `${found}; ${wanted === undefined ? "whoever may read the identity sees what it takes" : `wanted is ${wanted}`}`);
+};
 
 /** When the identity ends, in milliseconds since 1970. Refuses where it has: said to those alone whose token or request matches it. */
 export const checkIdentityEnd = ({ expireTimeMs = Number.POSITIVE_INFINITY }: Identity, nowMs: number): number => {
@@ -81,10 +90,10 @@ export const openForeignTokens = (dependencies: {
 
   const checkStaticKeys = async (keys: JsonObject, token: Token): Promise<void> => {
     const mismatch = staticKeysMismatch(keys, token, audiences.accepted);
-    if (mismatch === "iss") throw invalidClaim("iss");
+    if (mismatch?.claim === "iss") throw otherIssuer(token);
     const json = text(keys, "issuerKeys");
     await verifyOnce(token, json, () => checkSignature(token, keySetOf(json), foreignAlgorithms));
-    if (mismatch !== undefined) throw invalidClaim(mismatch);
+    if (mismatch !== undefined) throw mismatchFault(token, mismatch);
     const expirationTime = text(keys, "expirationTime");
     // A time that cannot be read is one that has passed.
     if (expirationTime !== "" && !(Date.parse(expirationTime) > clock())) throw denied(`the identity's keys have expired at ${expirationTime}`);
@@ -93,7 +102,7 @@ export const openForeignTokens = (dependencies: {
   const checkClaimMatch = async (uid: string, match: JsonObject, token: Token, isVerified: boolean): Promise<void> => {
     // Before the issuer is contacted: that this identity names it is the only reason to (attack 18). The other
     // claims are compared after the signature, so that nobody can ask for them with a token made up.
-    if (!matchesIssuer(match, token.issuer, matchingBudget())) throw invalidClaim("iss");
+    if (!matchesIssuer(match, token.issuer, matchingBudget())) throw otherIssuer(token);
     if (!isVerified) {
       const organization = rootOf(uid);
       const isLiteral = normalIssuer(text(match, "issuer")) === normalIssuer(token.issuer);
@@ -101,7 +110,7 @@ export const openForeignTokens = (dependencies: {
       await verifyOnce(token, issuerKeys, () => issuers.verify(token, { organization, byPattern }));
     }
     const mismatch = claimMismatch(match, token, audiences.accepted);
-    if (mismatch !== undefined) throw invalidClaim(mismatch);
+    if (mismatch !== undefined) throw mismatchFault(token, mismatch);
   };
 
   /** Whether an issuer names people, read from the store at most every issuerRetryMs for each. */
@@ -127,12 +136,9 @@ export const openForeignTokens = (dependencies: {
         case "RELATIONSHIP_TYPE_STATIC":
           await checkStaticKeys(found.staticKeys ?? {}, token);
           return checkIdentityEnd(found, clock());
-        case "RELATIONSHIP_TYPE_AWS_IDENTITY":
-          throw denied("this identity is assumed with AWS credentials: present a signed GetCallerIdentity request");
-        case "RELATIONSHIP_TYPE_SERVICE_PRINCIPAL":
-          throw denied("this identity belongs to a service of the platform, which this server does not have");
         default:
-          throw invalidClaim("iss");
+          // Also for those that AWS vouches for, and for services of the platform, which this server does not have.
+          throw otherIssuer(token);
       }
     },
     findPerson: async (token) => {

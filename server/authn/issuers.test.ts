@@ -30,8 +30,10 @@ const scene = async (t: TestContext): Promise<Scene> => {
   return { services, issuer, uid, tries };
 };
 
-const unreadable = (issuer: TestIssuer): string => `UNAVAILABLE: the keys of issuer "${issuer.url}" cannot be read`;
-const unknownKey = "UNAUTHENTICATED: the token's key is not among its issuer's keys";
+const unreadable = (issuer: TestIssuer): string =>
+  `UNAVAILABLE: the keys of issuer "${issuer.url}" cannot be read at the moment: its /.well-known/openid-configuration must answer this server, ` +
+  "and so must the key set that it names; this server's log says what failed";
+const unknownKey = /^UNAUTHENTICATED: the token's key is not among its issuer's keys: its header "kid" is "[^"]*", and its "alg" is \w+$/;
 
 test("an issuer is asked once for many tokens at once, and again when its keys are old", async (t) => {
   const { services, issuer, tries } = await scene(t);
@@ -51,7 +53,7 @@ test("a new key of an issuer is found at once, and a withdrawn one stops countin
   assert.equal(await tries(), "");
   assert.equal(issuer.requestedPaths.length, 4);
   services.time.nowMs += limits.issuerKeysLifetimeMs;
-  assert.equal(await refusalOf(() => services.authn.authenticate(`Bearer ${old}`, uid)), unknownKey);
+  assert.match(await refusalOf(() => services.authn.authenticate(`Bearer ${old}`, uid)), unknownKey);
 });
 
 test("attack 18, a storm of made-up key names asks the issuer at most once per interval", async (t) => {
@@ -60,8 +62,8 @@ test("attack 18, a storm of made-up key names asks the issuer at most once per i
   services.time.nowMs += limits.issuerRetryMs;
   issuer.requestedPaths.length = 0;
   const storm = await Promise.all(Array.from({ length: 100 }, (_, n) => tries({ kid: `made-up-${n}` })));
-  assert.deepEqual(new Set(storm), new Set([unknownKey]));
-  for (let n = 0; n < 10; n++) assert.equal(await tries({ kid: `again-${n}` }), unknownKey);
+  for (const each of storm) assert.match(each, unknownKey);
+  for (let n = 0; n < 10; n++) assert.match(await tries({ kid: `again-${n}` }), unknownKey);
   assert.deepEqual(issuer.requestedPaths, ["/.well-known/openid-configuration", "/keys"]);
   assert.equal(await tries(), "", "true tokens pass all the while");
 });

@@ -94,8 +94,14 @@ export const openIssuers = (outbound: Outbound, clock: Clock, log: Log): Issuers
 
   const mayTry = (issuer: string): boolean => clock() - (triedMs.get(issuer) ?? Number.NEGATIVE_INFINITY) >= limits.issuerRetryMs && pauses.mayTry(issuer);
 
+  // Not why: whoever names addresses here would learn what this server sees at them. The log has it.
   const unreachable = (issuer: string, cause?: unknown): Fault =>
-    new Fault("UNAVAILABLE", `the keys of issuer ${quoteForError(issuer)} cannot be read`, { cause });
+    new Fault(
+      "UNAVAILABLE",
+      `the keys of issuer ${quoteForError(issuer)} cannot be read at the moment: its /.well-known/openid-configuration must answer this server, ` +
+        "and so must the key set that it names; this server's log says what failed",
+      { cause },
+    );
 
   const countTry = (party: string): void => {
     const held = tries.get(party);

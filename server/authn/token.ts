@@ -62,8 +62,24 @@ export const claimOf = (claims: JsonObject, name: string): Json | undefined => (
  */
 export const isClean = (value: string): boolean => value.isWellFormed() && !/\p{Cc}/u.test(value);
 
-/** A text from outside as an error carries it: in quotes, and never so long that the error cannot be sent. */
-export const quoteForError = (value: string): string => JSON.stringify(value.length > 200 ? `${value.slice(0, 200)}…` : value);
+const quotedLengthMax = 200;
+
+/** Marks that are not seen, or that turn the text around them, as JSON may write them: an error is read in a terminal or on a page. */
+const escapeInvisible = (json: string): string =>
+  json.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (mark) =>
+    Array.from({ length: mark.length }, (_, at) => `\\u${mark.charCodeAt(at).toString(16).padStart(4, "0")}`).join(""),
+  );
+
+/** A text from outside as an error carries it: in quotes, visible, and never so long that the error cannot be sent. */
+export const quoteForError = (value: string): string =>
+  escapeInvisible(JSON.stringify(value.length > quotedLengthMax ? `${value.slice(0, quotedLengthMax)}…` : value));
+
+/** A claim's value as an error carries it: its JSON, as bounded as a text. */
+export const quoteClaim = (value: Json): string => {
+  const json = JSON.stringify(value);
+  if (json.length <= quotedLengthMax) return escapeInvisible(json);
+  return typeof value === "string" ? quoteForError(value) : `${escapeInvisible(json.slice(0, quotedLengthMax).toWellFormed())}…`;
+};
 
 const textClaim = (claims: JsonObject, name: string): string => {
   const value = claimOf(claims, name);
@@ -127,7 +143,10 @@ export const checkSignature = async (token: Token, keys: CompactVerifyGetKey, al
   } catch (cause) {
     // What looking for the key ran into: an issuer that is down, a key that we do not have.
     if (cause instanceof Fault) throw cause;
-    if (cause instanceof errors.JWKSNoMatchingKey) throw unauthenticated("the token's key is not among its issuer's keys", cause);
+    if (cause instanceof errors.JWKSNoMatchingKey) {
+      const named = token.kid === undefined ? 'it has no header "kid"' : `its header "kid" is ${quoteForError(token.kid)}`;
+      throw unauthenticated(`the token's key is not among its issuer's keys: ${named}, and its "alg" is ${token.algorithm}`, cause);
+    }
     if (cause instanceof errors.JWKSMultipleMatchingKeys) throw unauthenticated('the token names none of its issuer\'s keys: it has no header "kid"', cause);
     if (cause instanceof errors.JWSSignatureVerificationFailed) throw unauthenticated("the token's signature is wrong", cause);
     if (cause instanceof errors.JOSEAlgNotAllowed)

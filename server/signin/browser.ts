@@ -17,7 +17,7 @@ import { isRefusal } from "#outbox";
 import { type Binding, deleteSomeExpiredSignIns, findProvider, hasIdentity, insertSignIn, type Provider, type SignInRow, takeSignIn, type Write } from "#store";
 import type { Completion, SignedIn } from "./completion.ts";
 import type { SignInDependencies } from "./dependencies.ts";
-import { htmlPage, redirectTo, throttledPage } from "./pages.ts";
+import { redirectTo, refusalPage, sentenceOf, throttledPage } from "./pages.ts";
 import type { AuthorizationRequest, UpstreamUser } from "./provider.ts";
 import { acceptInvite, findInviteGroup, type Registered, registerThroughProvider } from "./registration.ts";
 import { findRequestedProvider } from "./requested-provider.ts";
@@ -47,7 +47,7 @@ const sealPurpose = "sign in";
 const signInBinding = ({ stateHash, identityProviderUid }: Pick<SignInRow, "stateHash" | "identityProviderUid">): Binding => [stateHash, identityProviderUid];
 
 /** Where a sign-in begins: what the audit log calls it. */
-const signInPath = "/oauth";
+export const signInPath = "/oauth";
 
 /** A cookie for each sign-in, so that two in one browser do not end each other. */
 const signInCookieName = ({ publicUrl }: SignInSettings, state: string): string =>
@@ -96,7 +96,7 @@ export const refuseSignIn = async (
     message: fault.message,
     ...(fault.cause === undefined ? {} : { cause: fault.cause }),
   });
-  const refusal = { status: statusOf(fault), message: fault.message };
+  const refusal = { status: statusOf(fault), fault };
   switch (completion.kind) {
     case "redirect":
       return completers.redirect.refuse(dependencies, refusal, completion);
@@ -188,10 +188,11 @@ const signInUpstreamUser = async (
   requestSource: RequestSource,
 ): Promise<SignedIn> => {
   const { authn, store, clock } = dependencies;
-  const { issuer, subject, audience = "", email } = upstreamUser.upstream;
+  const { issuer, subject, audience = "", email, name } = upstreamUser.upstream;
   const nowMs = clock();
   const common = {
     identityProviderUid: provider.uid,
+    name,
     act: { iss: issuer, sub: subject, aud: audience, ...(email === undefined ? {} : { email }) },
     untilMs: nowMs + limits.accessTokenLifetimeMs,
     requestSource,
@@ -212,9 +213,8 @@ export const endSignIn = async (dependencies: SignInDependencies, request: Endpo
   const [state = "", another] = request.query.getAll("state");
   const taken = another === undefined ? await takePendingSignIn(dependencies, state, readSignInCookie(dependencies, state, request)) : undefined;
   if (!taken) {
-    return htmlPage(400, "Not signed in", [
-      "This sign-in was begun in another browser, has been finished already, or has taken too long. Begin again where you came from.",
-    ]);
+    const ended = "this sign-in was begun in another browser, has been finished already, or has taken too long";
+    return refusalPage(new Fault("INVALID_ARGUMENT", ended), 400, "Not signed in", [`${sentenceOf(ended)} Begin again where you came from.`]);
   }
   const { provider, pending } = taken;
   const requestSource = { origin: request.origin, requestId: request.requestId };

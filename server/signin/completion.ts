@@ -3,6 +3,7 @@
 // `Completion` with a completer in `Completers`, given in openSignIn (open.ts); the compiler names what is missing.
 
 import type { EndpointAnswer } from "#base/endpoint.ts";
+import type { Fault } from "#base/fault.ts";
 import type { RequestSource } from "#base/origin.ts";
 import type { SignInSettings } from "./settings.ts";
 
@@ -49,6 +50,8 @@ export interface SignedIn {
   /** What the provider's token said: iss, sub, aud, and a verified e-mail address. */
   readonly act: Readonly<Record<string, string>>;
   readonly email: string | undefined;
+  /** As the provider says it: to be shown beside what it cannot make up (person.ts). */
+  readonly name: string | undefined;
   /** Milliseconds since 1970: no token of this sign-in lives longer. */
   readonly untilMs: number;
   /** The request that brought the person back. */
@@ -58,7 +61,7 @@ export interface SignedIn {
 /** Why a sign-in came to nothing; `status` is the HTTP status of that (404: account not found). */
 export interface Refusal {
   readonly status: number;
-  readonly message: string;
+  readonly fault: Fault;
 }
 
 export interface Completer<Kind extends Completion> {

@@ -4,8 +4,12 @@
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
+import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
-import { escapeHtml, htmlPage } from "./pages.ts";
+import type { RequestedToken } from "./completion.ts";
+import { escapeHtml, htmlPage, refusalPage, sentenceOf } from "./pages.ts";
+import { providerFields } from "./provider-choice.ts";
+import type { ProviderQuestion } from "./requested-provider.ts";
 import { newSecret } from "./secret.ts";
 import type { Binding } from "#store";
 import type { SignInSettings } from "./settings.ts";
@@ -83,26 +87,31 @@ export const formPage = (site: Site, request: EndpointRequest, answer: EndpointA
 export interface ConfirmationQuestion {
   readonly status: number;
   readonly paragraphs: readonly string[];
+  /** What the program is given, a sentence for each part (grantTexts). */
+  readonly grants: readonly string[];
   /** What the program shows too. */
   readonly code: string;
   readonly path: string;
   readonly hidden: readonly (readonly [name: string, value: string])[];
-  /** The identity provider is not known yet: the person types its name. Undefined where it is. */
-  readonly provider: { readonly typed: string; readonly problem: string } | undefined;
+  /** The identity provider is not known yet: the person chooses it. Undefined where it is. */
+  readonly provider: ProviderQuestion | undefined;
 }
 
-const providerField = (provider: ConfirmationQuestion["provider"]): string => {
-  if (!provider) return "";
-  const { typed, problem } = provider;
-  const alert = problem === "" ? "" : `<p role="alert" id="problem"><strong>${escapeHtml(problem)}</strong></p>`;
-  const invalid = problem === "" ? "" : ' aria-invalid="true" aria-describedby="problem"';
-  // Not required: whoever refuses has nothing to type.
-  const attributes = `value="${escapeHtml(typed)}" size="30" autocomplete="organization" spellcheck="false"${invalid}`;
-  return (
-    `${alert}<p><label for="idp_id">Your organization</label><br><input id="idp_id" name="idp_id" ${attributes}>` +
-    "<br><small>Its name, or the identity provider's uid</small></p>"
-  );
-};
+const days = (milliseconds: number): number => Math.round(milliseconds / (24 * 60 * 60 * 1000));
+
+/** What a program gets with the token, a sentence for each part. */
+export const grantTexts = (
+  { publicUrl }: Pick<SignInSettings, "publicUrl">,
+  { audience, scopes, capabilities }: RequestedToken,
+  refresh: boolean,
+): readonly string[] => [
+  capabilities.length === 0 ? "It may do everything that you may do." : `It may do this only: ${capabilities.join(", ")}.`,
+  ...(scopes.length > 0 ? [`It may do so in these groups only: ${scopes.join(", ")}.`] : []),
+  ...(audience.some((each) => each !== publicUrl) ? [`It may act in your name at ${audience.join(", ")}.`] : []),
+  refresh
+    ? `It stays signed in for up to ${days(limits.refreshFamilyLifetimeMs)} days, as long as it is used every ${days(limits.refreshTokenLifetimeMs)} days.`
+    : "It stays signed in for an hour at most.",
+];
 
 /** The page that asks. Its first button confirms, and so does the enter key; neither is pressed by the page itself. */
 export const confirmationPage = (site: Site, request: EndpointRequest, subject: string, question: ConfirmationQuestion): EndpointAnswer => {
@@ -112,25 +121,32 @@ export const confirmationPage = (site: Site, request: EndpointRequest, subject: 
     .join("");
   const form =
     `<p class="code">${escapeHtml(question.code)}</p>` +
+    `<p>If you go on:</p><ul>${question.grants.map((grant) => `<li>${escapeHtml(grant)}</li>`).join("")}</ul>` +
     "<p><strong>Go on only if you began this yourself and your own terminal shows this code.</strong> " +
     "If somebody sent you here, refuse: they would act in your name.</p>" +
-    `<form method="post" action="${question.path}">${hidden}${providerField(question.provider)}` +
-    '<p><button name="answer" value="confirm">This is my terminal</button> <button name="answer" value="refuse">Refuse</button></p></form>';
-  return withFormOrigin(htmlPage(question.status, "Sign in a terminal?", question.paragraphs, form), cookie);
+    `<form method="post" action="${question.path}">${hidden}${question.provider ? providerFields(question.provider) : ""}` +
+    '<p class="actions"><button name="answer" value="confirm">This is my terminal</button>' +
+    '<button class="secondary" name="answer" value="refuse">Refuse</button></p></form>';
+  const page = htmlPage(question.status, "Sign in a terminal?", question.paragraphs, form);
+  return withFormOrigin(question.status >= 400 && question.provider ? { ...page, fault: question.provider.fault } : page, cookie);
 };
 
 /** Answers a form that does not come from our page. */
-export const unconfirmedPage = (): EndpointAnswer =>
-  htmlPage(403, "Not confirmed", [
-    "This did not come from the page that asks, or that page was open for too long. Open the address again that your terminal shows.",
-  ]);
-
-export const unknownProvider = "There is no organization and no identity provider of this name to sign in with.";
+export const unconfirmedPage = (): EndpointAnswer => {
+  const why = "this did not come from the page that asks, or that page was open for too long";
+  return refusalPage(new Fault("PERMISSION_DENIED", why), 403, "Not confirmed", [`${sentenceOf(why)} Open the address again that your terminal shows.`]);
+};
 
 /** On to another site. A form of ours may lead to this server only, also by a redirect of its answer: so by a page. */
 export const redirectByPage = (answer: EndpointAnswer): EndpointAnswer => {
   const { location, ...headers } = answer.headers;
   if (location === undefined) return answer;
-  const between = htmlPage(200, "One moment", ["Your identity provider asks you to sign in."], `<p><a href="${escapeHtml(location)}">Go there</a></p>`);
+  const { host } = new URL(location);
+  const between = htmlPage(
+    200,
+    "One moment",
+    [`You go on at ${host}.`],
+    `<p class="actions"><a class="button" href="${escapeHtml(location)}">Go there</a></p>`,
+  );
   return { ...between, headers: { ...between.headers, ...headers, refresh: `0;url=${location}` } };
 };

@@ -11,11 +11,12 @@
 
 import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { Fault } from "#base/fault.ts";
-import { confirmationPage, formPage, isConfirmed, isOurBrowser, redirectByPage, unconfirmedPage, unknownProvider } from "./confirm.ts";
+import { confirmationPage, formPage, grantTexts, isConfirmed, isOurBrowser, redirectByPage, unconfirmedPage } from "./confirm.ts";
 import type { SignInDependencies } from "./dependencies.ts";
 import { devicePath, findOpenCode, type OpenCode, refuseDevice } from "./device.ts";
 import { escapeHtml, htmlPage, sentenceOf } from "./pages.ts";
-import { isKnownProvider } from "./requested-provider.ts";
+import { problemAttributes } from "./provider-choice.ts";
+import { openProviderQuestion, type ProviderQuestion, unanswered } from "./requested-provider.ts";
 import { formatUserCode, readUserCode } from "./user-code.ts";
 
 /** As much of what was typed as is shown again. */
@@ -24,13 +25,16 @@ const shownLengthMax = 40;
 const codePage = (dependencies: SignInDependencies, request: EndpointRequest, status: number, typed: string, problem = ""): EndpointAnswer => {
   const userCode = readUserCode(typed);
   const value = userCode === undefined ? typed.slice(0, shownLengthMax) : formatUserCode(userCode);
-  const alert = problem === "" ? "" : `<p role="alert" id="problem"><strong>${escapeHtml(problem)}</strong></p>`;
-  const invalid = problem === "" ? "" : ' aria-invalid="true" aria-describedby="problem"';
-  const attributes = `required autofocus size="16" maxlength="${shownLengthMax}" autocomplete="off" autocapitalize="characters" spellcheck="false"${invalid}`;
-  const input = `<input id="user_code" name="user_code" value="${escapeHtml(value)}" ${attributes}>`;
-  const form = `${alert}<form method="post" action="${devicePath}"><p><label for="user_code">Code</label><br>${input} <button>Go on</button></p></form>`;
+  const alert = problem === "" ? "" : `<p role="alert" id="problem">${escapeHtml(problem)}</p>`;
+  const attributes = `required autofocus maxlength="${shownLengthMax}" autocomplete="off" autocapitalize="characters" spellcheck="false"`;
+  const input = `<input id="user_code" name="user_code" value="${escapeHtml(value)}" ${attributes}${problemAttributes(problem)}>`;
+  const form =
+    `${alert}<form method="post" action="${devicePath}"><p><label for="user_code">Code</label>${input}</p>` +
+    '<p class="actions"><button>Go on</button></p></form>';
   const paragraph = value === "" ? "Type the code that your terminal shows." : "Go on if this is the code that your terminal shows.";
-  return formPage(dependencies, request, htmlPage(status, "Sign in a terminal", [paragraph], form));
+  const page = htmlPage(status, "Sign in a terminal", [paragraph], form);
+  const fault = new Fault(status === 404 ? "NOT_FOUND" : status === 403 ? "PERMISSION_DENIED" : "INVALID_ARGUMENT", problem);
+  return formPage(dependencies, request, problem === "" ? page : { ...page, fault });
 };
 
 const unknownCodePage = (dependencies: SignInDependencies, request: EndpointRequest): EndpointAnswer =>
@@ -44,24 +48,22 @@ const elapsedText = (milliseconds: number): string => {
   return minutes < 1 ? "less than a minute ago" : minutes === 1 ? "a minute ago" : `${minutes} minutes ago`;
 };
 
-/** What the terminal asks for, a sentence for each part. */
-const requestTexts = ({ publicUrl }: SignInDependencies, { request: { requestedToken, refresh } }: OpenCode): string[] => [
-  ...(requestedToken.audience.some((audience) => audience !== publicUrl) ? [`For: ${requestedToken.audience.join(", ")}.`] : []),
-  ...(requestedToken.scopes.length > 0 ? [`In these groups only: ${requestedToken.scopes.join(", ")}.`] : []),
-  ...(requestedToken.capabilities.length > 0 ? [`For these actions only: ${requestedToken.capabilities.join(", ")}.`] : []),
-  ...(refresh ? ["It asks to stay signed in."] : []),
-];
-
-const deviceConfirmationPage = (dependencies: SignInDependencies, request: EndpointRequest, code: OpenCode, typed = "", problem = ""): EndpointAnswer => {
+const deviceConfirmationPage = (
+  dependencies: SignInDependencies,
+  request: EndpointRequest,
+  code: OpenCode,
+  provider: ProviderQuestion | undefined,
+): EndpointAnswer => {
   const program = code.client === "" ? "A program in a terminal" : `A program in a terminal that calls itself “${code.client}”`;
   const elapsed = elapsedText(dependencies.clock() - code.createTimeMs);
   return confirmationPage(dependencies, request, code.userCode, {
-    status: problem === "" ? 200 : 400,
-    paragraphs: [`${program} asks to act in your name on ${new URL(dependencies.publicUrl).host}. It began ${elapsed}.`, ...requestTexts(dependencies, code)],
+    status: (provider?.problem ?? "") === "" ? 200 : 400,
+    paragraphs: [`${program} asks to act in your name on ${new URL(dependencies.publicUrl).host}. It began ${elapsed}.`],
+    grants: grantTexts(dependencies, code.request.requestedToken, code.request.refresh),
     code: formatUserCode(code.userCode),
     path: devicePath,
     hidden: [["user_code", code.userCode]],
-    provider: code.request.idp === "" ? { typed, problem } : undefined,
+    provider,
   });
 };
 
@@ -77,7 +79,7 @@ const withGuessLimitPage = async (
   } catch (thrown) {
     if (!(thrown instanceof Fault) || thrown.code !== "RESOURCE_EXHAUSTED") throw thrown;
     const page = codePage(dependencies, request, 429, typed, sentenceOf(thrown.message));
-    return { ...page, headers: { ...page.headers, ...thrown.headers } };
+    return { ...page, fault: thrown, headers: { ...page.headers, ...thrown.headers } };
   }
 };
 
@@ -103,7 +105,8 @@ const answerTypedCode = async (dependencies: SignInDependencies, request: Endpoi
   const userCode = readUserCode(typed);
   if (userCode === undefined) return malformedCodePage(dependencies, request, typed);
   const code = await findOpenCode(dependencies, userCode, request);
-  return code ? deviceConfirmationPage(dependencies, request, code) : unknownCodePage(dependencies, request);
+  if (!code) return unknownCodePage(dependencies, request);
+  return deviceConfirmationPage(dependencies, request, code, await openProviderQuestion(dependencies, code.request.idp));
 };
 
 const answerConfirmation = async (
@@ -122,9 +125,14 @@ const answerConfirmation = async (
   }
   const code = await findOpenCode(dependencies, userCode, request);
   if (!code) return unknownCodePage(dependencies, request);
-  const idp = code.request.idp || (request.form.get("idp_id") ?? "").trim();
-  // Here, and not as the sign-in's end: a name that was mistyped can be typed again.
-  if (!(await isKnownProvider(dependencies.store.read, idp))) return deviceConfirmationPage(dependencies, request, code, idp, unknownProvider);
+  const asked = await openProviderQuestion(dependencies, code.request.idp);
+  if (!asked) return redirectByPage(await begin(request, code));
+  const idp = (request.form.get("idp_id") ?? "").trim();
+  // Here, and not as the sign-in's end: a name that was mistyped can be typed again. Where the terminal named an
+  // organization, it is one of its providers.
+  const isBound = code.request.idp !== "" && asked.offered.length > 0;
+  const question = isBound && !asked.offered.some(({ uid }) => uid === idp) ? asked : await openProviderQuestion(dependencies, idp);
+  if (question) return deviceConfirmationPage(dependencies, request, code, unanswered(question));
   return redirectByPage(await begin(request, { ...code, request: { ...code.request, idp } }));
 };
 

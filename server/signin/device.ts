@@ -24,8 +24,9 @@ import {
   type Write,
 } from "#store";
 import type { Completer, DeviceCompletion, RequestedToken, SignedIn } from "./completion.ts";
-import { htmlPage } from "./pages.ts";
-import { findRequestedProvider } from "./requested-provider.ts";
+import { refusalPage, sentenceOf } from "./pages.ts";
+import { signedInPage } from "./person.ts";
+import { findNamedProviders, unknownProviderFault } from "./requested-provider.ts";
 import { newSecret, secretHashOf } from "./secret.ts";
 import { type SignInSettings, urlOfPath } from "./settings.ts";
 import { issueTokens } from "./tokens.ts";
@@ -76,6 +77,7 @@ const readStoredSignedIn = (stored: JsonObject): SignedIn => {
     mayRefresh: stored.mayRefresh === true,
     act: Object.fromEntries(Object.entries(part(stored, "act")).map(([name, value]) => [name, String(value)])),
     email: text(stored, "email") || undefined,
+    name: text(stored, "name") || undefined,
     untilMs: Number(stored.untilMs),
     requestSource: { requestId: text(requestSource, "requestId"), origin: { address: text(origin, "address"), userAgent: text(origin, "userAgent") } },
   };
@@ -159,7 +161,8 @@ const storeCodes = async (
 export const beginDevice = async (settings: SignInSettings, form: URLSearchParams, { origin: { address } }: RequestSource): Promise<JsonObject> => {
   settings.authn.clientLimits.take("device-authorizations", address);
   const { client, request } = readDeviceRequest(settings, form);
-  if (request.idp !== "") await findRequestedProvider(settings.store.read, request.idp);
+  // Of several the person chooses one, on the page that confirms.
+  if (request.idp !== "" && (await findNamedProviders(settings.store.read, request.idp)).length === 0) throw unknownProviderFault();
   const deviceCode = newSecret();
   const nowMs = settings.clock();
   const deviceHash = secretHashOf(deviceCode);
@@ -259,14 +262,17 @@ export const refuseDevice = async ({ store, clock }: SignInSettings, userCode: s
   store.write((rows) => refuseDeviceCode(rows, userCode, reason, clock()));
 
 export const deviceCompleter: Completer<DeviceCompletion> = {
-  complete: async ({ store, clock }, signedIn, { userCode }) => {
+  complete: async (settings, signedIn, { userCode }) => {
+    const { store, clock } = settings;
     const client = await store.write((rows) => approveDeviceCode(rows, userCode, JSON.stringify(signedIn), clock()));
-    if (client === undefined)
-      return htmlPage(410, "Too late", [`The code ${formatUserCode(userCode)} has ended, and the terminal is not signed in. Begin there again.`]);
-    return htmlPage(200, "Your terminal is signed in", [`As ${signedIn.email ?? signedIn.uid}. It goes on by itself; you can close this page.`]);
+    if (client === undefined) {
+      const ended = `the code ${formatUserCode(userCode)} has ended, and the terminal is not signed in`;
+      return refusalPage(new Fault("NOT_FOUND", ended, { httpStatus: 410 }), 410, "Too late", [`${sentenceOf(ended)} Begin there again.`]);
+    }
+    return signedInPage(settings, signedIn, "Your terminal is signed in", "It goes on by itself; you can close this page.");
   },
-  refuse: async (settings, { status, message }, { userCode }) => {
-    await refuseDevice(settings, userCode, message);
-    return htmlPage(status, "Not signed in", [message, "The terminal is told so. Begin there again."]);
+  refuse: async (settings, { status, fault }, { userCode }) => {
+    await refuseDevice(settings, userCode, fault.message);
+    return refusalPage(fault, status, "Not signed in", [sentenceOf(fault.message), "The terminal is told so. Begin there again."]);
   },
 };

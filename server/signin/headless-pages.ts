@@ -2,53 +2,83 @@
 // stranger's key, and is signed in with their provider already, would hand their token over by opening it.
 
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
-import { confirmationPage, isConfirmed, redirectByPage, unconfirmedPage, unknownProvider } from "./confirm.ts";
+import { confirmationPage, grantTexts, isConfirmed, redirectByPage, unconfirmedPage } from "./confirm.ts";
+import type { RequestedToken } from "./completion.ts";
 import type { SignInDependencies } from "./dependencies.ts";
 import { htmlPage } from "./pages.ts";
-import { isKnownProvider } from "./requested-provider.ts";
+import { openProviderQuestion, type ProviderQuestion, unanswered } from "./requested-provider.ts";
 
 export const headlessPath = "/oauth/headless";
 
 /** What a headless sign-in can be begun with; the page hands it on to itself. */
 const parameterNames = ["headless_code", "idp_id", "audience", "scope", "cap", "invite", "identity", "skip_registration"];
 
+/** What a headless sign-in asks for, as the page says it. */
+export interface HeadlessRequest {
+  readonly requestedToken: RequestedToken;
+  /** A provider's uid, or a verified organization's name. */
+  readonly provider: string;
+  /** Code of an invite to accept; "" for none. */
+  readonly invite: string;
+  /** The assumable identity to act as; "" for the person. */
+  readonly identity: string;
+}
+
+/** The page that has to be answered first; undefined where the sign-in can begin. */
+export type AskHeadless = (request: HeadlessRequest) => Promise<EndpointAnswer | undefined>;
+
 /** Of a key in letters the first, which a person can compare with the address in the terminal. */
 const codePrefixLength = 8;
 
-const headlessConfirmationPage = (dependencies: SignInDependencies, request: EndpointRequest, parameters: URLSearchParams, problem: string): EndpointAnswer => {
+const headlessConfirmationPage = (
+  dependencies: SignInDependencies,
+  request: EndpointRequest,
+  parameters: URLSearchParams,
+  { requestedToken, invite, identity }: HeadlessRequest,
+  provider: ProviderQuestion | undefined,
+): EndpointAnswer => {
   const code = parameters.get("headless_code") ?? "";
-  const idp = parameters.get("idp_id") ?? "";
-  const typesProvider = idp === "" || problem !== "";
-  const audience = parameters.getAll("audience");
   return confirmationPage(dependencies, request, code, {
-    status: problem === "" ? 200 : 400,
+    status: (provider?.problem ?? "") === "" ? 200 : 400,
     paragraphs: [
       `A program in a terminal asks to act in your name on ${new URL(dependencies.publicUrl).host}.`,
-      ...(audience.some((each) => each !== dependencies.publicUrl) ? [`For: ${audience.join(", ")}.`] : []),
       "The address that it shows holds a code that begins with:",
+    ],
+    grants: [
+      ...(identity === "" ? [] : [`It acts as the identity ${identity}, as far as you may.`]),
+      ...(invite === "" ? [] : ["You accept the invite whose code is in the address."]),
+      ...grantTexts(dependencies, requestedToken, false),
     ],
     code: code.slice(0, codePrefixLength),
     path: headlessPath,
-    hidden: [...parameters].filter(([name]) => parameterNames.includes(name) && !(typesProvider && name === "idp_id")),
-    provider: typesProvider ? { typed: idp, problem } : undefined,
+    hidden: [...parameters].filter(([name]) => parameterNames.includes(name) && !(provider && name === "idp_id")),
+    provider,
   });
 };
 
 /** Asks before the sign-in begins. */
-export const showHeadlessConfirmation = (dependencies: SignInDependencies, request: EndpointRequest): EndpointAnswer =>
-  headlessConfirmationPage(dependencies, request, request.query, "");
+export const showHeadlessConfirmation = async (
+  dependencies: SignInDependencies,
+  request: EndpointRequest,
+  headlessRequest: HeadlessRequest,
+): Promise<EndpointAnswer> => {
+  const provider = await openProviderQuestion(dependencies, headlessRequest.provider);
+  return headlessConfirmationPage(dependencies, request, request.query, headlessRequest, provider);
+};
 
 /** Begins it, confirmed. */
 export const confirmHeadless = async (
   dependencies: SignInDependencies,
   request: EndpointRequest,
-  begin: (parameters: URLSearchParams) => Promise<EndpointAnswer>,
+  begin: (parameters: URLSearchParams, ask: AskHeadless) => Promise<EndpointAnswer>,
 ): Promise<EndpointAnswer> => {
   const { form } = request;
   if (!isConfirmed(dependencies, request, form.get("headless_code") ?? "")) return unconfirmedPage();
   if (form.get("answer") !== "confirm")
     return htmlPage(200, "Refused", ["The terminal is not signed in; it waits until somebody stops it. You can close this page."]);
-  if (!(await isKnownProvider(dependencies.store.read, form.get("idp_id") ?? "")))
-    return headlessConfirmationPage(dependencies, request, form, unknownProvider);
-  return redirectByPage(await begin(form));
+  const ask: AskHeadless = async (headlessRequest) => {
+    const question = await openProviderQuestion(dependencies, headlessRequest.provider);
+    return question && headlessConfirmationPage(dependencies, request, form, headlessRequest, unanswered(question));
+  };
+  return redirectByPage(await begin(form, ask));
 };

@@ -3,11 +3,13 @@
 // thrown away at once, so that what is stored can be read by that client alone.
 
 import { createCipheriv, createPublicKey, diffieHellman, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
+import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { deleteExpiredHeadlessSessions, hasHeadlessSession, insertHeadlessSession, type Store, takeHeadlessSession, type Write } from "#store";
 import type { Completer, HeadlessCompletion } from "./completion.ts";
 import type { OpenRows } from "./open-rows.ts";
-import { htmlPage } from "./pages.ts";
+import { refusalPage, sentenceOf } from "./pages.ts";
+import { signedInPage } from "./person.ts";
 import { secretHashOf } from "./secret.ts";
 import { issueTokens } from "./tokens.ts";
 
@@ -82,8 +84,12 @@ export const headlessCompleter: Completer<HeadlessCompletion> = {
       const encrypted = encryptFor(code, token);
       return encrypted !== undefined && storeHeadlessToken(rows, settings.openRows, signedIn.requestSource.origin.address, code, encrypted, settings.clock());
     });
-    if (!stored) return htmlPage(409, "Too late", ["Somebody has signed in with this address before. Begin again in your terminal."]);
-    return htmlPage(200, "Your terminal is signed in", [`As ${signedIn.email ?? signedIn.uid}. It goes on by itself; you can close this page.`]);
+    if (!stored) {
+      const taken = "somebody has signed in with this address before";
+      return refusalPage(new Fault("ALREADY_EXISTS", taken), 409, "Too late", [`${sentenceOf(taken)} Begin again in your terminal.`]);
+    }
+    return signedInPage(settings, signedIn, "Your terminal is signed in", "It goes on by itself; you can close this page.");
   },
-  refuse: async (_settings, { status, message }) => htmlPage(status, "Not signed in", [message, "Your terminal waits until you stop it. Begin there again."]),
+  refuse: async (_settings, { status, fault }) =>
+    refusalPage(fault, status, "Not signed in", [sentenceOf(fault.message), "Your terminal waits until you stop it. Begin there again."]),
 };

@@ -6,18 +6,20 @@ import { Fault, invalid, type Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import type { RequestSource } from "#base/origin.ts";
 import { strangerAt } from "#kernel";
-import { beginSignIn, endSignIn, refuseSignIn, type SignInRequest } from "./browser.ts";
+import { beginSignIn, endSignIn, refuseSignIn, signInPath, type SignInRequest } from "./browser.ts";
 import type { HeadlessCompletion, RedirectCompletion } from "./completion.ts";
 import type { SignInDependencies } from "./dependencies.ts";
 import { beginDevice, deviceCompleter, devicePath } from "./device.ts";
 import { type DeviceEndpoint, deviceEndpoint } from "./device-pages.ts";
 import { headlessCompleter, isHeadlessCode } from "./headless.ts";
-import { showHeadlessConfirmation, confirmHeadless, headlessPath } from "./headless-pages.ts";
+import { redirectByPage } from "./confirm.ts";
+import { type AskHeadless, showHeadlessConfirmation, confirmHeadless, headlessPath } from "./headless-pages.ts";
 import { openOpenRows } from "./open-rows.ts";
-import { htmlPage, jsonAnswer, throttledPage } from "./pages.ts";
+import { jsonAnswer, refusalPage, sentenceOf, throttledPage } from "./pages.ts";
 import { callbackPath, openProviders } from "./provider.ts";
 import { readRedirect, redirectCompleter } from "./redirect.ts";
-import { isOrganizationWithProvider } from "./requested-provider.ts";
+import { chosenParameter, choicePage } from "./provider-choice.ts";
+import { isOrganizationWithProvider, openProviderQuestion, unanswered } from "./requested-provider.ts";
 import { type SignInSettings, urlOfPath } from "./settings.ts";
 import { type Grant, openTokenEndpoint } from "./token-endpoint.ts";
 import { openUserCodeGuesses } from "./user-code-guesses.ts";
@@ -77,15 +79,17 @@ const readCompletion = (settings: SignInSettings, parameters: URLSearchParams): 
 
 const readSignInRequest = ({ authn }: SignInSettings, parameters: URLSearchParams, completion: RedirectCompletion | HeadlessCompletion): SignInRequest => {
   const violations: Violation[] = [];
+  const provider = singleParameter(parameters, "idp_id").trim();
   for (const name of ["client_id", "connection"]) {
-    if (parameters.has(name))
+    // Alone they name nobody here, and the person is asked: the platform's own clients send one by default.
+    if (provider !== "" && parameters.has(name))
       violations.push({ field: name, description: "names a provider of another service; this server has those of its organizations: give idp_id" });
   }
   if (violations.length > 0) throw invalid(violations);
   const identity = singleParameter(parameters, "identity");
   authn.readDownscoping({ identity, ...completion.requestedToken });
   return {
-    provider: singleParameter(parameters, "idp_id"),
+    provider,
     completion,
     invite: singleParameter(parameters, "invite"),
     identity,
@@ -93,12 +97,30 @@ const readSignInRequest = ({ authn }: SignInSettings, parameters: URLSearchParam
   };
 };
 
-/** Begins the sign-in that the parameters ask for. `confirm`: the page that a headless one is confirmed on first. */
+/** The page on which the person chooses a provider; undefined where one is named. */
+const askForProvider = async (
+  dependencies: SignInDependencies,
+  parameters: URLSearchParams,
+  { provider }: SignInRequest,
+  completion: RedirectCompletion,
+): Promise<EndpointAnswer | undefined> => {
+  const question = await openProviderQuestion(dependencies, provider);
+  if (!question) return undefined;
+  // Whoever turns back is told so where the sign-in began, as for any other refusal.
+  const { headers } = await dependencies.completers.redirect.refuse(
+    dependencies,
+    { status: dependencies.statusOf(question.fault), fault: question.fault },
+    completion,
+  );
+  return choicePage(dependencies, signInPath, parameters, parameters.has(chosenParameter) ? unanswered(question) : question, headers.location ?? "");
+};
+
+/** Begins the sign-in that the parameters ask for. `ask`: the page that a headless one is confirmed on first. */
 const beginFromParameters = async (
   dependencies: SignInDependencies,
   parameters: URLSearchParams,
   requestSource: RequestSource,
-  confirm?: () => EndpointAnswer,
+  ask: AskHeadless,
 ): Promise<EndpointAnswer> => {
   let completion: RedirectCompletion | HeadlessCompletion;
   try {
@@ -106,11 +128,15 @@ const beginFromParameters = async (
   } catch (thrown) {
     if (!(thrown instanceof Fault)) throw thrown;
     // Nowhere else: the address may be an attacker's.
-    return htmlPage(dependencies.statusOf(thrown), "This sign-in cannot begin", [thrown.message]);
+    return refusalPage(thrown, dependencies.statusOf(thrown), "This sign-in cannot begin", [sentenceOf(thrown.message)]);
   }
   try {
     const request = readSignInRequest(dependencies, parameters, completion);
-    return completion.kind === "headless" && confirm ? confirm() : await beginSignIn(dependencies, request, requestSource);
+    const page =
+      completion.kind === "headless"
+        ? await ask({ ...request, requestedToken: completion.requestedToken })
+        : await askForProvider(dependencies, parameters, request, completion);
+    return page ?? (await beginSignIn(dependencies, request, requestSource));
   } catch (thrown) {
     return refuseSignIn(dependencies, thrown, completion, requestSource);
   }
@@ -134,6 +160,9 @@ const limitedPage =
     }
     return answer(ownOf(dependencies, request), request);
   };
+
+/** What the form of the page that asks for a provider is answered. */
+const chosenByForm = ({ query }: EndpointRequest, answer: EndpointAnswer): EndpointAnswer => (query.has(chosenParameter) ? redirectByPage(answer) : answer);
 
 const deviceEndpointOf = (own: SignInDependencies): DeviceEndpoint =>
   deviceEndpoint(own, (request, { userCode, request: { idp } }) =>
@@ -160,10 +189,10 @@ export const openSignIn = (services: Omit<SignInSettings, "openRows" | "userCode
     beginDevice: (form, from) => beginDevice(ownOf(dependencies, from), form, from),
     endpoints: new Map<string, Endpoint>([
       [
-        "/oauth",
+        signInPath,
         {
-          GET: limitedPage(dependencies, "open-reads", (own, request) =>
-            beginFromParameters(own, request.query, request, () => showHeadlessConfirmation(own, request)),
+          GET: limitedPage(dependencies, "open-reads", async (own, request) =>
+            chosenByForm(request, await beginFromParameters(own, request.query, request, (headless) => showHeadlessConfirmation(own, request, headless))),
           ),
         },
       ],
@@ -171,7 +200,7 @@ export const openSignIn = (services: Omit<SignInSettings, "openRows" | "userCode
         headlessPath,
         {
           POST: limitedPage(dependencies, "open-reads", (own, request) =>
-            confirmHeadless(own, request, (parameters) => beginFromParameters(own, parameters, request)),
+            confirmHeadless(own, request, (parameters, ask) => beginFromParameters(own, parameters, request, ask)),
           ),
         },
       ],

@@ -8,7 +8,8 @@
 import { invalid } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Completer, RedirectCompletion } from "./completion.ts";
-import { htmlPage, redirectTo } from "./pages.ts";
+import { redirectTo, refusalPage, sentenceOf } from "./pages.ts";
+import { signedInPage } from "./person.ts";
 import type { SignInSettings } from "./settings.ts";
 import { issueTokens } from "./tokens.ts";
 
@@ -48,18 +49,12 @@ const withParameters = (site: Site, redirect: string, parameters: Readonly<Recor
 
 export const redirectCompleter: Completer<RedirectCompletion> = {
   complete: async (settings, signedIn, { redirect, requestedToken, createRefreshToken }) => {
-    const { act, email, uid } = signedIn;
-    if (redirect === "")
-      return htmlPage(200, "Signed in", [
-        `You are ${email ?? act.sub}.`,
-        `Your identity here: ${uid}`,
-        "Nothing waits for this sign-in; you can close this page.",
-      ]);
+    if (redirect === "") return signedInPage(settings, signedIn, "Signed in", "Nothing waits for this sign-in; you can close this page.");
     const { token, refreshToken } = await settings.store.write((rows) => issueTokens(settings, rows, signedIn, requestedToken, createRefreshToken));
     return redirectTo(withParameters(settings, redirect, { token, refresh_token: refreshToken }));
   },
-  refuse: async (settings, { status, message }, { redirect }) =>
+  refuse: async (settings, { status, fault }, { redirect }) =>
     redirect === ""
-      ? htmlPage(status, "Not signed in", [message])
-      : redirectTo(withParameters(settings, redirect, { error: message, status_code: String(status) })),
+      ? refusalPage(fault, status, "Not signed in", [sentenceOf(fault.message)])
+      : redirectTo(withParameters(settings, redirect, { error: fault.message, status_code: String(status) })),
 };

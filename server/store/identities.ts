@@ -39,6 +39,12 @@ const emailOnly = columns({ email: text });
 export const findIdentityEmail = async (rows: Read, uid: string): Promise<string> =>
   (await emailOnly.findOne(rows, `select ${emailOnly.list} from identities where uid = $1`, [uid]))?.email ?? "";
 
+const nameOnly = columns({ name: text });
+
+/** How lists show the identity; "" where there is none. */
+export const findIdentityName = async (rows: Read, uid: string): Promise<string> =>
+  (await nameOnly.findOne(rows, `select ${nameOnly.list} from identities where uid = $1`, [uid]))?.name ?? "";
+
 export const hasIdentity = async (rows: Read, uid: string): Promise<boolean> => (await rows.query("select 1 from identities where uid = $1", [uid])).length > 0;
 
 /**

@@ -66,18 +66,36 @@ export const findProvider = async (rows: Read, uid: string): Promise<Provider | 
   return { uid, parent, name, defaultRole, clientSecretSealed, oidc };
 };
 
-const uidOnly = columns({ uid: expression("provider.uid", text) });
+/** As much of a provider as a person chooses it by. */
+export interface OfferedProvider {
+  readonly uid: string;
+  readonly name: string;
+  readonly issuer: string;
+}
 
-/** The uids of the identity providers of the verified organization of this name, two at most. */
-export const findProvidersOfOrganization = async (rows: Read, name: string): Promise<string[]> => {
-  const found = await uidOnly.find(
+const offered = columns<OfferedProvider>({
+  uid: expression("provider.uid", text),
+  name: expression("provider.name", text),
+  issuer: expression("provider.oidc ->> 'issuer'", text),
+});
+
+/** The identity providers of the verified organization of this name, the first `count`. */
+export const findProvidersOfOrganization = (rows: Read, name: string, count: number): Promise<OfferedProvider[]> =>
+  offered.find(
     rows,
-    `select ${uidOnly.list} from groups as organization join identity_providers as provider on left(provider.uid, -17) = organization.uid
-     where organization.verified and length(organization.uid) = 40 and organization.name = $1 limit 2`,
-    [name],
+    `select ${offered.list} from groups as organization join identity_providers as provider on left(provider.uid, -17) = organization.uid
+     where organization.verified and length(organization.uid) = 40 and organization.name = $1 order by provider.name, provider.uid limit $2`,
+    [name, count],
   );
-  return found.map(({ uid }) => uid);
-};
+
+/** The first `count` identity providers, where all are of one organization; else none. */
+export const findProvidersOfOnlyOrganization = (rows: Read, count: number): Promise<OfferedProvider[]> =>
+  offered.find(
+    rows,
+    `select ${offered.list} from identity_providers as provider
+     where (select left(min(uid), 40) = left(max(uid), 40) from identity_providers) order by provider.name, provider.uid limit $1`,
+    [count],
+  );
 
 const client = columns({ clientId: expression("oidc ->> 'clientId'", nullableText) });
 

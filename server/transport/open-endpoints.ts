@@ -33,13 +33,19 @@ const sourceOf = (context: ServerContext, { address, headers, requestId }: HttpR
 
 const queryOf = ({ target }: HttpRequest): URLSearchParams => new URLSearchParams(target.includes("?") ? target.slice(target.indexOf("?") + 1) : "");
 
+/** Whoever asks for JSON and not for pages: a browser names text/html, and most programs name nothing. */
+const isProgram = (request: HttpRequest): boolean => {
+  const accepted = headerOf(request, "accept") ?? "";
+  return /application\/json/i.test(accepted) && !/text\/html/i.test(accepted);
+};
+
 /** The handlers of another module's endpoint. */
 const handlersOf = (context: ServerContext, endpoint: Endpoint): Handlers =>
   Object.fromEntries(
     Object.entries(endpoint).map(([verb, handle]) => [
       verb,
       async (request: HttpRequest): Promise<HttpResponse> => {
-        const { status, headers, body } = await handle({
+        const { status, headers, body, fault } = await handle({
           query: queryOf(request),
           form: verb === "POST" ? await readForm(context, request) : new URLSearchParams(),
           headers: {
@@ -50,6 +56,8 @@ const handlersOf = (context: ServerContext, endpoint: Endpoint): Handlers =>
           },
           ...sourceOf(context, request),
         });
+        // The same refusal as the error body that every path has (AIP-193).
+        if (fault !== undefined && isProgram(request)) throw fault;
         return { status, headers: ["x-request-id", request.requestId, ...Object.entries(headers).flat()], body };
       },
     ]),

@@ -62,7 +62,7 @@ for (const protocol of ["rest", "grpc"] as const) {
     const client = newClient();
     assert.equal((await fetchSession(client.code, protocol)).code, 5);
     const last = await confirmAs(world, provider, addressOf(client.code), { sub: "ada", email: "ada@example.test", email_verified: true });
-    assert.match(last.text, /Your terminal is signed in.*As ada@example\.test/);
+    assert.match(last.text, /Your terminal is signed in.*Signed in as.*ada@example\.test.*through 127\.0\.0\.1:/);
     const { code, reply } = await fetchSession(client.code, protocol);
     assert.equal(code, 0);
     const token = await readWithWebCrypto(reply, client.privateKey);
@@ -87,7 +87,7 @@ test("of fifty who fetch at the same moment one is given the session", async () 
 test("the token is for the audience that the address names, and the person is shown it", async () => {
   const client = newClient();
   const address = addressOf(client.code, { audience: "registry.example.test" });
-  assert.match((await openBrowser().get(address)).text, /For: registry\.example\.test\./);
+  assert.match((await openBrowser().get(address)).text, /It may act in your name at registry\.example\.test\./);
   await confirmAs(world, provider, address, { sub: "ada" });
   assert.equal(claimsOf(decryptSession((await fetchSession(client.code)).reply, client.privateKey)).aud, "registry.example.test");
 });

@@ -98,7 +98,10 @@ test("a person opens the address, sees the terminal's code, confirms it, signs i
   assert.equal(status, 0, stderr);
   assert.match(
     stdout,
-    new RegExp(`^Signed in to ${world.url} as ada@example\\.com\\nThe token is in ${kept("device", "oidc-token")}, good until .*; clients renew it\\n$`),
+    new RegExp(
+      `^Signed in to ${world.url} as Ada Lovelace \\(ada@example\\.com\\)\\n` +
+        `The token is in ${kept("device", "oidc-token")}, good until .*; clients renew it\\n$`,
+    ),
   );
 
   const token = await readFile(kept("device", "oidc-token"), "utf8");
@@ -131,7 +134,8 @@ test("with --browser the program opens this machine's browser, which brings the 
   assert.match(page.url(), /^http:\/\/127\.0\.0\.1:\d+\/done$/);
   const { code, stdout, stderr } = await terminal.ended;
   assert.equal(code, 0, stderr);
-  assert.match(stdout, /as ada@example\.com/);
+  assert.match(stdout, /as Ada Lovelace \(ada@example\.com\)$/m);
+  assert.match((await page.textContent("main")) ?? "", /As Ada Lovelace \(ada@example\.com\)\./);
   assert.equal(await readFile(opened, "utf8"), address);
   assert.equal(claimsOf(await readFile(kept("browser", "oidc-token"), "utf8")).aud, world.url);
   assert.ok((await readFile(kept("browser", "refresh-token"), "utf8")).length > 0);
@@ -155,8 +159,9 @@ test("with --headless the token comes back encrypted for the terminal, for the a
   await page.getByText((new URL(address).searchParams.get("headless_code") ?? "").slice(0, 8), { exact: true }).waitFor();
   await page.getByRole("button", { name: "This is my terminal" }).click();
   await signIn(page, /Your terminal is signed in/);
-  const { code, stderr } = await terminal.ended;
+  const { code, stdout, stderr } = await terminal.ended;
   assert.equal(code, 0, stderr);
+  assert.match(stdout, /as ada@example\.com$/m, "the server does not look at a token for somebody else; the token says who it is");
   const token = await readFile(join(folder, "headless", "chainguard", "registry.example.test", "oidc-token"), "utf8");
   assert.equal(claimsOf(token).aud, "registry.example.test");
 });
