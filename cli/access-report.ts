@@ -15,7 +15,7 @@ const effects: Readonly<Record<string, string>> = {
   EFFECT_ELSEWHERE: "gives it elsewhere",
   EFFECT_OUTSIDE_IDENTITY_GROUP: "lies outside the identity's group",
   EFFECT_SUSPENDED: "lies in a suspended organization",
-  EFFECT_NO_IDENTITY: "nobody has signed in as it",
+  EFFECT_NO_IDENTITY: "nobody has signed in as it, or it has ended",
 };
 
 /** Role, group, end and uid of the binding that a grant is. */

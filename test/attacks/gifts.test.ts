@@ -346,6 +346,8 @@ test("attack 71: when an identity has ended nobody acts as it any more: not by a
     const renewed = await world.call("chainguard.platform.oidc.SecurityTokenService/Exchange", { aud: ["https://registry.example.com"] }, { token: longer });
     assert.equal(renewed.code, codes.PERMISSION_DENIED, renewed.message);
     assert.equal(await isHolder(uid), false);
+    const reasons = await world.ok("gantry.access.v1.AccessService/Explain", { place: world.organization, identityUid: uid, action: "groups.list" });
+    assert.deepEqual([reasons.allowed, JSON.stringify(reasons).includes("EFFECT_NO_IDENTITY")], [false, true]);
     // It is there, and lives again with a later end: a gift of whoever moves it.
     await world.ok("iam.IdentitiesService/UpdateIdentity", { identity: { uid, expireTime: inMs(day) }, updateMask: "expireTime" });
     assert.equal(await sees(longer), true, "with the next request");

@@ -651,7 +651,7 @@ export enum Effect {
   OUTSIDE_IDENTITY_GROUP = 5,
 
   /**
-   * Nobody has signed in as this identity yet, or it is gone.
+   * Nobody has signed in as this identity yet, it has ended, or it is gone.
    *
    * @generated from enum value: EFFECT_NO_IDENTITY = 6;
    */
