@@ -11,10 +11,11 @@ import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { Fault, toFault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { RequestSource } from "#base/origin.ts";
+import { timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
 import { changeContext } from "#kernel";
 import { isRefusal } from "#outbox";
-import { deleteSomeExpiredSignIns, findProvider, hasIdentity, insertSignIn, type Provider, takeSignIn, type Write } from "#store";
+import { deleteSomeExpiredSignIns, findProvider, hasIdentity, insertMembership, insertSignIn, type Provider, takeSignIn, type Write } from "#store";
 import type { Completion, SignedIn } from "./completion.ts";
 import type { SignInDependencies } from "./dependencies.ts";
 import { htmlPage, redirectTo, throttledPage } from "./pages.ts";
@@ -163,6 +164,9 @@ const registerUpstreamUser = async (
   { requestId, origin }: RequestSource,
 ): Promise<Registered> => {
   const context = changeContext(kernel, rows, { operation: signInPath, actor: undefined, bindings: () => [], origin: () => origin, requestId });
+  const identityUid = authn.personUid(upstream.issuer, upstream.subject);
+  // Who comes through an organization's provider belongs to it (0021), also with another one's invite: its mappings count.
+  await insertMembership(rows, { group: provider.uid, identityUid, basis: "provider", createTime: timestamp(context.nowMs) });
   if (pending.invite !== "") {
     const group = await findInviteGroup(rows, pending.invite);
     // Whose address it is, another organization's provider does not say here: its owner could make it say anything.
@@ -170,7 +174,7 @@ const registerUpstreamUser = async (
     const trusted = group !== undefined && rootOf(group) === rootOf(provider.uid) ? upstream : withoutEmail;
     return acceptInvite(context, trusted, pending.invite);
   }
-  if (pending.skipRegistration && !(await hasIdentity(rows, authn.personUid(upstream.issuer, upstream.subject)))) {
+  if (pending.skipRegistration && !(await hasIdentity(rows, identityUid))) {
     throw new Fault("NOT_FOUND", "account not found, registration required");
   }
   return registerThroughProvider(context, upstream, provider);

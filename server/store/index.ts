@@ -102,7 +102,7 @@ export {
 } from "./outbox.ts";
 export type { Retention } from "./retention.ts";
 export { retentions } from "./retentions.ts";
-export { type BindingRow, type BoundIdentity, findBoundIdentity, findOrganizationRights, findSessionGrants } from "./rights.ts";
+export { type BindingRow, type BoundIdentity, findBindingUids, findBoundIdentity, findSessionGrants, findSignInOrganizations } from "./rights.ts";
 export { hasAwsRequest, insertAwsRequest } from "./aws-requests.ts";
 export {
   approveDeviceCode,
@@ -148,6 +148,15 @@ export {
   scimRevokedColumns,
   type ScimState,
 } from "./identity-providers.ts";
+export {
+  countPersonOrganizations,
+  findPersonOrganizations,
+  findSeenIdentities,
+  insertMembership,
+  type MembershipBasis,
+  type NamedIdentity,
+  type PersonOrganization,
+} from "./memberships.ts";
 export { recordKey } from "./feed-rows.ts";
 export { limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
 export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, type LibraryFilter } from "./library-artifacts.ts";

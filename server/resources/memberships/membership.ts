@@ -1,0 +1,53 @@
+// To which organizations a person has agreed to belong (docs/decisions/0021). What an organization sees of a person follows
+// from that; how else it comes about stands with the table (server/store/memberships.ts).
+
+import { MembershipSchema, MembershipsService } from "#contract/gen/gantry/memberships/v1/memberships_pb.js";
+import { operatorUid } from "#authz";
+import { missing } from "#base/fault.ts";
+import { type JsonObject, text } from "#base/json.ts";
+import { pageOf } from "#base/page.ts";
+import { timestamp } from "#base/time.ts";
+import { isRoot, rootOf } from "#base/uid.ts";
+import { answerPage, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
+import { countPersonOrganizations, findPersonOrganizations, insertMembership, type PersonOrganization } from "#store";
+import { personally } from "../auth/rules/personally.ts";
+
+const recordOf = (identityUid: string, { uid, name, acceptTime }: PersonOrganization): JsonObject => ({
+  organizationUid: uid,
+  organizationName: name,
+  identityUid,
+  accepted: acceptTime !== undefined,
+  ...(acceptTime === undefined ? {} : { acceptTime }),
+});
+
+// Whether the group itself is there is not asked: whoever is bound in one group need not see the others.
+const accept = async (context: WriteContext): Promise<Outcome> => {
+  const { request, rows, nowMs } = context;
+  const { uid: identityUid } = personally(context, "belong to organizations");
+  const group = text(request, "group");
+  const find = async (): Promise<PersonOrganization | undefined> =>
+    (await findPersonOrganizations(rows, identityUid, { skip: 0, limit: 1, only: rootOf(group) }))[0];
+  const organization = await find();
+  if (!organization) throw missing("iam", "Group", group);
+  const made = await insertMembership(rows, { group, identityUid, basis: "acceptance", createTime: timestamp(nowMs) });
+  return { reply: recordOf(identityUid, (made ? await find() : undefined) ?? organization), unchanged: !made };
+};
+
+const list = async (context: ReadContext): Promise<Outcome> => {
+  const { caller, rows } = context;
+  const isPerson = caller !== undefined && isRoot(caller.uid) && caller.uid !== operatorUid;
+  const identityUid = isPerson ? personally(context, "see where they belong").uid : "";
+  return answerPage(context, async (page) => {
+    const { after: [after] = [], skip, limit, order } = page;
+    const total = page.total ?? (await countPersonOrganizations(rows, identityUid));
+    const found = await findPersonOrganizations(rows, identityUid, { after, skip, limit, descending: order.descending });
+    const records = found.map((organization) => ({ key: [organization.uid], record: recordOf(identityUid, organization) }));
+    return pageOf(page, records, total);
+  });
+};
+
+export const membership = resource({
+  service: MembershipsService,
+  message: MembershipSchema,
+  methods: { AcceptMembership: { writes: accept }, ListMemberships: { reads: list } },
+});
