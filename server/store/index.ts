@@ -150,6 +150,7 @@ export {
 } from "./identity-providers.ts";
 export {
   countPersonOrganizations,
+  findPersonOrganization,
   findPersonOrganizations,
   findSeenIdentities,
   insertMembership,

@@ -5,6 +5,7 @@
 // identity provider, an organization that is founded, a binding that the operator makes, AcceptMembership. What a mapping of
 // groups or SCIM gives counts only together with a sign-in through that same provider: neither makes a row.
 
+import type { PageRequest } from "#base/page.ts";
 import { isRoot, rootOf } from "#base/uid.ts";
 import { columns, expression, nullableText, text } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
@@ -49,40 +50,35 @@ const ownOrganizations = `(
     select left(uid, 40) as uid from role_bindings where identity_uid = $1
     union
     select organization_uid from memberships where identity_uid = $1
-  ) as own join groups as organization on organization.uid = own.uid`;
+  ) as own join groups as organization on organization.uid = own.uid and ($2::text[] is null or organization.uid = any($2))`;
 
 const organizationsStatement = (descending: boolean): string => `
   select ${personOrganization.list} from ${ownOrganizations}
   left join memberships as membership on membership.identity_uid = $1 and membership.organization_uid = organization.uid
-  where ($2::text is null or organization.uid ${descending ? "<" : ">"} $2) and ($5::text is null or organization.uid = $5)
-  order by organization.uid ${descending ? "desc" : "asc"} offset $3 limit $4`;
+  where $3::text is null or organization.uid ${descending ? "<" : ">"} $3
+  order by organization.uid ${descending ? "desc" : "asc"} offset $4 limit $5`;
 
-/** A person's organizations in the order of their uids. */
+/** A person's organizations, those of `among`, in the order of their uids. */
 export const findPersonOrganizations = (
   rows: Read,
   identityUid: string,
-  {
-    after,
-    skip,
-    limit,
-    only,
-    descending = false,
-  }: {
-    /** The uid before the first. */
-    readonly after?: string | undefined;
-    readonly skip: number;
-    readonly limit: number;
-    /** Only this one. */
-    readonly only?: string;
-    readonly descending?: boolean;
-  },
+  among: readonly string[] | undefined,
+  { order, after: [after] = [], skip, limit }: Pick<PageRequest, "order" | "after" | "skip" | "limit">,
 ): Promise<PersonOrganization[]> =>
-  personOrganization.find(rows, organizationsStatement(descending), [identityUid, after ?? null, skip, limit, only ?? null], { rows: limit, wide: false });
+  personOrganization.find(rows, organizationsStatement(order.descending), [identityUid, among ?? null, after ?? null, skip, limit], { rows: limit, wide: false });
 
-export const countPersonOrganizations = async (rows: Read, identityUid: string): Promise<number> => {
-  const [row] = await rows.query(`select count(*) from ${ownOrganizations}`, [identityUid]);
+export const countPersonOrganizations = async (rows: Read, identityUid: string, among: readonly string[] | undefined): Promise<number> => {
+  const [row] = await rows.query(`select count(*) from ${ownOrganizations}`, [identityUid, among ?? null]);
   return Number(row?.[0]);
 };
+
+const onlyOrganization = `
+  select ${personOrganization.list} from ${ownOrganizations}
+  left join memberships as membership on membership.identity_uid = $1 and membership.organization_uid = organization.uid`;
+
+/** This one of a person's organizations. */
+export const findPersonOrganization = (rows: Read, identityUid: string, uid: string): Promise<PersonOrganization | undefined> =>
+  personOrganization.findOne(rows, onlyOrganization, [identityUid, [uid]]);
 
 /** A row of an organization's that names an identity. */
 export interface NamedIdentity {

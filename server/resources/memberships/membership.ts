@@ -4,12 +4,12 @@
 import { MembershipSchema, MembershipsService } from "#contract/gen/gantry/memberships/v1/memberships_pb.js";
 import { operatorUid } from "#authz";
 import { missing } from "#base/fault.ts";
-import { type JsonObject, text } from "#base/json.ts";
+import { type JsonObject, part, text, texts } from "#base/json.ts";
 import { pageOf } from "#base/page.ts";
 import { timestamp } from "#base/time.ts";
 import { isRoot, rootOf } from "#base/uid.ts";
 import { answerPage, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
-import { countPersonOrganizations, findPersonOrganizations, insertMembership, type PersonOrganization } from "#store";
+import { countPersonOrganizations, findPersonOrganization, findPersonOrganizations, insertMembership, type PersonOrganization } from "#store";
 import { personally } from "../auth/rules/personally.ts";
 
 const recordOf = (identityUid: string, { uid, name, acceptTime }: PersonOrganization): JsonObject => ({
@@ -25,22 +25,29 @@ const accept = async (context: WriteContext): Promise<Outcome> => {
   const { request, rows, nowMs } = context;
   const { uid: identityUid } = personally(context, "belong to organizations");
   const group = text(request, "group");
-  const find = async (): Promise<PersonOrganization | undefined> =>
-    (await findPersonOrganizations(rows, identityUid, { skip: 0, limit: 1, only: rootOf(group) }))[0];
-  const organization = await find();
+  const organization = await findPersonOrganization(rows, identityUid, rootOf(group));
   if (!organization) throw missing("iam", "Group", group);
-  const made = await insertMembership(rows, { group, identityUid, basis: "acceptance", createTime: timestamp(nowMs) });
-  return { reply: recordOf(identityUid, (made ? await find() : undefined) ?? organization), unchanged: !made };
+  const acceptTime = timestamp(nowMs);
+  const made = await insertMembership(rows, { group, identityUid, basis: "acceptance", createTime: acceptTime });
+  return { reply: recordOf(identityUid, made ? { ...organization, acceptTime } : organization), unchanged: !made };
+};
+
+/** Which organizations a scoping filter leaves; undefined: all. They lie below nothing. */
+const amongOf = (uidp: JsonObject): string[] | undefined => {
+  if (text(uidp, "descendantsOf") !== "" || text(uidp, "childrenOf") !== "") return [];
+  const [ids, below] = [texts(uidp, "ids"), text(uidp, "ancestorsOf")];
+  if (below === "") return ids.length > 0 ? ids : undefined;
+  return isRoot(below) || (ids.length > 0 && !ids.includes(rootOf(below))) ? [] : [rootOf(below)];
 };
 
 const list = async (context: ReadContext): Promise<Outcome> => {
-  const { caller, rows } = context;
+  const { caller, request, rows } = context;
   const isPerson = caller !== undefined && isRoot(caller.uid) && caller.uid !== operatorUid;
   const identityUid = isPerson ? personally(context, "see where they belong").uid : "";
+  const among = amongOf(part(request, "uidp"));
   return answerPage(context, async (page) => {
-    const { after: [after] = [], skip, limit, order } = page;
-    const total = page.total ?? (await countPersonOrganizations(rows, identityUid));
-    const found = await findPersonOrganizations(rows, identityUid, { after, skip, limit, descending: order.descending });
+    const total = page.total ?? (await countPersonOrganizations(rows, identityUid, among));
+    const found = await findPersonOrganizations(rows, identityUid, among, page);
     const records = found.map((organization) => ({ key: [organization.uid], record: recordOf(identityUid, organization) }));
     return pageOf(page, records, total);
   });

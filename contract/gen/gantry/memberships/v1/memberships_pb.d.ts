@@ -9,6 +9,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import type { UIDPFilter, UIDPFilterJson } from "../../../chainguard/platform/common/uidp_pb.js";
 
 /**
  * Describes the file gantry/memberships/v1/memberships.proto.
@@ -146,30 +147,37 @@ export declare const AcceptMembershipRequestSchema: GenMessage<AcceptMembershipR
  */
 export declare type ListMembershipsRequest = Message<"gantry.memberships.v1.ListMembershipsRequest"> & {
   /**
+   * Narrows the list by place in the hierarchy.
+   *
+   * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
+   */
+  uidp?: UIDPFilter | undefined;
+
+  /**
    * Results per page: 50 when absent, 200 at most.
    *
-   * @generated from field: int32 page_size = 1;
+   * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
    * `next_page_token` of the page before; empty for the first page.
    *
-   * @generated from field: string page_token = 2;
+   * @generated from field: string page_token = 3;
    */
   pageToken: string;
 
   /**
    * Field to order by, optionally followed by `asc` or `desc`.
    *
-   * @generated from field: string order_by = 3;
+   * @generated from field: string order_by = 4;
    */
   orderBy: string;
 
   /**
    * Results to leave out at the start of the page.
    *
-   * @generated from field: int32 skip = 4;
+   * @generated from field: int32 skip = 5;
    */
   skip: number;
 };
@@ -181,30 +189,37 @@ export declare type ListMembershipsRequest = Message<"gantry.memberships.v1.List
  */
 export declare type ListMembershipsRequestJson = {
   /**
+   * Narrows the list by place in the hierarchy.
+   *
+   * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
+   */
+  uidp?: UIDPFilterJson;
+
+  /**
    * Results per page: 50 when absent, 200 at most.
    *
-   * @generated from field: int32 page_size = 1;
+   * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
    * `next_page_token` of the page before; empty for the first page.
    *
-   * @generated from field: string page_token = 2;
+   * @generated from field: string page_token = 3;
    */
   pageToken?: string;
 
   /**
    * Field to order by, optionally followed by `asc` or `desc`.
    *
-   * @generated from field: string order_by = 3;
+   * @generated from field: string order_by = 4;
    */
   orderBy?: string;
 
   /**
    * Results to leave out at the start of the page.
    *
-   * @generated from field: int32 skip = 4;
+   * @generated from field: int32 skip = 5;
    */
   skip?: number;
 };
