@@ -65,7 +65,10 @@ export const findPersonOrganizations = (
   among: readonly string[] | undefined,
   { order, after: [after] = [], skip, limit }: Pick<PageRequest, "order" | "after" | "skip" | "limit">,
 ): Promise<PersonOrganization[]> =>
-  personOrganization.find(rows, organizationsStatement(order.descending), [identityUid, among ?? null, after ?? null, skip, limit], { rows: limit, wide: false });
+  personOrganization.find(rows, organizationsStatement(order.descending), [identityUid, among ?? null, after ?? null, skip, limit], {
+    rows: limit,
+    wide: false,
+  });
 
 export const countPersonOrganizations = async (rows: Read, identityUid: string, among: readonly string[] | undefined): Promise<number> => {
   const [row] = await rows.query(`select count(*) from ${ownOrganizations}`, [identityUid, among ?? null]);

@@ -86,7 +86,12 @@ const variantsOf = (method: MethodFact, request: JsonObject, uid: string): JsonO
     isObject(value) && "identityUid" in value ? [{ ...request, [key]: { ...value, identityUid: uid } }] : [],
   );
   const listed = method.input.fields.filter((field) => field.uid && field.shape === "list").map(({ json }) => ({ ...request, [json]: [uid] }));
-  const scoped = method.input.byName.has("uidp") ? [{ ...request, uidp: { ids: [uid] } }, { ...request, uidp: { descendantsOf: world.organization } }] : [];
+  const scoped = method.input.byName.has("uidp")
+    ? [
+        { ...request, uidp: { ids: [uid] } },
+        { ...request, uidp: { descendantsOf: world.organization } },
+      ]
+    : [];
   return [request, ...named, ...within, ...listed, ...scoped];
 };
 
@@ -105,7 +110,9 @@ const everythingShown = async (uid: string, token: string): Promise<string> => {
   for (const capability of ["repo.create", "repo.list"])
     for (const protocol of protocols)
       shown.push(
-        JSON.stringify((await world.call("gantry.access.v1.AccessService/WhoCan", { place: world.organization, capability, pageSize: 200 }, { token, protocol })).reply),
+        JSON.stringify(
+          (await world.call("gantry.access.v1.AccessService/WhoCan", { place: world.organization, capability, pageSize: 200 }, { token, protocol })).reply,
+        ),
       );
   await sealAudit(world);
   for (const [name, plural] of [
