@@ -18,6 +18,7 @@ import { isRefusal } from "#outbox";
 import { deleteSomeExpiredSignIns, findProvider, hasIdentity, insertMembership, insertSignIn, type Provider, takeSignIn, type Write } from "#store";
 import type { Completion, SignedIn } from "./completion.ts";
 import type { SignInDependencies } from "./dependencies.ts";
+import { withMembershipQuestion } from "./membership-pages.ts";
 import { htmlPage, redirectTo, throttledPage } from "./pages.ts";
 import type { AuthorizationRequest, UpstreamUser } from "./provider.ts";
 import { acceptInvite, findInviteGroup, type Registered, registerThroughProvider } from "./registration.ts";
@@ -224,9 +225,10 @@ export const endSignIn = async (dependencies: SignInDependencies, request: Endpo
     if (!provider) throw new Fault("FAILED_PRECONDITION", "the identity provider has been deleted meanwhile");
     const upstreamUser = await dependencies.providers.readCallback(provider, pending.authorizationRequest, request.query);
     const signedIn = await signInUpstreamUser(dependencies, provider, upstreamUser, pending, requestSource);
-    answer = await complete(dependencies, signedIn, pending.completion);
+    answer = await withMembershipQuestion(dependencies, request, signedIn, pending.completion, await complete(dependencies, signedIn, pending.completion));
   } catch (thrown) {
     answer = await refuseSignIn(dependencies, thrown, pending.completion, requestSource);
   }
-  return { ...answer, headers: { ...answer.headers, ...setSignInCookie(dependencies, state, "", 0) } };
+  // A page with a form sets a cookie of its own, and the sign-in's ends by itself: it opens nothing any more.
+  return { ...answer, headers: { ...setSignInCookie(dependencies, state, "", 0), ...answer.headers } };
 };

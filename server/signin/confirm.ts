@@ -100,12 +100,13 @@ const providerField = (provider: ConfirmationQuestion["provider"]): string => {
   );
 };
 
+const hiddenInputs = (fields: ConfirmationQuestion["hidden"]): string =>
+  fields.map(([name = "", value = ""]) => `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`).join("");
+
 /** The page that asks. Its first button confirms, and so does the enter key; neither is pressed by the page itself. */
 export const confirmationPage = (site: Site, request: EndpointRequest, subject: string, question: ConfirmationQuestion): EndpointAnswer => {
   const { proof, cookie } = makeProof(site, request, subject);
-  const hidden = [...question.hidden, ["proof", proof]]
-    .map(([name = "", value = ""]) => `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`)
-    .join("");
+  const hidden = hiddenInputs([...question.hidden, ["proof", proof]]);
   const form =
     `<p class="code">${escapeHtml(question.code)}</p>` +
     "<p><strong>Go on only if you began this yourself and your own terminal shows this code.</strong> " +
@@ -113,6 +114,20 @@ export const confirmationPage = (site: Site, request: EndpointRequest, subject: 
     `<form method="post" action="${question.path}">${hidden}${providerField(question.provider)}` +
     '<p><button name="answer" value="confirm">This is my terminal</button> <button name="answer" value="refuse">Refuse</button></p></form>';
   return withFormOrigin(htmlPage(question.status, "Sign in a terminal?", question.paragraphs, form), cookie);
+};
+
+/** A page with a question of its own: what its form says beside the buttons is markup of ours. `subject` is all that is answered. */
+export const questionPage = (
+  site: Site,
+  request: EndpointRequest,
+  subject: string,
+  { title, paragraphs, path, hidden, form }: Pick<ConfirmationQuestion, "paragraphs" | "path" | "hidden"> & { readonly title: string; readonly form: string },
+): EndpointAnswer => {
+  const { proof, cookie } = makeProof(site, request, subject);
+  return withFormOrigin(
+    htmlPage(200, title, paragraphs, `<form method="post" action="${path}">${hiddenInputs([...hidden, ["proof", proof]])}${form}</form>`),
+    cookie,
+  );
 };
 
 /** Answers a form that does not come from our page. */

@@ -13,6 +13,7 @@ import { beginDevice, deviceCompleter, devicePath } from "./device.ts";
 import { type DeviceEndpoint, deviceEndpoint } from "./device-pages.ts";
 import { headlessCompleter, isHeadlessCode } from "./headless.ts";
 import { showHeadlessConfirmation, confirmHeadless, headlessPath } from "./headless-pages.ts";
+import { answerMembershipQuestion, membershipsPath } from "./membership-pages.ts";
 import { openOpenRows } from "./open-rows.ts";
 import { htmlPage, jsonAnswer, throttledPage } from "./pages.ts";
 import { callbackPath, openProviders } from "./provider.ts";
@@ -175,6 +176,7 @@ export const openSignIn = (services: Omit<SignInSettings, "openRows" | "userCode
           ),
         },
       ],
+      [membershipsPath, { POST: limitedPage(dependencies, "open-reads", answerMembershipQuestion) }],
       [callbackPath, { GET: limitedPage(dependencies, "sign-in-answers", endSignIn) }],
       [
         devicePath,

@@ -153,6 +153,7 @@ export {
   findPersonOrganization,
   findPersonOrganizations,
   findSeenIdentities,
+  findUnansweredOrganizations,
   insertMembership,
   type MembershipBasis,
   type NamedIdentity,

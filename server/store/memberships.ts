@@ -6,6 +6,7 @@
 // groups or SCIM gives counts only together with a sign-in through that same provider: neither makes a row.
 
 import type { PageRequest } from "#base/page.ts";
+import { timestamp } from "#base/time.ts";
 import { isRoot, rootOf } from "#base/uid.ts";
 import { columns, expression, nullableText, text } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
@@ -82,6 +83,18 @@ const onlyOrganization = `
 /** This one of a person's organizations. */
 export const findPersonOrganization = (rows: Read, identityUid: string, uid: string): Promise<PersonOrganization | undefined> =>
   personOrganization.findOne(rows, onlyOrganization, [identityUid, [uid]]);
+
+const unansweredText = `
+  select distinct organization.uid, organization.name, null from role_bindings as binding
+  join groups as organization on organization.uid = left(binding.uid, 40)
+  where binding.identity_uid = $1 and (binding.expire_time is null or binding.expire_time > $2)
+    and organization.status is distinct from 'ORG_STATUS_SUSPENDED'
+    and not exists (select from memberships where identity_uid = $1 and organization_uid = organization.uid)
+  order by organization.uid limit $3`;
+
+/** The organizations that give a person rights now and to which they have not agreed, the first ones. */
+export const findUnansweredOrganizations = (rows: Read, identityUid: string, nowMs: number, count: number): Promise<PersonOrganization[]> =>
+  personOrganization.find(rows, unansweredText, [identityUid, timestamp(nowMs), count], { rows: count, wide: false });
 
 /** A row of an organization's that names an identity. */
 export interface NamedIdentity {

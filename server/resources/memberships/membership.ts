@@ -6,30 +6,19 @@ import { operatorUid } from "#authz";
 import { missing } from "#base/fault.ts";
 import { type JsonObject, part, text, texts } from "#base/json.ts";
 import { pageOf } from "#base/page.ts";
-import { timestamp } from "#base/time.ts";
 import { isRoot, rootOf } from "#base/uid.ts";
 import { answerPage, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
-import { countPersonOrganizations, findPersonOrganization, findPersonOrganizations, insertMembership, type PersonOrganization } from "#store";
+import { agreeToOrganization, membershipOf } from "#signin";
+import { countPersonOrganizations, findPersonOrganizations } from "#store";
 import { personally } from "../auth/rules/personally.ts";
 
-const recordOf = (identityUid: string, { uid, name, acceptTime }: PersonOrganization): JsonObject => ({
-  organizationUid: uid,
-  organizationName: name,
-  identityUid,
-  accepted: acceptTime !== undefined,
-  ...(acceptTime === undefined ? {} : { acceptTime }),
-});
-
-// Whether the group itself is there is not asked: whoever is bound in one group need not see the others.
 const accept = async (context: WriteContext): Promise<Outcome> => {
   const { request, rows, nowMs } = context;
-  const { uid: identityUid } = personally(context, "belong to organizations");
+  const { uid } = personally(context, "belong to organizations");
   const group = text(request, "group");
-  const organization = await findPersonOrganization(rows, identityUid, rootOf(group));
-  if (!organization) throw missing("iam", "Group", group);
-  const acceptTime = timestamp(nowMs);
-  const made = await insertMembership(rows, { group, identityUid, basis: "acceptance", createTime: acceptTime });
-  return { reply: recordOf(identityUid, made ? { ...organization, acceptTime } : organization), unchanged: !made };
+  const agreed = await agreeToOrganization(rows, uid, group, nowMs);
+  if (!agreed) throw missing("iam", "Group", group);
+  return { reply: agreed.membership, unchanged: !agreed.made };
 };
 
 /** Which organizations a scoping filter leaves; undefined: all. They lie below nothing. */
@@ -48,7 +37,7 @@ const list = async (context: ReadContext): Promise<Outcome> => {
   return answerPage(context, async (page) => {
     const total = page.total ?? (await countPersonOrganizations(rows, identityUid, among));
     const found = await findPersonOrganizations(rows, identityUid, among, page);
-    const records = found.map((organization) => ({ key: [organization.uid], record: recordOf(identityUid, organization) }));
+    const records = found.map((organization) => ({ key: [organization.uid], record: membershipOf(identityUid, organization) }));
     return pageOf(page, records, total);
   });
 };
