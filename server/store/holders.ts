@@ -99,7 +99,8 @@ const holdersStatement = (descending: boolean, first: boolean, version: string):
     null, null, null, null, null, null, null, null, null
   union all
   select null, null, ${holderBinding.listOf("held")} from (
-    select page.identity_uid, identity.name, identity.email, membership.identity_uid is not null as is_member, binding.uid, binding.role_uid, role.name as role_name, bound_group.name as group_name,
+    select page.identity_uid, identity.name, identity.email, membership.identity_uid is not null as is_member,
+      binding.uid, binding.role_uid, role.name as role_name, bound_group.name as group_name,
       (extract(epoch from binding.expire_time) * 1000)::bigint as end_ms
     from page
     left join identities as identity on identity.uid = page.identity_uid

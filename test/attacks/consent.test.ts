@@ -135,7 +135,7 @@ const assertUnseen = ({ texts }: Stranger, shown: string): void => {
   for (const word of texts) assert.ok(!shown.includes(word), `${word} is shown in ${lineWith(shown, word).slice(0, 2_000)}`);
 };
 
-test("attacks 74, 75: whoever binds a stranger's uid learns that uid and nothing else, whatever they call, read, try or are sent; after the person has agreed they do", async () => {
+test("attacks 74, 75: whoever binds a stranger's uid learns that uid alone, whatever they call, read, try or are sent, until the person has agreed", async () => {
   const stranger = await newStranger();
   const { uid } = await bindTo(stranger.uid, builtInRoleUid("editor"));
   await world.ok(
@@ -218,7 +218,7 @@ test("attack 75: who only binds a person is not told of their sign-ins, also whe
   assert.deepEqual(await signInsOf(stranger.uid, binder), []);
 });
 
-test("attack 76: somebody who is bound in a hundred and fifty organizations signs in unseen by none of those to which they agreed, with one event", async () => {
+test("attack 76: somebody who belongs to a hundred and fifty organizations signs in unseen by none of them, with one event", async () => {
   const stranger = await newStranger();
   const organizations: string[] = [];
   for (let number = 0; number < 150; number++) {
