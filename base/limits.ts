@@ -491,8 +491,8 @@ export const limits = {
   secretOverlapMaxMs: 7 * 24 * 60 * 60 * 1000,
   /** Events that one replay sends again; more are asked for in steps. */
   replayMax: 10_000,
-  /** Organizations that one sign-in is logged in; who belongs to more is no person. */
-  signInOrganizationsMax: 100,
+  /** Organizations that one page asks a person about; the next ones come with the next answer. */
+  organizationsAskedMax: 10,
   /** The audit log: entries sealed at once, how often a server looks for new ones, entries that one step of checking reads. */
   sealedMax: 500,
   sealPollMs: 500,

@@ -9,7 +9,7 @@ import { openRefusals, type RefusalServices, type RefusedCall } from "./refusals
 import { openSealing } from "./seal.ts";
 
 export interface Audit {
-  /** Takes down a refused call; never fails and never waits. */
+  /** Takes down a call that was refused or only tried; never fails and never waits. */
   recordRefusal(call: RefusedCall): void;
   /** Begins to keep the log by itself. */
   start(): void;

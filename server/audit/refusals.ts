@@ -1,5 +1,5 @@
-// Refused calls on their way to the outbox. They come at the pace of whoever is refused, so they are collected and
-// written from time to time, each identity's up to a number in a minute; what is beyond it is counted, and so is most of
+// Refused calls, and those that were only tried, on their way to the outbox. They come at the pace of whoever makes them, so
+// they are collected and written from time to time, each identity's up to a number in a minute; what is beyond it is counted, and so is most of
 // what carries no valid token. Nobody can fill the disk with them, and nobody's drive out another's.
 
 import { operatorUid } from "#authz";
@@ -10,10 +10,10 @@ import type { RequestSource } from "#base/origin.ts";
 import { workInPieces } from "#base/pieces.ts";
 import { type Clock, timestamp } from "#base/time.ts";
 import { isRoot, parentOf } from "#base/uid.ts";
-import { recordRefusals, type Refusal } from "#outbox";
+import { recordRefusals, type Refusal, refusedType, validatedOnlyType } from "#outbox";
 import type { Store } from "#store";
 
-/** A call that was refused. */
+/** A call that was refused, or only tried: then its code is OK. */
 export interface RefusedCall {
   /** The identity's uid; undefined where nobody could be made out. */
   readonly caller: string | undefined;
@@ -21,7 +21,7 @@ export interface RefusedCall {
   readonly operation: string;
   /** The uid that the call named; "" where it named none. */
   readonly subject: string;
-  readonly code: Fault["code"];
+  readonly code: Fault["code"] | "OK";
   readonly requestSource: RequestSource;
 }
 
@@ -41,6 +41,8 @@ export interface RefusalServices {
 
 /** The path at which a caller's refusals are logged: where it lives, the operator's where it is unknown. */
 const homeOf = (caller: string): string => (caller === "" ? operatorUid : isRoot(caller) ? caller : parentOf(caller));
+
+const isPerson = (caller: string): boolean => isRoot(caller) && caller !== operatorUid;
 
 export const openRefusals = ({ store, clock, log, publicUrl }: RefusalServices): Refusals => {
   let collected: Refusal[] = [];
@@ -64,11 +66,22 @@ export const openRefusals = ({ store, clock, log, publicUrl }: RefusalServices):
     const tracked = caller === "" || writtenOf.has(caller) || writtenOf.size < limits.refusalCallersMax;
     const written = writtenOf.get(caller) ?? 0;
     const time = timestamp(nowMs);
-    const common = { home: homeOf(caller), code, time };
+    const type = code === "OK" ? validatedOnlyType : refusedType;
+    const common = { type, home: homeOf(caller), code, time };
     if (tracked && written < (caller === "" ? limits.refusalsUnknownMax : limits.refusalsPerCallerMax)) {
       writtenOf.set(caller, written + 1);
       const { origin, requestId } = requestSource;
-      collected.push({ ...common, caller, operation, subject, count: 1, address: origin.address, userAgent: origin.userAgent, requestId });
+      collected.push({
+        ...common,
+        caller,
+        isPerson: isPerson(caller),
+        operation,
+        subject,
+        count: 1,
+        address: origin.address,
+        userAgent: origin.userAgent,
+        requestId,
+      });
       return;
     }
     const countedCaller = tracked ? caller : "";
@@ -77,6 +90,7 @@ export const openRefusals = ({ store, clock, log, publicUrl }: RefusalServices):
       ...common,
       home: homeOf(countedCaller),
       caller: countedCaller,
+      isPerson: isPerson(countedCaller),
       operation: "",
       subject: "",
       count: 0,

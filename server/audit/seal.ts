@@ -3,7 +3,7 @@
 // (server/outbox/number.ts).
 
 import { operatorUid } from "#authz";
-import { part, text, texts } from "#base/json.ts";
+import { isObject, type JsonObject, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { isPieceFault, setAsideMs } from "#base/pieces.ts";
@@ -57,6 +57,38 @@ export const entryPath = (subject: string, group: string): string => {
 };
 
 const entryUid = (path: string, sequence: number): string => `${path}/${sequence.toString(16).padStart(16, "0")}`;
+
+/** An event at one of the places where it is logged. */
+interface LocatedEvent {
+  readonly event: AuditedEvent;
+  readonly path: string;
+}
+
+/** The same event as one place sees it that it names (server/outbox/record.ts: LoggedAt). */
+const eventAt = (event: AuditedEvent, place: JsonObject): AuditedEvent => {
+  const { loggedAt: _, ...auditContext } = event.auditContext;
+  const own: JsonObject = { ...auditContext, bindings: texts(place, "bindings") };
+  if (place.uidAlone !== true) return { ...event, auditContext: own };
+  return { ...event, auditContext: { ...own, actor: { subject: text(part(own, "actor"), "subject") }, address: "", userAgent: "" } };
+};
+
+/** Where an event is logged: at one place, or at all that it names, one in each organization. */
+const locate = (event: AuditedEvent): LocatedEvent[] => {
+  const { loggedAt } = event.auditContext;
+  const places = Array.isArray(loggedAt) ? loggedAt.filter(isObject) : [];
+  if (places.length === 0) return [{ event, path: entryPath(event.subject, event.groupUid) }];
+  return places.map((place) => ({ event: eventAt(event, place), path: entryPath(event.subject, text(place, "path")) }));
+};
+
+/** The first of these whose entries are no more than limits.sealedMax together, and one of them at least. */
+const firstOf = (events: readonly AuditedEvent[]): readonly AuditedEvent[] => {
+  let entries = 0;
+  const end = events.findIndex((event, index) => {
+    entries += locate(event).length;
+    return index > 0 && entries > limits.sealedMax;
+  });
+  return end === -1 ? events : events.slice(0, end);
+};
 
 /** The entry of an event, as its audit context says (server/outbox/record.ts). */
 const entryFromEvent = (event: AuditedEvent, path: string, sequence: number, sealTime: string): Entry => {
@@ -112,7 +144,7 @@ type SealingVault = Pick<Vault, "seal" | "open">;
 const sealEvents = async (rows: Write, vault: SealingVault, progress: Progress, events: readonly AuditedEvent[], now: string): Promise<void> => {
   const sealTime = sealTimeAfter(progress.sealTime, now);
   await ensureAuditMonth(rows, monthOf(sealTime));
-  const located = events.map((event) => ({ event, path: entryPath(event.subject, event.groupUid) }));
+  const located = events.flatMap(locate);
   const heads = await readHeads(rows, vault, [...new Set(located.map(({ path }) => rootOf(path)))]);
   const changed = new Map<string, Head>();
   const entries = located.map(({ event, path }): AuditEntry => {
@@ -131,7 +163,7 @@ const sealEvents = async (rows: Write, vault: SealingVault, progress: Progress, 
     await writeHead(rows, vault, root, { ...head, nonce });
   }
   const position = Math.max(progress.position, ...events.map((event) => event.position));
-  await writeProgress(rows, vault, { ...progress, position, entries: progress.entries + events.length, sealTime, combinedNonce });
+  await writeProgress(rows, vault, { ...progress, position, entries: progress.entries + entries.length, sealTime, combinedNonce });
 };
 
 /** Seals some of what is next; true where there may be more. `now`: RFC 3339. */
@@ -148,7 +180,7 @@ const withoutEvent = (progress: Progress, position: number): Progress => ({
 });
 
 /**
- * Seals limits.sealedMax events at once, fewer where these fail. One that fails alone is set aside, if one behind it can
+ * Seals limits.sealedMax events at once, fewer where these fail or have more entries. One that fails alone is set aside, if one behind it can
  * be sealed: otherwise it is not the event's fault. It is tried again after a pause that grows, and then has its entry
  * behind those that came later.
  */
@@ -203,6 +235,7 @@ export const openSealing = (store: Store, vault: SealingVault, log: Log): SealNe
     const failed: Failed[] = [];
     for (;;) {
       let tried: readonly AuditedEvent[] = [];
+      let isCut = false;
       try {
         await store.write(async (rows) => {
           if (count > 1) await limitPiece(rows);
@@ -210,7 +243,9 @@ export const openSealing = (store: Store, vault: SealingVault, log: Log): SealNe
           const { progress } = await readState(rows, vault);
           const events = await findEventsAfter(rows, progress.position, count + failed.length);
           const without = new Set(failed.map(({ event }) => event.position));
-          tried = events.filter(({ position }) => !without.has(position));
+          const waiting = events.filter(({ position }) => !without.has(position));
+          tried = firstOf(waiting);
+          isCut = tried.length < waiting.length;
           if (tried.length === 0) return;
           const left = failed.map(({ event: { position } }): SetAsideEvent => ({ position, failures: 1, tryTime: timestamp(Date.parse(now) + setAsideMs(1)) }));
           await sealEvents(rows, vault, left.length === 0 ? progress : { ...progress, setAside: [...(progress.setAside ?? []), ...left] }, tried, now);
@@ -224,7 +259,7 @@ export const openSealing = (store: Store, vault: SealingVault, log: Log): SealNe
       }
       if (tried.length === 0 && failed[0]) throw failed[0].cause;
       for (const { event, cause } of failed) logSetAside(event, 1, cause);
-      const isFull = tried.length === count;
+      const isFull = isCut || tried.length === count;
       count = Math.min(limits.sealedMax, Math.ceil(count * 1.25));
       return isFull;
     }

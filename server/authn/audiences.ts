@@ -2,6 +2,7 @@
 // host, and what the operator adds.
 
 import { unauthenticated } from "#base/fault.ts";
+import { ownAudiences } from "#base/own-audiences.ts";
 import { withoutTrailing } from "#base/trailing.ts";
 import { quoteForError } from "./token.ts";
 
@@ -16,8 +17,7 @@ export const withoutTrailingSlash = (issuer: string): string => withoutTrailing(
 
 /** The audiences of the server at `issuer`. The host counts with and without its port. */
 export const audiencesOf = (issuer: string, more: readonly string[]): Audiences => {
-  const { host, hostname } = new URL(issuer);
-  const accepted: ReadonlySet<string> = new Set([withoutTrailingSlash(issuer), `${withoutTrailingSlash(issuer)}/`, host, hostname, ...more]);
+  const accepted: ReadonlySet<string> = new Set([...ownAudiences(issuer), ...more]);
   return {
     accepted,
     check: (audience) => {

@@ -32,6 +32,8 @@ export interface Rights {
   readonly closed?: boolean;
   /** The suspended organizations where it would have rights; absent: none. */
   readonly suspended?: readonly string[];
+  /** The organizations that have bound a person who has not agreed to belong to them: they see the uid alone. Absent: none. */
+  readonly strangerIn?: readonly string[];
   /** Milliseconds since 1970: a grant ends then, and these rights with it. Infinity: none of them ends. */
   readonly untilMs: number;
 }
@@ -55,6 +57,8 @@ export interface HeldBinding {
   readonly endMs: number;
   /** "outside": above or beside the group that the identity belongs to. "suspended": its organization is. */
   readonly standing: "counts" | "expired" | "outside" | "suspended";
+  /** The person has agreed to belong to the organization. */
+  readonly isMember: boolean;
 }
 
 /** What the store says of an identity's rights; all of its bindings, those that do not count too. */
@@ -112,6 +116,7 @@ export const loadBindings = async (read: Read, uid: string, nowMs: number): Prom
       capabilities: capabilityNames(binding.capabilities),
       endMs: binding.expireTimeMs ?? Number.POSITIVE_INFINITY,
       standing: standingOf(binding, path, home, nowMs),
+      isMember: binding.isMember,
     };
   });
   return { version, exists: exists && endMs > nowMs, endMs, closed: homeStatus === suspended, bindings: held };
@@ -121,10 +126,12 @@ export const loadBindings = async (read: Read, uid: string, nowMs: number): Prom
 export const rightsFrom = (uid: string, { version, exists, endMs: identityEndMs, closed, bindings }: HeldBindings): Rights | undefined => {
   if (version === undefined || !exists) return undefined;
   const counting = bindings.filter(({ standing }) => standing === "counts");
+  const strangerIn = isRoot(uid) && uid !== operatorUid ? bindings.flatMap(({ isMember, path }) => (isMember ? [] : [rootOf(path)])) : [];
   return {
     uid,
     closed,
     suspended: [...new Set(bindings.flatMap(({ standing, path }) => (standing === "suspended" ? [rootOf(path)] : [])))],
+    ...(strangerIn.length > 0 ? { strangerIn: [...new Set(strangerIn)] } : {}),
     grants: [
       ...(uid === operatorUid ? [operatorGrant] : []),
       ...counting.map(({ uid, path, capabilities, endMs }) => ({ path, capabilities, binding: uid, ...(Number.isFinite(endMs) ? { endMs } : {}) })),

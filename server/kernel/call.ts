@@ -4,7 +4,7 @@ import type { JsonObject } from "#base/json.ts";
 import type { RequestSource } from "#base/origin.ts";
 import type { CallHeaders, UnreadCall } from "#contract/call.ts";
 
-export type { Call, UnreadCall } from "#contract/call.ts";
+export type { Call, CallHeaders, UnreadCall } from "#contract/call.ts";
 
 export interface Reply {
   /** The response message as plain values; a transport leaves out nothing and adds nothing. */

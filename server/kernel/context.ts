@@ -94,6 +94,8 @@ export interface Cause {
   readonly bindings: () => readonly string[];
   readonly origin: () => Origin;
   readonly requestId: string;
+  /** Organizations that see of who did it the uid alone: a person who has rights there, and has not agreed to belong there. */
+  readonly strangerIn?: readonly string[];
 }
 
 /** What a change of rows (change.ts) needs, whatever causes it: a request, a sign-in, an import, a command, or the server by itself. */
@@ -151,8 +153,11 @@ export interface ResourceDefinition {
    * be; change it to fill in what the server decides. Returns violations, or throws another fault.
    */
   readonly rules?: (draft: JsonObject, context: RuleContext) => Promise<readonly Violation[]> | readonly Violation[];
-  /** Embedded summaries of others: the field, the field whose uid it shows ("parent" for the resource's own), and the table. */
-  readonly hydrate?: Readonly<Record<string, { readonly by: string; readonly table: string }>>;
+  /**
+   * Embedded summaries of others: the field, the field whose uid it shows ("parent" for the resource's own), and the table.
+   * `findSeen`: of which others more than the uid is shown where the record lies; absent: of all.
+   */
+  readonly hydrate?: Readonly<Record<string, { readonly by: string; readonly table: string; readonly findSeen?: FindSeen }>>;
   /** Fields without a column that its own `methods` put into their answers. */
   readonly methodFields?: readonly string[];
   /** Root-level rows that the caller sees besides its branches: built-in roles, people. */
@@ -167,6 +172,12 @@ export interface ResourceDefinition {
   /** Operations that are not one of the five verbs, or need their own answer. Keyed by the operation's name. */
   readonly methods?: Readonly<Record<string, Answer>>;
 }
+
+/** Of which of these, named by records at these places, more than the uid is shown there. */
+export type FindSeen = (
+  rows: Read,
+  named: readonly { readonly place: string; readonly uid: string }[],
+) => Promise<(one: { readonly place: string; readonly uid: string }) => boolean>;
 
 /** A look for root-level rows that a caller sees besides its branches. */
 export interface VisibilityQuery {
@@ -204,7 +215,7 @@ export interface ResourceReference {
 /** A resource whose table has been found. */
 export interface BoundResource extends Resource {
   readonly shape: Shape;
-  readonly summaries: readonly { readonly field: FieldFact; readonly by: string; readonly shape: Shape }[];
+  readonly summaries: readonly { readonly field: FieldFact; readonly by: string; readonly shape: Shape; readonly findSeen: FindSeen | undefined }[];
   readonly parent: Resource | undefined;
   /** What lies directly below it, by the contract. */
   readonly children: readonly BoundResource[];

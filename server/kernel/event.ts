@@ -2,10 +2,11 @@
 
 import type { MessageFact, MethodFact } from "#contract/facts.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
-import { EVERYWHERE, parentOf, rootOf } from "#base/uid.ts";
+import type { Origin } from "#base/origin.ts";
+import { EVERYWHERE, isUid, parentOf, rootOf } from "#base/uid.ts";
 import { timestamp } from "#base/time.ts";
 import type { OutboxEvent } from "#outbox";
-import type { ChangeContext } from "./context.ts";
+import type { Cause, ChangeContext } from "./context.ts";
 import type { Resource } from "./resource.ts";
 
 /** The public fields of a message: without our additive ones (clients' decoders may be strict) and without secrets. */
@@ -39,11 +40,24 @@ const groupOf = (uid: string, group: "parent" | "self" | "root"): string => {
   return parent === EVERYWHERE ? "/" : parent;
 };
 
+const unseen: Origin = { address: "", userAgent: "" };
+
+/**
+ * Who did it and from where, as the organization may see it in which the event is kept. An operation that asks for no right
+ * is the person's own act towards it (RequestGroupAccess, AcceptMembership); what goes along with it elsewhere is not.
+ */
+const shownCause = ({ cause }: ChangeContext, method: MethodFact, place: string): Pick<Cause, "actor" | "origin"> => {
+  const ownAct = method.name === cause.operation && method.capabilities.length === 0;
+  if (ownAct || !cause.strangerIn?.includes(rootOf(place))) return cause;
+  return { actor: { subject: find(cause.actor ?? {}, ["subject"]) }, origin: () => unseen };
+};
+
 /**
  * The event that the contract declares for an operation; undefined where it declares none. What an answer without
  * content is about stands in its request (deletes).
  */
-export const eventOf = ({ services, cause }: ChangeContext, method: MethodFact, request: JsonObject, reply: JsonObject): OutboxEvent | undefined => {
+export const eventOf = (context: ChangeContext, method: MethodFact, request: JsonObject, reply: JsonObject): OutboxEvent | undefined => {
+  const { services, cause } = context;
   const { event } = method;
   if (!event) return undefined;
   const message = method.output.fields.length === 0 ? method.input : method.output;
@@ -51,6 +65,7 @@ export const eventOf = ({ services, cause }: ChangeContext, method: MethodFact, 
   const subject = find(content, event.subject) || find(request, event.subject);
   const from = event.groupFrom ? find(content, event.groupFrom) : subject;
   const group = event.extensions.includes("group") ? groupOf(from, event.group) : "";
+  const { actor, origin } = shownCause(context, method, isUid(group) ? group : subject);
   // A batch names its provider as the parent of all.
   const identityProvider = find(content, ["identityProviderUid"]) || find(content, ["parent"]) || parentOf(subject);
   return {
@@ -63,12 +78,12 @@ export const eventOf = ({ services, cause }: ChangeContext, method: MethodFact, 
       ...(group ? { group } : {}),
       ...(event.extensions.includes("identityprovider") ? { identityprovider: identityProvider } : {}),
     },
-    actor: cause.actor,
+    actor,
     bodyType: message.name,
     body: publicPart(message, content),
     requestId: cause.requestId,
     time: timestamp(services.clock()),
-    auditContext: { operation: cause.operation, bindings: cause.bindings(), origin: cause.origin() },
+    auditContext: { operation: cause.operation, bindings: cause.bindings(), origin: origin() },
   };
 };
 

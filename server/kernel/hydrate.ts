@@ -16,22 +16,25 @@ export const hydrate = async (rows: Read, resource: BoundResource, records: read
   return resource.computedFields ? [...(await resource.computedFields.compute(rows, summarized))] : summarized;
 };
 
-/** The summary of what has no row is its uid alone. */
+/** The summary of what has no row, or is not to be seen there, is its uid alone. */
 const withSummaries = async (rows: Read, resource: BoundResource, records: readonly JsonObject[]): Promise<JsonObject[]> => {
   if (resource.summaries.length === 0) return [...records];
   const sources = await Promise.all(
-    resource.summaries.map(async ({ by, field, shape }) => {
-      const uids = [...new Set(records.map((record) => summarizedUid(record, by)).filter((uid) => uid !== EVERYWHERE))];
-      const found = await findRows(rows, shape.table, uids);
+    resource.summaries.map(async ({ by, field, shape, findSeen }) => {
+      const named = records.map((record) => ({ place: text(record, "uid"), uid: summarizedUid(record, by) }));
+      const uids = [...new Set(named.map(({ uid }) => uid).filter((uid) => uid !== EVERYWHERE))];
+      const [found, isSeen] = await Promise.all([findRows(rows, shape.table, uids), findSeen?.(rows, named)]);
       const summaries = new Map<string, JsonObject>(found.map((row) => [row[0] ?? "", shape.read(row, 0)]));
-      return { by, key: field.json, summaries };
+      const summaryOf = (one: { readonly place: string; readonly uid: string }): JsonObject =>
+        (isSeen?.(one) === false ? undefined : summaries.get(one.uid)) ?? { uid: one.uid };
+      return { by, key: field.json, summaryOf };
     }),
   );
   return records.map((record) => {
     const added: Record<string, Json> = {};
-    for (const { by, key, summaries } of sources) {
+    for (const { by, key, summaryOf } of sources) {
       const uid = summarizedUid(record, by);
-      if (uid !== EVERYWHERE) added[key] = summaries.get(uid) ?? { uid };
+      if (uid !== EVERYWHERE) added[key] = summaryOf({ place: text(record, "uid"), uid });
     }
     return { ...record, ...added };
   });

@@ -41,11 +41,11 @@ const bindResource = (resource: Resource, table: string, resources: readonly Res
   if (!columns) throw new Error(`the table ${table} of ${fact.short} does not exist`);
   const shape = shapeOf(fact, table, columns);
   if (shape.table.columns[0] !== "uid") throw new Error(`${fact.short} has no field uid`);
-  const summaries = Object.entries(hydrate).map(([name, { by, table: source }]) => {
+  const summaries = Object.entries(hydrate).map(([name, { by, table: source, findSeen }]) => {
     const field = fact.byName.get(name);
     const sourceColumns = catalogue.get(source)?.columns;
     if (!field?.message || !sourceColumns) throw new Error(`${fact.short}.${name} cannot be hydrated from ${source}`);
-    return { field, by, shape: shapeOf(field.message, source, sourceColumns) };
+    return { field, by, shape: shapeOf(field.message, source, sourceColumns), findSeen };
   });
   for (const name of [...(computedFields?.names ?? []), ...methodFields]) {
     if (!fact.byName.has(name)) throw new Error(`${fact.short} has no field ${name} that its file could fill in`);

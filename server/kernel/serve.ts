@@ -21,6 +21,7 @@
 import type { Caller } from "#authn";
 import { bindingsGiving, type Rights, visiblePaths } from "#authz";
 import type { Party } from "#base/fair-queue.ts";
+import type { JsonObject } from "#base/json.ts";
 import { networkOf } from "#base/origin.ts";
 import { rootOf } from "#base/uid.ts";
 import { Fault, unauthenticated, unimplemented } from "#base/fault.ts";
@@ -28,7 +29,7 @@ import { withRequest } from "#contract/call.ts";
 import { isRefusal, record } from "#outbox";
 import { checkAccessVersion, type Read, StaleAccess, withAccessVersionCheck, type Write } from "#store";
 import { validate, resourcePathOrEmpty, resourcePathOf } from "./validate.ts";
-import { type Call, requestSourceOf, type Reply, type Serve, type UnreadCall } from "./call.ts";
+import { type Call, type CallHeaders, requestSourceOf, type Reply, type Serve } from "./call.ts";
 import { withRows } from "./change.ts";
 import type { Cause, Context, Outcome, PermittedCapabilities, WriteContext, Writes } from "./context.ts";
 import { eventOf } from "./event.ts";
@@ -76,7 +77,7 @@ export const makeServe =
         }
       }
     } catch (thrown) {
-      if (thrown instanceof Fault && isRefusal(thrown)) recordRefusal(kernel, unread, call, caller, thrown);
+      if (thrown instanceof Fault && isRefusal(thrown)) recordUnchanging(kernel, unread, call?.request ?? unread.requestInUrl(), caller, thrown.code);
       if (caller === undefined) await kernel.refusalPace(networkOf(unread.origin().address));
       else if (thrown instanceof Fault && thrown.code === "RESOURCE_EXHAUSTED") await kernel.refusalPace(rootOf(caller.uid));
       throw thrown;
@@ -85,11 +86,14 @@ export const makeServe =
     }
   };
 
-/** For the audit log: what was not done, too. Of a call that was refused unread it tells what the URL says. */
-const recordRefusal = ({ services }: Kernel, unread: UnreadCall, call: Call | undefined, caller: Caller | undefined, { code }: Fault): void => {
-  const { method } = unread;
-  const subject = resourcePathOrEmpty(method, call ? call.request : unread.requestInUrl());
-  services.audit.recordRefusal({ caller: caller?.uid, operation: method.name, subject, code, requestSource: requestSourceOf(unread) });
+/**
+ * For the audit log: what was not done, too. A write that was only tried (validateOnly) answers with what it would show,
+ * and leaves no other trace. Of a call that was refused unread it tells what the URL says.
+ */
+const recordUnchanging = ({ services }: Kernel, call: CallHeaders, request: JsonObject, caller: Caller | undefined, code: Fault["code"] | "OK"): void => {
+  const { method } = call;
+  const subject = resourcePathOrEmpty(method, request);
+  services.audit.recordRefusal({ caller: caller?.uid, operation: method.name, subject, code, requestSource: requestSourceOf(call) });
 };
 
 const handle = async (kernel: Kernel, call: Call, caller: Caller | undefined, rights: Rights, proven: boolean): Promise<Reply> => {
@@ -145,6 +149,7 @@ const handle = async (kernel: Kernel, call: Call, caller: Caller | undefined, ri
   const row = kernel.currentReads.has(method.name) ? path : undefined;
   const outcome = await writeSafely(store, call, { ...given, row }, (inside) => perform(write, context, inside));
   if (outcome.refusal) throw outcome.refusal;
+  if (call.validateOnly) recordUnchanging(kernel, call, call.request, caller, "OK");
   return replyOf(call, outcome);
 };
 
@@ -155,6 +160,7 @@ const causeOf = ({ call, method, caller, rights, permitted }: Omit<Context<Read>
   bindings: () => [...new Set(permitted.flatMap(({ capabilities, path }) => bindingsGiving(rights, capabilities, path)))],
   origin: call.origin,
   requestId: call.requestId,
+  ...(rights.strangerIn ? { strangerIn: rights.strangerIn } : {}),
 });
 
 /** A write and the event of its operation, in the transaction of `rows`. */

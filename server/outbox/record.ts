@@ -6,6 +6,15 @@ import type { JsonObject } from "#base/json.ts";
 import type { Origin } from "#base/origin.ts";
 import { insertEvent, type Write } from "#store";
 
+/** One of several places at which the audit log has an entry of the same event. */
+export interface LoggedAt {
+  readonly path: string;
+  /** The role bindings of that organization. */
+  readonly bindings: readonly string[];
+  /** True: of who did it that organization sees the uid, and neither what their token said nor where they were. */
+  readonly uidAlone: boolean;
+}
+
 /** By which call and right, and from where: what the audit log keeps besides. */
 export interface AuditContext {
   /** Full name of the operation; the path or command of what is none; "" for what the server does by itself. */
@@ -17,6 +26,8 @@ export interface AuditContext {
   readonly count?: number;
   /** The uids of the rows that a batch made or removed; of any other event its subject says it. */
   readonly resources?: readonly string[];
+  /** Where it is logged, in the place of the event's subject and group; absent or empty: there. */
+  readonly loggedAt?: readonly LoggedAt[];
 }
 
 /** What happened, in the terms of CloudEvents (events). */
@@ -47,12 +58,13 @@ export interface OnlyRecipient {
 }
 
 /** As the row keeps it (column audit_context); read by the audit log. */
-const auditContextJson = (actor: JsonObject | undefined, { operation, bindings, origin, count, resources = [] }: AuditContext): JsonObject => ({
+const auditContextJson = (actor: JsonObject | undefined, { operation, bindings, origin, count, resources = [], loggedAt = [] }: AuditContext): JsonObject => ({
   ...(actor ? { actor } : {}),
   operation,
   bindings: [...bindings],
   ...(count === undefined ? {} : { count }),
   ...(resources.length > 0 ? { resources: [...resources] } : {}),
+  ...(loggedAt.length > 0 ? { loggedAt: loggedAt.map(({ path, bindings: there, uidAlone }) => ({ path, bindings: [...there], uidAlone })) } : {}),
   address: origin.address,
   userAgent: origin.userAgent,
 });

@@ -17,6 +17,7 @@ import { roleBinding } from "./iam/role-binding.ts";
 import { role } from "./iam/role.ts";
 import { terms } from "./iam/terms.ts";
 import { artifact } from "./libraries/artifact.ts";
+import { membership } from "./memberships/membership.ts";
 import { securityToken } from "./oidc/security-token.ts";
 import { ping } from "./ping/ping.ts";
 import { image } from "./registry/image.ts";
@@ -42,6 +43,7 @@ export const resources = [
   role,
   terms,
   artifact,
+  membership,
   securityToken,
   ping,
   image,

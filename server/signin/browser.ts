@@ -11,12 +11,25 @@ import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { Fault, toFault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { RequestSource } from "#base/origin.ts";
+import { timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
 import { changeContext } from "#kernel";
 import { isRefusal } from "#outbox";
-import { type Binding, deleteSomeExpiredSignIns, findProvider, hasIdentity, insertSignIn, type Provider, type SignInRow, takeSignIn, type Write } from "#store";
+import {
+  type Binding,
+  deleteSomeExpiredSignIns,
+  findProvider,
+  hasIdentity,
+  insertMembership,
+  insertSignIn,
+  type Provider,
+  type SignInRow,
+  takeSignIn,
+  type Write,
+} from "#store";
 import type { Completion, SignedIn } from "./completion.ts";
 import type { SignInDependencies } from "./dependencies.ts";
+import { withMembershipQuestion } from "./membership-pages.ts";
 import { redirectTo, refusalPage, sentenceOf, throttledPage } from "./pages.ts";
 import type { AuthorizationRequest, UpstreamUser } from "./provider.ts";
 import { acceptInvite, findInviteGroup, type Registered, registerThroughProvider } from "./registration.ts";
@@ -166,6 +179,9 @@ const registerUpstreamUser = async (
   { requestId, origin }: RequestSource,
 ): Promise<Registered> => {
   const context = changeContext(kernel, rows, { operation: signInPath, actor: undefined, bindings: () => [], origin: () => origin, requestId });
+  const identityUid = authn.personUid(upstream.issuer, upstream.subject);
+  // Who comes through an organization's provider belongs to it (0021), also with another one's invite: its mappings count.
+  await insertMembership(rows, { group: provider.uid, identityUid, basis: "provider", createTime: timestamp(context.nowMs) });
   if (pending.invite !== "") {
     const group = await findInviteGroup(rows, pending.invite);
     // Whose address it is, another organization's provider does not say here: its owner could make it say anything.
@@ -173,7 +189,7 @@ const registerUpstreamUser = async (
     const trusted = group !== undefined && rootOf(group) === rootOf(provider.uid) ? upstream : withoutEmail;
     return acceptInvite(context, trusted, pending.invite);
   }
-  if (pending.skipRegistration && !(await hasIdentity(rows, authn.personUid(upstream.issuer, upstream.subject)))) {
+  if (pending.skipRegistration && !(await hasIdentity(rows, identityUid))) {
     throw new Fault("NOT_FOUND", "account not found, registration required");
   }
   return registerThroughProvider(context, upstream, provider);
@@ -223,9 +239,10 @@ export const endSignIn = async (dependencies: SignInDependencies, request: Endpo
     if (!provider) throw new Fault("FAILED_PRECONDITION", "the identity provider has been deleted meanwhile");
     const upstreamUser = await dependencies.providers.readCallback(provider, pending.authorizationRequest, request.query);
     const signedIn = await signInUpstreamUser(dependencies, provider, upstreamUser, pending, requestSource);
-    answer = await complete(dependencies, signedIn, pending.completion);
+    answer = await withMembershipQuestion(dependencies, request, signedIn, pending.completion, await complete(dependencies, signedIn, pending.completion));
   } catch (thrown) {
     answer = await refuseSignIn(dependencies, thrown, pending.completion, requestSource);
   }
-  return { ...answer, headers: { ...answer.headers, ...setSignInCookie(dependencies, state, "", 0) } };
+  // A page with a form sets a cookie of its own, and the sign-in's ends by itself: it opens nothing any more.
+  return { ...answer, headers: { ...setSignInCookie(dependencies, state, "", 0), ...answer.headers } };
 };

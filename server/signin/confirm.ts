@@ -113,12 +113,13 @@ export const grantTexts = (
     : "It stays signed in for an hour at most.",
 ];
 
+const hiddenInputs = (fields: ConfirmationQuestion["hidden"]): string =>
+  fields.map(([name = "", value = ""]) => `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`).join("");
+
 /** The page that asks. Its first button confirms, and so does the enter key; neither is pressed by the page itself. */
 export const confirmationPage = (site: Site, request: EndpointRequest, subject: string, question: ConfirmationQuestion): EndpointAnswer => {
   const { proof, cookie } = makeProof(site, request, subject);
-  const hidden = [...question.hidden, ["proof", proof]]
-    .map(([name = "", value = ""]) => `<input type="hidden" name="${name}" value="${escapeHtml(value)}">`)
-    .join("");
+  const hidden = hiddenInputs([...question.hidden, ["proof", proof]]);
   const form =
     `<p class="code">${escapeHtml(question.code)}</p>` +
     `<p>If you go on:</p><ul>${question.grants.map((grant) => `<li>${escapeHtml(grant)}</li>`).join("")}</ul>` +
@@ -129,6 +130,20 @@ export const confirmationPage = (site: Site, request: EndpointRequest, subject: 
     '<button class="secondary" name="answer" value="refuse">Refuse</button></p></form>';
   const page = htmlPage(question.status, "Sign in a terminal?", question.paragraphs, form);
   return withFormOrigin(question.status >= 400 && question.provider ? { ...page, fault: question.provider.fault } : page, cookie);
+};
+
+/** A page with a question of its own: what its form says beside the buttons is markup of ours. `subject` is all that is answered. */
+export const questionPage = (
+  site: Site,
+  request: EndpointRequest,
+  subject: string,
+  { title, paragraphs, path, hidden, form }: Pick<ConfirmationQuestion, "paragraphs" | "path" | "hidden"> & { readonly title: string; readonly form: string },
+): EndpointAnswer => {
+  const { proof, cookie } = makeProof(site, request, subject);
+  return withFormOrigin(
+    htmlPage(200, title, paragraphs, `<form method="post" action="${path}">${hiddenInputs([...hidden, ["proof", proof]])}${form}</form>`),
+    cookie,
+  );
 };
 
 /** Answers a form that does not come from our page. */

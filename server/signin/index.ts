@@ -4,6 +4,7 @@ export { deleteExpiredInvites } from "./expired-invites.ts";
 export { inviteCodeHash, makeInviteCode } from "./invite-code.ts";
 export { takeHeadlessToken } from "./headless.ts";
 export { openSignIn, type SignInEndpoints } from "./open.ts";
+export { agreeToOrganization, membershipOf } from "./membership.ts";
 export { recordExchange } from "./record-exchange.ts";
 export { renew } from "./refresh.ts";
 export {

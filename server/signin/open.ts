@@ -14,6 +14,7 @@ import { type DeviceEndpoint, deviceEndpoint } from "./device-pages.ts";
 import { headlessCompleter, isHeadlessCode } from "./headless.ts";
 import { redirectByPage } from "./confirm.ts";
 import { type AskHeadless, showHeadlessConfirmation, confirmHeadless, headlessPath } from "./headless-pages.ts";
+import { answerMembershipQuestion, membershipsPath } from "./membership-pages.ts";
 import { openOpenRows } from "./open-rows.ts";
 import { jsonAnswer, refusalPage, sentenceOf, throttledPage } from "./pages.ts";
 import { callbackPath, openProviders } from "./provider.ts";
@@ -204,6 +205,7 @@ export const openSignIn = (services: Omit<SignInSettings, "openRows" | "userCode
           ),
         },
       ],
+      [membershipsPath, { POST: limitedPage(dependencies, "open-reads", answerMembershipQuestion) }],
       [callbackPath, { GET: limitedPage(dependencies, "sign-in-answers", endSignIn) }],
       [
         devicePath,

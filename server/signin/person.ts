@@ -17,7 +17,8 @@ export const nameHtml = (name: string): string => `<bdi>${escapeHtml(visibleText
 /** Where a provider's people sign in: its host, which nobody but its owner can have. */
 export const hostOfIssuer = (issuer: string): string => URL.parse(issuer)?.host || visibleText(issuer, limits.shownNameLengthMax);
 
-const personHtml = ({ act, email, name = "" }: SignedIn): string => {
+/** Who has signed in, as markup. */
+export const personHtml = ({ act, email, name = "" }: Pick<SignedIn, "act" | "email" | "name">): string => {
   const { iss = "", sub = "" } = act;
   const known = [name, email ?? ""].filter((each) => visibleText(each, limits.shownNameLengthMax) !== "");
   const [first = sub, ...others] = known;

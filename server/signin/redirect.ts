@@ -22,6 +22,12 @@ type Site = Pick<SignInSettings, "publicUrl" | "origins">;
 /** A page of this server, or one of those that the operator trusts. */
 const isTrustedPage = ({ publicUrl, origins }: Site, { origin }: URL): boolean => [new URL(publicUrl).origin, ...origins].includes(origin);
 
+/** Whether a program on the person's own machine waits there, and no page. `redirect`: as a request's completion has it. */
+export const isProgramAddress = (site: Site, redirect: string): boolean => {
+  const url = URL.parse(redirect);
+  return url !== null && isLoopback(url) && !isTrustedPage(site, url);
+};
+
 /** The address as it was sent, if a sign-in may end there. Throws INVALID_ARGUMENT. */
 export const readRedirect = (site: Site, text: string): string => {
   if (text === "") return "";

@@ -130,7 +130,7 @@ export const renew = async (
     if (ended?.isLive) log("signin.refresh.reused", { identity: ended.identityUid });
     return { refusal: unauthenticated("the refresh token has expired, was used before or was revoked: sign in again") };
   }
-  const { identityUid: identity, act, email, capabilities, scopes, expireTimeMs } = family;
+  const { identityUid: identity, identityProviderUid: identityProvider, act, email, capabilities, scopes, expireTimeMs } = family;
   const access = await authn.issue({
     uid: identity,
     act,
@@ -140,6 +140,6 @@ export const renew = async (
     untilMs: nowMs + limits.accessTokenLifetimeMs,
   });
   const { operation, requestSource } = renewal;
-  await recordSignIn(rows, publicUrl, { identity, act, operation, requestSource, time: timestamp(nowMs) });
+  await recordSignIn(rows, publicUrl, { identity, act, identityProvider, operation, requestSource, time: timestamp(nowMs) });
   return { identity, access, refresh: encodeToken(id, next, expireTimeMs) };
 };

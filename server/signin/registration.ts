@@ -20,6 +20,7 @@ import {
   findIdentityEmail,
   findInviteUid,
   findRoleBindingUid,
+  insertMembership,
   insertProviderArrival,
   type Invite,
   listClientIds,
@@ -233,9 +234,11 @@ const acceptInviteFor = async (context: ChangeContext, person: Person, code: str
     throw blocked("INVITE_NOT_COVERED", invite.uid, ["whoever made the invite may not give what it promises any more; ask for a new one"]);
   }
   const made = await ensureRegistered();
+  // Before the binding, whose event shows who it is to the organization.
+  const agreed = await insertMembership(rows, { group, identityUid: person.uid, basis: "invite", createTime: timestamp(nowMs) });
   const joined = await makeInvitedBinding(context, person.uid, group, invite);
   if (joined && invite.singleUse) await deleteUsedInvite(context, invite.uid);
-  if (made || joined) await recordRegistration(context, person, group);
+  if (made || joined || agreed) await recordRegistration(context, person, group);
   return { identity: person.uid, group };
 };
 

@@ -30,7 +30,15 @@ export const issueTokens = async (
   const { uid, identityProviderUid, session, mayRefresh, act, email, untilMs, requestSource } = signedIn;
   const requested = { identity: "", ...requestedToken };
   const { token, expireTimeMs } = await authn.issue({ uid, act, email, session, downscoping: notDownscoped, requested, untilMs });
-  await recordSignIn(rows, publicUrl, { identity: uid, act, session, operation: callbackPath, requestSource, time: timestamp(clock()) });
+  await recordSignIn(rows, publicUrl, {
+    identity: uid,
+    act,
+    session,
+    identityProvider: identityProviderUid,
+    operation: callbackPath,
+    requestSource,
+    time: timestamp(clock()),
+  });
   if (!createRefreshToken || !mayRefresh) return { token, expireTimeMs, refreshToken: undefined };
   const family = { identity: uid, identityProvider: identityProviderUid, act, email, audience: requestedToken.audience, ...authn.readDownscoping(requested) };
   const refresh = await beginFamily(rows, family, clock());

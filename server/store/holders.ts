@@ -9,7 +9,7 @@
 
 import type { PageRequest } from "#base/page.ts";
 import { parentOf } from "#base/uid.ts";
-import { columns, nullableNumber, text } from "./columns.ts";
+import { columns, flag, nullableNumber, text } from "./columns.ts";
 import type { Param, Read } from "./handle.ts";
 import { versionColumn } from "./rows.ts";
 
@@ -27,6 +27,8 @@ export interface Holder {
   readonly uid: string;
   readonly name: string;
   readonly email: string;
+  /** Of a person: they have agreed to belong to the organization. */
+  readonly isMember: boolean;
   readonly bindings: readonly GivingBinding[];
 }
 
@@ -52,6 +54,7 @@ const holderBinding = columns({
   identityUid: text,
   name: text,
   email: text,
+  isMember: flag,
   uid: text,
   roleUid: text,
   roleName: text,
@@ -93,13 +96,15 @@ const holdersStatement = (descending: boolean, first: boolean, version: string):
     ) as merged order by identity_uid${direction} limit $5::bigint offset $6::bigint
   )
   select ${version}, ${first ? total : "null::bigint"},
-    null, null, null, null, null, null, null, null
+    null, null, null, null, null, null, null, null, null
   union all
   select null, null, ${holderBinding.listOf("held")} from (
-    select page.identity_uid, identity.name, identity.email, binding.uid, binding.role_uid, role.name as role_name, bound_group.name as group_name,
+    select page.identity_uid, identity.name, identity.email, membership.identity_uid is not null as is_member,
+      binding.uid, binding.role_uid, role.name as role_name, bound_group.name as group_name,
       (extract(epoch from binding.expire_time) * 1000)::bigint as end_ms
     from page
     left join identities as identity on identity.uid = page.identity_uid
+    left join memberships as membership on membership.identity_uid = page.identity_uid and membership.organization_uid = left($1[1], 40)
     left join lateral (
       select binding.* from unnest($1::text[]) as ancestor(path) join role_bindings as binding
         on left(binding.uid, -17) = ancestor.path and binding.identity_uid = page.identity_uid and binding.role_uid in (select role from source)
@@ -124,8 +129,8 @@ export const findHolders = async (rows: Read, query: HoldersQuery, page: PageReq
   if (check) check.confirm(head?.[0]);
   const holders = new Map<string, Omit<Holder, "bindings"> & { bindings: GivingBinding[] }>();
   for (const row of found) {
-    const { identityUid, name, email, uid, roleUid, roleName, groupName, endMs } = holderBinding.read(row, headColumns);
-    const holder = holders.get(identityUid) ?? { uid: identityUid, name, email, bindings: [] };
+    const { identityUid, name, email, isMember, uid, roleUid, roleName, groupName, endMs } = holderBinding.read(row, headColumns);
+    const holder = holders.get(identityUid) ?? { uid: identityUid, name, email, isMember, bindings: [] };
     holders.set(identityUid, holder);
     if (uid !== "" && roleUid !== "") holder.bindings.push({ uid, role: roleUid, roleName, group: parentOf(uid), groupName, endMs });
   }

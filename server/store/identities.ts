@@ -106,7 +106,7 @@ const uidOnly = columns({ uid: text });
 
 /**
  * The people bound in or below one of these paths, and `self` where it is one: a person's uid lies below no group, so
- * who sees it follows from its bindings.
+ * who sees it follows from its bindings, in organizations to which the person has agreed to belong. EVERYWHERE sees all.
  * @param only look for this uid alone
  */
 export const findBoundPeople = async (rows: Read, paths: readonly string[], self: string, only: string | undefined): Promise<string[]> => {
@@ -114,7 +114,9 @@ export const findBoundPeople = async (rows: Read, paths: readonly string[], self
     rows,
     `select ${uidOnly.list} from identities where length(uid) = 40 and ($4::text is null or uid = $4) and (uid = $3 or uid in (
        select identity_uid from role_bindings join unnest($1::text[], $2::text[]) as place(low, high)
-       on uid >= place.low and uid < place.high where length(identity_uid) = 40 and ($4::text is null or identity_uid = $4)))`,
+       on uid >= place.low and uid < place.high where length(identity_uid) = 40 and ($4::text is null or identity_uid = $4)
+       and (place.low = '' or exists (
+         select from memberships where memberships.identity_uid = role_bindings.identity_uid and organization_uid = left(role_bindings.uid, 40)))))`,
     [paths, paths.map((path) => (path === "" ? "~" : `${path}0`)), self, only ?? null],
   );
   return found.map(({ uid }) => uid);

@@ -106,10 +106,11 @@ export { retentions } from "./retentions.ts";
 export {
   type BindingRow,
   type BoundIdentity,
+  findBindingUids,
   findBoundIdentity,
   findMappingGrants,
-  findOrganizationRights,
   findSessionGrants,
+  findSignInOrganizations,
   type MappingGrantRow,
 } from "./rights.ts";
 export { hasAwsRequest, insertAwsRequest } from "./aws-requests.ts";
@@ -160,6 +161,17 @@ export {
   scimRevokedColumns,
   type ScimState,
 } from "./identity-providers.ts";
+export {
+  countPersonOrganizations,
+  findPersonOrganization,
+  findPersonOrganizations,
+  findSeenIdentities,
+  findUnansweredOrganizations,
+  insertMembership,
+  type MembershipBasis,
+  type NamedIdentity,
+  type PersonOrganization,
+} from "./memberships.ts";
 export { recordKey } from "./feed-rows.ts";
 export { limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
 export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, type LibraryFilter } from "./library-artifacts.ts";

@@ -61,10 +61,14 @@ export const insertEvent = async (rows: Write, event: NewEvent): Promise<void> =
   );
 };
 
-/** A refused call, or several alike that were only counted. */
+/** A call that was refused or only tried, or several alike that were only counted. */
 export interface NewRefusal {
+  /** The event's. */
+  readonly type: string;
   /** The identity's uid; "" where nobody could be made out. */
   readonly caller: string;
+  /** True: the caller is a person, of whom an organization sees the uid alone until they have agreed to belong to it. */
+  readonly isPerson: boolean;
   readonly operation: string;
   /** The uid that the call named; "" where it named none, or where several calls are counted. */
   readonly subject: string;
@@ -79,20 +83,24 @@ export interface NewRefusal {
 }
 
 // Nobody may make paths up: a chain of its own for each would fill the disk. And a stranger, who may be anybody, writes
-// into no organization's log.
+// into no organization's log. Of a person who has not agreed to belong to it an organization sees the uid alone.
 const insertRefusalsText = `
   insert into outbox (event_id, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time, audit_context)
-  select gen_random_uuid(), $1, $2, refused.subject,
-    case when refused.caller <> '' and exists (select from groups where uid = left(refused.subject, 40)) then refused.subject else refused.home end,
+  select gen_random_uuid(), refused.type, $1, refused.subject, case when organization.uid is null then refused.home else refused.subject end,
     'internal', '{}', '', '{}', refused."requestId", refused.time,
     jsonb_build_object('actor', jsonb_build_object('subject', refused.caller), 'operation', refused.operation, 'bindings', '[]'::jsonb,
-      'address', refused.address, 'userAgent', refused."userAgent", 'code', refused.code, 'count', refused.count)
-  from jsonb_to_recordset($3::jsonb) as refused(
-    caller text, operation text, subject text, home text, code text, count bigint, address text, "userAgent" text, "requestId" text, time timestamptz)`;
+      'address', case when shown.everything then refused.address else '' end,
+      'userAgent', case when shown.everything then refused."userAgent" else '' end, 'code', refused.code,
+      'count', refused.count)
+  from jsonb_to_recordset($2::jsonb) as refused(
+    type text, caller text, "isPerson" boolean, operation text, subject text, home text, code text, count bigint, address text, "userAgent" text, "requestId" text, time timestamptz)
+  left join groups as organization on refused.caller <> '' and organization.uid = left(refused.subject, 40)
+  cross join lateral (select organization.uid is null or not refused."isPerson" or exists (
+    select from memberships where identity_uid = refused.caller and organization_uid = organization.uid) as everything) as shown`;
 
-/** One event for each, of this type. */
-export const insertRefusals = async (rows: Write, type: string, source: string, refusals: readonly NewRefusal[]): Promise<void> => {
-  await rows.query(insertRefusalsText, [type, source, JSON.stringify(refusals)]);
+/** One event for each. */
+export const insertRefusals = async (rows: Write, source: string, refusals: readonly NewRefusal[]): Promise<void> => {
+  await rows.query(insertRefusalsText, [source, JSON.stringify(refusals)]);
 };
 
 /** True where an event has no position yet. */

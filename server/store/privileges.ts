@@ -28,6 +28,7 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   library_artifacts: rowsComeAndChange,
   library_versions: rowsComeAndChange,
   manifests: rowsComeAndGo,
+  memberships: rowsComeAndGo,
   package_origins: rowsComeAndChange,
   provider_arrivals: rowsComeAndGo,
   quotas: ["select"],

@@ -9,6 +9,7 @@ import { deleteRows, type Retention } from "./retention.ts";
 /** What every access token of a family says, and cannot have more of. */
 export interface RefreshTokenFamily {
   readonly identityUid: string;
+  readonly identityProviderUid: string;
   readonly act: Readonly<Record<string, string>>;
   readonly email: string | undefined;
   readonly audience: readonly string[];
@@ -23,12 +24,12 @@ export interface RefreshTokenRow extends RefreshTokenFamily {
   readonly id: string;
   /** SHA-256 of the latest token's secret. */
   readonly secretHash: string;
-  readonly identityProviderUid: string;
   readonly createTimeMs: number;
 }
 
 const family = columns<RefreshTokenFamily>({
   identityUid: text,
+  identityProviderUid: text,
   audience: textList,
   act: { read: (value) => Object.fromEntries(Object.entries(nullableObject.read(value) ?? {}).map(([name, each]) => [name, String(each)])) },
   email: nullableText,

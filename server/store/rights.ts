@@ -1,6 +1,6 @@
 // What gives an identity rights: its role bindings, and what a session adds by the mappings of a provider's groups.
 
-import { columns, expression, nullableText, nullableTimeMs, text, textList, timeMs } from "./columns.ts";
+import { columns, expression, flag, nullableText, nullableTimeMs, text, textList, timeMs } from "./columns.ts";
 import type { Read } from "./handle.ts";
 
 /** A role binding with what its role and its organization say. */
@@ -13,6 +13,8 @@ export interface BindingRow {
   readonly expireTimeMs: number | undefined;
   /** "" where the organization is not there. */
   readonly organizationStatus: string;
+  /** The person has agreed to belong to the organization. */
+  readonly isMember: boolean;
 }
 
 /** An identity with all of its bindings. */
@@ -38,6 +40,7 @@ const boundRow = columns({
   capabilities: expression("role.capabilities", text),
   expireTimeMs: nullableTimeMs("binding.expire_time"),
   organizationStatus: expression("organization.status", text),
+  isMember: expression("membership.identity_uid is not null", flag),
 });
 
 const boundText = `
@@ -48,6 +51,7 @@ const boundText = `
   left join role_bindings as binding on binding.identity_uid = $2
   left join roles as role on role.uid = binding.role_uid
   left join groups as organization on organization.uid = left(binding.uid, 40)
+  left join memberships as membership on membership.identity_uid = $2 and membership.organization_uid = organization.uid
   left join groups as home on home.uid = $1`;
 
 /** The identity of this uid, whose root is `root`, in one statement. */
@@ -112,21 +116,25 @@ const sessionGrantsText = `
 export const findSessionGrants = (rows: Read, session: string, identity: string): Promise<SessionGrantRow[]> =>
   sessionGrant.find(rows, sessionGrantsText, [session, identity]);
 
-/** An organization in which an identity has rights. */
-export interface OrganizationRights {
+/** An organization that a sign-in belongs to. */
+export interface SignInOrganization {
   readonly root: string;
-  /** The bindings and mappings that give them. */
+  /** True: the person has agreed to belong to it. */
+  readonly isMember: boolean;
+  /** The bindings and mappings that give rights there. */
   readonly bindings: readonly string[];
 }
 
-const organizationRights = columns<OrganizationRights>({
-  root: expression("ranked.root", text),
-  bindings: expression("jsonb_agg(ranked.binding order by ranked.binding)", textList),
+const signInOrganization = columns<SignInOrganization>({
+  root: expression("told.root", text),
+  isMember: expression("told.is_member", flag),
+  bindings: expression("(select jsonb_agg(binding order by binding) from given where given.root = told.root and given.rank <= $4)", textList),
 });
 
-const organizationRightsText = `
-  select ${organizationRights.list}
-  from (
+// Bound by what the identity has: its own bindings, memberships and sessions, by their indexes, and the identity providers
+// of one issuer. Nothing of anybody else's is looked through.
+const signInOrganizationsText = `
+  with given as materialized (
     select binding, root, row_number() over (partition by root order by binding) as rank
     from (
       select uid as binding, left(uid, 40) as root from role_bindings where identity_uid = $1 and (expire_time is null or expire_time > $2)
@@ -137,19 +145,50 @@ const organizationRightsText = `
         on mapping.identity_provider_uid = session.identity_provider_uid and mapping.external_group_id = any(session.groups)
       where session.id = $3 and session.identity_uid = $1
     ) as each
-  ) as ranked
-  where ranked.rank <= $4
-  group by ranked.root order by ranked.root limit $5`;
+  ), member as materialized (
+    select organization_uid as root from memberships where identity_uid = $1
+  ), named as (
+    select $5 as root where $5 <> ''
+    union
+    select left(uid, 40) from identity_providers where oidc ->> 'issuer' = any($6) and oidc ->> 'clientId' = any($7)
+  ), told as (
+    select root, true as is_member from member where root in (select root from given)
+    union
+    select root, root in (select root from member) from named
+  )
+  select ${signInOrganization.list} from told order by told.root`;
+
+/** What tells where a sign-in belongs. */
+export interface SignInSource {
+  readonly identity: string;
+  /** RFC 3339. */
+  readonly now: string;
+  /** The session that adds to the identity's rights; "" for none. */
+  readonly session: string;
+  /** The organization whose identity provider was used; "" for none. */
+  readonly providerRoot: string;
+  /** The spellings of the presented token's issuer, and the audiences by which an identity provider of it is known. */
+  readonly issuers: readonly string[];
+  readonly audiences: readonly string[];
+}
 
 /**
- * Where an identity has rights, and what gives them.
- * @param now RFC 3339
- * @param session that adds to them; "" for none
+ * The organizations that a sign-in belongs to, however many: those whose identity provider it came through or whose
+ * provider's audience its token is for, and those where a person has rights and has agreed to belong. An organization that
+ * has only bound the uid is none of them.
+ * @param bindingsMax so many bindings are named of each
  */
-export const findOrganizationRights = (
+export const findSignInOrganizations = (
   rows: Read,
-  identity: string,
-  now: string,
-  session: string,
-  { bindingsMax, organizationsMax }: { readonly bindingsMax: number; readonly organizationsMax: number },
-): Promise<OrganizationRights[]> => organizationRights.find(rows, organizationRightsText, [identity, now, session, bindingsMax, organizationsMax]);
+  { identity, now, session, providerRoot, issuers, audiences }: SignInSource,
+  bindingsMax: number,
+): Promise<SignInOrganization[]> =>
+  signInOrganization.find(rows, signInOrganizationsText, [identity, now, session, bindingsMax, providerRoot, issuers, audiences]);
+
+const bindingUid = columns({ uid: text });
+
+/** The bindings that give an assumable identity its rights at `now`, the first ones. */
+export const findBindingUids = async (rows: Read, identity: string, now: string, bindingsMax: number): Promise<string[]> => {
+  const statement = `select ${bindingUid.list} from role_bindings where identity_uid = $1 and (expire_time is null or expire_time > $2) order by uid limit $3`;
+  return (await bindingUid.find(rows, statement, [identity, now, bindingsMax])).map(({ uid }) => uid);
+};

@@ -147,6 +147,8 @@ const inventory = {
     "chainguard.platform.iam.v2.GroupsService/RequestGroupAccess",
     "chainguard.platform.iam.v2.IdentitiesService/LookupIdentity",
     "chainguard.platform.iam.v2.IdentitiesService/UpdateIdentityMetadata",
+    "gantry.memberships.v1.MembershipsService/AcceptMembership",
+    "gantry.memberships.v1.MembershipsService/ListMemberships",
   ],
 };
 

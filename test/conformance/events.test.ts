@@ -126,7 +126,8 @@ const assertTold = (method: MethodFact, told: Told, request: JsonObject, reply: 
   assert.equal(told.type, event.type);
   assert.equal(told.source, `http://gantry.example.test${(method.http[0]?.template ?? "").replace(/\/\{.*$/, "")}`);
   assert.equal(told.subject, subject);
-  const group = event.extensions.includes("group") ? places[event.group](subject) : "";
+  const from = event.groupFrom ? String(valueAt(whole, event.groupFrom)) : subject;
+  const group = event.extensions.includes("group") ? places[event.group](from) : "";
   assert.equal(told.group, group);
   assert.equal(told.audience, event.audience);
   assert.deepEqual(Object.keys(told.extensions).sort(), [...event.extensions].sort());

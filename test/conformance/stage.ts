@@ -26,6 +26,7 @@ const ownDomain = "stage.example";
 const peopleIssuer = "https://people.example.com";
 
 const deleteOneself = "chainguard.platform.auth.Auth/Delete";
+const acceptMembership = "gantry.memberships.v1.MembershipsService/AcceptMembership";
 const getHeadlessSession = "chainguard.platform.auth.Auth/GetHeadlessSession";
 
 const iam = "chainguard.platform.iam.v2";
@@ -290,6 +291,28 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     return { uid, token: await services.authn.mint({ uid, audience: [services.publicUrl], act: { iss: peopleIssuer }, email }) };
   };
 
+  const holder: Stage["holder"] = async (names, place) => {
+    const root = rootOf(place);
+    const [held, role] = await Promise.all([stranger(root), roleOf(names, root)]);
+    await bind(place, held.uid, role);
+    return held;
+  };
+
+  /** Somebody whom the organization has bound, and who has not agreed to it. */
+  const boundStranger = async (): Promise<Holder> => {
+    const [person, binder, role] = await Promise.all([
+      colleague(),
+      holder(["role_bindings.create", "repo.list"], world.organization),
+      roleOf(["repo.list"], world.organization),
+    ]);
+    await world.ok(
+      "iam.RoleBindingsService/CreateRoleBinding",
+      { parent: world.organization, roleBinding: { identityUid: person.uid, roleUid: role } },
+      { token: binder.token },
+    );
+    return person;
+  };
+
   /** Whom the last request to delete oneself is about. */
   let leaver: Holder | undefined;
 
@@ -307,6 +330,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       if (method.rpc === "ExchangeRefreshToken") return { uid: "", token: await refreshToken() };
       if (method.rpc === "Register") return colleague();
       if (method.name === deleteOneself) return leaver ?? otherwise;
+      if (method.name === acceptMembership) return boundStranger();
       return isForEverybody(method) ? colleague() : otherwise;
     },
     world,
@@ -324,12 +348,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     answers: (method) => kernel.answers.has(method.name),
     operator: () => world.token(),
     call: (protocol, method, asked, options = {}) => callOver(protocol, world.url, method.name, asked, options),
-    async holder(names, place) {
-      const root = rootOf(place);
-      const [holder, role] = await Promise.all([stranger(root), roleOf(names, root)]);
-      await bind(place, holder.uid, role);
-      return holder;
-    },
+    holder,
     query: (statement, values) => services.store.read.query(statement, values),
     async fingerprint() {
       const tables = await services.store.read.query(

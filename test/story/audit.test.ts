@@ -122,14 +122,29 @@ for (const protocol of ["rest", "grpc"] as const) {
   });
 }
 
-test("a change that a rule refused, one that was only rehearsed and a read are no entries", async () => {
+test("a change that a rule refused and a read are no entries", async () => {
   const count = async (): Promise<number> => (await entries()).length;
   const before = await count();
   assert.equal((await world.call("registry.ReposService/CreateRepo", { parent: group, repo: { name: "" } })).code, codes.INVALID_ARGUMENT);
-  await world.ok("registry.ReposService/CreateRepo", { parent: group, repo: { name: "rehearsed" } }, { validateOnly: true });
   await world.ok("registry.ReposService/ListRepos", {});
   assert.equal(await count(), before);
 });
+
+for (const protocol of ["rest", "grpc"] as const)
+  test(`a write that was only tried through ${protocol} has an entry that says so, beside none of a change`, async () => {
+    const token = await world.token(editor);
+    const { headers } = await world.call(
+      "registry.ReposService/CreateRepo",
+      { parent: group, repo: { name: `rehearsed-${protocol}` } },
+      { token, protocol, validateOnly: true },
+    );
+    const told = (await entries({ subjects: [group], callerUids: [editor] })).filter(({ requestId }) => requestId === headers["x-request-id"]);
+    assert.deepEqual(
+      told.map(({ type, code, operation, remoteAddress }) => [type, code, operation, remoteAddress]),
+      [["dev.gantry.call.validated_only.v1", "OK", "chainguard.platform.registry.v2.ReposService/CreateRepo", "127.0.0.1"]],
+    );
+    assert.equal((await entries()).filter(({ requestId }) => requestId === headers["x-request-id"]).length, 1);
+  });
 
 test("a refused call is told at the place that it named, with its caller, whether or not anything is there", async () => {
   const token = await world.token(editor);

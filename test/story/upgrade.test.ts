@@ -6,6 +6,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { operatorUid } from "#authz";
 import { isObject } from "#base/json.ts";
 import { bindSealed, vaultOf } from "#store";
 import pg from "pg";
@@ -181,4 +182,84 @@ test("a text in the old form is opened by nobody, until a start binds it; of sev
   const bound = await readSealed();
   await bindSealed(store, seal);
   assert.deepEqual(await readSealed(), bound, "and nothing is bound twice");
+});
+
+test("who has come through an identity provider before belongs to its organization after the upgrade", async () => {
+  const { rows } = await client.query<{ of: string }>("select left(provider_uid, 40) || ' ' || identity_uid as of from provider_arrivals");
+  const { rows: found } = await client.query<{ of: string }>("select organization_uid || ' ' || identity_uid as of from memberships where basis = 'provider'");
+  assert.ok(rows.length > 0);
+  assert.deepEqual(found, rows);
+});
+
+test("of everybody else who was bound those belong who the log or an event says have agreed, and nobody is guessed", async () => {
+  const older = await freshDatabase();
+  const own = new pg.Client({ connectionString: older.ownerUrl });
+  try {
+    await own.connect();
+    await own.query("drop schema public cascade; create schema public");
+    const before = join(folder, "before memberships");
+    const migrations = (await readMigrations()).filter(({ number }) => number < 4);
+    for (const { name } of migrations) cpSync(join(migrationsDirectory, name), join(before, name));
+    await migrate(older.ownerUrl, { progress: () => {}, directory: before });
+    const [organization, other] = ["1".repeat(40), "2".repeat(40)];
+    const [invited, waiting, founder, chosen, batched, bound, again] = [..."3456789"].map((digit) => digit.repeat(40));
+    await own.query("select create_audit_month('2026-11')");
+    for (const uid of [organization, other])
+      await own.query("insert into groups (uid, name, create_time, update_time) values ($1, 'o', $2, $2)", [uid, "2026-11-01"]);
+    for (const uid of [invited, waiting, founder, chosen, batched, bound])
+      await own.query("insert into identities (uid, name, create_time, update_time) values ($1, 'p', $2, $2)", [uid, "2026-11-01"]);
+    // Came again after the log's word of an earlier life.
+    await own.query("insert into identities (uid, name, create_time, update_time) values ($1, 'p', $2, $2)", [again, "2026-11-10"]);
+    const bindingOf = new Map<string, string>();
+    for (const [index, uid] of [invited, waiting, founder, chosen, batched, bound, again].entries()) {
+      bindingOf.set(String(uid), `${organization}/${index.toString(16).padStart(16, "0")}`);
+      await own.query("insert into role_bindings (uid, identity_uid, role_uid, create_time, update_time) values ($1, $2, $3, $4, $4)", [
+        bindingOf.get(String(uid)),
+        uid,
+        "b".repeat(40),
+        "2026-11-02",
+      ]);
+    }
+    let sequence = 0;
+    const logged = (type: string, place: string, subject: unknown, caller: unknown, resources: readonly unknown[] = [], code = "OK") =>
+      own.query(
+        `insert into audit_entries (uid, sequence, create_time, seal_time, caller_uid, act, operation, subject, type, code, count, binding_uids,
+           remote_address, user_agent, request_id, event_id, resource_uids, hash)
+         values ($1, $2, '2026-11-05', '2026-11-05', $3, '{}', '', $4, $5, $6, 1, '[]', '', '', '', '', $7, '')`,
+        [`${place}/${(++sequence).toString(16).padStart(16, "0")}`, sequence, caller, subject, type, code, JSON.stringify(resources)],
+      );
+    const registered = "dev.chainguard.api.auth.registered.v1";
+    const boundType = "dev.chainguard.api.iam.rolebindings.created.v1";
+    const [invitedUid, waitingUid, founderUid, boundUid] = [String(invited), String(waiting), String(founder), String(bound)];
+    await logged(registered, organization, invitedUid, invitedUid);
+    await logged(registered, organization, again, again);
+    // Registered without an invite: logged at their own uid.
+    await logged(registered, boundUid, boundUid, boundUid);
+    await logged("dev.chainguard.api.iam.group.created.v1", other, other, founderUid);
+    await logged("dev.chainguard.api.iam.group.created.v1", organization, organization, operatorUid);
+    await logged(boundType, organization, bindingOf.get(String(chosen)), operatorUid);
+    await logged(boundType, organization, bindingOf.get(boundUid), founderUid);
+    await logged(boundType, organization, bindingOf.get(boundUid), operatorUid, [], "PERMISSION_DENIED");
+    await logged("dev.chainguard.api.iam.rolebindings.created.batch.v1", organization, organization, operatorUid, [bindingOf.get(String(batched))]);
+    await own.query(
+      `insert into outbox (event_id, type, source, subject, group_uid, audience, extensions, body_type, data, request_id, create_time, audit_context)
+       values (gen_random_uuid(), $1, '', $2, $3, 'customer', '{}', '', '{}', '', '2026-11-05', '{}')`,
+      [registered, waitingUid, organization],
+    );
+    await migrate(older.ownerUrl, { progress: () => {} });
+    const { rows } = await own.query<{ organization_uid: string; identity_uid: string; basis: string }>("select * from memberships order by identity_uid");
+    assert.deepEqual(
+      rows.map(({ organization_uid, identity_uid, basis }) => [organization_uid, identity_uid, basis]),
+      [
+        [organization, invited, "invite"],
+        [organization, waiting, "invite"],
+        [other, founder, "founding"],
+        [organization, chosen, "operator"],
+        [organization, batched, "operator"],
+      ],
+    );
+  } finally {
+    await own.end();
+    await older.drop();
+  }
 });

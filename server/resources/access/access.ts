@@ -6,7 +6,7 @@ import { type HeldBinding, missingCapability, loadBindings, operatorGrant, opera
 import { invalid, missing } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { type KeyedRecord, pageOf } from "#base/page.ts";
-import { ancestry, covers, EVERYWHERE } from "#base/uid.ts";
+import { ancestry, covers, EVERYWHERE, isRoot } from "#base/uid.ts";
 import { capabilityByName } from "#contract/capabilities.ts";
 import { methodByName } from "#contract/catalog.ts";
 import { answerPage, type Outcome, type ReadContext, resource } from "#kernel";
@@ -111,14 +111,15 @@ const whoCan = async (context: ReadContext): Promise<Outcome> => {
       },
       page,
     );
-    const records = holders.map(({ uid, name: called, email, bindings }): KeyedRecord => {
+    const mayList = (at: string): boolean => missingCapability(rights, ["identity.list"], at) === undefined;
+    const records = holders.map(({ uid, name: called, email, isMember, bindings }): KeyedRecord => {
       const sources = bindings.map(
         ({ uid: binding, role, roleName, group, groupName, endMs }): Source => ({ effect: "GIVES", binding, role, roleName, group, groupName, endMs }),
       );
       if (uid === operatorUid) sources.push(operatorSource);
-      // decisions: Access. A person is visible where it is bound, any other identity where it lives.
-      const known =
-        uid === caller?.uid || [uid, ...bindings.map(({ group }) => group)].some((at) => missingCapability(rights, ["identity.list"], at) === undefined);
+      // decisions: Access. A person is visible where it is bound and has agreed to belong (0021), any other identity where it lives.
+      const isPerson = isRoot(uid) && uid !== operatorUid;
+      const known = uid === caller?.uid || mayList(uid) || ((isMember || !isPerson) && bindings.some(({ group }) => mayList(group)));
       const record = {
         identityUid: uid,
         ...(known && called !== "" ? { name: called } : {}),

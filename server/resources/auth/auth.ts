@@ -3,17 +3,16 @@
 
 import { Auth, WhoAmISchema } from "#contract/gen/chainguard/platform/auth/auth_pb.js";
 import { IdentitySchema } from "#contract/gen/chainguard/platform/iam/v2/identities_pb.js";
-import { type Grant, operatorUid } from "#authz";
+import type { Grant } from "#authz";
 import { denied, Fault, unauthenticated } from "#base/fault.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
-import { EVERYWHERE, isRoot } from "#base/uid.ts";
+import { EVERYWHERE } from "#base/uid.ts";
 import { capabilityBySymbol } from "#contract/capabilities.ts";
 import { boundOf, type Context, type Outcome, type ReadContext, remove, resource, type WriteContext } from "#kernel";
 import { acceptInvite, acceptInviteAs, findInviteGroup, providerAudiences, register, type Registered, takeHeadlessToken, type Upstream } from "#signin";
 import { findKnownRoles, findProfile, findRows, lockRow, type Read } from "#store";
-
-const anonymous = (): Fault => unauthenticated("the request carries no token: send Authorization: Bearer <token>");
+import { anonymous, personally } from "./rules/personally.ts";
 
 /** What is held at each place: several bindings there count together. */
 const heldAt = (grants: readonly Grant[]): ReadonlyMap<string, ReadonlySet<string>> => {
@@ -71,14 +70,6 @@ const validate = async (context: ReadContext): Promise<Outcome> => {
       ...(told.length > 0 ? { profile: Object.fromEntries(told) } : {}),
     },
   };
-};
-
-/** The person of a token of ours. What was narrowed may not bring new rights, nor end its bearer. */
-const personally = ({ caller }: Pick<Context<Read>, "caller">, what: string): NonNullable<Context<Read>["caller"]> => {
-  if (!caller) throw anonymous();
-  if (!isRoot(caller.uid) || caller.uid === operatorUid) throw denied(`Permission denied: only people ${what}`);
-  if (caller.capabilities || caller.scopes) throw denied(`Permission denied: with a narrowed token nobody may ${what}`);
-  return caller;
 };
 
 const registered = ({ identity, group }: Registered): Outcome => ({

@@ -6,10 +6,11 @@ import { builtInRoleUid } from "#authz";
 import { denied, Fault, invalid, missing, throttled, type Violation } from "#base/fault.ts";
 import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
 import { EVERYWHERE, isRoot, isUid, newRoot, rootOf } from "#base/uid.ts";
 import { type BoundResource, boundOf, change, holdParent, type Outcome, type ReadContext, resource, type RuleContext, type WriteContext } from "#kernel";
 import { isBelievedEmail } from "#signin";
-import { findNamed, findVerifiedOrganization, insertAccessRequest, lockRow } from "#store";
+import { findNamed, findVerifiedOrganization, insertAccessRequest, insertMembership, lockRow } from "#store";
 import { companyDomain, isDomain } from "./rules/mail.ts";
 
 const isOperator = ({ rights }: WriteContext): boolean => rights.grants.some(({ path: place }) => place === EVERYWHERE);
@@ -83,6 +84,7 @@ const createOrganization = async (context: WriteContext, group: BoundResource, b
   if (caller && !isOperator(context)) {
     // The right is the organization's own: nobody could hold it before.
     const founding = { ...context, require: () => {}, handOn: () => {} };
+    await insertMembership(context.rows, { group: uid, identityUid: caller.uid, basis: "founding", createTime: timestamp(context.nowMs) });
     const binding = { identityUid: caller.uid, roleUid: builtInRoleUid("owner") };
     await change(founding, boundOf(context, RoleBindingSchema), { kind: "create", parent: uid, body: binding }, "row");
   }
@@ -156,6 +158,7 @@ export const group = resource({
   sideTables: [
     { table: "terms_acceptances", column: "org_uid" },
     { table: "group_access_requests", column: "group_uid" },
+    { table: "memberships", column: "organization_uid" },
     { table: "advisories", column: "uid" },
     { table: "vulnerabilities", column: "owner" },
     { table: "image_packages", column: "owner" },

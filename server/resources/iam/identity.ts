@@ -112,7 +112,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   return [];
 };
 
-/** decisions: Access. A person is visible to itself, and to whoever may list identities where it is bound. */
+/** decisions: Access. A person is visible to itself, and to whoever may list identities where it is bound and has agreed to belong (0021). */
 const alsoVisible = ({ rights, rows, visiblePaths: reach, only }: VisibilityQuery): Promise<string[]> => findBoundPeople(rows, reach, rights.uid, only);
 
 const lookupIdentity = async ({ services, request }: ReadContext): Promise<Outcome> => ({
@@ -135,6 +135,7 @@ export const identity = resource({
     { table: "profiles", column: "identity_uid" },
     { table: "identity_metadata", column: "uid" },
     { table: "group_access_requests", column: "identity_uid" },
+    { table: "memberships", column: "identity_uid" },
   ],
   methods: {
     CreateIdentity: { writes: async (context) => warned(await create(boundOf(context, IdentitySchema))(context)) },

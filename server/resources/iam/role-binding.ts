@@ -1,12 +1,14 @@
 // A role binding lets one identity play one role in one group and everywhere below it.
 
 import { RoleBindingSchema, RoleBindingsService } from "#contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js";
+import { operatorUid } from "#authz";
 import { Fault, invalid, type Violation } from "#base/fault.ts";
 import { isObject, type JsonObject, part, text } from "#base/json.ts";
+import { timestamp } from "#base/time.ts";
 import { limits } from "#base/limits.ts";
-import { covers, isRoot, parentOf } from "#base/uid.ts";
+import { covers, isRoot, isUid, parentOf } from "#base/uid.ts";
 import { type BoundResource, boundOf, change, holdParent, type Outcome, resource, type RuleContext, type WriteContext } from "#kernel";
-import { lockRow } from "#store";
+import { findSeenIdentities, insertMembership, lockRow } from "#store";
 import { endOf, endProblem, grantProblem } from "./rules/grant.ts";
 
 // A binding may reach down from where the identity lives, never sideways or up: otherwise a subgroup's identity could
@@ -37,8 +39,21 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   return violations;
 };
 
-const createBinding = async (context: WriteContext, resource: BoundResource, parent: string, body: JsonObject): Promise<JsonObject> =>
-  (await change(context, resource, { kind: "create", parent, body }, "cause")).record;
+const createBinding = async (context: WriteContext, resource: BoundResource, parent: string, body: JsonObject): Promise<JsonObject> => {
+  const { caller, rows, nowMs } = context;
+  const identityUid = text(body, "identityUid");
+  // A person belongs to an organization by the operator's word, too (0021). Before the row, whose event shows the person.
+  if (caller?.uid === operatorUid && isUid(identityUid) && isRoot(identityUid))
+    await insertMembership(rows, { group: parent, identityUid, basis: "operator", createTime: timestamp(nowMs) });
+  return (await change(context, resource, { kind: "create", parent, body }, "cause")).record;
+};
+
+const create = async (context: WriteContext): Promise<Outcome> => {
+  const found = boundOf(context, RoleBindingSchema);
+  const parent = text(context.request, "parent");
+  await holdParent(context, found, parent);
+  return { reply: await createBinding(context, found, parent, part(context.request, "roleBinding")) };
+};
 
 // AIP-233: all or nothing, in the order of the requests.
 const batchCreate = async (context: WriteContext): Promise<Outcome> => {
@@ -85,9 +100,10 @@ export const roleBinding = resource({
   rules,
   // The reader wants names, not uids.
   hydrate: {
-    identity: { by: "identityUid", table: "identities" },
+    // Of a person no more than the uid, until the person has agreed to belong to the organization (0021).
+    identity: { by: "identityUid", table: "identities", findSeen: findSeenIdentities },
     group: { by: "parent", table: "groups" },
     role: { by: "roleUid", table: "roles" },
   },
-  methods: { BatchCreateRoleBindings: { writes: batchCreate } },
+  methods: { CreateRoleBinding: { writes: create }, BatchCreateRoleBindings: { writes: batchCreate } },
 });

@@ -57,7 +57,8 @@ export declare type AuditEntry = Message<"gantry.audit.v1.AuditEntry"> & {
   callerUid: string;
 
   /**
-   * What the token behind the identity said: iss, sub, aud, and the e-mail address where the issuer verified it.
+   * What the token behind the identity said: iss, sub, aud, and the e-mail address where the issuer verified it. Absent, like
+   * address and program, of a person who has not agreed to belong to the organization.
    *
    * @generated from field: map<string, string> act = 6;
    */
@@ -191,7 +192,8 @@ export declare type AuditEntryJson = {
   callerUid?: string;
 
   /**
-   * What the token behind the identity said: iss, sub, aud, and the e-mail address where the issuer verified it.
+   * What the token behind the identity said: iss, sub, aud, and the e-mail address where the issuer verified it. Absent, like
+   * address and program, of a person who has not agreed to belong to the organization.
    *
    * @generated from field: map<string, string> act = 6;
    */
@@ -574,7 +576,8 @@ export declare type ListAuditEntriesResponseJson = {
 export declare const ListAuditEntriesResponseSchema: GenMessage<ListAuditEntriesResponse, {jsonType: ListAuditEntriesResponseJson}>;
 
 /**
- * What was done and what was refused: every change, every refused call, every sign-in. Entries cannot be changed.
+ * What was done, tried and refused: every change, every write with validateOnly, every refused call, every sign-in. Entries
+ * cannot be changed.
  *
  * @generated from service gantry.audit.v1.AuditService
  */

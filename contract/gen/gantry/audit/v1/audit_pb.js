@@ -47,7 +47,8 @@ export const ListAuditEntriesResponseSchema = /*@__PURE__*/
   messageDesc(file_gantry_audit_v1_audit, 3);
 
 /**
- * What was done and what was refused: every change, every refused call, every sign-in. Entries cannot be changed.
+ * What was done, tried and refused: every change, every write with validateOnly, every refused call, every sign-in. Entries
+ * cannot be changed.
  *
  * @generated from service gantry.audit.v1.AuditService
  */

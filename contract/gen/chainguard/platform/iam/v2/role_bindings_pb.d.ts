@@ -26,7 +26,7 @@ export declare type RoleBinding = Message<"chainguard.platform.iam.v2.RoleBindin
   uid: string;
 
   /**
-   * The identity, looked up for the reader.
+   * The identity, looked up for the reader; of a person who has not agreed to belong to the organization the uid alone.
    *
    * @generated from field: chainguard.platform.iam.v2.RoleBindingIdentity identity = 2;
    */
@@ -97,7 +97,7 @@ export declare type RoleBindingJson = {
   uid?: string;
 
   /**
-   * The identity, looked up for the reader.
+   * The identity, looked up for the reader; of a person who has not agreed to belong to the organization the uid alone.
    *
    * @generated from field: chainguard.platform.iam.v2.RoleBindingIdentity identity = 2;
    */

@@ -1,0 +1,49 @@
+// To which organizations a person has agreed to belong (docs/decisions/0021). What an organization sees of a person follows
+// from that; how else it comes about stands with the table (server/store/memberships.ts).
+
+import { MembershipSchema, MembershipsService } from "#contract/gen/gantry/memberships/v1/memberships_pb.js";
+import { operatorUid } from "#authz";
+import { missing } from "#base/fault.ts";
+import { type JsonObject, part, text, texts } from "#base/json.ts";
+import { pageOf } from "#base/page.ts";
+import { isRoot, rootOf } from "#base/uid.ts";
+import { answerPage, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
+import { agreeToOrganization, membershipOf } from "#signin";
+import { countPersonOrganizations, findPersonOrganizations } from "#store";
+import { personally } from "../auth/rules/personally.ts";
+
+const accept = async (context: WriteContext): Promise<Outcome> => {
+  const { request, rows, nowMs } = context;
+  const { uid } = personally(context, "belong to organizations");
+  const group = text(request, "group");
+  const agreed = await agreeToOrganization(rows, uid, group, nowMs);
+  if (!agreed) throw missing("iam", "Group", group);
+  return { reply: agreed.membership, unchanged: !agreed.made };
+};
+
+/** Which organizations a scoping filter leaves; undefined: all. They lie below nothing. */
+const amongOf = (uidp: JsonObject): string[] | undefined => {
+  if (text(uidp, "descendantsOf") !== "" || text(uidp, "childrenOf") !== "") return [];
+  const [ids, below] = [texts(uidp, "ids"), text(uidp, "ancestorsOf")];
+  if (below === "") return ids.length > 0 ? ids : undefined;
+  return isRoot(below) || (ids.length > 0 && !ids.includes(rootOf(below))) ? [] : [rootOf(below)];
+};
+
+const list = async (context: ReadContext): Promise<Outcome> => {
+  const { caller, request, rows } = context;
+  const isPerson = caller !== undefined && isRoot(caller.uid) && caller.uid !== operatorUid;
+  const identityUid = isPerson ? personally(context, "see where they belong").uid : "";
+  const among = amongOf(part(request, "uidp"));
+  return answerPage(context, async (page) => {
+    const total = page.total ?? (await countPersonOrganizations(rows, identityUid, among));
+    const found = await findPersonOrganizations(rows, identityUid, among, page);
+    const records = found.map((organization) => ({ key: [organization.uid], record: membershipOf(identityUid, organization) }));
+    return pageOf(page, records, total);
+  });
+};
+
+export const membership = resource({
+  service: MembershipsService,
+  message: MembershipSchema,
+  methods: { AcceptMembership: { writes: accept }, ListMemberships: { reads: list } },
+});

@@ -1,0 +1,151 @@
+// The page behind a sign-in that asks a person about organizations that have bound their uid: what it says, what follows from
+// each answer, and that no program waits for it. Attack 78: nobody else answers in the person's place.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { builtInRoleUid } from "#authz";
+import { type JsonObject, text } from "#base/json.ts";
+import { setSuspended } from "../../server/application/organization.ts";
+import { callbackUrl, clientAddress, type FakeBrowser, type FakeProvider, openBrowser, openProvider, registerProvider, signInUrl } from "../provider.ts";
+import { confirmAs, hiddenFields, type Page, poll, refreshTarget, requestDeviceCodes, submitForm } from "../terminal.ts";
+import { openWorld, type World } from "../world.ts";
+import { bind, createIdentity } from "./installation.ts";
+
+const path = "/oauth/memberships";
+
+let world: World;
+let provider: FakeProvider;
+let idp: string;
+
+before(async () => {
+  world = await openWorld();
+  provider = await openProvider(() => world.clock.now);
+  idp = await registerProvider(world, provider);
+});
+after(async () => {
+  await world?.close();
+  await provider?.close();
+});
+
+let made = 0;
+
+/** Another organization, whose owner has bound these people by uid. */
+const organizationBinding = async (name: string, ...subjects: readonly string[]): Promise<string> => {
+  const organization = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name } }), "uid");
+  const owner = await createIdentity(world, organization, "owner", { issuer: "https://issuer.example.com", subject: `owner ${++made}` });
+  await bind(world, organization, owner, "owner");
+  const token = await world.token(owner);
+  for (const subject of subjects) {
+    const roleBinding = { identityUid: uidOf(subject), roleUid: builtInRoleUid("viewer") };
+    await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: organization, roleBinding }, { token });
+  }
+  return organization;
+};
+
+const uidOf = (subject: string): string => world.server.application.services.authn.personUid(provider.url, subject);
+
+/** A person's sign-in up to the last page that the provider's answer brings. */
+const arrive = async (sub: string, browser: FakeBrowser, redirect: string): Promise<Page & { readonly location: string }> => {
+  const begun = await browser.get(signInUrl(world, { idp_id: idp, redirect }));
+  const question = URL.parse(begun.location) ?? assert.fail(begun.text);
+  return browser.get(callbackUrl(provider, question, provider.vouch(question, { sub, email: `${sub}@example.com`, email_verified: true })));
+};
+
+const agreedTo = async (subject: string): Promise<unknown[]> => {
+  const reply = await world.ok("gantry.memberships.v1.MembershipsService/ListMemberships", {}, { token: await world.token(uidOf(subject)) });
+  return (reply.memberships as JsonObject[]).filter(({ accepted }) => accepted === true).map(({ organizationUid }) => organizationUid);
+};
+
+test("somebody whom an organization has bound is asked by its name, and each answer counts for one", async () => {
+  const [one, other] = [await organizationBinding("one and only", "ada"), await organizationBinding("the other", "ada")];
+  const browser = openBrowser();
+  const asked = await arrive("ada", browser, "");
+  assert.equal(asked.status, 200);
+  assert.ok(asked.text.includes("<strong>one and only</strong> has given you access. Accept: it will see your name, e-mail address and sign-ins."));
+  assert.ok(asked.text.includes("<strong>the other</strong> has given you access."));
+  assert.deepEqual(await agreedTo("ada"), [world.organization]);
+  const before = (await world.events()).length;
+  const again = await submitForm(world, browser, path, { ...hiddenFields(asked.text), accept: one });
+  assert.ok(again.text.includes("the other") && !again.text.includes("one and only"), "what was answered is asked no more");
+  assert.deepEqual((await agreedTo("ada")).toSorted(), [world.organization, one].toSorted());
+  assert.deepEqual(
+    (await world.events()).slice(before).map(({ type, subject, group, actor }) => [type, subject, group, actor]),
+    [["dev.gantry.memberships.membership.accepted.v1", uidOf("ada"), one, uidOf("ada")]],
+  );
+  const done = await submitForm(world, browser, path, { ...hiddenFields(again.text), accept: "" });
+  assert.match(done.text, /you can close this page/);
+  assert.ok(!(await agreedTo("ada")).includes(other), "not now agrees to nothing");
+  assert.ok((await arrive("ada", openBrowser(), "")).text.includes("the other"), "the next sign-in asks again");
+});
+
+test("a sign-in that was going to a page goes on there with its tokens, after either answer", async () => {
+  const organization = await organizationBinding("a third", "grace");
+  for (const accept of ["", organization]) {
+    const browser = openBrowser();
+    const asked = await arrive("grace", browser, `${world.url}/console`);
+    assert.equal(asked.status, 200);
+    assert.ok(!asked.text.includes("#token"), "the address with the tokens is sealed");
+    const target = refreshTarget(await submitForm(world, browser, path, { ...hiddenFields(asked.text), accept }));
+    assert.equal(target?.pathname, "/console");
+    assert.match(target?.hash ?? "", /^#token=ey/);
+  }
+  assert.ok((await agreedTo("grace")).includes(organization));
+  assert.equal((await arrive("grace", openBrowser(), `${world.url}/console`)).status, 303, "and is not asked any more");
+});
+
+test("no program waits for an answer: its own address has the tokens at once, and a terminal has them whatever the page says", async () => {
+  await organizationBinding("a fourth", "edsger");
+  const ended = await arrive("edsger", openBrowser(), clientAddress);
+  assert.deepEqual([ended.status, new URL(ended.location).origin], [303, new URL(clientAddress).origin]);
+  const device = await requestDeviceCodes(world, { idp_id: idp });
+  assert.match((await confirmAs(world, provider, device.page, { sub: "edsger" })).text, /a fourth/);
+  assert.equal((await poll(world, device)).status, 200);
+});
+
+test("an organization that is suspended, or whose binding has ended, asks nobody", async () => {
+  const organization = await organizationBinding("a fifth", "barbara");
+  await setSuspended(world.server.application, organization, true);
+  assert.doesNotMatch((await arrive("barbara", openBrowser(), "")).text, /a fifth/);
+  await setSuspended(world.server.application, organization, false);
+  assert.match((await arrive("barbara", openBrowser(), "")).text, /a fifth/);
+  const { roleBindings } = await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: uidOf("barbara"), group: organization });
+  const [{ uid }] = roleBindings as [JsonObject];
+  const expireTime = new Date(world.clock.now + 60_000).toISOString();
+  await world.ok("iam.RoleBindingsService/UpdateRoleBinding", { roleBinding: { uid: String(uid), expireTime } });
+  world.clock.now += 60_000;
+  assert.doesNotMatch((await arrive("barbara", openBrowser(), "")).text, /a fifth/);
+});
+
+test("attack 78: the answer counts from the page that this browser was shown, within its time, and from nowhere else", async () => {
+  const organization = await organizationBinding("a sixth", "mallory", "alan");
+  const [own, stranger] = [openBrowser(), openBrowser()];
+  const asked = await arrive("alan", own, "");
+  const theirs = await arrive("mallory", stranger, "");
+  const fields = hiddenFields(asked.text);
+  const { question = "", proof = "" } = hiddenFields(theirs.text);
+  const tries: readonly [FakeBrowser, Record<string, string>, Record<string, string>?][] = [
+    [openBrowser(), fields],
+    [stranger, fields],
+    [own, { ...fields, proof: "" }],
+    [own, { ...fields, question }],
+    [own, { ...fields, question, proof }],
+    [own, { ...fields, question: `${fields.question}x` }],
+    [own, fields, { origin: "https://elsewhere.example" }],
+  ];
+  for (const [browser, form, headers] of tries) assert.equal((await submitForm(world, browser, path, { ...form, accept: organization }, headers)).status, 403);
+  world.clock.now += 60 * 60 * 1000;
+  assert.equal((await submitForm(world, own, path, { ...fields, accept: organization })).status, 403);
+  for (const subject of ["alan", "mallory"]) assert.ok(!(await agreedTo(subject)).includes(organization));
+});
+
+test("an answer for an organization that has bound nobody, or is not there, changes nothing and goes on", async () => {
+  await organizationBinding("a seventh", "donald");
+  const unbound = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "unbound" } }), "uid");
+  const browser = openBrowser();
+  const asked = await arrive("donald", browser, "");
+  for (const accept of [unbound, "0".repeat(40), "not a uid"]) {
+    const { status } = await submitForm(world, browser, path, { ...hiddenFields(asked.text), accept });
+    assert.equal(status, 200);
+  }
+  assert.deepEqual(await agreedTo("donald"), [world.organization]);
+});
