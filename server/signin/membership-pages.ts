@@ -87,7 +87,7 @@ export const withMembershipQuestion = async (
     if (organizations.length === 0) return answer;
     const question: Question = {
       identityUid,
-      person: { act, email, ...(name === undefined ? {} : { name }) },
+      person: { act, email, name },
       location: answer.headers.location ?? "",
       untilMs: clock() + limits.signInLifetimeMs,
     };
