@@ -14,7 +14,7 @@ import { normalIssuer } from "./people.ts";
 export type MailIssuers = ReadonlyMap<string, ReadonlySet<string>>;
 
 const everyDomain = "*";
-const domainForm = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)+$/;
+const domainForm = /^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/;
 
 const isIssuer = (issuer: string): boolean => {
   const url = URL.parse(issuer);

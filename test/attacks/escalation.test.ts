@@ -92,6 +92,11 @@ const configurations: Readonly<Record<string, JsonObject[keyof JsonObject]>> = {
   groupsClaim: "roles",
   pkceEnabled: true,
 };
+/** With a client secret, which another issuer or client id needs (attack 64). */
+const reconfigure = (uid: string, name: string, value: JsonObject[keyof JsonObject] = null): JsonObject => ({
+  identityProvider: { uid, oidc: { clientSecret: "a secret", [name]: value } },
+  updateMask: `oidc.${name},oidc.clientSecret`,
+});
 /** A client's secret says nothing of who signs in, and a correlation rule cannot be changed. */
 const harmless = ["clientSecret", "correlationRule"];
 
@@ -186,13 +191,13 @@ const ways: readonly Way[] = [
       uses: [],
       what: `another ${name} for a provider with a default role`,
       method: named("IdentityProvidersService/UpdateIdentityProvider"),
-      request: async (allowed) => ({ identityProvider: { uid: await provider(roleFor(allowed)), oidc: { [name]: value } }, updateMask: `oidc.${name}` }),
+      request: async (allowed) => reconfigure(await provider(roleFor(allowed)), name, value),
     },
     {
       uses: [],
       what: `another ${name} for a provider with mappings`,
       method: named("IdentityProvidersService/UpdateIdentityProvider"),
-      request: async (allowed) => ({ identityProvider: { uid: await mapped(allowed), oidc: { [name]: value } }, updateMask: `oidc.${name}` }),
+      request: async (allowed) => reconfigure(await mapped(allowed), name, value),
     },
   ]),
   {

@@ -132,7 +132,7 @@ const assertTold = (method: MethodFact, told: Told, request: JsonObject, reply: 
   assert.equal(told.audience, event.audience);
   assert.deepEqual(Object.keys(told.extensions).sort(), [...event.extensions].sort());
   assert.equal(told.extensions.group ?? "", group);
-  assert.deepEqual(told.actor, { subject: by.uid });
+  assert.deepEqual(told.actor, { subject: by.uid, ...(by.act && { act: by.act }) });
   assert.equal(told.bodyType, message.name);
   assert.deepEqual(sparse(told.body), sparse(publicOf(message, whole)));
   // A strict decoder of the public message reads it.

@@ -38,6 +38,8 @@ const bindingMessage = `${iam}.RoleBinding`;
 export interface Holder {
   readonly uid: string;
   readonly token: string;
+  /** What the token says of its upstream. */
+  readonly act?: Readonly<Record<string, string>>;
 }
 
 export interface RequestOptions {
@@ -288,7 +290,8 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     const subject = `colleague ${next()}`;
     const email = `${subject.replace(" ", "-")}@${ownDomain}`;
     const uid = await registerPerson(world.server.application.kernel, { issuer: peopleIssuer, subject, email, name: "" });
-    return { uid, token: await services.authn.mint({ uid, audience: [services.publicUrl], act: { iss: peopleIssuer }, email }) };
+    const act = { iss: peopleIssuer };
+    return { uid, act, token: await services.authn.mint({ uid, audience: [services.publicUrl], act, email }) };
   };
 
   const holder: Stage["holder"] = async (names, place) => {
