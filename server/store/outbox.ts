@@ -90,10 +90,10 @@ const insertRefusalsText = `
     'internal', '{}', '', '{}', refused."requestId", refused.time,
     jsonb_build_object('actor', jsonb_build_object('subject', refused.caller), 'operation', refused.operation, 'bindings', '[]'::jsonb,
       'address', case when shown.everything then refused.address else '' end,
-      'userAgent', case when shown.everything then refused."userAgent" else '' end, 'code', refused.code,
-      'count', refused.count)
+      'userAgent', case when shown.everything then refused."userAgent" else '' end, 'code', refused.code, 'count', refused.count)
   from jsonb_to_recordset($2::jsonb) as refused(
-    type text, caller text, "isPerson" boolean, operation text, subject text, home text, code text, count bigint, address text, "userAgent" text, "requestId" text, time timestamptz)
+    type text, caller text, "isPerson" boolean, operation text, subject text, home text, code text, count bigint, address text,
+    "userAgent" text, "requestId" text, time timestamptz)
   left join groups as organization on refused.caller <> '' and organization.uid = left(refused.subject, 40)
   cross join lateral (select organization.uid is null or not refused."isPerson" or exists (
     select from memberships where identity_uid = refused.caller and organization_uid = organization.uid) as everything) as shown`;

@@ -135,7 +135,7 @@ const assertUnseen = ({ texts }: Stranger, shown: string): void => {
   for (const word of texts) assert.ok(!shown.includes(word), `${word} is shown in ${lineWith(shown, word).slice(0, 2_000)}`);
 };
 
-test("attacks 74, 75: whoever binds a stranger's uid learns that uid alone, whatever they call, read, try or are sent, until the person has agreed", async () => {
+test("attacks 74, 75: who binds a stranger's uid learns that uid alone, whatever they call, read, try or are sent, until the person agrees", async () => {
   const stranger = await newStranger();
   const { uid } = await bindTo(stranger.uid, builtInRoleUid("editor"));
   await world.ok(
@@ -173,6 +173,15 @@ test("attacks 74, 75: whoever binds a stranger's uid learns that uid alone, what
   await act("by-a-member");
   const afterwards = await everythingShown(stranger.uid, binder);
   for (const word of stranger.texts) assert.ok(afterwards.includes(word), `${word} is shown to the organization to which the person has agreed`);
+  const created = (await entriesOf(world, { callerUids: [stranger.uid] }, binder)).filter(({ operation }) => String(operation).endsWith("/CreateRepo"));
+  assert.deepEqual(
+    created.map(({ act: said, remoteAddress, userAgent }) => [isObject(said ?? null), remoteAddress, userAgent]),
+    [
+      [false, undefined, undefined],
+      [true, stranger.texts[2], `${stranger.texts[0]}-browser/7`],
+    ],
+    "from the next request on, and what was told before stays",
+  );
   assert.ok((await verifyLogs(world)).whole);
 });
 

@@ -6,7 +6,9 @@ import { generateKeyPairSync } from "node:crypto";
 import { after, afterEach, before, test } from "node:test";
 import { builtInRoleUid, operatorUid } from "#authz";
 import { type JsonObject, part, text } from "#base/json.ts";
+import { timestamp } from "#base/time.ts";
 import { claimsOf } from "../../server/authn/testing.ts";
+import { record } from "#outbox";
 import { registerPerson } from "../../server/application/person.ts";
 import { setSuspended } from "../../server/application/organization.ts";
 import { mintToken } from "../../server/application/token.ts";
@@ -278,6 +280,57 @@ for (const [title, { operation, renew }] of Object.entries(renewals)) {
     assert.equal((await refusals()).length, before + 1);
   });
 }
+
+test("the organization whose provider vouched is told of a sign-in and of each refresh, also where nothing gives rights there any more", async () => {
+  const refreshToken = await arrive("without rights");
+  const uid = personUid("without rights");
+  const { roleBindings } = await world.ok("iam.RoleBindingsService/ListRoleBindings", { identity: uid });
+  for (const binding of roleBindings as JsonObject[]) await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: String(binding.uid) });
+  await world.call(refreshName, {}, { token: refreshToken });
+  await signIn(world, provider, idp, { sub: "without rights" });
+  const told = await signIns(uid, watcher);
+  assert.deepEqual(
+    told.map((entry) => [placeOf(entry), entry.operation, (entry.bindingUids as string[] | undefined)?.length, text(part(entry, "act"), "sub")]),
+    [
+      [world.organization, "/oauth/callback", 1, "without rights"],
+      [world.organization, refreshName, undefined, "without rights"],
+      [world.organization, "/oauth/callback", undefined, "without rights"],
+    ],
+  );
+});
+
+test("an invite of another organization does not keep a sign-in from the one whose provider vouched", async () => {
+  const groupInvite = { roleUid: builtInRoleUid("viewer"), ttl: "86400s" };
+  const { code } = await world.ok("iam.GroupInvitesService/CreateGroupInvite", { parent: other, groupInvite });
+  await signIn(world, provider, idp, { sub: "invited elsewhere" }, { invite: String(code) });
+  assert.deepEqual((await signIns(personUid("invited elsewhere"))).map(placeOf).sort(), [world.organization, other].sort());
+});
+
+test("a sign-in that the version before wrote down, for one organization, is an entry there", async () => {
+  const { store, publicUrl, clock } = world.server.application.services;
+  const uid = personUid("of the version before");
+  await store.write((rows) =>
+    record(rows, {
+      type: signedIn,
+      source: publicUrl,
+      subject: uid,
+      group: other,
+      audience: "internal",
+      extensions: {},
+      actor: { subject: uid, act: { sub: "before" } },
+      bodyType: "",
+      body: {},
+      requestId: "before",
+      time: timestamp(clock()),
+      auditContext: { operation: "/oauth/callback", bindings: ["b"], origin: { address: "192.0.2.1", userAgent: "" } },
+    }),
+  );
+  const told = await signIns(uid);
+  assert.deepEqual(
+    told.map((entry) => [placeOf(entry), entry.bindingUids, entry.remoteAddress]),
+    [[other, ["b"], "192.0.2.1"]],
+  );
+});
 
 test("a sign-in that fails on its way back from the provider is told to the operator as refused", async () => {
   provider.lies = { nonce: "another" };
