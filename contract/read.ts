@@ -323,6 +323,9 @@ export const readRest = (
   return { request, problems, bodyPaths };
 };
 
+/** A mask whose only path is empty is there, and says nothing readable: as text it must not look like none. */
+const maskText = (paths: readonly string[]): string => (paths.length === 1 && paths[0] === "" ? " " : paths.join(","));
+
 /** A generated message's own values as JSON values; a field at its proto3 default is left out. */
 const jsonOf = (fact: MessageFact, message: Readonly<Record<string, unknown>>): JsonObject => {
   const out: JsonObject = {};
@@ -367,7 +370,7 @@ const jsonOfValue = (field: FieldFact, value: unknown): Json => {
       return `${seconds === 0n && nanos < 0 ? "-" : ""}${seconds}${fraction}s`;
     }
     case "mask":
-      return (value as { paths: string[] }).paths.join(",");
+      return maskText((value as { paths: string[] }).paths);
     case "message":
       return field.message ? jsonOf(field.message, value as Readonly<Record<string, unknown>>) : {};
     case "any":
