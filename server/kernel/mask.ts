@@ -2,7 +2,7 @@
 //
 //   updateMask given    exactly these; the rest of the body is ignored
 //   "*"                 full replacement of the public message: a field of ours (1000 and above) changes only where the body
-//                       names it, as clients that do not know it send "*" too (decisions: Extension fields)
+//                       names it, as clients that do not know it send "*" too (decisions: Identity of the product)
 //   none, REST          the keys of the JSON body, empty values included
 //   none, gRPC          the fields that are set: proto3 cannot tell an empty field from an absent one
 

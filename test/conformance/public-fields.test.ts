@@ -1,6 +1,6 @@
 // What clients of the public platform read: their decoders may refuse a field that the public message has not. Every
 // answer of every public operation is decoded with the public messages alone, which are the contract's without the
-// fields from 1000 up, and unknown fields refused (decisions: Identity of the product, Extension fields).
+// fields from 1000 up, and unknown fields refused (decisions: Identity of the product).
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
