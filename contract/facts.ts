@@ -140,6 +140,8 @@ export interface MethodFact {
   readonly credentials: boolean;
   /** Path (JSON names) of the request field whose uid says where the capabilities are needed; undefined for unscoped and open calls. */
   readonly scope: readonly string[] | undefined;
+  /** JSON name of the request's filter that names groups at each of which the capabilities are needed. */
+  readonly groupFilter: string | undefined;
   readonly event: EventFact | undefined;
   /** True for what changes state: everything that carries an event, and every verb but GET that does not say otherwise. */
   readonly writes: boolean;
@@ -347,6 +349,8 @@ const jsonPathOf = (input: MessageFact, dotted: string): string[] => {
 
 const groupRules = { [options.Place.UNSPECIFIED]: "parent", [options.Place.SELF]: "self", [options.Place.ROOT]: "root" } as const;
 
+const groupFilterMessage = "gantry.lists.v1.GroupFilter";
+
 const domainAndVersionOf = (typeName: string): [string, string] => {
   const match = /^chainguard\.platform\.([a-z]+)(?:\.(v\d+))?\./.exec(typeName);
   return [match?.[1] ?? typeName.split(".")[0] ?? "", match?.[2] ?? ""];
@@ -381,6 +385,7 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
     open: access.open,
     credentials: access.credentials,
     scope,
+    groupFilter: input.fields.find((field) => field.scope && field.message?.name === groupFilterMessage)?.json,
     event: event && {
       type: event.type,
       extensions: event.extensions,

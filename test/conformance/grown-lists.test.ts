@@ -10,7 +10,7 @@ import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { createOf, nonEmpty } from "../samples.ts";
 import { requestsOfGrown, grown } from "./grown.ts";
-import { everyCapabilityBut, protocols, folder, isList, isMade, neighbour, openStage, pluralOf, rowMessage, rowsOf, violationsOf } from "./stage.ts";
+import { everyCapabilityBut, protocols, folder, hasPlaces, isList, isMade, neighbour, openStage, pluralOf, rowMessage, rowsOf, violationsOf } from "./stage.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -59,7 +59,7 @@ const fill = async (method: MethodFact): Promise<Omit<Subject, "rows">> => {
     await grow(world, place);
   }
   const asked = { ...(await stage.request(method, { place })), ...requestsOfGrown[message.name] };
-  const scope = method.input.byName.has("uidp") ? { ...asked, uidp: { descendantsOf: place } } : asked;
+  const scope = hasPlaces(method.input) ? { ...asked, uidp: { descendantsOf: place } } : asked;
   return { method, scope };
 };
 

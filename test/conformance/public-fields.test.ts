@@ -29,6 +29,15 @@ const exceptions: Readonly<Record<string, string>> = {
   "advisory.v2.ListResolvedVulnsReportsResponse.nextPageToken": envelope,
   "advisory.v2.ListResolvedVulnsReportsResponse.skipped": envelope,
   "advisory.v2.ListResolvedVulnsReportsResponse.totalCount": envelope,
+  "advisory.v2.Document.createTime": common,
+  "advisory.v2.Document.uid": common,
+  "advisory.v2.Document.updateTime": common,
+  "advisory.v2.ResolvedVulnsReport.createTime": common,
+  "advisory.v2.ResolvedVulnsReport.uid": common,
+  "advisory.v2.ResolvedVulnsReport.updateTime": common,
+  "advisory.v2.VulnerabilityMetadata.createTime": common,
+  "advisory.v2.VulnerabilityMetadata.uid": common,
+  "advisory.v2.VulnerabilityMetadata.updateTime": common,
   "events.v2.Subscription.createTime": common,
   "events.v2.Subscription.updateTime": common,
   "events.v2.Subscription.enabled": "set: it receives events",
@@ -36,10 +45,14 @@ const exceptions: Readonly<Record<string, string>> = {
   "events.v2.Subscription.secret": "set: shown once, by the call that made it",
   "iam.v2.ExternalGroupRoleMapping.updateTime": common,
   "iam.v2.GroupInvite.updateTime": common,
+  "iam.v2.IdentityMetadata.createTime": common,
+  "iam.v2.IdentityMetadata.updateTime": common,
   "iam.v2.RoleBinding.updateTime": common,
   "iam.v2.RoleBinding.expireTime": "set: the binding ends",
   "iam.v2.TermsAcceptance.uid": common,
   "iam.v2.TermsAcceptance.updateTime": common,
+  "registry.v2.RepoReadme.createTime": common,
+  "registry.v2.RepoReadme.updateTime": common,
   "registry.v2.Tag.createTime": common,
 };
 
@@ -142,4 +155,29 @@ test("answers of the STS and auth services are public messages without a field o
       [],
       name,
     );
+});
+
+/** Answers that are no resource: a count, facts of an image, a session that is fetched once; and what never changes. */
+const withoutCommonFields: Readonly<Record<string, readonly string[]>> = {
+  "auth.HeadlessSession": ["uid", "create_time", "update_time"],
+  "libraries.v2.GetArtifactCountResponse": ["uid", "create_time", "update_time"],
+  "registry.v2.Architectures": ["uid", "create_time", "update_time"],
+  "registry.v2.Size": ["uid", "create_time", "update_time"],
+  "gantry.audit.v1.AuditEntry": ["update_time"],
+  "gantry.events.v1.Event": ["update_time"],
+};
+
+test("every resource has uid, create_time and update_time (requirement: Common fields), and lists order by the times", () => {
+  const lacking: Record<string, readonly string[]> = {};
+  for (const method of methods) {
+    const message = isList(method) ? rowMessage(method) : /^(?:Get|Create|Update)/.test(method.rpc) ? method.output : undefined;
+    if (!message) continue;
+    const name = message.name.replace("chainguard.platform.", "");
+    const absent = ["uid", "create_time", "update_time"].filter((field) => !message.byName.has(field));
+    if (absent.length > 0) lacking[name] = absent;
+    if (!isList(method)) continue;
+    for (const field of ["create_time", "update_time"].filter((time) => !absent.includes(time)))
+      assert.equal(message.byName.get(field)?.sortable, true, `${name} is not listed by ${field}`);
+  }
+  assert.deepEqual(lacking, withoutCommonFields);
 });

@@ -126,7 +126,10 @@ const sharesUid = (message: MessageFact): boolean => (message.byName.get("uid")?
 
 /** True for an operation on what lies in no group: unscoped, and there is no place in its request to ask about. */
 export const isCatalogue = ({ unscoped, capabilities, input }: MethodFact): boolean =>
-  unscoped && capabilities.length > 0 && !["uid", "uidp", "parent"].some((name) => input.byName.has(name));
+  unscoped && capabilities.length > 0 && !["uid", "parent"].some((name) => input.byName.has(name)) && !hasPlaces(input);
+
+/** True for a List whose rows have their places in the hierarchy, by which it can be narrowed. */
+export const hasPlaces = (input: MessageFact): boolean => input.byName.get("uidp")?.message?.name === "chainguard.platform.common.UIDPFilter";
 
 /** True for a List of what an operation makes; the others' rows grow by themselves, or with an import (grown.ts). */
 export const isMade = (method: MethodFact): boolean => createOf(rowMessage(method)?.name ?? "") !== undefined;
