@@ -8,6 +8,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import type { Violation } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { findRepeatedKey } from "#base/json-keys.ts";
 import { limits } from "#base/limits.ts";
 import { readTimestamp, timestamp } from "#base/time.ts";
 import type { FieldFact, HttpFact, Kind, MessageFact, MethodFact } from "./facts.ts";
@@ -177,12 +178,17 @@ const assignField = (reader: Reader, message: MessageFact, object: JsonObject, f
 
 const readObject = (reader: Reader, message: MessageFact, json: JsonObject, prefix: string): JsonObject => {
   const object: JsonObject = {};
+  const given = new Set<FieldFact>();
   for (const [key, value] of Object.entries(json)) {
     const field = message.byName.get(key);
     if (!field) addProblem(reader.problems, joinPath(prefix, key), "unknown field");
-    else if (object[field.json] !== undefined) addProblem(reader.problems, joinPath(prefix, key), "given twice");
-    // AIP and proto JSON: null is the same as leaving the field out.
-    else if (value !== null) assignField(reader, message, object, field, value, prefix);
+    // In two spellings; what is given twice in one is no body that is read (base/json-keys.ts).
+    else if (given.has(field)) addProblem(reader.problems, joinPath(prefix, key), "given twice");
+    else {
+      given.add(field);
+      // AIP and proto JSON: null is the same as leaving the field out.
+      if (value !== null) assignField(reader, message, object, field, value, prefix);
+    }
   }
   return object;
 };
@@ -226,7 +232,8 @@ const locate = (
 const entryFromShortForm = (field: FieldFact, value: string): Json | undefined => {
   if (value.startsWith("{")) {
     try {
-      return JSON.parse(value) as Json;
+      const entry = JSON.parse(value) as Json;
+      return findRepeatedKey(value) === undefined ? entry : undefined;
     } catch {
       return undefined;
     }
