@@ -200,6 +200,16 @@ test("the relationship filter finds each kind of identity and no other, with its
   assert.ok(!uids(await list({ relationshipType: "RELATIONSHIP_TYPE_AWS_IDENTITY" }, "grpc")).includes(moved));
 });
 
+test("static keys that are a placeholder are stored as they are given, and changed for real ones later", async () => {
+  for (const protocol of protocols) {
+    const staticKeys = { issuer: "https://keys.example.com", subject: "later", issuerKeys: "placeholder" };
+    const request = { parent: world.organization, identity: { name: "not yet", staticKeys } };
+    const made = await world.ok("iam.IdentitiesService/CreateIdentity", request, { protocol });
+    const { staticKeys: held } = await world.ok("iam.IdentitiesService/GetIdentity", { uid: text(made, "uid") }, { protocol });
+    assert.equal((held as JsonObject).issuerKeys, "placeholder");
+  }
+});
+
 test("what a person says is as old as the person, and changes when they say something else", async () => {
   const ada = await person();
   const times = ({ reply }: Answer): unknown[] => [reply.createTime, reply.updateTime];
