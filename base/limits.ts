@@ -5,8 +5,11 @@ export const limits = {
   pageSizeDefault: 50,
   pageSizeMax: 200,
   pageTokenLifetimeMs: 3 * 24 * 60 * 60 * 1000,
-  /** A skip walks the rows it skips; a page token does not. */
-  skipMax: 1_000_000,
+  /**
+   * A skip walks the rows that it skips, as a count does that it stands beside. From so many on the count comes first, and
+   * where the list ends before, nothing is walked: a skip has no bound, and costs two counts at most.
+   */
+  countedSkipMin: 1_000,
 
   /** decisions: JSON. */
   bodyBytesMax: 1024 * 1024,

@@ -31,5 +31,11 @@ const betaPath = /^\/([a-z]+)\/v2beta1(?=\/)/;
 /** The operation named "package.Service/Method", under its beta package too. */
 export const methodByName = (name: string): MethodFact | undefined => byName.get(name) ?? byName.get(name.replace(betaPackage, "$1.v2."));
 
+/** The same name under the beta package; undefined for what has no version 2. */
+export const betaNameOf = (name: string): string | undefined => {
+  const beta = name.replace(/^(\.?chainguard[./]platform[./][a-z]+[./])v2(?=[./]|$)/, "$1v2beta1");
+  return beta === name ? undefined : beta;
+};
+
 /** The path without its beta segment: /iam/v2beta1/roles is /iam/v2/roles. */
 export const currentPath = (path: string): string => (path.includes("/v2beta1/") ? path.replace(betaPath, "/$1/v2") : path);

@@ -150,6 +150,8 @@ export interface MethodFact {
   readonly credentials: boolean;
   /** Path (JSON names) of the request field whose uid says where the capabilities are needed; undefined for unscoped and open calls. */
   readonly scope: readonly string[] | undefined;
+  /** JSON name of the request's filter that names groups at each of which the capabilities are needed. */
+  readonly groupFilter: string | undefined;
   readonly event: EventFact | undefined;
   /** Undefined: it hands nothing on. */
   readonly handsOn: HandsOnFact | undefined;
@@ -380,6 +382,7 @@ const handsOnFact = (descriptor: DescMethod, input: MessageFact): HandsOnFact | 
   if (fromSessions && end === "") throw new Error(`${descriptor.name} hands on rights of sessions, but nothing in its request says for how long`);
   return { rights, end: end === "" ? undefined : jsonPathOf(input, end), fromSessions };
 };
+const groupFilterMessage = "gantry.lists.v1.GroupFilter";
 
 const domainAndVersionOf = (typeName: string): [string, string] => {
   const match = /^chainguard\.platform\.([a-z]+)(?:\.(v\d+))?\./.exec(typeName);
@@ -415,6 +418,7 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
     open: access.open,
     credentials: access.credentials,
     scope,
+    groupFilter: input.fields.find((field) => field.scope && field.message?.name === groupFilterMessage)?.json,
     event: event && {
       type: event.type,
       extensions: event.extensions,

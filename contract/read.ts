@@ -8,6 +8,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import type { Violation } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { findRepeatedKey } from "#base/json-keys.ts";
 import { limits } from "#base/limits.ts";
 import { readTimestamp, timestamp } from "#base/time.ts";
 import type { FieldFact, HttpFact, Kind, MessageFact, MethodFact } from "./facts.ts";
@@ -177,12 +178,17 @@ const assignField = (reader: Reader, message: MessageFact, object: JsonObject, f
 
 const readObject = (reader: Reader, message: MessageFact, json: JsonObject, prefix: string): JsonObject => {
   const object: JsonObject = {};
+  const given = new Set<FieldFact>();
   for (const [key, value] of Object.entries(json)) {
     const field = message.byName.get(key);
     if (!field) addProblem(reader.problems, joinPath(prefix, key), "unknown field");
-    else if (object[field.json] !== undefined) addProblem(reader.problems, joinPath(prefix, key), "given twice");
-    // AIP and proto JSON: null is the same as leaving the field out.
-    else if (value !== null) assignField(reader, message, object, field, value, prefix);
+    // In two spellings; what is given twice in one is no body that is read (base/json-keys.ts).
+    else if (given.has(field)) addProblem(reader.problems, joinPath(prefix, key), "given twice");
+    else {
+      given.add(field);
+      // AIP and proto JSON: null is the same as leaving the field out.
+      if (value !== null) assignField(reader, message, object, field, value, prefix);
+    }
   }
   return object;
 };
@@ -226,7 +232,8 @@ const locate = (
 const entryFromShortForm = (field: FieldFact, value: string): Json | undefined => {
   if (value.startsWith("{")) {
     try {
-      return JSON.parse(value) as Json;
+      const entry = JSON.parse(value) as Json;
+      return findRepeatedKey(value) === undefined ? entry : undefined;
     } catch {
       return undefined;
     }
@@ -323,6 +330,9 @@ export const readRest = (
   return { request, problems, bodyPaths };
 };
 
+/** A mask whose only path is empty is there, and says nothing readable: as text it must not look like none. */
+const maskText = (paths: readonly string[]): string => (paths.length === 1 && paths[0] === "" ? " " : paths.join(","));
+
 /** A generated message's own values as JSON values; a field at its proto3 default is left out. */
 const jsonOf = (fact: MessageFact, message: Readonly<Record<string, unknown>>): JsonObject => {
   const out: JsonObject = {};
@@ -367,7 +377,7 @@ const jsonOfValue = (field: FieldFact, value: unknown): Json => {
       return `${seconds === 0n && nanos < 0 ? "-" : ""}${seconds}${fraction}s`;
     }
     case "mask":
-      return (value as { paths: string[] }).paths.join(",");
+      return maskText((value as { paths: string[] }).paths);
     case "message":
       return field.message ? jsonOf(field.message, value as Readonly<Record<string, unknown>>) : {};
     case "any":

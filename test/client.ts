@@ -135,9 +135,7 @@ const messageOf = (method: MethodFact, request: JsonObject): Message => {
   const rest = Object.fromEntries(Object.entries(request).filter(([key]) => !masks.some(({ json }) => json === key)));
   const message = fromJson(method.input.descriptor, rest, { registry });
   for (const { json, local } of masks) {
-    const paths = String(request[json])
-      .split(",")
-      .filter((path) => path !== "");
+    const paths = request[json] === "" ? [] : String(request[json]).split(",");
     Reflect.set(message, local[0], create(FieldMaskSchema, { paths }));
   }
   return message;

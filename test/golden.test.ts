@@ -48,7 +48,7 @@ const columns = (widths: readonly number[], rows: readonly (readonly string[])[]
 const short = (method: MethodFact): string => method.name.replace(/^chainguard\.platform\./, "");
 
 const asks = (method: MethodFact): string => {
-  if (method.open) return "open";
+  if (method.open) return method.groupFilter ? `open; ${method.capabilities.join(" + ")} at a group that is named` : "open";
   if (method.capabilities.length === 0) return "any caller";
   return `${method.capabilities.join(" + ")} ${method.unscoped ? "in reach" : `at ${method.scope?.join(".")}`}`;
 };
@@ -151,7 +151,7 @@ test("what each built-in role allows is the matrix of test/golden/roles.txt: eve
     name.padEnd(40),
     `${held.length} ${held.length === 1 ? "capability" : "capabilities"}`,
   ]);
-  const needs = (method: MethodFact): string => (method.capabilities.length > 0 ? method.capabilities.join(" + ") : asks(method));
+  const needs = (method: MethodFact): string => (method.capabilities.length > 0 && !method.open ? method.capabilities.join(" + ") : asks(method));
   const services = [...new Set(methods.map(({ service }) => service))].map((service) => {
     const of = methods.filter((method) => method.service === service);
     const head = [service.replace(/^chainguard\.platform\./, ""), letters.slice(0, roles.length), ""];

@@ -176,6 +176,20 @@ test("static keys vouch for their own identity only, until they expire, and nobo
   assert.match(await refusalOf(async () => services.exchange(await token(), { identity: one })), /^PERMISSION_DENIED: the identity's keys have expired/);
 });
 
+test("keys that are no key set are stored as they are given, and nobody can act by them: the exchange says so", async (t) => {
+  const services = await openTestServices(t);
+  const mine = await makeKey("k");
+  const token = await new SignJWT({ iss: "https://vault.internal", sub: "robot", aud: "gantry.example:8443", ...hour(services.time.nowMs) })
+    .setProtectedHeader({ alg: "ES256", kid: "k" })
+    .sign(mine.private);
+  for (const issuerKeys of ["placeholder", "{}", "[]", "null", '{"keys":[]}', '{"keys":"none"}', '{"keys":[1]}', JSON.stringify(mine.public)]) {
+    const keys = { issuer: "https://vault.internal", subject: "robot", issuerKeys };
+    const identity = await services.identity({ relationship_type: "RELATIONSHIP_TYPE_STATIC", static_keys: keys });
+    const refusal = await refusalOf(() => services.exchange(token, { identity }));
+    assert.match(refusal, /^UNAUTHENTICATED: nobody can act as this identity: its staticKeys\.issuerKeys hold no JSON Web Key Set/, issuerKeys);
+  }
+});
+
 test("attack 11, cache key: what one tenant's own keys vouch for counts for nobody else, verified or not", async (t) => {
   const services = await openTestServices(t);
   const issuer = await startIssuer(t, () => services.time.nowMs);

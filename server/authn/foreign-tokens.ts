@@ -79,12 +79,17 @@ export const openForeignTokens = (dependencies: {
   const keySetOf = (json: string): LocalJWKSet => {
     const cached = keySets.use(json);
     if (cached !== undefined) return cached;
+    // What stands there is stored as it was given (server/resources/iam/identity.ts).
+    const refuse = (cause?: unknown): Fault =>
+      unauthenticated(`nobody can act as this identity: its staticKeys.issuerKeys hold no JSON Web Key Set ({"keys": [...]})`, cause);
+    const keys = parseObject(json);
+    if (!Array.isArray(keys?.keys) || keys.keys.length === 0) throw refuse();
     try {
-      const keySet = createLocalJWKSet((parseObject(json) ?? {}) as unknown as JSONWebKeySet);
+      const keySet = createLocalJWKSet(keys as unknown as JSONWebKeySet);
       keySets.set(json, keySet, entryWeightOf(json));
       return keySet;
     } catch (cause) {
-      throw unauthenticated("the identity's keys are not a JSON Web Key Set", cause);
+      throw refuse(cause);
     }
   };
 

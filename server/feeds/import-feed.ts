@@ -59,6 +59,8 @@ export interface FeedSummary extends WriteCounts {
   readonly refused: readonly string[];
   /** How many were refused; of very many the first ones are named. */
   readonly refusals: number;
+  /** What was read in one of several ways, such as a key that is given twice; of very many the first ones. */
+  readonly remarks: readonly string[];
   /** Files of a folder that are no feed at all, such as a licence, and documents that tell nothing of this kind. */
   readonly passedOver: readonly string[];
   /** Sources that could not be had. */
@@ -85,6 +87,7 @@ interface SourceResult {
   filesUnchanged: number;
   refusals: number;
   readonly refused: string[];
+  readonly remarks: string[];
   readonly passedOver: string[];
   /** Parts of each file that the source has. */
   readonly parts: Map<string, number>;
@@ -100,15 +103,18 @@ const newResult = (): SourceResult => ({
   filesUnchanged: 0,
   refusals: 0,
   refused: [],
+  remarks: [],
   passedOver: [],
   parts: new Map(),
   isUnread: false,
 });
 
-const addRefusal = (result: SourceResult, { label, line, reason }: Refusal): void => {
+/** Names of files and keys are written by strangers, and this is read on terminals (attack 28). */
+const lineOf = ({ label, line, reason }: Refusal): string => `${label}:${line}: ${reason}`.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?");
+
+const addRefusal = (result: SourceResult, refusal: Refusal): void => {
   result.refusals++;
-  // Names of files and keys are written by strangers, and this is read on terminals (attack 28).
-  if (result.refused.length < limits.feedRefusalsMax) result.refused.push(`${label}:${line}: ${reason}`.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?"));
+  if (result.refused.length < limits.feedRefusalsMax) result.refused.push(lineOf(refusal));
 };
 
 /** The parts that were read; everything else about reading goes into the result. */
@@ -127,6 +133,9 @@ async function* partsOf(readings: AsyncIterable<Reading>, result: SourceResult, 
         break;
       case "refusal":
         addRefusal(result, reading.refusal);
+        break;
+      case "remark":
+        if (result.remarks.length < limits.feedRefusalsMax) result.remarks.push(lineOf(reading.remark));
         break;
       case "passed over":
         result.passedOver.push(`${reading.label}: ${reading.reason}`);
@@ -259,6 +268,7 @@ const summaryOf = (results: readonly SourceResult[], failed: readonly string[]):
     filesUnchanged: sumOf(({ filesUnchanged }) => filesUnchanged),
     refusals: sumOf(({ refusals }) => refusals),
     refused: results.flatMap(({ refused }) => refused).slice(0, limits.feedRefusalsMax),
+    remarks: results.flatMap(({ remarks }) => remarks).slice(0, limits.feedRefusalsMax),
     passedOver: results.flatMap(({ passedOver }) => passedOver),
     failed,
   };

@@ -2,6 +2,7 @@
 // last time is not read again; a document that is wrong is refused as a whole, of JSON Lines each line by itself.
 
 import { createHash } from "node:crypto";
+import { findRepeatedKey } from "#base/json-keys.ts";
 import { limits } from "#base/limits.ts";
 import { type FeedPart, findFeedParts, findPartRecords, type KnownParts, partKey, type Read, recordKey } from "#store";
 import { type DocumentOptions, readDocument } from "./document.ts";
@@ -43,6 +44,8 @@ export type Reading =
   | { readonly kind: "part"; readonly part: ReadPart }
   | { readonly kind: "unchanged"; readonly records: number }
   | { readonly kind: "refusal"; readonly refusal: Refusal }
+  /** Something that was read in one of several ways. */
+  | { readonly kind: "remark"; readonly remark: Refusal }
   | { readonly kind: "passed over"; readonly label: string; readonly reason: string }
   | { readonly kind: "end"; readonly file: ReadFile };
 
@@ -84,6 +87,14 @@ const readLinesOfPart = async (reader: FeedFileReader): Promise<Lines> => {
   return { lines, firstLine, sizeBytes, isLast: false };
 };
 
+/** JSON.parse takes the last of what a key is given; documents of others are read all the same, and it is told. */
+const remarkOn = (text: string, label: string, line: number): Reading[] => {
+  const key = findRepeatedKey(text);
+  if (key === undefined) return [];
+  const reason = `gives the key ${JSON.stringify(key.slice(0, 100))} more than once in one object: the last counts`;
+  return [{ kind: "remark", remark: { label, line, reason } }];
+};
+
 async function* readPart(
   { rows, feed, options }: ReadContext,
   file: FeedFile,
@@ -95,7 +106,9 @@ async function* readPart(
   for (const [index, line] of lines.entries()) {
     try {
       const text = decodeUtf8(line);
-      if (text.trim() !== "") records.push(...(await readDocument(text, "json", options)));
+      if (text.trim() === "") continue;
+      records.push(...(await readDocument(text, "json", options)));
+      yield* remarkOn(text, file.label, firstLine + index);
     } catch (thrown) {
       if (!(thrown instanceof DocumentError)) throw thrown;
       isRefused = true;
@@ -149,6 +162,7 @@ async function* readOneDocument({ options }: ReadContext, file: FeedFile, reader
   const text = decodeUtf8(bytes);
   if (notation === "prose") throw new DocumentError(1, text.trim() === "" ? "is empty" : `is of no format that import ${options.kind} knows`);
   const records = await readDocument(text, notation, options);
+  if (notation === "json") yield* remarkOn(text, file.label, 1);
   if (records.length === 0 && !/"?advisories"?\s*:/.test(text)) yield { kind: "passed over", label: file.label, reason: `tells of no ${options.kind}` };
   const read = { name: file.name, part: 0, digest, records: [...new Set(records.map(recordKey))] };
   yield { kind: "part", part: { part: read, records, label: file.label, line: 1, sizeBytes: bytes.length } };

@@ -74,6 +74,7 @@ export const presented = (resource: BoundResource, draft: JsonObject): JsonObjec
     const empty =
       shown === undefined ||
       shown === "" ||
+      (shown === false && field.additive) ||
       (Array.isArray(shown) && shown.length === 0) ||
       (field.shape === "map" && Object.keys(shown).length === 0) ||
       (field.kind === "enum" && field.enum?.numbers.get(String(shown)) === 0);

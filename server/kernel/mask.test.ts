@@ -5,6 +5,7 @@ import { isObject } from "#base/json.ts";
 import { type FieldFact, type MessageFact, messageFact } from "#contract/facts.ts";
 import { IdentitySchema } from "#contract/gen/chainguard/platform/iam/v2/identities_pb.js";
 import { IdentityProviderSchema } from "#contract/gen/chainguard/platform/iam/v2/identity_providers_pb.js";
+import { RoleBindingSchema } from "#contract/gen/chainguard/platform/iam/v2/role_bindings_pb.js";
 import { RepoSchema } from "#contract/gen/chainguard/platform/registry/v2/repos_pb.js";
 import { applyMask, immutableChanges, maskedFields, readMask, withImmutables } from "./mask.ts";
 import { fc, runs } from "../../test/property.ts";
@@ -167,14 +168,28 @@ for (const message of [repo, identity, provider]) {
       return violations.length > 0;
     };
     for (const field of message.fields) assert.equal(refused(field.name), field.outputOnly, field.name);
-    for (const text of ["__proto__", "constructor", "name.__proto__", "toString", "name.name", "nonsense", "*,name", "name,*", "Name", "uid", "name.", ".name"])
+    for (const text of [
+      "__proto__",
+      "constructor",
+      "name.__proto__",
+      "toString",
+      "name.name",
+      "nonsense",
+      "*,name",
+      "name,*",
+      "Name",
+      "uid",
+      "name.",
+      ".name",
+      ",",
+      " ",
+      "name,",
+      "name,,name",
+    ])
       assert.ok(refused(text), text);
     fc.assert(
       fc.property(fc.string(), (text) => {
-        const names = text
-          .split(",")
-          .map((name) => name.trim())
-          .filter((name) => name !== "");
+        const names = text === "" ? [] : text.split(",").map((name) => name.trim());
         if (!names.every((name) => known.has(name) || name === "*")) assert.ok(refused(text));
       }),
     );
@@ -187,8 +202,19 @@ test("without a mask REST's keys count, empty ones too, and over gRPC what is se
     ["customOverlay", "accounts", "runAs"],
   ]);
   assert.deepEqual(readMask(repo, "", undefined, { uid: "u", name: "n" }).mask.paths, [["name"]]);
-  assert.deepEqual(readMask(repo, "  ", [], {}).mask.paths, []);
   assert.deepEqual(readMask(repo, "", ["name"], {}).violations, []);
+});
+
+test(`"*" leaves a field of ours as it is, unless the body names it`, () => {
+  const binding = messageFact(RoleBindingSchema);
+  const held = { identityUid: "i", roleUid: "r", expireTime: "2026-01-01T00:00:00.000Z" };
+  const replaced = (implied: string[] | undefined, body: JsonObject): JsonObject => applyMask(binding, held, body, readMask(binding, "*", implied, body).mask);
+  assert.deepEqual(replaced(["roleUid"], { roleUid: "s" }), { roleUid: "s", expireTime: held.expireTime });
+  assert.deepEqual(replaced(undefined, { roleUid: "s" }), { roleUid: "s", expireTime: held.expireTime });
+  // Over REST `null` is a value that names it.
+  assert.deepEqual(replaced(["roleUid", "expireTime"], { roleUid: "s" }), { roleUid: "s" });
+  const later = "2026-02-01T00:00:00.000Z";
+  assert.deepEqual(replaced(undefined, { roleUid: "s", expireTime: later }), { roleUid: "s", expireTime: later });
 });
 
 test("one member of a oneof replaces the other, also where both are named", () => {

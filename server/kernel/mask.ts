@@ -1,7 +1,8 @@
 // Which fields an update changes (AIP-134; requirement: Update convention). Pure.
 //
 //   updateMask given    exactly these; the rest of the body is ignored
-//   "*"                 full replacement of all that is writable
+//   "*"                 full replacement of the public message: a field of ours (1000 and above) changes only where the body
+//                       names it, as clients that do not know it send "*" too (decisions: Identity of the product)
 //   none, REST          the keys of the JSON body, empty values included
 //   none, gRPC          the fields that are set: proto3 cannot tell an empty field from an absent one
 
@@ -14,7 +15,7 @@ export type MaskPath = readonly string[];
 
 export interface Mask {
   readonly paths: readonly MaskPath[];
-  /** "*": every writable field takes the body's value, or none. */
+  /** "*": every writable field of the public message takes the body's value, or none. */
   readonly replacesAll: boolean;
 }
 
@@ -32,10 +33,15 @@ const resolvePath = (message: MessageFact, text: string): { path: string[]; fiel
   return { path, fields };
 };
 
-const writableFields = (message: MessageFact): FieldFact[] => message.fields.filter((field) => !field.outputOnly);
+/** What "*" replaces: all that is writable and public, and of ours what the body names. */
+const replacedFields = (message: MessageFact, named: readonly string[]): FieldFact[] => {
+  const namedFields = new Set(named.map((path) => path.split(".", 1)[0]));
+  return message.fields.filter((field) => !field.outputOnly && (!field.additive || namedFields.has(field.json)));
+};
 
 /**
- * The mask of one update.
+ * The mask of one update. One that is there and has an empty name in it says nothing that could be carried out, and must
+ * not be taken for none, which changes everything in the body.
  * @param text the request's update_mask; "" when absent
  * @param implied REST: the body's paths; undefined over gRPC
  */
@@ -46,18 +52,18 @@ export const readMask = (
   body: JsonObject,
 ): { mask: Mask; violations: readonly Violation[] } => {
   const violations = new FoundViolations();
-  const names = text
-    .split(",")
-    .map((name) => name.trim())
-    .filter((name) => name !== "");
+  const namedByBody = implied ?? Object.keys(body);
+  const names = text === "" ? [] : text.split(",").map((name) => name.trim());
+  if (names.includes("")) violations.add("update_mask", "must be field paths separated by commas, none of them empty");
   if (names.includes("*")) {
     if (names.length > 1) violations.add("update_mask", '"*" stands alone');
-    return { mask: { paths: writableFields(message).map((field) => [field.json]), replacesAll: true }, violations: violations.list };
+    return { mask: { paths: replacedFields(message, namedByBody).map((field) => [field.json]), replacesAll: true }, violations: violations.list };
   }
   if (names.length > 0) {
     const paths: MaskPath[] = [];
     for (const name of names) {
       if (violations.isFull) break;
+      if (name === "") continue;
       const found = resolvePath(message, name);
       if (!found) violations.add("update_mask", `${JSON.stringify(name)} is not a field of ${message.short}`);
       else if (found.fields.some((field) => field.outputOnly)) {
@@ -66,7 +72,7 @@ export const readMask = (
     }
     return { mask: { paths, replacesAll: false }, violations: violations.list };
   }
-  const paths = (implied ?? Object.keys(body)).flatMap((name) => {
+  const paths = namedByBody.flatMap((name) => {
     const found = resolvePath(message, name);
     return found && !found.fields.some((field) => field.outputOnly) ? [found.path] : [];
   });
@@ -78,15 +84,18 @@ const clearOneofRivals = (message: MessageFact, value: JsonObject, chosen: Field
   for (const field of message.fields) if (field !== chosen && field.oneof === chosen.oneof) delete value[field.json];
 };
 
-/** A replaced message keeps what only the server sets in it (AIP-203): the caller could not have sent it. */
-const withOutputOnly = (message: MessageFact, held: Json | undefined, given: Json): Json => {
+/**
+ * A replaced message keeps what only the server sets in it (AIP-203), as the caller could not have sent it, and the fields
+ * of ours that it does not name.
+ */
+const withKept = (message: MessageFact, held: Json | undefined, given: Json): Json => {
   if (!isObject(held) || !isObject(given)) return given;
   const out: JsonObject = { ...given };
   for (const field of message.fields) {
     const [before, after] = [held[field.json], given[field.json]];
     if (before === undefined) continue;
-    if (field.outputOnly) out[field.json] = before;
-    else if (after !== undefined && field.message && field.shape === "one") out[field.json] = withOutputOnly(field.message, before, after);
+    if (field.outputOnly || (field.additive && after === undefined)) out[field.json] = before;
+    else if (after !== undefined && field.message && field.shape === "one") out[field.json] = withKept(field.message, before, after);
   }
   return out;
 };
@@ -105,7 +114,7 @@ const setPath = (message: MessageFact, target: JsonObject, path: MaskPath, sourc
   } else if (given === undefined) delete target[field.json];
   else {
     clearOneofRivals(message, target, field);
-    target[field.json] = field.message && field.shape === "one" ? withOutputOnly(field.message, target[field.json], given) : given;
+    target[field.json] = field.message && field.shape === "one" ? withKept(field.message, target[field.json], given) : given;
   }
 };
 

@@ -3,7 +3,7 @@
 
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import type { Page, PageRequest } from "#base/page.ts";
+import { type Page, pageOf, type PageRequest } from "#base/page.ts";
 import type { Outcome, ReadContext } from "./context.ts";
 import { queryOf, readPageToken, writePageToken } from "./page.ts";
 import { pageSizeOf, pluralOf, skipOf } from "./paging.ts";
@@ -24,7 +24,10 @@ export const answerPage = async (context: ReadContext, read: (request: PageReque
   const position = token ? readPageToken(services.seal, query, token, nowMs) : undefined;
   const { key: after, total: knownTotal } = position === "expired" || position === undefined ? {} : position;
   const limit = (unpaged ? limits.unpagedListMax : pageSizeOf(request)) + 1;
-  const { records, total, next } = await read({ order, after, skip, limit, total: knownTotal });
+  const asked: PageRequest = { order, after, skip, limit, total: knownTotal };
+  // Beyond the end, which the token knows, nothing need be read; where counting stops early the total is no end.
+  const isBeyond = knownTotal !== undefined && skip >= knownTotal && method.totalMax === undefined;
+  const { records, total, next } = isBeyond ? pageOf(asked, [], knownTotal) : await read(asked);
   const reply: JsonObject = {
     [pluralOf(method)?.json ?? ""]: [...records],
     ...(next === undefined ? {} : { nextPageToken: writePageToken(services.seal, query, { key: next, total }, nowMs) }),

@@ -29,9 +29,7 @@ export const readPaging = (method: MethodFact, request: JsonObject): { readonly 
   if (!method.input.byName.has("page_token")) return { order: undefined, violations: [] };
   const violations: Violation[] = [];
   if (integerAt(request, "pageSize") < 0) violations.push({ field: "page_size", description: "must not be negative" });
-  const skip = skipOf(request);
-  if (skip < 0) violations.push({ field: "skip", description: "must not be negative" });
-  if (skip > limits.skipMax) violations.push({ field: "skip", description: `must be at most ${limits.skipMax}; follow nextPageToken to go deeper` });
+  if (skipOf(request) < 0) violations.push({ field: "skip", description: "must not be negative" });
   const message = pluralOf(method)?.message;
   if (!message) return { order: undefined, violations };
   const read = readOrder(message, text(request, "orderBy"), method.defaultOrder);

@@ -11,6 +11,7 @@ import type { Read } from "#store";
 import type { Call } from "./call.ts";
 import type { Context, Gift } from "./context.ts";
 import type { Kernel } from "./kernel.ts";
+import { namedGroupsOf } from "./validate.ts";
 
 /** Names the missing capability, and the resource path only to whoever may see groups there. */
 const permissionDenied = (rights: Rights, capability: string, path: string): Fault => {
@@ -66,12 +67,13 @@ export const requireToHandOn = (rights: Rights, method: MethodFact, place: strin
 };
 
 /**
- * Decides a scoped call. A Get of a root-level row that the resource shows besides the caller's branches (oneself,
+ * Decides a scoped call, and one whose filter names groups. A Get of a root-level row that the resource shows besides the caller's branches (oneself,
  * people bound below) is allowed too.
  */
 export const authorize = async (kernel: Kernel, call: Call, rights: Rights, path: string | undefined, rows: Read): Promise<void> => {
-  if (path === undefined) return;
   const { method } = call;
+  for (const group of namedGroupsOf(call)) requireAt(rights, method.capabilities, group);
+  if (path === undefined) return;
   const missing = missingCapability(rights, method.capabilities, path);
   if (missing === undefined) return;
   const resource = kernel.resources.get(method.output.name);

@@ -12,6 +12,7 @@ import { limits } from "#base/limits.ts";
 import { deleteExpiredKey, findFirstAnswer, type IdempotencyKey, insertKey, type Rows, updateFirstAnswer, type Write } from "#store";
 import type { MessageFact } from "#contract/facts.ts";
 import type { Call } from "./call.ts";
+import { requestDigestOf } from "./request-digest.ts";
 import type { Outcome } from "./context.ts";
 
 /** The ETag of a resource's JSON text. Its bytes decide, so an embedded summary that changed changes it too. */
@@ -34,12 +35,10 @@ class ValidatedOnly extends Error {
 const withoutSecrets = (message: MessageFact, reply: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(reply).filter(([key]) => message.byName.get(key)?.shownOnce !== true));
 
-const requestDigest = (call: Call): string => hash("sha256", JSON.stringify([call.method.name, call.request, call.bodyPaths ?? null]), "base64url");
-
 /** The first answer to this key, or undefined when this is the first. Waits for one that is being made. */
 const claimKey = async (rows: Write, key: IdempotencyKey, call: Call, nowMs: number): Promise<Outcome | undefined> => {
   await deleteExpiredKey(rows, key, nowMs);
-  const digest = requestDigest(call);
+  const digest = requestDigestOf(call);
   if (await insertKey(rows, key, { method: call.method.name, digest }, nowMs)) return undefined;
   const first = await findFirstAnswer(rows, key);
   if (first?.requestDigest !== digest) throw invalid([{ field: "idempotency-key", description: "was used for another request; take a new key" }]);

@@ -28,7 +28,7 @@ import { Fault, unauthenticated, unimplemented } from "#base/fault.ts";
 import { withRequest } from "#contract/call.ts";
 import { isRefusal, record } from "#outbox";
 import { checkAccessVersion, type Read, StaleAccess, withAccessVersionCheck, type Write } from "#store";
-import { validate, resourcePathOrEmpty, resourcePathOf } from "./validate.ts";
+import { namedGroupsOf, validate, resourcePathOrEmpty, resourcePathOf } from "./validate.ts";
 import { type Call, type CallHeaders, requestSourceOf, type Reply, type Serve } from "./call.ts";
 import { withRows } from "./change.ts";
 import type { Cause, Context, Outcome, PermittedCapabilities, WriteContext, Writes } from "./context.ts";
@@ -52,7 +52,8 @@ export const makeServe =
         const purpose = kernel.answers.get(unread.method.name)?.countsAs;
         if (purpose !== undefined) kernel.services.authn.clientLimits.take(purpose, unread.origin().address);
         call = withRequest(unread, await unread.read());
-        return await handle(kernel, call, undefined, kernel.nobody, true);
+        // What is open to everybody is asked of a group's members where the request names a group.
+        if (namedGroupsOf(call).length === 0) return await handle(kernel, call, undefined, kernel.nobody, true);
       }
       caller = await kernel.services.authn.authenticate(unread.authorization, unread.identity, () => unread.origin().address);
       const party = callingParty(caller);

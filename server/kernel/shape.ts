@@ -2,7 +2,7 @@
 // the proto's fields; what has no column is hydrated, or answered by the resource's own method. Pure.
 //
 // decisions: JSON. A resource carries its booleans, numbers and common fields always; empty texts, unset messages,
-// unspecified enums, empty lists and maps are left out.
+// unspecified enums, empty lists and maps are left out. A boolean of ours (1000 and above) is left out while it is false.
 
 import type { FieldFact, MessageFact } from "#contract/facts.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
@@ -83,7 +83,8 @@ const reader = (field: FieldFact): ((text: string) => Json | undefined) => {
   }
   switch (field.kind) {
     case "bool":
-      return (text) => text === "t";
+      // One of ours stands where it is set alone: clients that know the public message may refuse what it has not.
+      return field.additive ? (text) => (text === "t" ? true : undefined) : (text) => text === "t";
     case "timestamp":
       return timestampOf;
     case "int32":

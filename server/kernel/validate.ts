@@ -39,6 +39,22 @@ export const resourcePathOf = ({ method, request }: Call): string | undefined =>
   return value;
 };
 
+/**
+ * The groups that a list's filter names, where the capabilities are needed at each (contract: groupFilter).
+ * Throws INVALID_ARGUMENT where one is no uid.
+ */
+export const namedGroupsOf = ({ method: { groupFilter, input }, request }: Call): string[] => {
+  const filter = groupFilter === undefined ? undefined : input.byName.get(groupFilter);
+  if (!filter) return [];
+  const named = part(request, filter.json);
+  return (filter.message?.fields ?? []).flatMap(({ json, name }) => {
+    const uid = text(named, json);
+    const at = `${filter.name}.${name}`;
+    if (uid !== "" && !isUid(uid)) throw invalid([{ field: at, description: `${name} must be a uid: 40 hex characters, then "/" and 16 more for each level` }]);
+    return uid === "" ? [] : [uid];
+  });
+};
+
 /** A request that may be carried out. */
 export interface ValidRequest {
   /** Free of what only the server may set. */

@@ -48,7 +48,7 @@ export interface Renewal {
 }
 
 /** Either both tokens, or why not: a refusal that has written something, and must not be undone by being thrown. */
-export type Renewed = { readonly identity: string; readonly access: Issued; readonly refresh: RefreshToken } | { readonly refusal: Fault };
+export type Renewed = { readonly access: Issued; readonly refresh: RefreshToken } | { readonly refusal: Fault };
 
 const encodeToken = (id: string, secret: string, expireTimeMs: number): RefreshToken => ({
   token: Buffer.from(JSON.stringify({ exp: Math.floor(expireTimeMs / 1000), id, secret })).toString("base64"),
@@ -141,5 +141,5 @@ export const renew = async (
   });
   const { operation, requestSource } = renewal;
   await recordSignIn(rows, publicUrl, { identity, act, identityProvider, operation, requestSource, time: timestamp(nowMs) });
-  return { identity, access, refresh: encodeToken(id, next, expireTimeMs) };
+  return { access, refresh: encodeToken(id, next, expireTimeMs) };
 };

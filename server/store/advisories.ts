@@ -2,14 +2,12 @@
 // only when it changes; read here for the open feed's documents (the list of the API is list.ts). Rows are kept for good:
 // what a source tells no longer is withdrawn and stays for whoever asks by its number.
 
-import { compareBytes } from "#base/versions/sort-key.ts";
-import type { PageRequest } from "#base/page.ts";
 import { addFacets, type AdvisoryFacet } from "./advisory-facets.ts";
 import { type AdvisoryEvent, advisoryEventsOf, facetOf } from "./advisory-events.ts";
-import { columns, expression, flag, nullableText, number, text, textList, time } from "./columns.ts";
+import { columns, expression, flag, nullableText, text, textList, time } from "./columns.ts";
 import { noCounts } from "./feed-counts.ts";
 import { columnOf, lastByKey, recordDigestOf, refreshStatistics, stepRows } from "./feed-rows.ts";
-import { type Read, wideCount, type Write } from "./handle.ts";
+import type { Read, Write } from "./handle.ts";
 import type { AdvisoryRecord, RecordTarget, WriteCounts } from "./records.ts";
 import { timeText } from "./time-text.ts";
 
@@ -149,68 +147,7 @@ export const withdrawAdvisories = async (rows: Write, target: RecordTarget, isKn
 
 export const refreshAdvisoryStatistics = (rows: Write): Promise<void> => refreshStatistics(rows, "advisories");
 
-export interface DocumentFilter {
-  /** Only the document of this origin package. */
-  readonly id: string | undefined;
-  /** Only documents about one of these vulnerabilities. */
-  readonly aliases: readonly string[];
-}
-
 const published = "public and delete_time is null";
-const documentOrigin = columns({ origin: text });
-const documentCount = columns({ documents: expression("count(origin)", number) });
-
-/** Names of the documents of the open feed, one for each origin package, in order; and how many there are. */
-export const findDocumentIds = async (
-  rows: Read,
-  { id, aliases }: DocumentFilter,
-  page: PageRequest,
-): Promise<{ ids: string[]; total: number | undefined }> => {
-  const {
-    order: { descending },
-    after: [after] = [],
-    limit,
-    skip,
-  } = page;
-  if (id !== undefined || aliases.length > 0) {
-    // A few out of many: found by their own indexes, and put in order then.
-    const about = aliases.length > 0 ? "(aliases ?| $1 or advisory_id = any($1))" : "$1::text[] is not null";
-    const found = await documentOrigin.find(
-      rows,
-      `select distinct ${documentOrigin.list} from advisories where ${published} and ${about} and ($2::text is null or origin = $2)`,
-      [aliases, id ?? null],
-    );
-    const all = found.map(({ origin }) => origin).sort((one, other) => (descending ? compareBytes(other, one) : compareBytes(one, other)));
-    const rest = after === undefined ? all : all.filter((origin) => (descending ? compareBytes(origin, after) < 0 : compareBytes(origin, after) > 0));
-    return { ids: rest.slice(skip, skip + limit), total: all.length };
-  }
-  // From one name to the next, each a probe of the index: a package may have a thousand advisories.
-  const [sign, direction] = descending ? ["<", "desc"] : [">", "asc"];
-  const next = (than: string): string => `(select origin from advisories where ${published} and origin ${sign} ${than} order by origin ${direction} limit 1)`;
-  const start = after === undefined ? `(select origin from advisories where ${published} order by origin ${direction} limit 1)` : next("$1");
-  const step = `with recursive document as (select ${start} as origin
-    union all select ${next("document.origin")} from document where document.origin is not null)`;
-  const values = after === undefined ? [] : [after];
-  const [found, counted] = await Promise.all([
-    documentOrigin.find(
-      rows,
-      `${step} select ${documentOrigin.list} from document where origin is not null limit $${values.length + 1} offset $${values.length + 2}`,
-      [...values, limit, skip],
-      { rows: limit, wide: true },
-    ),
-    page.total === undefined
-      ? documentCount.findOne(
-          rows,
-          `with recursive document as (select (select min(origin) from advisories where ${published}) as origin
-      union all select (select min(origin) from advisories where ${published} and origin > document.origin) from document where document.origin is not null)
-      select ${documentCount.list} from document`,
-          [],
-          wideCount,
-        )
-      : undefined,
-  ]);
-  return { ids: found.map(({ origin }) => origin), total: page.total === undefined ? (counted?.documents ?? 0) : undefined };
-};
 
 /** An advisory as documents need it. */
 export interface AdvisoryRow {

@@ -8,6 +8,9 @@ import type { FeedRecord } from "./records.ts";
 /** 64 bits of a digest as 16 hex characters: a segment of a uid. */
 export const uidSegmentOf = (...parts: readonly string[]): string => hash("sha256", JSON.stringify(parts), "hex").slice(0, 16);
 
+/** The uid of what has none of its own: always the same for the same parts, and no other's. */
+export const derivedUidOf = (...parts: readonly string[]): string => hash("sha256", JSON.stringify(parts), "hex").slice(0, 40);
+
 /** Shows whether what is stored says the same. */
 export const recordDigestOf = (value: unknown): string => hash("sha256", JSON.stringify(value), "base64url");
 

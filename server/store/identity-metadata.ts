@@ -1,7 +1,7 @@
 // What people say about themselves (resources: IdentityMetadata), beside what their issuers say of them.
 
 import type { JsonObject } from "#base/json.ts";
-import { columns, expression, nullableObject, text } from "./columns.ts";
+import { columns, expression, nullableObject, text, time } from "./columns.ts";
 import type { Write } from "./handle.ts";
 
 export interface PersonWithMetadata {
@@ -10,6 +10,9 @@ export interface PersonWithMetadata {
   readonly familyName: string;
   /** The fields that the person set. */
   readonly metadata: JsonObject;
+  readonly createTime: string;
+  /** When the person last said something; when they came, where they never did. */
+  readonly updateTime: string;
 }
 
 const person = columns({
@@ -18,6 +21,8 @@ const person = columns({
   givenName: expression("profile.given_name", text),
   familyName: expression("profile.family_name", text),
   metadata: expression("metadata.said", nullableObject),
+  createTime: time("identity.create_time"),
+  updateTime: time("coalesce(metadata.update_time, identity.create_time)"),
 });
 
 /** The person of that uid, locked until the transaction ends. */
@@ -32,14 +37,20 @@ export const lockPerson = async (rows: Write, uid: string): Promise<PersonWithMe
     [uid],
   );
   if (!found) return undefined;
-  const { identityName, fullName, givenName, familyName, metadata } = found;
-  return { name: fullName || identityName, givenName, familyName, metadata: metadata ?? {} };
+  const { identityName, fullName, metadata, ...rest } = found;
+  return { ...rest, name: fullName || identityName, metadata: metadata ?? {} };
 };
 
-/** Stores what a person says, in the place of what is there. */
-export const writeIdentityMetadata = async (rows: Write, uid: string, metadata: JsonObject): Promise<void> => {
-  await rows.query("insert into identity_metadata (uid, said) values ($1, $2) on conflict (uid) do update set said = excluded.said", [
-    uid,
-    JSON.stringify(metadata),
-  ]);
+const said = columns({ updateTime: time("update_time") });
+
+/** Stores what a person says, in the place of what is there. Returns the time of the change. */
+export const writeIdentityMetadata = async (rows: Write, uid: string, metadata: JsonObject, nowMs: number): Promise<string> => {
+  const written = await said.findOne(
+    rows,
+    `insert into identity_metadata as held (uid, said, update_time) values ($1, $2, $3)
+     on conflict (uid) do update set said = excluded.said, update_time = greatest(excluded.update_time, held.update_time + interval '1 ms')
+     returning ${said.list}`,
+    [uid, JSON.stringify(metadata), new Date(nowMs).toISOString()],
+  );
+  return written?.updateTime ?? "";
 };

@@ -74,18 +74,29 @@ export const withdrawImages = async (rows: Write, target: RecordTarget, isKnown:
 
 const imagePackages = columns({ packages: text });
 
-/** What the images of a tag are made of, architecture by architecture; public ones, and those of groups at or below these paths. */
+/** Whose images count. */
+export interface ImageOwners {
+  /** Those of groups at or below these paths. */
+  readonly paths: readonly string[];
+  /** Of these groups alone; undefined: of all. */
+  readonly groups: readonly string[] | undefined;
+  /** Those of everybody too. */
+  readonly public: boolean;
+}
+
+/** What the images of a tag are made of, architecture by architecture. */
 export const findImagePackages = async (
   rows: Read,
-  paths: readonly string[],
+  owners: ImageOwners,
   repo: string,
   tags: readonly string[],
 ): Promise<Readonly<Record<string, string>>[]> => {
   const found = await imagePackages.find(
     rows,
     `select ${imagePackages.list} from image_packages where (repo = $1 or short_repo = $1) and tag = any($2) and delete_time is null
-       and (owner = '' or exists (select from unnest($3::text[]) as place where place = '' or owner = place or owner like place || '/%'))`,
-    [repo, tags, paths],
+       and case when owner = '' then $5 else ($4::text[] is null or owner = any($4))
+         and exists (select from unnest($3::text[]) as place where place = '' or owner = place or owner like place || '/%') end`,
+    [repo, tags, owners.paths, owners.groups ?? null, owners.public],
   );
   return found.map(({ packages }) => JSON.parse(packages) as Record<string, string>);
 };

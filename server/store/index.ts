@@ -5,11 +5,11 @@ export {
   type AdvisoryRow,
   findChangedAdvisories,
   findChangedDocuments,
-  findDocumentIds,
   findOnPackages,
   findPublished,
   findPublishedById,
 } from "./advisories.ts";
+export { countDocuments, type DocumentFilter, type DocumentRow, findDocuments } from "./advisory-documents.ts";
 export { type FacetFilter, findFacets } from "./advisory-facets.ts";
 export { addChanges, changeCount, noChanges, noCounts, addCounts, type OwnedChanges, type OwnedCounts, recordOwner } from "./feed-counts.ts";
 export { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, type CatalogueTrigger, readCatalogue } from "./catalogue.ts";
@@ -79,7 +79,7 @@ export {
 } from "./feed-files.ts";
 export { claimFeed, countFeedFailures, releaseFeed, renewFeed } from "./feed-schedules.ts";
 export { type FeedSource, lockFeed, openFeed, updateFeed } from "./feeds.ts";
-export { findImagePackages } from "./image-packages.ts";
+export { findImagePackages, type ImageOwners } from "./image-packages.ts";
 export { findOrigins, findSubpackages } from "./package-origins.ts";
 export type { Check, Param, Read, Row, Rows, Store, Write } from "./handle.ts";
 export { countOpenRows, countOpenRowsOf, type OpenRowsTable } from "./open-rows.ts";
@@ -197,6 +197,8 @@ export type {
   WriteCounts,
 } from "./records.ts";
 export { findProfile, writeProfile } from "./profiles.ts";
+export { findReadme, type Readme } from "./readmes.ts";
+export { derivedUidOf } from "./feed-rows.ts";
 export { insertProviderArrival } from "./provider-arrivals.ts";
 export { deleteQuota, findQuotas, findQuotasOf, type SetQuota, writeQuota } from "./quotas.ts";
 export { deleteRefreshToken, insertRefreshToken, type RefreshTokenFamily, replaceRefreshTokenSecret } from "./refresh-tokens.ts";
@@ -239,12 +241,13 @@ export {
 export {
   countVulnerabilities,
   findVulnerabilities,
+  type VulnerabilityFilter,
   type VulnerabilityRow,
 } from "./vulnerabilities.ts";
 export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
 export { clearFailing, lockFailing, findSubscriptionSecret, markFailing, subscriptionSecretBinding, subscriptionSecretPurpose } from "./subscriptions.ts";
 export { addColumnStatement, addPrimaryKeyStatement, countTriggers, createCountTriggerStatement, createIndexStatement } from "./table-statements.ts";
-export { findAcceptedTerms } from "./terms-acceptances.ts";
+export { findAcceptancesOf, findAcceptedTerms } from "./terms-acceptances.ts";
 export { addWrongUserCodes, findMostWrongUserCodes } from "./user-code-guesses.ts";
 export { checkAccessVersion, insertAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
 export { refreshRecordStatistics, withdrawVanished, writeRecords } from "./write-records.ts";

@@ -8,8 +8,8 @@ import { noCounts } from "./feed-counts.ts";
 import { columnOf, lastByKey, recordDigestOf, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
 import type { PageRequest } from "#base/page.ts";
-import { addParameter, pageClause, type PageTerms } from "./library-pages.ts";
-import { findLibraryVersions, libraryVersionsOf, orderValue, type VersionRow, withdrawLibraryVersions, writeLibraryVersions } from "./library-versions.ts";
+import { addParameter, orderValue, pageClause, type PageTerms } from "./library-pages.ts";
+import { findLibraryVersions, libraryVersionsOf, type VersionRow, withdrawLibraryVersions, writeLibraryVersions } from "./library-versions.ts";
 import type { LibraryArtifactRecord, RecordTarget, WriteCounts } from "./records.ts";
 
 /** Counts and newest version of artifacts, from their rows. */

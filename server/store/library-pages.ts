@@ -1,8 +1,9 @@
-// Pages of the library catalogue's tables: the terms of a statement with their parameters, the order, and where a page
-// begins. Pure.
+// Pages of the tables that lie in no organization, the library catalogue's and the open feed's: the terms of a statement
+// with their parameters, the order, and where a page begins. Pure.
 
 import type { PageRequest } from "#base/page.ts";
 import type { Param } from "./handle.ts";
+import { timeText } from "./time-text.ts";
 
 /** Terms of a statement, all of which must hold, and their parameters. */
 export interface PageTerms {
@@ -20,3 +21,6 @@ export const pageClause = (page: PageTerms, columns: readonly string[], { order:
   const orderBy = columns.map((column) => `${column} ${descending ? "desc" : "asc"}`).join(", ");
   return `where ${terms.join(" and ")} order by ${orderBy} limit ${addParameter(page, limit)} offset ${addParameter(page, skip)}`;
 };
+
+/** A time in an order is read as its text: it goes into page tokens. */
+export const orderValue = (column: string): string => (column.endsWith("_time") ? timeText(column) : column);

@@ -7,9 +7,8 @@ import { columns, expression, number, text, time } from "./columns.ts";
 import { columnOf, refreshStatistics } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
 import type { PageRequest } from "#base/page.ts";
-import { addParameter, pageClause, type PageTerms } from "./library-pages.ts";
+import { addParameter, orderValue, pageClause, type PageTerms } from "./library-pages.ts";
 import type { LibraryArtifactRecord, RecordTarget } from "./records.ts";
-import { timeText } from "./time-text.ts";
 
 const sortKeys = { ECOSYSTEM_JAVA: mavenKey, ECOSYSTEM_PYTHON: pep440Key } as const;
 
@@ -107,9 +106,6 @@ const versionOrders: Readonly<Record<string, readonly string[]>> = {
   create_time: ["create_time", "version"],
   update_time: ["update_time", "version"],
 };
-
-/** A time in an order is read as its text: it goes into page tokens. */
-export const orderValue = (column: string): string => (column.endsWith("_time") ? timeText(column) : column);
 
 const versionRow = columns({
   uid: text,

@@ -15,6 +15,7 @@ const rowsComeAndChange: readonly Privilege[] = ["insert", "select", "update"];
 /** Tables with which the server does less. A row that is locked counts as one that is changed. In the order of their letters. */
 export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = {
   access_versions: rowsComeAndChange,
+  advisory_documents: rowsComeAndChange,
   advisory_facets: rowsCome,
   audit_chains: rowsComeAndChange,
   // Whoever has the server's connection neither changes nor removes what was logged.

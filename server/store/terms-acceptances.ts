@@ -10,3 +10,11 @@ export const findAcceptedTerms = async (rows: Read, groups: readonly string[]): 
   const found = await acceptance.find(rows, `select ${acceptance.list} from terms_acceptances where org_uid = any($1)`, [groups]);
   return new Set(found.map(({ docId }) => docId));
 };
+
+const acceptanceUid = columns({ uid: text });
+
+/** The uids of what these groups have accepted. */
+export const findAcceptancesOf = async (rows: Read, groups: readonly string[]): Promise<string[]> => {
+  const found = await acceptanceUid.find(rows, `select ${acceptanceUid.list} from terms_acceptances where org_uid = any($1)`, [groups]);
+  return found.map(({ uid }) => uid);
+};

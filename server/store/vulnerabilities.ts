@@ -2,10 +2,11 @@
 // whoever asks how severe an advisory is. Kept for good: what a source tells no longer is hidden from lists.
 
 import type { PageRequest } from "#base/page.ts";
-import { columns, expression, flag, number, text, textList } from "./columns.ts";
+import { columns, expression, flag, number, text, textList, time } from "./columns.ts";
 import { noCounts, ownerGroup } from "./feed-counts.ts";
 import { columnOf, lastByKey, recordDigestOf, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
+import { addParameter, orderValue, pageClause, type PageTerms } from "./library-pages.ts";
 import type { RecordTarget, VulnerabilityRecord, WriteCounts } from "./records.ts";
 import { timeText } from "./time-text.ts";
 
@@ -141,44 +142,65 @@ export const findSeverities = async (rows: Read, roots: readonly string[], ids: 
 
 /** A record as the open list shows it: columns in the contract's words, lists as JSON. */
 export interface VulnerabilityRow {
+  /** What places it in the order. */
+  readonly key: readonly string[];
   readonly id: string;
   readonly summary: string;
   readonly details: string;
   readonly links: string;
   readonly severities: string;
+  readonly createTime: string;
+  readonly updateTime: string;
 }
 
-const vulnerabilityRow = columns<VulnerabilityRow>({ id: text, summary: text, details: text, links: text, severities: text });
+export interface VulnerabilityFilter {
+  /** Only these numbers, rejected and withdrawn ones too; undefined: all that are neither. */
+  readonly ids: readonly string[] | undefined;
+  /** Only what was changed after this time; "": at any. */
+  readonly updatedSince: string;
+}
 
-/** Public records: those of these numbers, rejected and withdrawn ones too, or all that are neither. */
-export const findVulnerabilities = async (rows: Read, ids: readonly string[] | undefined, page: PageRequest): Promise<VulnerabilityRow[]> => {
-  const {
-    order: { descending },
-    after: [after] = [],
-    skip,
-    limit,
-  } = page;
-  const values: (string | number | readonly string[])[] = [limit, skip];
-  const parameter = (value: string | readonly string[]): string => `$${values.push(value)}`;
-  const terms = [
-    "owner = ''",
-    ids ? `id = any(${parameter(ids)})` : "not hidden",
-    ...(after === undefined ? [] : [`id ${descending ? "<" : ">"} ${parameter(after)}`]),
-  ];
-  return vulnerabilityRow.find(
-    rows,
-    `select ${vulnerabilityRow.list} from vulnerabilities where ${terms.join(" and ")} order by id ${descending ? "desc" : "asc"} limit $1 offset $2`,
-    values,
-    { rows: limit, wide: true },
-  );
+const vulnerabilityOrders: Readonly<Record<string, readonly string[]>> = {
+  id: ["id"],
+  create_time: ["create_time", "id"],
+  update_time: ["update_time", "id"],
+};
+
+const filterTerms = ({ ids, updatedSince }: VulnerabilityFilter): PageTerms => {
+  const page: PageTerms = { values: [], terms: ["owner = ''"] };
+  page.terms.push(ids ? `id = any(${addParameter(page, ids)})` : "not hidden");
+  if (updatedSince !== "") page.terms.push(`update_time > ${addParameter(page, updatedSince)}`);
+  return page;
+};
+
+const vulnerabilityRow = columns<Omit<VulnerabilityRow, "key">>({
+  id: text,
+  summary: text,
+  details: text,
+  links: text,
+  severities: text,
+  createTime: time("create_time"),
+  updateTime: time("update_time"),
+});
+
+/** One page of public records. */
+export const findVulnerabilities = async (rows: Read, filter: VulnerabilityFilter, page: PageRequest): Promise<VulnerabilityRow[]> => {
+  const order = vulnerabilityOrders[page.order.column] ?? [];
+  const terms = filterTerms(filter);
+  const clause = pageClause(terms, order, page);
+  const found = await rows.query(`select ${vulnerabilityRow.list}, ${order.map(orderValue).join(", ")} from vulnerabilities ${clause}`, terms.values, {
+    rows: page.limit,
+    wide: true,
+  });
+  return found.map((row) => ({ ...vulnerabilityRow.read(row), key: row.slice(-order.length).map((value) => value ?? "") }));
 };
 
 const recordCount = columns({ records: expression("count(*)", number) });
 
-export const countVulnerabilities = async (rows: Read, ids: readonly string[] | undefined): Promise<number> => {
-  const found = ids
-    ? await recordCount.findOne(rows, `select ${recordCount.list} from vulnerabilities where owner = '' and id = any($1)`, [ids])
-    : await recordCount.findOne(rows, `select ${recordCount.list} from vulnerabilities where owner = '' and not hidden`, [], wideCount);
+export const countVulnerabilities = async (rows: Read, filter: VulnerabilityFilter): Promise<number> => {
+  const { terms, values } = filterTerms(filter);
+  const cost = filter.ids ? undefined : wideCount;
+  const found = await recordCount.findOne(rows, `select ${recordCount.list} from vulnerabilities where ${terms.join(" and ")}`, values, cost);
   return found?.records ?? 0;
 };
 

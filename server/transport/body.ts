@@ -4,6 +4,7 @@
 import { isUtf8 } from "node:buffer";
 import { Fault, type Violation } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { findRepeatedKey } from "#base/json-keys.ts";
 import { type Budget, jsonExcess } from "./budget.ts";
 import { headerOf, type HttpRequest } from "./http-message.ts";
 import type { ServerContext } from "./server-context.ts";
@@ -94,12 +95,15 @@ export const readJson = (bytes: Buffer, budget: Budget): { body: JsonObject | un
   if (excess !== undefined) return refuse(excess);
   // RFC 8259, 8.1 lets a reader skip the byte order mark that some editors leave.
   const hasByteOrderMark = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  const text = bytes.toString("utf8", hasByteOrderMark ? 3 : 0);
   let body: Json;
   try {
-    body = parseJson(bytes.toString("utf8", hasByteOrderMark ? 3 : 0));
+    body = parseJson(text);
   } catch (error) {
     return refuse(`is not valid JSON: ${error instanceof Error ? error.message : "it cannot be read"}`);
   }
   if (!isObject(body)) return refuse("must be a JSON object");
+  const repeated = findRepeatedKey(text);
+  if (repeated !== undefined) return refuse(`gives the key ${JSON.stringify(repeated)} twice in one object`);
   return { body, problems: [] };
 };

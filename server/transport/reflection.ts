@@ -1,11 +1,11 @@
 // grpc.reflection: describes the contract to clients (buf curl, grpcurl), in version v1 and under its older name v1alpha,
-// which has the same messages. Open to everybody: the contract is public. The v2beta1 names are not listed; they
-// are for callers that have them compiled in.
+// which has the same messages. Open to everybody: the contract is public. The v2beta1 packages, under which the same services
+// answer, are described too, by files that differ in nothing but these names.
 
-import { create, type DescFile, type DescMessage, toBinary } from "@bufbuild/protobuf";
-import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { clone, create, createFileRegistry, type DescFile, type DescMessage, toBinary } from "@bufbuild/protobuf";
+import { type DescriptorProto, type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { codes, Fault } from "#base/fault.ts";
-import { files } from "#contract/catalog.ts";
+import { betaNameOf, files } from "#contract/catalog.ts";
 import { file_grpc_health_v1_health as healthFile } from "#contract/gen/grpc/health/v1/health_pb.js";
 import {
   file_grpc_reflection_v1_reflection as reflectionFile,
@@ -46,14 +46,44 @@ const symbolsOf = (file: DescFile): string[] => {
   ];
 };
 
+const betaOrSame = (name: string): string => betaNameOf(name) ?? name;
+
+/** The file with every name of a version 2 package in its beta spelling. */
+const betaFile = (file: DescFile): FileDescriptorProto => {
+  const proto = clone(FileDescriptorProtoSchema, file.proto);
+  const rename = (message: DescriptorProto): void => {
+    for (const field of [...message.field, ...message.extension]) field.typeName = betaOrSame(field.typeName);
+    message.nestedType.forEach(rename);
+  };
+  proto.messageType.forEach(rename);
+  for (const method of proto.service.flatMap((service) => service.method)) {
+    method.inputType = betaOrSame(method.inputType);
+    method.outputType = betaOrSame(method.outputType);
+  }
+  proto.name = betaOrSame(proto.name);
+  proto.package = betaOrSame(proto.package);
+  proto.dependency = proto.dependency.map(betaOrSame);
+  return proto;
+};
+
+/** The files of the beta packages, beside those that they import. */
+const betaFiles = (known: ReadonlyMap<string, DescFile>): DescFile[] => {
+  const beta = [...known.values()].filter((file) => betaNameOf(file.proto.package) !== undefined).map(betaFile);
+  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: [...[...known.values()].map((file) => file.proto), ...beta] }));
+  return beta.flatMap(({ name }) => registry.getFile(name) ?? []);
+};
+
 const indexDescriptors = (): DescriptorIndex => {
   const byName = new Map<string, DescFile>();
   const add = (file: DescFile): void => {
     if (byName.has(fileName(file))) return;
-    byName.set(fileName(file), file);
+    // What it imports first: a registry is made in this order.
     file.dependencies.forEach(add);
+    byName.set(fileName(file), file);
   };
-  const roots = [...files, healthFile, reflectionFile, olderFile];
+  const contract = [...files, healthFile, reflectionFile, olderFile];
+  contract.forEach(add);
+  const roots = [...contract, ...betaFiles(byName)];
   roots.forEach(add);
   const bySymbol = new Map<string, DescFile>();
   const extensions = new Map<string, Map<number, DescFile>>();

@@ -335,3 +335,20 @@ test("attack 5: a person cannot be made to be acted as, not even by the operator
       }
     }
 });
+
+test("attack 72: an update of everything (*), as clients send it that do not know of an end, makes no binding last for ever", async () => {
+  const { uid: identityUid } = await stage.stranger(organization);
+  const expireTime = new Date(world.clock.now + 3_600_000).toISOString();
+  const made = await world.ok(`${iam}.RoleBindingsService/CreateRoleBinding`, {
+    parent: organization,
+    roleBinding: { identityUid, roleUid: roles.allowed, expireTime },
+  });
+  const update = named("RoleBindingsService/UpdateRoleBinding");
+  for (const protocol of protocols) {
+    const roleBinding = { uid: text(made, "uid"), identityUid, roleUid: await newRole(held) };
+    const answer = await stage.call(protocol, update, { roleBinding, updateMask: "*" }, { token: owner.token });
+    assert.equal(answer.code, 0, answer.message);
+    const later = await world.ok(`${iam}.RoleBindingsService/GetRoleBinding`, { uid: roleBinding.uid });
+    assert.deepEqual([later.roleUid, later.expireTime], [roleBinding.roleUid, expireTime], protocol);
+  }
+});

@@ -203,8 +203,11 @@ for (const method of writes) {
   });
 }
 
+/** Told as a sign-in of each organization in which it gives rights (server/outbox/sign-in.ts), and as nothing else. */
+const toldAsSignIns: ReadonlySet<string> = new Set(["chainguard.platform.oidc.SecurityTokenService/ExchangeRefreshToken"]);
+
 test("every operation that changes something says which event it makes, and no read does", () => {
-  for (const method of answered) assert.equal(method.writes, method.event !== undefined, method.name);
+  for (const method of answered) assert.equal(method.writes && !toldAsSignIns.has(method.name), method.event !== undefined, method.name);
 });
 
 test("no read tells anything, neither one that finds nor one that is refused", async () => {

@@ -10,7 +10,7 @@ import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { createOf, nonEmpty } from "../samples.ts";
 import { requestsOfGrown, grown } from "./grown.ts";
-import { everyCapabilityBut, protocols, folder, isList, isMade, neighbour, openStage, pluralOf, rowMessage, rowsOf, violationsOf } from "./stage.ts";
+import { everyCapabilityBut, protocols, folder, hasPlaces, isList, isMade, neighbour, openStage, pluralOf, rowMessage, rowsOf, violationsOf } from "./stage.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -59,7 +59,7 @@ const fill = async (method: MethodFact): Promise<Omit<Subject, "rows">> => {
     await grow(world, place);
   }
   const asked = { ...(await stage.request(method, { place })), ...requestsOfGrown[message.name] };
-  const scope = method.input.byName.has("uidp") ? { ...asked, uidp: { descendantsOf: place } } : asked;
+  const scope = hasPlaces(method.input) ? { ...asked, uidp: { descendantsOf: place } } : asked;
   return { method, scope };
 };
 
@@ -136,7 +136,12 @@ for (const { method, scope, rows } of subjects) {
     assert.equal(first.skipped, 2);
     const second = await ask(method, { ...scope, skip: 1, pageSize: 3, pageToken: text(first, "nextPageToken") });
     assert.deepEqual(rowsOf(method, second).map(key), rows.slice(3 + pageSize, 6 + pageSize).map(key));
-    assert.equal(text(await ask(method, { ...scope, skip: rows.length + 5 }), "totalCount"), String(rows.length));
+    for (const skip of [rows.length + 5, 2_147_483_647]) {
+      for (const pageToken of ["", text(first, "nextPageToken")]) {
+        const beyond = await ask(method, { ...scope, skip, pageSize, ...(pageToken ? { pageToken } : {}) });
+        assert.deepEqual([rowsOf(method, beyond), beyond.totalCount, beyond.skipped, beyond.nextPageToken], [[], String(rows.length), skip, undefined]);
+      }
+    }
   });
 
   test(`${method.rpc} refuses a negative page_size and skip and an unknown order by name, and says which orders there are`, async () => {

@@ -231,7 +231,7 @@ for (const subject of subjects) {
         assert.equal(code, 0, said);
         return reply;
       };
-      for (const skip of [0, 1, 10, rowsWanted - 1, rowsWanted, rowsWanted + 5]) {
+      for (const skip of [0, 1, 10, rowsWanted - 1, rowsWanted, rowsWanted + 5, 1000, 2_147_483_647]) {
         const reply = await ask({ skip, pageSize });
         assert.deepEqual(uidsOf(list, reply), uids.slice(skip, skip + pageSize));
         assert.equal(Number(reply.skipped ?? 0), skip);

@@ -262,7 +262,7 @@ for (const subject of updates.map(subjectOfUpdate)) {
     }
   });
 
-  test(`${method.rpc} with "*" replaces everything that can be written`, async () => {
+  test(`${method.rpc} with "*" replaces everything public that can be written, and a field of ours only where the body names it`, async () => {
     for (const protocol of protocols) {
       const uid = await fresh(subject);
       const before = await read(subject, uid);
@@ -279,10 +279,17 @@ for (const subject of updates.map(subjectOfUpdate)) {
       const later = await read(subject, uid);
       for (const field of fields) {
         const wanted = least[field.json];
-        if (wanted === undefined) assert.deepEqual(later[field.json] ?? false, false, `${field.json} is cleared`);
+        if (field.additive && wanted === undefined) assert.deepEqual(later[field.json], before[field.json], `${field.json} was not named`);
+        else if (wanted === undefined) assert.deepEqual(later[field.json] ?? false, false, `${field.json} is cleared`);
         else assert.ok(includes(later[field.json], withoutInputOnly(field, wanted)), field.json);
       }
       for (const name of ["uid", "createTime"]) assert.deepEqual(later[name], before[name]);
+      for (const field of fields.filter(({ additive }) => additive)) {
+        const value = await another(field, message, later[field.json]);
+        const renamed = await patch(subject, uid, { ...least, [field.json]: value }, "*", protocol);
+        assert.equal(renamed.code, 0, renamed.message);
+        assert.ok(includes((await read(subject, uid))[field.json], value), `${field.json} changes where "*" comes with it`);
+      }
     }
   });
 
@@ -315,11 +322,19 @@ for (const subject of updates.map(subjectOfUpdate)) {
       "constructor.name",
       "*,name",
       "toString",
+      // There, and yet naming nothing that could be read: taken for no mask it would change everything in the body.
+      ",",
+      " ",
+      "  ,  ",
+      `${first.name},`,
+      `,${first.name}`,
+      `${first.name},,${first.name}`,
       ...outputs,
     ];
     for (const [index, path] of paths.entries())
       refusedOn(await patchRaw(subject, uid, `?${index % 2 ? "updateMask" : "update_mask"}=${encodeURIComponent(path)}`, body), "update_mask");
-    for (const path of ["nonsense", "*,nonsense", ...outputs.slice(0, 2)]) refusedOn(await patch(subject, uid, body, path, "grpc"), "update_mask");
+    for (const path of ["nonsense", "*,nonsense", ",", " ", `${first.name},,${first.name}`, ...outputs.slice(0, 2)])
+      refusedOn(await patch(subject, uid, body, path, "grpc"), "update_mask");
     await assertUnchanged(subject, uid, before, eventsBefore, "a refused mask");
   });
 

@@ -7,10 +7,9 @@ import { fromJson, toJson } from "@bufbuild/protobuf";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { methods, registry } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import { insertManifests } from "#store";
 import { type Answer, callHttp, callOver, restRequest } from "../client.ts";
 import { bodyField, matcherOf, nonEmpty, valueAt, withValue, writable } from "../samples.ts";
-import { folder, groupMessage, isList, isMade, unusedUid, openStage } from "./stage.ts";
+import { answerableRequest, folder, isList, isMade, unusedUid, openStage } from "./stage.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -70,24 +69,7 @@ const agree = async (
   return rest;
 };
 
-const digest = `sha256:${"ab".repeat(32)}`;
-
-/** A request that is answered; an image has facts to be asked for. */
-const valid = async (method: MethodFact, whole = true): Promise<JsonObject> => {
-  const organization = bodyField(method)?.message?.name === groupMessage;
-  const made = organization && !method.input.byName.has("parent") ? text(await stage.make(groupMessage, { parent: "" }), "uid") : "";
-  const request = await stage.request(method, { place, whole, ...(organization ? { uid: made } : {}) });
-  if (!method.input.byName.has("digest") || isList(method)) return request;
-  const repo = String(valueAt(request, method.scope ?? []));
-  const fact = { repo, indexDigest: digest, os: "linux", variant: "", sizeBytes: 4_503_599_627_370_496, createTime: "" };
-  await world.server.application.services.store.write((rows) =>
-    insertManifests(
-      rows,
-      ["amd64", "arm64"].map((architecture) => ({ ...fact, architecture, digest: `${digest}-${architecture}` })),
-    ),
-  );
-  return { ...request, digest };
-};
+const valid = (method: MethodFact, whole = true): Promise<JsonObject> => answerableRequest(stage, method, place, whole);
 
 for (const method of answered) {
   test(`${method.rpc} answers a valid request alike through both protocols`, async () => {

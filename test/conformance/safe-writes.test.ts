@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { codes } from "#base/fault.ts";
-import { isObject, type JsonObject, text } from "#base/json.ts";
+import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
-import type { MethodFact } from "#contract/facts.ts";
+import type { FieldFact, MethodFact } from "#contract/facts.ts";
 import type { Answer, CallOptions, Protocol } from "../client.ts";
 import { bodyField, nonEmpty, valueAt, withValue } from "../samples.ts";
-import { everyCapabilityBut, protocols, folder, freshKey, isForEverybody, openStage, violationsOf } from "./stage.ts";
+import { everyCapabilityBut, protocols, folder, freshKey, groupMessage, isForEverybody, openStage, violationsOf } from "./stage.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -48,6 +48,20 @@ const onceIn = (method: MethodFact): string[] => method.output.fields.filter(({ 
 const lasting = (method: MethodFact, reply: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(reply).filter(([key]) => !onceIn(method).includes(key)));
 
+/** Fields that a mask may name. */
+const updatable = (method: MethodFact): readonly FieldFact[] =>
+  (bodyField(method)?.message?.fields ?? []).filter((field) => !field.outputOnly && !field.inputOnly);
+
+/** The same values with the keys of every object in the other order. */
+const turned = (value: JsonObject): JsonObject => {
+  const each = (entry: Json): Json => (Array.isArray(entry) ? entry.map(each) : isObject(entry) ? turned(entry) : entry);
+  return Object.fromEntries(
+    Object.entries(value)
+      .reverse()
+      .map(([key, entry]) => [key, each(entry)]),
+  );
+};
+
 for (const method of writes) {
   for (const protocol of protocols) {
     test(`${method.rpc} over ${protocol} with an Idempotency-Key is done once: a repeat gets the first answer, another request is refused`, async () => {
@@ -78,6 +92,32 @@ for (const method of writes) {
       assert.equal(await stage.fingerprint(), untouched);
     });
   }
+
+  test(`${method.rpc} is the same request over either protocol: the key that one has used replays the answer over the other`, async () => {
+    for (const [one, another] of [protocols, protocols.toReversed()] as const) {
+      const whole = await stage.request(method, { place, whole: bodyField(method)?.message?.name !== groupMessage });
+      const masked = method.input.byName.has("update_mask") ? updatable(method) : [];
+      for (const spelling of masked.length > 0 ? [undefined, masked.map(({ name }) => name).join(), "*"] : [undefined]) {
+        const request = { ...whole, ...(spelling === undefined ? {} : { updateMask: spelling }) };
+        // The same mask in the other spelling and order.
+        const camel = masked.map(({ json }) => json).reverse();
+        const respelled = { ...turned(request), ...(spelling?.includes("*") === false ? { updateMask: camel.join(", ") } : {}) };
+        const headers = { "idempotency-key": freshKey() };
+        const { token } = await stage.callerOf(method, owner);
+        const first = await ask(one ?? "rest", method, request, { headers, token });
+        // A sample need not be one that may stand under each mask.
+        if (spelling === undefined) assert.equal(first.code, 0, first.message);
+        if (first.code !== 0) continue;
+        const untouched = await stage.fingerprint();
+        const repeat = await ask(another ?? "grpc", method, respelled, { headers, token });
+        assert.equal(repeat.code, 0, `${one} then ${another}, mask ${spelling}: ${repeat.message}`);
+        assert.equal(repeat.headers["gantry-replayed"], "true");
+        const different = await ask(another ?? "grpc", method, other(method, request), { headers, token });
+        assert.equal(different.code, codes.INVALID_ARGUMENT, different.message);
+        assert.equal(await stage.fingerprint(), untouched);
+      }
+    }
+  });
 
   test(`${method.rpc} sent many times at once under one Idempotency-Key is done once`, async () => {
     const request = await stage.request(method, { place });
@@ -264,4 +304,21 @@ for (const method of gets) {
 test("lists and other answers that are no single resource carry no ETag", async () => {
   for (const method of answered.filter(({ rpc, writes: changes }) => rpc.startsWith("List") && !changes))
     assert.equal((await ask("rest", method, {})).headers.etag, undefined, method.rpc);
+});
+
+test("a field that REST clears by its name makes another request than the one without it", async () => {
+  const update = writes.find(({ rpc }) => rpc === "UpdateRepo") ?? assert.fail();
+  const repo = await stage.make("chainguard.platform.registry.v2.Repo", { place });
+  const uid = text(repo, "uid");
+  const headers = { "idempotency-key": freshKey() };
+  assert.equal((await ask("rest", update, { repo: { uid, name: "cleared", description: "" } }, { headers })).code, 0);
+  for (const [protocol, body, replays] of [
+    ["rest", { description: "", name: "cleared" }, true],
+    ["rest", { name: "cleared" }, false],
+    ["grpc", { name: "cleared" }, false],
+    ["rest", { name: "cleared", description: "", bundles: [] }, false],
+  ] as const) {
+    const answer = await ask(protocol, update, { repo: { uid, ...body } as JsonObject }, { headers });
+    assert.deepEqual([answer.code, answer.headers["gantry-replayed"]], replays ? [0, "true"] : [codes.INVALID_ARGUMENT, undefined], JSON.stringify(body));
+  }
 });

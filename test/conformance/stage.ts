@@ -16,6 +16,7 @@ import { registerPerson } from "../../server/application/person.ts";
 import { storeHeadlessToken } from "../../server/signin/headless.ts";
 import { openOpenRows } from "../../server/signin/open-rows.ts";
 import { beginFamily } from "../../server/signin/refresh.ts";
+import { insertManifests } from "#store";
 import { openWorld, type World } from "../world.ts";
 import { grown } from "./grown.ts";
 
@@ -132,7 +133,10 @@ const sharesUid = (message: MessageFact): boolean => (message.byName.get("uid")?
 
 /** True for an operation on what lies in no group: unscoped, and there is no place in its request to ask about. */
 export const isCatalogue = ({ unscoped, capabilities, input }: MethodFact): boolean =>
-  unscoped && capabilities.length > 0 && !["uid", "uidp", "parent"].some((name) => input.byName.has(name));
+  unscoped && capabilities.length > 0 && !["uid", "parent"].some((name) => input.byName.has(name)) && !hasPlaces(input);
+
+/** True for a List whose rows have their places in the hierarchy, by which it can be narrowed. */
+export const hasPlaces = (input: MessageFact): boolean => input.byName.get("uidp")?.message?.name === "chainguard.platform.common.UIDPFilter";
 
 /** True for a List of what an operation makes; the others' rows grow by themselves, or with an import (grown.ts). */
 export const isMade = (method: MethodFact): boolean => createOf(rowMessage(method)?.name ?? "") !== undefined;
@@ -380,6 +384,25 @@ export const neighbour = async (stage: Stage): Promise<{ readonly organization: 
   const owner = await stage.stranger(organization);
   await stage.bind(organization, owner.uid, builtInRoleUid("owner"));
   return { organization, owner };
+};
+
+const imageDigest = `sha256:${"ab".repeat(32)}`;
+
+/** A request that is answered; an image has facts to be asked for. */
+export const answerableRequest = async (stage: Stage, method: MethodFact, place: string, whole: boolean): Promise<JsonObject> => {
+  const organization = bodyField(method)?.message?.name === groupMessage;
+  const made = organization && !method.input.byName.has("parent") ? text(await stage.make(groupMessage, { parent: "" }), "uid") : "";
+  const request = await stage.request(method, { place, whole, ...(organization ? { uid: made } : {}) });
+  if (!method.input.byName.has("digest") || isList(method)) return request;
+  const repo = String(valueAt(request, method.scope ?? []));
+  const fact = { repo, indexDigest: imageDigest, os: "linux", variant: "", sizeBytes: 4_503_599_627_370_496, createTime: "" };
+  await stage.world.server.application.services.store.write((rows) =>
+    insertManifests(
+      rows,
+      ["amd64", "arm64"].map((architecture) => ({ ...fact, architecture, digest: `${imageDigest}-${architecture}` })),
+    ),
+  );
+  return { ...request, digest: imageDigest };
 };
 
 /** A key that no test has used. */

@@ -35,11 +35,11 @@ const curl = (path: string, data: JsonObject | undefined, ...more: string[]): Pr
 
 const bearer = (): string[] => ["-H", `Authorization: Bearer ${token}`];
 
-test("reflection lists every service of the contract, health and reflection", async () => {
+test("reflection lists every service of the contract, also under its beta package, health and reflection", async () => {
   const { code, out } = await curl("", undefined, "--list-services");
   assert.equal(code, 0);
   const services = [
-    ...new Set(methods.map(({ service }) => service)),
+    ...new Set(methods.flatMap(({ service }) => [service, service.replace(/^(chainguard\.platform\.[a-z]+)\.v2\./, "$1.v2beta1.")])),
     "grpc.health.v1.Health",
     "grpc.reflection.v1.ServerReflection",
     "grpc.reflection.v1alpha.ServerReflection",
@@ -86,6 +86,20 @@ for (const [how, schema] of [
     ]);
   });
 }
+
+test("reflection describes the beta packages so that their services can be called", async () => {
+  const ping = await curl("/chainguard.platform.ping.v2beta1.PingService/Ping", undefined);
+  assert.deepEqual([ping.code, JSON.parse(ping.out)], [0, { response: "pong" }]);
+  const roles = await curl("/chainguard.platform.iam.v2beta1.RolesService/ListRoles", { name: "viewer", uidp: {} }, ...bearer());
+  assert.equal(roles.code, 0, roles.err);
+  assert.equal(items(JSON.parse(roles.out) as JsonObject, "roles")[0]?.name, "viewer");
+  const made = await curl(
+    "/chainguard.platform.iam.v2beta1.GroupsService/CreateGroup",
+    { parent: world.organization, group: { name: "made by its beta name" } },
+    ...bearer(),
+  );
+  assert.equal(made.code, 0, made.err);
+});
 
 test("without a token it is told so", async () => {
   const { code, err } = await curl("/chainguard.platform.iam.v2.RolesService/ListRoles", undefined);

@@ -184,7 +184,10 @@ test("vulnerability records are open: rejected and withdrawn ones only by their 
       list(named, "vulnerabilityMetadata").map((each) => text(each, "id")),
       ["CVE-o1", "CVE-rejected", "CVE-withdrawn"],
     );
-    assert.deepEqual(list(named, "vulnerabilityMetadata")[0], {
+    const { uid, createTime, updateTime, ...first } = list(named, "vulnerabilityMetadata")[0] ?? {};
+    assert.match(String(uid), /^[0-9a-f]{40}$/);
+    assert.equal(new Date(String(createTime)).getTime(), new Date(String(updateTime)).getTime());
+    assert.deepEqual(first, {
       id: "CVE-o1",
       summary: "about CVE-o1",
       details: "long",
@@ -205,6 +208,92 @@ test("of two sources' records of one number the later modified stays, whoever co
   assert.equal((await writeTestRecords(world, [young], { feed: "two" })).changed, 1);
   assert.equal((await writeTestRecords(world, [old], { feed: "one" })).unchanged, 1);
   assert.equal(await summary(), "young");
+});
+
+const rowOf = async (called: string, plural: string, request: JsonObject): Promise<JsonObject> =>
+  list(await world.ok(called, request, nobody), plural)[0] ?? assert.fail(`${plural} are empty`);
+const at = (offsetMs: number): string => new Date(world.clock.now + offsetMs).toISOString();
+
+test("a vulnerability record keeps its uid and time of making, moves its time of change, and is listed by either and by what changed since", async () => {
+  const get = (): Promise<JsonObject> => rowOf(metadata, "vulnerabilityMetadata", { id: "CVE-timed" });
+  world.clock.now += 60_000;
+  const made = at(0);
+  await writeTestRecords(world, [vulnerability("CVE-timed")]);
+  const first = await get();
+  assert.deepEqual([first.createTime, first.updateTime], [made, made]);
+  const listed = async (request: JsonObject): Promise<string[]> =>
+    list(await world.ok(metadata, request, nobody), "vulnerabilityMetadata").map((each) => text(each, "id"));
+  assert.equal((await listed({ orderBy: "created_at desc", pageSize: 1 }))[0], "CVE-timed");
+  assert.deepEqual(await listed({ updatedSince: made }), []);
+  world.clock.now += 60_000;
+  await writeTestRecords(world, [vulnerability("CVE-timed", { summary: "more" })]);
+  const later = await get();
+  assert.deepEqual([later.uid, later.createTime, later.updateTime], [first.uid, made, at(0)]);
+  for (const name of ["updatedSince", "updated_since"]) {
+    const answer = await callHttp(world.url, "GET", `/advisory/v2/metadata?${name}=${made}`);
+    assert.deepEqual(
+      list(answer.reply, "vulnerabilityMetadata").map((each) => text(each, "id")),
+      ["CVE-timed"],
+    );
+    assert.equal(answer.reply.totalCount, "1");
+  }
+  assert.equal((await listed({ orderBy: "updated_at desc", pageSize: 1 }))[0], "CVE-timed");
+});
+
+test("a document is as old as its first advisory and changes with each: told anew, withdrawn, come back, moved, deleted", async () => {
+  const get = (id = "timed"): Promise<JsonObject> => rowOf(documents, "documents", { id });
+  const listed = async (id: string): Promise<number> => Number((await world.ok(documents, { id }, nobody)).totalCount);
+  const total = async (): Promise<number> => Number((await world.ok(documents, { pageSize: 1 }, nobody)).totalCount);
+  const before = await total();
+  const tick = (): string => {
+    world.clock.now += 60_000;
+    return at(0);
+  };
+  const about = (key: string, more = {}) => advisory(key, { artifactName: "timed", ...more });
+  const made = tick();
+  await writeTestRecords(world, [about("CGA-t1"), about("CGA-t2")]);
+  const first = await get();
+  assert.match(text(first, "uid"), /^[0-9a-f]{40}$/);
+  assert.deepEqual([first.createTime, first.updateTime], [made, made]);
+  assert.equal((await rowOf(documents, "documents", { orderBy: "created_at desc", pageSize: 1 })).id, "timed");
+  const changed = tick();
+  await writeTestRecords(world, [about("CGA-t2", { aliases: ["CVE-t2"] })]);
+  const second = await get();
+  assert.deepEqual([second.uid, second.createTime, second.updateTime], [first.uid, made, changed]);
+  const withdrawn = tick();
+  await writeTestRecords(world, [about("CGA-t2", { withdrawnTime: withdrawn })]);
+  assert.equal((await get()).updateTime, withdrawn);
+  assert.equal(await total(), before + 1);
+  tick();
+  await writeTestRecords(world, [about("CGA-t1", { withdrawnTime: withdrawn })]);
+  assert.deepEqual([await listed("timed"), await total()], [0, before]);
+  const back = tick();
+  await writeTestRecords(world, [about("CGA-t1")]);
+  const third = await get();
+  assert.deepEqual([third.uid, third.createTime, third.updateTime], [first.uid, made, back]);
+  const moved = tick();
+  await writeTestRecords(world, [about("CGA-t1", { artifactName: "moved" })]);
+  assert.deepEqual([await listed("timed"), (await get("moved")).updateTime, await total()], [0, moved, before + 1]);
+  tick();
+  await writeTestRecords(world, [about("CGA-t1", { artifactName: "moved" })], { public: false });
+  assert.deepEqual([await listed("moved"), await total()], [0, before]);
+  await writeTestRecords(world, [about("CGA-t1", { artifactName: "moved" })]);
+  assert.equal(await listed("moved"), 1);
+  await world.server.application.services.store.write((rows) => rows.query("delete from advisories where advisory_id = 'CGA-t1'", []));
+  assert.deepEqual([await listed("moved"), await total()], [0, before]);
+});
+
+test("documents are what their advisories say, whoever wrote them and in whatever order", async () => {
+  const { store } = world.server.application.services;
+  const [kept, counted] = await Promise.all(
+    [
+      `select origin, listed, create_time <= first, update_time >= last from advisory_documents
+       join (select origin, min(create_time) as first, max(update_time) as last from advisories where public group by 1) as told using (origin)
+       where listed > 0 order by 1`,
+      "select origin, count(*), true, true from advisories where public and delete_time is null group by origin order by 1",
+    ].map((statement) => store.read.query(statement)),
+  );
+  assert.deepEqual(kept, counted);
 });
 
 const reportsOf = (reply: JsonObject): Record<string, string[]> =>
@@ -252,6 +341,53 @@ test("images are named in a query as repo, repo:tag,tag or JSON, and days come i
   assert.equal(list(await world.ok(resolved, year, { protocol: "grpc" }), "resolvedVulnsReports").length, 366);
   for (const wrong of [{ endTime: "2023-01-01T00:00:00Z" }, { startTime: "1900-01-01T00:00:00Z" }])
     assert.equal((await world.call(resolved, { ...year, ...wrong })).code, 3);
+});
+
+test("a report has the uid of its day and images, and times within its day, which every order follows", async () => {
+  const ask = async (request: JsonObject): Promise<JsonObject[]> =>
+    list(await world.ok(resolved, { imageRefs: [{ repo: "nginx" }], ...days, ...request }), "resolvedVulnsReports");
+  const reports = await ask({});
+  assert.deepEqual(
+    reports.map(({ createTime, updateTime }) => [createTime, updateTime]),
+    [
+      ["2024-03-01T00:00:00.000Z", "2024-03-01T10:00:00.000Z"],
+      ["2024-03-02T00:00:00.000Z", "2024-03-02T00:00:00.000Z"],
+      ["2024-03-03T00:00:00.000Z", "2024-03-03T00:00:00.000Z"],
+    ],
+  );
+  const uids = (rows: readonly JsonObject[]): string[] => rows.map((row) => text(row, "uid"));
+  assert.equal(new Set(uids(reports)).size, 3);
+  assert.deepEqual(uids(await ask({ imageRefs: [{ repo: "nginx", tags: ["latest"] }] })), uids(reports), "the same images");
+  assert.ok(!uids(reports).includes(uids(await ask({ imageRefs: [{ repo: "nginx", tags: ["old"] }] }))[0] ?? ""), "other images");
+  for (const orderBy of ["created_at desc", "updated_at desc", "date desc"]) assert.deepEqual(uids(await ask({ orderBy })), uids(reports).reverse(), orderBy);
+});
+
+test("reports of a group are of its own images: below it, or in it alone, and never of everybody's", async () => {
+  const inner = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "inner" } }), "uid");
+  const image = (repo: string, version: string): FeedRecord => ({
+    kind: "image",
+    repo,
+    tag: "latest",
+    architecture: "",
+    packages: [{ name: "busybox", version }],
+  });
+  await writeTestRecords(world, [image("inside", "1")], { group: inner, public: false });
+  const first = async (repo: string, uidp?: JsonObject): Promise<string[] | undefined> =>
+    reportsOf(await world.ok(resolved, { imageRefs: [{ repo }], ...days, ...(uidp ? { uidp } : {}) }))["2024-03-01"];
+  for (const [repo, uidp, found] of [
+    ["inside", undefined, true],
+    ["inside", { descendantsOf: world.organization }, true],
+    ["inside", { descendantsOf: inner }, true],
+    ["inside", { childrenOf: inner }, true],
+    ["inside", { childrenOf: world.organization }, false],
+    ["private", { childrenOf: world.organization }, true],
+    ["private", { descendantsOf: inner }, false],
+    ["inside", { descendantsOf: world.organization, childrenOf: inner }, true],
+    ["private", { descendantsOf: inner, childrenOf: world.organization }, false],
+  ] as const)
+    assert.deepEqual(await first(repo, uidp), found ? ["CVE-b1"] : [], `${repo} ${JSON.stringify(uidp)}`);
+  assert.deepEqual(await first("nginx"), ["CVE-o1"]);
+  assert.deepEqual(await first("nginx", { descendantsOf: world.organization }), []);
 });
 
 test("reports need a right, and show another group's images and advisories to nobody else", async () => {

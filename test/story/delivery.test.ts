@@ -223,7 +223,7 @@ test("a sink that failed for five days is switched off and says so by an event; 
   world.clock.now += 5 * 24 * 3600 * 1000 + 1000;
   await receive(() => makeRepo(group, "later"));
   const { enabled } = await world.ok("events.SubscriptionsService/GetSubscription", { uid: String(uid) });
-  assert.equal(enabled, false);
+  assert.equal(enabled, undefined);
   const told = (await world.events()).filter(({ type }) => type === "dev.gantry.events.subscription.disabled.v1");
   assert.deepEqual(
     told.map(({ subject, group: place }) => [subject, place]),

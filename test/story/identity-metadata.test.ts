@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { exportJWK, generateKeyPair } from "jose";
 import { codes } from "#base/fault.ts";
-import type { JsonObject } from "#base/json.ts";
+import { type JsonObject, text } from "#base/json.ts";
 import { registerPerson } from "../../server/application/person.ts";
 import type { Answer, Protocol } from "../client.ts";
 import { openWorld, type World } from "../world.ts";
@@ -32,10 +32,12 @@ const person = async (): Promise<{ uid: string; token: string }> => {
 const say = (token: string, identityMetadata: JsonObject, updateMask?: string, protocol: Protocol = "rest"): Promise<Answer> =>
   world.call("iam.IdentitiesService/UpdateIdentityMetadata", { identityMetadata, ...(updateMask === undefined ? {} : { updateMask }) }, { token, protocol });
 
-/** Without what proto3 cannot tell from absence. */
+/** Without what proto3 cannot tell from absence, and without its times. */
 const said = ({ code, reply, message }: Answer): JsonObject => {
   assert.equal(code, 0, message);
-  return Object.fromEntries(Object.entries(reply).filter(([, value]) => value !== false));
+  const { createTime, updateTime, ...rest } = reply;
+  assert.ok(text(reply, "createTime") !== "" && Date.parse(String(updateTime)) >= Date.parse(String(createTime)));
+  return Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== false));
 };
 
 test("a person says something about themselves, bit by bit, and about nobody else", async () => {
@@ -196,4 +198,26 @@ test("the relationship filter finds each kind of identity and no other, with its
   });
   assert.ok(uids(await list({ relationshipType: "RELATIONSHIP_TYPE_CLAIM_MATCH" }, "rest")).includes(moved));
   assert.ok(!uids(await list({ relationshipType: "RELATIONSHIP_TYPE_AWS_IDENTITY" }, "grpc")).includes(moved));
+});
+
+test("static keys that are a placeholder are stored as they are given, and changed for real ones later", async () => {
+  for (const protocol of protocols) {
+    const staticKeys = { issuer: "https://keys.example.com", subject: "later", issuerKeys: "placeholder" };
+    const request = { parent: world.organization, identity: { name: "not yet", staticKeys } };
+    const made = await world.ok("iam.IdentitiesService/CreateIdentity", request, { protocol });
+    const { staticKeys: held } = await world.ok("iam.IdentitiesService/GetIdentity", { uid: text(made, "uid") }, { protocol });
+    assert.equal((held as JsonObject).issuerKeys, "placeholder");
+  }
+});
+
+test("what a person says is as old as the person, and changes when they say something else", async () => {
+  const ada = await person();
+  const times = ({ reply }: Answer): unknown[] => [reply.createTime, reply.updateTime];
+  const came = new Date(world.clock.now).toISOString();
+  assert.deepEqual(times(await say(ada.token, { product: "" })), [came, came]);
+  world.clock.now += 1000;
+  const changed = new Date(world.clock.now).toISOString();
+  assert.deepEqual(times(await say(ada.token, { company: "Example" })), [came, changed]);
+  world.clock.now += 1000;
+  assert.deepEqual(times(await say(ada.token, { company: "Example" })), [came, changed], "the same once more");
 });

@@ -385,6 +385,21 @@ test("a GANTRY_FEEDS that is wrong stops the start with one line that says where
   }
 });
 
+test("of a key that a document gives twice the last counts, and the import says so with file and line", async () => {
+  const record = (id: string, twice: boolean): string =>
+    `{"schema_version":"1.6.0","id":"${id}","modified":"2025-02-01T00:00:00Z",${twice ? '"summary":"first",' : ""}"summary":"last"}`;
+  const lines = [record("GO-2025-7001", false), "", record("GO-2025-7002", true)];
+  const path = await folder({ "one.json": record("GO-2025-7003", true), "more.jsonl": lines.join("\n") });
+  const done = await runImport(world, "vulnerabilities", [path], { public: true });
+  assert.deepEqual([done.new, done.refused], [3, []]);
+  const told = 'gives the key "summary" more than once in one object: the last counts';
+  assert.deepEqual([...done.remarks].sort(), [`more.jsonl:3: ${told}`, `one.json:1: ${told}`]);
+  for (const id of ["GO-2025-7001", "GO-2025-7002", "GO-2025-7003"]) {
+    const { vulnerabilityMetadata } = await world.ok("advisory.SecurityAdvisoryService/ListVulnerabilityMetadata", { id });
+    assert.equal(text((vulnerabilityMetadata as JsonObject[])[0] ?? {}, "summary"), "last");
+  }
+});
+
 test("the command imports beside a running server, says what it did, and ends with 0, 2 or 1", async () => {
   const path = await folder({ "twelve.yaml": wolfi("twelve", ["aaaa-0001-aaaa"]) });
   const first = await gantry(["import", "advisories", path, "--public"], { env });

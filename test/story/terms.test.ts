@@ -163,6 +163,21 @@ test("what was accepted above a group is listed there, what was accepted below o
   const second = await world.ok(list, { group, pageSize: 2, pageToken: text(first, "nextPageToken") });
   assert.deepEqual(shown([...(first.termsAcceptances as JsonObject[]), ...(second.termsAcceptances as JsonObject[])]), shown(await accepted(group)));
   assert.equal(second.nextPageToken, undefined);
+  // A filter chooses among these and what the groups below have accepted, never what is accepted beside.
+  for (const [uidp, wanted] of [
+    [{ descendantsOf: above }, [above, group, group, below]],
+    [{ descendantsOf: group }, [group, group, below]],
+    [{ childrenOf: group }, [group, group]],
+    [{ childrenOf: above }, [above]],
+    [{ descendantsOf: below }, [below]],
+    [{ descendantsOf: beside }, []],
+    [{ childrenOf: organization }, []],
+  ] as const)
+    assert.deepEqual(
+      (await accepted(group, { uidp })).map(({ orgUid }) => orgUid),
+      wanted,
+      JSON.stringify(uidp),
+    );
   // A page token is for one group.
   assert.equal((await world.call(list, { group: beside, pageSize: 2, pageToken: text(first, "nextPageToken") })).code, codes.INVALID_ARGUMENT);
   // Whoever may look in the lower group sees what counts there, though not elsewhere.

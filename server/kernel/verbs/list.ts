@@ -1,6 +1,7 @@
 // List (AIP-132, AIP-158; requirement: Conventions). Pages by cursor, skip, exact total, order, filters.
 
 import { hash } from "node:crypto";
+import { limits } from "#base/limits.ts";
 import type { Page, PageRequest } from "#base/page.ts";
 import { countRows, isLarge, listRows, needsSize, type Row, type Selection } from "#store";
 import { answerPage } from "../page-request.ts";
@@ -55,8 +56,10 @@ const readPage = async (resource: BoundResource, context: ReadContext, { order, 
   const selection = method.totalMax === undefined ? asked : { ...asked, large: await isLarge(rows, table, asked) };
   const key = needsSize(selection) ? sizeKey(table.name, selection) : undefined;
   const size = key === undefined ? selection.size : sizes.get(key);
-  // Counted for the strategy is counted for the total.
-  const counted = key !== undefined && size === undefined ? await countRows(rows, table, selection) : undefined;
+  const skipsFar = selection.count && skip >= limits.countedSkipMin && method.totalMax === undefined;
+  // Counted for the strategy, or for a far skip, is counted for the total.
+  const counted = (key !== undefined && size === undefined) || skipsFar ? await countRows(rows, table, selection) : undefined;
+  if (skipsFar && counted !== undefined && skip >= counted) return { records: [], total: counted, next: undefined };
   const page = await listRows(rows, table, { ...selection, size: size ?? counted, count: selection.count && counted === undefined });
   const total = page.total ?? counted ?? knownTotal ?? 0;
   if (key !== undefined) remember(key, total);

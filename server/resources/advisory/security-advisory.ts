@@ -3,23 +3,28 @@
 
 import { DocumentSchema, SecurityAdvisoryService } from "#contract/gen/chainguard/platform/advisory/v2/advisory_pb.js";
 import { invalid } from "#base/fault.ts";
-import { isObject, type Json, type JsonObject, text, texts } from "#base/json.ts";
+import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { pageOf } from "#base/page.ts";
 import { timestamp } from "#base/time.ts";
-import { rootOf } from "#base/uid.ts";
+import { covers, rootOf } from "#base/uid.ts";
 import { answerPage, type Outcome, type ReadContext, requireAnywhere, resource } from "#kernel";
 import {
+  countDocuments,
   countVulnerabilities,
-  findDocumentIds,
+  derivedUidOf,
+  type DocumentFilter,
+  findDocuments,
   findImagePackages,
   findOnPackages,
   findOrigins,
   findPublished,
   findVulnerabilities,
   type AdvisoryRow,
+  type ImageOwners,
   readSeverities,
   severitiesOf,
+  type VulnerabilityFilter,
   type VulnerabilityRow,
 } from "#store";
 import { feedDocument } from "./rules/document.ts";
@@ -43,16 +48,21 @@ const byOrigin = (advisories: readonly AdvisoryRow[]): Map<string, AdvisoryRow[]
 
 const listDocuments = async (context: ReadContext): Promise<Outcome> => {
   const { request, rows } = context;
-  const filter = { id: text(request, "id") || undefined, aliases: texts(request, "cves") };
+  const filter: DocumentFilter = { id: text(request, "id") || undefined, aliases: texts(request, "cves") };
   return answerPage(
     context,
     async (page) => {
-      const found = await findDocumentIds(rows, filter, page);
-      const advisories = byOrigin(await findPublished(rows, found.ids));
+      const [found, counted] = await Promise.all([findDocuments(rows, filter, page), page.total ?? countDocuments(rows, filter)]);
+      const advisories = byOrigin(
+        await findPublished(
+          rows,
+          found.map(({ origin }) => origin),
+        ),
+      );
       return pageOf(
         page,
-        found.ids.map((id) => ({ key: [id], record: feedDocument(id, advisories.get(id) ?? []) })),
-        page.total ?? found.total ?? 0,
+        found.map((row) => ({ key: row.key, record: feedDocument(row, advisories.get(row.origin) ?? []) })),
+        counted,
       );
     },
     wantsAll(request),
@@ -68,7 +78,7 @@ const withoutUnspecified = (list: string): JsonObject[] => {
   );
 };
 
-const metadataMessage = ({ id, summary, details, links, severities }: VulnerabilityRow): JsonObject => {
+const metadataMessage = ({ id, summary, details, links, severities, createTime, updateTime }: VulnerabilityRow): JsonObject => {
   const [references, scores] = [withoutUnspecified(links), withoutUnspecified(severities)];
   return {
     id,
@@ -76,6 +86,9 @@ const metadataMessage = ({ id, summary, details, links, severities }: Vulnerabil
     ...(details === "" ? {} : { details }),
     ...(references.length > 0 ? { references } : {}),
     ...(scores.length > 0 ? { severities: scores } : {}),
+    uid: derivedUidOf("vulnerability", id),
+    createTime,
+    updateTime,
   };
 };
 
@@ -84,12 +97,12 @@ const listMetadata = async (context: ReadContext): Promise<Outcome> => {
   const asked = [...new Set([text(request, "id"), ...texts(request, "ids")])].filter((id) => id !== "");
   if (asked.length > limits.vulnerabilityIdsMax)
     throw invalid([{ field: "ids", description: `must have at most ${limits.vulnerabilityIdsMax} different entries` }]);
-  const ids = asked.length > 0 ? asked : undefined;
+  const filter: VulnerabilityFilter = { ids: asked.length > 0 ? asked : undefined, updatedSince: text(request, "updatedSince") };
   return answerPage(context, async (page) => {
-    const [found, counted] = await Promise.all([findVulnerabilities(rows, ids, page), page.total ?? countVulnerabilities(rows, ids)]);
+    const [found, counted] = await Promise.all([findVulnerabilities(rows, filter, page), page.total ?? countVulnerabilities(rows, filter)]);
     return pageOf(
       page,
-      found.map((row) => ({ key: [row.id], record: metadataMessage(row) })),
+      found.map((row) => ({ key: row.key, record: metadataMessage(row) })),
       counted,
     );
   });
@@ -108,19 +121,39 @@ const daysOf = (request: JsonObject): string[] => {
   return Array.from({ length: last - first + 1 }, (_, index) => timestamp((first + index) * dayMs).slice(0, 10));
 };
 
+interface Image {
+  readonly repo: string;
+  readonly tags: readonly string[];
+}
+
 /** resources: Advisory. Without tags it is `latest`. */
-const imagesOf = async ({ request, rows, visiblePaths }: ReadContext): Promise<Readonly<Record<string, string>>[]> => {
-  const refs = Array.isArray(request.imageRefs) ? request.imageRefs.filter(isObject) : [];
-  const found = await Promise.all(
-    refs.map((ref) => {
-      const tags = texts(ref, "tags");
-      return findImagePackages(rows, visiblePaths, text(ref, "repo"), tags.length > 0 ? tags : ["latest"]);
-    }),
-  );
+const askedImages = ({ imageRefs }: JsonObject): Image[] =>
+  (Array.isArray(imageRefs) ? imageRefs.filter(isObject) : []).map((ref) => {
+    const tags = texts(ref, "tags");
+    return { repo: text(ref, "repo"), tags: tags.length > 0 ? tags : ["latest"] };
+  });
+
+/** Whose images count: everybody's, and those that the caller sees; where the filter names a group, those that it sees there. */
+const imageOwners = ({ request, visiblePaths }: ReadContext): ImageOwners => {
+  const [below, group] = ["descendantsOf", "childrenOf"].map((name) => text(part(request, "uidp"), name));
+  // Of two places one covers the other, or they have nothing in common.
+  const paths = below ? visiblePaths.flatMap((path) => (covers(path, below) ? [below] : covers(below, path) ? [path] : [])) : visiblePaths;
+  return { paths, groups: group ? [group] : undefined, public: !below && !group };
+};
+
+const imagesOf = async (context: ReadContext): Promise<Readonly<Record<string, string>>[]> => {
+  const owners = imageOwners(context);
+  const found = await Promise.all(askedImages(context.request).map(({ repo, tags }) => findImagePackages(context.rows, owners, repo, tags)));
   return found.flat();
 };
 
-const reportsOf = async (context: ReadContext, days: readonly string[]): Promise<Map<string, JsonObject[]>> => {
+interface Report {
+  readonly vulnerabilities: JsonObject[];
+  /** When the last of it happened. */
+  lastTime: string;
+}
+
+const reportsOf = async (context: ReadContext, days: readonly string[]): Promise<Map<string, Report>> => {
   const { rows, visiblePaths } = context;
   const images = await imagesOf(context);
   const origins = await findOrigins(rows, [...new Set(images.flatMap((packages) => Object.keys(packages)))]);
@@ -132,18 +165,36 @@ const reportsOf = async (context: ReadContext, days: readonly string[]): Promise
     resolved.map(({ advisory }) => rootOf(advisory.uid)),
     resolved.flatMap(({ id, aliases }) => [id, ...aliases]),
   );
-  const found = new Map<string, JsonObject[]>();
-  for (const { day, id, aliases, advisory } of resolved) {
+  const found = new Map<string, Report>();
+  for (const { day, time, id, aliases, advisory } of resolved) {
     const scores = severitiesOf(severities, rootOf(advisory.uid), [id, ...aliases]);
     const vulnerability = { id, ...(aliases.length > 0 ? { aliases: [...aliases] } : {}), ...(scores.length > 0 ? { cvssSeverities: scores } : {}) };
-    found.set(day, [...(found.get(day) ?? []), vulnerability]);
+    const report = found.get(day);
+    if (!report) found.set(day, { vulnerabilities: [vulnerability], lastTime: time });
+    else {
+      report.vulnerabilities.push(vulnerability);
+      if (time > report.lastTime) report.lastTime = time;
+    }
   }
   return found;
+};
+
+/** A report is of its day and of what was asked for. Its times lie within the day, so that every order is that of the days. */
+const reportMessage = (day: string, images: readonly Image[], report: Report | undefined): JsonObject => {
+  const date = `${day}T00:00:00.000Z`;
+  return {
+    date,
+    ...(report ? { resolvedVulns: report.vulnerabilities } : {}),
+    uid: derivedUidOf("resolved", day, JSON.stringify(images.map(({ repo, tags }) => [repo, [...tags].sort()]).sort())),
+    createTime: date,
+    updateTime: report?.lastTime ?? date,
+  };
 };
 
 const listResolved = async (context: ReadContext): Promise<Outcome> => {
   requireAnywhere(context);
   const days = daysOf(context.request);
+  const images = askedImages(context.request);
   return answerPage(
     context,
     async (page) => {
@@ -154,10 +205,7 @@ const listResolved = async (context: ReadContext): Promise<Outcome> => {
       const reports = await reportsOf(context, [...asked].sort());
       return pageOf(
         page,
-        asked.map((day) => {
-          const vulnerabilities = reports.get(day) ?? [];
-          return { key: [day], record: { date: `${day}T00:00:00.000Z`, ...(vulnerabilities.length > 0 ? { resolvedVulns: vulnerabilities } : {}) } };
-        }),
+        asked.map((day) => ({ key: [day], record: reportMessage(day, images, reports.get(day)) })),
         days.length,
       );
     },

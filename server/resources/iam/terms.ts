@@ -4,10 +4,10 @@
 import { GroupSchema } from "#contract/gen/chainguard/platform/iam/v2/groups_pb.js";
 import { TermsAcceptanceSchema, TermsService } from "#contract/gen/chainguard/platform/iam/v2/terms_pb.js";
 import { invalid, missing } from "#base/fault.ts";
-import { text, texts } from "#base/json.ts";
-import { rootOf } from "#base/uid.ts";
+import { part, text, texts } from "#base/json.ts";
+import { ancestry, rootOf } from "#base/uid.ts";
 import { type BoundResource, change, type Context, list, type Outcome, type ReadContext, resource, type WriteContext } from "#kernel";
-import { findRow, lockRow, type Read } from "#store";
+import { findAcceptancesOf, findRow, lockRow, type Read } from "#store";
 
 const boundOf = ({ resources }: Context<Read>, message: string): BoundResource => {
   const found = resources.get(message);
@@ -36,9 +36,15 @@ const accept = async (context: WriteContext): Promise<Outcome> => {
 const listAcceptances = async (context: ReadContext): Promise<Outcome> => {
   const group = text(context.request, "group");
   if (!(await findRow(context.rows, boundOf(context, GroupSchema.typeName).shape.table, group))) throw missing("iam", "Group", group);
+  const found = boundOf(context, TermsAcceptanceSchema.typeName);
   // What is accepted above counts here, also for who may not look there; the rest of the organization stays out.
-  const request = { ...context.request, uidp: { ancestorsOf: group } };
-  return list(boundOf(context, TermsAcceptanceSchema.typeName))({ ...context, request, visiblePaths: [rootOf(group)] });
+  if (Object.keys(part(context.request, "uidp")).length === 0) {
+    const request = { ...context.request, uidp: { ancestorsOf: group } };
+    return list(found)({ ...context, request, visiblePaths: [rootOf(group)] });
+  }
+  // A filter chooses among that and what the groups below have accepted.
+  const above = await findAcceptancesOf(context.rows, ancestry(group).slice(1));
+  return list({ ...found, alsoVisible: async () => above })({ ...context, visiblePaths: [group] });
 };
 
 export const terms = resource({

@@ -40,12 +40,11 @@ const refresh = async ({ services, request, call, rows, method, nowMs }: WriteCo
     nowMs,
   );
   if ("refusal" in renewed) return { reply: {}, unchanged: true, refusal: renewed.refusal };
-  const { identity, access, refresh: next } = renewed;
+  const { access, refresh: next } = renewed;
   return {
     reply: {
       token: { token: access.token, expiry: timestamp(access.expireTimeMs) },
       refreshToken: { token: next.token, expiry: timestamp(next.expireTimeMs) },
-      identity,
     },
   };
 };

@@ -6,7 +6,7 @@ import { type JsonObject, part, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { isUid } from "#base/uid.ts";
 import { boundOf, change, lockResource, type Outcome, type ReadContext, resource, type RuleContext, type WriteContext, type Writes } from "#kernel";
-import { findRow } from "#store";
+import { findReadme, findRow, type Readme } from "#store";
 import { judgeReadme } from "./readme/judge.ts";
 
 /** What the catalogue says of a repo; customers read it (resources: Repos). */
@@ -53,35 +53,27 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
   return [...(sync && changed ? await syncViolations(sync, context) : []), ...overlayViolations(part(draft, "customOverlay"))];
 };
 
-const readmeTable = { name: "repos", columns: ["uid", "readme"] };
-
-const readmeOf = (uid: string, content: string | null | undefined): JsonObject => (content ? { uid, content } : { uid });
+const readmeReply = ({ uid, content, createTime, updateTime }: Readme): JsonObject => ({ uid, ...(content ? { content } : {}), createTime, updateTime });
 
 const getReadme = async ({ request, rows }: ReadContext): Promise<Outcome> => {
   const uid = text(request, "uid");
-  const found = await findRow(rows, readmeTable, uid);
+  const found = await findReadme(rows, uid);
   if (!found) throw missing("registry", "Repo", uid);
-  return { reply: readmeOf(uid, found.row[found.offset + 1]) };
+  return { reply: readmeReply(found) };
 };
 
 const updateReadme = async (context: WriteContext, content: string): Promise<Outcome> => {
-  const { request, rows, call } = context;
-  const body = part(request, "repoReadme");
-  const uid = text(body, "uid");
-  const mask = text(request, "updateMask")
-    .split(",")
-    .filter((path) => path !== "");
-  const unknown = mask.find((path) => path !== "content" && path !== "*");
-  if (unknown !== undefined)
-    throw invalid([{ field: "update_mask", description: `${JSON.stringify(unknown)} is not a field of RepoReadme that can be changed` }]);
+  const { request, rows, mask, nowMs } = context;
+  const uid = text(part(request, "repoReadme"), "uid");
   const found = boundOf(context, RepoSchema);
   const before = await lockResource(context, found, uid);
-  if (!before) throw missing("registry", "Repo", uid);
-  const held = (await findRow(rows, readmeTable, uid))?.row[1] ?? "";
-  const named = mask.length > 0 || (call.bodyPaths ? call.bodyPaths.includes("content") : content !== "");
-  if (!named || held === content) return { reply: readmeOf(uid, held), unchanged: true };
-  await change(context, found, { kind: "update", before, columns: { readme: content } }, "cause");
-  return { reply: readmeOf(uid, content) };
+  const held = before && (await findReadme(rows, uid));
+  if (!held) throw missing("registry", "Repo", uid);
+  const named = mask?.paths.some(([name]) => name === "content") ?? false;
+  if (!named || held.content === content) return { reply: readmeReply(held), unchanged: true };
+  const updateTime = timestamp(Math.max(nowMs, Date.parse(held.updateTime) + 1));
+  await change(context, found, { kind: "update", before, columns: { readme: content, readme_update_time: updateTime } }, "cause");
+  return { reply: readmeReply({ ...held, content, updateTime }) };
 };
 
 /** Judged before the transaction begins: it may take its time, and nothing is held meanwhile. */

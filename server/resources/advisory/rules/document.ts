@@ -1,7 +1,7 @@
 // Advisories as the open feed's documents have them: one document for each origin package. Pure.
 
 import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
-import type { AdvisoryRow } from "#store";
+import { type AdvisoryRow, derivedUidOf, type DocumentRow } from "#store";
 
 const approved = "REVIEW_STATE_APPROVED";
 
@@ -45,8 +45,8 @@ const documentEvents = (events: string): JsonObject[] =>
   });
 
 /** One document of all advisories on an origin package. */
-export const feedDocument = (id: string, advisories: readonly AdvisoryRow[]): JsonObject => ({
-  id,
+export const feedDocument = ({ origin, createTime, updateTime }: DocumentRow, advisories: readonly AdvisoryRow[]): JsonObject => ({
+  id: origin,
   advisories: advisories.map(({ advisoryId, events, aliases, namespace }) => {
     const listed = documentEvents(events);
     return {
@@ -56,4 +56,7 @@ export const feedDocument = (id: string, advisories: readonly AdvisoryRow[]): Js
       ...(namespace === "" ? {} : { packageNamespace: namespace }),
     };
   }),
+  uid: derivedUidOf("document", origin),
+  createTime,
+  updateTime,
 });

@@ -9,6 +9,8 @@ import { approvedEvents } from "./document.ts";
 export interface Resolved {
   /** "2026-01-31" */
   readonly day: string;
+  /** When the last of the fixes that the images have was told on that day. */
+  readonly time: string;
   /** The CVE's number, or the advisory's where it has none; and the others. */
   readonly id: string;
   readonly aliases: readonly string[];
@@ -52,7 +54,8 @@ export const resolvedIn = (
     if (!inImages) continue;
     const [id, ...aliases] = vulnerabilityNumbers(advisory);
     for (const event of approvedEvents(advisory.events)) {
-      const day = text(event, "createTime").slice(0, 10);
+      const time = text(event, "createTime");
+      const day = time.slice(0, 10);
       const fixedVersion = text(part(event, "fixed"), "fixedVersion");
       if (fixedVersion === "" || day < firstDay || day > lastDay) continue;
       if (![...inImages].some((version) => (compareApk(version, fixedVersion) ?? -1) >= 0)) continue;
@@ -60,7 +63,7 @@ export const resolvedIn = (
       const key = `${day} ${id}`;
       const earlier = found.get(key);
       const all = [...new Set([...(earlier?.aliases ?? []), ...aliases])].sort(compareBytes);
-      found.set(key, { day, id, aliases: all, advisory: earlier?.advisory ?? advisory });
+      found.set(key, { day, time: earlier && earlier.time > time ? earlier.time : time, id, aliases: all, advisory: earlier?.advisory ?? advisory });
     }
   }
   return [...found].sort(([one], [other]) => compareBytes(one, other)).map(([, resolved]) => resolved);

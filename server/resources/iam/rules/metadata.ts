@@ -34,7 +34,7 @@ const shown = (whole: JsonObject): JsonObject =>
 const impliedBy = (bodyPaths: readonly string[] | undefined): string[] | undefined =>
   bodyPaths?.flatMap((path) => (path.startsWith("identityMetadata.") ? [path.slice("identityMetadata.".length)] : []));
 
-export const updateMetadata = async ({ caller, call, request, rows }: WriteContext): Promise<Outcome> => {
+export const updateMetadata = async ({ caller, call, request, rows, nowMs }: WriteContext): Promise<Outcome> => {
   if (!caller || !isRoot(caller.uid)) throw denied("Permission denied: only people say something about themselves");
   const body = withoutOutputOnly(message, part(request, "identityMetadata"));
   const { mask, violations } = readMask(message, text(request, "updateMask"), impliedBy(call.bodyPaths), body);
@@ -44,7 +44,7 @@ export const updateMetadata = async ({ caller, call, request, rows }: WriteConte
   const before = arranged(person.metadata);
   const after = arranged(applyMask(message, before, body, mask));
   const unchanged = JSON.stringify(before) === JSON.stringify(after);
-  if (!unchanged) await writeIdentityMetadata(rows, caller.uid, after);
-  const { name, givenName, familyName } = person;
-  return { reply: shown({ uid: caller.uid, name, givenName, familyName, ...after }), unchanged };
+  const updateTime = unchanged ? person.updateTime : await writeIdentityMetadata(rows, caller.uid, after, nowMs);
+  const { name, givenName, familyName, createTime } = person;
+  return { reply: shown({ uid: caller.uid, name, givenName, familyName, ...after, createTime, updateTime }), unchanged };
 };

@@ -282,13 +282,6 @@ export declare type TokenPair = Message<"chainguard.platform.oidc.TokenPair"> & 
    * @generated from field: chainguard.platform.oidc.RawToken refresh_token = 2;
    */
   refreshToken?: RawToken | undefined;
-
-  /**
-   * Uid of the identity that they are for.
-   *
-   * @generated from field: string identity = 1000;
-   */
-  identity: string;
 };
 
 /**
@@ -310,13 +303,6 @@ export declare type TokenPairJson = {
    * @generated from field: chainguard.platform.oidc.RawToken refresh_token = 2;
    */
   refreshToken?: RawTokenJson;
-
-  /**
-   * Uid of the identity that they are for.
-   *
-   * @generated from field: string identity = 1000;
-   */
-  identity?: string;
 };
 
 /**

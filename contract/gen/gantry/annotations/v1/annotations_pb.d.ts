@@ -33,7 +33,8 @@ export declare type Access = Message<"gantry.annotations.v1.Access"> & {
   unscoped: boolean;
 
   /**
-   * True: no token is needed, and one that is present is not looked at.
+   * True: no token is needed, and one that is present is not looked at. With capabilities: unless the request's
+   * GroupFilter names a group, where these are needed then.
    *
    * @generated from field: bool open = 3;
    */
@@ -74,7 +75,8 @@ export declare type AccessJson = {
   unscoped?: boolean;
 
   /**
-   * True: no token is needed, and one that is present is not looked at.
+   * True: no token is needed, and one that is present is not looked at. With capabilities: unless the request's
+   * GroupFilter names a group, where these are needed then.
    *
    * @generated from field: bool open = 3;
    */
@@ -1027,7 +1029,8 @@ export declare const hands_on: GenExtension<MethodOptions, HandsOn>;
 export declare const resource: GenExtension<MessageOptions, Resource>;
 
 /**
- * The field holds the uid at which the capabilities are needed.
+ * The field holds the uid at which the capabilities are needed. Of a gantry.lists.v1.GroupFilter: they are needed at
+ * each group that it names.
  *
  * @generated from extension: bool scope = 50111;
  */

@@ -162,7 +162,8 @@ export const resource = /*@__PURE__*/
   extDesc(file_gantry_annotations_v1_annotations, 4);
 
 /**
- * The field holds the uid at which the capabilities are needed.
+ * The field holds the uid at which the capabilities are needed. Of a gantry.lists.v1.GroupFilter: they are needed at
+ * each group that it names.
  *
  * @generated from extension: bool scope = 50111;
  */

@@ -4,6 +4,7 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
+import type { GroupFilter, GroupFilterJson } from "../../../../gantry/lists/v1/lists_pb.js";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 
 /**
@@ -59,6 +60,14 @@ export declare type ListDocumentsRequest = Message<"chainguard.platform.advisory
    * @generated from field: int32 skip = 1003;
    */
   skip: number;
+
+  /**
+   * Names a group: the caller needs the list's capabilities there, and gets what its members could list. Additive: not
+   * part of the public message.
+   *
+   * @generated from field: gantry.lists.v1.GroupFilter uidp = 1004;
+   */
+  uidp?: GroupFilter | undefined;
 };
 
 /**
@@ -109,6 +118,14 @@ export declare type ListDocumentsRequestJson = {
    * @generated from field: int32 skip = 1003;
    */
   skip?: number;
+
+  /**
+   * Names a group: the caller needs the list's capabilities there, and gets what its members could list. Additive: not
+   * part of the public message.
+   *
+   * @generated from field: gantry.lists.v1.GroupFilter uidp = 1004;
+   */
+  uidp?: GroupFilterJson;
 };
 
 /**
@@ -212,6 +229,27 @@ export declare type Document = Message<"chainguard.platform.advisory.v2.Document
    * @generated from field: repeated chainguard.platform.advisory.v2.DocumentAdvisory advisories = 2;
    */
   advisories: DocumentAdvisory[];
+
+  /**
+   * Its uid: made by the server, never changed. Additive: not part of the public message.
+   *
+   * @generated from field: string uid = 1000;
+   */
+  uid: string;
+
+  /**
+   * When the first of its advisories was made. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 1001;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * When one of its advisories was last changed or withdrawn. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 1002;
+   */
+  updateTime?: Timestamp | undefined;
 };
 
 /**
@@ -233,6 +271,27 @@ export declare type DocumentJson = {
    * @generated from field: repeated chainguard.platform.advisory.v2.DocumentAdvisory advisories = 2;
    */
   advisories?: DocumentAdvisoryJson[];
+
+  /**
+   * Its uid: made by the server, never changed. Additive: not part of the public message.
+   *
+   * @generated from field: string uid = 1000;
+   */
+  uid?: string;
+
+  /**
+   * When the first of its advisories was made. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 1001;
+   */
+  createTime?: TimestampJson;
+
+  /**
+   * When one of its advisories was last changed or withdrawn. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 1002;
+   */
+  updateTime?: TimestampJson;
 };
 
 /**
@@ -510,6 +569,21 @@ export declare type ListVulnerabilityMetadataRequest = Message<"chainguard.platf
    * @generated from field: int32 skip = 13;
    */
   skip: number;
+
+  /**
+   * Names a group: the caller needs the list's capabilities there, and gets what its members could list. Additive: not
+   * part of the public message.
+   *
+   * @generated from field: gantry.lists.v1.GroupFilter uidp = 1000;
+   */
+  uidp?: GroupFilter | undefined;
+
+  /**
+   * Only what was changed after this time. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp updated_since = 1001;
+   */
+  updatedSince?: Timestamp | undefined;
 };
 
 /**
@@ -559,6 +633,21 @@ export declare type ListVulnerabilityMetadataRequestJson = {
    * @generated from field: int32 skip = 13;
    */
   skip?: number;
+
+  /**
+   * Names a group: the caller needs the list's capabilities there, and gets what its members could list. Additive: not
+   * part of the public message.
+   *
+   * @generated from field: gantry.lists.v1.GroupFilter uidp = 1000;
+   */
+  uidp?: GroupFilterJson;
+
+  /**
+   * Only what was changed after this time. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp updated_since = 1001;
+   */
+  updatedSince?: TimestampJson;
 };
 
 /**
@@ -683,6 +772,27 @@ export declare type VulnerabilityMetadata = Message<"chainguard.platform.advisor
    * @generated from field: repeated chainguard.platform.advisory.v2.Severity severities = 5;
    */
   severities: Severity[];
+
+  /**
+   * Its uid: made by the server, never changed. Additive: not part of the public message.
+   *
+   * @generated from field: string uid = 1000;
+   */
+  uid: string;
+
+  /**
+   * When it was made. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 1001;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * When it was last changed. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 1002;
+   */
+  updateTime?: Timestamp | undefined;
 };
 
 /**
@@ -725,6 +835,27 @@ export declare type VulnerabilityMetadataJson = {
    * @generated from field: repeated chainguard.platform.advisory.v2.Severity severities = 5;
    */
   severities?: SeverityJson[];
+
+  /**
+   * Its uid: made by the server, never changed. Additive: not part of the public message.
+   *
+   * @generated from field: string uid = 1000;
+   */
+  uid?: string;
+
+  /**
+   * When it was made. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 1001;
+   */
+  createTime?: TimestampJson;
+
+  /**
+   * When it was last changed. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 1002;
+   */
+  updateTime?: TimestampJson;
 };
 
 /**
@@ -788,6 +919,13 @@ export declare type ListResolvedVulnsReportsRequest = Message<"chainguard.platfo
    * @generated from field: int32 skip = 1003;
    */
   skip: number;
+
+  /**
+   * Only images of repos in this group, or in it and below it. Additive: not part of the public message.
+   *
+   * @generated from field: gantry.lists.v1.GroupFilter uidp = 1004;
+   */
+  uidp?: GroupFilter | undefined;
 };
 
 /**
@@ -845,6 +983,13 @@ export declare type ListResolvedVulnsReportsRequestJson = {
    * @generated from field: int32 skip = 1003;
    */
   skip?: number;
+
+  /**
+   * Only images of repos in this group, or in it and below it. Additive: not part of the public message.
+   *
+   * @generated from field: gantry.lists.v1.GroupFilter uidp = 1004;
+   */
+  uidp?: GroupFilterJson;
 };
 
 /**
@@ -996,6 +1141,27 @@ export declare type ResolvedVulnsReport = Message<"chainguard.platform.advisory.
    * @generated from field: repeated chainguard.platform.advisory.v2.ResolvedVuln resolved_vulns = 2;
    */
   resolvedVulns: ResolvedVuln[];
+
+  /**
+   * Its uid: of the day and the images that were asked for, never changed. Additive: not part of the public message.
+   *
+   * @generated from field: string uid = 1000;
+   */
+  uid: string;
+
+  /**
+   * When the day began. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 1001;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * When the last of what it tells happened; when the day began, where nothing did. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 1002;
+   */
+  updateTime?: Timestamp | undefined;
 };
 
 /**
@@ -1017,6 +1183,27 @@ export declare type ResolvedVulnsReportJson = {
    * @generated from field: repeated chainguard.platform.advisory.v2.ResolvedVuln resolved_vulns = 2;
    */
   resolvedVulns?: ResolvedVulnJson[];
+
+  /**
+   * Its uid: of the day and the images that were asked for, never changed. Additive: not part of the public message.
+   *
+   * @generated from field: string uid = 1000;
+   */
+  uid?: string;
+
+  /**
+   * When the day began. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 1001;
+   */
+  createTime?: TimestampJson;
+
+  /**
+   * When the last of what it tells happened; when the day began, where nothing did. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 1002;
+   */
+  updateTime?: TimestampJson;
 };
 
 /**
@@ -1984,7 +2171,7 @@ export declare const PendingUpstreamFixSchema: GenMessage<PendingUpstreamFix, {j
  */
 export declare const SecurityAdvisoryService: GenService<{
   /**
-   * Lists advisory documents, one per origin package. Needs no token.
+   * Lists advisory documents, one per origin package. Needs no token, unless it names a group.
    *
    * @generated from rpc chainguard.platform.advisory.v2.SecurityAdvisoryService.ListDocuments
    */
@@ -1994,7 +2181,7 @@ export declare const SecurityAdvisoryService: GenService<{
     output: typeof ListDocumentsResponseSchema;
   },
   /**
-   * Lists what is known about vulnerabilities by their id. Needs no token.
+   * Lists what is known about vulnerabilities by their id. Needs no token, unless it names a group.
    *
    * @generated from rpc chainguard.platform.advisory.v2.SecurityAdvisoryService.ListVulnerabilityMetadata
    */

@@ -54,7 +54,8 @@ export declare type Subscription = Message<"chainguard.platform.events.v2.Subscr
   eventTypes: string[];
 
   /**
-   * False: its sink failed for so long that nothing is sent to it any more. Additive: not part of the public message.
+   * True while events are sent; absent: its sink failed for so long that nothing is sent to it any more. Additive: not
+   * part of the public message.
    *
    * @generated from field: bool enabled = 1003;
    */
@@ -117,7 +118,8 @@ export declare type SubscriptionJson = {
   eventTypes?: string[];
 
   /**
-   * False: its sink failed for so long that nothing is sent to it any more. Additive: not part of the public message.
+   * True while events are sent; absent: its sink failed for so long that nothing is sent to it any more. Additive: not
+   * part of the public message.
    *
    * @generated from field: bool enabled = 1003;
    */

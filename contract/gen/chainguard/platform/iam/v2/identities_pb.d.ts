@@ -1162,6 +1162,20 @@ export declare type IdentityMetadata = Message<"chainguard.platform.iam.v2.Ident
    * @generated from field: bool self_serve = 17;
    */
   selfServe: boolean;
+
+  /**
+   * When it was made. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 1000;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * When it was last changed. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 1001;
+   */
+  updateTime?: Timestamp | undefined;
 };
 
 /**
@@ -1288,6 +1302,20 @@ export declare type IdentityMetadataJson = {
    * @generated from field: bool self_serve = 17;
    */
   selfServe?: boolean;
+
+  /**
+   * When it was made. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 1000;
+   */
+  createTime?: TimestampJson;
+
+  /**
+   * When it was last changed. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 1001;
+   */
+  updateTime?: TimestampJson;
 };
 
 /**

@@ -5,6 +5,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import type { UIDPFilter, UIDPFilterJson } from "../../common/uidp_pb.js";
 
 /**
  * Describes the file chainguard/platform/iam/v2/terms.proto.
@@ -251,6 +252,14 @@ export declare type ListTermsAcceptancesRequest = Message<"chainguard.platform.i
    * @generated from field: int32 skip = 5;
    */
   skip: number;
+
+  /**
+   * Narrows by place in the hierarchy, and adds what the groups below have accepted. Additive: not part of the public
+   * message.
+   *
+   * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1000;
+   */
+  uidp?: UIDPFilter | undefined;
 };
 
 /**
@@ -293,6 +302,14 @@ export declare type ListTermsAcceptancesRequestJson = {
    * @generated from field: int32 skip = 5;
    */
   skip?: number;
+
+  /**
+   * Narrows by place in the hierarchy, and adds what the groups below have accepted. Additive: not part of the public
+   * message.
+   *
+   * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1000;
+   */
+  uidp?: UIDPFilterJson;
 };
 
 /**

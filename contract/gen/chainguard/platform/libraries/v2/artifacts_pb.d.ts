@@ -5,6 +5,7 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import type { GroupFilter, GroupFilterJson } from "../../../../gantry/lists/v1/lists_pb.js";
 
 /**
  * Describes the file chainguard/platform/libraries/v2/artifacts.proto.
@@ -322,6 +323,14 @@ export declare type ListArtifactsRequest = Message<"chainguard.platform.librarie
    * @generated from field: string order_by = 13;
    */
   orderBy: string;
+
+  /**
+   * Names a group: the caller needs the list's capabilities there, and gets what its members could list. Additive: not
+   * part of the public message.
+   *
+   * @generated from field: gantry.lists.v1.GroupFilter uidp = 1000;
+   */
+  uidp?: GroupFilter | undefined;
 };
 
 /**
@@ -385,6 +394,14 @@ export declare type ListArtifactsRequestJson = {
    * @generated from field: string order_by = 13;
    */
   orderBy?: string;
+
+  /**
+   * Names a group: the caller needs the list's capabilities there, and gets what its members could list. Additive: not
+   * part of the public message.
+   *
+   * @generated from field: gantry.lists.v1.GroupFilter uidp = 1000;
+   */
+  uidp?: GroupFilterJson;
 };
 
 /**
@@ -509,6 +526,14 @@ export declare type ListArtifactVersionsRequest = Message<"chainguard.platform.l
    * @generated from field: string order_by = 13;
    */
   orderBy: string;
+
+  /**
+   * Names a group: the caller needs the list's capabilities there, and gets what its members could list. Additive: not
+   * part of the public message.
+   *
+   * @generated from field: gantry.lists.v1.GroupFilter uidp = 1000;
+   */
+  uidp?: GroupFilter | undefined;
 };
 
 /**
@@ -551,6 +576,14 @@ export declare type ListArtifactVersionsRequestJson = {
    * @generated from field: string order_by = 13;
    */
   orderBy?: string;
+
+  /**
+   * Names a group: the caller needs the list's capabilities there, and gets what its members could list. Additive: not
+   * part of the public message.
+   *
+   * @generated from field: gantry.lists.v1.GroupFilter uidp = 1000;
+   */
+  uidp?: GroupFilterJson;
 };
 
 /**

@@ -1205,6 +1205,20 @@ export declare type RepoReadme = Message<"chainguard.platform.registry.v2.RepoRe
    * @generated from field: string content = 2;
    */
   content: string;
+
+  /**
+   * When its repo was made. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 1000;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * When it was last changed. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 1001;
+   */
+  updateTime?: Timestamp | undefined;
 };
 
 /**
@@ -1226,6 +1240,20 @@ export declare type RepoReadmeJson = {
    * @generated from field: string content = 2;
    */
   content?: string;
+
+  /**
+   * When its repo was made. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 1000;
+   */
+  createTime?: TimestampJson;
+
+  /**
+   * When it was last changed. Additive: not part of the public message.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 1001;
+   */
+  updateTime?: TimestampJson;
 };
 
 /**

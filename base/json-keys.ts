@@ -1,0 +1,58 @@
+// Keys that a JSON text gives twice in one object. JSON.parse takes the last without a word, other readers the first, and
+// what lies between two of them checks one and lets through the other; proto JSON refuses them (protobuf.dev, ProtoJSON).
+
+const quote = 0x22;
+const colon = 0x3a;
+const backslash = 0x5c;
+const openBrace = 0x7b;
+const openBracket = 0x5b;
+const closeBrace = 0x7d;
+const closeBracket = 0x5d;
+
+/** The index behind the string that begins at `start`. */
+const stringEnd = (text: string, start: number): number => {
+  let end = text.indexOf('"', start + 1);
+  for (;;) {
+    let slashes = 0;
+    while (text.charCodeAt(end - 1 - slashes) === backslash) slashes++;
+    if (slashes % 2 === 0) return end + 1;
+    end = text.indexOf('"', end + 1);
+  }
+};
+
+/**
+ * The first key that stands twice in one object of a text that JSON.parse has read; undefined where none does. Linear: the
+ * keys of an object are remembered while it is open. Of nothing but strings and keys it looks at the quotes alone.
+ */
+export const findRepeatedKey = (text: string): string | undefined => {
+  const open: (Set<string> | undefined)[] = [];
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case openBrace:
+      case openBracket:
+        open.push(undefined);
+        break;
+      case closeBrace:
+      case closeBracket:
+        open.pop();
+        break;
+      case quote: {
+        const end = stringEnd(text, at);
+        let next = end;
+        while (text.charCodeAt(next) <= 0x20) next++;
+        // Of all strings a key alone stands before a colon.
+        if (text.charCodeAt(next) === colon) {
+          const written = text.slice(at + 1, end - 1);
+          const key = written.includes("\\") ? String(JSON.parse(text.slice(at, end))) : written;
+          const last = open.length - 1;
+          const keys = open[last];
+          if (!keys) open[last] = new Set([key]);
+          else if (keys.has(key)) return key;
+          else keys.add(key);
+        }
+        at = next - 1;
+      }
+    }
+  }
+  return undefined;
+};

@@ -1,0 +1,85 @@
+// What makes two requests the same one for an idempotency key (decisions: Safe writes): what they say, not how it came. Over
+// gRPC a default cannot be told from absence, and over REST a number, a time or a mask has several spellings. Pure but for
+// the hash.
+
+import { hash } from "node:crypto";
+import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import type { FieldFact, MessageFact } from "#contract/facts.ts";
+import type { Call } from "./call.ts";
+
+const compareKeys = ([one]: readonly [string, Json], [other]: readonly [string, Json]): number => (one < other ? -1 : 1);
+
+/** "1.5s" and "1.500000000s" are the same. */
+const canonicalDuration = (value: string): string => value.replace(/(\.\d*?)0*s$/, "$1s").replace(/\.s$/, "s");
+
+const canonicalOne = (field: FieldFact, value: Json): Json => {
+  if (field.message && isObject(value)) return canonicalMessage(field.message, value);
+  if (typeof value !== "string") return value;
+  if (field.kind === "duration") return canonicalDuration(value);
+  return field.kind === "bytes" ? value.replace(/=+$/, "") : value;
+};
+
+const isDefault = (field: FieldFact, value: Json): boolean => {
+  if (field.shape !== "one") return Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0;
+  if (field.presence || field.oneof !== undefined) return false;
+  return value === "" || value === 0 || value === false || value === "0" || (field.kind === "enum" && field.enum?.numbers.get(String(value)) === 0);
+};
+
+/** The fields in the contract's order without those at their defaults. */
+const canonicalMessage = (message: MessageFact, value: JsonObject): Json =>
+  message.fields.flatMap((field) => {
+    const held = value[field.json];
+    if (held === undefined || held === null || isDefault(field, held)) return [];
+    if (Array.isArray(held)) return [[field.number, held.map((entry) => canonicalOne(field, entry))]];
+    if (field.shape !== "map" || !isObject(held)) return [[field.number, canonicalOne(field, held)]];
+    const entries = Object.entries(held).sort(compareKeys);
+    return [[field.number, entries.map(([key, entry]) => [key, canonicalOne(field, entry)])]];
+  });
+
+/** A mask's paths in JSON names, whatever their order and spelling. */
+const canonicalMask = (message: MessageFact, mask: string): string[] => {
+  const pathOf = (name: string): string => {
+    let within: MessageFact | undefined = message;
+    return name
+      .trim()
+      .split(".")
+      .map((step) => {
+        const field: FieldFact | undefined = within?.byName.get(step);
+        within = field?.message;
+        return field?.json ?? step;
+      })
+      .join(".");
+  };
+  return [...new Set(mask.split(",").map(pathOf))].sort();
+};
+
+const isSaid = (message: MessageFact, value: JsonObject, path: string): boolean => {
+  const [first = "", ...rest] = path.split(".");
+  const field = message.byName.get(first);
+  const held = value[first];
+  if (!field || held === undefined || held === null) return false;
+  if (rest.length > 0) return field.message !== undefined && isObject(held) && isSaid(field.message, held, rest.join("."));
+  return !isDefault(field, held);
+};
+
+/** Of an update: its mask; or where it has none, the fields that REST clears by name, as gRPC cannot without one. */
+const changesOf = ({ method, request, bodyPaths }: Call, resource: FieldFact | undefined): Json => {
+  if (!resource?.message || !method.input.byName.has("update_mask")) return null;
+  const { message } = resource;
+  const mask = text(request, "updateMask");
+  if (mask !== "") return canonicalMask(message, mask);
+  const held = request[resource.json];
+  const cleared = (bodyPaths ?? []).filter((path) => !isSaid(message, isObject(held) ? held : {}, path));
+  return { cleared: [...new Set(cleared)].sort() };
+};
+
+/** Two requests with the same digest are the same, over whichever protocol each came. */
+export const requestDigestOf = (call: Call): string => {
+  const { method, request } = call;
+  const body = method.http[0]?.body ?? "";
+  const resource = body === "" || body === "*" ? undefined : method.input.byName.get(body);
+  const { updateMask: _mask, ...said } = request;
+  // A body over REST is there where it is empty, too.
+  const whole = resource ? { ...said, [resource.json]: said[resource.json] ?? {} } : said;
+  return hash("sha256", JSON.stringify([method.name, canonicalMessage(method.input, whole), changesOf(call, resource)]), "base64url");
+};

@@ -1,0 +1,183 @@
+// What clients of the public platform read: their decoders may refuse a field that the public message has not. Every
+// answer of every public operation is decoded with the public messages alone, which are the contract's without the
+// fields from 1000 up, and unknown fields refused (decisions: Identity of the product).
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { clone, create, createFileRegistry, type DescFile, type DescMessage, type FileRegistry, fromJson } from "@bufbuild/protobuf";
+import { type DescriptorProto, type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { files, methods } from "#contract/catalog.ts";
+import type { MethodFact } from "#contract/facts.ts";
+import { callOver } from "../client.ts";
+import { nonEmpty } from "../samples.ts";
+import { grown, requestsOfGrown } from "./grown.ts";
+import { answerableRequest, folder, isList, openStage, rowMessage } from "./stage.ts";
+
+const stage = await openStage();
+const { world } = stage;
+after(() => stage.close());
+
+const common = "requirement: Common fields. Every resource has uid, createTime and updateTime";
+const envelope = "requirement: List response envelope. Every list has nextPageToken, totalCount and skipped";
+
+/** Fields of ours that an answer over REST may carry, and why. Whatever else is a field too many. */
+const exceptions: Readonly<Record<string, string>> = {
+  "advisory.v2.ListDocumentsResponse.nextPageToken": envelope,
+  "advisory.v2.ListDocumentsResponse.skipped": envelope,
+  "advisory.v2.ListDocumentsResponse.totalCount": envelope,
+  "advisory.v2.ListResolvedVulnsReportsResponse.nextPageToken": envelope,
+  "advisory.v2.ListResolvedVulnsReportsResponse.skipped": envelope,
+  "advisory.v2.ListResolvedVulnsReportsResponse.totalCount": envelope,
+  "advisory.v2.Document.createTime": common,
+  "advisory.v2.Document.uid": common,
+  "advisory.v2.Document.updateTime": common,
+  "advisory.v2.ResolvedVulnsReport.createTime": common,
+  "advisory.v2.ResolvedVulnsReport.uid": common,
+  "advisory.v2.ResolvedVulnsReport.updateTime": common,
+  "advisory.v2.VulnerabilityMetadata.createTime": common,
+  "advisory.v2.VulnerabilityMetadata.uid": common,
+  "advisory.v2.VulnerabilityMetadata.updateTime": common,
+  "events.v2.Subscription.createTime": common,
+  "events.v2.Subscription.updateTime": common,
+  "events.v2.Subscription.enabled": "set: it receives events",
+  "events.v2.Subscription.eventTypes": "set: only these events are sent",
+  "events.v2.Subscription.secret": "set: shown once, by the call that made it",
+  "iam.v2.ExternalGroupRoleMapping.updateTime": common,
+  "iam.v2.GroupInvite.updateTime": common,
+  "iam.v2.IdentityMetadata.createTime": common,
+  "iam.v2.IdentityMetadata.updateTime": common,
+  "iam.v2.RoleBinding.updateTime": common,
+  "iam.v2.RoleBinding.expireTime": "set: the binding ends",
+  "iam.v2.TermsAcceptance.uid": common,
+  "iam.v2.TermsAcceptance.updateTime": common,
+  "registry.v2.RepoReadme.createTime": common,
+  "registry.v2.RepoReadme.updateTime": common,
+  "registry.v2.Tag.createTime": common,
+};
+
+const place = await folder(stage);
+const operator = await stage.operator();
+
+/** The same file without fields of ours. */
+const publicFile = (file: DescFile): FileDescriptorProto => {
+  const copy = clone(FileDescriptorProtoSchema, file.proto);
+  const strip = (message: DescriptorProto): void => {
+    message.field = message.field.filter(({ number }) => number < 1000);
+    message.nestedType.forEach(strip);
+  };
+  copy.messageType.forEach(strip);
+  return copy;
+};
+
+const publicRegistry = (): FileRegistry => {
+  const all = new Map<string, DescFile>();
+  const add = (file: DescFile): void => {
+    file.dependencies.forEach(add);
+    all.set(file.proto.name, file);
+  };
+  files.forEach(add);
+  return createFileRegistry(create(FileDescriptorSetSchema, { file: [...all.values()].map(publicFile) }));
+};
+
+const registry = publicRegistry();
+
+const publicMessage = (name: string): DescMessage => registry.getMessage(name) ?? assert.fail(`no message ${name}`);
+
+const shortName = (message: DescMessage): string => message.typeName.replace("chainguard.platform.", "");
+
+/** The value without what its public message has not; what was left out is added to `found`. */
+const publicPart = (message: DescMessage, value: JsonObject, found: Set<string>): JsonObject => {
+  const out: JsonObject = {};
+  for (const [key, held] of Object.entries(value)) {
+    const field = message.fields.find(({ jsonName }) => jsonName === key);
+    if (!field) {
+      found.add(`${shortName(message)}.${key}`);
+      continue;
+    }
+    const inner = field.message && !field.message.typeName.startsWith("google.") ? field.message : undefined;
+    const each = (entry: Json): Json => (inner && isObject(entry) ? publicPart(inner, entry, found) : entry);
+    if (field.fieldKind === "map" && isObject(held)) out[key] = Object.fromEntries(Object.entries(held).map(([name, entry]) => [name, each(entry)]));
+    else out[key] = Array.isArray(held) ? held.map(each) : each(held);
+  }
+  return out;
+};
+
+const seen = new Set<string>();
+
+const platformMethods = nonEmpty(
+  methods.filter((method) => method.name.startsWith("chainguard.") && stage.answers(method)),
+  "public operation with an answer",
+);
+
+/** Makes rows for a List, of which it asks for the first page. */
+const filled = async (method: MethodFact): Promise<JsonObject> => {
+  const message = isList(method) ? rowMessage(method) : undefined;
+  if (!message) return {};
+  for (const _ of [1, 2]) await (grown[message.name]?.(world, place) ?? stage.make(message.name, { place }));
+  const accepts = methods.find(({ service, rpc }) => service === method.service && rpc.startsWith("Accept"));
+  const accepted = accepts ? await world.ok(accepts.name, await answerableRequest(stage, accepts, place, true)) : {};
+  return { ...(accepted.group ? { group: accepted.group } : {}), pageSize: 1, ...requestsOfGrown[message.name] };
+};
+
+for (const method of platformMethods) {
+  test(`${method.rpc} answers over REST with what the public message has, and beside it only what is listed here`, async () => {
+    const output = publicMessage(method.output.name);
+    for (const whole of [false, true]) {
+      const request = { ...(await answerableRequest(stage, method, place, whole)), ...(await filled(method)) };
+      const { token } = await stage.callerOf(method, { uid: "", token: operator });
+      const { code, message, reply } = await callOver("rest", world.url, method.name, request, { token });
+      assert.equal(code, 0, message);
+      const found = new Set<string>();
+      const known = publicPart(output, reply, found);
+      for (const name of found) {
+        assert.ok(exceptions[name] !== undefined, `${name} is no public field`);
+        seen.add(name);
+      }
+      fromJson(output, known, { ignoreUnknownFields: false, registry });
+      if (found.size === 0) fromJson(output, reply, { ignoreUnknownFields: false, registry });
+    }
+  });
+}
+
+test("every exception is one: an answer carries it", () => {
+  assert.deepEqual([...seen].sort(), Object.keys(exceptions).sort());
+});
+
+test("answers of the STS and auth services are public messages without a field of ours", () => {
+  const answers = nonEmpty(
+    methods.filter(({ domain }) => domain === "oidc" || domain === "auth"),
+    "operation of the STS and auth services",
+  );
+  for (const { output, name } of answers)
+    assert.deepEqual(
+      output.fields.filter(({ additive }) => additive).map((field) => field.name),
+      [],
+      name,
+    );
+});
+
+/** Answers that are no resource: a count, facts of an image, a session that is fetched once; and what never changes. */
+const withoutCommonFields: Readonly<Record<string, readonly string[]>> = {
+  "auth.HeadlessSession": ["uid", "create_time", "update_time"],
+  "libraries.v2.GetArtifactCountResponse": ["uid", "create_time", "update_time"],
+  "registry.v2.Architectures": ["uid", "create_time", "update_time"],
+  "registry.v2.Size": ["uid", "create_time", "update_time"],
+  "gantry.audit.v1.AuditEntry": ["update_time"],
+  "gantry.events.v1.Event": ["update_time"],
+};
+
+test("every resource has uid, create_time and update_time (requirement: Common fields), and lists order by the times", () => {
+  const lacking: Record<string, readonly string[]> = {};
+  for (const method of methods) {
+    const message = isList(method) ? rowMessage(method) : /^(?:Get|Create|Update)/.test(method.rpc) ? method.output : undefined;
+    if (!message) continue;
+    const name = message.name.replace("chainguard.platform.", "");
+    const absent = ["uid", "create_time", "update_time"].filter((field) => !message.byName.has(field));
+    if (absent.length > 0) lacking[name] = absent;
+    if (!isList(method)) continue;
+    for (const field of ["create_time", "update_time"].filter((time) => !absent.includes(time)))
+      assert.equal(message.byName.get(field)?.sortable, true, `${name} is not listed by ${field}`);
+  }
+  assert.deepEqual(lacking, withoutCommonFields);
+});
