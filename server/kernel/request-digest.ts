@@ -4,19 +4,23 @@
 
 import { hash } from "node:crypto";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { withoutTrailing } from "#base/trailing.ts";
 import type { FieldFact, MessageFact } from "#contract/facts.ts";
 import type { Call } from "./call.ts";
 
 const compareKeys = ([one]: readonly [string, Json], [other]: readonly [string, Json]): number => (one < other ? -1 : 1);
 
 /** "1.5s" and "1.500000000s" are the same. */
-const canonicalDuration = (value: string): string => value.replace(/(\.\d*?)0*s$/, "$1s").replace(/\.s$/, "s");
+const canonicalDuration = (value: string): string => {
+  const number = withoutTrailing(value, "s");
+  return number.includes(".") ? withoutTrailing(withoutTrailing(number, "0"), ".") : number;
+};
 
 const canonicalOne = (field: FieldFact, value: Json): Json => {
   if (field.message && isObject(value)) return canonicalMessage(field.message, value);
   if (typeof value !== "string") return value;
   if (field.kind === "duration") return canonicalDuration(value);
-  return field.kind === "bytes" ? value.replace(/=+$/, "") : value;
+  return field.kind === "bytes" ? withoutTrailing(value, "=") : value;
 };
 
 const isDefault = (field: FieldFact, value: Json): boolean => {
