@@ -11,8 +11,10 @@ import type { Call } from "./call.ts";
 const compareKeys = ([one]: readonly [string, Json], [other]: readonly [string, Json]): number => (one < other ? -1 : 1);
 
 /** "1.5s" and "1.500000000s" are the same. */
-const canonicalDuration = (value: string): string =>
-  value.includes(".") ? `${withoutTrailing(withoutTrailing(withoutTrailing(value, "s"), "0"), ".")}s` : value;
+const canonicalDuration = (value: string): string => {
+  const number = withoutTrailing(value, "s");
+  return number.includes(".") ? withoutTrailing(withoutTrailing(number, "0"), ".") : number;
+};
 
 const canonicalOne = (field: FieldFact, value: Json): Json => {
   if (field.message && isObject(value)) return canonicalMessage(field.message, value);

@@ -282,6 +282,15 @@ export declare type TokenPair = Message<"chainguard.platform.oidc.TokenPair"> & 
    * @generated from field: chainguard.platform.oidc.RawToken refresh_token = 2;
    */
   refreshToken?: RawToken | undefined;
+
+  /**
+   * Once the uid of the identity that they are for. No answer carries it: clients' decoders refuse what the public message
+   * has not, after the refresh token has been used up. Additive: not part of the public message.
+   *
+   * @generated from field: string identity = 1000 [deprecated = true];
+   * @deprecated
+   */
+  identity: string;
 };
 
 /**
@@ -303,6 +312,15 @@ export declare type TokenPairJson = {
    * @generated from field: chainguard.platform.oidc.RawToken refresh_token = 2;
    */
   refreshToken?: RawTokenJson;
+
+  /**
+   * Once the uid of the identity that they are for. No answer carries it: clients' decoders refuse what the public message
+   * has not, after the refresh token has been used up. Additive: not part of the public message.
+   *
+   * @generated from field: string identity = 1000 [deprecated = true];
+   * @deprecated
+   */
+  identity?: string;
 };
 
 /**
