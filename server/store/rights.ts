@@ -128,7 +128,7 @@ export interface SignInOrganization {
 const signInOrganization = columns<SignInOrganization>({
   root: expression("told.root", text),
   isMember: expression("told.is_member", flag),
-  bindings: expression("(select jsonb_agg(binding order by binding) from given where given.root = told.root and given.rank <= $4)", textList),
+  bindings: expression("jsonb_agg(given.binding order by given.binding) filter (where given.binding is not null)", textList),
 });
 
 // Bound by what the identity has: its own bindings, memberships and sessions, by their indexes, and the identity providers
@@ -156,7 +156,9 @@ const signInOrganizationsText = `
     union
     select root, root in (select root from member) from named
   )
-  select ${signInOrganization.list} from told order by told.root`;
+  select ${signInOrganization.list}
+  from told left join given on given.root = told.root and given.rank <= $4
+  group by told.root, told.is_member order by told.root`;
 
 /** What tells where a sign-in belongs. */
 export interface SignInSource {

@@ -53,6 +53,12 @@ interface Stranger {
 
 let strangers = 0;
 
+/** As the issuer signs it now; its clock is the machine's, which this world's is set to. */
+const tokenOf = (claims: Readonly<Record<string, unknown>>): Promise<string> => {
+  world.clock.now = Math.max(world.clock.now, Date.now());
+  return issuer.token(claims);
+};
+
 const newStranger = async (): Promise<Stranger> => {
   const number = ++strangers;
   const word = `zelda${number}`;
@@ -67,8 +73,7 @@ const newStranger = async (): Promise<Stranger> => {
     email_verified: true,
   };
   const headers = { "x-forwarded-for": `203.0.113.${number}`, "user-agent": `${word}-browser/7` };
-  const foreign = await issuer.token(claims);
-  const call: Stranger["call"] = (name, request, token = foreign) => world.call(name, request, { token, headers });
+  const call: Stranger["call"] = async (name, request, token) => world.call(name, request, { token: token ?? (await tokenOf(claims)), headers });
   const uid = world.server.application.services.authn.personUid(issuer.url, claims.sub);
   const { code } = await call(register, {});
   assert.equal(code, 0);
@@ -88,7 +93,7 @@ const variantsOf = (method: MethodFact, request: JsonObject, uid: string): JsonO
   const listed = method.input.fields.filter((field) => field.uid && field.shape === "list").map(({ json }) => ({ ...request, [json]: [uid] }));
   const scoped = method.input.byName.has("uidp")
     ? [
-        { ...request, uidp: { ids: [uid] } },
+        ...(method.input.byName.get("uidp")?.message?.byName.has("ids") ? [{ ...request, uidp: { ids: [uid] } }] : []),
         { ...request, uidp: { descendantsOf: world.organization } },
       ]
     : [];
@@ -258,7 +263,7 @@ test("attack 77: an organization that names an issuer with an audience of everyb
   const { host, hostname } = new URL(world.url);
   for (const audience of [world.url, `${world.url}/`, host, hostname]) await provide(String(greedy), audience);
   const signInFor = async (aud: string[]): Promise<JsonObject[]> => {
-    const token = await issuer.token({ sub: `${stranger.texts[0]}-subject`, aud, email: `${stranger.texts[0]}@private.example`, email_verified: true });
+    const token = await tokenOf({ sub: `${stranger.texts[0]}-subject`, aud, email: `${stranger.texts[0]}@private.example`, email_verified: true });
     const known = (await signInsOf(stranger.uid)).length;
     assert.equal((await stranger.call(exchange, {}, token)).code, 0);
     return (await signInsOf(stranger.uid)).slice(known);

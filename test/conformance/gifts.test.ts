@@ -142,7 +142,10 @@ const asked: Readonly<Record<string, (endMs: number | undefined) => Promise<Aske
     },
   }),
   UpdateIdentityProvider: async () => ({
-    request: { identityProvider: { uid: await freshProvider(), oidc: { clientId: "mine" } }, updateMask: "oidc.client_id" },
+    request: {
+      identityProvider: { uid: await freshProvider(), oidc: { clientId: "mine", clientSecret: "anew" } },
+      updateMask: "oidc.client_id,oidc.client_secret",
+    },
   }),
   GenerateScimToken: async (endMs) => ({ request: { identityProviderUid: await freshProvider(), ...until(endMs) }, ownOnly: true }),
   RegenerateScimToken: async (endMs) => {

@@ -44,7 +44,9 @@ const exceptions: Readonly<Record<string, string>> = {
   "events.v2.Subscription.eventTypes": "set: only these events are sent",
   "events.v2.Subscription.secret": "set: shown once, by the call that made it",
   "iam.v2.ExternalGroupRoleMapping.updateTime": common,
+  "iam.v2.GroupInvite.expireTime": "set: the role binding that it gives ends",
   "iam.v2.GroupInvite.updateTime": common,
+  "iam.v2.Identity.expireTime": "set: nobody acts as it any more then",
   "iam.v2.IdentityMetadata.createTime": common,
   "iam.v2.IdentityMetadata.updateTime": common,
   "iam.v2.RoleBinding.updateTime": common,
@@ -152,7 +154,7 @@ test("answers of the STS and auth services carry no field of ours at all", () =>
   );
 });
 
-/** Answers that are no resource: a count, facts of an image, a session that is fetched once; and what never changes. */
+/** Answers that are no resource: a count, facts of an image, a session that is fetched once, a person's answer to an organization; and what never changes. */
 const withoutCommonFields: Readonly<Record<string, readonly string[]>> = {
   "auth.HeadlessSession": ["uid", "create_time", "update_time"],
   "libraries.v2.GetArtifactCountResponse": ["uid", "create_time", "update_time"],
@@ -160,6 +162,7 @@ const withoutCommonFields: Readonly<Record<string, readonly string[]>> = {
   "registry.v2.Size": ["uid", "create_time", "update_time"],
   "gantry.audit.v1.AuditEntry": ["update_time"],
   "gantry.events.v1.Event": ["update_time"],
+  "gantry.memberships.v1.Membership": ["uid", "create_time", "update_time"],
 };
 
 test("every resource has uid, create_time and update_time (requirement: Common fields), and lists order by the times", () => {

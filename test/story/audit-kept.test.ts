@@ -240,7 +240,7 @@ test("of many writers at two servers that seal at once, every committed change i
   );
   assert.deepEqual(told.map(([subject]) => subject ?? "").sort(), [...made].sort());
   assert.equal(
-    (await tamper(world, "select 1 from audit_entries where operation = 'chainguard.platform.registry.v2.ReposService/CreateRepo' and code = 'OK'")).length,
+    (await tamper(world, "select 1 from audit_entries where type = 'dev.chainguard.api.platform.registry.repo.created.v1' and code = 'OK'")).length,
     2,
   );
 });

@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
 import { setSuspended } from "../../server/application/organization.ts";
 import { callbackUrl, clientAddress, type FakeBrowser, type FakeProvider, openBrowser, openProvider, registerProvider, signInUrl } from "../provider.ts";
 import { confirmAs, hiddenFields, type Page, poll, refreshTarget, requestDeviceCodes, submitForm } from "../terminal.ts";
@@ -133,7 +134,7 @@ test("attack 78: the answer counts from the page that this browser was shown, wi
     [own, fields, { origin: "https://elsewhere.example" }],
   ];
   for (const [browser, form, headers] of tries) assert.equal((await submitForm(world, browser, path, { ...form, accept: organization }, headers)).status, 403);
-  world.clock.now += 60 * 60 * 1000;
+  world.clock.now += limits.signInLifetimeMs;
   assert.equal((await submitForm(world, own, path, { ...fields, accept: organization })).status, 403);
   for (const subject of ["alan", "mallory"]) assert.ok(!(await agreedTo(subject)).includes(organization));
 });

@@ -154,7 +154,7 @@ for (const method of told) {
     assert.equal(source, `${world.url}${template.slice(0, template.includes("/{") ? template.indexOf("/{") : undefined)}`);
     const [, place_ = parent] = groupOf.find(([pattern]) => pattern.test(only.event.type)) ?? [];
     assert.match(subject, /^[0-9a-f]{40}(?:\/[0-9a-f]{16})*$/);
-    if (joins) assert.equal(group, world.organization);
+    if (joins || event?.groupFrom) assert.equal(group, world.organization);
     else assert.equal(group, place_(subject));
     const about = JSON.stringify([request, reply]);
     assert.ok(about.includes(subject), "the subject is what was asked for");
