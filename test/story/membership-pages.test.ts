@@ -62,8 +62,8 @@ test("somebody whom an organization has bound is asked by its name, and each ans
   const browser = openBrowser();
   const asked = await arrive("ada", browser, "");
   assert.equal(asked.status, 200);
-  assert.ok(asked.text.includes("<strong>one and only</strong> has given you access. Accept: it will see your name, e-mail address and sign-ins."));
-  assert.ok(asked.text.includes("<strong>the other</strong> has given you access."));
+  assert.ok(asked.text.includes("<strong><bdi>one and only</bdi></strong> has given you access. Accept: it will see your name, e-mail address and sign-ins."));
+  assert.ok(asked.text.includes("<strong><bdi>the other</bdi></strong> has given you access."));
   assert.deepEqual(await agreedTo("ada"), [world.organization]);
   const before = (await world.events()).length;
   const again = await submitForm(world, browser, path, { ...hiddenFields(asked.text), accept: one });
