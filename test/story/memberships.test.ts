@@ -175,12 +175,14 @@ test("it ends with the person's identity and with the organization, and nothing 
   await bind(world, world.organization, uid, "viewer");
   assert.equal((await membershipsOf(token)).length, 2);
   await world.ok("iam.GroupsService/DeleteGroup", { uid: String(founded) });
+  const { read } = world.server.application.services.store;
+  assert.deepEqual(await read.query("select 1 from memberships where organization_uid = $1", [String(founded)]), []);
   assert.deepEqual(
     (await membershipsOf(token)).map(({ organizationUid }) => organizationUid),
     [world.organization],
   );
   await world.ok("chainguard.platform.auth.Auth/Delete", { id: uid }, { token });
-  assert.deepEqual(await world.server.application.services.store.read.query("select 1 from memberships where identity_uid = $1", [uid]), []);
+  assert.deepEqual(await read.query("select 1 from memberships where identity_uid = $1", [uid]), []);
 });
 
 test("the list of one's organizations is paged in order, both ways, and narrowed by place", async () => {
