@@ -153,7 +153,7 @@ test("a version fits one of the requirements exactly when it lies in a range, an
         const inside = safe.ranges.some(
           ({ from, to }) => (from === undefined || semver.compare(each, from) >= 0) && (to === undefined || semver.compare(each, to) < 0),
         );
-        const reached = affected.events.filter((event) =>
+        const reached: readonly object[] = affected.events.filter((event) =>
           "introduced" in event ? event.introduced === "0" || semver.gte(each, event.introduced) : semver.gte(each, event.fixed),
         );
         assert.equal(inside, fits(each, requirements), `${each} in ${requirements.join(" or ")}`);

@@ -9,7 +9,7 @@
 // and "1.2.3-rc.0". So "<= 1.2.3" and "= 1.2.3" are exact, too.
 
 import { limits } from "../limits.ts";
-import { compareSemver } from "./semver.ts";
+import { compareSemver, nextSemver } from "./semver.ts";
 
 /** From `from` on, itself included, up to `to`, itself not included. Without `from`: from the first; without `to`: all further ones. */
 export interface SemverRange {
@@ -63,9 +63,8 @@ const parseComparator = (text: string): Comparator | undefined => {
 
 const versionOf = ({ major, minor = 0n, patch = 0n, pre }: Comparator): string => `${major}.${minor}.${patch}${pre === "" ? "" : `-${pre}`}`;
 
-/** The next version in SemVer's order: there is none between the two. */
 const successorOf = ({ major, minor = 0n, patch = 0n, pre }: Comparator): string =>
-  pre === "" ? `${major}.${minor}.${patch + 1n}-0` : `${major}.${minor}.${patch}-${pre}.0`;
+  nextSemver({ numbers: [`${major}`, `${minor}`, `${patch}`], pre: pre === "" ? [] : pre.split("."), build: [] });
 
 /** Where the series of a caret ends: its first number that is not 0 is the one that stays. */
 const caretEnd = ({ major, minor, patch }: Comparator): string => {

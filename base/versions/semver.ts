@@ -44,6 +44,10 @@ export const compareParsedSemver = (one: SemverVersion, other: SemverVersion): n
   return compareIdentifiers(one.pre, other.pre);
 };
 
+/** The next version in SemVer's order: nothing lies between 1.2.3 and 1.2.4-0, nor between 1.2.3-rc and 1.2.3-rc.0. */
+export const nextSemver = ({ numbers: [major = "0", minor = "0", patch = "0"], pre }: SemverVersion): string =>
+  pre.length === 0 ? `${major}.${minor}.${BigInt(patch) + 1n}-0` : `${major}.${minor}.${patch}-${pre.join(".")}.0`;
+
 export const compareSemver = (one: string, other: string): number | undefined => {
   const [left, right] = [parseSemver(one), parseSemver(other)];
   return left && right && compareParsedSemver(left, right);
@@ -63,7 +67,7 @@ const goRelease = /^([0-9]+(?:\.[0-9]+)*)(alpha|beta|rc)([0-9]+)$/;
  * is a pre-release by its very form, "+incompatible" is build metadata.
  */
 const parseGo = (version: string): SemverVersion | undefined => {
-  const bare = version.startsWith("go") ? version.slice(2) : version;
+  const bare = version.replace(/^go(?=[0-9])/, "");
   const found = goRelease.exec(bare);
   if (!found) return parseSemver(bare);
   const [, numbers = "", word = "", number = ""] = found;
