@@ -1,0 +1,55 @@
+// What a Gantry of its own publishes of a folder of records: it imports them as the command does, for all to see, and fetches
+// every document over HTTP.
+
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { FeedSummary } from "#feeds";
+import { isObject, type Json, text } from "#base/json.ts";
+import { runImport } from "../story/import.ts";
+import { openWorld } from "../world.ts";
+
+const kinds = ["osv", "openvex", "csaf"] as const;
+
+const fetchJson = async (address: string): Promise<{ body: Json; link: string }> => {
+  const response = await fetch(address);
+  if (response.status !== 200) throw new Error(`${address}: ${response.status} ${await response.text()}`);
+  return { body: (await response.json()) as Json, link: response.headers.get("link") ?? "" };
+};
+
+/** The names of all documents of a kind, page after page. */
+const listNames = async (folder: string): Promise<string[]> => {
+  const names: string[] = [];
+  for (let next: string | undefined = `${folder}all.json`; next !== undefined; ) {
+    const { body, link } = await fetchJson(next);
+    const entries = Array.isArray(body) ? body.filter(isObject) : [];
+    names.push(...entries.map((entry) => text(entry, "id")));
+    const target = /<([^>]*)>; rel="next"/.exec(link)?.[1];
+    next = target === undefined ? undefined : new URL(target, next).href;
+  }
+  return names;
+};
+
+/** Writes osv/, openvex/ and csaf/ with a file for each document into the folder; names as addresses have them. */
+export const publish = async (sources: readonly string[], folder: string): Promise<FeedSummary> => {
+  const world = await openWorld();
+  try {
+    const summary = await runImport(world, "advisories", sources, { public: true });
+    for (const kind of kinds) {
+      await mkdir(join(folder, kind), { recursive: true });
+      const address = `${world.url}/advisory/v2/${kind}/`;
+      const names = await listNames(address);
+      // A few at a time: the server has its own work to do.
+      const fetchNext = async (): Promise<void> => {
+        for (let name = names.pop(); name !== undefined; name = names.pop()) {
+          const file = encodeURIComponent(name);
+          const { body } = await fetchJson(`${address}${file}.json`);
+          await writeFile(join(folder, kind, `${kind === "osv" ? name.replaceAll("/", "%2F") : file}.json`), JSON.stringify(body));
+        }
+      };
+      await Promise.all(Array.from({ length: 4 }, fetchNext));
+    }
+    return summary;
+  } finally {
+    await world.close();
+  }
+};
