@@ -3,7 +3,8 @@
 //
 // A requirement is read as RustSec's own tools read it: as an interval of SemVer's order, pre-releases included. (Cargo
 // itself resolves to a pre-release only where the requirement names one; by that reading 2.0.0-rc.1 would not be patched by
-// ">= 1.5".) "^1.2" and all that names a series ends before the next one's pre-releases.
+// ">= 1.5".) "^1.2" and all that names a series ends before the next one's pre-releases; behind any other operator missing
+// numbers are 0 ("> 0" is "> 0.0.0", where Cargo would begin at 1.0.0).
 //
 // Every bound is made the beginning of a half-open range: nothing lies between "1.2.3" and "1.2.4-0", nor between "1.2.3-rc"
 // and "1.2.3-rc.0". So "<= 1.2.3" and "= 1.2.3" are exact, too.
@@ -75,12 +76,8 @@ const caretEnd = ({ major, minor, patch }: Comparator): string => {
 
 const seriesEnd = ({ major, minor }: Comparator): string => (minor === undefined ? `${major + 1n}.0.0-0` : `${major}.${minor + 1n}.0-0`);
 
-const rangeOf = (comparator: Comparator): SemverRange | Unsaid => {
-  const { operator, patch } = comparator;
-  // Cargo reads "> 1.2" as "from 1.3 on", RustSec's tools as "> 1.2.0".
-  if (patch === undefined && [">", "<=", "="].includes(operator))
-    return { reason: `${operator} before a version without its three numbers is read in two ways` };
-  switch (operator) {
+const rangeOf = (comparator: Comparator): SemverRange => {
+  switch (comparator.operator) {
     case "=":
       return { from: versionOf(comparator), to: successorOf(comparator) };
     case ">":
@@ -138,9 +135,7 @@ const requirementRange = (requirement: string): SemverRange | Unsaid => {
   for (const text of texts) {
     const comparator = parseComparator(text);
     if (!comparator) return { reason: `${JSON.stringify(text)} is no requirement of Cargo's` };
-    const next = rangeOf(comparator);
-    if ("reason" in next) return { reason: `${JSON.stringify(text)}: ${next.reason}` };
-    range = intersect(range, next);
+    range = intersect(range, rangeOf(comparator));
   }
   return range;
 };
