@@ -1,10 +1,11 @@
 """Compares what source records say of versions with what was published of them, without any code of the server.
 
-    judge.py SOURCE OUTPUT GO_ORDER RUST_ORDER [DIFFERENCES_SHOWN]
+    judge.py SOURCE OUTPUT GO_ORDER RUST_ORDER PAIRS
 
 SOURCE holds records as they came in: OSV (JSON or YAML, single or in lists), RustSec (Markdown), Wolfi (*.advisories.yaml).
 OUTPUT holds osv/, openvex/ and csaf/ as they were fetched. GO_ORDER and RUST_ORDER are programs that rank versions
-(orders-go, orders-rust); PyPI's packaging ranks its versions, univers the rest. Prints one JSON object.
+(orders-go, orders-rust); PyPI's packaging ranks its versions, univers the rest. Prints one JSON object, and writes into PAIRS
+what the published OSV records say, a line for each pair: [id, ecosystem, name, version, verdict].
 
 For every record and package each version that the source or the output lists, each bound, and what lies right below and above
 it is one pair: the source's verdict and the output's.
@@ -24,8 +25,8 @@ import yaml
 from packaging.version import InvalidVersion, Version
 from univers import versions as univers
 
-SOURCE, OUTPUT, GO_ORDER, RUST_ORDER = sys.argv[1:5]
-SHOWN = int(sys.argv[5]) if len(sys.argv) > 5 else 20
+SOURCE, OUTPUT, GO_ORDER, RUST_ORDER, PAIRS = sys.argv[1:6]
+SHOWN = 20
 
 # ---- orders: a version's rank in its order ------------------------------------------------------------------------
 
@@ -465,12 +466,15 @@ def main():
                 shown.append(f"{id}: {name} {version}: the source says {source}, the output {output}")
             named.add(id)
 
+    written = open(PAIRS, "w")
     for (id, key, ours, theirs, withdrawn, told_withdrawn), (bounds, around, orders) in zip(cases, tried):
         # What was made up here and is no version says nothing.
         for version in sorted(bounds | {each for each in around if any(each in ranks[order] for order in orders)}):
+            written.write(json.dumps([id, *key, version, theirs.verdict(version, ranks)]) + "\n")
             source = "withdrawn" if withdrawn else ours.verdict(version, ranks)
             output = "withdrawn" if told_withdrawn else theirs.verdict(version, ranks)
             compare(f"OSV {key[0].split(':')[0]}", id, f"{key[0]} {key[1]}", version, source, output)
+    written.close()
     for kind, id, (ecosystem, name, version), status, claim in statements:
         compare(f"{kind} {ecosystem}", f"{id} in {kind}", name, version, claim.verdict(version, ranks), status)
 

@@ -4,13 +4,16 @@
 //
 //   npm run verdicts -- FOLDER [--json] [--at-least N]
 //
-// Ends with status 1 where a verdict differs, or where fewer pairs than N were compared. Needs python3 with venv, go and cargo.
+// The server's own evaluation (base/versions) is held against the judge's over the same pairs. Ends with status 1 where a
+// verdict differs, or where fewer pairs than N were compared. Needs python3 with venv, go and cargo.
 
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { judgeVersion } from "#base/versions/affected.ts";
+import type { JsonObject } from "#base/json.ts";
 import { publish } from "./published.ts";
 
 const { values, positionals } = parseArgs({ options: { json: { type: "boolean" }, "at-least": { type: "string" } }, allowPositionals: true });
@@ -57,25 +60,48 @@ const prepare = (): { python: string; go: string; rust: string } => {
   return { python, go, rust: join(target, "release/orders") };
 };
 
+/** What the server's own evaluation says otherwise of the published records than the judge does. */
+const compareEvaluation = (pairsFile: string, folder: string): string[] => {
+  const records = new Map<string, JsonObject>();
+  const recordOf = (id: string): JsonObject => {
+    const found = records.get(id) ?? (JSON.parse(readFileSync(join(folder, "osv", `${id}.json`), "utf8")) as JsonObject);
+    records.set(id, found);
+    return found;
+  };
+  return readFileSync(pairsFile, "utf8")
+    .trim()
+    .split("\n")
+    .filter((line) => line !== "")
+    .flatMap((line) => {
+      const [id, ecosystem, name, version, verdict] = JSON.parse(line) as [string, string, string, string, string];
+      const own = judgeVersion(recordOf(id), { ecosystem, name }, version);
+      return own.verdict === verdict ? [] : [`${id}: ${ecosystem} ${name} ${version}: the judge says ${verdict}, the server's evaluation ${own.verdict}`];
+    });
+};
+
 const started = performance.now();
 const output = mkdtempSync(join(tmpdir(), "gantry-verdicts-"));
 try {
   const { python, go, rust } = prepare();
   const summary = await publish([resolve(folder)], output);
-  const report = JSON.parse(run(python, [join(here, "judge.py"), resolve(folder), output, go, rust])) as Report;
+  const pairsFile = join(output, "pairs.jsonl");
+  const report = JSON.parse(run(python, [join(here, "judge.py"), resolve(folder), output, go, rust, pairsFile])) as Report;
+  const evaluatedOtherwise = compareEvaluation(pairsFile, output);
   const seconds = Number(((performance.now() - started) / 1000).toFixed(1));
   const pairsMin = Number(values["at-least"] ?? 1);
-  if (values.json) console.log(JSON.stringify({ ...report, refused: summary.refused, seconds }, null, 2));
+  if (values.json) console.log(JSON.stringify({ ...report, evaluatedOtherwise, refused: summary.refused, seconds }, null, 2));
   else {
     for (const [group, { pairs, different, notJudged }] of Object.entries(report.groups))
       console.log(`${group}: ${pairs} pairs, ${different} different, ${notJudged} that neither can judge`);
     for (const difference of report.differences) console.log(`  ${difference}`);
+    for (const difference of evaluatedOtherwise.slice(0, 20)) console.log(`  ${difference}`);
     for (const refusal of [...report.notRead, ...summary.refused]) console.log(`  not read: ${refusal}`);
     if (report.notPublished.length > 0) console.log(`${report.notPublished.length} records are not published: ${report.notPublished.slice(0, 10).join(" ")} …`);
+    console.log(`${evaluatedOtherwise.length} pairs of OSV that the server's own evaluation judges otherwise`);
     console.log(`${report.records} records, ${report.pairs} pairs compared, ${report.different} different in ${report.recordsDifferent} records, ${seconds} s`);
   }
   if (report.pairs < pairsMin) console.error(`Only ${report.pairs} pairs were compared; before there were ${pairsMin}.`);
-  if (report.different > 0 || report.pairs < pairsMin) process.exitCode = 1;
+  if (report.different > 0 || evaluatedOtherwise.length > 0 || report.pairs < pairsMin) process.exitCode = 1;
 } finally {
   rmSync(output, { recursive: true, force: true });
 }

@@ -6,21 +6,26 @@ import { join } from "node:path";
 import type { FeedSummary } from "#feeds";
 import { isObject, type Json, text } from "#base/json.ts";
 import { runImport } from "../story/import.ts";
-import { openWorld } from "../world.ts";
+import { openWorld, type World } from "../world.ts";
 
 const kinds = ["osv", "openvex", "csaf"] as const;
 
-const fetchJson = async (address: string): Promise<{ body: Json; link: string }> => {
-  const response = await fetch(address);
+const fetchJson = async (world: World, address: string): Promise<{ body: Json; link: string }> => {
+  let response = await fetch(address);
+  for (; response.status === 429; response = await fetch(address)) {
+    await response.arrayBuffer();
+    // Who asks without a token may ask so often in a minute: it passes at once.
+    world.clock.now += 60_000;
+  }
   if (response.status !== 200) throw new Error(`${address}: ${response.status} ${await response.text()}`);
   return { body: (await response.json()) as Json, link: response.headers.get("link") ?? "" };
 };
 
 /** The names of all documents of a kind, page after page. */
-const listNames = async (folder: string): Promise<string[]> => {
+const listNames = async (world: World, folder: string): Promise<string[]> => {
   const names: string[] = [];
   for (let next: string | undefined = `${folder}all.json`; next !== undefined; ) {
-    const { body, link } = await fetchJson(next);
+    const { body, link } = await fetchJson(world, next);
     const entries = Array.isArray(body) ? body.filter(isObject) : [];
     names.push(...entries.map((entry) => text(entry, "id")));
     const target = /<([^>]*)>; rel="next"/.exec(link)?.[1];
@@ -37,12 +42,12 @@ export const publish = async (sources: readonly string[], folder: string): Promi
     for (const kind of kinds) {
       await mkdir(join(folder, kind), { recursive: true });
       const address = `${world.url}/advisory/v2/${kind}/`;
-      const names = await listNames(address);
+      const names = await listNames(world, address);
       // A few at a time: the server has its own work to do.
       const fetchNext = async (): Promise<void> => {
         for (let name = names.pop(); name !== undefined; name = names.pop()) {
           const file = encodeURIComponent(name);
-          const { body } = await fetchJson(`${address}${file}.json`);
+          const { body } = await fetchJson(world, `${address}${file}.json`);
           await writeFile(join(folder, kind, `${kind === "osv" ? name.replaceAll("/", "%2F") : file}.json`), JSON.stringify(body));
         }
       };
