@@ -99,13 +99,13 @@ const compareBounds = (one: string, other: string): number => compareSemver(one,
 
 const isEmpty = ({ from, to }: SemverRange): boolean => from !== undefined && to !== undefined && compareBounds(from, to) >= 0;
 
-const intersect = (one: SemverRange, other: SemverRange): SemverRange => {
+const intersectRanges = (one: SemverRange, other: SemverRange): SemverRange => {
   const from = one.from === undefined || (other.from !== undefined && compareBounds(other.from, one.from) > 0) ? other.from : one.from;
   const to = one.to === undefined || (other.to !== undefined && compareBounds(other.to, one.to) < 0) ? other.to : one.to;
   return { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
 };
 
-const unite = (ranges: readonly SemverRange[]): SemverRange[] => {
+const uniteRanges = (ranges: readonly SemverRange[]): SemverRange[] => {
   const united: SemverRange[] = [];
   const sorted = ranges
     .filter((range) => !isEmpty(range))
@@ -135,7 +135,7 @@ const requirementRange = (requirement: string): SemverRange | Unsaid => {
   for (const text of texts) {
     const comparator = parseComparator(text);
     if (!comparator) return { reason: `${JSON.stringify(text)} is no requirement of Cargo's` };
-    range = intersect(range, rangeOf(comparator));
+    range = intersectRanges(range, rangeOf(comparator));
   }
   return range;
 };
@@ -148,7 +148,7 @@ export const cargoRanges = (requirements: readonly string[]): SemverRanges | Uns
     if ("reason" in range) return range;
     ranges.push(range);
   }
-  return { ranges: unite(ranges) };
+  return { ranges: uniteRanges(ranges) };
 };
 
 /** The versions that are neither patched nor unaffected, as RustSec means its lists, as the events of one SEMVER range of OSV. */
