@@ -63,7 +63,7 @@ const told: readonly (readonly [title: string, ecosystem: string, entry: JsonObj
         ]),
       ],
     },
-    "-0.9.0 +v1.0.0 +1.1.9 -1.2.0 +2.0.0+incompatible -2.1.0",
+    "-0.9.0 -go1.0rc1 +v1.0.0 +1.1.9 -1.2.0 +2.0.0+incompatible -2.1.0",
   ],
   [
     "last_affected is affected itself",
