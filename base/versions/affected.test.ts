@@ -345,6 +345,37 @@ test("any ranges and any version: the verdict is the one of the schema's own eva
   );
 });
 
+test("a version that a list has in another form is listed, in every order", () => {
+  for (const [ecosystem, one, other] of [
+    ["PyPI", "1.0c1", "01.0.0-rc.1"],
+    ["PyPI", "1.0-10", "v1.0.post10"],
+    ["npm", "1.0.0+build.7", "v1"],
+    ["Go", "go1.21rc1", "1.21.0-rc.1"],
+    ["RubyGems", "1.0-a", "1.pre.a.0"],
+    ["Maven", "1.0.0-rc1", "1-CR-1"],
+    ["NuGet", "1.0.0.0-BETA", "1.0-beta+9"],
+    ["Packagist", "1.0a1", "v1.0.0.0-alpha.1"],
+    ["Debian:12", "0:1.0-0", "1.00"],
+    ["AlmaLinux:9", "1.0-1.el9", "0:1.00-01_el9"],
+    ["CRAN", "1.0-1", "1.0.1"],
+    ["opam", "01.0", "1.0"],
+  ] as const) {
+    for (const [listed, asked] of [
+      [one, other],
+      [other, one],
+    ] as const)
+      assert.equal(judge(ecosystem, { versions: ["9", listed] }, asked), "affected", `${listed} ${asked}`);
+    assert.equal(judge(ecosystem, { versions: ["9", one] }, "1.0.2"), "unaffected");
+  }
+});
+
+test("a list of thousands of versions is looked through in a millisecond", () => {
+  const versions = Array.from({ length: 5_000 }, (_, index) => `${index % 7}.${index}.0.post1`);
+  const started = performance.now();
+  for (let round = 0; round < 50; round++) assert.equal(judge("PyPI", { versions }, `8.${round}`), "unaffected");
+  assert((performance.now() - started) / 50 < 10);
+});
+
 test("hostile records are judged soon, or not at all", () => {
   const started = performance.now();
   const many: Events = Array.from({ length: limits.rangeEventsMax }, (_, index) => [index % 2 === 0 ? "introduced" : "fixed", `1.${index}.0`]);

@@ -83,18 +83,20 @@ const started = performance.now();
 const output = mkdtempSync(join(tmpdir(), "gantry-verdicts-"));
 try {
   const { python, go, rust } = prepare();
-  const summary = await publish([resolve(folder)], output);
+  const { summary, leftOut } = await publish([resolve(folder)], output);
   const pairsFile = join(output, "pairs.jsonl");
   const report = JSON.parse(run(python, [join(here, "judge.py"), resolve(folder), output, go, rust, pairsFile])) as Report;
   const evaluatedOtherwise = compareEvaluation(pairsFile, output);
   const seconds = Number(((performance.now() - started) / 1000).toFixed(1));
   const pairsMin = Number(values["at-least"] ?? 1);
-  if (values.json) console.log(JSON.stringify({ ...report, evaluatedOtherwise, refused: summary.refused, seconds }, null, 2));
+  if (values.json) console.log(JSON.stringify({ ...report, evaluatedOtherwise, leftOut, refused: summary.refused, seconds }, null, 2));
   else {
     for (const [group, { pairs, different, notJudged }] of Object.entries(report.groups))
       console.log(`${group}: ${pairs} pairs, ${different} different, ${notJudged} that neither can judge`);
     for (const difference of report.differences) console.log(`  ${difference}`);
     for (const difference of evaluatedOtherwise.slice(0, 20)) console.log(`  ${difference}`);
+    for (const each of leftOut.slice(0, 20)) console.log(`  left out: ${each}`);
+    if (leftOut.length > 0) console.log(`${leftOut.length} documents are left out, with their reason`);
     for (const refusal of [...report.notRead, ...summary.refused]) console.log(`  not read: ${refusal}`);
     if (report.notPublished.length > 0) console.log(`${report.notPublished.length} records are not published: ${report.notPublished.slice(0, 10).join(" ")} …`);
     console.log(`${evaluatedOtherwise.length} pairs of OSV that the server's own evaluation judges otherwise`);

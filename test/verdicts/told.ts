@@ -43,6 +43,9 @@ export const told: Readonly<Record<string, Readonly<Record<string, string>>>> = 
     "CRAN capstan": "-0.9 -0.9-1 +0.9-2 +0.10 +0.10-1 -0.10-1.1 -0.10-2 -1.0",
     "opam capstan": "-0.9 -1.0~alpha +1.0~beta1 +1.0~rc1 -1.0 -1.0.1",
   },
+  "CGA-9h9h-9h9h-9h91": { "Wolfi hawser": "+1.1.9-r9 +1.2.0_rc1-r0 +1.2.0-r2 -1.2.0-r3 -1.2.0-r10 -1.2.1-r0" },
+  "CGA-9h9h-9h9h-9h92": { "Wolfi hawser": "-1.1.9-r9 -1.2.0-r3" },
+  "CGA-9h9h-9h9h-9h93": { "Wolfi hawser": "+1.1.9-r9 +1.2.0-r3 +99-r0" },
   "RUSTSEC-2025-9101": {
     "crates.io spar":
       "-0.0.0-0 -0.2.9 -0.3.0-alpha.9 -0.3.0-beta.1 +0.3.0-beta.2 +0.3.0 +0.4.1 +0.4.2-rc.1 -0.4.2 -0.4.99 " +
