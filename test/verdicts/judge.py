@@ -73,6 +73,10 @@ def read_version(order, text):
             return [int(part) for part in re.split(r"[.-]", text)]
         if order == "opam":
             return debian_words(text)
+        if UNIVERS[order] is univers.AlpineLinuxVersion:
+            # univers takes -r0 and no revision for the same, as Gentoo does; to apk no revision comes before.
+            bare, revision = re.fullmatch(r"(.*?)(?:-r(\d+))?", text).groups()
+            return univers.AlpineLinuxVersion(bare), -1 if revision is None else int(revision)
         return UNIVERS[order](text)
     except (InvalidVersion, ValueError, TypeError, AttributeError, univers.InvalidVersion):
         return None
