@@ -255,6 +255,10 @@ export const limits = {
   /** Names are in indexes, whose entries hold 2,704 bytes; lists of paths in componentLocation have 483 characters. */
   feedNameLengthMax: 2_000,
   feedIdLengthMax: 512,
+  /** A version or an expression of versions that is compared; the longest real ones (pre-releases named after branches) have some 100. */
+  versionLengthMax: 512,
+  /** Events of one record that are evaluated for one version; the largest real records have some 500. */
+  rangeEventsMax: 10_000,
   /** CVE allows 2,048 characters. */
   feedUrlLengthMax: 8 * 1024,
   /** One transaction of an import, one part of JSON Lines: large enough for bulk, small enough to be done again. */

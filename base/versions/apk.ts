@@ -5,6 +5,8 @@
 // Numbers behind the first that begin with 0 compare as texts ("1.05" before "1.1"); the suffixes _alpha, _beta, _pre
 // and _rc come before the version without one, _cvs, _svn, _git, _hg and _p behind it. Undefined for what is none.
 
+import { compareDigits, compareTexts } from "./digits.ts";
+
 type Kind = "first" | "number" | "letter" | "suffix" | "suffix number" | "hash" | "revision" | "end";
 
 /** In the order in which a version has them. Where two versions go on differently, the earlier kind is the greater. */
@@ -35,24 +37,17 @@ const apkTokens = (version: string): Token[] | undefined => {
   return tokens;
 };
 
-const compareTexts = (one: string, other: string): number => (one === other ? 0 : one < other ? -1 : 1);
-
-const compareNumbers = (one: string, other: string): number => {
-  const [left, right] = [one.replace(/^0+(?=.)/, ""), other.replace(/^0+(?=.)/, "")];
-  return left.length - right.length || compareTexts(left, right);
-};
-
 const compareTokens = ({ kind, text: one }: Token, { text: other }: Token): number => {
   switch (kind) {
     case "number":
-      return one.startsWith("0") || other.startsWith("0") ? compareTexts(one, other) : compareNumbers(one, other);
+      return one.startsWith("0") || other.startsWith("0") ? compareTexts(one, other) : compareDigits(one, other);
     case "suffix":
       return suffixes.indexOf(one) - suffixes.indexOf(other);
     case "letter":
     case "hash":
       return compareTexts(one, other);
     default:
-      return compareNumbers(one, other);
+      return compareDigits(one, other);
   }
 };
 

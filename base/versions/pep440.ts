@@ -39,6 +39,8 @@ const localKey = (local: string | undefined): string => {
   return `B${parts.join("")}${end}`;
 };
 
+export const isPep440 = (version: string): boolean => pep440Form.test(version.trim().toLowerCase());
+
 /** Sorts by its bytes as PEP 440 sorts versions; equal for equal ones ("1.0" and "1"). */
 export const pep440Key = (version: string): string => {
   const found = pep440Form.exec(version.trim().toLowerCase());

@@ -1,0 +1,45 @@
+// GitHub's expressions of affected versions (">= 1.0, < 1.5", "= 1.2.3", "<= 2.0") as OSV says them. Pure.
+
+import { limits } from "../limits.ts";
+import { orderOf } from "./ecosystem.ts";
+import { compareSemver, nextSemver, parseSemver } from "./semver.ts";
+
+type AffectedEvent = { readonly introduced: string } | { readonly fixed: string } | { readonly last_affected: string };
+
+/** Events of one range, or a list of versions; or why it cannot be said. */
+export type GithubAffected = { readonly events: readonly AffectedEvent[] } | { readonly versions: readonly string[] } | { readonly reason: string };
+
+const comparatorForm = /^(>=|<=|[=<>])[ \t]*([^ \t=<>]+)$/;
+
+/**
+ * `firstPatched` is what GitHub says beside the expression: with it "<= 2.0" ends where the patch begins, as GitHub's own OSV
+ * records have it, and "= 1.2" goes on to it.
+ */
+export const githubAffected = (ecosystem: string, expression: string, firstPatched = ""): GithubAffected => {
+  if (expression.length > limits.versionLengthMax) return { reason: `an expression of more than ${limits.versionLengthMax} characters` };
+  const bounds = new Map<string, string>();
+  for (const each of expression.split(",")) {
+    const [, operator = "", version = ""] = comparatorForm.exec(each.trim()) ?? [];
+    if (version === "") return { reason: `${JSON.stringify(each.trim())} is no comparison with a version` };
+    const side = operator[0] ?? "";
+    if (bounds.has(side)) return { reason: `two comparisons with ${side}` };
+    bounds.set(side, operator + version);
+  }
+  const [exact, lower, upper] = [bounds.get("="), bounds.get(">"), bounds.get("<")];
+  if (exact !== undefined) {
+    if (bounds.size > 1) return { reason: "= beside another comparison" };
+    const version = exact.slice(1);
+    return firstPatched === "" ? { versions: [version] } : { events: [{ introduced: version }, { fixed: firstPatched }] };
+  }
+  const introduced = lower === undefined ? "0" : lower.startsWith(">=") ? lower.slice(2) : nextVersion(ecosystem, lower.slice(1));
+  if (introduced === undefined) return { reason: `${lower} begins behind a version, and which one follows it is not known` };
+  if (upper === undefined) return { events: [{ introduced }, ...(firstPatched === "" ? [] : [{ fixed: firstPatched }])] };
+  if (!upper.startsWith("<=")) return { events: [{ introduced }, { fixed: upper.slice(1) }] };
+  return { events: [{ introduced }, firstPatched === "" ? { last_affected: upper.slice(2) } : { fixed: firstPatched }] };
+};
+
+/** Only SemVer's order has a next version. */
+const nextVersion = (ecosystem: string, version: string): string | undefined => {
+  const parsed = orderOf(ecosystem) === compareSemver ? parseSemver(version) : undefined;
+  return parsed && parsed.numbers.length <= 3 ? nextSemver(parsed) : undefined;
+};

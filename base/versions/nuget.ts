@@ -1,0 +1,13 @@
+// The order of NuGet's versions: SemVer with a fourth number, whose pre-releases are blind to case. Pure.
+
+import { compareSemver, parseSemver } from "./semver.ts";
+
+const numbersMax = 4;
+
+const isNuget = (version: string): boolean => {
+  const parsed = parseSemver(version);
+  return parsed !== undefined && parsed.numbers.length <= numbersMax;
+};
+
+export const compareNuget = (one: string, other: string): number | undefined =>
+  isNuget(one) && isNuget(other) ? compareSemver(one.toLowerCase(), other.toLowerCase()) : undefined;

@@ -1,0 +1,16 @@
+// The order of versions that are nothing but numbers: Haskell's packages, and R's, in which a hyphen is as good as a dot. A list
+// comes before a longer one that begins with it: "1.0" before "1.0.0". Pure.
+
+import { compareDigits } from "./digits.ts";
+
+const form = /^[0-9]+(?:[.-][0-9]+)*$/;
+
+export const compareNumberList = (one: string, other: string): number | undefined => {
+  if (!form.test(one) || !form.test(other)) return undefined;
+  const [left, right] = [one.split(/[.-]/), other.split(/[.-]/)];
+  for (let index = 0; index < Math.min(left.length, right.length); index++) {
+    const order = compareDigits(left[index] ?? "0", right[index] ?? "0");
+    if (order !== 0) return order;
+  }
+  return left.length - right.length;
+};

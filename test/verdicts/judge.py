@@ -1,0 +1,500 @@
+"""Compares what source records say of versions with what was published of them, without any code of the server.
+
+    judge.py SOURCE OUTPUT GO_ORDER RUST_ORDER PAIRS
+
+SOURCE holds records as they came in: OSV (JSON or YAML, single or in lists), RustSec (Markdown), Wolfi (*.advisories.yaml).
+OUTPUT holds osv/, openvex/ and csaf/ as they were fetched. GO_ORDER and RUST_ORDER are programs that rank versions
+(orders-go, orders-rust); PyPI's packaging ranks its versions, univers the rest. Prints one JSON object, and writes into PAIRS
+what the published OSV records say, a line for each pair: [id, ecosystem, name, version, verdict].
+
+For every record and package each version that the source or the output lists, each bound, and what lies right below and above
+it is one pair: the source's verdict and the output's.
+"""
+
+import functools
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from collections import Counter, defaultdict
+from pathlib import Path
+from urllib.parse import unquote
+
+import yaml
+from packaging.version import InvalidVersion, Version
+from univers import versions as univers
+
+SOURCE, OUTPUT, GO_ORDER, RUST_ORDER, PAIRS = sys.argv[1:6]
+SHOWN = 20
+
+# ---- orders: a version's rank in its order ------------------------------------------------------------------------
+
+GO = {"Go", "npm", "Hex", "Julia", "SwiftURL", "Bitnami", "VSCode", "GHC"}
+UNIVERS = {
+    "RubyGems": univers.RubygemsVersion,
+    "Maven": univers.MavenVersion,
+    "NuGet": univers.NugetVersion,
+    "Packagist": univers.ComposerVersion,
+    "Debian": univers.DebianVersion,
+    "Ubuntu": univers.DebianVersion,
+    **{name: univers.RpmVersion for name in ["AlmaLinux", "Rocky Linux", "Red Hat", "SUSE", "openSUSE", "openEuler", "Mageia", "Azure Linux"]},
+    **{name: univers.AlpineLinuxVersion for name in ["Alpine", "Wolfi", "Chainguard", "MinimOS", "Alpaquita"]},
+}
+LISTS = {"Hackage", "CRAN", "Bioconductor"}
+SEMVER = "SemVer"
+
+
+def order_of(ecosystem, kind="ECOSYSTEM"):
+    """The name of the order that a range is in; None where there is none."""
+    name = ecosystem.split(":")[0]
+    if name == "crates.io":
+        return name
+    if kind == "SEMVER" or name in GO:
+        return SEMVER
+    return name if name == "PyPI" or name in UNIVERS or name in LISTS or name == "opam" else None
+
+
+def debian_words(text):
+    """Debian's comparison of one part as a key: opam's whole order."""
+    key = []
+    for word, number in re.findall(r"([^0-9]*)([0-9]*)", text):
+        key.append([-1 if c == "~" else ord(c) if c.isalpha() else ord(c) + 256 for c in word] + [0])
+        key.append([int(number or 0)])
+    return key + [[0]]
+
+
+def read_version(order, text):
+    """What sorts as the version does; None for what is none."""
+    try:
+        if order == "PyPI":
+            return Version(text)
+        if order in LISTS:
+            return [int(part) for part in re.split(r"[.-]", text)]
+        if order == "opam":
+            return debian_words(text)
+        if UNIVERS[order] is univers.AlpineLinuxVersion:
+            # univers takes -r0 and no revision for the same, as Gentoo does; to apk no revision comes before.
+            bare, revision = re.fullmatch(r"(.*?)(?:-r(\d+))?", text).groups()
+            return univers.AlpineLinuxVersion(bare), -1 if revision is None else int(revision)
+        return UNIVERS[order](text)
+    except (InvalidVersion, ValueError, TypeError, AttributeError, univers.InvalidVersion):
+        return None
+
+
+def rank_by_program(program, texts):
+    told = subprocess.run([program], input="\n".join(texts) + "\n", capture_output=True, text=True, check=True).stdout.split("\n")
+    return {text: int(rank) for text, rank in zip(texts, told) if rank != "-"}
+
+
+def rank_all(order, texts):
+    texts = sorted(text for text in texts if text != "" and "\n" not in text)
+    if order in (SEMVER, "crates.io"):
+        return rank_by_program(GO_ORDER if order == SEMVER else RUST_ORDER, texts) if texts else {}
+    read = [(found, text) for text in texts if (found := read_version(order, text)) is not None]
+    ranks = {}
+    rank = 0
+    # By comparison alone: some of the libraries know no more than "<" and "==".
+    def compare(one, other):
+        return -1 if one[0] < other[0] else 1 if other[0] < one[0] else 0
+
+    read.sort(key=functools.cmp_to_key(compare))
+    for index, (found, text) in enumerate(read):
+        if index > 0 and compare(read[index - 1], (found, text)) != 0:
+            rank += 1
+        ranks[text] = rank
+    return ranks
+
+
+# ---- what lies right below and above a version -----------------------------------------------------------------------
+
+
+def plus_one(text):
+    return str(int(text) + 1)
+
+
+def semver_neighbours(version):
+    bare = re.sub(r"^(?:v|go)", "", version).split("+")[0]
+    found = re.fullmatch(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:-(.+))?", bare)
+    if not found:
+        return []
+    major, minor, patch, pre = found[1], found[2] or "0", found[3] or "0", found[4]
+    core = f"{major}.{minor}.{patch}"
+    around = [core, f"{core}-0", f"{core}-zzz", f"{major}.{minor}.{plus_one(patch)}-0", f"{major}.{minor}.{plus_one(patch)}", f"{major}.{plus_one(minor)}.0"]
+    if patch != "0":
+        around.append(f"{major}.{minor}.{int(patch) - 1}")
+    elif minor != "0":
+        around.append(f"{major}.{int(minor) - 1}.999")
+    elif major != "0":
+        around.append(f"{int(major) - 1}.999.999")
+    return around + ([f"{core}-{pre}.0", f"{core}-{pre}z"] if pre else [])
+
+
+def last_number(version, change):
+    found = re.search(r"(\d+)(\D*)$", version)
+    if not found or int(found[1]) + change < 0:
+        return []
+    return [version[: found.start(1)] + str(int(found[1]) + change) + found[2]]
+
+
+def neighbours(order, version):
+    if order in (SEMVER, "crates.io"):
+        return semver_neighbours(version)
+    around = last_number(version, 1) + last_number(version, -1)
+    if order == "PyPI":
+        base = version.split("+")[0]
+        return around + [f"{base}.dev0", f"{base}rc1", f"{base}.post1", f"{base}.1", f"{base}+local"]
+    if order == "RubyGems":
+        return around + [f"{version}.a", f"{version}.1"]
+    if order == "Maven":
+        return around + [f"{version}-alpha", f"{version}-SNAPSHOT", f"{version}-1", f"{version}.1"]
+    if order in ("NuGet", "Packagist"):
+        return around + [f"{version}-alpha", f"{version}.1"]
+    if order in ("Debian", "Ubuntu", "opam"):
+        return around + [f"{version}~", f"{version}+a"]
+    if UNIVERS.get(order) is univers.RpmVersion:
+        return around + [f"{version}~", f"{version}.1"]
+    if UNIVERS.get(order) is univers.AlpineLinuxVersion:
+        bare = re.sub(r"-r\d+$", "", version)
+        return around + [bare, f"{bare}_rc1", f"{bare}_p1", f"{bare}-r999"]
+    return around + [f"{version}.1", f"{version}.0"]
+
+
+# ---- records as claims: what one document says of one package -------------------------------------------------------
+
+
+class Claim:
+    """Lists and ranges of one package. A range: order, events by (version, kind) or, for RustSec, what is safe."""
+
+    def __init__(self, ecosystem):
+        self.ecosystem = ecosystem
+        self.versions = set()
+        self.ranges = []
+        self.safe = []
+        self.is_git_only = False
+        self.has_safe = False
+
+    def bounds(self):
+        """(order, version) of each."""
+        own = order_of(self.ecosystem)
+        found = {(own, version) for version in self.versions}
+        for order, events in self.ranges:
+            found |= {(order, version) for kind, version in events if version != "*" and (kind, version) != ("introduced", "0")}
+        for low, _, high, _ in self.safe:
+            found |= {(own, version) for version in (low, high) if version is not None}
+        return found
+
+    def verdict(self, version, ranks):
+        if version in self.versions:
+            return "affected"
+        own = order_of(self.ecosystem)
+        mine = ranks.get(own, {}).get(version)
+        if mine is not None and any(ranks[own].get(each) == mine for each in self.versions):
+            return "affected"
+        if self.has_safe:
+            return self.verdict_beside(mine, ranks[own])
+        verdicts = {verdict_in_range(events, version, ranks.get(order, {})) for order, events in self.ranges}
+        for verdict in ("affected", "not judged"):
+            if verdict in verdicts:
+                return verdict
+        return "not judged" if self.is_git_only else "unaffected"
+
+    def verdict_beside(self, mine, ranks):
+        """RustSec: what is safe is listed, the rest is affected."""
+        if mine is None:
+            return "not judged"
+        for low, has_low, high, has_high in self.safe:
+            above = low is None or mine > ranks[low] or (has_low and mine == ranks[low])
+            below = high is None or mine < ranks[high] or (has_high and mine == ranks[high])
+            if above and below:
+                return "unaffected"
+        return "affected"
+
+
+TURN = {"introduced": 0, "last_affected": 1, "fixed": 2, "limit": 3}
+
+
+def verdict_in_range(events, version, ranks):
+    """The schema's evaluation, event after event."""
+    if all(event == ("introduced", "0") for event in events) and events:
+        return "affected"
+    mine = ranks.get(version)
+    placed = []
+    for kind, bound in events:
+        place = -1 if (kind, bound) == ("introduced", "0") else float("inf") if bound == "*" else ranks.get(bound)
+        if place is None or mine is None:
+            return "not judged"
+        placed.append((place, TURN[kind], kind))
+    limits = [place for place, _, kind in placed if kind == "limit"]
+    if limits and not any(mine < place for place in limits):
+        return "unaffected"
+    is_affected = False
+    for place, _, kind in sorted(placed):
+        if kind == "introduced" and mine >= place:
+            is_affected = True
+        if kind == "fixed" and mine >= place:
+            is_affected = False
+        if kind == "last_affected" and mine > place:
+            is_affected = False
+    return "affected" if is_affected else "unaffected"
+
+
+def pypi_name(name):
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def osv_claims(record):
+    """By (ecosystem, name)."""
+    claims = {}
+    for entry in record.get("affected") or []:
+        package = entry.get("package") or {}
+        if not package.get("name"):
+            continue
+        ecosystem, name = package["ecosystem"], package["name"]
+        key = (ecosystem, pypi_name(name) if ecosystem == "PyPI" else name)
+        claim = claims.setdefault(key, Claim(ecosystem))
+        claim.versions |= {str(version) for version in entry.get("versions") or []}
+        ranges = entry.get("ranges") or []
+        of_versions = [each for each in ranges if each["type"] != "GIT"]
+        for each in of_versions:
+            events = [(kind, str(version)) for event in each["events"] for kind, version in event.items()]
+            claim.ranges.append((order_of(ecosystem, each["type"]), events))
+        if ranges and not of_versions and not entry.get("versions"):
+            claim.is_git_only = True
+    return claims
+
+
+def cargo_interval(requirement):
+    """(low, has low, high, has high) of what fits it, pre-releases by SemVer's order."""
+    low, high = (None, True), (None, True)
+    for part in requirement.split(","):
+        operator, number = re.fullmatch(r"\s*(>=|<=|>|<|=|\^|~|)\s*(\S*)\s*", part).groups()
+        if number == "*":
+            continue
+        core, _, pre = number.partition("-")
+        given = [int(each) for each in core.split("+")[0].split(".") if each not in ("*", "x")]
+        if "*" in core:
+            operator = "~"
+        full = ".".join(str(each) for each in (given + [0, 0])[:3]) + (f"-{pre}" if pre else "")
+        if operator in (">=", "^", "~", "", "="):
+            low = (full, True)
+        if operator == ">":
+            low = (full, False)
+        if operator == "<":
+            high = (full, False)
+        if operator in ("<=", "="):
+            high = (full, True)
+        if operator == "~":
+            high = (f"{given[0]}.{given[1] + 1}.0-0" if len(given) > 1 else f"{given[0] + 1}.0.0-0", False)
+        if operator in ("^", ""):
+            kept = next((index for index, each in enumerate(given) if each > 0), len(given) - 1)
+            raised = given[:kept] + [given[kept] + 1]
+            high = (".".join(str(each) for each in (raised + [0, 0])[:3]) + "-0", False)
+    return (*low, *high)
+
+
+def rustsec_record(text):
+    head = tomllib.loads(re.match(r"```toml\n(.*?)\n```", text, re.S)[1])
+    advisory, versions = head["advisory"], head.get("versions") or {}
+    if not versions:
+        versions = {"patched": advisory.get("patched_versions", []), "unaffected": advisory.get("unaffected_versions", [])}
+    claim = Claim("crates.io")
+    claim.has_safe = True
+    claim.safe = [cargo_interval(each) for each in versions.get("patched", []) + versions.get("unaffected", [])]
+    return advisory["id"], bool(advisory.get("withdrawn")), {("crates.io", advisory["package"]): claim}
+
+
+WOLFI_AFFECTED = {"true-positive-determination", "fix-not-planned", "pending-upstream-fix"}
+
+
+def wolfi_records(document):
+    """Of each advisory its last event, where that is a claim about versions."""
+    name = document["package"]["name"]
+    for advisory in document["advisories"]:
+        last = sorted(advisory.get("events") or [], key=lambda event: event["timestamp"])[-1:]
+        claim = Claim("Wolfi")
+        kind = last[0]["type"] if last else ""
+        if kind == "fixed":
+            claim.ranges.append(("Wolfi", [("introduced", "0"), ("fixed", last[0]["data"]["fixed-version"])]))
+        elif kind in WOLFI_AFFECTED:
+            claim.ranges.append(("Wolfi", [("introduced", "0")]))
+        elif kind != "false-positive-determination":
+            continue
+        yield advisory["id"], False, {("Wolfi", name): claim}
+
+
+def read_source(path):
+    """(id, is withdrawn, claims) of each record of a file."""
+    text = path.read_text("utf-8-sig")
+    if path.suffix == ".md":
+        yield rustsec_record(text)
+        return
+    document = json.loads(text) if path.suffix == ".json" else yaml.load(text, yaml.BaseLoader)
+    if isinstance(document, dict) and "advisories" in document:
+        yield from wolfi_records(document)
+        return
+    for record in document if isinstance(document, list) else [document]:
+        yield record["id"], bool(record.get("withdrawn")), osv_claims(record)
+
+
+# ---- statements of OpenVEX and CSAF, where they name a version -------------------------------------------------------
+
+PURL_TYPES = {
+    "golang": "Go", "pypi": "PyPI", "npm": "npm", "maven": "Maven", "cargo": "crates.io", "gem": "RubyGems", "nuget": "NuGet", "composer": "Packagist",
+    "hex": "Hex", "apk/wolfi": "Wolfi", "apk/chainguard": "Chainguard", "apk/alpine": "Alpine",
+}  # fmt: skip
+
+
+def read_purl(purl):
+    """(ecosystem, name, version), or None where there is no version or the type is none of ours."""
+    bare = purl.split("?")[0].split("#")[0]
+    found = re.fullmatch(r"pkg:([^/]+)/(.+)@([^@]+)", bare)
+    if not found:
+        return None
+    kind, path, version = found[1], [unquote(each) for each in found[2].split("/")], unquote(found[3])
+    if f"{kind}/{path[0]}" in PURL_TYPES:
+        return PURL_TYPES[f"{kind}/{path[0]}"], "/".join(path[1:]), version
+    if kind not in PURL_TYPES:
+        return None
+    return PURL_TYPES[kind], (":" if kind == "maven" else "/").join(path), version
+
+
+def openvex_statements(document):
+    """(names of the vulnerability, status, purl), the earliest first."""
+    for statement in sorted(document["statements"], key=lambda each: each.get("timestamp", "")):
+        vulnerability = statement["vulnerability"]
+        names = {vulnerability["name"], *vulnerability.get("aliases", [])}
+        for product in statement.get("products", []):
+            yield names, statement["status"], product.get("identifiers", {}).get("purl") or product["@id"]
+
+
+CSAF_STATUS = {
+    "known_affected": "affected", "first_affected": "affected", "last_affected": "affected", "known_not_affected": "not_affected", "fixed": "fixed",
+    "first_fixed": "fixed",
+}  # fmt: skip
+
+
+def csaf_products(value, found):
+    if isinstance(value, dict):
+        if "product_id" in value:
+            purl = value.get("product_identification_helper", {}).get("purl")
+            if purl:
+                found[value["product_id"]] = purl
+        for each in value.values():
+            csaf_products(each, found)
+    elif isinstance(value, list):
+        for each in value:
+            csaf_products(each, found)
+    return found
+
+
+def csaf_statements(document):
+    purls = csaf_products(document.get("product_tree", {}), {})
+    for vulnerability in document.get("vulnerabilities", []):
+        names = {vulnerability.get("cve", ""), *(each["text"] for each in vulnerability.get("ids", []))}
+        for group, products in vulnerability.get("product_status", {}).items():
+            for product in products:
+                if group in CSAF_STATUS and product in purls:
+                    yield names, CSAF_STATUS[group], purls[product]
+
+
+# ---- the comparison ------------------------------------------------------------------------------------------------
+
+
+def main():
+    unread, records = [], []
+    for path in sorted(Path(SOURCE).rglob("*")):
+        if not path.is_file() or path.suffix not in (".json", ".yaml", ".yml", ".md") or path.name.startswith("README"):
+            continue
+        try:
+            records += read_source(path)
+        except Exception as error:  # whatever a file may hold, it is named
+            unread.append(f"{path.name}: {type(error).__name__}: {error}")
+
+    # (record, package, source's claim, output's claim, withdrawn in source, in output)
+    cases, missing = [], []
+    for id, withdrawn, claims in records:
+        path = Path(OUTPUT) / "osv" / f"{id}.json"
+        if not path.is_file():
+            if claims:
+                missing.append(id)
+            continue
+        published = json.loads(path.read_text())
+        told = osv_claims(published)
+        for key in sorted(set(claims) | set(told)):
+            cases.append((id, key, claims.get(key) or Claim(key[0]), told.get(key) or Claim(key[0]), withdrawn, bool(published.get("withdrawn"))))
+
+    by_name = defaultdict(list)
+    for id, _, claims in records:
+        for key, claim in claims.items():
+            by_name[(id, key)].append(claim)
+    statements = []
+    for kind, read in (("openvex", openvex_statements), ("csaf", csaf_statements)):
+        for path in sorted((Path(OUTPUT) / kind).glob("*.json")):
+            latest = {}
+            for names, status, purl in read(json.loads(path.read_text())):
+                for name in names:
+                    latest[(name, purl)] = status
+            for (name, purl), status in latest.items():
+                if status not in ("affected", "not_affected", "fixed"):
+                    continue
+                found = read_purl(purl)
+                # A purl does not say in which release of a distribution it is.
+                for claim in by_name.get((name, found[:2]), []) if found else []:
+                    statements.append((kind, name, found, "affected" if status == "affected" else "unaffected", claim))
+
+    wanted = defaultdict(set)
+    tried = []
+    for id, key, ours, theirs, withdrawn, told_withdrawn in cases:
+        bounds = {version for _, version in ours.bounds() | theirs.bounds()} | {"0"}
+        around = {each for order, version in ours.bounds() | theirs.bounds() if order for each in neighbours(order, version)} - bounds
+        orders = {order_of(key[0]), *(order for order, _ in ours.ranges + theirs.ranges)} - {None}
+        tried.append((bounds, around, orders))
+        for order in orders:
+            wanted[order] |= bounds | around
+    for _, _, (ecosystem, _, version), _, claim in statements:
+        for order in {order_of(ecosystem), *(order for order, _ in claim.ranges)} - {None}:
+            wanted[order] |= {version} | {bound for _, bound in claim.bounds()}
+    ranks = {order: rank_all(order, texts) for order, texts in wanted.items()}
+
+    pairs, different, unjudged, named = Counter(), Counter(), Counter(), set()
+    shown = []
+
+    def compare(group, id, name, version, source, output):
+        pairs[group] += 1
+        if source == "not judged" and output == "not judged":
+            unjudged[group] += 1
+        if source != output:
+            different[group] += 1
+            if id not in named and len(shown) < SHOWN:
+                shown.append(f"{id}: {name} {version}: the source says {source}, the output {output}")
+            named.add(id)
+
+    written = open(PAIRS, "w")
+    for (id, key, ours, theirs, withdrawn, told_withdrawn), (bounds, around, orders) in zip(cases, tried):
+        # What was made up here and is no version says nothing.
+        for version in sorted(bounds | {each for each in around if any(each in ranks[order] for order in orders)}):
+            written.write(json.dumps([id, *key, version, theirs.verdict(version, ranks)]) + "\n")
+            source = "withdrawn" if withdrawn else ours.verdict(version, ranks)
+            output = "withdrawn" if told_withdrawn else theirs.verdict(version, ranks)
+            compare(f"OSV {key[0].split(':')[0]}", id, f"{key[0]} {key[1]}", version, source, output)
+    written.close()
+    for kind, id, (ecosystem, name, version), status, claim in statements:
+        compare(f"{kind} {ecosystem}", f"{id} in {kind}", name, version, claim.verdict(version, ranks), status)
+
+    groups = {group: {"pairs": pairs[group], "different": different[group], "notJudged": unjudged[group]} for group in sorted(pairs)}
+    report = {
+        "records": len(records),
+        "recordsDifferent": len(named & {id for id, *_ in records}),
+        "pairs": sum(pairs.values()),
+        "different": sum(different.values()),
+        "notJudged": sum(unjudged.values()),
+        "groups": groups,
+        "notPublished": missing,
+        "notRead": unread,
+        "differences": shown,
+    }
+    print(json.dumps(report, indent=2))
+
+
+main()

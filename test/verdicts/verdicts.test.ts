@@ -1,0 +1,221 @@
+// Every shape of record keeps its verdicts: what was published of the records made by hand (test/fixtures/verdicts) says of every
+// version what a person says of it (told.ts). `npm run verdicts` does the same with any folder of records.
+
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { judgeVersion } from "#base/versions/affected.ts";
+import { rustsecAffectedEvents } from "#base/versions/cargo-requirement.ts";
+import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
+import { evaluate } from "./naive.ts";
+import { publish } from "./published.ts";
+import { told } from "./told.ts";
+
+const fixtures = join(import.meta.dirname, "../fixtures/verdicts");
+
+/** How many pairs of version and package are compared. A change that compares fewer of them fails; one that compares more raises it. */
+const pairsMin = 294;
+/** Of them so many differ as things are. What mends some of them lowers it, down to 0. */
+const knownDifferences = 144;
+/** The same of statements in OpenVEX and CSAF documents, where they name a version. */
+const statementsMin = 36;
+const knownStatementDifferences = 0;
+
+let folder = "";
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gantry-verdicts-"));
+  await publish([fixtures], folder);
+});
+after(() => rm(folder, { recursive: true, force: true }));
+
+const readJson = async (path: string): Promise<JsonObject | undefined> => {
+  const content = await readFile(path, "utf8").catch(() => undefined);
+  return content === undefined ? undefined : (JSON.parse(content) as JsonObject);
+};
+
+interface Case {
+  readonly id: string;
+  /** "PyPI django" */
+  readonly named: string;
+  readonly version: string;
+  readonly sign: string;
+  readonly line: readonly string[];
+}
+
+const cases: readonly Case[] = Object.entries(told).flatMap(([id, packages]) =>
+  Object.entries(packages).flatMap(([named, line]) => {
+    const versions = line.split(" ").map((each) => each.slice(1));
+    return line.split(" ").map((each) => ({ id, named, version: each.slice(1), sign: each.slice(0, 1), line: versions }));
+  }),
+);
+
+const signs: Readonly<Record<string, string>> = { affected: "+", unaffected: "-", "not judged": "?" };
+
+test("what a person says of the records is what the schema's evaluation and the server's say of them", async () => {
+  const records = new Map<string, JsonObject>();
+  for (const name of await readdir(fixtures)) {
+    const record = name.endsWith(".json") ? await readJson(join(fixtures, name)) : undefined;
+    if (record) records.set(String(record.id), record);
+  }
+  let compared = 0;
+  for (const { id, named, version, sign, line } of cases) {
+    const record = records.get(id);
+    if (!record) continue;
+    compared++;
+    assert.equal(evaluate(record, named, version, line), sign, `${id}: ${named} ${version}`);
+    const [ecosystem, name] = [named.slice(0, named.lastIndexOf(" ")), named.slice(named.lastIndexOf(" ") + 1)];
+    // Whether a record is withdrawn is for who asks.
+    if (sign !== "w") assert.equal(signs[judgeVersion(record, { ecosystem, name }, version).verdict], sign, `${id}: ${named} ${version}`);
+  }
+  assert(compared > 150, `only ${compared} were compared`);
+});
+
+test("each record made by hand is told of, and each that is told of is there", async () => {
+  const contents = await Promise.all((await readdir(fixtures)).map((name) => readFile(join(fixtures, name), "utf8")));
+  const ids = contents.flatMap((content) => [...content.matchAll(/"?\bid"?\s*[:=]\s*"?([A-Za-z0-9-]+)/g)].map(([, id = ""]) => id)).sort();
+  // Of commits alone no version is judged.
+  assert.deepEqual(
+    ids.filter((id) => id !== "OSV-2025-9012"),
+    Object.keys(told).sort(),
+  );
+});
+
+test("what is published says of every version what was imported says", async () => {
+  const different: string[] = [];
+  let pairs = 0;
+  for (const { id, named, version, sign, line } of cases) {
+    const record = await readJson(join(folder, "osv", `${id}.json`));
+    // What a form cannot say is left out of it.
+    if (!record) continue;
+    pairs++;
+    const found = evaluate(record, named, version, line);
+    if (found !== sign) different.push(`${id}: ${named} ${version} is ${sign} and was published as ${found}`);
+  }
+  assert(pairs >= pairsMin, `only ${pairs} pairs were compared`);
+  assert.equal(different.length, knownDifferences, `${different.length} differ:\n${different.join("\n")}`);
+});
+
+// ---- expressions of RustSec ------------------------------------------------------------------------------------
+
+/** One of the lists of a record's [versions]. */
+const listOf = (content: string, key: string): string[] =>
+  [...(new RegExp(`^${key} = \\[(.*)\\]$`, "m").exec(content)?.[1] ?? "").matchAll(/"([^"]*)"/g)].map(([, each = ""]) => each);
+
+test("the ranges made of RustSec's expressions say what a person says of them", async () => {
+  let compared = 0;
+  for (const { id, named, version, sign, line } of cases.filter((each) => each.id.startsWith("RUSTSEC-"))) {
+    const content = await readFile(join(fixtures, `${id}.md`), "utf8");
+    const made = rustsecAffectedEvents(listOf(content, "patched"), listOf(content, "unaffected"));
+    assert("events" in made);
+    const [ecosystem = "", name = ""] = named.split(" ");
+    const events: Json[] = made.events.map((event) => ({ ...event }));
+    const record = { affected: [{ package: { ecosystem, name }, ranges: [{ type: "SEMVER", events }] }] };
+    assert.equal(evaluate(record, named, version, line), sign, `${id}: ${version}`);
+    assert.equal(signs[judgeVersion(record, { ecosystem, name }, version).verdict], sign, `${id}: ${version}`);
+    compared++;
+  }
+  assert(compared > 40, `only ${compared} were compared`);
+});
+
+// ---- OpenVEX and CSAF ---------------------------------------------------------------------------------------------
+
+const purlTypes: Readonly<Record<string, string>> = {
+  Go: "golang",
+  PyPI: "pypi",
+  npm: "npm",
+  RubyGems: "gem",
+  Maven: "maven",
+  NuGet: "nuget",
+  Packagist: "composer",
+  Hex: "hex",
+  "crates.io": "cargo",
+  Wolfi: "apk/wolfi",
+};
+
+/** The package URL of "PyPI django" in a version, as the documents have it. */
+const purlOf = (named: string, version: string): string => {
+  const at = named.lastIndexOf(" ");
+  const path = named.slice(at + 1).split(named.startsWith("Maven ") ? ":" : "/");
+  return `pkg:${purlTypes[named.slice(0, at)] ?? "none"}/${path.map(encodeURIComponent).join("/")}@${encodeURIComponent(version)}`;
+};
+
+interface Statement {
+  readonly names: readonly string[];
+  readonly isAffected: boolean;
+  readonly purl: string;
+}
+
+const list = (value: Json | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
+
+const openVexStatements = (document: JsonObject): Statement[] =>
+  list(document.statements)
+    .sort((one, other) => (text(one, "timestamp") < text(other, "timestamp") ? -1 : 1))
+    .flatMap((statement) =>
+      list(statement.products)
+        .filter(() => text(statement, "status") !== "under_investigation")
+        .map((product) => ({
+          names: [text(part(statement, "vulnerability"), "name"), ...texts(part(statement, "vulnerability"), "aliases")],
+          isAffected: text(statement, "status") === "affected",
+          purl: text(part(product, "identifiers"), "purl") || text(product, "@id"),
+        })),
+    );
+
+const csafGroups: Readonly<Record<string, boolean>> = {
+  known_affected: true,
+  first_affected: true,
+  last_affected: true,
+  known_not_affected: false,
+  fixed: false,
+  first_fixed: false,
+};
+
+/** Every product of a tree with its package URL, however deep it lies. */
+const productsIn = (value: Json | undefined, found = new Map<string, string>()): Map<string, string> => {
+  if (Array.isArray(value)) for (const each of value) productsIn(each, found);
+  else if (isObject(value)) {
+    const id = text(value, "product_id");
+    if (id !== "") found.set(id, text(part(value, "product_identification_helper"), "purl") || found.get(id) || "");
+    for (const each of Object.values(value)) productsIn(each, found);
+  }
+  return found;
+};
+
+const csafStatements = (document: JsonObject): Statement[] => {
+  const purls = productsIn(document.product_tree);
+  return list(document.vulnerabilities).flatMap((vulnerability) =>
+    Object.entries(part(vulnerability, "product_status")).flatMap(([group, products]) =>
+      (Array.isArray(products) && csafGroups[group] !== undefined ? products : []).map((product) => ({
+        names: [text(vulnerability, "cve"), ...list(vulnerability.ids).map((each) => text(each, "text"))],
+        isAffected: csafGroups[group] === true,
+        purl: purls.get(String(product)) ?? "",
+      })),
+    ),
+  );
+};
+
+test("what OpenVEX and CSAF say of a version is what was imported says", async () => {
+  const different: string[] = [];
+  let statements = 0;
+  for (const [kind, read] of [
+    ["openvex", openVexStatements],
+    ["csaf", csafStatements],
+  ] as const) {
+    for (const name of await readdir(join(folder, kind))) {
+      const document = await readJson(join(folder, kind, name));
+      assert(document);
+      const said = read(document);
+      for (const { id, named, version, sign } of cases) {
+        // The latest statement wins.
+        const last = said.findLast(({ names, purl }) => names.includes(id) && purl.split("?")[0] === purlOf(named, version));
+        if (!last) continue;
+        statements++;
+        if ((sign === "+") !== last.isAffected)
+          different.push(`${id} in ${kind}: ${named} ${version} is ${sign}, and is ${last.isAffected ? "" : "not "}affected`);
+      }
+    }
+  }
+  assert(statements >= statementsMin, `only ${statements} statements were compared`);
+  assert.equal(different.length, knownStatementDifferences, `${statements} statements, ${different.length} differ:\n${different.join("\n")}`);
+});
