@@ -9,9 +9,14 @@ export {
   findOnPackages,
   findPublished,
   findPublishedById,
+  findPublicNumbers,
+  findToldAdvisories,
+  markAdvisoriesPublic,
+  type ToldRow,
+  withdrawAdvisories,
 } from "./advisories.ts";
 export { type FacetFilter, findFacets } from "./advisory-facets.ts";
-export { addChanges, changeCount, noChanges, noCounts, addCounts, type OwnedChanges, type OwnedCounts, recordOwner } from "./feed-counts.ts";
+export { addChanges, changeCount, noChanges, noCounts, addCounts, type OwnedChanges, type OwnedCounts } from "./feed-counts.ts";
 export { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, type CatalogueTrigger, readCatalogue } from "./catalogue.ts";
 export {
   type AuditEntry,
@@ -148,7 +153,22 @@ export {
   scimRevokedColumns,
   type ScimState,
 } from "./identity-providers.ts";
-export { recordKey } from "./feed-rows.ts";
+export { recordKey, vulnerabilityKey } from "./feed-rows.ts";
+export {
+  deleteReplacedDocuments,
+  type DocumentDraft,
+  type DocumentPart,
+  type DocumentStep,
+  findDocuments,
+  findDocumentStep,
+  findTellers,
+  type GoneRecord,
+  markDocumentsGone,
+  markDocumentsPublic,
+  takeGoneRecords,
+  type Teller,
+  writeDocuments,
+} from "./source-documents.ts";
 export { limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
 export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, type LibraryFilter } from "./library-artifacts.ts";
 export { countVersions, type VersionRow } from "./library-versions.ts";
@@ -166,6 +186,7 @@ export type {
   LibraryVersionRecord,
   PackageOriginRecord,
   RecordTarget,
+  RecordTeller,
   ReferenceRecord,
   ScanDetection,
   SeverityRecord,
@@ -212,8 +233,12 @@ export {
 } from "./signing-keys.ts";
 export {
   countVulnerabilities,
+  deleteVulnerabilities,
+  findPublicVulnerabilities,
+  findToldVulnerabilities,
   findVulnerabilities,
   type VulnerabilityRow,
+  withdrawVulnerabilities,
 } from "./vulnerabilities.ts";
 export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
 export { clearFailing, lockFailing, findSubscriptionSecret, markFailing } from "./subscriptions.ts";

@@ -2,6 +2,7 @@
 // out; what must not be kept is refused with its path (field.ts).
 
 import type { JsonObject } from "#base/json.ts";
+import { timestamp } from "#base/time.ts";
 import type { FeedRecord } from "../record.ts";
 import type { Field } from "../field.ts";
 
@@ -15,6 +16,22 @@ export interface ReadOptions {
   readonly author: string | undefined;
 }
 
+/** What a document says of itself. */
+export interface Origin {
+  /** Its number in its own form; "" where it has none. */
+  readonly id: string;
+  /** RFC 3339; "" where the document as a whole does not tell. */
+  readonly modifyTime: string;
+  /** Its own licence; "" where it names none. */
+  readonly license: string;
+}
+
+/** @param modifyTime Field of the time */
+export const originOf = (id: string, modifyTime?: Field, license = ""): Origin => {
+  const time = modifyTime?.time();
+  return { id, modifyTime: time === undefined ? "" : timestamp(time), license };
+};
+
 export interface Format {
   readonly name: string;
   /** What messages call a file of this format. */
@@ -22,6 +39,8 @@ export interface Format {
   readonly kinds: readonly FeedKind[];
   /** Whether a document is of this format, by what only this format has. */
   readonly matches: (document: JsonObject) => boolean;
+  /** What a document of advisories or vulnerability records calls itself: it is kept beside the records that it tells. */
+  readonly origin?: (document: Field) => Origin;
   /** The records of a document; none where it tells nothing of this kind. */
   readonly read: (document: Field, options: ReadOptions) => FeedRecord[];
 }

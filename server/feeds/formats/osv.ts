@@ -4,7 +4,7 @@
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryEventData, AdvisoryRecord, FeedRecord, SeverityRecord, VulnerabilityRecord } from "../record.ts";
 import type { Field } from "../field.ts";
-import type { Format, ReadOptions } from "./format.ts";
+import { originOf, type Format, type ReadOptions } from "./format.ts";
 import { packageName, readPurl } from "./purl.ts";
 import { distinctSeverities, osvReferenceType, severityType, timeMember } from "./reference.ts";
 
@@ -128,6 +128,7 @@ export const osv: Format = {
   title: "an OSV record",
   kinds: ["vulnerabilities", "advisories"],
   matches: (document) => "id" in document && ("affected" in document || "modified" in document || "schema_version" in document),
+  origin: (document) => originOf(document.at("id").id(), document.at("modified")),
   read: (document, options) => {
     const id = document.at("id").id();
     // Read in any case: what is wrong in one half makes the document wrong.
