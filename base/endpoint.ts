@@ -19,7 +19,8 @@ export interface EndpointRequest extends RequestSource {
 export interface EndpointAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  /** Pieces of what is too long for one text: they are sent as they come, and a fault among them cuts the answer off. */
+  readonly body: string | AsyncIterable<string>;
 }
 
 /** A path's answers by verb. What they throw is answered with the error body that every path has. */

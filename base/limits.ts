@@ -408,8 +408,8 @@ export const limits = {
    */
   unpagedListMax: 100_000,
 
-  /** Entries of one list of documents; a Link leads on. Some 100 bytes each. */
-  documentEntriesMax: 10_000,
+  /** Rows of a list of documents that are read at once; some 300 bytes each. */
+  documentPageRows: 5_000,
   /**
    * Facets of advisories that a filter may lead to and each be a range of an index (counted there: measured at a million
    * rows, a tenth of the time that reading the rows takes); beyond it all rows are walked.

@@ -2,6 +2,7 @@
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import type { DocumentDraft } from "#store";
+import { leftOutOfOsv } from "./documents/left-out.ts";
 import { Field } from "./field.ts";
 import type { ReadOptions } from "./formats/format.ts";
 import { DocumentError, FieldError, type Path, pathText } from "./invalid.ts";
@@ -67,7 +68,10 @@ export const readDocument = async (text: string, notation: Exclude<Notation, "pr
     const format = recogniseFormat(document, options.kind, options.format);
     const records = format.read(new Field(document), options);
     const origin = format.origin?.(new Field(document));
-    return { records, draft: origin && newDocumentDraft(format.name, origin, await sourceText(text, notation, document), records) };
+    return {
+      records,
+      draft: origin && newDocumentDraft(format.name, origin, await sourceText(text, notation, document), leftOutOfOsv(format.name, document), records),
+    };
   } catch (thrown) {
     if (!(thrown instanceof FieldError)) throw thrown;
     throw new DocumentError(await reader.lineOf(text, thrown.path), `${pathText(thrown.path)} ${thrown.message}`.trim());

@@ -16,11 +16,12 @@ const modifyTimeOf = (record: FeedRecord, documentTime: string): string => {
   return record.events.reduce((last, { time }) => (time > last ? time : last), "");
 };
 
-export const newDocumentDraft = (form: string, origin: Origin, text: string, records: readonly FeedRecord[]): DocumentDraft => ({
+export const newDocumentDraft = (form: string, origin: Origin, text: string, leftOut: string, records: readonly FeedRecord[]): DocumentDraft => ({
   form,
   originId: origin.id,
   license: origin.license,
   modifyTime: origin.modifyTime,
+  leftOut,
   digest: hash("sha256", text, "base64url"),
   // Level 6 halves what level 1 leaves, at 60 µs for a document of 4 KiB.
   body: deflateRawSync(text).toString("base64"),

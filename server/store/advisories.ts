@@ -339,11 +339,22 @@ const advisoryRow = columns<AdvisoryRow>({
 export const findPublished = (rows: Read, origins: readonly string[]): Promise<AdvisoryRow[]> =>
   advisoryRow.find(rows, `select ${advisoryRow.list} from advisories where ${published} and origin = any($1) order by origin, advisory_id, uid`, [origins]);
 
-/** What is published under this number, withdrawn or not. */
-export const findPublishedById = (rows: Read, advisoryId: string): Promise<AdvisoryRow[]> =>
-  advisoryRow.find(rows, `select ${advisoryRow.list} from advisories where public and advisory_id = $1 order by delete_time is not null, uid limit 1000`, [
-    advisoryId,
+/** The form of our own advisories. All others are published as their sources wrote them (source-documents.ts). */
+const own = "form = 'wolfi'";
+
+/** The same of our own alone. */
+export const findOwnPublished = (rows: Read, origin: string): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(rows, `select ${advisoryRow.list} from advisories where ${published} and ${own} and origin = $1 order by origin, advisory_id, uid`, [
+    origin,
   ]);
+
+/** What of our own is published under this number, withdrawn or not. */
+export const findOwnPublishedById = (rows: Read, advisoryId: string): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(
+    rows,
+    `select ${advisoryRow.list} from advisories where public and ${own} and advisory_id = $1 order by delete_time is not null, uid limit 1000`,
+    [advisoryId],
+  );
 
 /** A document's name and when it was last changed. */
 export interface ChangedDocument {
@@ -351,35 +362,62 @@ export interface ChangedDocument {
   readonly modified: string;
 }
 
-const changedAdvisory = columns<ChangedDocument>({ id: expression("advisory_id", text), modified: time("update_time") });
+/** One of our own advisories, as the list of its form has it. */
+export interface ChangedAdvisory extends ChangedDocument {
+  readonly artifactType: string;
+  readonly namespace: string;
+  readonly author: string;
+  /** An event tells of several patched versions. */
+  readonly isPatchedOften: boolean;
+}
+
+const changedAdvisory = columns<ChangedAdvisory>({
+  id: expression("advisory_id", text),
+  modified: time("update_time"),
+  artifactType: text,
+  namespace: text,
+  author: text,
+  isPatchedOften: expression("jsonb_path_exists(events, '$[*].patched.patchedVersions[1]')", flag),
+});
 const changedDocument = columns<ChangedDocument>({ id: expression("origin", text), modified: time("changed") });
 
 /**
- * Numbers of what is published or withdrawn, in the order of their changes, behind (since, after). One that several
- * artifacts share comes once for each time at which one of them changed.
+ * Our own advisories that are published or withdrawn, in the order of their changes, behind (since, after). A number that
+ * several artifacts share comes once for each of them.
  */
-export const findChangedAdvisories = (rows: Read, since: string, after: string, limit: number): Promise<ChangedDocument[]> =>
+export const findChangedAdvisories = (rows: Read, since: string, after: string, limit: number): Promise<ChangedAdvisory[]> =>
   changedAdvisory.find(
     rows,
-    `select ${changedAdvisory.list} from (
-       select distinct update_time, advisory_id from advisories
-       where public and (update_time, advisory_id) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
-       order by update_time, advisory_id limit $3) as changed order by update_time, advisory_id`,
+    `select ${changedAdvisory.list} from advisories
+     where public and ${own} and (update_time, advisory_id) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
+     -- All of one number and time: the next page begins behind them.
+     order by update_time, advisory_id fetch first $3 rows with ties`,
     [since, after, limit],
     { rows: limit, wide: true },
   );
 
-/** Names of the origin packages that something is published about, in the order of their last changes; a withdrawal is one. */
-export const findChangedDocuments = (rows: Read, since: string, after: string, limit: number, newestFirst = false): Promise<ChangedDocument[]> =>
-  changedDocument.find(
+/** Names of the origin packages that something of our own is published about, in the order of their last changes; a withdrawal is one. */
+export const findChangedDocuments = (rows: Read, since: string, after: string, limit: number, newestFirst = false): Promise<ChangedDocument[]> => {
+  const [sign, direction] = newestFirst ? ["<", "desc"] : [">", "asc"];
+  const start = newestFirst ? "infinity" : "-infinity";
+  return changedDocument.find(
     rows,
     `select ${changedDocument.list} from (
-       select origin, max(update_time) as changed from advisories where public group by origin having bool_or(delete_time is null)) as document
-     where (changed, origin) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
-     order by changed ${newestFirst ? "desc" : "asc"}, origin limit $3`,
+       select origin, max(update_time) as changed from advisories where public and ${own} group by origin having bool_or(delete_time is null)) as document
+     where (changed, origin) ${sign} (coalesce(nullif($1, '')::timestamptz, '${start}'), $2)
+     order by changed ${direction}, origin ${direction} limit $3`,
     [since, after, limit],
     { rows: limit, wide: true },
   );
+};
+
+const advisoryState = columns({ advisories: expression("count(*)", text), changed: expression("coalesce(max(update_time)::text, '')", text) });
+
+/** Changes whenever one of our own published advisories does. */
+export const readAdvisoryState = async (rows: Read): Promise<string> => {
+  const found = await advisoryState.findOne(rows, `select ${advisoryState.list} from advisories where public and ${own}`, [], wideCount);
+  return JSON.stringify(found ?? {});
+};
 
 /** The advisories on these packages that are published or lie at or below one of these paths. */
 export const findOnPackages = (rows: Read, paths: readonly string[], names: readonly string[]): Promise<AdvisoryRow[]> => {

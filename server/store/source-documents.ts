@@ -2,9 +2,9 @@
 // own words, and which records each document tells. A record is there as long as one document tells it; of several the
 // latest modified counts (docs/decisions/0022). Kept for good: the last document that told something is what it said.
 
-import { columns, expression, flag, nullableTimeMs, number, text } from "./columns.ts";
+import { columns, expression, flag, nullableTimeMs, number, text, time } from "./columns.ts";
 import { columnOf } from "./feed-rows.ts";
-import type { Read, Write } from "./handle.ts";
+import { type Read, wideCount, type Write } from "./handle.ts";
 
 /** A document as it was read. */
 export interface DocumentDraft {
@@ -14,6 +14,8 @@ export interface DocumentDraft {
   /** "" where the document does not tell. */
   readonly modifyTime: string;
   readonly digest: string;
+  /** Why OSV cannot say it; "" where it can. */
+  readonly leftOut: string;
   /** Compressed, in base64. */
   readonly body: string;
   /** The keys of its records, and when each was modified; "" for unknown. */
@@ -52,6 +54,7 @@ const storedDocument = columns({
   ordinal: number,
   digest: text,
   license: text,
+  leftOut: text,
   public: flag,
   told: flag,
 });
@@ -116,20 +119,26 @@ export const writeDocuments = async (
   const isPublic = ({ place, draft }: PlacedDraft): boolean => said ?? before.get(place)?.public ?? publicOrigins.has(draft.originId);
   const different = given.filter((each) => {
     const known = before.get(each.place);
-    return !known?.told || known.digest !== each.draft.digest || known.license !== each.draft.license || known.public !== isPublic(each);
+    return (
+      !known?.told ||
+      known.digest !== each.draft.digest ||
+      known.license !== each.draft.license ||
+      known.leftOut !== each.draft.leftOut ||
+      known.public !== isPublic(each)
+    );
   });
   const ids = new Map([...before].map(([place, { id }]) => [place, id]));
   if (different.length > 0) {
     const written = await placedDocument.find(
       rows,
-      `insert into source_documents as held (feed_id, file, part, form, origin_id, ordinal, digest, license, public, told, modify_time,
+      `insert into source_documents as held (feed_id, file, part, form, origin_id, ordinal, digest, license, public, left_out, told, modify_time,
          import_time, change_time, body)
-       select $1::integer, file, part::integer, form, origin_id, ordinal::integer, digest, license, public = 'true', true,
+       select $1::integer, file, part::integer, form, origin_id, ordinal::integer, digest, license, public = 'true', left_out, true,
          nullif(modified, '')::timestamptz, $2::timestamptz, $2::timestamptz, decode(body, 'base64')
-       from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[])
-         as given(file, part, form, origin_id, ordinal, digest, license, public, modified, body)
+       from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[])
+         as given(file, part, form, origin_id, ordinal, digest, license, public, left_out, modified, body)
        on conflict (feed_id, file, part, form, origin_id, ordinal) do update set digest = excluded.digest, license = excluded.license,
-         public = excluded.public, told = true, modify_time = excluded.modify_time,
+         public = excluded.public, left_out = excluded.left_out, told = true, modify_time = excluded.modify_time,
          import_time = case when held.digest = excluded.digest then held.import_time else excluded.import_time end,
          change_time = greatest(excluded.change_time, held.change_time + interval '1 ms'), body = excluded.body
        returning ${placedDocument.list}`,
@@ -144,6 +153,7 @@ export const writeDocuments = async (
         columnOf(different, ({ draft }) => draft.digest),
         columnOf(different, ({ draft }) => draft.license),
         columnOf(different, (each) => String(isPublic(each))),
+        columnOf(different, ({ draft }) => draft.leftOut),
         columnOf(different, ({ draft }) => draft.modifyTime),
         columnOf(different, ({ draft }) => draft.body),
       ],
@@ -356,4 +366,65 @@ export const markDocumentsPublic = async (rows: Write, feed: string, originIds: 
     [feed, [...new Set(originIds)], isPublic, new Date(nowMs).toISOString()],
   );
   return [...new Set(found.map(({ originId }) => originId))];
+};
+
+/** A document that the operator wants published. */
+export interface PublicDocument {
+  readonly id: string;
+  readonly form: string;
+  readonly originId: string;
+  /** The document's own licence, or its source's. */
+  readonly license: string;
+  /** The source, which may be an address with secrets in it or a path of the operator's. */
+  readonly source: string;
+  /** Why OSV cannot say it; "" where it can. */
+  readonly leftOut: string;
+  readonly told: boolean;
+  readonly modifiedMs: number | undefined;
+  readonly importTime: string;
+  readonly changeTime: string;
+}
+
+const publicDocument = columns<PublicDocument>({
+  id: expression("document.id", text),
+  form: expression("document.form", text),
+  originId: expression("document.origin_id", text),
+  license: expression("coalesce(nullif(document.license, ''), feeds.license)", text),
+  source: expression("feeds.source", text),
+  leftOut: expression("document.left_out", text),
+  told: expression("document.told", flag),
+  modifiedMs: nullableTimeMs("document.modify_time"),
+  importTime: time("document.import_time"),
+  changeTime: time("document.change_time"),
+});
+
+// The group's documents go with it.
+const publicDocuments = `source_documents as document join feeds on feeds.id = document.feed_id
+  where document.public and exists (select from groups where uid = feeds.group_uid)`;
+
+/** The public documents of this number, of any form. */
+export const findPublicDocumentsOf = (rows: Read, originId: string): Promise<PublicDocument[]> =>
+  publicDocument.find(rows, `select ${publicDocument.list} from ${publicDocuments} and document.origin_id = $1 order by document.id limit 1000`, [originId]);
+
+/** Public documents in the order of their numbers, behind `after`; with a time those of numbers that something has changed of since. */
+export const findPublicDocuments = (rows: Read, since: string, after: string, limit: number): Promise<PublicDocument[]> =>
+  publicDocument.find(
+    rows,
+    `select ${publicDocument.list} from ${publicDocuments} and document.origin_id > $1 ${
+      since === "" ? "" : "and document.origin_id in (select origin_id from source_documents where public and change_time > $3::timestamptz)"
+    } order by document.origin_id, document.id limit $2`,
+    since === "" ? [after, limit] : [after, limit, since],
+    { rows: limit, wide: true },
+  );
+
+const documentState = columns({
+  documents: expression("count(*)", text),
+  changed: expression("coalesce(max(change_time)::text, '')", text),
+  licenses: expression("(select coalesce(string_agg(license, ' ' order by id), '') from feeds)", text),
+});
+
+/** Changes whenever one of the public documents does, or what may be published of them. */
+export const readDocumentState = async (rows: Read): Promise<string> => {
+  const found = await documentState.findOne(rows, `select ${documentState.list} from source_documents where public`, [], wideCount);
+  return JSON.stringify(found ?? {});
 };

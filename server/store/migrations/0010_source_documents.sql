@@ -23,6 +23,8 @@ create table source_documents (
   license text not null,
   -- The operator wants it published.
   public boolean not null,
+  -- Why OSV cannot say what it says; "" where it can.
+  left_out text not null,
   -- False: no file of the source has it any longer.
   told boolean not null,
   -- As its origin says.
@@ -38,7 +40,8 @@ create table source_documents (
 alter table source_documents alter column body set storage external;
 create index source_documents_by_origin_id on source_documents (origin_id, form);
 create index source_documents_gone on source_documents (feed_id) where not told;
-create index source_documents_published on source_documents (form, origin_id) where public;
+create index source_documents_published on source_documents (origin_id, form) where public;
+create index source_documents_changed on source_documents (change_time, origin_id) where public;
 
 create table document_records (
   document_id bigint not null references source_documents on delete cascade,
