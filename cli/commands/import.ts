@@ -43,6 +43,7 @@ const importFeedSources = async (terminal: Terminal, kind: FeedKind, sources: re
     bar.end();
     for (const refusal of summary.refused) err.write(`refused ${refusal}\n`);
     if (summary.refusals > summary.refused.length) err.write(`refused ${summary.refusals - summary.refused.length} more\n`);
+    for (const document of summary.unmatched) err.write(`kept as it came in and matched with nothing: ${document}\n`);
     for (const failure of summary.failed) err.write(`failed ${failure}\n`);
     for (const [label, count] of [
       ["passed over", summary.passedOver.length],

@@ -32,6 +32,8 @@ const notationReaders: Readonly<Record<Exclude<Notation, "prose">, NotationReade
   xml: { read: readXml, lineOf: xmlLineOf },
 };
 
+const reasonText = ({ path, message }: FieldError): string => `${pathText(path)} ${message}`.trim();
+
 const requireObject = (value: Json): JsonObject => {
   if (isObject(value)) return value;
   throw new FieldError([], Array.isArray(value) ? "must be one document, not a list" : "must be a document with keys");
@@ -41,6 +43,8 @@ const requireObject = (value: Json): JsonObject => {
 export interface ReadDocument {
   readonly records: readonly FeedRecord[];
   readonly draft: DocumentDraft | undefined;
+  /** Why its ranges cannot be read, and where (from 1): it is kept, and matches nothing. */
+  readonly unmatched: { readonly line: number; readonly reason: string } | undefined;
 }
 
 /** What the source wrote, as JSON. Of YAML everything is read as texts, which are what OSV has but for its free parts. */
@@ -66,14 +70,17 @@ export const readDocument = async (text: string, notation: Exclude<Notation, "pr
   try {
     const document = requireObject(value);
     const format = recogniseFormat(document, options.kind, options.format);
-    const records = format.read(new Field(document), options);
+    const unreadable: FieldError[] = [];
+    const records = format.read(new Field(document), { ...options, leaveUnmatched: (reason) => unreadable.push(reason) });
     const origin = format.origin?.(new Field(document));
+    const [first] = unreadable;
     return {
+      unmatched: first && { line: await reader.lineOf(text, first.path), reason: reasonText(first) },
       records,
       draft: origin && newDocumentDraft(format.name, origin, await sourceText(text, notation, document), leftOutOfOsv(format.name, document), records),
     };
   } catch (thrown) {
     if (!(thrown instanceof FieldError)) throw thrown;
-    throw new DocumentError(await reader.lineOf(text, thrown.path), `${pathText(thrown.path)} ${thrown.message}`.trim());
+    throw new DocumentError(await reader.lineOf(text, thrown.path), reasonText(thrown));
   }
 };

@@ -68,6 +68,8 @@ export interface FeedSummary extends WriteCounts {
   readonly refusals: number;
   /** Files of a folder that are no feed at all, such as a licence, and documents that tell nothing of this kind. */
   readonly passedOver: readonly string[];
+  /** Documents that are kept and published as they came in, and match nothing: their ranges cannot be read. */
+  readonly unmatched: readonly string[];
   /** Sources that could not be had. */
   readonly failed: readonly string[];
 }
@@ -92,6 +94,7 @@ interface SourceResult {
   refusals: number;
   readonly refused: string[];
   readonly passedOver: string[];
+  readonly unmatched: string[];
   /** Parts of each file that the source has. */
   readonly parts: Map<string, number>;
   /** Nothing is known of what the source still tells. */
@@ -106,14 +109,19 @@ const newResult = (): SourceResult => ({
   refusals: 0,
   refused: [],
   passedOver: [],
+  unmatched: [],
   parts: new Map(),
   isUnread: false,
 });
 
-const addRefusal = (result: SourceResult, { label, line, reason }: Refusal): void => {
+/** Names of files and keys are written by strangers, and this is read on terminals (attack 28). */
+const addLine = (lines: string[], { label, line, reason }: Refusal): void => {
+  if (lines.length < limits.feedRefusalsMax) lines.push(`${label}:${line}: ${reason}`.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?"));
+};
+
+const addRefusal = (result: SourceResult, refusal: Refusal): void => {
   result.refusals++;
-  // Names of files and keys are written by strangers, and this is read on terminals (attack 28).
-  if (result.refused.length < limits.feedRefusalsMax) result.refused.push(`${label}:${line}: ${reason}`.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?"));
+  addLine(result.refused, refusal);
 };
 
 /** The parts that were read; everything else about reading goes into the result. */
@@ -132,6 +140,9 @@ async function* partsOf(readings: AsyncIterable<Reading>, result: SourceResult, 
         break;
       case "refusal":
         addRefusal(result, reading.refusal);
+        break;
+      case "unmatched":
+        addLine(result.unmatched, reading.refusal);
         break;
       case "passed over":
         result.passedOver.push(`${reading.label}: ${reading.reason}`);
@@ -323,6 +334,7 @@ const summaryOf = (results: readonly SourceResult[], failed: readonly string[]):
     refusals: sumOf(({ refusals }) => refusals),
     refused: results.flatMap(({ refused }) => refused).slice(0, limits.feedRefusalsMax),
     passedOver: results.flatMap(({ passedOver }) => passedOver),
+    unmatched: results.flatMap(({ unmatched }) => unmatched),
     failed,
   };
 };

@@ -44,6 +44,7 @@ export type Reading =
   | { readonly kind: "part"; readonly part: ReadPart }
   | { readonly kind: "unchanged"; readonly records: number }
   | { readonly kind: "refusal"; readonly refusal: Refusal }
+  | { readonly kind: "unmatched"; readonly refusal: Refusal }
   | { readonly kind: "passed over"; readonly label: string; readonly reason: string }
   | { readonly kind: "end"; readonly file: ReadFile };
 
@@ -96,7 +97,10 @@ async function* readPart(
   for (const [index, line] of lines.entries()) {
     try {
       const text = decodeUtf8(line);
-      if (text.trim() !== "") documents.push(await readDocument(text, "json", options));
+      if (text.trim() === "") continue;
+      const document = await readDocument(text, "json", options);
+      documents.push(document);
+      if (document.unmatched) yield { kind: "unmatched", refusal: { label: file.label, line: firstLine + index, reason: document.unmatched.reason } };
     } catch (thrown) {
       if (!(thrown instanceof DocumentError)) throw thrown;
       isRefused = true;
@@ -151,7 +155,8 @@ async function* readOneDocument({ options }: ReadContext, file: FeedFile, reader
   if (notation === "prose") throw new DocumentError(1, text.trim() === "" ? "is empty" : `is of no format that import ${options.kind} knows`);
   const document = await readDocument(text, notation, options);
   const { records } = document;
-  if (records.length === 0 && !/"?advisories"?\s*:/.test(text)) yield { kind: "passed over", label: file.label, reason: `tells of no ${options.kind}` };
+  if (document.unmatched) yield { kind: "unmatched", refusal: { label: file.label, ...document.unmatched } };
+  else if (records.length === 0 && !/"?advisories"?\s*:/.test(text)) yield { kind: "passed over", label: file.label, reason: `tells of no ${options.kind}` };
   const read = { name: file.name, part: 0, digest, records: [...new Set(records.map(recordKey))] };
   yield { kind: "part", part: { part: read, documents: [document], isPartial: false, label: file.label, line: 1, sizeBytes: bytes.length } };
   yield { kind: "end", file: end };

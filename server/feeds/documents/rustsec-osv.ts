@@ -1,7 +1,7 @@
 // A RustSec record as an OSV record under its own number: every version has the same verdict (cargo-versions.ts), and the
 // rest is what RustSec's own OSV records hold of it. What OSV cannot say throws RequirementError with the reason. Pure.
 
-import { type Json, type JsonObject, part, text, texts } from "#base/json.ts";
+import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { eventsOutside, RequirementError } from "./cargo-versions.ts";
 
@@ -18,10 +18,12 @@ const severityOf = (vector: string): JsonObject[] => {
   return major === undefined ? [] : [{ type: `CVSS_V${major}`, score: vector }];
 };
 
+const isEmpty = (value: Json): boolean => isObject(value) && Object.keys(value).length === 0;
+
 const present = (members: { readonly [key: string]: Json | undefined }): JsonObject => {
   const kept: JsonObject = {};
   for (const [key, value] of Object.entries(members)) {
-    if (value === undefined || value === "" || (Array.isArray(value) && value.length === 0)) continue;
+    if (value === undefined || value === "" || (Array.isArray(value) && value.length === 0) || isEmpty(value)) continue;
     kept[key] = value;
   }
   return kept;

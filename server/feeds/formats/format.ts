@@ -5,6 +5,7 @@ import type { JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import type { FeedRecord } from "../record.ts";
 import type { Field } from "../field.ts";
+import type { FieldError } from "../invalid.ts";
 
 /** What `gantry import` fills. */
 export const feedKinds = ["advisories", "vulnerabilities", "libraries", "images"] as const;
@@ -14,6 +15,8 @@ export interface ReadOptions {
   readonly kind: FeedKind;
   /** Who wrote it, where the operator names somebody (--author). */
   readonly author: string | undefined;
+  /** Told why a document's ranges cannot be read: it is kept as it came in, and tells no advisories. */
+  readonly leaveUnmatched?: (reason: FieldError) => void;
 }
 
 /** What a document says of itself. */
