@@ -258,8 +258,8 @@ export const limits = {
   feedBatchRecords: 500,
   feedBatchBytes: 512 * 1024,
   feedBatchFiles: 256,
-  /** Documents that are read again together, because another source has stopped telling their records: up to 32 MiB each. */
-  feedDocumentsAtOnce: 8,
+  /** Documents that are read again together, because another source has stopped telling their records: compressed, to a fifth or so. */
+  feedAgainBytes: 128 * 1024,
   feedPartLines: 500,
   feedPartBytes: 256 * 1024,
   /** Without a terminal an import tells so often how far it is. */

@@ -6,7 +6,7 @@ import { variantNamesOf } from "./advisories.ts";
 
 export interface Figure {
   readonly name: string;
-  readonly unit: "ratio" | "s" | "ms" | "MB" | "1/s";
+  readonly unit: "ratio" | "s" | "ms" | "MB" | "KiB" | "1/s";
   readonly bound: { readonly words: "at least" | "at most" | "below"; readonly value: number };
   /** Of one round, from what its variants gave. */
   readonly value: (of: (variant: string) => number) => number;
@@ -33,7 +33,7 @@ const timeRatio = (name: string, one: string, other: string, most: number): Figu
   value: (of) => of(other) / of(one),
 });
 
-const valueBelow = (name: string, variant: string, unit: "s" | "MB", value: number): Figure => ({
+const valueBelow = (name: string, variant: string, unit: "s" | "MB" | "KiB", value: number): Figure => ({
   name,
   unit,
   bound: { words: "below", value },
@@ -115,6 +115,7 @@ export const groups: readonly Group[] = [
       },
     ],
   },
+  { running: false, most: { rounds: 1, seconds: 3 }, figures: [valueBelow("source-bytes", "importStored", "KiB", 1)] },
   { running: false, figures: [{ ...valueBelow("delivery-delay", "delay", "s", 1), beside: ["changes"] }] },
   {
     running: false,

@@ -120,8 +120,20 @@ const withdraw = (rows: Write, { kind, group, nowMs }: TellContext, { owner, has
   return hasMoved ? deleteVulnerabilities(rows, place, ids) : withdrawVulnerabilities(rows, place, ids, nowMs);
 };
 
-const inChunks = function* <T>(list: readonly T[], size: number): Generator<T[]> {
-  for (let from = 0; from < list.length; from += size) yield list.slice(from, from + size);
+/** Ids of documents that are read together: as much as a batch of an import has. */
+const inChunks = function* (tellers: Iterable<Teller>): Generator<string[]> {
+  const sizes = new Map([...tellers].map(({ id, storedBytes }) => [id, storedBytes]));
+  let chunk: string[] = [];
+  let bytes = 0;
+  for (const [id, size] of sizes) {
+    if (chunk.length > 0 && (bytes + size > limits.feedAgainBytes || chunk.length >= limits.feedBatchRecords)) {
+      yield chunk;
+      [chunk, bytes] = [[], 0];
+    }
+    chunk.push(id);
+    bytes += size;
+  }
+  if (chunk.length > 0) yield chunk;
 };
 
 /** Writes the rows of these records from the documents that tell them, and withdraws those that none tells. */
@@ -158,7 +170,7 @@ const settleScope = async (rows: Write, context: TellContext, scope: Scope, keys
     }
   };
   await write(chosen, recordsOf(chosen, drafts), context.public);
-  for (const ids of inChunks([...new Set([...again.values()].map(({ id }) => id))], limits.feedDocumentsAtOnce)) {
+  for (const ids of inChunks(again.values())) {
     const found = await findDocuments(rows, ids);
     const read = new Map(found.map((document) => [document.id, readAgain(context.kind, document)]));
     await write(again, recordsOf(new Map([...again].filter(([, { id }]) => read.has(id))), read), undefined);

@@ -283,6 +283,8 @@ export interface Teller {
   readonly license: string;
   /** When it says that the record was modified; undefined for unknown. */
   readonly modifiedMs: number | undefined;
+  /** The document's size as it is stored. */
+  readonly storedBytes: number;
 }
 
 const teller = columns<Teller>({
@@ -294,6 +296,7 @@ const teller = columns<Teller>({
   public: expression("document.public", flag),
   license: expression("coalesce(nullif(document.license, ''), feeds.license)", text),
   modifiedMs: nullableTimeMs("record.modify_time"),
+  storedBytes: expression("document.stored_bytes", number),
 });
 
 /** The documents that tell these records, the first that did so first: of one group's sources, or of everybody's where it is undefined. */
@@ -305,7 +308,7 @@ export const findTellers = (rows: Read, kind: string, group: string | undefined,
      cross join lateral (
        select record_key, document_id, modify_time from document_records where record_key = given.key and told offset 0) as record
      cross join lateral (
-       select id, feed_id, form, origin_id, public, license from source_documents where id = record.document_id offset 0) as document
+       select id, feed_id, form, origin_id, public, license, octet_length(body) as stored_bytes from source_documents where id = record.document_id offset 0) as document
      join feeds on feeds.id = document.feed_id
      where feeds.kind = $2 and ($3::text is null or feeds.group_uid = $3) order by document.id`,
     [keys, kind, group ?? null],
@@ -327,7 +330,7 @@ const storedBody = columns<StoredDocument>({
   body: expression("translate(encode(document.body, 'base64'), E'\\n', '')", text),
 });
 
-/** Documents by their ids; a few at once, for they may be large. */
+/** Documents by their ids; not many at once, for they may be large (storedBytes). */
 export const findDocuments = (rows: Read, ids: readonly string[]): Promise<StoredDocument[]> =>
   storedBody.find(
     rows,

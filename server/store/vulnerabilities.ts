@@ -15,6 +15,10 @@ const normalTime = (time: string | undefined): string => (time === undefined ? "
 
 const isHidden = ({ state, withdrawnTime }: VulnerabilityRecord): boolean => state === "REJECTED" || withdrawnTime !== undefined;
 
+// Number by number, by the primary key: of a table that has just been filled the planner would read all that its owner has.
+const rowsOfIds = `unnest($2::text[]) as given(number) cross join lateral (
+  select * from vulnerabilities where id = given.number and owner = $1 offset 0) as held`;
+
 const storedRecord = columns({
   id: text,
   digest: text,
@@ -50,10 +54,7 @@ export const writeVulnerabilities = async (rows: Write, target: RecordTarget, re
   const drafts = [...lastByKey(records).values()]
     .map((record) => ({ record, digest: recordDigestOf(record), documentId: target.tellers?.get(recordKey(record))?.id ?? "" }))
     .sort((one, other) => (one.record.id < other.record.id ? -1 : 1));
-  const found = await storedRecord.find(rows, `select ${storedRecord.list} from vulnerabilities where owner = $1 and id = any($2)`, [
-    owner,
-    drafts.map(({ record }) => record.id),
-  ]);
+  const found = await storedRecord.find(rows, `select ${storedRecord.list} from ${rowsOfIds}`, [owner, drafts.map(({ record }) => record.id)]);
   const stored = new Map(found.map((each) => [each.id, each]));
   const different = drafts.filter(({ record, digest }) => {
     const before = stored.get(record.id);
@@ -153,7 +154,7 @@ const toldVulnerability = columns({ id: text, documentId: nullableText, isTold: 
 
 /** The rows of these numbers, of those that there are. */
 export const findToldVulnerabilities = async (rows: Read, owner: string, ids: readonly string[]): Promise<ToldRow[]> => {
-  const found = await toldVulnerability.find(rows, `select ${toldVulnerability.list} from vulnerabilities where owner = $1 and id = any($2)`, [owner, ids]);
+  const found = await toldVulnerability.find(rows, `select ${toldVulnerability.list} from ${rowsOfIds}`, [owner, ids]);
   return found.map(({ id, documentId, isTold }) => ({ key: uidSegmentOf(id), documentId, isTold, isPublic: owner === "" }));
 };
 

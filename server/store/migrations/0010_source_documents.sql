@@ -39,6 +39,7 @@ create table source_documents (
 -- It is compressed already.
 alter table source_documents alter column body set storage external;
 create index source_documents_by_origin_id on source_documents (origin_id, form);
+create index source_documents_by_feed on source_documents (feed_id, id);
 create index source_documents_gone on source_documents (feed_id) where not told;
 create index source_documents_published on source_documents (origin_id, form) where public;
 create index source_documents_changed on source_documents (change_time, origin_id) where public;
