@@ -33,7 +33,7 @@ import { readFiles, type Reading, type ReadPart, type Refusal } from "./read-fil
 import { formats } from "./recognise.ts";
 import type { FeedRecord } from "./record.ts";
 import { type Fetch, openSource, type Source } from "./source.ts";
-import { isToldKind, markStep, settleGone, type TellContext } from "./tell-records.ts";
+import { isToldKind, markStep, reassignGone, type TellContext } from "./tell-records.ts";
 import { addOwnedCounts, batchesOf, noOwnedCounts, writeBatches } from "./write-batches.ts";
 
 export interface FeedImport {
@@ -215,14 +215,14 @@ const markMissing = ({ services: { store }, feed, target }: SourceImport, parts:
   });
 
 /** Decides who tells some of what no document of this source tells any longer; whether that was the last of it. */
-const settleSome = async (rows: Write, { feed, told }: SourceImport): Promise<{ readonly counts: OwnedCounts; readonly isLast: boolean }> => {
+const reassignSome = async (rows: Write, { feed, told }: SourceImport): Promise<{ readonly counts: OwnedCounts; readonly isLast: boolean }> => {
   const gone = told ? await takeGoneRecords(rows, feed, limits.feedBatchRecords) : [];
-  const counts = told && gone.length > 0 ? await settleGone(rows, told, gone) : noOwnedCounts;
+  const counts = told && gone.length > 0 ? await reassignGone(rows, told, gone) : noOwnedCounts;
   return { counts, isLast: gone.length < limits.feedBatchRecords };
 };
 
 /** The same of kinds without documents, and of what the version before has written. */
-const settleUntold = async (rows: Write, { feed, told, target, options }: SourceImport): Promise<OwnedCounts> => {
+const withdrawUntold = async (rows: Write, { feed, told, target, options }: SourceImport): Promise<OwnedCounts> => {
   if (told) await deleteReplacedDocuments(rows, feed);
   const known = await findFeedRecords(rows, feed);
   return withdrawVanished(rows, target, recordKinds[options.kind], (key) => known.has(key));
@@ -253,15 +253,15 @@ const tellImport = async (rows: Write, from: SourceImport, result: SourceResult,
  */
 const finishImport = async (from: SourceImport, result: SourceResult, parts: ReadonlyMap<string, number> | undefined): Promise<OwnedCounts> => {
   const { services, feed } = from;
-  const isToSettle = parts !== undefined && (await markMissing(from, parts));
+  const mayHaveVanished = parts !== undefined && (await markMissing(from, parts));
   let all = parts === undefined ? noOwnedCounts : await markPublic(from);
   for (let isLast = false; !isLast; ) {
     if (parts !== undefined) await requireGoingOn(from.options);
     const step = await services.store.write(async (rows) => {
       await lockFeed(rows, feed);
-      if (!isToSettle) return tellImport(rows, from, result, false).then(() => undefined);
-      const some = await settleSome(rows, from);
-      const counts = some.isLast ? addOwnedCounts(some.counts, await settleUntold(rows, from)) : some.counts;
+      if (!mayHaveVanished) return tellImport(rows, from, result, false).then(() => undefined);
+      const some = await reassignSome(rows, from);
+      const counts = some.isLast ? addOwnedCounts(some.counts, await withdrawUntold(rows, from)) : some.counts;
       await addUnreported(rows, feed, counts);
       if (some.isLast) await tellImport(rows, from, result, true);
       return { ...some, counts };

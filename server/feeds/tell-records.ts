@@ -137,7 +137,7 @@ const inChunks = function* (tellers: Iterable<Teller>): Generator<string[]> {
 };
 
 /** Writes the rows of these records from the documents that tell them, and withdraws those that none tells. */
-const settleScope = async (rows: Write, context: TellContext, scope: Scope, keys: Keys, drafts: Drafts): Promise<WriteCounts> => {
+const reassignScope = async (rows: Write, context: TellContext, scope: Scope, keys: Keys, drafts: Drafts): Promise<WriteCounts> => {
   if (keys.size === 0) return noCounts;
   const tellers = await findTellersOf(rows, context, scope, keys);
   const stored = new Map((await findRowsOf(rows, context, scope, keys)).map((row) => [row.key, row]));
@@ -195,17 +195,17 @@ const recordsOf = (chosen: ReadonlyMap<string, Teller>, drafts: Drafts): FeedRec
   return [...wanted].flatMap((id) => (drafts.get(id) ?? []).filter((record) => chosen.get(recordKey(record))?.id === id));
 };
 
-/** Settles records: of advisories those of the group, of vulnerability records everybody's and the group's. */
-const settle = async (
+/** Decides who tells records: of advisories those of the group, of vulnerability records everybody's and the group's. */
+const reassign = async (
   rows: Write,
   context: TellContext,
   keys: { readonly group: Keys; readonly everybody: Keys; readonly hasMoved?: boolean },
   drafts: Drafts = new Map(),
 ): Promise<OwnedCounts> => {
-  const settleOwner = (owner: Scope["owner"]): Promise<WriteCounts> =>
-    settleScope(rows, context, { owner, ...(keys.hasMoved ? { hasMoved: true } : {}) }, keys[owner], drafts);
+  const reassignOwner = (owner: Scope["owner"]): Promise<WriteCounts> =>
+    reassignScope(rows, context, { owner, ...(keys.hasMoved ? { hasMoved: true } : {}) }, keys[owner], drafts);
   // What goes is looked at before what comes.
-  return { group: await settleOwner("group"), everybody: await settleOwner("everybody") };
+  return { group: await reassignOwner("group"), everybody: await reassignOwner("everybody") };
 };
 
 const ownerOf = ({ kind }: TellContext, document: Pick<Teller, "public" | "license">): Scope["owner"] =>
@@ -239,22 +239,22 @@ export const tellParts = async (
       if (kind === "vulnerabilities" && wasPublic !== undefined) left[other].set(key, draft.originId);
     }
   }
-  await settle(rows, context, left);
-  return settle(rows, context, keys, drafts);
+  await reassign(rows, context, left);
+  return reassign(rows, context, keys, drafts);
 };
 
 /** Decides who tells records that a document tells no longer. */
-export const settleGone = async (rows: Write, context: TellContext, gone: readonly GoneRecord[]): Promise<OwnedCounts> => {
+export const reassignGone = async (rows: Write, context: TellContext, gone: readonly GoneRecord[]): Promise<OwnedCounts> => {
   const all = new Map(gone.map(({ key, originId }) => [key, originId]));
   // Of vulnerability records both rows: which one it was is not always known, and one that is told stays as it is.
-  return withoutUnchanged(await settle(rows, context, { group: all, everybody: context.kind === "vulnerabilities" ? all : new Map() }));
+  return withoutUnchanged(await reassign(rows, context, { group: all, everybody: context.kind === "vulnerabilities" ? all : new Map() }));
 };
 
 /** Marks what the documents of a step tell, and says what changed by it. */
 export const markStep = async (rows: Write, context: TellContext, isPublic: boolean, { originIds, keys }: DocumentStep): Promise<OwnedCounts> => {
   const { kind, group, feed, nowMs } = context;
   const other = await markDocumentsPublic(rows, feed, originIds, isPublic, nowMs);
-  if (kind === "vulnerabilities") return settleMoved(rows, context, new Map(other.map((id) => [vulnerabilityKey(id), id])));
+  if (kind === "vulnerabilities") return reassignMoved(rows, context, new Map(other.map((id) => [vulnerabilityKey(id), id])));
   const allowed = isPublic ? await findPublishableKeys(rows, context, keys) : new Set<string>();
   const changed =
     (await markAdvisoriesPublic(rows, group, [...allowed], true, nowMs)) +
@@ -269,8 +269,8 @@ export const markStep = async (rows: Write, context: TellContext, isPublic: bool
 };
 
 /** Records whose documents became public, or are so no longer: of vulnerability records another row. */
-const settleMoved = async (rows: Write, context: TellContext, keys: Keys): Promise<OwnedCounts> =>
-  withoutUnchanged(await settle(rows, context, { group: keys, everybody: keys, hasMoved: true }));
+const reassignMoved = async (rows: Write, context: TellContext, keys: Keys): Promise<OwnedCounts> =>
+  withoutUnchanged(await reassign(rows, context, { group: keys, everybody: keys, hasMoved: true }));
 
 const withoutUnchanged = ({ group, everybody }: OwnedCounts): OwnedCounts => ({
   group: { ...group, unchanged: 0 },

@@ -308,7 +308,8 @@ export const findTellers = (rows: Read, kind: string, group: string | undefined,
      cross join lateral (
        select record_key, document_id, modify_time from document_records where record_key = given.key and told offset 0) as record
      cross join lateral (
-       select id, feed_id, form, origin_id, public, license, octet_length(body) as stored_bytes from source_documents where id = record.document_id offset 0) as document
+       select id, feed_id, form, origin_id, public, license, octet_length(body) as stored_bytes
+       from source_documents where id = record.document_id offset 0) as document
      join feeds on feeds.id = document.feed_id
      where feeds.kind = $2 and ($3::text is null or feeds.group_uid = $3) order by document.id`,
     [keys, kind, group ?? null],

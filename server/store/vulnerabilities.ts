@@ -76,7 +76,8 @@ export const writeVulnerabilities = async (rows: Write, target: RecordTarget, re
     `insert into vulnerabilities as held (owner, id, state, summary, details, links, severities, aliases, publish_time, modify_time,
        withdraw_time, hidden, feed, digest, document_id, create_time, update_time)
      select $1, id, state, summary, details, links::jsonb, severities::jsonb, aliases::jsonb, nullif(published, '')::timestamptz,
-       nullif(modified, '')::timestamptz, nullif(withdrawn, '')::timestamptz, hidden = 'true', $2, digest, nullif(document, '')::bigint, $3::timestamptz, $3::timestamptz
+       nullif(modified, '')::timestamptz, nullif(withdrawn, '')::timestamptz, hidden = 'true', $2, digest, nullif(document, '')::bigint,
+       $3::timestamptz, $3::timestamptz
      from unnest($4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],
        $14::text[], $15::text[], $16::text[])
        as given(id, state, summary, details, links, severities, aliases, published, modified, withdrawn, hidden, digest, document)

@@ -31,7 +31,7 @@ export interface PageStart {
 }
 
 /** Paths of the operator's are nobody's business; of an address what may be secret is left out. */
-const sourceOf = ({ source }: PublicDocument): { source?: string } => (/^https?:/.test(source) ? { source: sourceLabel(source) } : {});
+const shownSource = ({ source }: PublicDocument): { source?: string } => (/^https?:/.test(source) ? { source: sourceLabel(source) } : {});
 
 const documentEntry = (kind: DocumentKind, documents: readonly [PublicDocument, ...PublicDocument[]]): Entry | undefined => {
   const { document, leftOut } = choosePublished(kind, documents);
@@ -43,7 +43,7 @@ const documentEntry = (kind: DocumentKind, documents: readonly [PublicDocument, 
     modified: documents.reduce((last, { changeTime }) => (changeTime > last ? changeTime : last), ""),
     form: shown.form,
     imported: shown.importTime,
-    ...sourceOf(shown),
+    ...shownSource(shown),
     license: shown.license === "" ? "unknown" : shown.license,
     ...(documents.some(({ told }) => told) ? {} : { noLongerTold: true as const }),
     ...(document ? {} : { leftOut }),
