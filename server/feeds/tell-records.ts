@@ -240,7 +240,12 @@ export const tellParts = async (
     }
   }
   await reassign(rows, context, left);
-  return reassign(rows, context, keys, drafts);
+  const counts = await reassign(rows, context, keys, drafts);
+  // Which package is built from which is told beside advisories, by lists that are not kept.
+  const untold = parts.flatMap(({ documents }) => documents).flatMap(({ draft, records }) => (draft ? [] : records));
+  if (untold.length === 0) return counts;
+  const other = await writeRecords(rows, { group, public: context.public, feed: source, nowMs }, untold);
+  return { group: addCounts(counts.group, other.group), everybody: addCounts(counts.everybody, other.everybody) };
 };
 
 /** Decides who tells records that a document tells no longer. */

@@ -162,7 +162,8 @@ export const http1Sender =
     }
     if (typeof body !== "string") {
       to.writeHead(status, headers);
-      sendPieces(body, to, to.req.method === "HEAD");
+      if (to.req.method === "HEAD") to.end();
+      else sendPieces(body, to);
       return;
     }
     const length = Buffer.byteLength(body);
@@ -171,9 +172,8 @@ export const http1Sender =
   };
 
 /** Sends piece by piece, as fast as the peer reads. Where one cannot be had the connection or stream ends without its end. */
-const sendPieces = (pieces: AsyncIterable<string>, to: Writable, isEmpty: boolean): void => {
-  if (isEmpty) to.end();
-  else pipeline(Readable.from(pieces, { objectMode: false, encoding: "utf8" }), to).catch(() => to.destroy());
+const sendPieces = (pieces: AsyncIterable<string>, to: Writable, sent: () => void = () => {}): void => {
+  pipeline(Readable.from(pieces, { objectMode: false, encoding: "utf8" }), to).then(sent, () => to.destroy());
 };
 
 const headersTooLarge = (max: number): Fault => new Fault("INVALID_ARGUMENT", `the request's headers are larger than ${max} bytes`, { httpStatus: 431 });
@@ -228,9 +228,16 @@ export const http2Sender =
   ({ status, headers, body }) => {
     if (stream.headersSent || stream.destroyed || stream.closed) return;
     headers.push(...fixedHeaders);
+    const leaveRest = (): void => {
+      if (stream.readableEnded) return;
+      stream.resume();
+      // RFC 9113, 8.1: a complete response before the complete request; the rest of the request is not read.
+      if (!stream.endAfterHeaders) stream.close(noError);
+    };
     if (typeof body !== "string") {
       stream.respond(headerObject(status, headers), { endStream: verb === "HEAD" });
-      if (verb !== "HEAD") sendPieces(body, stream, false);
+      if (verb === "HEAD") leaveRest();
+      else sendPieces(body, stream, leaveRest);
       return;
     }
     const length = Buffer.byteLength(body);
@@ -238,8 +245,5 @@ export const http2Sender =
     const empty = isBodiless(status) || length === 0 || verb === "HEAD";
     stream.respond(headerObject(status, headers), { endStream: empty });
     if (!empty) stream.end(body, encodingOf(body, length));
-    if (stream.readableEnded) return;
-    stream.resume();
-    // RFC 9113, 8.1: a complete response before the complete request; the rest of the request is not read.
-    if (!stream.endAfterHeaders) stream.close(noError);
+    leaveRest();
   };

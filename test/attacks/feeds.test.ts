@@ -38,21 +38,24 @@ const everythingOpen = async (more: readonly string[]): Promise<string> => {
 
 test("attack 81: a number that somebody else has published does not publish what an import under it was never said to", async () => {
   const other = String((await world.ok("iam.GroupsService/CreateGroup", { group: { name: "rival" } })).uid);
-  const paths = ["osv/SIDE-1.json", "openvex/SIDE-1.json", "csaf/SIDE-1.json"];
+  const paths = ["osv/SIDE-1.json", "openvex/SIDE-1.json", "csaf/SIDE-1.json", "osv/SIDE-3.json"];
   const path = join(scratch, "private.json");
   await writeFile(path, osv("SIDE-1", "confidential"));
   for (const kind of ["advisories", "vulnerabilities"] as const) await runImport(world, kind, [path]);
   // Another organization publishes the number, as either kind; so does this one under another number.
   const theirs = join(scratch, "theirs.json");
-  await writeFile(theirs, osv("SIDE-1", "known"));
+  // The one that this organization has told already, and one that it is going to tell.
+  await writeFile(theirs, `${osv("SIDE-1", "known")}\n${osv("SIDE-3", "known")}\n`);
   for (const kind of ["advisories", "vulnerabilities"] as const) await runImport(world, kind, [theirs], { group: other, public: true });
   const mine = join(scratch, "mine.json");
   await writeFile(mine, osv("SIDE-2", "known"));
   await runImport(world, "advisories", [mine], { public: true });
-  for (const kind of ["advisories", "vulnerabilities"] as const) await runImport(world, kind, [path]);
+  const later = join(scratch, "later.json");
+  await writeFile(later, osv("SIDE-3", "confidential"));
+  for (const kind of ["advisories", "vulnerabilities"] as const) await runImport(world, kind, [path, later]);
   assert.doesNotMatch(await everythingOpen(paths), /confidential/);
   const open = await Promise.all([
-    world.ok("advisory.SecurityAdvisoryService/ListVulnerabilityMetadata", { ids: ["SIDE-1"] }, { token: undefined }),
+    world.ok("advisory.SecurityAdvisoryService/ListVulnerabilityMetadata", { ids: ["SIDE-1", "SIDE-3"] }, { token: undefined }),
     world.ok("advisory.SecurityAdvisoryService/ListDocuments", {}, { token: undefined }),
   ]);
   assert.doesNotMatch(JSON.stringify(open), /confidential/);

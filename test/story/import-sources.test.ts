@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { isObject, type JsonObject, text } from "#base/json.ts";
 import { openWorld, type World } from "../world.ts";
-import { counts, runImport } from "./import.ts";
+import { counts, fixtures, runImport } from "./import.ts";
 
 let world: World;
 let scratch: string;
@@ -237,6 +237,12 @@ test("public vulnerability records of two organizations are one, and neither tak
   assert.deepEqual([await toldOf("vulnerabilities", id), await toldOf("vulnerabilities", id, other)], ["2.0", undefined]);
   await imported("vulnerabilities", b, { group: other, public: false });
   assert.deepEqual([await toldOf("vulnerabilities", id), await toldOf("vulnerabilities", id, other)], ["1.0", "2.0"]);
+});
+
+test("which package is built from which is told beside advisories", async () => {
+  await runImport(world, "advisories", [join(fixtures, "packages.jsonl")]);
+  const [row] = await world.server.application.services.store.read.query("select count(*) from package_origins");
+  assert.ok(Number(row?.[0]) > 0);
 });
 
 test("images that are public stay so where nothing is said, and new ones are the group's", async () => {

@@ -3,6 +3,7 @@
 
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { connect } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -41,6 +42,19 @@ const list = async (kind: string, query = ""): Promise<Map<string, JsonObject>> 
   const entries = (await (await ask(`${kind}/all.json${query}`)).json()) as Json;
   assert(Array.isArray(entries));
   return new Map(entries.filter(isObject).map((entry) => [text(entry, "id"), entry]));
+};
+
+const overHttp2 = async (path: string): Promise<string> => {
+  const session = connect(world.url);
+  try {
+    const stream = session.request({ ":path": path });
+    stream.setEncoding("utf8");
+    let body = "";
+    for await (const piece of stream) body += String(piece);
+    return body;
+  } finally {
+    session.close();
+  }
 };
 
 const put = async (name: string, content: string): Promise<string> => {
@@ -274,6 +288,7 @@ test("lists are whole, however long, and have a tag that changes with what they 
     const lines = (await (await ask(`csaf/${name}`)).text()).split("\n");
     assert.equal(new Set(lines.filter((line) => line.includes("many-"))).size, count, name);
   }
+  assert.equal(JSON.parse(await overHttp2("/advisory/v2/osv/all.json")).length, all.size);
   for (const path of ["osv/all.json", "csaf/index.txt"]) {
     const first = await ask(path);
     await first.arrayBuffer();

@@ -51,13 +51,13 @@ interface Interval {
 }
 
 const comparatorForm =
-  /^\s*(>=|<=|>|<|=|\^|~)?\s*(0|[1-9][0-9]*)(?:\.(0|[1-9][0-9]*)(?:\.(0|[1-9][0-9]*)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z.-]+)?)?)?\s*$/;
+  /^(>=|<=|>|<|=|\^|~)?\s*(0|[1-9][0-9]*)(?:\.(0|[1-9][0-9]*)(?:\.(0|[1-9][0-9]*)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z.-]+)?)?)?$/;
 
 /** The first version of another series: no pre-release of it is of this one. */
 const seriesStart = (...numbers: [bigint, bigint, bigint]): Version => ({ numbers, prerelease: ["0"] });
 
 const comparatorInterval = (text: string): Interval => {
-  const found = comparatorForm.exec(text);
+  const found = comparatorForm.exec(text.trim());
   if (!found) throw new RequirementError(`${JSON.stringify(text.trim())} is no requirement of Cargo`);
   const [, operator = "^", majorText = "0", minorText, patchText, prereleaseText] = found;
   const [major, minor, patch] = [BigInt(majorText), BigInt(minorText ?? 0), BigInt(patchText ?? 0)];
