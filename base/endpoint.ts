@@ -20,7 +20,8 @@ export interface EndpointRequest extends RequestSource {
 export interface EndpointAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  /** Pieces of what is too long for one text: they are sent as they come, and a fault among them cuts the answer off. */
+  readonly body: string | AsyncIterable<string>;
   /** Of a page that says what went wrong: what a program is told instead, which asks for JSON and reads no pages. */
   readonly fault?: Fault;
 }

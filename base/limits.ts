@@ -265,6 +265,8 @@ export const limits = {
   feedBatchRecords: 500,
   feedBatchBytes: 512 * 1024,
   feedBatchFiles: 256,
+  /** Documents that are read again together, because another source has stopped telling their records: compressed, to a fifth or so. */
+  feedAgainBytes: 128 * 1024,
   feedPartLines: 500,
   feedPartBytes: 256 * 1024,
   /** Without a terminal an import tells so often how far it is. */
@@ -422,8 +424,8 @@ export const limits = {
    */
   unpagedListMax: 100_000,
 
-  /** Entries of one list of documents; a Link leads on. Some 100 bytes each. */
-  documentEntriesMax: 10_000,
+  /** Rows of a list of documents that are read at once; some 300 bytes each. */
+  documentPageRows: 5_000,
   /**
    * Facets of advisories that a filter may lead to and each be a range of an index (counted there: measured at a million
    * rows, a tenth of the time that reading the rows takes); beyond it all rows are walked.

@@ -32,6 +32,6 @@ export type Measure = (seconds: number) => Promise<number>;
 /** One side of a comparison. It is prepared once and then measured in turn with the others. */
 export interface Variant {
   readonly label: string;
-  readonly unit: "1/s" | "s" | "ms" | "MB" | "ratio";
+  readonly unit: "1/s" | "s" | "ms" | "MB" | "KiB" | "ratio";
   prepare(environment: Environment): Promise<Measure>;
 }

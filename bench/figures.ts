@@ -6,7 +6,7 @@ import { variantNamesOf } from "./advisories.ts";
 
 export interface Figure {
   readonly name: string;
-  readonly unit: "ratio" | "s" | "ms" | "MB" | "1/s";
+  readonly unit: "ratio" | "s" | "ms" | "MB" | "KiB" | "1/s";
   readonly bound: { readonly words: "at least" | "at most" | "below"; readonly value: number };
   /** Of one round, from what its variants gave. */
   readonly value: (of: (variant: string) => number) => number;
@@ -42,7 +42,8 @@ const valueFigure = (name: string, variant: string, unit: Figure["unit"], bound:
   value: (of) => of(variant),
 });
 
-const valueBelow = (name: string, variant: string, unit: "s" | "MB", value: number): Figure => valueFigure(name, variant, unit, { words: "below", value });
+const valueBelow = (name: string, variant: string, unit: "s" | "MB" | "KiB", value: number): Figure =>
+  valueFigure(name, variant, unit, { words: "below", value });
 
 /** How many times as long the second page with this filter takes as the one without; the worst of its queries. */
 const filterFigure = ({ name, queries }: Filter): Figure => {
@@ -118,6 +119,7 @@ export const groups: readonly Group[] = [
       },
     ],
   },
+  { running: false, most: { rounds: 1, seconds: 3 }, figures: [valueBelow("source-bytes", "importStored", "KiB", 1)] },
   { running: false, figures: [{ ...valueBelow("delivery-delay", "delay", "s", 1), beside: ["changes"] }] },
   { running: false, figures: [valueFigure("deliveries-per-second", "delivered", "1/s", { words: "at least", value: 1000 })] },
   { running: false, most: { rounds: 5, seconds: 3 }, figures: [neighbourFigure("neighbour-read", ["read"], "Beside", 3)] },

@@ -11,7 +11,7 @@ import { withClient } from "./seed.ts";
 const wolfiDocuments = join(import.meta.dirname, "../../shared/data/advisories/wolfi");
 
 /** What an import of advisories writes. */
-const importedTables = ["advisories", "advisory_facets", "feeds", "feed_files"];
+const importedTables = ["advisories", "advisory_facets", "feeds", "feed_files", "source_documents", "document_records"];
 
 const emptyTables = (fixture: Fixture): Promise<unknown> => withClient(fixture.database, (client) => client.query(`truncate ${importedTables.join(", ")}`));
 
@@ -89,6 +89,26 @@ const copyVariant: Variant = {
   },
 };
 
+/** What the last import has left in the database of the documents themselves, and of which records they tell. */
+const storedDocuments: Variant = {
+  label: "source documents in the database, for each advisory",
+  unit: "KiB",
+  async prepare({ blank }) {
+    const [fixture, folder] = [await blank(), await wolfiFolder()];
+    return async () => {
+      await emptyTables(fixture);
+      await importInto(fixture, folder);
+      return withClient(fixture.database, async (client) => {
+        const { rows } = await client.query<{ bytes: string; records: string }>(
+          `select pg_total_relation_size('source_documents') + pg_total_relation_size('document_records') as bytes,
+             (select count(*) from advisories) as records`,
+        );
+        return Number(rows[0]?.bytes) / Number(rows[0]?.records) / 1024;
+      });
+    };
+  },
+};
+
 const idleImport: Variant = {
   label: "gantry import advisories, the same of an empty folder",
   unit: "MB",
@@ -103,5 +123,6 @@ export const importVariants: Readonly<Record<string, Variant>> = {
   imported: importVariant("gantry import advisories, rows written", "1/s", "rate"),
   importing: importVariant("gantry import advisories, resident at its highest", "MB", "mb"),
   importIdle: idleImport,
+  importStored: storedDocuments,
   copied: copyVariant,
 };

@@ -11,11 +11,19 @@ import type { Terminal } from "../terminal.ts";
 interface Options {
   readonly group?: string;
   readonly public?: boolean;
+  readonly private?: boolean;
+  readonly licence?: string;
   readonly format?: string;
   readonly author?: string;
 }
 
 const feedKinds: readonly FeedKind[] = ["advisories", "vulnerabilities", "libraries", "images"];
+
+/** Undefined where nothing is said of it. */
+const readPublic = ({ public: isPublic = false, private: isPrivate = false }: Options): boolean | undefined => {
+  if (isPublic && isPrivate) throw new Fault("INVALID_ARGUMENT", "--public and --private exclude each other");
+  return isPublic || isPrivate ? isPublic : undefined;
+};
 
 const importFeedSources = async (terminal: Terminal, kind: FeedKind, sources: readonly string[], options: Options): Promise<void> =>
   withApplication(terminal, async ({ services, call }) => {
@@ -26,7 +34,8 @@ const importFeedSources = async (terminal: Terminal, kind: FeedKind, sources: re
       kind,
       group,
       sources,
-      public: options.public === true,
+      public: readPublic(options),
+      license: options.licence,
       format: options.format,
       author: options.author,
       progress: bar.update,
@@ -35,6 +44,7 @@ const importFeedSources = async (terminal: Terminal, kind: FeedKind, sources: re
     for (const refusal of summary.refused) err.write(`refused ${refusal}\n`);
     if (summary.refusals > summary.refused.length) err.write(`refused ${summary.refusals - summary.refused.length} more\n`);
     for (const remark of summary.remarks) err.write(`note ${remark}\n`);
+    for (const document of summary.unmatched) err.write(`kept as it came in and matched with nothing: ${document}\n`);
     for (const failure of summary.failed) err.write(`failed ${failure}\n`);
     for (const [label, count] of [
       ["passed over", summary.passedOver.length],
@@ -49,7 +59,7 @@ const importFeedSources = async (terminal: Terminal, kind: FeedKind, sources: re
   });
 
 const importRegistryFolders = async (terminal: Terminal, sources: readonly string[], options: Options): Promise<void> => {
-  for (const name of ["public", "format", "author"] as const) {
+  for (const name of ["public", "private", "licence", "format", "author"] as const) {
     if (options[name] !== undefined) throw new Fault("INVALID_ARGUMENT", `--${name} is not for gantry import registry`);
   }
   return withApplication(terminal, async ({ kernel, call }) => {
@@ -70,7 +80,7 @@ const importRegistryFolders = async (terminal: Terminal, sources: readonly strin
 export const importCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "import",
-    usage: "KIND SOURCE… [--group UID] [--public] [--format NAME] [--author NAME]",
+    usage: "KIND SOURCE… [--group UID] [--public|--private] [--licence ID] [--format NAME] [--author NAME]",
     description: `Fills the server. KIND is one of
 
   registry         repos, tags and what is known of their images: a folder of JSON files, one per repo
@@ -81,8 +91,9 @@ export const importCommand = (terminal: Terminal): Command =>
 
 A SOURCE is a file, a folder or zip archive with all below it, or an https address; gzip is seen through. What a
 file is shows in its content, not in its name. A file that is the same as the last time is not read again, and a
-second run writes nothing; what has vanished from a source is withdrawn here. An import that was stopped goes on
-when it is started again. Works beside a running server and without one.`,
+second run writes nothing; what no source tells any longer is withdrawn here, and of several that tell the same the
+latest modified counts. Without --public and --private what is public stays so and what is new is not. An import that
+was stopped goes on when it is started again. Works beside a running server and without one.`,
     notes: `Exit status: 0 all imported, 2 some records were refused (each is named with file and line), 1 failed.
 
 Examples:
@@ -96,6 +107,8 @@ Examples:
     .argument("[SOURCE...]")
     .option("--group <UID>", "the group that it is for (the only organization when none is named)")
     .option("--public", "the open operations of the Advisory domain show it too")
+    .option("--private", "the open operations show it no longer")
+    .option("--licence <SPDX-ID>", "the licence of what the sources tell; what it does not allow to publish is not published (unknown)")
     .option("--format <NAME>", "refuse files of other formats than this one")
     .option("--author <NAME>", "who the advisories and their events are by (the format's own word)")
     .action(async (word: string | undefined, sources: readonly string[], options: Options) => {

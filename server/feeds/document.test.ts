@@ -19,7 +19,7 @@ const read = async (text: string, kind: FeedKind, format?: string): Promise<Feed
   assert.notEqual(notation, "prose");
   const documents = isJsonLines(text, true) ? text.split("\n").filter((line) => line.trim() !== "") : [text];
   const records: FeedRecord[] = [];
-  for (const document of documents) records.push(...(await readDocument(document, notation as "json", options(kind, format))));
+  for (const document of documents) records.push(...(await readDocument(document, notation as "json", options(kind, format))).records);
   return records;
 };
 

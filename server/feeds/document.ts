@@ -1,15 +1,18 @@
 // One document: its text to records, or a refusal with its line. Whatever a hostile text does to a parser ends here.
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import type { DocumentDraft } from "#store";
+import { leftOutOfOsv } from "./documents/left-out.ts";
 import { Field } from "./field.ts";
 import type { ReadOptions } from "./formats/format.ts";
 import { DocumentError, FieldError, type Path, pathText } from "./invalid.ts";
 import { jsonLineOf, readJson } from "./parse/json.ts";
 import { readToml, tomlLineOf } from "./parse/toml.ts";
 import { readXml, xmlLineOf } from "./parse/xml.ts";
-import { readYaml, yamlLineOf } from "./parse/yaml.ts";
+import { readTypedYaml, readYaml, yamlLineOf } from "./parse/yaml.ts";
 import { type Notation, recogniseFormat } from "./recognise.ts";
 import type { FeedRecord } from "./record.ts";
+import { newDocumentDraft } from "./stored-document.ts";
 
 export interface DocumentOptions extends ReadOptions {
   /** The one format that is taken; any that the kind knows without it. */
@@ -29,20 +32,55 @@ const notationReaders: Readonly<Record<Exclude<Notation, "prose">, NotationReade
   xml: { read: readXml, lineOf: xmlLineOf },
 };
 
+const reasonText = ({ path, message }: FieldError): string => `${pathText(path)} ${message}`.trim();
+
 const requireObject = (value: Json): JsonObject => {
   if (isObject(value)) return value;
   throw new FieldError([], Array.isArray(value) ? "must be one document, not a list" : "must be a document with keys");
 };
 
-/** The records that a document tells. Throws DocumentError, with the line and what is wrong there. */
-export const readDocument = async (text: string, notation: Exclude<Notation, "prose">, options: DocumentOptions): Promise<FeedRecord[]> => {
+/** A document's records, and the document itself where it is kept. */
+export interface ReadDocument {
+  readonly records: readonly FeedRecord[];
+  readonly draft: DocumentDraft | undefined;
+  /** Why its ranges cannot be read, and where (from 1): it is kept, and matches nothing. */
+  readonly unmatched: { readonly line: number; readonly reason: string } | undefined;
+}
+
+/** What the source wrote, as JSON. Of YAML everything is read as texts, which are what OSV has but for its free parts. */
+const sourceText = async (text: string, notation: Notation, value: JsonObject): Promise<string> => {
+  if (notation === "json") return text.trim();
+  if (notation !== "yaml" || !/^ *(?:- )?"?(?:database|ecosystem)_specific"?:/m.test(text)) return JSON.stringify(value);
+  return JSON.stringify(withFreeParts(value, await readTypedYaml(text)));
+};
+
+const freeParts = new Set(["database_specific", "ecosystem_specific"]);
+
+/** The texts of one reading, and of the other all that lies in OSV's free parts. */
+const withFreeParts = (texts: Json, typed: Json | undefined): Json => {
+  if (Array.isArray(texts)) return texts.map((each, index) => withFreeParts(each, Array.isArray(typed) ? typed[index] : undefined));
+  if (!isObject(texts) || !isObject(typed)) return texts;
+  return Object.fromEntries(Object.entries(texts).map(([key, each]) => [key, freeParts.has(key) ? (typed[key] ?? null) : withFreeParts(each, typed[key])]));
+};
+
+/** What a document tells. Throws DocumentError, with the line and what is wrong there. */
+export const readDocument = async (text: string, notation: Exclude<Notation, "prose">, options: DocumentOptions): Promise<ReadDocument> => {
   const reader = notationReaders[notation];
   const value = await reader.read(text);
   try {
     const document = requireObject(value);
-    return recogniseFormat(document, options.kind, options.format).read(new Field(document), options);
+    const format = recogniseFormat(document, options.kind, options.format);
+    const unreadable: FieldError[] = [];
+    const records = format.read(new Field(document), { ...options, leaveUnmatched: (reason) => unreadable.push(reason) });
+    const origin = format.origin?.(new Field(document));
+    const [first] = unreadable;
+    return {
+      unmatched: first && { line: await reader.lineOf(text, first.path), reason: reasonText(first) },
+      records,
+      draft: origin && newDocumentDraft(format.name, origin, await sourceText(text, notation, document), leftOutOfOsv(format.name, document), records),
+    };
   } catch (thrown) {
     if (!(thrown instanceof FieldError)) throw thrown;
-    throw new DocumentError(await reader.lineOf(text, thrown.path), `${pathText(thrown.path)} ${thrown.message}`.trim());
+    throw new DocumentError(await reader.lineOf(text, thrown.path), reasonText(thrown));
   }
 };

@@ -1,5 +1,5 @@
-// One import: each source's files are read (read-files.ts), written in batches (write-batches.ts), and what has vanished
-// is withdrawn in the transaction that tells of the import (import-event.ts). A document goes in completely or not at
+// One import: each source's files are read (read-files.ts), written in batches (write-batches.ts), what has vanished is
+// withdrawn unless another source tells it (tell-records.ts), and the import is told (import-event.ts). A document goes in completely or not at
 // all; the rest goes on.
 
 import { Fault } from "#base/fault.ts";
@@ -10,14 +10,17 @@ import {
   changeCount,
   countFeedParts,
   deleteFeedPartsExcept,
+  deleteReplacedDocuments,
+  findDocumentStep,
   findFeedRecords,
   lockFeed,
+  markDocumentsGone,
   noChanges,
   openFeed,
-  type OwnedChanges,
-  recordOwner,
+  type OwnedCounts,
   type RecordTarget,
   refreshRecordStatistics,
+  takeGoneRecords,
   updateFeed,
   withdrawVanished,
   type Write,
@@ -25,18 +28,22 @@ import {
 } from "#store";
 import type { FeedKind } from "./formats/format.ts";
 import { recordImport } from "./import-event.ts";
+import { isLicenseName } from "./licenses.ts";
 import { readFiles, type Reading, type ReadPart, type Refusal } from "./read-files.ts";
 import { formats } from "./recognise.ts";
 import type { FeedRecord } from "./record.ts";
 import { type Fetch, openSource, type Source } from "./source.ts";
+import { isToldKind, markStep, reassignGone, type TellContext } from "./tell-records.ts";
 import { addOwnedCounts, batchesOf, noOwnedCounts, writeBatches } from "./write-batches.ts";
 
 export interface FeedImport {
   readonly kind: FeedKind;
   /** The group that the records are for. */
   readonly group: string;
-  /** The open operations show them too. */
-  readonly public: boolean;
+  /** True: the open operations show them too; false: no longer. Undefined: what is public stays so, and what is new is not. */
+  readonly public: boolean | undefined;
+  /** The licence of what the sources tell, as an SPDX identifier; undefined: as it was, at first unknown. */
+  readonly license?: string | undefined;
   /** Files, folders and https addresses. */
   readonly sources: readonly string[];
   /** The one format that is taken; any without it. */
@@ -63,12 +70,14 @@ export interface FeedSummary extends WriteCounts {
   readonly remarks: readonly string[];
   /** Files of a folder that are no feed at all, such as a licence, and documents that tell nothing of this kind. */
   readonly passedOver: readonly string[];
+  /** Documents that are kept and published as they came in, and match nothing: their ranges cannot be read. */
+  readonly unmatched: readonly string[];
   /** Sources that could not be had. */
   readonly failed: readonly string[];
 }
 
 /** Raised whenever formats read something differently, so that files are read again. */
-const readerVersion = "1";
+const readerVersion = "2";
 
 const recordKinds: Readonly<Record<FeedKind, FeedRecord["kind"]>> = {
   advisories: "advisory",
@@ -82,13 +91,13 @@ interface SourceResult {
   counts: typeof noOwnedCounts;
   /** Records of parts that were not read again. */
   unread: number;
-  withdrawn: number;
   files: number;
   filesUnchanged: number;
   refusals: number;
   readonly refused: string[];
   readonly remarks: string[];
   readonly passedOver: string[];
+  readonly unmatched: string[];
   /** Parts of each file that the source has. */
   readonly parts: Map<string, number>;
   /** Nothing is known of what the source still tells. */
@@ -98,23 +107,25 @@ interface SourceResult {
 const newResult = (): SourceResult => ({
   counts: noOwnedCounts,
   unread: 0,
-  withdrawn: 0,
   files: 0,
   filesUnchanged: 0,
   refusals: 0,
   refused: [],
   remarks: [],
   passedOver: [],
+  unmatched: [],
   parts: new Map(),
   isUnread: false,
 });
 
 /** Names of files and keys are written by strangers, and this is read on terminals (attack 28). */
-const lineOf = ({ label, line, reason }: Refusal): string => `${label}:${line}: ${reason}`.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?");
+const addLine = (lines: string[], { label, line, reason }: Refusal): void => {
+  if (lines.length < limits.feedRefusalsMax) lines.push(`${label}:${line}: ${reason}`.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?"));
+};
 
 const addRefusal = (result: SourceResult, refusal: Refusal): void => {
   result.refusals++;
-  if (result.refused.length < limits.feedRefusalsMax) result.refused.push(lineOf(refusal));
+  addLine(result.refused, refusal);
 };
 
 /** The parts that were read; everything else about reading goes into the result. */
@@ -135,7 +146,10 @@ async function* partsOf(readings: AsyncIterable<Reading>, result: SourceResult, 
         addRefusal(result, reading.refusal);
         break;
       case "remark":
-        if (result.remarks.length < limits.feedRefusalsMax) result.remarks.push(lineOf(reading.remark));
+        addLine(result.remarks, reading.remark);
+        break;
+      case "unmatched":
+        addLine(result.unmatched, reading.refusal);
         break;
       case "passed over":
         result.passedOver.push(`${reading.label}: ${reading.reason}`);
@@ -160,6 +174,8 @@ interface SourceImport extends ImportRun {
   readonly source: Source;
   readonly feed: string;
   readonly target: RecordTarget;
+  /** Of kinds whose documents are kept. */
+  readonly told: TellContext | undefined;
 }
 
 const requireGoingOn = async ({ signal, goOn }: FeedImport): Promise<void> => {
@@ -167,49 +183,101 @@ const requireGoingOn = async ({ signal, goOn }: FeedImport): Promise<void> => {
   await goOn?.();
 };
 
-/** Withdraws what no file tells any longer; undefined where nothing can have vanished. */
-const withdrawMissing = async (
-  rows: Write,
-  { feed, target, options }: SourceImport,
-  parts: ReadonlyMap<string, number>,
-  settled: boolean,
-): Promise<number | undefined> => {
-  const gone = await deleteFeedPartsExcept(rows, feed, parts);
-  if (gone === 0 && settled) return undefined;
+/** What the source's row keeps until it is told, in the transaction that makes the changes. */
+const addUnreported = async (rows: Write, feed: string, counts: OwnedCounts): Promise<void> => {
+  const { settled, unreported } = await lockFeed(rows, feed);
+  await updateFeed(rows, feed, { settled, unreported: addChanges(unreported, counts) });
+};
+
+/** Makes public what the source tells, or takes it back, step by step. */
+const markPublic = async ({ services: { store }, feed, told, options }: SourceImport): Promise<OwnedCounts> => {
+  const isPublic = options.public;
+  let counts = noOwnedCounts;
+  if (!told || isPublic === undefined) return counts;
+  for (let after: string | undefined = "0"; after !== undefined; ) {
+    await requireGoingOn(options);
+    const from: string = after;
+    after = await store.write(async (rows) => {
+      await lockFeed(rows, feed);
+      const step = await findDocumentStep(rows, feed, from, limits.feedBatchRecords);
+      if (!step) return undefined;
+      const marked = await markStep(rows, told, isPublic, step);
+      await addUnreported(rows, feed, marked);
+      counts = addOwnedCounts(counts, marked);
+      return step.last;
+    });
+  }
+  return counts;
+};
+
+/** Marks what is of files that the source has no longer. `parts` are what it has; false where nothing can have vanished. */
+const markMissing = ({ services: { store }, feed, target }: SourceImport, parts: ReadonlyMap<string, number>): Promise<boolean> =>
+  store.write(async (rows) => {
+    const { settled, unreported } = await lockFeed(rows, feed);
+    const gone = await deleteFeedPartsExcept(rows, feed, parts);
+    if (gone.length === 0) return !settled;
+    await markDocumentsGone(rows, feed, gone, target.nowMs);
+    await updateFeed(rows, feed, { settled: false, unreported });
+    return true;
+  });
+
+/** Decides who tells some of what no document of this source tells any longer; whether that was the last of it. */
+const reassignSome = async (rows: Write, { feed, told }: SourceImport): Promise<{ readonly counts: OwnedCounts; readonly isLast: boolean }> => {
+  const gone = told ? await takeGoneRecords(rows, feed, limits.feedBatchRecords) : [];
+  const counts = told && gone.length > 0 ? await reassignGone(rows, told, gone) : noOwnedCounts;
+  return { counts, isLast: gone.length < limits.feedBatchRecords };
+};
+
+/** The same of kinds without documents, and of what the version before has written. */
+const withdrawUntold = async (rows: Write, { feed, told, target, options }: SourceImport): Promise<OwnedCounts> => {
+  if (told) await deleteReplacedDocuments(rows, feed);
   const known = await findFeedRecords(rows, feed);
   return withdrawVanished(rows, target, recordKinds[options.kind], (key) => known.has(key));
 };
 
-/**
- * Ends the import of a source, in one transaction: withdraws what has vanished from a source that was read to its end
- * (`parts` are what it has), and tells of all that no event has told yet. Returns how many records were withdrawn.
- */
-const finishImport = (from: SourceImport, result: SourceResult, parts: ReadonlyMap<string, number> | undefined): Promise<number> =>
-  from.services.store.write(async (rows) => {
-    const { services, options, feed, target, source, requestId } = from;
-    const { settled, unreported } = await lockFeed(rows, feed);
-    const missing = parts && (await withdrawMissing(rows, from, parts, settled));
-    const withdrawn: OwnedChanges = {
-      group: noChanges,
-      everybody: noChanges,
-      [recordOwner(recordKinds[options.kind], target)]: { ...noChanges, withdrawn: missing ?? 0 },
-    };
-    const changes = addChanges(unreported, withdrawn);
-    await recordImport(rows, services, {
-      kind: options.kind,
-      group: options.group,
-      source: source.label,
-      operation: options.operation ?? `gantry import ${options.kind}`,
-      requestId,
-      changes,
-      unchanged: unchangedCount(result),
-      refused: result.refusals,
-    });
-    const isToTell = changeCount(changes.group) + changeCount(changes.everybody) > 0;
-    if (isToTell || missing !== undefined)
-      await updateFeed(rows, feed, { settled: settled || missing !== undefined, unreported: { group: noChanges, everybody: noChanges } });
-    return missing ?? 0;
+/** Tells of all that no event has told yet. */
+const tellImport = async (rows: Write, from: SourceImport, result: SourceResult, isSettled: boolean): Promise<void> => {
+  const { services, options, feed, source, requestId } = from;
+  const { settled, unreported } = await lockFeed(rows, feed);
+  await recordImport(rows, services, {
+    kind: options.kind,
+    group: options.group,
+    source: source.label,
+    operation: options.operation ?? `gantry import ${options.kind}`,
+    requestId,
+    changes: unreported,
+    unchanged: unchangedCount(result),
+    refused: result.refusals,
   });
+  const isToTell = changeCount(unreported.group) + changeCount(unreported.everybody) > 0;
+  if (isToTell || isSettled) await updateFeed(rows, feed, { settled: settled || isSettled, unreported: { group: noChanges, everybody: noChanges } });
+};
+
+/**
+ * Ends the import of a source: withdraws what has vanished from a source that was read to its end (`parts` are what it
+ * has), in steps, and tells of all in the transaction of the last one. What an earlier step did is kept in the source's row
+ * until it is told. Returns what was withdrawn and marked.
+ */
+const finishImport = async (from: SourceImport, result: SourceResult, parts: ReadonlyMap<string, number> | undefined): Promise<OwnedCounts> => {
+  const { services, feed } = from;
+  const mayHaveVanished = parts !== undefined && (await markMissing(from, parts));
+  let all = parts === undefined ? noOwnedCounts : await markPublic(from);
+  for (let isLast = false; !isLast; ) {
+    if (parts !== undefined) await requireGoingOn(from.options);
+    const step = await services.store.write(async (rows) => {
+      await lockFeed(rows, feed);
+      if (!mayHaveVanished) return tellImport(rows, from, result, false).then(() => undefined);
+      const some = await reassignSome(rows, from);
+      const counts = some.isLast ? addOwnedCounts(some.counts, await withdrawUntold(rows, from)) : some.counts;
+      await addUnreported(rows, feed, counts);
+      if (some.isLast) await tellImport(rows, from, result, true);
+      return { ...some, counts };
+    });
+    all = addOwnedCounts(all, step?.counts ?? noOwnedCounts);
+    isLast = step?.isLast ?? true;
+  }
+  return all;
+};
 
 const unchangedCount = ({ counts, unread }: SourceResult): number => unread + counts.group.unchanged + counts.everybody.unchanged;
 
@@ -218,17 +286,21 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
   const { services, options } = run;
   const { kind, group, author, format, progress } = options;
   const { store, log } = services;
-  const manner = JSON.stringify([readerVersion, options.public, author ?? "", format ?? ""]);
-  const feed = await store.write((rows) => openFeed(rows, { kind, group, source: source.key, manner }));
-  const target: RecordTarget = { group, public: options.public, feed: source.key, nowMs: services.clock() };
-  const from: SourceImport = { ...run, source, feed, target };
+  // What is public is marked behind the files where documents are kept (markPublic).
+  const manner = JSON.stringify([readerVersion, author ?? "", format ?? "", options.license ?? null, isToldKind(kind) ? null : (options.public ?? null)]);
+  const opened = { kind, group, source: source.key, manner, license: options.license, author: author ?? "" };
+  const { id: feed, license } = await store.write((rows) => openFeed(rows, opened));
+  const nowMs = services.clock();
+  const target: RecordTarget = { group, public: options.public, feed: source.key, nowMs };
+  const told = isToldKind(kind) ? { kind, group, feed, source: source.key, license, public: options.public, nowMs } : undefined;
+  const from: SourceImport = { ...run, source, feed, target, told };
   const goOn = (): Promise<void> => requireGoingOn(options);
   try {
     const total = await source.count();
     const begin = (label: string): void => progress({ done: result.files - 1, total: Math.max(total, result.files), what: label });
     const readings = readFiles({ rows: store.read, feed, options: { kind, author, format } }, source.files());
     const batches = batchesOf(partsOf(readings, result, begin));
-    for await (const { counts, refusals } of writeBatches({ store, log, feed, target, requireGoingOn: goOn }, batches)) {
+    for await (const { counts, refusals } of writeBatches({ store, log, feed, target, told, requireGoingOn: goOn }, batches)) {
       result.counts = addOwnedCounts(result.counts, counts);
       for (const refusal of refusals) addRefusal(result, refusal);
     }
@@ -237,7 +309,7 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
     // A folder that is empty all of a sudden is a disk that is not mounted.
     if (result.parts.size === 0 && (await countFeedParts(store.read, feed)) > 0)
       throw new Fault("FAILED_PRECONDITION", "holds no files any more; nothing was withdrawn");
-    result.withdrawn = await finishImport(from, result, result.isUnread ? undefined : result.parts);
+    result.counts = addOwnedCounts(result.counts, await finishImport(from, result, result.isUnread ? undefined : result.parts));
   } catch (thrown) {
     // Where the store is away, the source's row keeps it for the next import.
     await finishImport(from, result, undefined).catch(() => {});
@@ -262,7 +334,7 @@ const summaryOf = (results: readonly SourceResult[], failed: readonly string[]):
   return {
     new: sumOf(({ counts }) => counts.group.new + counts.everybody.new),
     changed: sumOf(({ counts }) => counts.group.changed + counts.everybody.changed),
-    withdrawn: sumOf(({ counts, withdrawn }) => withdrawn + counts.group.withdrawn + counts.everybody.withdrawn),
+    withdrawn: sumOf(({ counts }) => counts.group.withdrawn + counts.everybody.withdrawn),
     unchanged: sumOf(unchangedCount),
     files: sumOf(({ files }) => files),
     filesUnchanged: sumOf(({ filesUnchanged }) => filesUnchanged),
@@ -270,6 +342,7 @@ const summaryOf = (results: readonly SourceResult[], failed: readonly string[]):
     refused: results.flatMap(({ refused }) => refused).slice(0, limits.feedRefusalsMax),
     remarks: results.flatMap(({ remarks }) => remarks).slice(0, limits.feedRefusalsMax),
     passedOver: results.flatMap(({ passedOver }) => passedOver),
+    unmatched: results.flatMap(({ unmatched }) => unmatched),
     failed,
   };
 };
@@ -279,6 +352,8 @@ export const importFeed = async (services: Services, options: FeedImport): Promi
   if (options.format !== undefined && !formats.some(({ name }) => name === options.format)) {
     throw new Fault("INVALID_ARGUMENT", `there is no format ${JSON.stringify(options.format)}; possible are: ${formats.map(({ name }) => name).join(", ")}`);
   }
+  const { license } = options;
+  if (license !== undefined && !isLicenseName(license)) throw new Fault("INVALID_ARGUMENT", "the licence must be an SPDX identifier such as CC-BY-4.0");
   const run: ImportRun = { services, options, requestId: crypto.randomUUID() };
   // A source that is misspelt stops all before anything is written.
   const sources = await openSources(run);

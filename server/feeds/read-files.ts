@@ -5,17 +5,18 @@ import { createHash } from "node:crypto";
 import { findRepeatedKey } from "#base/json-keys.ts";
 import { limits } from "#base/limits.ts";
 import { type FeedPart, findFeedParts, findPartRecords, type KnownParts, partKey, type Read, recordKey } from "#store";
-import { type DocumentOptions, readDocument } from "./document.ts";
+import { type DocumentOptions, type ReadDocument, readDocument } from "./document.ts";
 import { decodeUtf8, FeedFileReader } from "./file-reader.ts";
 import { DocumentError } from "./invalid.ts";
 import { isJsonLines, recogniseNotation } from "./recognise.ts";
-import type { FeedRecord } from "./record.ts";
 import type { FeedFile } from "./source.ts";
 
 /** A file, or a part of a long one, with the records that it tells. */
 export interface ReadPart {
   readonly part: FeedPart;
-  readonly records: readonly FeedRecord[];
+  readonly documents: readonly ReadDocument[];
+  /** Some of its lines were refused. */
+  readonly isPartial: boolean;
   /** The file's name and the part's first line, for a refusal by the store. */
   readonly label: string;
   readonly line: number;
@@ -46,6 +47,7 @@ export type Reading =
   | { readonly kind: "refusal"; readonly refusal: Refusal }
   /** Something that was read in one of several ways. */
   | { readonly kind: "remark"; readonly remark: Refusal }
+  | { readonly kind: "unmatched"; readonly refusal: Refusal }
   | { readonly kind: "passed over"; readonly label: string; readonly reason: string }
   | { readonly kind: "end"; readonly file: ReadFile };
 
@@ -101,25 +103,27 @@ async function* readPart(
   { part, digest, isKnown }: { readonly part: number; readonly digest: string; readonly isKnown: boolean },
   { lines, firstLine, sizeBytes }: Lines,
 ): AsyncGenerator<Reading> {
-  const records: FeedRecord[] = [];
+  const documents: ReadDocument[] = [];
   let isRefused = false;
   for (const [index, line] of lines.entries()) {
     try {
       const text = decodeUtf8(line);
       if (text.trim() === "") continue;
-      records.push(...(await readDocument(text, "json", options)));
+      const document = await readDocument(text, "json", options);
+      documents.push(document);
       yield* remarkOn(text, file.label, firstLine + index);
+      if (document.unmatched) yield { kind: "unmatched", refusal: { label: file.label, line: firstLine + index, reason: document.unmatched.reason } };
     } catch (thrown) {
       if (!(thrown instanceof DocumentError)) throw thrown;
       isRefused = true;
       yield { kind: "refusal", refusal: { label: file.label, line: firstLine + index, reason: thrown.message } };
     }
   }
-  const keys = new Set(records.map(recordKey));
+  const keys = new Set(documents.flatMap(({ records }) => records.map(recordKey)));
   // What a refused line told before is not gone; and the part is read again the next time.
   if (isRefused && isKnown) for (const key of await findPartRecords(rows, feed, file.name, part)) keys.add(key);
   const read = { name: file.name, part, digest: isRefused ? "" : digest, records: [...keys] };
-  yield { kind: "part", part: { part: read, records, label: file.label, line: firstLine, sizeBytes } };
+  yield { kind: "part", part: { part: read, documents, isPartial: isRefused, label: file.label, line: firstLine, sizeBytes } };
 }
 
 /** A file of JSON Lines, part by part. */
@@ -161,11 +165,13 @@ async function* readOneDocument({ options }: ReadContext, file: FeedFile, reader
   }
   const text = decodeUtf8(bytes);
   if (notation === "prose") throw new DocumentError(1, text.trim() === "" ? "is empty" : `is of no format that import ${options.kind} knows`);
-  const records = await readDocument(text, notation, options);
+  const document = await readDocument(text, notation, options);
+  const { records } = document;
   if (notation === "json") yield* remarkOn(text, file.label, 1);
-  if (records.length === 0 && !/"?advisories"?\s*:/.test(text)) yield { kind: "passed over", label: file.label, reason: `tells of no ${options.kind}` };
+  if (document.unmatched) yield { kind: "unmatched", refusal: { label: file.label, ...document.unmatched } };
+  else if (records.length === 0 && !/"?advisories"?\s*:/.test(text)) yield { kind: "passed over", label: file.label, reason: `tells of no ${options.kind}` };
   const read = { name: file.name, part: 0, digest, records: [...new Set(records.map(recordKey))] };
-  yield { kind: "part", part: { part: read, records, label: file.label, line: 1, sizeBytes: bytes.length } };
+  yield { kind: "part", part: { part: read, documents: [document], isPartial: false, label: file.label, line: 1, sizeBytes: bytes.length } };
   yield { kind: "end", file: end };
 }
 

@@ -6,7 +6,9 @@
 //       source: https://secdb.alpinelinux.org/v3.22/main.json
 //       format: secdb            # optional
 //       author: Alpine           # optional
-//       public: true             # or group: UID; the only organization without one
+//       public: true             # optional; without it what is public stays so and what is new is not
+//       licence: CC-BY-4.0       # optional, an SPDX identifier
+//       group: UID               # optional; the only organization without one
 //       every: 6h                # m, h or d
 
 import { readFile } from "node:fs/promises";
@@ -20,6 +22,7 @@ import { claimFeed, countFeedFailures, releaseFeed, renewFeed } from "#store";
 import { Field } from "./field.ts";
 import { type FeedKind, feedKinds } from "./formats/format.ts";
 import { type FeedSummary, importFeed } from "./import-feed.ts";
+import { isLicenseName } from "./licenses.ts";
 import { DocumentError, FieldError, pathText } from "./invalid.ts";
 import { readYaml } from "./parse/yaml.ts";
 import { formats } from "./recognise.ts";
@@ -30,7 +33,9 @@ export interface ScheduledFeed {
   readonly source: string;
   readonly format: string | undefined;
   readonly author: string | undefined;
-  readonly public: boolean;
+  /** Undefined where nothing is said of it. */
+  readonly public: boolean | undefined;
+  readonly license: string | undefined;
   /** Undefined for the only organization. */
   readonly group: string | undefined;
   readonly everyMs: number;
@@ -48,13 +53,17 @@ const readInterval = (field: Field): number => {
   return everyMs > 0 ? everyMs : field.refuse("must be a time such as 30m, 6h or 1d");
 };
 
-const feedKeys = new Set(["kind", "source", "format", "author", "public", "group", "every"]);
+const feedKeys = new Set(["kind", "source", "format", "author", "public", "licence", "group", "every"]);
 
 /** YAML's scalars are texts here, JSON's are what they are. */
 const readFlag = (field: Field): boolean => {
-  if (field.missing) return false;
   if (field.value === true || field.value === "true") return true;
   return field.value === false || field.value === "false" ? false : field.refuse("must be true or false");
+};
+
+const readLicense = (field: Field): string | undefined => {
+  const license = field.name() || undefined;
+  return license === undefined || isLicenseName(license) ? license : field.refuse("must be an SPDX identifier such as CC-BY-4.0");
 };
 
 const scheduledFeedOf = (field: Field): ScheduledFeed => {
@@ -72,7 +81,8 @@ const scheduledFeedOf = (field: Field): ScheduledFeed => {
     group,
     source: field.at("source").url(),
     author: field.at("author").name() || undefined,
-    public: readFlag(field.at("public")),
+    public: field.at("public").missing ? undefined : readFlag(field.at("public")),
+    license: readLicense(field.at("licence")),
     everyMs: readInterval(field.at("every")),
   };
 };
@@ -146,6 +156,7 @@ export const startSchedule = ({ services, feeds, destination }: ScheduleOptions)
     return importFeed(services, {
       kind: feed.kind,
       public: feed.public,
+      license: feed.license,
       format: feed.format,
       author: feed.author,
       operation: `GANTRY_FEEDS ${feed.kind}`,

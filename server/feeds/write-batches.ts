@@ -7,12 +7,16 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { addChanges, addCounts, lockFeed, noCounts, type OwnedCounts, type RecordTarget, type Store, updateFeed, writeFeedParts, writeRecords } from "#store";
 import type { ReadPart, Refusal } from "./read-files.ts";
+import type { FeedRecord } from "./record.ts";
+import { type TellContext, tellParts } from "./tell-records.ts";
 
 export interface WriteContext {
   readonly store: Store;
   readonly log: Log;
   readonly feed: string;
   readonly target: RecordTarget;
+  /** Of kinds whose documents are kept. */
+  readonly told: TellContext | undefined;
   /** Called before each batch is written; throws where the import shall not go on. */
   readonly requireGoingOn: () => Promise<void>;
 }
@@ -29,9 +33,11 @@ export const addOwnedCounts = (one: OwnedCounts, other: OwnedCounts): OwnedCount
   everybody: addCounts(one.everybody, other.everybody),
 });
 
+const recordsOf = (documents: ReadPart["documents"]): FeedRecord[] => documents.flatMap(({ records }) => records);
+
 /** A library is as much work as its versions. */
-const workOf = ({ records }: ReadPart): number =>
-  records.reduce((sum, record) => sum + (record.kind === "library" ? Math.max(1, record.versions.length) : 1), 0);
+const workOf = ({ documents }: ReadPart): number =>
+  recordsOf(documents).reduce((sum, record) => sum + (record.kind === "library" ? Math.max(1, record.versions.length) : 1), 0);
 
 /** Parts that are written together. */
 export async function* batchesOf(parts: AsyncIterable<ReadPart>): AsyncGenerator<ReadPart[]> {
@@ -49,7 +55,7 @@ export async function* batchesOf(parts: AsyncIterable<ReadPart>): AsyncGenerator
   if (batch.length > 0) yield batch;
 }
 
-const writeTogether = ({ store, feed, target }: WriteContext, batch: readonly ReadPart[]): Promise<OwnedCounts> =>
+const writeTogether = ({ store, feed, target, told }: WriteContext, batch: readonly ReadPart[]): Promise<OwnedCounts> =>
   store.write(async (rows) => {
     // First, so that two imports of one source take turns.
     const { unreported } = await lockFeed(rows, feed);
@@ -58,11 +64,17 @@ const writeTogether = ({ store, feed, target }: WriteContext, batch: readonly Re
       feed,
       batch.map(({ part }) => part),
     );
-    const counts = await writeRecords(
-      rows,
-      target,
-      batch.flatMap(({ records }) => records),
-    );
+    const counts = told
+      ? await tellParts(
+          rows,
+          told,
+          batch.map(({ part: { name, part }, isPartial, documents }) => ({ name, part, isPartial, documents })),
+        )
+      : await writeRecords(
+          rows,
+          target,
+          batch.flatMap(({ documents }) => recordsOf(documents)),
+        );
     await updateFeed(rows, feed, { settled: false, unreported: addChanges(unreported, counts) });
     return counts;
   });

@@ -7,7 +7,7 @@ import { type AdvisoryEvent, advisoryEventsOf, facetOf } from "./advisory-events
 import { columns, expression, flag, nullableText, text, textList, time } from "./columns.ts";
 import { noCounts } from "./feed-counts.ts";
 import { columnOf, lastByKey, recordDigestOf, refreshStatistics, stepRows } from "./feed-rows.ts";
-import type { Read, Write } from "./handle.ts";
+import { type Read, wideCount, type Write } from "./handle.ts";
 import type { AdvisoryRecord, RecordTarget, WriteCounts } from "./records.ts";
 import { timeText } from "./time-text.ts";
 
@@ -15,6 +15,10 @@ interface AdvisoryDraft {
   readonly uid: string;
   readonly record: AdvisoryRecord;
   readonly digest: string;
+  readonly isPublic: boolean;
+  /** The document that tells it, and its form. */
+  readonly documentId: string;
+  readonly form: string;
 }
 
 const searchTextOf = ({ artifactName, componentName = "", aliases }: AdvisoryRecord): string =>
@@ -26,32 +30,40 @@ const createTimeOf = (events: readonly AdvisoryEvent[], nowMs: number): string =
 };
 
 const advisoryUid = columns({ uid: text });
-const storedAdvisory = columns({ uid: text, digest: text, isListed: expression("delete_time is null", flag) });
+const storedAdvisory = columns({
+  uid: text,
+  digest: text,
+  isListed: expression("delete_time is null", flag),
+  isPublic: expression("public", flag),
+  documentId: nullableText,
+  form: text,
+});
 
 /** The uids of those that were written. */
 const upsertAdvisories = async (rows: Write, target: RecordTarget, drafts: readonly AdvisoryDraft[]): Promise<Set<string>> => {
   const now = new Date(target.nowMs).toISOString();
   const facets = new Map<string, AdvisoryFacet>();
-  const full = drafts.map(({ uid, record, digest }) => {
-    const events = advisoryEventsOf(record, uid);
-    const facet = facetOf(record, events);
+  const full = drafts.map((draft) => {
+    const events = advisoryEventsOf(draft.record, draft.uid);
+    const facet = facetOf(draft.record, events);
     const facetDigest = recordDigestOf(Object.values(facet));
     facets.set(facetDigest, facet);
-    return { uid, record, digest, events, facetDigest };
+    return { ...draft, events, facetDigest };
   });
   const facetIds = await addFacets(rows, facets);
   const written = await advisoryUid.find(
     rows,
     `insert into advisories as held (uid, advisory_id, create_time, update_time, delete_time, author, artifact_name, artifact_type,
        artifact_architecture, component_name, component_location, component_type, aliases, events, legacy_advisory_id, origin,
-       namespace, facet, search, public, feed, digest)
+       namespace, facet, search, public, feed, digest, document_id, form)
      select uid, advisory_id, create_time::timestamptz, $20::timestamptz, nullif(delete_time, '')::timestamptz, author, artifact_name,
        artifact_type, artifact_architecture, component_name, component_location, component_type, aliases::jsonb, events::jsonb,
-       legacy, origin, namespace, facet, search, $21::boolean, $22, digest
+       legacy, origin, namespace, facet, search, shown = 'true', $21, digest, nullif(document, '')::bigint, form
      from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
-       $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[])
+       $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[],
+       $22::text[], $23::text[], $24::text[])
        as given(uid, advisory_id, create_time, delete_time, author, artifact_name, artifact_type, artifact_architecture, component_name,
-       component_location, component_type, aliases, events, legacy, origin, namespace, facet, search, digest)
+       component_location, component_type, aliases, events, legacy, origin, namespace, facet, search, digest, shown, document, form)
      on conflict (uid) do update set
        advisory_id = excluded.advisory_id, update_time = greatest(excluded.update_time, held.update_time + interval '1 ms'),
        delete_time = excluded.delete_time, author = excluded.author, artifact_name = excluded.artifact_name,
@@ -59,8 +71,9 @@ const upsertAdvisories = async (rows: Write, target: RecordTarget, drafts: reado
        component_name = excluded.component_name, component_location = excluded.component_location,
        component_type = excluded.component_type, aliases = excluded.aliases, events = excluded.events,
        legacy_advisory_id = excluded.legacy_advisory_id, origin = excluded.origin, namespace = excluded.namespace,
-       facet = excluded.facet, search = excluded.search, public = excluded.public, feed = excluded.feed, digest = excluded.digest
-     where held.digest <> excluded.digest
+       facet = excluded.facet, search = excluded.search, public = excluded.public, feed = excluded.feed, digest = excluded.digest,
+       document_id = excluded.document_id, form = excluded.form
+     where held.digest <> excluded.digest or held.public <> excluded.public
      returning ${advisoryUid.list}`,
     [
       columnOf(full, ({ uid }) => uid),
@@ -83,27 +96,59 @@ const upsertAdvisories = async (rows: Write, target: RecordTarget, drafts: reado
       columnOf(full, ({ record }) => searchTextOf(record)),
       columnOf(full, ({ digest }) => digest),
       now,
-      target.public,
       target.feed,
+      columnOf(full, ({ isPublic }) => String(isPublic)),
+      columnOf(full, ({ documentId }) => documentId),
+      columnOf(full, ({ form }) => form),
     ],
   );
   return new Set(written.map(({ uid }) => uid));
 };
 
-/** Writes what is new or says something else than before. */
-export const writeAdvisories = async (rows: Write, target: RecordTarget, records: readonly AdvisoryRecord[]): Promise<WriteCounts> => {
-  const drafts = [...lastByKey(records)].map(
-    ([key, record]): AdvisoryDraft => ({
-      uid: `${target.group}/${key}`,
-      record,
-      digest: recordDigestOf([target.public, record]),
-    }),
+/** Writes who tells these; what they say is the same. */
+const adoptAdvisories = async (rows: Write, target: RecordTarget, drafts: readonly AdvisoryDraft[]): Promise<void> => {
+  if (drafts.length === 0) return;
+  await rows.query(
+    `update advisories as held set document_id = nullif(document, '')::bigint, form = given.form, digest = given.digest, feed = $5
+     from unnest($1::text[], $2::text[], $3::text[], $4::text[]) as given(uid, document, form, digest) where held.uid = given.uid`,
+    [
+      columnOf(drafts, ({ uid }) => uid),
+      columnOf(drafts, ({ documentId }) => documentId),
+      columnOf(drafts, ({ form }) => form),
+      columnOf(drafts, ({ digest }) => digest),
+      target.feed,
+    ],
   );
+};
+
+/** Writes what is new or says something else than before. A record that nothing is said of stays as public as it is. */
+export const writeAdvisories = async (rows: Write, target: RecordTarget, records: readonly AdvisoryRecord[]): Promise<WriteCounts> => {
+  const byUid = new Map([...lastByKey(records)].map(([key, record]) => [`${target.group}/${key}`, { key, record }]));
+  const found = await storedAdvisory.find(rows, `select ${storedAdvisory.list} from advisories where uid = any($1)`, [[...byUid.keys()]]);
+  const stored = new Map(found.map((each) => [each.uid, each]));
+  const drafts = [...byUid].map(([uid, { key, record }]): AdvisoryDraft => {
+    const teller = target.tellers?.get(key);
+    const wanted = target.public ?? stored.get(uid)?.isPublic ?? teller?.public ?? false;
+    const isPublic = wanted && (teller?.isPublishable ?? true);
+    return { uid, record, digest: recordDigestOf(record), isPublic, documentId: teller?.id ?? "", form: teller?.form ?? target.form ?? "" };
+  });
   // In one order, so that two imports never wait for each other in a circle.
   drafts.sort((one, other) => (one.uid < other.uid ? -1 : 1));
-  const found = await storedAdvisory.find(rows, `select ${storedAdvisory.list} from advisories where uid = any($1)`, [drafts.map(({ uid }) => uid)]);
-  const stored = new Map(found.map((each) => [each.uid, each]));
-  const different = drafts.filter(({ uid, digest }) => stored.get(uid)?.digest !== digest);
+  const isSame = ({ uid, digest, record, isPublic }: AdvisoryDraft): boolean => {
+    const before = stored.get(uid);
+    if (before?.isPublic !== isPublic) return false;
+    // The version before took the mark into the digest.
+    return before.digest === digest || (before.documentId === undefined && before.digest === recordDigestOf([before.isPublic, record]));
+  };
+  const different = drafts.filter((draft) => !isSame(draft));
+  await adoptAdvisories(
+    rows,
+    target,
+    drafts.filter((draft) => {
+      const before = stored.get(draft.uid);
+      return isSame(draft) && (before?.documentId ?? "") !== draft.documentId;
+    }),
+  );
   if (different.length === 0) return { ...noCounts, unchanged: drafts.length };
   const written = await upsertAdvisories(rows, target, different);
   const counts = { new: 0, changed: 0, withdrawn: 0, unchanged: drafts.length - written.size };
@@ -117,32 +162,76 @@ export const writeAdvisories = async (rows: Write, target: RecordTarget, records
   return counts;
 };
 
-/**
- * Withdraws those of a feed whose keys `isKnown` does not know. Their digest goes, so that one that comes back is written anew.
- * Read in steps: a feed may hold millions.
- */
-export const withdrawAdvisories = async (rows: Write, target: RecordTarget, isKnown: (key: string) => boolean): Promise<number> => {
-  const now = new Date(target.nowMs).toISOString();
+/** Withdraws these, which nobody tells any longer. Their digest goes, so that one that comes back is written anew. */
+export const withdrawAdvisories = async (rows: Write, uids: readonly string[], nowMs: number): Promise<number> => {
+  const gone = await rows.query(
+    `update advisories set delete_time = coalesce(delete_time, $2), update_time = greatest($2, update_time + interval '1 ms'), digest = ''
+     where uid = any($1) and digest <> '' returning delete_time = $2`,
+    [uids, new Date(nowMs).toISOString()],
+  );
+  // What its origin had withdrawn before is not withdrawn once more.
+  return gone.filter(([isNow]) => isNow === "t").length;
+};
+
+/** Withdraws those of a feed that no document tells and whose keys `isKnown` does not know. Read in steps: a feed may hold millions. */
+export const withdrawUntoldAdvisories = async (rows: Write, target: RecordTarget, isKnown: (key: string) => boolean): Promise<number> => {
   let last = "";
   let withdrawn = 0;
   for (;;) {
     const found = await advisoryUid.find(
       rows,
-      `select ${advisoryUid.list} from advisories where feed = $1 and uid > $2 and left(uid, -17) = $3 and delete_time is null order by uid limit ${stepRows}`,
+      `select ${advisoryUid.list} from advisories
+       where feed = $1 and uid > $2 and document_id is null and left(uid, -17) = $3 and delete_time is null order by uid limit ${stepRows}`,
       [target.feed, last, target.group],
     );
     const gone = found.flatMap(({ uid }) => (isKnown(uid.slice(-16)) ? [] : [uid]));
-    if (gone.length > 0) {
-      await rows.query("update advisories set delete_time = $2, update_time = greatest($2, update_time + interval '1 ms'), digest = '' where uid = any($1)", [
-        gone,
-        now,
-      ]);
-      withdrawn += gone.length;
-    }
+    if (gone.length > 0) withdrawn += await withdrawAdvisories(rows, gone, target.nowMs);
     const end = found.at(-1);
     if (!end) return withdrawn;
     last = end.uid;
   }
+};
+
+/** A record's row as those see it who decide which document tells it. */
+export interface ToldRow {
+  /** recordKey */
+  readonly key: string;
+  readonly documentId: string | undefined;
+  /** False: withdrawn because nobody told it. */
+  readonly isTold: boolean;
+  readonly isPublic: boolean;
+}
+
+const toldAdvisory = columns<ToldRow>({
+  key: expression("right(uid, 16)", text),
+  documentId: nullableText,
+  isTold: expression("digest <> ''", flag),
+  isPublic: expression("public", flag),
+});
+
+/** The rows of these records, of those that there are. */
+export const findToldAdvisories = (rows: Read, group: string, keys: readonly string[]): Promise<ToldRow[]> =>
+  toldAdvisory.find(rows, `select ${toldAdvisory.list} from advisories where uid = any($1)`, [keys.map((key) => `${group}/${key}`)]);
+
+const publicNumber = columns({ advisoryId: text });
+
+/** Which of these numbers an advisory of the group has that is public. */
+export const findPublicNumbers = async (rows: Read, group: string, numbers: readonly string[]): Promise<Set<string>> => {
+  const found = await publicNumber.find(
+    rows,
+    `select distinct ${publicNumber.list} from advisories where public and advisory_id = any($2) and left(uid, -17) = $1`,
+    [group, [...new Set(numbers)]],
+  );
+  return new Set(found.map(({ advisoryId }) => advisoryId));
+};
+
+/** Shows these openly, or does so no longer; how many were otherwise. */
+export const markAdvisoriesPublic = async (rows: Write, group: string, keys: readonly string[], isPublic: boolean, nowMs: number): Promise<number> => {
+  const marked = await rows.query(
+    "update advisories set public = $2, update_time = greatest($3, update_time + interval '1 ms') where uid = any($1) and public <> $2 returning 1",
+    [keys.map((key) => `${group}/${key}`), isPublic, new Date(nowMs).toISOString()],
+  );
+  return marked.length;
 };
 
 export const refreshAdvisoryStatistics = (rows: Write): Promise<void> => refreshStatistics(rows, "advisories");
@@ -187,11 +276,22 @@ const advisoryRow = columns<AdvisoryRow>({
 export const findPublished = (rows: Read, origins: readonly string[]): Promise<AdvisoryRow[]> =>
   advisoryRow.find(rows, `select ${advisoryRow.list} from advisories where ${published} and origin = any($1) order by origin, advisory_id, uid`, [origins]);
 
-/** What is published under this number, withdrawn or not. */
-export const findPublishedById = (rows: Read, advisoryId: string): Promise<AdvisoryRow[]> =>
-  advisoryRow.find(rows, `select ${advisoryRow.list} from advisories where public and advisory_id = $1 order by delete_time is not null, uid limit 1000`, [
-    advisoryId,
+/** The form of our own advisories. All others are published as their sources wrote them (source-documents.ts). */
+const own = "form = 'wolfi'";
+
+/** The same of our own alone. */
+export const findOwnPublished = (rows: Read, origin: string): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(rows, `select ${advisoryRow.list} from advisories where ${published} and ${own} and origin = $1 order by origin, advisory_id, uid`, [
+    origin,
   ]);
+
+/** What of our own is published under this number, withdrawn or not. */
+export const findOwnPublishedById = (rows: Read, advisoryId: string): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(
+    rows,
+    `select ${advisoryRow.list} from advisories where public and ${own} and advisory_id = $1 order by delete_time is not null, uid limit 1000`,
+    [advisoryId],
+  );
 
 /** A document's name and when it was last changed. */
 export interface ChangedDocument {
@@ -199,35 +299,62 @@ export interface ChangedDocument {
   readonly modified: string;
 }
 
-const changedAdvisory = columns<ChangedDocument>({ id: expression("advisory_id", text), modified: time("update_time") });
+/** One of our own advisories, as the list of its form has it. */
+export interface ChangedAdvisory extends ChangedDocument {
+  readonly artifactType: string;
+  readonly namespace: string;
+  readonly author: string;
+  /** An event tells of several patched versions. */
+  readonly isPatchedOften: boolean;
+}
+
+const changedAdvisory = columns<ChangedAdvisory>({
+  id: expression("advisory_id", text),
+  modified: time("update_time"),
+  artifactType: text,
+  namespace: text,
+  author: text,
+  isPatchedOften: expression("jsonb_path_exists(events, '$[*].patched.patchedVersions[1]')", flag),
+});
 const changedDocument = columns<ChangedDocument>({ id: expression("origin", text), modified: time("changed") });
 
 /**
- * Numbers of what is published or withdrawn, in the order of their changes, behind (since, after). One that several
- * artifacts share comes once for each time at which one of them changed.
+ * Our own advisories that are published or withdrawn, in the order of their changes, behind (since, after). A number that
+ * several artifacts share comes once for each of them.
  */
-export const findChangedAdvisories = (rows: Read, since: string, after: string, limit: number): Promise<ChangedDocument[]> =>
+export const findChangedAdvisories = (rows: Read, since: string, after: string, limit: number): Promise<ChangedAdvisory[]> =>
   changedAdvisory.find(
     rows,
-    `select ${changedAdvisory.list} from (
-       select distinct update_time, advisory_id from advisories
-       where public and (update_time, advisory_id) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
-       order by update_time, advisory_id limit $3) as changed order by update_time, advisory_id`,
+    `select ${changedAdvisory.list} from advisories
+     where public and ${own} and (update_time, advisory_id) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
+     -- All of one number and time: the next page begins behind them.
+     order by update_time, advisory_id fetch first $3 rows with ties`,
     [since, after, limit],
     { rows: limit, wide: true },
   );
 
-/** Names of the origin packages that something is published about, in the order of their last changes; a withdrawal is one. */
-export const findChangedDocuments = (rows: Read, since: string, after: string, limit: number, newestFirst = false): Promise<ChangedDocument[]> =>
-  changedDocument.find(
+/** Names of the origin packages that something of our own is published about, in the order of their last changes; a withdrawal is one. */
+export const findChangedDocuments = (rows: Read, since: string, after: string, limit: number, newestFirst = false): Promise<ChangedDocument[]> => {
+  const [sign, direction] = newestFirst ? ["<", "desc"] : [">", "asc"];
+  const start = newestFirst ? "infinity" : "-infinity";
+  return changedDocument.find(
     rows,
     `select ${changedDocument.list} from (
-       select origin, max(update_time) as changed from advisories where public group by origin having bool_or(delete_time is null)) as document
-     where (changed, origin) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
-     order by changed ${newestFirst ? "desc" : "asc"}, origin limit $3`,
+       select origin, max(update_time) as changed from advisories where public and ${own} group by origin having bool_or(delete_time is null)) as document
+     where (changed, origin) ${sign} (coalesce(nullif($1, '')::timestamptz, '${start}'), $2)
+     order by changed ${direction}, origin ${direction} limit $3`,
     [since, after, limit],
     { rows: limit, wide: true },
   );
+};
+
+const advisoryState = columns({ advisories: expression("count(*)", text), changed: expression("coalesce(max(update_time)::text, '')", text) });
+
+/** Changes whenever one of our own published advisories does. */
+export const readAdvisoryState = async (rows: Read): Promise<string> => {
+  const found = await advisoryState.findOne(rows, `select ${advisoryState.list} from advisories where public and ${own}`, [], wideCount);
+  return JSON.stringify(found ?? {});
+};
 
 /** The advisories on these packages that are published or lie at or below one of these paths. */
 export const findOnPackages = (rows: Read, paths: readonly string[], names: readonly string[]): Promise<AdvisoryRow[]> => {

@@ -59,16 +59,17 @@ export const writeFeedParts = async (rows: Write, feed: string, parts: readonly 
   );
 };
 
-/** Deletes the rows of files and parts that the source has no longer; how many there were. `kept` has the number of parts of each file. */
-export const deleteFeedPartsExcept = async (rows: Write, feed: string, kept: ReadonlyMap<string, number>): Promise<number> => {
-  const gone = await rows.query(
+const goneFilePart = columns({ name: text, part: number });
+
+/** Deletes the rows of files and parts that the source has no longer, and says which. `kept` has the number of parts of each file. */
+export const deleteFeedPartsExcept = async (rows: Write, feed: string, kept: ReadonlyMap<string, number>): Promise<{ name: string; part: number }[]> =>
+  goneFilePart.find(
+    rows,
     `delete from feed_files where feed_id = $1 and not exists (
        select from unnest($2::text[], $3::text[]) as seen(name, parts) where seen.name = feed_files.name and feed_files.part < seen.parts::bigint)
-     returning 1`,
+     returning ${goneFilePart.list}`,
     [feed, [...kept.keys()], [...kept.values()].map(String)],
   );
-  return gone.length;
-};
 
 const recordOfFeed = columns({ key: expression("distinct unnest(records)", text) });
 

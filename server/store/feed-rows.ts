@@ -14,13 +14,15 @@ export const derivedUidOf = (...parts: readonly string[]): string => hash("sha25
 /** Shows whether what is stored says the same. */
 export const recordDigestOf = (value: unknown): string => hash("sha256", JSON.stringify(value), "base64url");
 
+export const vulnerabilityKey = (id: string): string => uidSegmentOf(id);
+
 /** What makes two records the same one, in 16 characters: what is remembered of all that a source tells. */
 export const recordKey = (record: FeedRecord): string => {
   switch (record.kind) {
     case "advisory":
       return uidSegmentOf(record.key);
     case "vulnerability":
-      return uidSegmentOf(record.id);
+      return vulnerabilityKey(record.id);
     case "library":
       return uidSegmentOf(record.ecosystem, record.name);
     case "image":

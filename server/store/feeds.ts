@@ -13,12 +13,23 @@ export interface FeedSource {
   readonly source: string;
   /** How it is read and for whom. Read in another manner, every file is new. */
   readonly manner: string;
+  /** The licence of what it tells, as an SPDX identifier; undefined: as it was. */
+  readonly license: string | undefined;
+  /** Who wrote it, where the operator says so. */
+  readonly author: string;
 }
 
-const opened = columns({ id: text, manner: text });
+const opened = columns({ id: text, manner: text, license: text });
 
-/** Finds or makes the source's row; its id. */
-export const openFeed = async (rows: Write, { kind, group, source, manner }: FeedSource): Promise<string> => {
+export interface OpenedFeed {
+  readonly id: string;
+  readonly license: string;
+  /** Another licence than the last time. */
+  readonly isRelicensed: boolean;
+}
+
+/** Finds or makes the source's row. */
+export const openFeed = async (rows: Write, { kind, group, source, manner, license, author }: FeedSource): Promise<OpenedFeed> => {
   await rows.query("insert into feeds (kind, group_uid, source, manner, settled) values ($1, $2, $3, $4, true) on conflict do nothing", [
     kind,
     group,
@@ -30,12 +41,13 @@ export const openFeed = async (rows: Write, { kind, group, source, manner }: Fee
     group,
     source,
   ]);
-  const { id = "", manner: before = "" } = found ?? {};
+  const { id = "", manner: before = "", license: licenseBefore = "" } = found ?? {};
   if (before !== manner) {
     await forgetFileDigests(rows, id);
     await rows.query("update feeds set manner = $2 where id = $1", [id, manner]);
   }
-  return id;
+  await rows.query("update feeds set license = $2, author = $3 where id = $1", [id, license ?? licenseBefore, author]);
+  return { id, license: license ?? licenseBefore, isRelicensed: license !== undefined && license !== licenseBefore };
 };
 
 export interface FeedState {
@@ -45,11 +57,22 @@ export interface FeedState {
   readonly unreported: OwnedChanges;
 }
 
-const state = columns({ settled: flag, unreported: json });
+const state = columns({ id: text, settled: flag, unreported: json });
 
-/** The source's state, held until the transaction ends: two imports of one source at once take turns. */
+/**
+ * The source's state, held until the transaction ends: two imports of one source at once take turns, and those of all
+ * sources that may tell the same record, since whoever tells it looks at what the others do.
+ */
 export const lockFeed = async (rows: Write, id: string): Promise<FeedState> => {
-  const found = await state.findOne(rows, `select ${state.list} from feeds where id = $1 for update`, [id]);
+  const all = await state.find(
+    rows,
+    `select ${state.list} from feeds
+     where id = $1 or (kind in ('advisories', 'vulnerabilities') and exists (
+       select from feeds as own where own.id = $1 and own.kind = feeds.kind and (own.group_uid = feeds.group_uid or own.kind = 'vulnerabilities')))
+     order by id for update of feeds`,
+    [id],
+  );
+  const found = all.find((each) => each.id === id);
   return { settled: found?.settled ?? true, unreported: changesOf(found?.unreported ?? null) };
 };
 

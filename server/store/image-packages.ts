@@ -10,6 +10,8 @@ import type { ImagePackagesRecord, RecordTarget, WriteCounts } from "./records.t
 const packagesJson = ({ packages }: ImagePackagesRecord): string =>
   JSON.stringify(Object.fromEntries(packages.map(({ name, version }): [string, string] => [name, version]).sort(([one], [other]) => (one < other ? -1 : 1))));
 
+const imageKey = columns({ repo: text, tag: text, architecture: text });
+
 /** Writes what is new or made of something else than before. */
 export const writeImages = async (rows: Write, target: RecordTarget, records: readonly ImagePackagesRecord[]): Promise<WriteCounts> => {
   const owner = ownerGroup(target);
@@ -46,7 +48,17 @@ export const writeImages = async (rows: Write, target: RecordTarget, records: re
   return { ...noCounts, new: made, changed, unchanged: drafts.length - made - changed };
 };
 
-const imageKey = columns({ repo: text, tag: text, architecture: text });
+/** Which of these images are everybody's by this feed, by recordKey. */
+export const findPublicImages = async (rows: Read, feed: string, images: readonly ImagePackagesRecord[]): Promise<Set<string>> => {
+  const found = await imageKey.find(
+    rows,
+    `select ${imageKey.list} from image_packages
+     where owner = '' and feed = $1 and delete_time is null
+       and (repo, tag, architecture) in (select * from unnest($2::text[], $3::text[], $4::text[]) as given(repo, tag, architecture))`,
+    [feed, columnOf(images, ({ repo }) => repo), columnOf(images, ({ tag }) => tag), columnOf(images, ({ architecture }) => architecture)],
+  );
+  return new Set(found.map(({ repo, tag, architecture }) => uidSegmentOf(repo, tag, architecture)));
+};
 
 /** Withdraws those of a feed whose keys `isKnown` does not know. */
 export const withdrawImages = async (rows: Write, target: RecordTarget, isKnown: (key: string) => boolean): Promise<number> => {

@@ -7,11 +7,20 @@ export {
   findChangedDocuments,
   findOnPackages,
   findPublished,
-  findPublishedById,
+  findPublicNumbers,
+  findOwnPublished,
+  findOwnPublishedById,
+  readAdvisoryState,
+  type ChangedAdvisory,
+  type ChangedDocument,
+  findToldAdvisories,
+  markAdvisoriesPublic,
+  type ToldRow,
+  withdrawAdvisories,
 } from "./advisories.ts";
 export { countDocuments, type DocumentFilter, type DocumentRow, findDocuments } from "./advisory-documents.ts";
 export { type FacetFilter, findFacets } from "./advisory-facets.ts";
-export { addChanges, changeCount, noChanges, noCounts, addCounts, type OwnedChanges, type OwnedCounts, recordOwner } from "./feed-counts.ts";
+export { addChanges, changeCount, noChanges, noCounts, addCounts, type OwnedChanges, type OwnedCounts } from "./feed-counts.ts";
 export { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, type CatalogueTrigger, readCatalogue } from "./catalogue.ts";
 export {
   type AuditEntry,
@@ -172,7 +181,26 @@ export {
   type NamedIdentity,
   type PersonOrganization,
 } from "./memberships.ts";
-export { recordKey } from "./feed-rows.ts";
+export { recordKey, vulnerabilityKey } from "./feed-rows.ts";
+export {
+  deleteReplacedDocuments,
+  type DocumentDraft,
+  type DocumentPart,
+  type DocumentStep,
+  findDocumentStep,
+  findPublicDocuments,
+  findPublicDocumentsOf,
+  findSourceDocuments,
+  findTellers,
+  type GoneRecord,
+  markDocumentsGone,
+  markDocumentsPublic,
+  type PublicDocument,
+  readDocumentState,
+  takeGoneRecords,
+  type Teller,
+  writeDocuments,
+} from "./source-documents.ts";
 export { limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
 export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, type LibraryFilter } from "./library-artifacts.ts";
 export { countVersions, type VersionRow } from "./library-versions.ts";
@@ -190,6 +218,7 @@ export type {
   LibraryVersionRecord,
   PackageOriginRecord,
   RecordTarget,
+  RecordTeller,
   ReferenceRecord,
   ScanDetection,
   SeverityRecord,
@@ -240,9 +269,13 @@ export {
 } from "./signing-keys.ts";
 export {
   countVulnerabilities,
+  deleteVulnerabilities,
+  findPublicVulnerabilities,
+  findToldVulnerabilities,
   findVulnerabilities,
   type VulnerabilityFilter,
   type VulnerabilityRow,
+  withdrawVulnerabilities,
 } from "./vulnerabilities.ts";
 export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
 export { clearFailing, lockFailing, findSubscriptionSecret, markFailing, subscriptionSecretBinding, subscriptionSecretPurpose } from "./subscriptions.ts";

@@ -5,11 +5,28 @@
 export interface RecordTarget {
   /** The group that owns what is imported. */
   readonly group: string;
-  /** Shown by the open operations too. Vulnerabilities and image packages then belong to everybody. */
-  readonly public: boolean;
+  /**
+   * Whether the open operations show it too. Vulnerabilities and image packages then belong to everybody. Undefined:
+   * nothing is said of it, so that what is public stays so and what is new is not.
+   */
+  readonly public: boolean | undefined;
   /** Names the source, always the same for the same source: what vanishes from it is withdrawn (withdrawVanished). */
   readonly feed: string;
   readonly nowMs: number;
+  /** The documents that tell the records, by recordKey. */
+  readonly tellers?: ReadonlyMap<string, RecordTeller>;
+  /** The form of what no document tells. */
+  readonly form?: string;
+}
+
+/** The document that tells a record. */
+export interface RecordTeller {
+  readonly id: string;
+  readonly form: string;
+  /** What a new record is. */
+  readonly public: boolean;
+  /** Its licence allows to publish it. */
+  readonly isPublishable: boolean;
 }
 
 /** How many records of a batch were what. */

@@ -2,9 +2,10 @@
 // whoever asks how severe an advisory is. Kept for good: what a source tells no longer is hidden from lists.
 
 import type { PageRequest } from "#base/page.ts";
-import { columns, expression, flag, number, text, textList, time } from "./columns.ts";
+import type { ToldRow } from "./advisories.ts";
+import { columns, expression, flag, nullableText, number, text, textList, time } from "./columns.ts";
 import { noCounts, ownerGroup } from "./feed-counts.ts";
-import { columnOf, lastByKey, recordDigestOf, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
+import { columnOf, lastByKey, recordDigestOf, recordKey, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
 import { addParameter, orderValue, pageClause, type PageTerms } from "./library-pages.ts";
 import type { RecordTarget, VulnerabilityRecord, WriteCounts } from "./records.ts";
@@ -15,11 +16,36 @@ const normalTime = (time: string | undefined): string => (time === undefined ? "
 
 const isHidden = ({ state, withdrawnTime }: VulnerabilityRecord): boolean => state === "REJECTED" || withdrawnTime !== undefined;
 
-const storedRecord = columns({ id: text, digest: text, hidden: flag, feed: text, modifyTime: expression(`coalesce(${timeText("modify_time")}, '')`, text) });
+// Number by number, by the primary key: of a table that has just been filled the planner would read all that its owner has.
+const rowsOfIds = `unnest($2::text[]) as given(number) cross join lateral (
+  select * from vulnerabilities where id = given.number and owner = $1 offset 0) as held`;
 
-/** The later modified of two sources' records of one number; the stored one where they are equally old. */
+const storedRecord = columns({
+  id: text,
+  digest: text,
+  hidden: flag,
+  feed: text,
+  modifyTime: expression(`coalesce(${timeText("modify_time")}, '')`, text),
+  documentId: nullableText,
+});
+
+/** Of records that no document tells: the later modified of two sources' records of one number; the stored one where they are equally old. */
 const replaces = (record: VulnerabilityRecord, feed: string, stored: { readonly feed: string; readonly modifyTime: string } | undefined): boolean =>
   stored === undefined || stored.feed === feed || normalTime(record.modifyTime) > stored.modifyTime;
+
+/** Writes who tells these; what they say is the same. */
+const adoptVulnerabilities = async (
+  rows: Write,
+  target: RecordTarget,
+  drafts: readonly { readonly record: VulnerabilityRecord; readonly documentId: string }[],
+): Promise<void> => {
+  if (drafts.length === 0) return;
+  await rows.query(
+    `update vulnerabilities as held set document_id = document::bigint, feed = $4
+     from unnest($2::text[], $3::text[]) as given(id, document) where held.id = given.id and held.owner = $1`,
+    [ownerGroup(target), columnOf(drafts, ({ record }) => record.id), columnOf(drafts, ({ documentId }) => documentId), target.feed],
+  );
+};
 
 const recordId = columns({ id: text });
 
@@ -27,32 +53,39 @@ const recordId = columns({ id: text });
 export const writeVulnerabilities = async (rows: Write, target: RecordTarget, records: readonly VulnerabilityRecord[]): Promise<WriteCounts> => {
   const owner = ownerGroup(target);
   const drafts = [...lastByKey(records).values()]
-    .map((record) => ({ record, digest: recordDigestOf(record) }))
+    .map((record) => ({ record, digest: recordDigestOf(record), documentId: target.tellers?.get(recordKey(record))?.id ?? "" }))
     .sort((one, other) => (one.record.id < other.record.id ? -1 : 1));
-  const found = await storedRecord.find(rows, `select ${storedRecord.list} from vulnerabilities where owner = $1 and id = any($2)`, [
-    owner,
-    drafts.map(({ record }) => record.id),
-  ]);
+  const found = await storedRecord.find(rows, `select ${storedRecord.list} from ${rowsOfIds}`, [owner, drafts.map(({ record }) => record.id)]);
   const stored = new Map(found.map((each) => [each.id, each]));
   const different = drafts.filter(({ record, digest }) => {
     const before = stored.get(record.id);
-    // What vanished from its source has no digest any more, and gives way to whoever knows it still.
-    return before?.digest !== digest && (before?.digest === "" || replaces(record, target.feed, before));
+    // Who tells it is decided already, where a document does. What vanished from its source has no digest any more, and
+    // gives way to whoever knows it still.
+    return before?.digest !== digest && (target.tellers !== undefined || before?.digest === "" || replaces(record, target.feed, before));
   });
+  await adoptVulnerabilities(
+    rows,
+    target,
+    drafts.filter(({ record, digest, documentId }) => {
+      const before = stored.get(record.id);
+      return before?.digest === digest && documentId !== "" && before.documentId !== documentId;
+    }),
+  );
   if (different.length === 0) return { ...noCounts, unchanged: drafts.length };
   const written = await recordId.find(
     rows,
     `insert into vulnerabilities as held (owner, id, state, summary, details, links, severities, aliases, publish_time, modify_time,
-       withdraw_time, hidden, feed, digest, create_time, update_time)
+       withdraw_time, hidden, feed, digest, document_id, create_time, update_time)
      select $1, id, state, summary, details, links::jsonb, severities::jsonb, aliases::jsonb, nullif(published, '')::timestamptz,
-       nullif(modified, '')::timestamptz, nullif(withdrawn, '')::timestamptz, hidden = 'true', $2, digest, $3::timestamptz, $3::timestamptz
+       nullif(modified, '')::timestamptz, nullif(withdrawn, '')::timestamptz, hidden = 'true', $2, digest, nullif(document, '')::bigint,
+       $3::timestamptz, $3::timestamptz
      from unnest($4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],
-       $14::text[], $15::text[])
-       as given(id, state, summary, details, links, severities, aliases, published, modified, withdrawn, hidden, digest)
+       $14::text[], $15::text[], $16::text[])
+       as given(id, state, summary, details, links, severities, aliases, published, modified, withdrawn, hidden, digest, document)
      on conflict (id, owner) do update set state = excluded.state, summary = excluded.summary, details = excluded.details,
        links = excluded.links, severities = excluded.severities, aliases = excluded.aliases, publish_time = excluded.publish_time,
        modify_time = excluded.modify_time, withdraw_time = excluded.withdraw_time, hidden = excluded.hidden, feed = excluded.feed,
-       digest = excluded.digest, update_time = greatest(excluded.update_time, held.update_time + interval '1 ms')
+       digest = excluded.digest, document_id = excluded.document_id, update_time = greatest(excluded.update_time, held.update_time + interval '1 ms')
      where held.digest <> excluded.digest
      returning ${recordId.list}`,
     [
@@ -71,6 +104,7 @@ export const writeVulnerabilities = async (rows: Write, target: RecordTarget, re
       columnOf(different, ({ record }) => normalTime(record.withdrawnTime)),
       columnOf(different, ({ record }) => String(isHidden(record))),
       columnOf(different, ({ digest }) => digest),
+      columnOf(different, ({ documentId }) => documentId),
     ],
   );
   const ids = new Set(written.map(({ id }) => id));
@@ -85,30 +119,55 @@ export const writeVulnerabilities = async (rows: Write, target: RecordTarget, re
   return counts;
 };
 
-/** Hides those of a feed whose keys `isKnown` does not know; they stay, for whoever asks by their number. */
-export const withdrawVulnerabilities = async (rows: Write, target: RecordTarget, isKnown: (key: string) => boolean): Promise<number> => {
-  const owner = ownerGroup(target);
+/** Hides these, which nobody tells any longer; they stay, for whoever asks by their number. */
+export const withdrawVulnerabilities = async (rows: Write, owner: string, ids: readonly string[], nowMs: number): Promise<number> => {
+  const gone = await rows.query(
+    `update vulnerabilities set hidden = true, digest = '', withdraw_time = coalesce(withdraw_time, $3),
+       update_time = greatest($3, update_time + interval '1 ms') where owner = $1 and id = any($2) and digest <> '' returning 1`,
+    [owner, ids, new Date(nowMs).toISOString()],
+  );
+  return gone.length;
+};
+
+/** Deletes these: they are somebody else's from now on, and who may not see them does so no longer, not even by their numbers. */
+export const deleteVulnerabilities = async (rows: Write, owner: string, ids: readonly string[]): Promise<number> =>
+  (await rows.query("delete from vulnerabilities where owner = $1 and id = any($2) returning 1", [owner, ids])).length;
+
+/** Hides those of a feed that no document tells and whose keys `isKnown` does not know. */
+export const withdrawUntoldVulnerabilities = async (rows: Write, target: RecordTarget, isKnown: (key: string) => boolean): Promise<number> => {
   let last = "";
   let withdrawn = 0;
   for (;;) {
     const found = await recordId.find(
       rows,
-      `select ${recordId.list} from vulnerabilities where feed = $1 and owner = $2 and id > $3 and digest <> '' order by id limit ${stepRows}`,
-      [target.feed, owner, last],
+      `select ${recordId.list} from vulnerabilities
+       where feed = $1 and owner = $2 and id > $3 and document_id is null and digest <> '' order by id limit ${stepRows}`,
+      [target.feed, ownerGroup(target), last],
     );
     const gone = found.flatMap(({ id }) => (isKnown(uidSegmentOf(id)) ? [] : [id]));
-    if (gone.length > 0) {
-      await rows.query(
-        `update vulnerabilities set hidden = true, digest = '', withdraw_time = coalesce(withdraw_time, $3),
-           update_time = greatest($3, update_time + interval '1 ms') where owner = $1 and id = any($2)`,
-        [owner, gone, new Date(target.nowMs).toISOString()],
-      );
-      withdrawn += gone.length;
-    }
+    if (gone.length > 0) withdrawn += await withdrawVulnerabilities(rows, ownerGroup(target), gone, target.nowMs);
     const end = found.at(-1);
     if (!end) return withdrawn;
     last = end.id;
   }
+};
+
+const toldVulnerability = columns({ id: text, documentId: nullableText, isTold: expression("digest <> ''", flag) });
+
+/** The rows of these numbers, of those that there are. */
+export const findToldVulnerabilities = async (rows: Read, owner: string, ids: readonly string[]): Promise<ToldRow[]> => {
+  const found = await toldVulnerability.find(rows, `select ${toldVulnerability.list} from ${rowsOfIds}`, [owner, ids]);
+  return found.map(({ id, documentId, isTold }) => ({ key: uidSegmentOf(id), documentId, isTold, isPublic: owner === "" }));
+};
+
+/** Which of these numbers are everybody's by this feed. */
+export const findPublicVulnerabilities = async (rows: Read, feed: string, ids: readonly string[]): Promise<Set<string>> => {
+  const found = await recordId.find(
+    rows,
+    `select ${recordId.list} from vulnerabilities where owner = '' and feed = $1 and document_id is null and id = any($2)`,
+    [feed, ids],
+  );
+  return new Set(found.map(({ id }) => id));
 };
 
 /** What is known of the severity of a vulnerability: the record's number, its aliases, its severities (JSON). */

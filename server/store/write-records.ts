@@ -1,17 +1,26 @@
 // Records of any kind into their tables (records.ts).
 
-import { refreshAdvisoryStatistics, withdrawAdvisories, writeAdvisories } from "./advisories.ts";
+import { refreshAdvisoryStatistics, withdrawUntoldAdvisories, writeAdvisories } from "./advisories.ts";
 import { refreshFacetStatistics } from "./advisory-facets.ts";
 import { addCounts, noCounts, type OwnedCounts, type RecordOwner, recordOwner } from "./feed-counts.ts";
+import { recordKey } from "./feed-rows.ts";
 import type { Write } from "./handle.ts";
-import { refreshImageStatistics, withdrawImages, writeImages } from "./image-packages.ts";
+import { findPublicImages, refreshImageStatistics, withdrawImages, writeImages } from "./image-packages.ts";
 import { refreshLibraryStatistics, withdrawLibraries, writeLibraries } from "./library-artifacts.ts";
 import { refreshVersionStatistics } from "./library-versions.ts";
 import { writeOrigins } from "./package-origins.ts";
 import type { FeedRecord, RecordTarget, WriteCounts } from "./records.ts";
-import { refreshVulnerabilityStatistics, withdrawVulnerabilities, writeVulnerabilities } from "./vulnerabilities.ts";
+import { refreshVulnerabilityStatistics, withdrawUntoldVulnerabilities, writeVulnerabilities } from "./vulnerabilities.ts";
 
 type OfKind<K extends FeedRecord["kind"]> = Extract<FeedRecord, { readonly kind: K }>;
+
+/** Nothing said of them, images that are everybody's by this source stay so. */
+const imagesByOwner = async (rows: Write, target: RecordTarget, records: readonly FeedRecord[]): Promise<[boolean, OfKind<"image">[]][]> => {
+  const images = records.filter((record) => record.kind === "image");
+  if (images.length === 0 || target.public !== undefined) return [[target.public === true, images]];
+  const known = await findPublicImages(rows, target.feed, images);
+  return [true, false].map((isPublic) => [isPublic, images.filter((image) => known.has(recordKey(image)) === isPublic)]);
+};
 
 /**
  * Writes a batch (best some hundred to a thousand) in the transaction of `rows`. What is stored and says the same is not
@@ -30,29 +39,47 @@ export const writeRecords = async (rows: Write, target: RecordTarget, records: r
   await write("advisory", writeAdvisories);
   await write("vulnerability", writeVulnerabilities);
   await write("library", writeLibraries);
-  await write("image", writeImages);
+  for (const [isPublic, images] of await imagesByOwner(rows, target, records)) {
+    const owner = isPublic ? "everybody" : "group";
+    if (images.length > 0) counts[owner] = addCounts(counts[owner], await writeImages(rows, { ...target, public: isPublic }, images));
+  }
   await write("origin", writeOrigins);
   return counts;
 };
 
 /**
- * Behind a source that was read to its end: what it told earlier and no longer tells is withdrawn, never deleted.
+ * Behind a source that was read to its end: what it told earlier and no longer tells is withdrawn, never deleted. Of
+ * advisories and vulnerabilities these are those that no document tells (source-documents.ts): the version before wrote them.
  * @param isKnown whether the source still tells the record of this key (recordKey)
- * @returns how many were withdrawn
+ * @returns how many were withdrawn, and whose
  */
-export const withdrawVanished = async (rows: Write, target: RecordTarget, kind: FeedRecord["kind"], isKnown: (key: string) => boolean): Promise<number> => {
+export const withdrawVanished = async (
+  rows: Write,
+  target: RecordTarget,
+  kind: FeedRecord["kind"],
+  isKnown: (key: string) => boolean,
+): Promise<OwnedCounts> => {
+  const none = { group: noCounts, everybody: noCounts };
+  const withdrawnOf = (owner: RecordOwner, withdrawn: number): OwnedCounts => ({ ...none, [owner]: { ...noCounts, withdrawn } });
   switch (kind) {
     case "advisory":
-      return withdrawAdvisories(rows, target, isKnown);
+      return withdrawnOf("group", await withdrawUntoldAdvisories(rows, target, isKnown));
     case "vulnerability":
-      return withdrawVulnerabilities(rows, target, isKnown);
+      return {
+        group: { ...noCounts, withdrawn: await withdrawUntoldVulnerabilities(rows, { ...target, public: false }, isKnown) },
+        everybody: { ...noCounts, withdrawn: await withdrawUntoldVulnerabilities(rows, { ...target, public: true }, isKnown) },
+      };
     case "library":
-      return withdrawLibraries(rows, target, isKnown);
+      return withdrawnOf("everybody", await withdrawLibraries(rows, target, isKnown));
     case "image":
-      return withdrawImages(rows, target, isKnown);
+      // What was said to be public is the group's no longer, and the other way round.
+      return {
+        group: { ...noCounts, withdrawn: await withdrawImages(rows, { ...target, public: false }, (key) => target.public !== true && isKnown(key)) },
+        everybody: { ...noCounts, withdrawn: await withdrawImages(rows, { ...target, public: true }, (key) => target.public !== false && isKnown(key)) },
+      };
     // Which package was built from which stays true.
     case "origin":
-      return 0;
+      return none;
   }
 };
 

@@ -5,7 +5,8 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
-import type { Readable } from "node:stream";
+import { Readable, type Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { Fault } from "#base/fault.ts";
 
 /** A request whose body has not been read. */
@@ -31,7 +32,8 @@ export interface HttpRequest {
 export interface HttpResponse {
   readonly status: number;
   readonly headers: string[];
-  readonly body: string;
+  /** Pieces have no length beforehand. Whoever makes them is asked for the next when the peer has taken the ones before. */
+  readonly body: string | AsyncIterable<string>;
 }
 
 /** Sends the response; a second one, or one to a peer that has gone, is dropped. */
@@ -158,10 +160,21 @@ export const http1Sender =
       to.writeHead(status, headers).end();
       return;
     }
+    if (typeof body !== "string") {
+      to.writeHead(status, headers);
+      if (to.req.method === "HEAD") to.end();
+      else sendPieces(body, to);
+      return;
+    }
     const length = Buffer.byteLength(body);
     headers.push("content-length", String(length));
     to.writeHead(status, headers).end(body, encodingOf(body, length));
   };
+
+/** Sends piece by piece, as fast as the peer reads. Where one cannot be had the connection or stream ends without its end. */
+const sendPieces = (pieces: AsyncIterable<string>, to: Writable, sent: () => void = () => {}): void => {
+  pipeline(Readable.from(pieces, { objectMode: false, encoding: "utf8" }), to).then(sent, () => to.destroy());
+};
 
 const headersTooLarge = (max: number): Fault => new Fault("INVALID_ARGUMENT", `the request's headers are larger than ${max} bytes`, { httpStatus: 431 });
 
@@ -215,13 +228,22 @@ export const http2Sender =
   ({ status, headers, body }) => {
     if (stream.headersSent || stream.destroyed || stream.closed) return;
     headers.push(...fixedHeaders);
+    const leaveRest = (): void => {
+      if (stream.readableEnded) return;
+      stream.resume();
+      // RFC 9113, 8.1: a complete response before the complete request; the rest of the request is not read.
+      if (!stream.endAfterHeaders) stream.close(noError);
+    };
+    if (typeof body !== "string") {
+      stream.respond(headerObject(status, headers), { endStream: verb === "HEAD" });
+      if (verb === "HEAD") leaveRest();
+      else sendPieces(body, stream, leaveRest);
+      return;
+    }
     const length = Buffer.byteLength(body);
     if (!isBodiless(status)) headers.push("content-length", String(length));
     const empty = isBodiless(status) || length === 0 || verb === "HEAD";
     stream.respond(headerObject(status, headers), { endStream: empty });
     if (!empty) stream.end(body, encodingOf(body, length));
-    if (stream.readableEnded) return;
-    stream.resume();
-    // RFC 9113, 8.1: a complete response before the complete request; the rest of the request is not read.
-    if (!stream.endAfterHeaders) stream.close(noError);
+    leaveRest();
   };

@@ -7,7 +7,7 @@ import { isObject, type JsonObject, text, texts } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { type AdvisoryRecord, recordKey, withdrawVanished } from "#store";
 import { openWorld, type World } from "../world.ts";
-import { advisory, eventAt, everyKind, writeTestRecords } from "./records.ts";
+import { advisory, eventAt, everyKind, withdrawnBy, writeTestRecords } from "./records.ts";
 
 const protocols = ["rest", "grpc"] as const;
 const list = "vulnerabilities.AdvisoriesService/ListAdvisories";
@@ -288,7 +288,7 @@ test("what vanishes upstream is withdrawn: out of lists, there for its number, a
   world.clock.now += 60_000;
   const seen = new Set([recordKey(kept)]);
   const withdraw = (): Promise<number> =>
-    world.server.application.services.store.write((rows) => withdrawVanished(rows, { ...target, nowMs: world.clock.now }, "advisory", (key) => seen.has(key)));
+    withdrawnBy(world, (rows) => withdrawVanished(rows, { ...target, nowMs: world.clock.now }, "advisory", (key) => seen.has(key)));
   assert.equal(await withdraw(), 1);
   assert.equal(await withdraw(), 0);
   assert.deepEqual(ids(await listAll({ artifactNames: ["vanishing"] })), ["CGA-kept"]);

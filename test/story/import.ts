@@ -15,7 +15,7 @@ export const withRealData = { skip: !existsSync(realData) && "shared/data is not
 export const fixtures = join(import.meta.dirname, "../fixtures/feeds");
 
 export const runImport = (world: World, kind: FeedImport["kind"], sources: readonly string[], options: Partial<FeedImport> = {}): Promise<FeedSummary> =>
-  importFeed(world.server.application.services, { kind, sources, group: world.organization, public: false, progress: () => {}, ...options });
+  importFeed(world.server.application.services, { kind, sources, group: world.organization, public: undefined, progress: () => {}, ...options });
 
 /** How many records were what. */
 export const counts = ({ new: made, changed, withdrawn, unchanged, refused }: FeedSummary): Readonly<Record<string, number>> => ({

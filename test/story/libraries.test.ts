@@ -7,7 +7,7 @@ import { isObject, type JsonObject, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { type LibraryArtifactRecord, recordKey, withdrawVanished } from "#store";
 import { openWorld, type World } from "../world.ts";
-import { writeTestRecords } from "./records.ts";
+import { withdrawnBy, writeTestRecords } from "./records.ts";
 
 const protocols = ["rest", "grpc"] as const;
 const listArtifacts = "libraries.ArtifactsService/ListArtifacts";
@@ -161,8 +161,7 @@ test("sources add up: sizes and times come from whoever knows them, and a versio
   assert.equal(text((await versions())[1] ?? {}, "createTime"), "2020-01-01T00:00:00.000Z");
   const target = { group: world.organization, public: true, feed: "gone", nowMs: world.clock.now };
   await writeTestRecords(world, [library("lonely", ["1"])], target);
-  const gone = (): Promise<number> =>
-    world.server.application.services.store.write((rows) => withdrawVanished(rows, target, "library", (key) => key === recordKey(sized)));
+  const gone = (): Promise<number> => withdrawnBy(world, (rows) => withdrawVanished(rows, target, "library", (key) => key === recordKey(sized)));
   assert.equal(await gone(), 1);
   assert.equal(await gone(), 0);
   assert.equal(await uidOf("lonely"), "");

@@ -1,16 +1,22 @@
 // Records for the stories of what imports fill: a few of everything, and many made up from a seed.
 
-import { addCounts, type FeedRecord, type RecordTarget, refreshRecordStatistics, type WriteCounts, writeRecords } from "#store";
+import { addCounts, type FeedRecord, type RecordTarget, refreshRecordStatistics, type OwnedCounts, type Write, type WriteCounts, writeRecords } from "#store";
 import type { AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord } from "#store";
 import type { World } from "../world.ts";
 
 /** Writes records as an import does. Public, into the world's organization, unless said otherwise. */
 export const writeTestRecords = async (world: World, records: readonly FeedRecord[], target: Partial<RecordTarget> = {}): Promise<WriteCounts> => {
   const { store } = world.server.application.services;
-  const whole = { group: world.organization, public: true, feed: "test", nowMs: world.clock.now, ...target };
+  const whole = { group: world.organization, public: true, feed: "test", form: "wolfi", nowMs: world.clock.now, ...target };
   const written = await store.write((rows) => writeRecords(rows, whole, records));
   await store.write(refreshRecordStatistics);
   return addCounts(written.group, written.everybody);
+};
+
+/** How many records a withdrawal has withdrawn. */
+export const withdrawnBy = async (world: World, withdraw: (rows: Write) => Promise<OwnedCounts>): Promise<number> => {
+  const { group, everybody } = await world.server.application.services.store.write(withdraw);
+  return group.withdrawn + everybody.withdrawn;
 };
 
 /** An advisory of little. */

@@ -92,7 +92,7 @@ export const vulnerabilityNumbers = ({ advisoryId, aliases }: AdvisoryRow): [str
 };
 
 /** The distribution that an apk is of: its namespace, or its author where that is a distribution. */
-export const distributionOf = ({ namespace, author }: AdvisoryRow): string => {
+export const distributionOf = ({ namespace, author }: Pick<AdvisoryRow, "namespace" | "author">): string => {
   const names = ["wolfi", "chainguard", "alpine"];
   return namespace !== "" ? namespace : (names.find((name) => author.toLowerCase().includes(name)) ?? "");
 };

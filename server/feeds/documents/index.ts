@@ -1,33 +1,44 @@
-// What was published goes out again as documents of three kinds, at addresses that stay. All of them are open, as are the
-// operations of the feed (docs/decisions).
+// What is published goes out as documents of three kinds, at addresses that stay. All of them are open, as are the
+// operations of the feed (docs/decisions). A record goes out under its origin's number only as it came in, or in words that
+// give every version the same verdict; the rest is named in the list, with its reason (left-out.ts).
 //
-//   /advisory/v2/osv/<advisory>.json             one OSV record for each number
-//   /advisory/v2/openvex/<package>.json          one OpenVEX document for each origin package
-//   /advisory/v2/csaf/<package>.json             one CSAF document (VEX profile) for each origin package
-//   /advisory/v2/<kind>/all.json                 what there is and when it was changed, the longest ago first:
-//                                                ?since=<time> leaves out the older; Link: rel="next" goes on
+//   /advisory/v2/osv/<number>.json               one OSV record for each number: our own, others' as they came in
+//   /advisory/v2/openvex/<package>.json          one OpenVEX document for each origin package of our own advisories;
+//   /advisory/v2/openvex/<number>.json           others' as they came in
+//   /advisory/v2/csaf/…                          the same of CSAF (our own of the VEX profile)
+//   /advisory/v2/<kind>/all.json                 all that there is and when it was changed, and what is left out and why;
+//                                                ?since=<time> leaves out the older
 //   /advisory/v2/csaf/provider-metadata.json     what CSAF's readers begin with; index.txt, changes.csv: what there is
 
 import { createHash } from "node:crypto";
 import { Fault, invalid } from "#base/fault.ts";
-import type { JsonObject } from "#base/json.ts";
-import { limits } from "#base/limits.ts";
+import { isObject, type Json, type JsonObject, part, texts } from "#base/json.ts";
 import { readTimestamp, timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
 import {
   type AdvisoryRow,
-  findChangedAdvisories,
+  type ChangedDocument,
   findChangedDocuments,
-  findPublished,
-  findPublishedById,
+  findSourceDocuments,
+  findOwnPublished,
+  findOwnPublishedById,
+  findPublicDocumentsOf,
+  type PublicDocument,
+  readAdvisoryState,
+  readDocumentState,
   readSeverities,
   severitiesOf,
   type Store,
 } from "#store";
+import { textOfStored, valueOfStored } from "../stored-document.ts";
 import { vulnerabilityNumbers, type Published, publishedOf } from "./advisory.ts";
 import { csafDocument } from "./csaf.ts";
+import { listEntries, ownDocuments, type PageStart } from "./entries.ts";
+import { type DocumentKind, documentKinds } from "./left-out.ts";
 import { openVexDocument } from "./openvex.ts";
-import { osvRecord } from "./osv.ts";
+import { osvRecord, ownNumbersOf, whyNoOsv } from "./osv.ts";
+import { choosePublished } from "./published.ts";
+import { rustsecOsvRecord } from "./rustsec-osv.ts";
 
 /** A request to one of these addresses, free of its protocol. */
 export interface DocumentRequest {
@@ -38,12 +49,10 @@ export interface DocumentRequest {
 export interface DocumentResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  readonly body: string | AsyncIterable<string>;
 }
 
 const base = "/advisory/v2/";
-const kinds = ["osv", "openvex", "csaf"] as const;
-type Kind = (typeof kinds)[number];
 
 interface Feed {
   readonly store: Store;
@@ -56,18 +65,30 @@ const withSeverityRecords = async ({ store }: Feed, rows: readonly AdvisoryRow[]
   return rows.map((row) => publishedOf(row, severitiesOf(known, rootOf(row.uid), vulnerabilityNumbers(row))));
 };
 
-const documentAddress = ({ publicUrl }: Feed, kind: Kind, name: string): string =>
+const documentAddress = ({ publicUrl }: Feed, kind: DocumentKind, name: string): string =>
   `${publicUrl.replace(/\/$/, "")}${base}${kind}/${encodeURIComponent(name)}.json`;
 
-const buildDocument = async (feed: Feed, kind: Kind, name: string): Promise<JsonObject | undefined> => {
-  const rows = kind === "osv" ? await findPublishedById(feed.store.read, name) : await findPublished(feed.store.read, [name]);
-  const [first, ...others] = await withSeverityRecords(feed, rows);
+const findOwn = async ({ store }: Feed, kind: DocumentKind, name: string): Promise<AdvisoryRow[]> => {
+  if (kind !== "osv") return findOwnPublished(store.read, name);
+  for (const number of ownNumbersOf(name)) {
+    const found = await findOwnPublishedById(store.read, number);
+    if (found.length > 0) return found;
+  }
+  return [];
+};
+
+/** A document of our own advisories; undefined where there are none. */
+const buildOwnDocument = async (feed: Feed, kind: DocumentKind, name: string): Promise<JsonObject | undefined> => {
+  const [first, ...others] = await withSeverityRecords(feed, await findOwn(feed, kind, name));
   if (!first) return undefined;
   const advisories: [Published, ...Published[]] = [first, ...others];
   const address = documentAddress(feed, kind, name);
   switch (kind) {
-    case "osv":
+    case "osv": {
+      const reason = advisories.map(whyNoOsvOf).find((each) => each !== undefined);
+      if (reason !== undefined) throw new Fault("NOT_FOUND", `${name} is no OSV record: ${reason}`);
       return osvRecord(advisories);
+    }
     case "openvex":
       return openVexDocument(address, advisories);
     case "csaf":
@@ -75,17 +96,31 @@ const buildDocument = async (feed: Feed, kind: Kind, name: string): Promise<Json
   }
 };
 
-interface Entry {
-  readonly id: string;
-  readonly modified: string;
-}
+const whyNoOsvOf = (advisory: Published): string | undefined => {
+  const events = JSON.parse(advisory.events) as Json;
+  const isPatchedOften = Array.isArray(events) && events.some((event) => patchedCount(event) > 1);
+  return whyNoOsv({ ...advisory, isPatchedOften });
+};
 
-/** The names of one kind's documents in the order of their changes, behind the entry before. */
-const listEntries = ({ store }: Feed, kind: Kind, since: string, after: string): Promise<Entry[]> =>
-  (kind === "osv" ? findChangedAdvisories : findChangedDocuments)(store.read, since, after, limits.documentEntriesMax);
+const patchedCount = (event: Json): number => (isObject(event) ? texts(part(event, "patched"), "patchedVersions").length : 0);
 
-/** Where a page of a listing begins. */
-const readPageStart = (query: URLSearchParams): { since: string; after: string } => {
+/** A stored document as one of this kind. */
+const documentText = async ({ store }: Feed, kind: DocumentKind, { id, form }: PublicDocument): Promise<string | undefined> => {
+  const [stored] = await findSourceDocuments(store.read, [id]);
+  if (!stored) return undefined;
+  return kind === "osv" && form === "rustsec" ? JSON.stringify(rustsecOsvRecord(valueOfStored(stored.body))) : textOfStored(stored.body);
+};
+
+const buildDocument = async (feed: Feed, kind: DocumentKind, name: string): Promise<string | undefined> => {
+  const own = await buildOwnDocument(feed, kind, name);
+  if (own) return JSON.stringify(own);
+  const { document, leftOut } = choosePublished(kind, await findPublicDocumentsOf(feed.store.read, name));
+  if (leftOut !== "") throw new Fault("NOT_FOUND", `${name} is not published here: ${leftOut}`);
+  return document && documentText(feed, kind, document);
+};
+
+/** Where a listing begins. */
+const readPageStart = (query: URLSearchParams): PageStart => {
   const since = query.get("since") ?? "";
   const sinceMs = since === "" ? 0 : readTimestamp(since);
   if (sinceMs === undefined) throw invalid([{ field: "since", description: "must be a time such as 2026-01-31T08:00:00Z" }]);
@@ -94,21 +129,40 @@ const readPageStart = (query: URLSearchParams): { since: string; after: string }
   return { since: since === "" ? "" : timestamp(sinceMs), after };
 };
 
-const readListing = async (feed: Feed, kind: Kind, query: URLSearchParams): Promise<{ entries: Entry[]; link: Record<string, string> }> => {
-  const { since, after } = readPageStart(query);
-  const entries = await listEntries(feed, kind, since, after);
-  const last = entries.at(-1);
-  if (entries.length < limits.documentEntriesMax || !last) return { entries, link: {} };
-  const next = new URLSearchParams({ since: last.modified, after: last.id });
-  return { entries, link: { link: `<?${next.toString()}>; rel="next"` } };
+async function* jsonList(pages: AsyncIterable<readonly object[]>): AsyncGenerator<string> {
+  let before = "[";
+  for await (const page of pages) {
+    if (page.length === 0) continue;
+    yield before + page.map((entry) => JSON.stringify(entry)).join(",\n");
+    before = ",\n";
+  }
+  yield before === "[" ? "[]" : "]";
+}
+
+async function* lines<Item>(pages: AsyncIterable<readonly Item[]>, line: (item: Item) => string): AsyncGenerator<string> {
+  for await (const page of pages) if (page.length > 0) yield page.map(line).join("");
+}
+
+/** Asks for the first piece already: what goes wrong with it is still an answer of its own. */
+async function* begun(first: IteratorResult<string>, rest: AsyncIterator<string>): AsyncGenerator<string> {
+  try {
+    for (let next = first; !next.done; next = await rest.next()) yield next.value;
+  } finally {
+    await rest.return?.();
+  }
+}
+
+/** A list of any length, in pieces. Its tag follows from the state of what it lists. */
+const respondInPieces = async (feed: Feed, request: DocumentRequest, type: string, pieces: AsyncGenerator<string>): Promise<DocumentResponse> => {
+  const state = await Promise.all([readAdvisoryState(feed.store.read), readDocumentState(feed.store.read)]);
+  const tagged = respond(request, type, JSON.stringify([state, request.query.toString()]), {}, "W/");
+  if (tagged.status === 304) return tagged;
+  const first = await pieces.next();
+  return { ...tagged, body: begun(first, pieces) };
 };
 
 /** CSAF 2.0, 7.1.11 to 7.1.13. */
-const csafIndex = async (
-  feed: Feed,
-  name: string,
-  query: URLSearchParams,
-): Promise<{ type: string; text: string; link?: Record<string, string> } | undefined> => {
+const csafIndex = async (feed: Feed, name: string, request: DocumentRequest): Promise<DocumentResponse | undefined> => {
   const folder = `${feed.publicUrl.replace(/\/$/, "")}${base}csaf/`;
   if (name === "provider-metadata.json") {
     const [newest] = await findChangedDocuments(feed.store.read, "", "", 1, true);
@@ -122,33 +176,36 @@ const csafIndex = async (
       publisher: { category: "other", name: new URL(feed.publicUrl).host, namespace: feed.publicUrl },
       role: "csaf_publisher",
     };
-    return { type: "application/json", text: JSON.stringify(body) };
+    return respond(request, "application/json", JSON.stringify(body));
   }
-  if (name !== "index.txt" && name !== "changes.csv") return undefined;
-  const { entries, link } = await readListing(feed, "csaf", query);
-  const file = ({ id }: Entry): string => `${encodeURIComponent(id)}.json`;
-  if (name === "index.txt") return { type: "text/plain; charset=utf-8", text: entries.map((entry) => `${file(entry)}\n`).join(""), link };
-  // The newest first.
-  return {
-    type: "text/csv; charset=utf-8",
-    text: entries
-      .toReversed()
-      .map((entry) => `"${file(entry)}","${entry.modified}"\n`)
-      .join(""),
-    link,
-  };
+  // A provider's lists: our own documents alone.
+  const file = ({ id }: ChangedDocument): string => `${encodeURIComponent(id)}.json`;
+  if (name === "index.txt")
+    return respondInPieces(
+      feed,
+      request,
+      "text/plain; charset=utf-8",
+      lines(ownDocuments(feed.store), (entry) => `${file(entry)}\n`),
+    );
+  if (name !== "changes.csv") return undefined;
+  return respondInPieces(
+    feed,
+    request,
+    "text/csv; charset=utf-8",
+    lines(ownDocuments(feed.store, true), (entry) => `"${file(entry)}","${entry.modified}"\n`),
+  );
 };
 
-const respond = (request: DocumentRequest, type: string, text: string, more: Record<string, string> = {}): DocumentResponse => {
-  const etag = `"${createHash("sha256").update(text).digest("base64url").slice(0, 27)}"`;
+const respond = (request: DocumentRequest, type: string, text: string, more: Record<string, string> = {}, weak = ""): DocumentResponse => {
+  const etag = `${weak}"${createHash("sha256").update(text).digest("base64url").slice(0, 27)}"`;
   const headers = { etag, "cache-control": "public, max-age=60", "x-content-type-options": "nosniff", ...more };
   const known = request.headers.ifNoneMatch?.split(",").map((each) => each.trim().replace(/^W\//, "")) ?? [];
-  if (known.includes(etag) || known.includes("*")) return { status: 304, headers, body: "" };
+  if (known.includes(etag.replace(/^W\//, "")) || known.includes("*")) return { status: 304, headers, body: "" };
   return { status: 200, headers: { "content-type": type, ...headers }, body: text };
 };
 
-const documentAt = (path: string): { kind: Kind; name: string } | undefined => {
-  const kind = kinds.find((each) => path.startsWith(`${base}${each}/`));
+const documentAt = (path: string): { kind: DocumentKind; name: string } | undefined => {
+  const kind = documentKinds.find((each) => path.startsWith(`${base}${each}/`));
   if (!kind) return undefined;
   try {
     const name = decodeURIComponent(path.slice(base.length + kind.length + 1));
@@ -167,15 +224,13 @@ export const openDocuments =
     const { kind, name } = file;
     return {
       async GET(request) {
-        if (name === "all.json") {
-          const { entries, link } = await readListing(feed, kind, request.query);
-          return respond(request, "application/json", JSON.stringify(entries), link);
-        }
-        const index = kind === "csaf" ? await csafIndex(feed, name, request.query) : undefined;
-        if (index) return respond(request, index.type, index.text, index.link);
+        if (name === "all.json")
+          return respondInPieces(feed, request, "application/json", jsonList(listEntries(feed.store, kind, readPageStart(request.query))));
+        const index = kind === "csaf" ? await csafIndex(feed, name, request) : undefined;
+        if (index) return index;
         const document = name.endsWith(".json") ? await buildDocument(feed, kind, name.slice(0, -".json".length)) : undefined;
-        if (!document) throw new Fault("NOT_FOUND", `no such document: ${name}`);
-        return respond(request, "application/json", JSON.stringify(document));
+        if (document === undefined) throw new Fault("NOT_FOUND", `no such document: ${name}`);
+        return respond(request, "application/json", document);
       },
     };
   };

@@ -1,26 +1,32 @@
 // An advisory as an OSV record (schema 1.7). What another database calls it is upstream of it: an advisory is about one
-// distribution's package, and no other name of the vulnerability itself. Pure.
+// distribution's package, and no other name of the vulnerability itself. Our own alone: what others wrote goes out as they
+// wrote it. Pure.
 
 import type { JsonObject } from "#base/json.ts";
+import type { AdvisoryRow } from "#store";
 import { distributionOf, currentStatus, type Published, purlOf } from "./advisory.ts";
 
-const ecosystems: Readonly<Record<string, string>> = {
-  golang: "Go",
-  pypi: "PyPI",
-  npm: "npm",
-  maven: "Maven",
-  cargo: "crates.io",
-  gem: "RubyGems",
-  nuget: "NuGet",
-  composer: "Packagist",
-  wolfi: "Wolfi",
-  chainguard: "Chainguard",
-  alpine: "Alpine",
+/** Distributions of apk packages that OSV has as ecosystems without a release. */
+const ecosystems: Readonly<Record<string, string>> = { wolfi: "Wolfi", chainguard: "Chainguard", minimos: "MinimOS", alpaquita: "Alpaquita" };
+
+type Distributed = Pick<AdvisoryRow, "artifactType" | "namespace" | "author">;
+
+const osvEcosystem = (advisory: Distributed): string | undefined =>
+  advisory.artifactType === "apk" ? ecosystems[distributionOf(advisory).toLowerCase()] : undefined;
+
+/** Why OSV cannot say what one of our own advisories does; undefined where it can. */
+export const whyNoOsv = (advisory: Distributed & { readonly isPatchedOften: boolean }): string | undefined => {
+  if (osvEcosystem(advisory) === undefined) return "OSV has no ecosystem for its packages";
+  return advisory.isPatchedOften ? "it tells of several patched versions, and not which ones between them are affected" : undefined;
 };
 
-const osvEcosystem = (advisory: Published): string => {
-  const kind = advisory.artifactType === "apk" ? (distributionOf(advisory).split("/")[0] ?? "") : advisory.artifactType;
-  return ecosystems[kind] ?? (kind || "apk");
+/** Our own numbers in OSV: "CGA-" is registered there; any other one is told apart from another database's by "x_". */
+export const osvIdOf = (advisoryId: string): string => (/^(?:CGA-|x_)/.test(advisoryId) ? advisoryId : `x_${advisoryId}`);
+
+/** The advisories' numbers that this number of OSV may stand for. */
+export const ownNumbersOf = (osvId: string): string[] => {
+  if (osvId.startsWith("CGA-")) return [osvId];
+  return osvId.startsWith("x_") ? [osvId, osvId.slice(2)] : [];
 };
 
 const severityTypes: Readonly<Record<string, string>> = { TYPE_CVSS_V2: "CVSS_V2", TYPE_CVSS_V3: "CVSS_V3", TYPE_CVSS_V4: "CVSS_V4" };
@@ -42,7 +48,7 @@ const osvAffected = (advisory: Published): JsonObject[] => {
   const events: JsonObject[] = [{ introduced: "0" }, ...fixedVersions.slice(0, 1).map((fixed) => ({ fixed }))];
   return [
     {
-      package: { ecosystem: osvEcosystem(advisory), name: advisory.artifactName, purl: purlOf(advisory) },
+      package: { ecosystem: osvEcosystem(advisory) ?? "", name: advisory.artifactName, purl: purlOf(advisory) },
       ranges: [{ type: "ECOSYSTEM", events }],
     },
   ];
@@ -60,7 +66,7 @@ export const osvRecord = (advisories: readonly [Published, ...Published[]]): Jso
   const withdrawn = listed.length > 0 ? undefined : first.deleteTime;
   return {
     schema_version: "1.7.0",
-    id: first.advisoryId,
+    id: osvIdOf(first.advisoryId),
     modified: times(({ updateTime }) => updateTime).at(-1) ?? "",
     published: times(({ createTime }) => createTime)[0] ?? "",
     ...(withdrawn === undefined ? {} : { withdrawn }),

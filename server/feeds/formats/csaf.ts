@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord } from "../record.ts";
 import type { Field } from "../field.ts";
-import type { Format, ReadOptions } from "./format.ts";
+import { originOf, type Format, type ReadOptions } from "./format.ts";
 import { affected, fixedIn, investigated, notAffected, type Product, productOf } from "./vex.ts";
 
 /** "hivex-0:1.3.15-7.el8.aarch64", as names of RPM files go. */
@@ -153,6 +153,10 @@ export const csaf: Format = {
   title: "a CSAF document",
   kinds: ["advisories"],
   matches: isCsaf,
+  origin: (document) => {
+    const tracking = document.at("document").at("tracking");
+    return originOf(tracking.at("id").id(), tracking.at("current_release_date"));
+  },
   read: (document, options: ReadOptions) => {
     const head = document.at("document").object();
     const tracking = head.at("tracking").object();

@@ -4,7 +4,7 @@
 import { isObject } from "#base/json.ts";
 import type { ReferenceRecord, SeverityRecord, VulnerabilityRecord } from "../record.ts";
 import type { Field } from "../field.ts";
-import type { Format } from "./format.ts";
+import { originOf, type Format } from "./format.ts";
 import { cveReferenceType, distinctReferences, distinctSeverities, scoreOf, severityType, timeMember } from "./reference.ts";
 
 const cveForm = /^CVE-\d{4}-\d{4,19}$/;
@@ -76,5 +76,6 @@ export const cve5: Format = {
   title: "a CVE record of JSON 5",
   kinds: ["vulnerabilities"],
   matches: (document) => document.dataType === "CVE_RECORD" || "cveMetadata" in document || (isObject(document.containers) && "cna" in document.containers),
+  origin: (document) => originOf(document.at("cveMetadata").at("cveId").id(), document.at("cveMetadata").at("dateUpdated")),
   read: (document) => [cveRecord(document)],
 };

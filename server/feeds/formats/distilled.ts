@@ -5,7 +5,7 @@
 
 import type { VulnerabilityRecord } from "../record.ts";
 import type { Field } from "../field.ts";
-import type { Format } from "./format.ts";
+import { originOf, type Format } from "./format.ts";
 import { cveReferenceType, distinctReferences, distinctSeverities, scoreOf, severityType, timeMember } from "./reference.ts";
 
 const distilledRecord = (line: Field): VulnerabilityRecord => {
@@ -48,5 +48,6 @@ export const distilled: Format = {
   title: "a distilled CVE record",
   kinds: ["vulnerabilities"],
   matches: (document) => "id" in document && "state" in document && ("severities" in document || "dateUpdated" in document),
+  origin: (document) => originOf(document.at("id").id(), document.at("dateUpdated")),
   read: (line) => [distilledRecord(line)],
 };

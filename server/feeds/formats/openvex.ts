@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord } from "../record.ts";
 import type { Field } from "../field.ts";
-import type { Format, ReadOptions } from "./format.ts";
+import { originOf, type Format, type ReadOptions } from "./format.ts";
 import { affected, fixedIn, investigated, isJustification, notAffected, productOf } from "./vex.ts";
 
 /** The name of a product or subcomponent: the text itself, its package URL, or its @id. */
@@ -84,6 +84,11 @@ export const openvex: Format = {
   title: "an OpenVEX document",
   kinds: ["advisories"],
   matches: (document) => isOpenVex(document) || isAttestation(document),
+  origin: (file) => {
+    const document = isAttestation(file.value) ? file.at("predicate").object() : file;
+    const [number, time] = [document.at("@id"), document.at("last_updated")];
+    return originOf((number.missing ? document.at("id") : number).name(), time.missing ? document.at("timestamp") : time);
+  },
   read: (file, options: ReadOptions) => {
     const document = isAttestation(file.value) ? file.at("predicate").object() : file;
     const number = document.at("@id").missing ? document.at("id").name() : document.at("@id").name();

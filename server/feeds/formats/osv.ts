@@ -4,7 +4,8 @@
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryEventData, AdvisoryRecord, FeedRecord, SeverityRecord, VulnerabilityRecord } from "../record.ts";
 import type { Field } from "../field.ts";
-import type { Format, ReadOptions } from "./format.ts";
+import { FieldError } from "../invalid.ts";
+import { originOf, type Format, type ReadOptions } from "./format.ts";
 import { packageName, readPurl } from "./purl.ts";
 import { distinctSeverities, osvReferenceType, severityType, timeMember } from "./reference.ts";
 
@@ -107,6 +108,36 @@ const osvAdvisory = (
   };
 };
 
+const rangeTypes = new Set(["SEMVER", "ECOSYSTEM", "GIT"]);
+const eventKeys = new Set(["introduced", "fixed", "last_affected", "limit"]);
+
+/** What can be judged by ranges must be readable as the schema has them; the same of lists of versions. */
+const requireRanges = (affected: Field): void => {
+  for (const range of affected.at("ranges").list()) {
+    const type = range.object().at("type");
+    if (!rangeTypes.has(type.required())) type.refuse(`must be one of ${[...rangeTypes].join(", ")}`);
+    for (const event of range.at("events").entries()) {
+      const keys = event.object().keys();
+      const [key = ""] = keys;
+      if (keys.length !== 1 || !eventKeys.has(key)) event.refuse(`must be one of ${[...eventKeys].join(", ")}, with a version`);
+      event.at(key).required();
+    }
+  }
+  for (const version of affected.at("versions").list()) version.required();
+};
+
+/** Whether the ranges of all packages can be read. Whoever reads it is told of the first that cannot. */
+const hasReadableRanges = (affected: readonly Field[], { leaveUnmatched }: ReadOptions): boolean => {
+  try {
+    for (const each of affected) requireRanges(each);
+    return true;
+  } catch (thrown) {
+    if (!(thrown instanceof FieldError)) throw thrown;
+    leaveUnmatched?.(thrown);
+    return false;
+  }
+};
+
 const osvAdvisories = (document: Field, id: string, options: ReadOptions): FeedRecord[] => {
   // Of a distribution's record the numbers of the vulnerabilities stand under "upstream".
   const aliases = [...new Set([...document.at("aliases").ids(), ...document.at("upstream").ids()])].filter((alias) => alias !== id);
@@ -114,6 +145,7 @@ const osvAdvisories = (document: Field, id: string, options: ReadOptions): FeedR
     .at("affected")
     .list()
     .filter((each) => !each.at("package").missing);
+  if (!hasReadableRanges(affected, options)) return [];
   const byKey = new Map(
     affected.map((each) => {
       const record = osvAdvisory(document, each, { id, aliases, severalOf: affected.length > 1 }, options);
@@ -128,6 +160,7 @@ export const osv: Format = {
   title: "an OSV record",
   kinds: ["vulnerabilities", "advisories"],
   matches: (document) => "id" in document && ("affected" in document || "modified" in document || "schema_version" in document),
+  origin: (document) => originOf(document.at("id").id(), document.at("modified")),
   read: (document, options) => {
     const id = document.at("id").id();
     // Read in any case: what is wrong in one half makes the document wrong.

@@ -4,7 +4,7 @@
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryRecord, VulnerabilityRecord } from "../record.ts";
 import type { Field } from "../field.ts";
-import type { Format } from "./format.ts";
+import { originOf, type Format } from "./format.ts";
 import { distinctReferences, severityOfVector, timeMember } from "./reference.ts";
 
 /** The body's first heading and what follows; RustSec's first files say both in the head instead. */
@@ -73,6 +73,7 @@ export const rustsec: Format = {
   title: "a RustSec record",
   kinds: ["vulnerabilities", "advisories"],
   matches: (document) => "advisory" in document && "body" in document,
+  origin: (document) => originOf(document.at("advisory").at("id").id(), undefined, document.at("advisory").at("license").name()),
   read: (document, { kind, author }) => {
     const advisory = document.at("advisory").object();
     const id = advisory.at("id").id();

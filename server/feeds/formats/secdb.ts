@@ -4,7 +4,7 @@
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryEventRecord, AdvisoryRecord } from "../record.ts";
 import type { Field } from "../field.ts";
-import type { Format, ReadOptions } from "./format.ts";
+import { originOf, type Format, type ReadOptions } from "./format.ts";
 
 interface FixDraft {
   readonly advisoryId: string;
@@ -52,15 +52,20 @@ const packageAdvisories = (entry: Field, repository: string, { author }: ReadOpt
   }));
 };
 
+const repositoryOf = (document: Field): string => {
+  const parts = [document.at("distroversion").name(), document.at("reponame").name()].filter((part) => part !== "");
+  return parts.length > 0 ? parts.join("/") : document.at("urlprefix").name();
+};
+
 export const secdb: Format = {
   name: "secdb",
   title: "a secdb of Alpine",
   kinds: ["advisories"],
   matches: (document) =>
     Array.isArray(document.packages) && ("apkurl" in document || "reponame" in document || "distroversion" in document || "urlprefix" in document),
+  origin: (document) => originOf(repositoryOf(document)),
   read: (document, options) => {
-    const parts = [document.at("distroversion").name(), document.at("reponame").name()].filter((part) => part !== "");
-    const repository = parts.length > 0 ? parts.join("/") : document.at("urlprefix").name();
+    const repository = repositoryOf(document);
     return document
       .at("packages")
       .list()

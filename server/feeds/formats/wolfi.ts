@@ -5,7 +5,7 @@ import { isObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import type { AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord, FalsePositiveType, ScanDetection } from "../record.ts";
 import type { Field } from "../field.ts";
-import type { Format, ReadOptions } from "./format.ts";
+import { originOf, type Format, type ReadOptions } from "./format.ts";
 
 const falsePositiveTypes: ReadonlyMap<string, FalsePositiveType> = new Map([
   ["vulnerability-record-analysis-contested", "TYPE_VULNERABILITY_RECORD_ANALYSIS_CONTESTED"],
@@ -149,6 +149,10 @@ export const wolfi: Format = {
   title: "an advisory document of schema 2",
   kinds: ["advisories"],
   matches: (document) => "advisories" in document && ("schema-version" in document || isObject(document.package)),
+  origin: (document) => {
+    const [namespace, name] = [document.at("package").at("namespace").name(), document.at("package").at("name").id()];
+    return originOf(namespace === "" ? name : `${namespace}/${name}`);
+  },
   read: (document, options) => {
     const version = document.at("schema-version");
     // JSON may say 2 as a number.

@@ -13,13 +13,25 @@ interface Conversion {
   readonly yaml: Yaml;
   readonly document: Document;
   readonly lineAt: (node: Node | null | undefined) => number;
+  /** Plain scalars are what YAML 1.2 says that they are (10.3.2), not texts. */
+  readonly isTyped: boolean;
   aliases: number;
   values: number;
 }
 
 const nullForm = /^(?:~|null|Null|NULL|)$/;
 
-const scalarValue = ({ type, source, value }: Scalar): Json => {
+/** YAML 1.2, 10.3.2: the core schema. */
+const typedValue = (source: string): Json => {
+  if (/^(?:true|True|TRUE)$/.test(source)) return true;
+  if (/^(?:false|False|FALSE)$/.test(source)) return false;
+  const isNumber = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$|^0o[0-7]+$|^0x[0-9a-fA-F]+$/.test(source);
+  const number = Number(source.replace(/^\+/, ""));
+  return isNumber && Number.isFinite(number) ? number : source;
+};
+
+const scalarValue = ({ type, source, value }: Scalar, isTyped = false): Json => {
+  if (isTyped && type === "PLAIN" && !nullForm.test(source ?? "")) return typedValue(source ?? "");
   if (type === "PLAIN" || type === undefined) return nullForm.test(source ?? "") ? null : (source ?? "");
   return typeof value === "string" ? value : (source ?? "");
 };
@@ -36,7 +48,7 @@ const nodeValue = (conversion: Conversion, node: Node | Pair | null | undefined,
     if (++conversion.aliases > limits.feedYamlAliasesMax) refuse(`holds more than ${limits.feedYamlAliasesMax} aliases`);
     return nodeValue(conversion, (node as Alias).resolve(conversion.document), depth + 1, position);
   }
-  if (yaml.isScalar(node)) return scalarValue(node);
+  if (yaml.isScalar(node)) return scalarValue(node, conversion.isTyped);
   if (yaml.isSeq(node)) return (node as YAMLSeq<Node>).items.map((item) => nodeValue(conversion, item, depth + 1, item));
   if (!yaml.isMap(node)) return refuse("must be a map, a list or a scalar");
   const found: JsonObject = {};
@@ -70,7 +82,7 @@ const withoutStackOverflow = <T>(work: () => T): T => {
   }
 };
 
-const readAllOfYaml = (yaml: Yaml, text: string): Json =>
+const readAllOfYaml = (yaml: Yaml, text: string, isTyped = false): Json =>
   withoutStackOverflow(() => {
     const { document, lineAt, lines } = parseYaml(yaml, text);
     const [error] = document.errors;
@@ -78,7 +90,7 @@ const readAllOfYaml = (yaml: Yaml, text: string): Json =>
       const reason = error.code === "MULTIPLE_DOCS" ? "holds more than one document" : `not valid YAML: ${error.message.replace(/\s+/g, " ")}`;
       throw new DocumentError(lines.linePos(error.pos[0]).line, reason);
     }
-    return nodeValue({ yaml, document, lineAt, aliases: 0, values: 0 }, document.contents as Node | null, 0, document.contents as Node | null);
+    return nodeValue({ yaml, document, lineAt, isTyped, aliases: 0, values: 0 }, document.contents as Node | null, 0, document.contents as Node | null);
   });
 
 /** Reads a text of YAML. Throws DocumentError. */
@@ -86,6 +98,9 @@ export const readYaml = async (text: string): Promise<Json> => {
   if (text.length > limits.feedYamlLengthMax) throw new DocumentError(1, `is YAML of more than ${limits.feedYamlLengthMax} characters`);
   return readYamlSubset(text) ?? readAllOfYaml(await import("yaml"), text);
 };
+
+/** The same with numbers and truth values where YAML has them, for what is passed on as it came in. */
+export const readTypedYaml = async (text: string): Promise<Json> => readAllOfYaml(await import("yaml"), text, true);
 
 /** The line (from 1) of the value at `path`; of the nearest enclosing one where there is none. */
 export const yamlLineOf = async (text: string, path: Path): Promise<number> => {

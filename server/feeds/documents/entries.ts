@@ -1,0 +1,116 @@
+// The lists of the open documents: every one that is published, and every record that is left out, with the reason. Read
+// in pages, so that a list of any length is never held as a whole.
+
+import { limits } from "#base/limits.ts";
+import { type ChangedDocument, findChangedAdvisories, findChangedDocuments, findPublicDocuments, type PublicDocument, type Store } from "#store";
+import { sourceLabel } from "../source.ts";
+import type { DocumentKind } from "./left-out.ts";
+import { osvIdOf, whyNoOsv } from "./osv.ts";
+import { choosePublished } from "./published.ts";
+
+/** An entry of a list. */
+export interface Entry {
+  readonly id: string;
+  /** When it was last changed here: what a mirror asks with the next time. The record itself keeps its origin's time. */
+  readonly modified: string;
+  /** The form in which it came in, when, from which address, and under which licence ("unknown" where nobody says). */
+  readonly form?: string;
+  readonly imported?: string;
+  readonly source?: string;
+  readonly license?: string;
+  /** No source tells it any longer. It stays as its origin wrote it: that we stopped following is no withdrawal. */
+  readonly noLongerTold?: true;
+  /** Why it is no document of this kind. */
+  readonly leftOut?: string;
+}
+
+export interface PageStart {
+  /** Only what was changed behind this time; "" for all. */
+  readonly since: string;
+  readonly after: string;
+}
+
+/** Paths of the operator's are nobody's business; of an address what may be secret is left out. */
+const shownSource = ({ source }: PublicDocument): { source?: string } => (/^https?:/.test(source) ? { source: sourceLabel(source) } : {});
+
+const documentEntry = (kind: DocumentKind, documents: readonly [PublicDocument, ...PublicDocument[]]): Entry | undefined => {
+  const { document, leftOut } = choosePublished(kind, documents);
+  const [first] = documents;
+  if (!document && leftOut === "") return undefined;
+  const shown = document ?? first;
+  return {
+    id: shown.originId,
+    modified: documents.reduce((last, { changeTime }) => (changeTime > last ? changeTime : last), ""),
+    form: shown.form,
+    imported: shown.importTime,
+    ...shownSource(shown),
+    license: shown.license === "" ? "unknown" : shown.license,
+    ...(documents.some(({ told }) => told) ? {} : { noLongerTold: true as const }),
+    ...(document ? {} : { leftOut }),
+  };
+};
+
+/** The documents of each number. Of a page that is full the last number may have more: it comes with the next one. */
+const byNumber = (documents: readonly PublicDocument[], isFull: boolean): [PublicDocument, ...PublicDocument[]][] => {
+  const found = new Map<string, [PublicDocument, ...PublicDocument[]]>();
+  for (const document of documents) {
+    const known = found.get(document.originId);
+    if (known) known.push(document);
+    else found.set(document.originId, [document]);
+  }
+  const all = [...found.values()];
+  return isFull && all.length > 1 ? all.slice(0, -1) : all;
+};
+
+async function* documentEntries(store: Store, kind: DocumentKind, since: string): AsyncGenerator<Entry[]> {
+  const size = limits.documentPageRows;
+  for (let after = ""; ; ) {
+    const found = await findPublicDocuments(store.read, since, after, size);
+    const numbers = byNumber(found, found.length >= size);
+    const last = numbers.at(-1);
+    if (!last) return;
+    yield numbers.flatMap((documents) => documentEntry(kind, documents) ?? []);
+    if (found.length < size) return;
+    after = last[0].originId;
+  }
+}
+
+/** Our own, in the order of their changes. */
+async function* ownEntries(store: Store, kind: DocumentKind, { since, after }: PageStart): AsyncGenerator<Entry[]> {
+  const size = limits.documentPageRows;
+  for (let from = { since, after }; ; ) {
+    const advisories = kind === "osv" ? await findChangedAdvisories(store.read, from.since, from.after, size) : [];
+    const found: readonly ChangedDocument[] = kind === "osv" ? advisories : await findChangedDocuments(store.read, from.since, from.after, size);
+    const last = found.at(-1);
+    if (!last) return;
+    const reasons = new Map(advisories.map((advisory) => [`${advisory.modified} ${advisory.id}`, whyNoOsv(advisory)]));
+    const entries = new Map(
+      found.map(({ id, modified }): [string, Entry] => {
+        const leftOut = reasons.get(`${modified} ${id}`);
+        return [`${modified} ${id}`, { id: kind === "osv" ? osvIdOf(id) : id, modified, ...(leftOut === undefined ? {} : { leftOut }) }];
+      }),
+    );
+    yield [...entries.values()];
+    if (found.length < size) return;
+    from = { since: last.modified, after: last.id };
+  }
+}
+
+/** Our own first, in the order of their changes; then what others wrote, in the order of their numbers. */
+export async function* listEntries(store: Store, kind: DocumentKind, start: PageStart): AsyncGenerator<Entry[]> {
+  yield* ownEntries(store, kind, start);
+  yield* documentEntries(store, kind, start.since);
+}
+
+/** Packages with a document of our own, in the order of their changes. */
+export async function* ownDocuments(store: Store, newestFirst = false): AsyncGenerator<ChangedDocument[]> {
+  const size = limits.documentPageRows;
+  for (let from = { since: "", after: "" }; ; ) {
+    const found = await findChangedDocuments(store.read, from.since, from.after, size, newestFirst);
+    const last = found.at(-1);
+    if (!last) return;
+    yield found;
+    if (found.length < size) return;
+    from = { since: last.modified, after: last.id };
+  }
+}

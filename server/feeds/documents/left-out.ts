@@ -1,0 +1,36 @@
+// What the open documents leave out, and why: a record goes out under its origin's number only if every version gets the
+// same verdict as at its origin (docs/decisions/0022). Pure.
+
+import type { JsonObject } from "#base/json.ts";
+import { rustsecOsvRecord, UnsaidError } from "./rustsec-osv.ts";
+
+export const documentKinds = ["osv", "openvex", "csaf"] as const;
+export type DocumentKind = (typeof documentKinds)[number];
+
+/** Why OSV does not say what a document of another form does. */
+const osvReasons: Readonly<Record<string, string>> = {
+  // Its advisories are our own, and go out one by one.
+  wolfi: "",
+  secdb: "a secdb has no numbers of its own, and a fix of one package under a CVE's number would be another's record",
+  cve5: "a CVE record's versions are in no order that its record names",
+  distilled: "it tells of no versions",
+  openvex: "it states versions one by one, and OSV would say the same of those between",
+  csaf: "it states product versions one by one, and OSV would say the same of those between",
+};
+
+/** Why OSV cannot say what this document does; "" where it can. */
+export const leftOutOfOsv = (form: string, document: JsonObject): string => {
+  if (form === "osv") return "";
+  if (form !== "rustsec") return osvReasons[form] ?? `OSV has no form for what ${form} says`;
+  try {
+    rustsecOsvRecord(document);
+    return "";
+  } catch (thrown) {
+    if (thrown instanceof UnsaidError) return thrown.message;
+    throw thrown;
+  }
+};
+
+/** Why OpenVEX and CSAF do not say what a document of another form does: both name single versions. */
+export const leftOutOfStatements = (kind: "openvex" | "csaf"): string =>
+  `${kind === "openvex" ? "OpenVEX" : "CSAF"} names single versions here, and this record has others: its verdicts would not be the same`;

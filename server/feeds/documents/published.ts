@@ -1,0 +1,45 @@
+// Which of several documents of one number is published as a document of some kind, or why none is. Pure.
+
+import type { PublicDocument } from "#store";
+import { withheldReason } from "../licenses.ts";
+import { type DocumentKind, leftOutOfStatements } from "./left-out.ts";
+
+/** What a number stands for in one kind of document. */
+export interface Published {
+  /** The document that says it; undefined where none does. */
+  readonly document: PublicDocument | undefined;
+  /** Why none does; "" where one does, or where it is no part of this kind. */
+  readonly leftOut: string;
+}
+
+/** Forms that go out as documents of a kind, the better first: as they came in, then made of another one. */
+const formsOf: Readonly<Record<DocumentKind, readonly string[]>> = { osv: ["osv", "rustsec"], openvex: ["openvex"], csaf: ["csaf"] };
+
+/** Forms whose advisories are our own. */
+const ownForm = "wolfi";
+
+const leftOutOf = (kind: DocumentKind, { form, leftOut, license }: PublicDocument): string => {
+  const withheld = withheldReason(license);
+  if (withheld !== undefined) return withheld;
+  if (form === ownForm || formsOf[kind].includes(form)) return kind === "osv" ? leftOut : "";
+  return kind === "osv" ? leftOut : leftOutOfStatements(kind);
+};
+
+/** The better one: its form, then one that is still told, then the later modified, then the first. */
+const isBetter = (kind: DocumentKind, one: PublicDocument, other: PublicDocument): boolean => {
+  const forms = formsOf[kind];
+  if (one.form !== other.form) return forms.indexOf(one.form) < forms.indexOf(other.form);
+  if (one.told !== other.told) return one.told;
+  return (one.modifiedMs ?? 0) > (other.modifiedMs ?? 0);
+};
+
+export const choosePublished = (kind: DocumentKind, documents: readonly PublicDocument[]): Published => {
+  let best: PublicDocument | undefined;
+  for (const each of documents) {
+    if (!formsOf[kind].includes(each.form) || leftOutOf(kind, each) !== "") continue;
+    if (!best || isBetter(kind, each, best)) best = each;
+  }
+  if (best) return { document: best, leftOut: "" };
+  const reasons = documents.map((each) => leftOutOf(kind, each)).filter((reason) => reason !== "");
+  return { document: undefined, leftOut: [...new Set(reasons)].join("; ") };
+};

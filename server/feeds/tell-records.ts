@@ -1,0 +1,289 @@
+// Which document tells a record (docs/decisions/0022): of all that do, the latest modified one, of equally old ones the
+// first. A record that no document tells any longer is withdrawn, and comes back when one tells it again. So whoever reads
+// a document, or finds one gone, hands in the records that are concerned; the row of each is written from the document
+// that wins, read again from the store where it is another source's.
+
+import { limits } from "#base/limits.ts";
+import {
+  addCounts,
+  deleteVulnerabilities,
+  type DocumentPart,
+  type DocumentStep,
+  type FeedRecord,
+  findSourceDocuments,
+  findPublicNumbers,
+  findPublicVulnerabilities,
+  findTellers,
+  findToldAdvisories,
+  findToldVulnerabilities,
+  type GoneRecord,
+  markAdvisoriesPublic,
+  markDocumentsPublic,
+  noCounts,
+  type OwnedCounts,
+  recordKey,
+  type RecordTeller,
+  type Teller,
+  type ToldRow,
+  vulnerabilityKey,
+  withdrawAdvisories,
+  withdrawVulnerabilities,
+  type Write,
+  type WriteCounts,
+  writeDocuments,
+  writeRecords,
+} from "#store";
+import type { ReadDocument } from "./document.ts";
+import { Field } from "./field.ts";
+import { FieldError } from "./invalid.ts";
+import { isPublishable } from "./licenses.ts";
+import { formats } from "./recognise.ts";
+import { valueOfStored } from "./stored-document.ts";
+
+/** The kinds whose documents are kept. */
+export type ToldKind = "advisories" | "vulnerabilities";
+
+export const isToldKind = (kind: string): kind is ToldKind => kind === "advisories" || kind === "vulnerabilities";
+
+export interface TellContext {
+  readonly kind: ToldKind;
+  readonly group: string;
+  /** The row of the source that is imported, its key, and its licence. */
+  readonly feed: string;
+  readonly source: string;
+  readonly license: string;
+  /** What the import says of it: public, not public, or nothing. */
+  readonly public: boolean | undefined;
+  readonly nowMs: number;
+}
+
+/** Whose records they are: advisories lie in their group, public or not; vulnerability records are everybody's or a group's. */
+interface Scope {
+  readonly owner: "group" | "everybody";
+  /** What nobody tells any longer is somebody else's now: it goes, and is not shown as withdrawn. */
+  readonly hasMoved?: boolean;
+}
+
+/** A record's key, and the number of the document that told it. */
+type Keys = ReadonlyMap<string, string>;
+
+/** The records of documents that were just read, by document. */
+type Drafts = ReadonlyMap<string, readonly FeedRecord[]>;
+
+const isShown = ({ public: wanted, license }: Pick<Teller, "public" | "license">): boolean => wanted && isPublishable(license);
+
+/** The one that counts. What is shown openly is not replaced by what must not be shown. */
+const chooseTeller = (tellers: readonly Teller[], row: ToldRow | undefined): Teller | undefined => {
+  const allowed = row?.isPublic ? tellers.filter(({ license }) => isPublishable(license)) : [];
+  let best: Teller | undefined;
+  for (const each of allowed.length > 0 ? allowed : tellers) {
+    if (!best || (each.modifiedMs ?? Number.NEGATIVE_INFINITY) > (best.modifiedMs ?? Number.NEGATIVE_INFINITY)) best = each;
+  }
+  return best;
+};
+
+const findRowsOf = (rows: Write, { kind, group }: TellContext, { owner }: Scope, keys: Keys): Promise<ToldRow[]> =>
+  kind === "advisories"
+    ? findToldAdvisories(rows, group, [...keys.keys()])
+    : findToldVulnerabilities(rows, owner === "everybody" ? "" : group, [...new Set(keys.values())]);
+
+const findTellersOf = async (rows: Write, { kind, group }: TellContext, { owner }: Scope, keys: Keys): Promise<Map<string, Teller[]>> => {
+  const found = await findTellers(rows, kind, owner === "everybody" ? undefined : group, [...keys.keys()]);
+  const byKey = new Map<string, Teller[]>();
+  for (const each of found) {
+    if (kind === "vulnerabilities" && isShown(each) !== (owner === "everybody")) continue;
+    const known = byKey.get(each.key);
+    if (known) known.push(each);
+    else byKey.set(each.key, [each]);
+  }
+  return byKey;
+};
+
+/** What a stored document tells; nothing where a format has come to refuse it. */
+const readAgain = (kind: ToldKind, { form, author, body }: { readonly form: string; readonly author: string; readonly body: string }): FeedRecord[] => {
+  try {
+    const format = formats.find(({ name }) => name === form);
+    return format?.read(new Field(valueOfStored(body)), { kind, author: author === "" ? undefined : author }) ?? [];
+  } catch (thrown) {
+    if (thrown instanceof FieldError) return [];
+    throw thrown;
+  }
+};
+
+const withdraw = (rows: Write, { kind, group, nowMs }: TellContext, { owner, hasMoved = false }: Scope, keys: Keys): Promise<number> => {
+  if (kind === "advisories") {
+    const uids = [...keys.keys()].map((key) => `${group}/${key}`);
+    return withdrawAdvisories(rows, uids, nowMs);
+  }
+  const ids = [...new Set(keys.values())];
+  const place = owner === "everybody" ? "" : group;
+  return hasMoved ? deleteVulnerabilities(rows, place, ids) : withdrawVulnerabilities(rows, place, ids, nowMs);
+};
+
+/** Ids of documents that are read together: as much as a batch of an import has. */
+const inChunks = function* (tellers: Iterable<Teller>): Generator<string[]> {
+  const sizes = new Map([...tellers].map(({ id, storedBytes }) => [id, storedBytes]));
+  let chunk: string[] = [];
+  let bytes = 0;
+  for (const [id, size] of sizes) {
+    if (chunk.length > 0 && (bytes + size > limits.feedAgainBytes || chunk.length >= limits.feedBatchRecords)) {
+      yield chunk;
+      [chunk, bytes] = [[], 0];
+    }
+    chunk.push(id);
+    bytes += size;
+  }
+  if (chunk.length > 0) yield chunk;
+};
+
+/** Writes the rows of these records from the documents that tell them, and withdraws those that none tells. */
+const reassignScope = async (rows: Write, context: TellContext, scope: Scope, keys: Keys, drafts: Drafts): Promise<WriteCounts> => {
+  if (keys.size === 0) return noCounts;
+  const tellers = await findTellersOf(rows, context, scope, keys);
+  const stored = new Map((await findRowsOf(rows, context, scope, keys)).map((row) => [row.key, row]));
+  let counts = noCounts;
+  const chosen = new Map<string, Teller>();
+  const again = new Map<string, Teller>();
+  const gone = new Map<string, string>();
+  for (const [key, number] of keys) {
+    const row = stored.get(key);
+    const best = chooseTeller(tellers.get(key) ?? [], row);
+    if (best && drafts.has(best.id)) chosen.set(key, best);
+    else if (best && !(row?.isTold && row.documentId === best.id)) again.set(key, best);
+    else if (best) counts = addCounts(counts, { ...noCounts, unchanged: 1 });
+    // What the version before has written is nobody's document's.
+    else if (row?.documentId !== undefined && (row.isTold || scope.hasMoved)) gone.set(key, number);
+  }
+  const write = async (by: ReadonlyMap<string, Teller>, records: readonly FeedRecord[], said: boolean | undefined): Promise<void> => {
+    // Each row has the name of the source that tells it.
+    for (const source of new Set([...by.values()].map(({ feed }) => feed))) {
+      const mine = records.filter((record) => by.get(recordKey(record))?.feed === source);
+      const target = {
+        group: context.group,
+        public: context.kind === "advisories" ? said : scope.owner === "everybody",
+        feed: source,
+        nowMs: context.nowMs,
+        tellers: new Map([...by].map(([key, each]): [string, RecordTeller] => [key, tellerOf(each)])),
+      };
+      const written = await writeRecords(rows, target, mine);
+      counts = addCounts(counts, addCounts(written.group, written.everybody));
+    }
+  };
+  await write(chosen, recordsOf(chosen, drafts), context.public);
+  for (const ids of inChunks(again.values())) {
+    const found = await findSourceDocuments(rows, ids);
+    const read = new Map(found.map((document) => [document.id, readAgain(context.kind, document)]));
+    await write(again, recordsOf(new Map([...again].filter(([, { id }]) => read.has(id))), read), undefined);
+  }
+  if (gone.size > 0) counts = addCounts(counts, { ...noCounts, withdrawn: await withdraw(rows, context, scope, gone) });
+  return counts;
+};
+
+/** Formats whose documents hold records of several numbers: that one is public says nothing of the next. */
+const collections = new Set(["wolfi", "secdb"]);
+
+const tellerOf = ({ id, form, public: wanted, license }: Teller): RecordTeller => ({
+  id,
+  form,
+  public: wanted && !collections.has(form),
+  isPublishable: isPublishable(license),
+});
+
+/** Of each record the one of the document that was chosen for it. */
+const recordsOf = (chosen: ReadonlyMap<string, Teller>, drafts: Drafts): FeedRecord[] => {
+  const wanted = new Set([...chosen.values()].map(({ id }) => id));
+  return [...wanted].flatMap((id) => (drafts.get(id) ?? []).filter((record) => chosen.get(recordKey(record))?.id === id));
+};
+
+/** Decides who tells records: of advisories those of the group, of vulnerability records everybody's and the group's. */
+const reassign = async (
+  rows: Write,
+  context: TellContext,
+  keys: { readonly group: Keys; readonly everybody: Keys; readonly hasMoved?: boolean },
+  drafts: Drafts = new Map(),
+): Promise<OwnedCounts> => {
+  const reassignOwner = (owner: Scope["owner"]): Promise<WriteCounts> =>
+    reassignScope(rows, context, { owner, ...(keys.hasMoved ? { hasMoved: true } : {}) }, keys[owner], drafts);
+  // What goes is looked at before what comes.
+  return { group: await reassignOwner("group"), everybody: await reassignOwner("everybody") };
+};
+
+const ownerOf = ({ kind }: TellContext, document: Pick<Teller, "public" | "license">): Scope["owner"] =>
+  kind === "vulnerabilities" && isShown(document) ? "everybody" : "group";
+
+/** Writes parts of files: their documents, and the records that they tell. */
+export const tellParts = async (
+  rows: Write,
+  context: TellContext,
+  parts: readonly (Omit<DocumentPart, "documents"> & { readonly documents: readonly ReadDocument[] })[],
+): Promise<OwnedCounts> => {
+  const { kind, group, feed, source, license, nowMs } = context;
+  const given = parts.flatMap(({ documents }) => documents).flatMap(({ draft, records }) => (draft ? [{ draft, records }] : []));
+  const written = await writeDocuments(
+    rows,
+    { feed, public: context.public, nowMs },
+    parts.map((part) => ({ ...part, documents: part.documents.flatMap(({ draft }) => draft ?? []) })),
+    (numbers) => (kind === "advisories" ? findPublicNumbers(rows, group, numbers) : findPublicVulnerabilities(rows, source, numbers)),
+  );
+  const keys = { group: new Map<string, string>(), everybody: new Map<string, string>() };
+  const left = { group: new Map<string, string>(), everybody: new Map<string, string>(), hasMoved: true };
+  const drafts = new Map<string, readonly FeedRecord[]>();
+  for (const [index, { draft, records }] of given.entries()) {
+    const { id, public: isPublic, wasPublic } = written[index] ?? { id: "", public: false, wasPublic: undefined };
+    drafts.set(id, records);
+    const owner = ownerOf(context, { license: draft.license || license, public: isPublic });
+    const other = owner === "group" ? "everybody" : "group";
+    for (const key of draft.records.keys()) {
+      keys[owner].set(key, draft.originId);
+      // It may have been the other one's before: by its mark, or by its licence.
+      if (kind === "vulnerabilities" && wasPublic !== undefined) left[other].set(key, draft.originId);
+    }
+  }
+  await reassign(rows, context, left);
+  const counts = await reassign(rows, context, keys, drafts);
+  // Which package is built from which is told beside advisories, by lists that are not kept.
+  const untold = parts.flatMap(({ documents }) => documents).flatMap(({ draft, records }) => (draft ? [] : records));
+  if (untold.length === 0) return counts;
+  const other = await writeRecords(rows, { group, public: context.public, feed: source, nowMs }, untold);
+  return { group: addCounts(counts.group, other.group), everybody: addCounts(counts.everybody, other.everybody) };
+};
+
+/** Decides who tells records that a document tells no longer. */
+export const reassignGone = async (rows: Write, context: TellContext, gone: readonly GoneRecord[]): Promise<OwnedCounts> => {
+  const all = new Map(gone.map(({ key, originId }) => [key, originId]));
+  // Of vulnerability records both rows: which one it was is not always known, and one that is told stays as it is.
+  return withoutUnchanged(await reassign(rows, context, { group: all, everybody: context.kind === "vulnerabilities" ? all : new Map() }));
+};
+
+/** Marks what the documents of a step tell, and says what changed by it. */
+export const markStep = async (rows: Write, context: TellContext, isPublic: boolean, { originIds, keys }: DocumentStep): Promise<OwnedCounts> => {
+  const { kind, group, feed, nowMs } = context;
+  const other = await markDocumentsPublic(rows, feed, originIds, isPublic, nowMs);
+  if (kind === "vulnerabilities") return reassignMoved(rows, context, new Map(other.map((id) => [vulnerabilityKey(id), id])));
+  const allowed = isPublic ? await findPublishableKeys(rows, context, keys) : new Set<string>();
+  const changed =
+    (await markAdvisoriesPublic(rows, group, [...allowed], true, nowMs)) +
+    (await markAdvisoriesPublic(
+      rows,
+      group,
+      keys.filter((key) => !allowed.has(key)),
+      false,
+      nowMs,
+    ));
+  return { group: { ...noCounts, changed }, everybody: noCounts };
+};
+
+/** Records whose documents became public, or are so no longer: of vulnerability records another row. */
+const reassignMoved = async (rows: Write, context: TellContext, keys: Keys): Promise<OwnedCounts> =>
+  withoutUnchanged(await reassign(rows, context, { group: keys, everybody: keys, hasMoved: true }));
+
+const withoutUnchanged = ({ group, everybody }: OwnedCounts): OwnedCounts => ({
+  group: { ...group, unchanged: 0 },
+  everybody: { ...everybody, unchanged: 0 },
+});
+
+/** Which of these advisories may be shown openly: those that are told by a document whose licence allows it. */
+const findPublishableKeys = async (rows: Write, context: TellContext, keys: readonly string[]): Promise<Set<string>> => {
+  const tellers = await findTellers(rows, context.kind, context.group, keys);
+  return new Set(tellers.filter(({ license }) => isPublishable(license)).map(({ key }) => key));
+};

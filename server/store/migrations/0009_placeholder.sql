@@ -1,0 +1,3 @@
+-- compatible
+
+select 1;

@@ -1,0 +1,439 @@
+// Tables source_documents and document_records: what the sources of advisories and of vulnerability records said, in their
+// own words, and which records each document tells. A record is there as long as one document tells it; of several the
+// latest modified counts (docs/decisions/0022). Kept for good: the last document that told something is what it said.
+
+import { columns, expression, flag, nullableTimeMs, number, text, time } from "./columns.ts";
+import { columnOf } from "./feed-rows.ts";
+import { type Read, wideCount, type Write } from "./handle.ts";
+
+/** A document as it was read. */
+export interface DocumentDraft {
+  readonly form: string;
+  readonly originId: string;
+  readonly license: string;
+  /** "" where the document does not tell. */
+  readonly modifyTime: string;
+  readonly digest: string;
+  /** Why OSV cannot say it; "" where it can. */
+  readonly leftOut: string;
+  /** Compressed, in base64. */
+  readonly body: string;
+  /** The keys of its records, and when each was modified; "" for unknown. */
+  readonly records: ReadonlyMap<string, string>;
+}
+
+/** The documents of a part of a file. */
+export interface DocumentPart {
+  readonly name: string;
+  readonly part: number;
+  /** Some of its lines were refused: what they told before is not gone. */
+  readonly isPartial: boolean;
+  readonly documents: readonly DocumentDraft[];
+}
+
+export interface DocumentTarget {
+  readonly feed: string;
+  /** What the import says of it: public, not public, or nothing. */
+  readonly public: boolean | undefined;
+  readonly nowMs: number;
+}
+
+export interface WrittenDocument {
+  readonly id: string;
+  readonly public: boolean;
+  /** What it was before, where it was there before. */
+  readonly wasPublic: boolean | undefined;
+}
+
+const storedDocument = columns({
+  id: text,
+  file: text,
+  part: number,
+  form: text,
+  originId: text,
+  ordinal: number,
+  digest: text,
+  license: text,
+  leftOut: text,
+  public: flag,
+  told: flag,
+});
+const placedDocument = columns({ id: text, file: text, part: number, form: text, originId: text, ordinal: number });
+
+const placeOf = (file: string, part: number, form: string, originId: string, ordinal: number): string => JSON.stringify([file, part, form, originId, ordinal]);
+
+interface PlacedDraft {
+  readonly file: string;
+  readonly part: number;
+  readonly ordinal: number;
+  readonly place: string;
+  readonly draft: DocumentDraft;
+}
+
+const placedDrafts = ({ name, part, documents }: DocumentPart): PlacedDraft[] => {
+  const seen = new Map<string, number>();
+  return documents.map((draft) => {
+    const number = `${draft.form} ${draft.originId}`;
+    const ordinal = seen.get(number) ?? 0;
+    seen.set(number, ordinal + 1);
+    return { file: name, part, ordinal, place: placeOf(name, part, draft.form, draft.originId, ordinal), draft };
+  });
+};
+
+const originOf = columns({ originId: text });
+
+/** Which of these numbers a document of the group has that is public. */
+const findPublicOrigins = async (rows: Read, feed: string, originIds: readonly string[]): Promise<Set<string>> => {
+  const found = await originOf.find(
+    rows,
+    `select distinct origin_id from source_documents
+     where origin_id = any($2) and public and feed_id in (
+       select other.id from feeds as other join feeds as own on other.kind = own.kind and other.group_uid = own.group_uid where own.id = $1)`,
+    [feed, [...new Set(originIds)]],
+  );
+  return new Set(found.map(({ originId }) => originId));
+};
+
+/**
+ * Writes the documents of these parts and which records they tell, in the order in which they are given. What a part told
+ * before and tells no longer is marked. `isKnownPublic`: whether a record of this number is shown openly already, whatever
+ * document told it.
+ */
+export const writeDocuments = async (
+  rows: Write,
+  { feed, public: said, nowMs }: DocumentTarget,
+  parts: readonly DocumentPart[],
+  findKnownPublic: (originIds: readonly string[]) => Promise<ReadonlySet<string>>,
+): Promise<WrittenDocument[]> => {
+  const given = parts.flatMap(placedDrafts);
+  const places = [columnOf(parts, ({ name }) => name), columnOf(parts, ({ part }) => String(part))];
+  const stored = await storedDocument.find(
+    rows,
+    `select ${storedDocument.list} from source_documents
+     where feed_id = $1 and (file, part) in (select file, part::integer from unnest($2::text[], $3::text[]) as given(file, part))`,
+    [feed, ...places],
+  );
+  const before = new Map(stored.map((each) => [placeOf(each.file, each.part, each.form, each.originId, each.ordinal), each]));
+  const unknown = said === undefined ? given.filter(({ place }) => !before.has(place)).map(({ draft }) => draft.originId) : [];
+  const publicOrigins = unknown.length > 0 ? new Set([...(await findPublicOrigins(rows, feed, unknown)), ...(await findKnownPublic(unknown))]) : new Set();
+  const isPublic = ({ place, draft }: PlacedDraft): boolean => said ?? before.get(place)?.public ?? publicOrigins.has(draft.originId);
+  const different = given.filter((each) => {
+    const known = before.get(each.place);
+    return (
+      !known?.told ||
+      known.digest !== each.draft.digest ||
+      known.license !== each.draft.license ||
+      known.leftOut !== each.draft.leftOut ||
+      known.public !== isPublic(each)
+    );
+  });
+  const ids = new Map([...before].map(([place, { id }]) => [place, id]));
+  if (different.length > 0) {
+    const written = await placedDocument.find(
+      rows,
+      `insert into source_documents as held (feed_id, file, part, form, origin_id, ordinal, digest, license, public, left_out, told, modify_time,
+         import_time, change_time, body)
+       select $1::integer, file, part::integer, form, origin_id, ordinal::integer, digest, license, public = 'true', left_out, true,
+         nullif(modified, '')::timestamptz, $2::timestamptz, $2::timestamptz, decode(body, 'base64')
+       from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[])
+         as given(file, part, form, origin_id, ordinal, digest, license, public, left_out, modified, body)
+       on conflict (feed_id, file, part, form, origin_id, ordinal) do update set digest = excluded.digest, license = excluded.license,
+         public = excluded.public, left_out = excluded.left_out, told = true, modify_time = excluded.modify_time,
+         import_time = case when held.digest = excluded.digest then held.import_time else excluded.import_time end,
+         change_time = greatest(excluded.change_time, held.change_time + interval '1 ms'), body = excluded.body
+       returning ${placedDocument.list}`,
+      [
+        feed,
+        new Date(nowMs).toISOString(),
+        columnOf(different, ({ file }) => file),
+        columnOf(different, ({ part }) => String(part)),
+        columnOf(different, ({ draft }) => draft.form),
+        columnOf(different, ({ draft }) => draft.originId),
+        columnOf(different, ({ ordinal }) => String(ordinal)),
+        columnOf(different, ({ draft }) => draft.digest),
+        columnOf(different, ({ draft }) => draft.license),
+        columnOf(different, (each) => String(isPublic(each))),
+        columnOf(different, ({ draft }) => draft.leftOut),
+        columnOf(different, ({ draft }) => draft.modifyTime),
+        columnOf(different, ({ draft }) => draft.body),
+      ],
+    );
+    for (const { id, file, part, form, originId, ordinal } of written) ids.set(placeOf(file, part, form, originId, ordinal), id);
+  }
+  await writeDocumentRecords(
+    rows,
+    different.map(({ place, draft }) => ({ id: ids.get(place) ?? "", isNew: !before.has(place), records: draft.records })),
+  );
+  const now = new Set(given.map(({ place }) => place));
+  const partial = new Set(parts.filter(({ isPartial }) => isPartial).map(({ name, part }) => JSON.stringify([name, part])));
+  const gone = [...before].filter(([place, { told, file, part }]) => told && !now.has(place) && !partial.has(JSON.stringify([file, part])));
+  await markGone(
+    rows,
+    gone.map(([, { id }]) => id),
+    nowMs,
+  );
+  return given.map((each) => ({ id: ids.get(each.place) ?? "", public: isPublic(each), wasPublic: before.get(each.place)?.public }));
+};
+
+const writeDocumentRecords = async (
+  rows: Write,
+  documents: readonly { readonly id: string; readonly isNew: boolean; readonly records: ReadonlyMap<string, string> }[],
+): Promise<void> => {
+  const known = documents.filter(({ isNew }) => !isNew).map(({ id }) => id);
+  const told = documents.flatMap(({ id, records }) => [...records].map(([key, modified]) => ({ id, key, modified })));
+  const values = [columnOf(told, ({ id }) => id), columnOf(told, ({ key }) => key)];
+  if (known.length > 0) {
+    await rows.query(
+      `update document_records as held set told = false where document_id = any($1::bigint[]) and told and not exists (
+         select from unnest($2::text[], $3::text[]) as given(id, key) where given.id::bigint = held.document_id and given.key = held.record_key)`,
+      [known, ...values],
+    );
+  }
+  if (told.length === 0) return;
+  await rows.query(
+    `insert into document_records as held (document_id, record_key, modify_time, told)
+     select id::bigint, key, nullif(modified, '')::timestamptz, true from unnest($1::text[], $2::text[], $3::text[]) as given(id, key, modified)
+     on conflict (document_id, record_key) do update set modify_time = excluded.modify_time, told = true`,
+    [...values, columnOf(told, ({ modified }) => modified)],
+  );
+};
+
+/** These documents are in their source no longer. */
+const markGone = async (rows: Write, ids: readonly string[], nowMs: number): Promise<void> => {
+  if (ids.length === 0) return;
+  await rows.query("update source_documents set told = false, change_time = greatest($2, change_time + interval '1 ms') where id = any($1::bigint[])", [
+    ids,
+    new Date(nowMs).toISOString(),
+  ]);
+  await rows.query("update document_records set told = false where document_id = any($1::bigint[])", [ids]);
+};
+
+const documentId = columns({ id: text });
+
+/** Marks the documents of files and parts that the source has no longer. */
+export const markDocumentsGone = async (
+  rows: Write,
+  feed: string,
+  gone: readonly { readonly name: string; readonly part: number }[],
+  nowMs: number,
+): Promise<void> => {
+  const found = await documentId.find(
+    rows,
+    `select ${documentId.list} from source_documents
+     where feed_id = $1 and told and (file, part) in (select file, part::integer from unnest($2::text[], $3::text[]) as given(file, part))`,
+    [feed, columnOf(gone, ({ name }) => name), columnOf(gone, ({ part }) => String(part))],
+  );
+  await markGone(
+    rows,
+    found.map(({ id }) => id),
+    nowMs,
+  );
+};
+
+/** A record that a document told and tells no longer. */
+export interface GoneRecord {
+  readonly documentId: string;
+  readonly key: string;
+  readonly originId: string;
+  readonly public: boolean;
+}
+
+const goneRecord = columns<GoneRecord>({
+  documentId: expression("gone.document_id", text),
+  key: expression("gone.record_key", text),
+  originId: expression("gone.origin_id", text),
+  public: expression("gone.public", flag),
+});
+
+/** Takes some of the records that a source tells no longer, for which it is to be decided who tells them instead; none when all are. */
+export const takeGoneRecords = async (rows: Write, feed: string, limit: number): Promise<GoneRecord[]> =>
+  goneRecord.find(
+    rows,
+    `with gone as (
+       select document_id, record_key, origin_id, public from document_records as record join source_documents as document on document.id = record.document_id
+       where document.feed_id = $1 and not record.told limit $2),
+     taken as (
+       delete from document_records using gone
+       where document_records.document_id = gone.document_id and document_records.record_key = gone.record_key)
+     select ${goneRecord.list} from gone`,
+    [feed, limit],
+  );
+
+/** Deletes documents of the source that are gone where another one of its kind and group has the same number; the last one stays. */
+export const deleteReplacedDocuments = async (rows: Write, feed: string): Promise<void> => {
+  await rows.query(
+    `delete from source_documents as gone using feeds as own
+     where gone.feed_id = $1 and not gone.told and own.id = $1 and exists (
+       select from source_documents as other join feeds on feeds.id = other.feed_id
+       where other.origin_id = gone.origin_id and other.form = gone.form and other.id <> gone.id and feeds.kind = own.kind
+         and feeds.group_uid = own.group_uid and (other.told or other.id > gone.id))`,
+    [feed],
+  );
+};
+
+/** A document that tells a record. */
+export interface Teller {
+  readonly key: string;
+  readonly id: string;
+  readonly form: string;
+  readonly originId: string;
+  readonly feed: string;
+  readonly public: boolean;
+  /** The document's own licence, or its source's. */
+  readonly license: string;
+  /** When it says that the record was modified; undefined for unknown. */
+  readonly modifiedMs: number | undefined;
+  /** The document's size as it is stored. */
+  readonly storedBytes: number;
+}
+
+const teller = columns<Teller>({
+  key: expression("record.record_key", text),
+  id: expression("document.id", text),
+  form: expression("document.form", text),
+  originId: expression("document.origin_id", text),
+  feed: expression("feeds.source", text),
+  public: expression("document.public", flag),
+  license: expression("coalesce(nullif(document.license, ''), feeds.license)", text),
+  modifiedMs: nullableTimeMs("record.modify_time"),
+  storedBytes: expression("document.stored_bytes", number),
+});
+
+/** The documents that tell these records, the first that did so first: of one group's sources, or of everybody's where it is undefined. */
+export const findTellers = (rows: Read, kind: string, group: string | undefined, keys: readonly string[]): Promise<Teller[]> =>
+  teller.find(
+    rows,
+    // Key by key, by the index: without statistics of tables that have just been filled the planner reads all of them.
+    `select ${teller.list} from unnest($1::text[]) as given(key)
+     cross join lateral (
+       select record_key, document_id, modify_time from document_records where record_key = given.key and told offset 0) as record
+     cross join lateral (
+       select id, feed_id, form, origin_id, public, license, octet_length(body) as stored_bytes
+       from source_documents where id = record.document_id offset 0) as document
+     join feeds on feeds.id = document.feed_id
+     where feeds.kind = $2 and ($3::text is null or feeds.group_uid = $3) order by document.id`,
+    [keys, kind, group ?? null],
+  );
+
+/** A document with what it was read as. */
+export interface StoredDocument {
+  readonly id: string;
+  readonly form: string;
+  readonly author: string;
+  /** Compressed, in base64. */
+  readonly body: string;
+}
+
+const storedBody = columns<StoredDocument>({
+  id: expression("document.id", text),
+  form: expression("document.form", text),
+  author: expression("feeds.author", text),
+  body: expression("translate(encode(document.body, 'base64'), E'\\n', '')", text),
+});
+
+/** Documents by their ids; not many at once, for they may be large (storedBytes). */
+export const findSourceDocuments = (rows: Read, ids: readonly string[]): Promise<StoredDocument[]> =>
+  storedBody.find(
+    rows,
+    `select ${storedBody.list} from source_documents as document join feeds on feeds.id = document.feed_id where document.id = any($1::bigint[])`,
+    [ids],
+  );
+
+const steppedDocument = columns({ id: text, originId: text, public: flag });
+const recordKeyOf = columns({ key: expression("distinct record_key", text) });
+
+export interface DocumentStep {
+  readonly last: string;
+  readonly originIds: readonly string[];
+  /** The records that they tell. */
+  readonly keys: readonly string[];
+}
+
+/** Some of the documents of a source, behind `after`; undefined when there are no more. */
+export const findDocumentStep = async (rows: Read, feed: string, after: string, limit: number): Promise<DocumentStep | undefined> => {
+  const found = await steppedDocument.find(
+    rows,
+    `select ${steppedDocument.list} from source_documents where feed_id = $1 and id > $2::bigint and told order by id limit $3`,
+    [feed, after, limit],
+  );
+  const last = found.at(-1);
+  if (!last) return undefined;
+  const keys = await recordKeyOf.find(rows, `select ${recordKeyOf.list} from document_records where document_id = any($1::bigint[]) and told`, [
+    found.map(({ id }) => id),
+  ]);
+  return { last: last.id, originIds: found.map(({ originId }) => originId), keys: keys.map(({ key }) => key) };
+};
+
+/** Makes the documents of these numbers public or takes it back, of all sources of this one's kind and group; the numbers that were otherwise. */
+export const markDocumentsPublic = async (rows: Write, feed: string, originIds: readonly string[], isPublic: boolean, nowMs: number): Promise<string[]> => {
+  const found = await originOf.find(
+    rows,
+    `update source_documents set public = $3, change_time = greatest($4, change_time + interval '1 ms')
+     where origin_id = any($2) and public <> $3 and feed_id in (
+       select other.id from feeds as other join feeds as own on other.kind = own.kind and other.group_uid = own.group_uid where own.id = $1)
+     returning origin_id`,
+    [feed, [...new Set(originIds)], isPublic, new Date(nowMs).toISOString()],
+  );
+  return [...new Set(found.map(({ originId }) => originId))];
+};
+
+/** A document that the operator wants published. */
+export interface PublicDocument {
+  readonly id: string;
+  readonly form: string;
+  readonly originId: string;
+  /** The document's own licence, or its source's. */
+  readonly license: string;
+  /** The source, which may be an address with secrets in it or a path of the operator's. */
+  readonly source: string;
+  /** Why OSV cannot say it; "" where it can. */
+  readonly leftOut: string;
+  readonly told: boolean;
+  readonly modifiedMs: number | undefined;
+  readonly importTime: string;
+  readonly changeTime: string;
+}
+
+const publicDocument = columns<PublicDocument>({
+  id: expression("document.id", text),
+  form: expression("document.form", text),
+  originId: expression("document.origin_id", text),
+  license: expression("coalesce(nullif(document.license, ''), feeds.license)", text),
+  source: expression("feeds.source", text),
+  leftOut: expression("document.left_out", text),
+  told: expression("document.told", flag),
+  modifiedMs: nullableTimeMs("document.modify_time"),
+  importTime: time("document.import_time"),
+  changeTime: time("document.change_time"),
+});
+
+// The group's documents go with it.
+const publicDocuments = `source_documents as document join feeds on feeds.id = document.feed_id
+  where document.public and exists (select from groups where uid = feeds.group_uid)`;
+
+/** The public documents of this number, of any form. */
+export const findPublicDocumentsOf = (rows: Read, originId: string): Promise<PublicDocument[]> =>
+  publicDocument.find(rows, `select ${publicDocument.list} from ${publicDocuments} and document.origin_id = $1 order by document.id limit 1000`, [originId]);
+
+/** Public documents in the order of their numbers, behind `after`; with a time those of numbers that something has changed of since. */
+export const findPublicDocuments = (rows: Read, since: string, after: string, limit: number): Promise<PublicDocument[]> =>
+  publicDocument.find(
+    rows,
+    `select ${publicDocument.list} from ${publicDocuments} and document.origin_id > $1 ${
+      since === "" ? "" : "and document.origin_id in (select origin_id from source_documents where public and change_time > $3::timestamptz)"
+    } order by document.origin_id, document.id limit $2`,
+    since === "" ? [after, limit] : [after, limit, since],
+    { rows: limit, wide: true },
+  );
+
+const documentState = columns({
+  documents: expression("count(*)", text),
+  changed: expression("coalesce(max(change_time)::text, '')", text),
+  licenses: expression("(select coalesce(string_agg(license, ' ' order by id), '') from feeds)", text),
+});
+
+/** Changes whenever one of the public documents does, or what may be published of them. */
+export const readDocumentState = async (rows: Read): Promise<string> => {
+  const found = await documentState.findOne(rows, `select ${documentState.list} from source_documents where public`, [], wideCount);
+  return JSON.stringify(found ?? {});
+};
