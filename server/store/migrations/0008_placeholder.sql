@@ -1,3 +1,0 @@
--- compatible
-
-select 1;
