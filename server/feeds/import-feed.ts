@@ -2,6 +2,7 @@
 // is withdrawn in the transaction that tells of the import (import-event.ts). A document goes in completely or not at
 // all; the rest goes on.
 
+import { setTimeout as wait } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Services } from "#kernel";
@@ -9,8 +10,10 @@ import {
   addChanges,
   changeCount,
   countFeedParts,
+  countFeedRecords,
   deleteFeedPartsExcept,
   findFeedRecords,
+  findFeedValidators,
   lockFeed,
   noChanges,
   openFeed,
@@ -21,6 +24,7 @@ import {
   updateFeed,
   withdrawVanished,
   type Write,
+  writeFeedValidators,
   type WriteCounts,
 } from "#store";
 import type { FeedKind } from "./formats/format.ts";
@@ -28,7 +32,8 @@ import { recordImport } from "./import-event.ts";
 import { readFiles, type Reading, type ReadPart, type Refusal } from "./read-files.ts";
 import { formats } from "./recognise.ts";
 import type { FeedRecord } from "./record.ts";
-import { type Fetch, openSource, type Source } from "./source.ts";
+import { type Fetch, type Fetching, Validators } from "./fetching.ts";
+import { openSource, type Source } from "./source.ts";
 import { addOwnedCounts, batchesOf, noOwnedCounts, writeBatches } from "./write-batches.ts";
 
 export interface FeedImport {
@@ -90,6 +95,8 @@ interface SourceResult {
   readonly parts: Map<string, number>;
   /** Nothing is known of what the source still tells. */
   isUnread: boolean;
+  /** Nothing has changed, by the word of who has it. */
+  isSame: boolean;
 }
 
 const newResult = (): SourceResult => ({
@@ -103,6 +110,7 @@ const newResult = (): SourceResult => ({
   passedOver: [],
   parts: new Map(),
   isUnread: false,
+  isSame: false,
 });
 
 const addRefusal = (result: SourceResult, { label, line, reason }: Refusal): void => {
@@ -130,6 +138,10 @@ async function* partsOf(readings: AsyncIterable<Reading>, result: SourceResult, 
         break;
       case "passed over":
         result.passedOver.push(`${reading.label}: ${reading.reason}`);
+        break;
+      case "same source":
+        result.isSame = true;
+        result.filesUnchanged++;
         break;
       case "end":
         result.parts.set(reading.file.name, reading.file.parts);
@@ -214,37 +226,69 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
   const target: RecordTarget = { group, public: options.public, feed: source.key, nowMs: services.clock() };
   const from: SourceImport = { ...run, source, feed, target };
   const goOn = (): Promise<void> => requireGoingOn(options);
+  const fetching = await openFetching(run, feed, manner);
+  let isStored = true;
   try {
     const total = await source.count();
     const begin = (label: string): void => progress({ done: result.files - 1, total: Math.max(total, result.files), what: label });
-    const readings = readFiles({ rows: store.read, feed, options: { kind, author, format } }, source.files());
+    const readings = readFiles({ rows: store.read, feed, options: { kind, author, format } }, source.files(fetching));
     const batches = batchesOf(partsOf(readings, result, begin));
     for await (const { counts, refusals } of writeBatches({ store, log, feed, target, requireGoingOn: goOn }, batches)) {
       result.counts = addOwnedCounts(result.counts, counts);
       for (const refusal of refusals) addRefusal(result, refusal);
+      isStored &&= refusals.length === 0;
     }
     await goOn();
     progress({ done: result.files, total: result.files, what: "" });
     // A folder that is empty all of a sudden is a disk that is not mounted.
+    if (result.isSame) {
+      result.unread = await countFeedRecords(store.read, feed);
+      return;
+    }
     if (result.parts.size === 0 && (await countFeedParts(store.read, feed)) > 0)
       throw new Fault("FAILED_PRECONDITION", "holds no files any more; nothing was withdrawn");
     result.withdrawn = await finishImport(from, result, result.isUnread ? undefined : result.parts);
+    // Only now: what was not read to its end, or not stored, is fetched again.
+    if (isStored && !result.isUnread) await store.write((rows) => writeFeedValidators(rows, feed, manner, fetching.validators.next));
   } catch (thrown) {
     // Where the store is away, the source's row keeps it for the next import.
     await finishImport(from, result, undefined).catch(() => {});
     throw thrown;
+  } finally {
+    for (const file of fetching.opened) await file.close();
   }
 };
 
-const openSources = async ({ services, options }: ImportRun): Promise<Source[]> => {
-  const fetch: Fetch = (address) =>
-    services.authn.outbound.fetch("feed", address, {
-      bytesMax: limits.feedFileBytesMax,
+/** The guarded client: redirects are followed within it, each address checked like the first. */
+const guardedFetch =
+  ({ services, options }: ImportRun): Fetch =>
+  async (address, { headers, receive }) => {
+    await requireGoingOn(options);
+    return services.authn.outbound.fetch("feed", address, {
+      headers,
+      receive: async (piece) => {
+        await requireGoingOn(options);
+        await receive(piece);
+      },
+      redirectsMax: limits.feedRedirectsMax,
+      bytesMax: limits.feedSourceBytesMax,
       timeoutMs: limits.feedFetchMs,
+      idleMs: limits.feedIdleMs,
       ...(options.signal ? { signal: options.signal } : {}),
     });
+  };
+
+/** What a source is fetched with. Behind an import that did not come to its end everything is fetched again. */
+const openFetching = async (run: ImportRun, feed: string, manner: string): Promise<Fetching> => ({
+  fetch: guardedFetch(run),
+  validators: new Validators(await findFeedValidators(run.services.store.read, feed, manner)),
+  pause: (ms) => wait(ms, undefined, run.options.signal ? { signal: run.options.signal } : {}),
+  opened: new Set(),
+});
+
+const openSources = async ({ options }: ImportRun): Promise<Source[]> => {
   const sources: Source[] = [];
-  for (const source of options.sources) sources.push(await openSource(source, fetch));
+  for (const source of options.sources) sources.push(await openSource(source));
   return sources;
 };
 

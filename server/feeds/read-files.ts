@@ -1,5 +1,5 @@
 // The first step of an import: a source's files, read in chunks, to parts that are to be written. What is the same as the
-// last time is not read again; a document that is wrong is refused as a whole, of JSON Lines each line by itself.
+// last time is not read again; a document that is wrong is refused as a whole, of a file of many each by itself.
 
 import { createHash } from "node:crypto";
 import { limits } from "#base/limits.ts";
@@ -7,9 +7,10 @@ import { type FeedPart, findFeedParts, findPartRecords, type KnownParts, partKey
 import { type DocumentOptions, readDocument } from "./document.ts";
 import { decodeUtf8, FeedFileReader } from "./file-reader.ts";
 import { DocumentError } from "./invalid.ts";
-import { isJsonLines, recogniseNotation } from "./recognise.ts";
+import { openPieces, type Piece, type Pieces, readPiecesOfPart } from "./pieces.ts";
+import { recogniseNotation } from "./recognise.ts";
 import type { FeedRecord } from "./record.ts";
-import type { FeedFile } from "./source.ts";
+import type { Bundle, FeedFile } from "./source.ts";
 
 /** A file, or a part of a long one, with the records that it tells. */
 export interface ReadPart {
@@ -44,6 +45,8 @@ export type Reading =
   | { readonly kind: "unchanged"; readonly records: number }
   | { readonly kind: "refusal"; readonly refusal: Refusal }
   | { readonly kind: "passed over"; readonly label: string; readonly reason: string }
+  /** Nothing of the source has changed. */
+  | { readonly kind: "same source" }
   | { readonly kind: "end"; readonly file: ReadFile };
 
 export interface ReadContext {
@@ -61,71 +64,95 @@ const bytesDigestOf = (chunks: readonly Uint8Array[]): string => {
   return hash.digest("base64url");
 };
 
-interface Lines {
-  readonly lines: readonly Buffer[];
-  /** From 1. */
-  readonly firstLine: number;
-  readonly sizeBytes: number;
-  readonly isLast: boolean;
+interface PartOfFile {
+  readonly part: number;
+  readonly digest: string;
+  readonly isKnown: boolean;
 }
 
-/** The lines of the part that comes next. */
-const readLinesOfPart = async (reader: FeedFileReader): Promise<Lines> => {
-  const lines: Buffer[] = [];
-  const firstLine = reader.lineNumber;
-  let sizeBytes = 0;
-  while (lines.length < limits.feedPartLines && sizeBytes < limits.feedPartBytes) {
-    const line = await reader.line();
-    if (line === undefined) return { lines, firstLine, sizeBytes, isLast: true };
-    // A line is a view of a larger piece; kept alone it would hold all of it in memory.
-    lines.push(Buffer.from(line));
-    sizeBytes += line.length;
-  }
-  return { lines, firstLine, sizeBytes, isLast: false };
+/** A part whose documents were read one by one; what a refused one told before is not gone, and it is read again the next time. */
+const partReading = async (
+  { rows, feed }: ReadContext,
+  file: FeedFile,
+  { part, digest, isKnown }: PartOfFile,
+  {
+    records,
+    isRefused,
+    line,
+    sizeBytes,
+  }: { readonly records: readonly FeedRecord[]; readonly isRefused: boolean; readonly line: number; readonly sizeBytes: number },
+): Promise<Reading> => {
+  const keys = new Set(records.map(recordKey));
+  if (isRefused && isKnown) for (const key of await findPartRecords(rows, feed, file.name, part)) keys.add(key);
+  const read = { name: file.name, part, digest: isRefused ? "" : digest, records: [...keys] };
+  return { kind: "part", part: { part: read, records, label: file.label, line, sizeBytes } };
 };
 
-async function* readPart(
-  { rows, feed, options }: ReadContext,
-  file: FeedFile,
-  { part, digest, isKnown }: { readonly part: number; readonly digest: string; readonly isKnown: boolean },
-  { lines, firstLine, sizeBytes }: Lines,
-): AsyncGenerator<Reading> {
+async function* readPart(context: ReadContext, file: FeedFile, part: PartOfFile, pieces: readonly Piece[]): AsyncGenerator<Reading> {
   const records: FeedRecord[] = [];
   let isRefused = false;
-  for (const [index, line] of lines.entries()) {
+  for (const { text: bytes, line } of pieces) {
     try {
-      const text = decodeUtf8(line);
-      if (text.trim() !== "") records.push(...(await readDocument(text, "json", options)));
+      const text = decodeUtf8(bytes);
+      if (text.trim() !== "") records.push(...(await readDocument(text, "json", context.options)));
     } catch (thrown) {
       if (!(thrown instanceof DocumentError)) throw thrown;
       isRefused = true;
-      yield { kind: "refusal", refusal: { label: file.label, line: firstLine + index, reason: thrown.message } };
+      yield { kind: "refusal", refusal: { label: file.label, line: line + thrown.line - 1, reason: thrown.message } };
     }
   }
-  const keys = new Set(records.map(recordKey));
-  // What a refused line told before is not gone; and the part is read again the next time.
-  if (isRefused && isKnown) for (const key of await findPartRecords(rows, feed, file.name, part)) keys.add(key);
-  const read = { name: file.name, part, digest: isRefused ? "" : digest, records: [...keys] };
-  yield { kind: "part", part: { part: read, records, label: file.label, line: firstLine, sizeBytes } };
+  const sizeBytes = pieces.reduce((sum, { text }) => sum + text.length, 0);
+  yield partReading(context, file, part, { records, isRefused, line: pieces[0]?.line ?? 1, sizeBytes });
 }
 
-/** A file of JSON Lines, part by part. */
-async function* readJsonLines(context: ReadContext, file: FeedFile, reader: FeedFileReader, known: KnownParts): AsyncGenerator<Reading> {
+/** A file of many documents, part by part. */
+async function* readPieces(context: ReadContext, file: FeedFile, next: Pieces, known: KnownParts): AsyncGenerator<Reading> {
   let isUnchanged = true;
   let part = 0;
-  for (let isLast = false; !isLast; part++) {
-    const lines = await readLinesOfPart(reader);
-    if (lines.lines.length === 0 && part > 0) break;
-    isLast = lines.isLast;
-    const digest = bytesDigestOf(lines.lines);
+  for (let isEnded = false; !isEnded; part++) {
+    const { pieces, isLast } = await readPiecesOfPart(next);
+    if (pieces.length === 0 && part > 0) break;
+    isEnded = isLast;
+    const digest = bytesDigestOf(pieces.map(({ text }) => text));
     const before = known.get(partKey(file.name, part));
     if (before?.digest === digest) yield { kind: "unchanged", records: before.records };
     else {
       isUnchanged = false;
-      yield* readPart(context, file, { part, digest, isKnown: before !== undefined }, lines);
+      if (pieces.length === 0) yield { kind: "passed over", label: file.label, reason: `tells of no ${context.options.kind}` };
+      yield* readPart(context, file, { part, digest, isKnown: before !== undefined }, pieces);
     }
   }
   yield { kind: "end", file: { name: file.name, parts: part, isUnchanged, isUnread: false } };
+}
+
+/** Documents that are remembered together, each refused or passed over by itself. */
+async function* readBundle(context: ReadContext, file: FeedFile, { digest, documents }: Bundle, known: KnownParts): AsyncGenerator<Reading> {
+  const { options } = context;
+  const before = known.get(partKey(file.name, 0));
+  const end: ReadFile = { name: file.name, parts: 1, isUnchanged: before?.digest === digest, isUnread: false };
+  if (before && end.isUnchanged) yield { kind: "unchanged", records: before.records };
+  else {
+    const records: FeedRecord[] = [];
+    let isRefused = false;
+    let sizeBytes = 0;
+    for (const { label, read } of documents) {
+      try {
+        const bytes = await read();
+        sizeBytes += bytes.length;
+        const notation = recogniseNotation(bytes.toString("utf8", 0, limits.feedHeadLength));
+        const found = notation === "prose" ? undefined : await readDocument(decodeUtf8(bytes), notation, options);
+        if (found === undefined) yield { kind: "passed over", label, reason: "is no feed" };
+        else if (found.length === 0) yield { kind: "passed over", label, reason: `tells of no ${options.kind}` };
+        else records.push(...found);
+      } catch (thrown) {
+        if (!(thrown instanceof DocumentError)) throw thrown;
+        isRefused = true;
+        yield { kind: "refusal", refusal: { label, line: thrown.line, reason: thrown.message } };
+      }
+    }
+    yield partReading(context, file, { part: 0, digest, isKnown: before !== undefined }, { records, isRefused, line: 1, sizeBytes });
+  }
+  yield { kind: "end", file: end };
 }
 
 /** A file that is one document. */
@@ -155,8 +182,17 @@ async function* readOneDocument({ options }: ReadContext, file: FeedFile, reader
   yield { kind: "end", file: end };
 }
 
-async function* readFile(context: ReadContext, file: FeedFile, known: KnownParts): AsyncGenerator<Reading> {
-  yield { kind: "begin", label: file.label };
+/** A file that is the same as the last time by the word of who has it. */
+async function* readUnchanged(file: FeedFile, known: KnownParts): AsyncGenerator<Reading> {
+  let parts = 0;
+  for (let part = known.get(partKey(file.name, 0)); part !== undefined; part = known.get(partKey(file.name, parts))) {
+    yield { kind: "unchanged", records: part.records };
+    parts++;
+  }
+  yield { kind: "end", file: { name: file.name, parts, isUnchanged: true, isUnread: false } };
+}
+
+async function* readContent(context: ReadContext, file: FeedFile, known: KnownParts): AsyncGenerator<Reading> {
   let reader: FeedFileReader | undefined;
   try {
     reader = await FeedFileReader.open(file);
@@ -165,14 +201,33 @@ async function* readFile(context: ReadContext, file: FeedFile, known: KnownParts
       const lineEnd = bytes.indexOf("\n");
       return bytes.length >= limits.feedHeadLength && lineEnd >= 0 && bytes.subarray(lineEnd).toString("latin1").trimStart() !== "";
     });
-    const isComplete = start.length < limits.feedHeadLength;
-    yield* (isJsonLines(start.toString("utf8"), isComplete) ? readJsonLines : readOneDocument)(context, file, reader, known);
-  } catch (thrown) {
-    if (!(thrown instanceof DocumentError)) throw thrown;
-    yield { kind: "refusal", refusal: { label: file.label, line: thrown.line, reason: thrown.message } };
-    yield { kind: "end", file: { name: file.name, parts: everyPart, isUnchanged: false, isUnread: !file.isOfMany } };
+    const pieces = await openPieces(reader, start.toString("utf8"), start.length < limits.feedHeadLength);
+    yield* pieces ? readPieces(context, file, pieces, known) : readOneDocument(context, file, reader, known);
   } finally {
     await reader?.close();
+  }
+}
+
+async function* readFile(context: ReadContext, file: FeedFile, known: KnownParts): AsyncGenerator<Reading> {
+  yield { kind: "begin", label: file.label };
+  if (file.unchanged === "source") {
+    yield { kind: "same source" };
+    return;
+  }
+  if (file.unchanged === "file") {
+    yield* readUnchanged(file, known);
+    return;
+  }
+  try {
+    for await (const reading of file.bundle ? readBundle(context, file, file.bundle, known) : readContent(context, file, known)) {
+      if (reading.kind === "refusal") file.refused?.();
+      yield reading;
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof DocumentError)) throw thrown;
+    file.refused?.();
+    yield { kind: "refusal", refusal: { label: file.label, line: thrown.line, reason: thrown.message } };
+    yield { kind: "end", file: { name: file.name, parts: everyPart, isUnchanged: false, isUnread: !file.isOfMany } };
   }
 }
 

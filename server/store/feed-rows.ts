@@ -18,6 +18,9 @@ export const recordKey = (record: FeedRecord): string => {
       return uidSegmentOf(record.key);
     case "vulnerability":
       return uidSegmentOf(record.id);
+    case "known exploit":
+    case "exploit prediction":
+      return uidSegmentOf(record.kind, record.id);
     case "library":
       return uidSegmentOf(record.ecosystem, record.name);
     case "image":

@@ -68,6 +68,7 @@ export {
 } from "./fan-outs.ts";
 export {
   countFeedParts,
+  countFeedRecords,
   deleteFeedPartsExcept,
   type FeedPart,
   findFeedParts,
@@ -77,6 +78,7 @@ export {
   partKey,
   writeFeedParts,
 } from "./feed-files.ts";
+export { type FeedValidator, findFeedValidators, writeFeedValidators } from "./feed-validators.ts";
 export { claimFeed, countFeedFailures, releaseFeed, renewFeed } from "./feed-schedules.ts";
 export { type FeedSource, lockFeed, openFeed, updateFeed } from "./feeds.ts";
 export { findImagePackages } from "./image-packages.ts";
@@ -159,9 +161,11 @@ export type {
   AdvisoryEventData,
   AdvisoryEventRecord,
   AdvisoryRecord,
+  ExploitPredictionRecord,
   FalsePositiveType,
   FeedRecord,
   ImagePackagesRecord,
+  KnownExploitRecord,
   LibraryArtifactRecord,
   LibraryVersionRecord,
   PackageOriginRecord,
@@ -213,6 +217,9 @@ export {
 export {
   countVulnerabilities,
   findVulnerabilities,
+  type VulnerabilityFilter,
+  vulnerabilityKeyOf,
+  vulnerabilityOrderOf,
   type VulnerabilityRow,
 } from "./vulnerabilities.ts";
 export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";

@@ -2,7 +2,7 @@
 // whoever asks how severe an advisory is. Kept for good: what a source tells no longer is hidden from lists.
 
 import type { PageRequest } from "#base/page.ts";
-import { columns, expression, flag, number, text, textList } from "./columns.ts";
+import { columns, expression, flag, nullableNumber, number, text, textList } from "./columns.ts";
 import { noCounts, ownerGroup } from "./feed-counts.ts";
 import { columnOf, lastByKey, recordDigestOf, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
@@ -139,47 +139,174 @@ export const findSeverities = async (rows: Read, roots: readonly string[], ids: 
   );
 };
 
-/** A record as the open list shows it: columns in the contract's words, lists as JSON. */
+/** A record as the open list shows it: columns in the contract's words, lists as JSON, facts where there are any. */
 export interface VulnerabilityRow {
   readonly id: string;
   readonly summary: string;
   readonly details: string;
   readonly links: string;
   readonly severities: string;
+  /** "" where nothing says that it is exploited. */
+  readonly dateAdded: string;
+  readonly dueDate: string;
+  readonly ransomware: boolean;
+  readonly requiredAction: string;
+  readonly score: number | undefined;
+  readonly percentile: number | undefined;
+  readonly scoreDate: string;
 }
 
-const vulnerabilityRow = columns<VulnerabilityRow>({ id: text, summary: text, details: text, links: text, severities: text });
+const vulnerabilityRow = columns<VulnerabilityRow>({
+  id: expression("held.id", text),
+  summary: text,
+  details: text,
+  links: text,
+  severities: text,
+  dateAdded: text,
+  dueDate: text,
+  ransomware: flag,
+  requiredAction: text,
+  score: nullableNumber,
+  percentile: nullableNumber,
+  scoreDate: text,
+});
 
-/** Public records: those of these numbers, rejected and withdrawn ones too, or all that are neither. */
-export const findVulnerabilities = async (rows: Read, ids: readonly string[] | undefined, page: PageRequest): Promise<VulnerabilityRow[]> => {
-  const {
-    order: { descending },
-    after: [after] = [],
-    skip,
-    limit,
-  } = page;
-  const values: (string | number | readonly string[])[] = [limit, skip];
-  const parameter = (value: string | readonly string[]): string => `$${values.push(value)}`;
-  const terms = [
-    "owner = ''",
-    ids ? `id = any(${parameter(ids)})` : "not hidden",
-    ...(after === undefined ? [] : [`id ${descending ? "<" : ">"} ${parameter(after)}`]),
-  ];
-  return vulnerabilityRow.find(
-    rows,
-    `select ${vulnerabilityRow.list} from vulnerabilities where ${terms.join(" and ")} order by id ${descending ? "desc" : "asc"} limit $1 offset $2`,
-    values,
-    { rows: limit, wide: true },
-  );
+/** Which records; all that are neither rejected nor withdrawn where nothing is set. */
+export interface VulnerabilityFilter {
+  /** Of these numbers, rejected and withdrawn ones too. */
+  readonly ids: readonly string[] | undefined;
+  readonly exploited: boolean;
+  readonly ransomware: boolean;
+  readonly scoreMin: number;
+}
+
+/** How the list is ordered: by number, by a fact and then by number. Without the fact a record stands at the lower end. */
+type OrderBy = "id" | "known_exploited" | "exploit_prediction";
+
+/** Columns of the index that has the order: the fact, the number, whose it is. */
+const factKeys = {
+  known_exploited: ["known.date_added", "known.id", "known.owner"],
+  exploit_prediction: ["predicted.score", "predicted.id", "predicted.owner"],
+} as const;
+
+export const vulnerabilityOrderOf = (column: string): OrderBy => (column === "known_exploited" || column === "exploit_prediction" ? column : "id");
+
+/** Public records and their facts. A list by a fact starts at the fact's own index; those without the fact come before or behind them all. */
+interface Selected {
+  readonly from: string;
+  readonly terms: readonly string[];
+}
+
+class ListStatement {
+  readonly values: (string | number | readonly string[])[] = [];
+  add(value: string | number | readonly string[]): string {
+    return `$${this.values.push(value)}`;
+  }
+}
+
+const known = "known_exploits as known on known.id = held.id and known.owner = ''";
+const predicted = "exploit_predictions as predicted on predicted.id = held.id and predicted.owner = ''";
+
+const selectVulnerabilities = (
+  statement: ListStatement,
+  { ids, exploited, ransomware, scoreMin }: VulnerabilityFilter,
+  by: OrderBy,
+  withFact: boolean,
+): Selected => {
+  const isKnown = exploited || ransomware || (by === "known_exploited" && withFact);
+  const isPredicted = scoreMin > 0 || (by === "exploit_prediction" && withFact);
+  return {
+    from: `vulnerabilities as held ${isKnown ? "join" : "left join"} ${known} ${isPredicted ? "join" : "left join"} ${predicted}`,
+    terms: [
+      "held.owner = ''",
+      ids ? `held.id = any(${statement.add(ids)})` : "not held.hidden",
+      ...(ransomware ? ["known.ransomware"] : []),
+      ...(scoreMin > 0 ? [`predicted.score >= ${statement.add(scoreMin)}`] : []),
+      ...(by !== "id" && !withFact ? [`${by === "known_exploited" ? "known" : "predicted"}.id is null`] : []),
+    ],
+  };
+};
+
+interface PartOfList {
+  readonly by: OrderBy;
+  /** The rows with the fact that orders the list, or those without; false where the number does. */
+  readonly withFact: boolean;
+  readonly descending: boolean;
+  readonly after: readonly string[] | undefined;
+}
+
+interface PartStatement {
+  readonly statement: ListStatement;
+  readonly selected: string;
+  readonly order: string;
+}
+
+const partStatement = (filter: VulnerabilityFilter, { by, withFact, descending, after }: PartOfList): PartStatement => {
+  const statement = new ListStatement();
+  const { from, terms } = selectVulnerabilities(statement, filter, by, withFact);
+  const [direction, beyond] = descending ? ["desc", "<"] : ["asc", ">"];
+  // Of two tables that are joined by it, the number comes from the one whose index has the order.
+  const [fact, id, owner] = by !== "id" && withFact ? factKeys[by] : ["", "held.id", "held.owner"];
+  const position: string[] = [];
+  if (after !== undefined && fact === "") position.push(`${id} ${beyond} ${statement.add(after.at(-1) ?? "")}`);
+  if (after !== undefined && fact !== "") {
+    const key = by === "exploit_prediction" ? Number(after[0]) : (after[0] ?? "");
+    position.push(`(${fact}, ${id}) ${beyond} (${statement.add(key)}, ${statement.add(after[1] ?? "")})`);
+  }
+  return {
+    statement,
+    selected: `from ${from} where ${[...terms, `${owner} = ''`, ...position].join(" and ")}`,
+    order: `order by ${fact === "" ? "" : `${fact} ${direction}, `}${id} ${direction}`,
+  };
+};
+
+const findPart = (rows: Read, filter: VulnerabilityFilter, part: PartOfList, skip: number, limit: number): Promise<VulnerabilityRow[]> => {
+  const { statement, selected, order } = partStatement(filter, part);
+  const page = `limit ${statement.add(limit)} offset ${statement.add(skip)}`;
+  return vulnerabilityRow.find(rows, `select ${vulnerabilityRow.list} ${selected} ${order} ${page}`, statement.values, { rows: limit, wide: true });
 };
 
 const recordCount = columns({ records: expression("count(*)", number) });
 
-export const countVulnerabilities = async (rows: Read, ids: readonly string[] | undefined): Promise<number> => {
-  const found = ids
-    ? await recordCount.findOne(rows, `select ${recordCount.list} from vulnerabilities where owner = '' and id = any($1)`, [ids])
-    : await recordCount.findOne(rows, `select ${recordCount.list} from vulnerabilities where owner = '' and not hidden`, [], wideCount);
+const countPart = async (rows: Read, filter: VulnerabilityFilter, part: PartOfList): Promise<number> => {
+  const { statement, selected } = partStatement(filter, part);
+  const counted = `select ${recordCount.list} ${selected}`;
+  const found = filter.ids ? await recordCount.findOne(rows, counted, statement.values) : await recordCount.findOne(rows, counted, statement.values, wideCount);
   return found?.records ?? 0;
+};
+
+/** How many public records there are. */
+export const countVulnerabilities = (rows: Read, filter: VulnerabilityFilter): Promise<number> =>
+  countPart(rows, filter, { by: "id", withFact: false, descending: false, after: undefined });
+
+/** The key of a row in its list: what stands for the fact is empty where there is none. */
+export const vulnerabilityKeyOf = (by: OrderBy, { id, dateAdded, score }: VulnerabilityRow): readonly string[] => {
+  if (by === "id") return [id];
+  return [by === "known_exploited" ? dateAdded : String(score ?? ""), id];
+};
+
+/**
+ * A page of public records. By a fact, those without it come first, or last where it descends: two statements, each in the
+ * order of an index, since one over both would sort everything.
+ */
+export const findVulnerabilities = async (rows: Read, filter: VulnerabilityFilter, page: PageRequest): Promise<VulnerabilityRow[]> => {
+  const { order, after, skip, limit } = page;
+  const by = vulnerabilityOrderOf(order.column);
+  const whole: PartOfList = { by, withFact: false, descending: order.descending, after };
+  if (by === "id") return findPart(rows, filter, whole, skip, limit);
+  const parts: PartOfList[] = (order.descending ? [true, false] : [false, true]).map((withFact) => ({ ...whole, withFact, after: undefined }));
+  // The page before ended in this part.
+  const from = after === undefined ? 0 : parts.findIndex(({ withFact }) => withFact === (after[0] !== ""));
+  const found: VulnerabilityRow[] = [];
+  let toSkip = skip;
+  for (const [index, each] of parts.entries()) {
+    if (index < from || found.length >= limit) continue;
+    const part = index === from ? { ...each, after } : each;
+    const read = await findPart(rows, filter, part, toSkip, limit - found.length);
+    found.push(...read);
+    toSkip = read.length > 0 || toSkip === 0 ? 0 : Math.max(0, toSkip - (await countPart(rows, filter, part)));
+  }
+  return found;
 };
 
 export const refreshVulnerabilityStatistics = (rows: Write): Promise<void> => refreshStatistics(rows, "vulnerabilities");

@@ -9,6 +9,7 @@ import { refreshLibraryStatistics, withdrawLibraries, writeLibraries } from "./l
 import { refreshVersionStatistics } from "./library-versions.ts";
 import { writeOrigins } from "./package-origins.ts";
 import type { FeedRecord, RecordTarget, WriteCounts } from "./records.ts";
+import { deleteVanishedFacts, refreshFactStatistics, writeExploitPredictions, writeKnownExploits } from "./vulnerability-facts.ts";
 import { refreshVulnerabilityStatistics, withdrawVulnerabilities, writeVulnerabilities } from "./vulnerabilities.ts";
 
 type OfKind<K extends FeedRecord["kind"]> = Extract<FeedRecord, { readonly kind: K }>;
@@ -29,6 +30,8 @@ export const writeRecords = async (rows: Write, target: RecordTarget, records: r
   };
   await write("advisory", writeAdvisories);
   await write("vulnerability", writeVulnerabilities);
+  await write("known exploit", writeKnownExploits);
+  await write("exploit prediction", writeExploitPredictions);
   await write("library", writeLibraries);
   await write("image", writeImages);
   await write("origin", writeOrigins);
@@ -45,13 +48,16 @@ export const withdrawVanished = async (rows: Write, target: RecordTarget, kind: 
     case "advisory":
       return withdrawAdvisories(rows, target, isKnown);
     case "vulnerability":
-      return withdrawVulnerabilities(rows, target, isKnown);
+      return (await withdrawVulnerabilities(rows, target, isKnown)) + (await deleteVanishedFacts(rows, target, isKnown));
     case "library":
       return withdrawLibraries(rows, target, isKnown);
     case "image":
       return withdrawImages(rows, target, isKnown);
     // Which package was built from which stays true.
     case "origin":
+    // Facts go with the vulnerabilities, whose imports they are.
+    case "known exploit":
+    case "exploit prediction":
       return 0;
   }
 };
@@ -61,6 +67,7 @@ export const refreshRecordStatistics = async (rows: Write): Promise<void> => {
   await refreshAdvisoryStatistics(rows);
   await refreshFacetStatistics(rows);
   await refreshVulnerabilityStatistics(rows);
+  await refreshFactStatistics(rows);
   await refreshImageStatistics(rows);
   await refreshLibraryStatistics(rows);
   await refreshVersionStatistics(rows);

@@ -20,6 +20,9 @@ import {
   type AdvisoryRow,
   readSeverities,
   severitiesOf,
+  type VulnerabilityFilter,
+  vulnerabilityKeyOf,
+  vulnerabilityOrderOf,
   type VulnerabilityRow,
 } from "#store";
 import { feedDocument } from "./rules/document.ts";
@@ -68,7 +71,15 @@ const withoutUnspecified = (list: string): JsonObject[] => {
   );
 };
 
-const metadataMessage = ({ id, summary, details, links, severities }: VulnerabilityRow): JsonObject => {
+const knownExploitedOf = ({ dateAdded, dueDate, ransomware, requiredAction }: VulnerabilityRow): JsonObject => ({
+  dateAdded,
+  ...(dueDate === "" ? {} : { dueDate }),
+  ...(ransomware ? { ransomware } : {}),
+  ...(requiredAction === "" ? {} : { requiredAction }),
+});
+
+const metadataMessage = (row: VulnerabilityRow): JsonObject => {
+  const { id, summary, details, links, severities, dateAdded, score, percentile, scoreDate } = row;
   const [references, scores] = [withoutUnspecified(links), withoutUnspecified(severities)];
   return {
     id,
@@ -76,7 +87,16 @@ const metadataMessage = ({ id, summary, details, links, severities }: Vulnerabil
     ...(details === "" ? {} : { details }),
     ...(references.length > 0 ? { references } : {}),
     ...(scores.length > 0 ? { severities: scores } : {}),
+    ...(dateAdded === "" ? {} : { knownExploited: knownExploitedOf(row) }),
+    ...(score === undefined || percentile === undefined ? {} : { exploitPrediction: { score, percentile, date: scoreDate } }),
   };
+};
+
+/** A number of the request; 0 where it is absent. */
+const scoreMinOf = ({ exploitScoreMin }: JsonObject): number => {
+  const score = Number(exploitScoreMin ?? 0);
+  if (!(score >= 0 && score <= 1)) throw invalid([{ field: "exploit_score_min", description: "must be a number from 0 to 1" }]);
+  return score;
 };
 
 const listMetadata = async (context: ReadContext): Promise<Outcome> => {
@@ -84,12 +104,18 @@ const listMetadata = async (context: ReadContext): Promise<Outcome> => {
   const asked = [...new Set([text(request, "id"), ...texts(request, "ids")])].filter((id) => id !== "");
   if (asked.length > limits.vulnerabilityIdsMax)
     throw invalid([{ field: "ids", description: `must have at most ${limits.vulnerabilityIdsMax} different entries` }]);
-  const ids = asked.length > 0 ? asked : undefined;
+  const filter: VulnerabilityFilter = {
+    ids: asked.length > 0 ? asked : undefined,
+    exploited: request.knownExploited === true,
+    ransomware: request.knownRansomware === true,
+    scoreMin: scoreMinOf(request),
+  };
   return answerPage(context, async (page) => {
-    const [found, counted] = await Promise.all([findVulnerabilities(rows, ids, page), page.total ?? countVulnerabilities(rows, ids)]);
+    const by = vulnerabilityOrderOf(page.order.column);
+    const [found, counted] = await Promise.all([findVulnerabilities(rows, filter, page), page.total ?? countVulnerabilities(rows, filter)]);
     return pageOf(
       page,
-      found.map((row) => ({ key: [row.id], record: metadataMessage(row) })),
+      found.map((row) => ({ key: vulnerabilityKeyOf(by, row), record: metadataMessage(row) })),
       counted,
     );
   });
