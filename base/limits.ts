@@ -235,6 +235,8 @@ export const limits = {
   feedRedirectsMax: 3,
   /** Documents and pages that one address may lead to: the largest CSAF provider has some 40,000. */
   feedLinksMax: 200_000,
+  /** Pages of the NVD's API, 2,000 records each. */
+  feedPagesMax: 1_000,
   /** NVD: five requests in 30 s of who has no key. */
   nvdPauseMs: 6_000,
   /** One file of a registry's folder, held in memory while it is read. */

@@ -215,7 +215,8 @@ async function* nvdPages(fetching: Fetching, url: URL, first: StoredFile): Async
   });
   let page = nvdPageOf(await headOf(first));
   yield fileOfPage(page, first);
-  while (page.size > 0 && page.from + page.size < page.total) {
+  for (let pages = 1; page.size > 0 && page.from + page.size < page.total; pages++) {
+    if (pages >= limits.feedPagesMax) throw new Fault("UNAVAILABLE", `${addressLabel(url)} has more than ${limits.feedPagesMax} pages`);
     await fetching.pause(limits.nvdPauseMs);
     const next = new URL(url);
     next.searchParams.set("startIndex", String(page.from + page.size));
