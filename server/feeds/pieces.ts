@@ -50,6 +50,7 @@ const partsUntil = (reader: FeedFileReader, first: number | undefined, last: num
     }
     if (next === undefined) throw notJson(reader, "it ends too early");
     if (isBegun && (await reader.take()) !== comma) throw notJson(reader, "a comma must stand here");
+    if (isBegun && (await reader.peek()) === last) throw notJson(reader, "a value must stand behind the comma");
     isBegun = true;
     return readPart();
   };

@@ -45,7 +45,7 @@ const nodeValue = (conversion: Conversion, node: Node | Pair | null | undefined,
     if (!yaml.isScalar(key)) return refuse("must have texts as keys");
     const name = scalarValue(key);
     const held = nodeValue(conversion, value, depth + 1, value ?? key);
-    if (name === "<<" && (key.type === "PLAIN" || key.type === undefined)) merged.push(...mergedMaps(held, refuse));
+    if (name === "<<" && (key.type === "PLAIN" || key.type === undefined)) merged.push(...mergedMaps(held, conversion.lineAt(key)));
     else setKey(found, String(name), held);
   }
   return merged.length === 0 ? found : mergeMaps(found, merged);
@@ -57,9 +57,12 @@ const setKey = (into: JsonObject, name: string, value: Json): void => {
 };
 
 /** What a merge key names (YAML 1.1, "<<"): a map, or a list of maps. Each copy counted among the values that a text may hold. */
-const mergedMaps = (held: Json, refuse: (reason: string) => never): JsonObject[] => {
+const mergedMaps = (held: Json, line: number): JsonObject[] => {
   const maps = Array.isArray(held) ? held : [held];
-  return maps.map((map) => (isObject(map) ? map : refuse("a merge key (<<) must hold a map or a list of maps")));
+  return maps.map((map) => {
+    if (isObject(map)) return map;
+    throw new DocumentError(line, "a merge key (<<) must hold a map or a list of maps");
+  });
 };
 
 /** A map's own keys come before merged ones, and an earlier map's before a later one's. */
