@@ -64,8 +64,10 @@ export interface FeedSummary extends WriteCounts {
   readonly refused: readonly string[];
   /** How many were refused; of very many the first ones are named. */
   readonly refusals: number;
-  /** Files of a folder that are no feed at all, such as a licence, and documents that tell nothing of this kind. */
+  /** Files of a folder that are no feed at all, such as a licence, and documents that tell nothing of this kind: "LICENSE: is no feed". */
   readonly passedOver: readonly string[];
+  /** How many there were; of very many the first ones are named. */
+  readonly passedOverFiles: number;
   /** Sources that could not be had. */
   readonly failed: readonly string[];
 }
@@ -90,6 +92,7 @@ interface SourceResult {
   filesUnchanged: number;
   refusals: number;
   readonly refused: string[];
+  passedOverFiles: number;
   readonly passedOver: string[];
   /** Parts of each file that the source has. */
   readonly parts: Map<string, number>;
@@ -107,16 +110,21 @@ const newResult = (): SourceResult => ({
   filesUnchanged: 0,
   refusals: 0,
   refused: [],
+  passedOverFiles: 0,
   passedOver: [],
   parts: new Map(),
   isUnread: false,
   isSame: false,
 });
 
+/** Names of files and keys are written by strangers, and this is read on terminals (attack 28). */
+const addNamed = (named: string[], line: string): void => {
+  if (named.length < limits.feedRefusalsMax) named.push(line.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?"));
+};
+
 const addRefusal = (result: SourceResult, { label, line, reason }: Refusal): void => {
   result.refusals++;
-  // Names of files and keys are written by strangers, and this is read on terminals (attack 28).
-  if (result.refused.length < limits.feedRefusalsMax) result.refused.push(`${label}:${line}: ${reason}`.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?"));
+  addNamed(result.refused, `${label}:${line}: ${reason}`);
 };
 
 /** The parts that were read; everything else about reading goes into the result. */
@@ -137,7 +145,8 @@ async function* partsOf(readings: AsyncIterable<Reading>, result: SourceResult, 
         addRefusal(result, reading.refusal);
         break;
       case "passed over":
-        result.passedOver.push(`${reading.label}: ${reading.reason}`);
+        result.passedOverFiles++;
+        addNamed(result.passedOver, `${reading.label}: ${reading.reason}`);
         break;
       case "same source":
         result.isSame = true;
@@ -303,7 +312,8 @@ const summaryOf = (results: readonly SourceResult[], failed: readonly string[]):
     filesUnchanged: sumOf(({ filesUnchanged }) => filesUnchanged),
     refusals: sumOf(({ refusals }) => refusals),
     refused: results.flatMap(({ refused }) => refused).slice(0, limits.feedRefusalsMax),
-    passedOver: results.flatMap(({ passedOver }) => passedOver),
+    passedOver: results.flatMap(({ passedOver }) => passedOver).slice(0, limits.feedRefusalsMax),
+    passedOverFiles: sumOf(({ passedOverFiles }) => passedOverFiles),
     failed,
   };
 };
