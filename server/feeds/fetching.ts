@@ -63,7 +63,19 @@ export async function* readOnce({ opened }: Fetching, file: StoredFile): AsyncGe
   }
 }
 
-export type Fetched = { readonly isUnchanged: true } | { readonly isUnchanged: false; readonly file: StoredFile };
+export type Fetched =
+  | { readonly isUnchanged: true }
+  /** `next`: the page behind it, where it says that there is one (RFC 8288). */
+  | { readonly isUnchanged: false; readonly file: StoredFile; readonly next: URL | undefined };
+
+const nextForm = /<([^<>]{1,8000})>\s*;[^,<]*\brel="?next"?/;
+
+/** The next page by the header Link; only one of the same host, whose list it is. */
+const nextPageOf = (url: URL, link: string | undefined): URL | undefined => {
+  const [, address] = nextForm.exec(link ?? "") ?? [];
+  const next = address === undefined ? null : URL.parse(address, url.href);
+  return next !== null && next.origin === url.origin && next.href !== url.href ? next : undefined;
+};
 
 // What would make a header of another shape is not sent back.
 const headerForm = /^[\x21-\x7e][\x20-\x7e]{0,254}$/;
@@ -96,7 +108,7 @@ export const fetchFile = async ({ fetch, validators, opened }: Fetching, url: UR
     const file = temporary.read();
     opened.add(file);
     isKept = true;
-    return { isUnchanged: false, file };
+    return { isUnchanged: false, file, next: nextPageOf(url, headers.link) };
   } finally {
     if (!isKept) await temporary.close();
   }

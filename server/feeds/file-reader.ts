@@ -5,7 +5,7 @@ import { pipeline, Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { limits } from "#base/limits.ts";
 import { DocumentError } from "./invalid.ts";
-import type { FeedFile } from "./source.ts";
+import type { FeedFile } from "./feed-file.ts";
 
 const isGzip = (bytes: Uint8Array): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b;
 

@@ -10,7 +10,7 @@ import { DocumentError } from "./invalid.ts";
 import { openPieces, type Piece, type Pieces, readPiecesOfPart } from "./pieces.ts";
 import { recogniseNotation } from "./recognise.ts";
 import type { FeedRecord } from "./record.ts";
-import type { Bundle, FeedFile } from "./source.ts";
+import type { Bundle, FeedFile } from "./feed-file.ts";
 
 /** A file, or a part of a long one, with the records that it tells. */
 export interface ReadPart {

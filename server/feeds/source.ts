@@ -9,39 +9,10 @@ import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { addressLabel, type Fetching, fetchFile } from "./fetching.ts";
 import { DocumentError } from "./invalid.ts";
+import type { FeedFile } from "./feed-file.ts";
 import { linkedFiles } from "./linked-files.ts";
 import { isZip, openZip, type ZipArchive, type ZipEntry } from "./parse/zip.ts";
 import { openStoredFile, type StoredFile } from "./stored-file.ts";
-
-/** One of the documents that are remembered together. */
-export interface BundledDocument {
-  readonly label: string;
-  /** Throws DocumentError. */
-  read(): Promise<Buffer>;
-}
-
-/** Documents of an archive of very many, remembered together. */
-export interface Bundle {
-  /** Changes with what any of them holds. */
-  readonly digest: string;
-  readonly documents: readonly BundledDocument[];
-}
-
-export interface FeedFile {
-  /** Within its source; "" where the source is one file. */
-  readonly name: string;
-  /** Its name for people. */
-  readonly label: string;
-  /** One of many: some of a folder's files are no feed at all, such as a licence. */
-  readonly isOfMany: boolean;
-  /** Where it is not one document but several. */
-  readonly bundle?: Bundle;
-  /** Who has it says that it is the same as the last time; "source": all that the source has is. */
-  readonly unchanged?: "file" | "source";
-  bytes(): AsyncIterable<Uint8Array>;
-  /** Told when something in it was refused: it is not the same as the last time, whoever has it says so. */
-  readonly refused?: () => void;
-}
 
 export interface Source {
   /** The same for every import: an absolute path, or the address. */
@@ -178,9 +149,9 @@ async function* filesOfAddress(url: URL, fetching: Fetching): AsyncGenerator<Fee
     yield { name: "", label, isOfMany: false, unchanged: "source", async *bytes() {} };
     return;
   }
-  const { file } = fetched;
+  const { file, next } = fetched;
   const refused = (): void => fetching.validators.forget(url.href);
-  const linked = await linkedFiles(fetching, url, file);
+  const linked = await linkedFiles(fetching, url, file, next);
   for await (const each of linked ?? filesIn(label, file)) yield { refused, ...each };
 }
 

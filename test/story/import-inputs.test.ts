@@ -370,6 +370,20 @@ test("advisories of GitHub's API go in as records and as advisories of each pack
   );
 });
 
+test("a list that names its next page is followed to the last one, on its own host, and half of it never passes for all", async () => {
+  const advisory = (number: number): string => JSON.stringify([{ ghsa_id: `GHSA-page-page-000${number}`, updated_at: "2026-01-01T00:00:00Z" }]);
+  const link = (path: string): Readonly<Record<string, string>> => ({ etag: `"${path}"`, link: `<${path}>; rel="next", <${feed.url}/last>; rel="last"` });
+  feed.answers.set("/advisories", { headers: link("/advisories?after=1"), body: advisory(1) });
+  feed.answers.set("/advisories?after=1", { headers: link(`${feed.url}/advisories?after=2`), body: advisory(2) });
+  feed.answers.set("/advisories?after=2", { headers: link("http://192.0.2.1/advisories"), body: advisory(3) });
+  const ask = (): ReturnType<typeof runImport> => runImport(world, "vulnerabilities", [`${feed.url}/advisories`], { public: true });
+  assert.deepEqual(counts(await ask()), { ...nothing, new: 3 });
+  assert.deepEqual(counts(await ask()), { ...nothing, unchanged: 3 });
+  feed.answers.set("/advisories?after=2", { status: 403 });
+  const half = await ask();
+  assert.deepEqual([half.withdrawn, half.failed.length], [0, 1]);
+});
+
 test("Debian's tracker goes in by source and release: 0 was never affected, and undetermined is no claim", async () => {
   const release = (status: string, more: JsonObject = {}): JsonObject => ({ status, urgency: "low", ...more });
   const tracker = {
