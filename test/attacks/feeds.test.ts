@@ -123,11 +123,16 @@ const piecesOf = async (content: Buffer): Promise<number> => {
 };
 
 test("attack 84: a list whose element never ends is refused, and holds no more than an element may", async () => {
-  for (const element of [`"${"x".repeat(80)}`, "[", '{"a":', '"\\\\']) {
-    const content = gzipSync(Buffer.from(`[${element.repeat(Math.ceil((1.25 * limits.feedDocumentBytesMax) / element.length))}`));
+  for (const [start, element] of [
+    ['"', "x"],
+    ["", "["],
+    ["", '{"a":'],
+    ['"', '\\"'],
+  ] as const) {
+    const content = gzipSync(Buffer.from(`[${start}${element.repeat(Math.ceil((1.25 * limits.feedDocumentBytesMax) / element.length))}`));
     const before = process.memoryUsage.rss();
     const started = performance.now();
-    await assert.rejects(piecesOf(content), /holds a value of more than 33554432 bytes|not valid JSON/, element);
+    await assert.rejects(piecesOf(content), /holds a value of more than 33554432 bytes/, element);
     assert.ok(process.memoryUsage.rss() - before < 6 * limits.feedDocumentBytesMax, element);
     assert.ok(performance.now() - started < 20_000, element);
   }
