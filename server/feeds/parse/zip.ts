@@ -4,7 +4,7 @@
 // archive is a label.
 
 import { Readable } from "node:stream";
-import { crc32 } from "node:zlib";
+import { crc32, inflateRawSync } from "node:zlib";
 import type { Entry, RandomAccessReader, ZipFile } from "yauzl";
 import { limits } from "#base/limits.ts";
 import { DocumentError } from "../invalid.ts";
@@ -44,7 +44,7 @@ const entryError = (reason: string): DocumentError => new DocumentError(1, `cann
 const windowBytes = 256 * 1024;
 
 /** An archive's directory is read in steps of some bytes, its entries one behind the other: both go through windows. */
-const openWindows = (stored: StoredBytes): ((position: number, length: number) => Promise<Buffer>) => {
+const openWindows = (stored: StoredBytes): ReadAt => {
   let windows: { readonly start: number; readonly bytes: Buffer }[] = [];
   return async (position, length) => {
     const found = windows.find(({ start, bytes }) => position >= start && position + length <= start + bytes.length);
@@ -56,9 +56,10 @@ const openWindows = (stored: StoredBytes): ((position: number, length: number) =
   };
 };
 
+type ReadAt = (position: number, length: number) => Promise<Buffer>;
+
 /** What the library reads through. */
-const readerOf = ({ RandomAccessReader }: Yauzl, stored: StoredBytes): RandomAccessReader => {
-  const read = openWindows(stored);
+const readerOf = ({ RandomAccessReader }: Yauzl, read: ReadAt): RandomAccessReader => {
   let reads = 0;
   class WindowReader extends RandomAccessReader {
     override _readStreamForRange(start: number, end: number): Readable {
@@ -84,25 +85,51 @@ const readerOf = ({ RandomAccessReader }: Yauzl, stored: StoredBytes): RandomAcc
   return new WindowReader();
 };
 
+interface OpenArchive {
+  readonly archive: ZipFile;
+  readonly read: ReadAt;
+}
+
+/** A small entry in one step: a stream for each of a million takes three times as long and keeps as much in memory. */
+const unpackAtOnce = async ({ archive, read }: OpenArchive, entry: Entry): Promise<Buffer> => {
+  const { fileDataStart } = await archive.readLocalFileHeaderPromise(entry, { minimal: true });
+  const packed = await read(fileDataStart, entry.compressedSize);
+  const bytes = entry.compressionMethod === 0 ? Buffer.from(packed) : inflateRawSync(packed, { maxOutputLength: Math.max(1, entry.uncompressedSize) });
+  if (bytes.length !== entry.uncompressedSize)
+    throw new Error(`${bytes.length < entry.uncompressedSize ? "not enough" : "too many"} bytes for what the directory says`);
+  return bytes;
+};
+
 /** The library holds the unpacked bytes against the directory's size, and fails at the first one too many. */
-const unpack = async (archive: ZipFile, entry: Entry): Promise<Buffer> => {
+const unpackInPieces = async ({ archive }: OpenArchive, entry: Entry): Promise<Buffer> => {
+  const chunks: Buffer[] = [];
+  for await (const chunk of await archive.openReadStreamPromise(entry)) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+};
+
+const isTooLong = (thrown: unknown): boolean => thrown instanceof RangeError && "code" in thrown && thrown.code === "ERR_BUFFER_TOO_LARGE";
+
+const unpack = async (from: OpenArchive, entry: Entry): Promise<Buffer> => {
   if (entry.isEncrypted()) throw new DocumentError(1, "is encrypted");
   if (!entry.canDecodeFileData()) throw new DocumentError(1, "is packed in a way that is not known");
   if (entry.uncompressedSize > limits.feedDocumentBytesMax) throw entryError(`it is longer than ${limits.feedDocumentBytesMax} bytes`);
-  const chunks: Buffer[] = [];
+  const isSmall = entry.uncompressedSize <= windowBytes && entry.compressedSize <= windowBytes;
+  let bytes: Buffer;
   try {
-    for await (const chunk of await archive.openReadStreamPromise(entry)) chunks.push(chunk as Buffer);
+    bytes = await (isSmall ? unpackAtOnce : unpackInPieces)(from, entry);
   } catch (thrown) {
-    throw entryError(messageOf(thrown));
+    throw entryError(isTooLong(thrown) ? "too many bytes for what the directory says" : messageOf(thrown));
   }
-  const bytes = Buffer.concat(chunks);
   if (crc32(bytes) !== entry.crc32) throw entryError("its checksum is another one than the directory says");
   return bytes;
 };
 
-const openArchive = async (yauzl: Yauzl, stored: StoredBytes): Promise<ZipFile> =>
+const openArchive = async (yauzl: Yauzl, stored: StoredBytes): Promise<OpenArchive> => {
+  const read = openWindows(stored);
+  const options = { decodeStrings: false, validateEntrySizes: true, autoClose: false };
   // Names are decoded here: the library would refuse the archive for one that leads out of it.
-  yauzl.fromRandomAccessReaderPromise(readerOf(yauzl, stored), stored.sizeBytes, { decodeStrings: false, validateEntrySizes: true, autoClose: false });
+  return { read, archive: await yauzl.fromRandomAccessReaderPromise(readerOf(yauzl, read), stored.sizeBytes, options) };
+};
 
 const asArchiveError = (thrown: unknown): DocumentError => {
   if (thrown instanceof DocumentError) return thrown;
@@ -122,7 +149,7 @@ export const openZip = async (stored: StoredBytes): Promise<ZipArchive> => {
   const unpackedBytesMax = unpackedBytesMaxOf(stored);
   let entryCount = 0;
   try {
-    const archive = await openArchive(yauzl, stored);
+    const { archive } = await openArchive(yauzl, stored);
     if (archive.entryCount > limits.feedArchiveEntriesMax) throw archiveError(`it has more than ${limits.feedArchiveEntriesMax} entries`);
     let unpackedBytes = 0;
     for await (const entry of archive.eachEntry()) {
@@ -137,15 +164,15 @@ export const openZip = async (stored: StoredBytes): Promise<ZipArchive> => {
     entryCount,
     async *entries() {
       try {
-        const archive = await openArchive(yauzl, stored);
-        for await (const entry of archive.eachEntry()) {
+        const opened = await openArchive(yauzl, stored);
+        for await (const entry of opened.archive.eachEntry()) {
           const name = yauzl.getFileNameLowLevel(entry.generalPurposeBitFlag, entry.fileNameRaw, entry.extraFields, false);
           if (name.endsWith("/") || yauzl.validateFileName(name) !== null) continue;
           const { crc32: checksum, uncompressedSize, compressedSize, lastModFileDate, lastModFileTime } = entry;
           yield {
             name,
             fingerprint: [checksum, uncompressedSize, compressedSize, lastModFileDate, lastModFileTime].join(" "),
-            read: () => unpack(archive, entry),
+            read: () => unpack(opened, entry),
           };
         }
       } catch (thrown) {
