@@ -283,7 +283,9 @@ export const limits = {
   feedRefusalsMax: 10_000,
   /** So much of a file tells what it is. */
   feedHeadLength: 16 * 1024,
+  /** Files that are looked up together, and the entries of archives in them, each of which holds a kilobyte. */
   feedChunkFiles: 64,
+  feedChunkDocuments: 512,
 
   /**
    * A readme (attack 35): lines, levels of lists and quotes, cells in a row, brackets in brackets, runs of backticks and nested parentheses

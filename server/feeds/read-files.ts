@@ -233,11 +233,13 @@ async function* readFile(context: ReadContext, file: FeedFile, known: KnownParts
 
 async function* chunksOf(files: AsyncIterable<FeedFile>): AsyncGenerator<FeedFile[]> {
   let chunk: FeedFile[] = [];
+  let documents = 0;
   for await (const file of files) {
     chunk.push(file);
-    if (chunk.length < limits.feedChunkFiles) continue;
+    documents += file.bundle?.documents.length ?? 1;
+    if (chunk.length < limits.feedChunkFiles && documents < limits.feedChunkDocuments) continue;
     yield chunk;
-    chunk = [];
+    [chunk, documents] = [[], 0];
   }
   if (chunk.length > 0) yield chunk;
 }
