@@ -228,9 +228,21 @@ export const limits = {
   feedLookMs: 15_000,
   feedLeaseMs: 15 * 60 * 1000,
   feedRetryMs: 60 * 1000,
-  /** A feed's address: its whole answer, up to the next limit. */
-  feedFetchMs: 5 * 60 * 1000,
-  /** One file of a feed, held in memory while it is read. */
+  /**
+   * A feed's address: its whole answer (OSV's archive of everything has more than a gigabyte), which goes to a temporary
+   * file, and the longest silence within it. The disk keeps so much for others. An answer that is no file is short.
+   */
+  feedFetchMs: 60 * 60 * 1000,
+  feedIdleMs: 60 * 1000,
+  feedSpaceLeftBytes: 512 * 1024 * 1024,
+  feedRedirectsMax: 3,
+  /** Documents and pages that one address may lead to: the largest CSAF provider has some 40,000. */
+  feedLinksMax: 200_000,
+  /** Pages of the NVD's API, 2,000 records each. */
+  feedPagesMax: 1_000,
+  /** NVD: five requests in 30 s of who has no key. */
+  nvdPauseMs: 6_000,
+  /** One file of a registry's folder, held in memory while it is read. */
   feedFileBytesMax: 64 * 1024 * 1024,
   /** A document of a feed, unpacked, held while it is read; the largest known (a CSAF document) has 12 MiB. */
   feedDocumentBytesMax: 32 * 1024 * 1024,
@@ -238,11 +250,16 @@ export const limits = {
   feedLineBytesMax: 8 * 1024 * 1024,
   feedSourceBytesMax: 8 * 1024 * 1024 * 1024,
   /**
-   * A zip archive, by its directory: an entry of it takes 1 KB of memory (measured), and what is packed so tightly that
-   * the 64 MiB of an archive unpack to more than this is no text.
+   * A zip archive, by its directory: OSV's archive of everything has 1.8 million entries. What is packed so tightly that it
+   * unpacks to a gigabyte and to fifty times its size is no text: these shrink to a tenth.
    */
-  feedArchiveEntriesMax: 100_000,
+  feedArchiveEntriesMax: 5_000_000,
   feedArchiveUnpackedBytesMax: 1024 * 1024 * 1024,
+  feedArchiveGrowthMax: 50,
+  /** Of an archive of more entries, some hundred are remembered together: by the checksums in its directory, and in memory as one. */
+  feedArchiveFilesMax: 10_000,
+  feedBundleEntries: 128,
+  feedBundleEntriesMax: 512,
   /** Read by the whole language a text takes a hundred times its size and 1 s a megabyte; the largest known is 120 KiB. */
   feedYamlLengthMax: 2 * 1024 * 1024,
   /** CSAF lets branches of products nest 30 deep, each of them two levels of JSON. */
@@ -275,7 +292,9 @@ export const limits = {
   feedRefusalsMax: 10_000,
   /** So much of a file tells what it is. */
   feedHeadLength: 16 * 1024,
+  /** Files that are looked up together, and the entries of archives in them, each of which holds a kilobyte. */
   feedChunkFiles: 64,
+  feedChunkDocuments: 512,
 
   /**
    * A readme (attack 35): lines, levels of lists and quotes, cells in a row, brackets in brackets, runs of backticks and nested parentheses

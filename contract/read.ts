@@ -117,7 +117,8 @@ const readOne = (reader: Reader, field: FieldFact, value: Json, at: string): Jso
       return number === undefined ? refuse() : number.toString();
     }
     case "double":
-      return typeof value === "number" ? value : refuse();
+      if (typeof value === "number") return value;
+      return reader.texts && typeof value === "string" && /^-?(?:0|[1-9]\d{0,15})(?:\.\d{1,20})?$/.test(value) ? Number(value) : refuse();
     case "bytes":
       if (typeof value !== "string" || !base64.test(value)) return refuse();
       return value.replaceAll("-", "+").replaceAll("_", "/");

@@ -46,8 +46,9 @@ const importFeedSources = async (terminal: Terminal, kind: FeedKind, sources: re
     for (const remark of summary.remarks) err.write(`note ${remark}\n`);
     for (const document of summary.unmatched) err.write(`kept as it came in and matched with nothing: ${document}\n`);
     for (const failure of summary.failed) err.write(`failed ${failure}\n`);
+    for (const line of summary.passedOver) err.write(`passed over ${line}\n`);
     for (const [label, count] of [
-      ["passed over", summary.passedOver.length],
+      ["passed over", summary.passedOverFiles],
       ["unchanged", summary.filesUnchanged],
     ] as const) {
       if (count > 0) err.write(`${count} of ${summary.files} files ${label}\n`);
@@ -84,12 +85,16 @@ export const importCommand = (terminal: Terminal): Command =>
     description: `Fills the server. KIND is one of
 
   registry         repos, tags and what is known of their images: a folder of JSON files, one per repo
-  advisories       Wolfi and Chainguard advisory documents, OSV, RustSec, Alpine secdb, OpenVEX, CSAF
-  vulnerabilities  CVE JSON 5, distilled CVE records (JSON Lines), OSV, RustSec
+  advisories       Wolfi and Chainguard advisory documents, OSV, RustSec, GitHub's advisories, Alpine secdb, Debian's
+                   tracker, OpenVEX, CSAF, CycloneDX VEX
+  vulnerabilities  CVE JSON 5, distilled CVE records (JSON Lines), the NVD's API, OSV, RustSec, GitHub's advisories; what
+                   is exploited (CISA KEV) and what may be (EPSS)
   libraries        artifact lists (JSON Lines), PyPI's simple JSON, Maven's metadata
   images           what images are made of (JSON Lines), and which package is built from which
 
-A SOURCE is a file, a folder or zip archive with all below it, or an https address; gzip is seen through. What a
+A SOURCE is a file, a folder or zip archive with all below it, or an https address; gzip is seen through, a list of
+documents is read one by one, and archives and lists are of any size. The metadata of a CSAF provider, a ROLIE feed
+and the API of the NVD are followed to all that they lead to. What a
 file is shows in its content, not in its name. A file that is the same as the last time is not read again, and a
 second run writes nothing; what no source tells any longer is withdrawn here, and of several that tell the same the
 latest modified counts. Without --public and --private what is public stays so and what is new is not. An import that
@@ -101,6 +106,15 @@ Examples:
   gantry import advisories ./advisories --public
   gantry import vulnerabilities cve.jsonl ./osv ./rustsec
   gantry import advisories https://secdb.alpinelinux.org/v3.22/main.json
+  gantry import advisories https://osv-vulnerabilities.storage.googleapis.com/PyPI/all.zip
+  gantry import advisories https://security-tracker.debian.org/tracker/data/json
+  gantry import advisories 'https://api.github.com/advisories?per_page=100'
+  gantry import advisories https://example.com/.well-known/csaf/provider-metadata.json
+  gantry import advisories ./product.vex.cdx.json
+  gantry import vulnerabilities 'https://services.nvd.nist.gov/rest/json/cves/2.0?cpeName=cpe:2.3:a:x:y:1.0:*:*:*:*:*:*:*'
+  gantry import vulnerabilities --public \\
+    https://www.cisa.gov/sites/default/files/feeds/known_exploited_vulnerabilities.json
+  gantry import vulnerabilities https://epss.cyentia.com/epss_scores-current.csv.gz --public
   gantry import libraries artifacts.jsonl --group 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567`,
   })
     .argument("[KIND]")

@@ -181,6 +181,27 @@ test("over https the certificate must be the name's, although the connection is 
   assert.match(await why(open(t, "127.0.0.0/8"), `https://127.0.0.1:${port}/`), /IP: 127\.0\.0\.1 is not in the cert/);
 });
 
+test("attack 83, downgrade: a redirect from https to http is not followed, one to https is", async (t) => {
+  const before = getCACertificates("default");
+  setDefaultCACertificates([...before, certificate]);
+  t.after(() => setDefaultCACertificates(before));
+  const plain = await counting(t);
+  let location = plain.url;
+  const server: Server = createServer({ cert: certificate, key }, (request, response) => {
+    if (request.url === "/there") response.end("hello");
+    else response.writeHead(307, { location }).end();
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  const url = `https://localhost:${(server.address() as AddressInfo).port}`;
+  const outbound = open(t, "127.0.0.0/8");
+  assert.match(await why(outbound, url, { redirectsMax: 3 }), /leads from https to http/);
+  assert.deepEqual(plain.requestedPaths, []);
+  location = `${url}/there`;
+  assert.equal(await why(outbound, url, { redirectsMax: 3 }), "it was reached");
+});
+
 test("one organization has its share of the exchanges of a purpose, and no other waits for it", async (t) => {
   const held: (() => void)[] = [];
   let allArrived = (): void => {};

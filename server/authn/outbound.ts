@@ -1,6 +1,7 @@
 // The one client for everything that the server fetches or sends to others: issuers' discovery and keys, webhook
-// sinks, feeds. No proxy, no redirects, limits on time and size, and each connection goes to an address that was
-// checked (egress.ts) after the name was resolved, so that no second look-up can answer differently (attack 20).
+// sinks, feeds. No proxy, limits on time and size, and each connection goes to an address that was checked (egress.ts)
+// after the name was resolved, so that no second look-up can answer differently (attack 20). Redirects are followed for
+// whoever asks for it alone, a few of them, each checked like the first address (attack 83).
 //
 // Whatever goes wrong is UNAVAILABLE with the same text: a caller who could tell a refused address from a closed
 // port would have a scanner of the operator's network (attack 21). The reason is the fault's cause, for the log.
@@ -25,6 +26,12 @@ export interface OutboundRequest {
   readonly bytesMax?: number;
   /** Only the status counts: the answer's body, of whatever length, is thrown away. */
   readonly discard?: boolean;
+  /** The longest silence within the exchange; the whole time without it. */
+  readonly idleMs?: number;
+  /** The body of a 200, piece by piece, instead of in memory; bytesMax holds. What it throws is thrown by `fetch`. */
+  readonly receive?: (piece: Uint8Array) => Promise<void>;
+  /** How many redirects are followed; none without it. */
+  readonly redirectsMax?: number;
   /** The caller's own end, besides the time limit. */
   readonly signal?: AbortSignal;
   /** The organization for which it is, by its root: each has a share of what runs at a time. Absent: the host counts. */
@@ -36,12 +43,14 @@ export interface OutboundReply {
   /** Lower-case names; of a repeated header the first. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
+  /** Where the answer came from, behind all redirects. */
+  readonly url: string;
 }
 
 export interface Outbound {
   /**
-   * One request and its whole answer, of any status: a redirect is an answer like any other. Throws RESOURCE_EXHAUSTED where
-   * too much is under way for that purpose or organization, and UNAVAILABLE for anything else.
+   * One request and its whole answer, of any status: a redirect that is not followed is an answer like any other. Throws
+   * RESOURCE_EXHAUSTED where too much is under way for that purpose or organization, and UNAVAILABLE for anything else.
    */
   fetch(purpose: Purpose, url: string, request?: OutboundRequest): Promise<OutboundReply>;
   close(): Promise<void>;
@@ -101,15 +110,26 @@ const guardedConnector = (purpose: Purpose, egress: Egress, resolve: (name: stri
   };
 };
 
-const readBody = async (stream: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Uint8Array> => {
-  const chunks: Uint8Array[] = [];
+/** What the caller's own `receive` threw: the fault of the caller, not of who answers. */
+class NotReceived extends Error {}
+
+const passBody = async (stream: AsyncIterable<Uint8Array>, bytesMax: number, receive: (piece: Uint8Array) => Promise<void>): Promise<void> => {
   let length = 0;
   for await (const chunk of stream) {
     length += chunk.byteLength;
     if (length > bytesMax) throw new Error(`the answer is longer than ${bytesMax} bytes`);
-    chunks.push(chunk);
+    await receive(chunk).catch((cause: unknown) => {
+      throw new NotReceived("", { cause });
+    });
   }
-  return Buffer.concat(chunks, length);
+};
+
+const readBody = async (stream: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Uint8Array> => {
+  const chunks: Uint8Array[] = [];
+  await passBody(stream, bytesMax, async (chunk) => {
+    chunks.push(chunk);
+  });
+  return Buffer.concat(chunks);
 };
 
 /** The URL, if it is one that we would ever contact. */
@@ -120,6 +140,34 @@ const parseTargetUrl = (text: string): URL => {
   // https://issuer@evil reads as the one and leads to the other (attack 17).
   if (url.username !== "" || url.password !== "") throw new Error("the URL carries a user name or password");
   return url;
+};
+
+const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/**
+ * Where a redirect leads; undefined where it is none, or leads nowhere. Throws where it must not be followed: to what is
+ * encrypted no longer, or to an address that carries a password. The address itself is checked when it is connected to.
+ */
+const redirectTarget = (from: URL, status: number, location: string | undefined): URL | undefined => {
+  if (!redirectStatuses.has(status) || location === undefined) return undefined;
+  const to = parseTargetUrl(URL.parse(location, from.href)?.href ?? location);
+  if (from.protocol === "https:" && to.protocol !== "https:") throw new Error(`${from.host} leads from https to http`);
+  return to;
+};
+
+// What says how an answer shall be; anything else may be a secret, which is for the host that it was given for.
+const harmlessHeaders: ReadonlySet<string> = new Set(["accept", "if-none-match", "if-modified-since"]);
+
+const headersFor = (headers: Readonly<Record<string, string>>, isSameOrigin: boolean): Readonly<Record<string, string>> =>
+  isSameOrigin ? headers : Object.fromEntries(Object.entries(headers).filter(([name]) => harmlessHeaders.has(name.toLowerCase())));
+
+const firstHeaders = (headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> => {
+  const found: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    const first = Array.isArray(value) ? value[0] : value;
+    if (first !== undefined) found[name] = first;
+  }
+  return found;
 };
 
 const openPurposeShares: Readonly<Record<Purpose, () => Shares>> = {
@@ -167,27 +215,40 @@ export const openOutbound = ({ allow, clock = systemClock, resolve = resolveName
         const timeoutMs = request.timeoutMs ?? limits.outboundTimeoutMs;
         const ends = AbortSignal.timeout(timeoutMs);
         leave = await lane.shares.enter(party, ends);
-        const answer = await send(url, {
-          dispatcher,
-          method: request.method ?? "GET",
-          // Nothing compressed: a small body could unpack to more than the limit.
-          headers: { "accept-encoding": "identity", "user-agent": "gantry", ...request.headers },
-          ...(request.body === undefined ? {} : { body: request.body }),
-          signal: request.signal === undefined ? ends : AbortSignal.any([ends, request.signal]),
-          headersTimeout: timeoutMs,
-          bodyTimeout: timeoutMs,
-        });
-        const headers: Record<string, string> = {};
-        for (const [name, value] of Object.entries(answer.headers)) {
-          const first = Array.isArray(value) ? value[0] : value;
-          if (first !== undefined) headers[name] = first;
+        const signal = request.signal === undefined ? ends : AbortSignal.any([ends, request.signal]);
+        let target = url;
+        for (let redirects = 0; ; redirects++) {
+          const answer = await send(target, {
+            dispatcher,
+            method: request.method ?? "GET",
+            // Nothing compressed: a small body could unpack to more than the limit.
+            headers: { "accept-encoding": "identity", "user-agent": "gantry", ...headersFor(request.headers ?? {}, target.origin === origin) },
+            ...(request.body === undefined ? {} : { body: request.body }),
+            signal,
+            headersTimeout: request.idleMs ?? timeoutMs,
+            bodyTimeout: request.idleMs ?? timeoutMs,
+          });
+          const headers = firstHeaders(answer.headers);
+          const next = redirects < (request.redirectsMax ?? 0) ? redirectTarget(target, answer.statusCode, headers.location) : undefined;
+          if (next !== undefined) {
+            await answer.body.dump({ limit: limits.outboundBytesMax });
+            target = next;
+            continue;
+          }
+          const bytesMax = request.bytesMax ?? limits.outboundBytesMax;
+          const isReceived = request.receive !== undefined && answer.statusCode === 200;
+          if (request.discard) await answer.body.dump({ limit: limits.outboundBytesMax });
+          else if (request.receive !== undefined && isReceived) await passBody(answer.body, bytesMax, request.receive);
+          const body =
+            request.discard || isReceived
+              ? new Uint8Array()
+              : await readBody(answer.body, Math.min(bytesMax, request.receive ? limits.outboundBytesMax : bytesMax));
+          if (purpose === "issuer") silentHosts.succeeded(origin);
+          return { status: answer.statusCode, headers, body, url: target.href };
         }
-        if (request.discard) await answer.body.dump({ limit: limits.outboundBytesMax });
-        const body = request.discard ? new Uint8Array() : await readBody(answer.body, request.bytesMax ?? limits.outboundBytesMax);
-        if (purpose === "issuer") silentHosts.succeeded(origin);
-        return { status: answer.statusCode, headers, body };
       } catch (cause) {
         if (cause instanceof Fault && cause.code === "RESOURCE_EXHAUSTED") throw cause;
+        if (cause instanceof NotReceived) throw cause.cause;
         if (purpose === "issuer" && cause instanceof ConnectFailed) silentHosts.failed(origin, party);
         throw new Fault("UNAVAILABLE", `${address} cannot be reached`, { cause });
       } finally {

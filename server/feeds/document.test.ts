@@ -19,7 +19,9 @@ const read = async (text: string, kind: FeedKind, format?: string): Promise<Feed
   assert.notEqual(notation, "prose");
   const documents = isJsonLines(text, true) ? text.split("\n").filter((line) => line.trim() !== "") : [text];
   const records: FeedRecord[] = [];
-  for (const document of documents) records.push(...(await readDocument(document, notation as "json", options(kind, format))).records);
+  for (const document of documents) {
+    for (const each of await readDocument(document, notation as "json", options(kind, format))) records.push(...each.records);
+  }
   return records;
 };
 

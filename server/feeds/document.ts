@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import type { DocumentDraft } from "#store";
 import { leftOutOfOsv } from "./documents/left-out.ts";
 import { Field } from "./field.ts";
-import type { ReadOptions } from "./formats/format.ts";
+import type { Format, ReadOptions } from "./formats/format.ts";
 import { DocumentError, FieldError, type Path, pathText } from "./invalid.ts";
 import { jsonLineOf, readJson } from "./parse/json.ts";
 import { readToml, tomlLineOf } from "./parse/toml.ts";
@@ -54,6 +54,12 @@ const sourceText = async (text: string, notation: Notation, value: JsonObject): 
   return JSON.stringify(withFreeParts(value, await readTypedYaml(text)));
 };
 
+/** What a document holds of documents, each with its own number; itself where it is one. Of a list that is read piece by piece each piece is one already. */
+const documentsIn = ({ entries }: Format, document: JsonObject): readonly JsonObject[] => {
+  const found = entries?.(document) ?? [];
+  return found.length > 1 ? found : [document];
+};
+
 const freeParts = new Set(["database_specific", "ecosystem_specific"]);
 
 /** The texts of one reading, and of the other all that lies in OSV's free parts. */
@@ -63,22 +69,36 @@ const withFreeParts = (texts: Json, typed: Json | undefined): Json => {
   return Object.fromEntries(Object.entries(texts).map(([key, each]) => [key, freeParts.has(key) ? (typed[key] ?? null) : withFreeParts(each, typed[key])]));
 };
 
-/** What a document tells. Throws DocumentError, with the line and what is wrong there. */
-export const readDocument = async (text: string, notation: Exclude<Notation, "prose">, options: DocumentOptions): Promise<ReadDocument> => {
+const draftOf = (format: Format, document: JsonObject, text: string, records: readonly FeedRecord[]): DocumentDraft | undefined => {
+  const origin = format.origin?.(new Field(document));
+  return origin && newDocumentDraft(format.name, origin, text, leftOutOfOsv(format.name, document), records);
+};
+
+/** What a document tells: itself, or of a page of several each by itself. Throws DocumentError, with the line and what is wrong there. */
+export const readDocument = async (text: string, notation: Exclude<Notation, "prose">, options: DocumentOptions): Promise<ReadDocument[]> => {
   const reader = notationReaders[notation];
   const value = await reader.read(text);
   try {
     const document = requireObject(value);
     const format = recogniseFormat(document, options.kind, options.format);
     const unreadable: FieldError[] = [];
+    // As a whole, so that what is wrong is found on its line.
     const records = format.read(new Field(document), { ...options, leaveUnmatched: (reason) => unreadable.push(reason) });
-    const origin = format.origin?.(new Field(document));
     const [first] = unreadable;
-    return {
-      unmatched: first && { line: await reader.lineOf(text, first.path), reason: reasonText(first) },
-      records,
-      draft: origin && newDocumentDraft(format.name, origin, await sourceText(text, notation, document), leftOutOfOsv(format.name, document), records),
-    };
+    const documents = documentsIn(format, document);
+    if (documents.length > 1) {
+      return documents.map((each) => {
+        const own = format.read(new Field(each), options);
+        return { unmatched: undefined, records: own, draft: draftOf(format, each, JSON.stringify(each), own) };
+      });
+    }
+    return [
+      {
+        unmatched: first && { line: await reader.lineOf(text, first.path), reason: reasonText(first) },
+        records,
+        draft: format.origin && draftOf(format, document, await sourceText(text, notation, document), records),
+      },
+    ];
   } catch (thrown) {
     if (!(thrown instanceof FieldError)) throw thrown;
     throw new DocumentError(await reader.lineOf(text, thrown.path), reasonText(thrown));

@@ -6,7 +6,7 @@ import { gzipSync } from "node:zlib";
 import { limits } from "#base/limits.ts";
 import { decodeUtf8, FeedFileReader } from "./file-reader.ts";
 import { DocumentError } from "./invalid.ts";
-import type { FeedFile } from "./source.ts";
+import type { FeedFile } from "./feed-file.ts";
 import { fc, runs } from "../../test/property.ts";
 
 const fileOf = (chunks: readonly Uint8Array[]): FeedFile => ({

@@ -1,11 +1,11 @@
-// A feed's file read forward: line by line, or its beginning and then all of the rest. It is never held longer than its
-// limit, however it is packed.
+// A feed's file read forward: line by line, value by value, or its beginning and then all of the rest. It is never held
+// longer than its limit, however it is packed.
 
 import { pipeline, Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { limits } from "#base/limits.ts";
 import { DocumentError } from "./invalid.ts";
-import type { FeedFile } from "./source.ts";
+import type { FeedFile } from "./feed-file.ts";
 
 const isGzip = (bytes: Uint8Array): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b;
 
@@ -24,6 +24,51 @@ async function* gunzipped(first: Uint8Array, more: AsyncIterator<Uint8Array>): A
     for await (const chunk of gunzip) yield chunk as Uint8Array;
   } catch (thrown) {
     throw thrown instanceof DocumentError ? thrown : new DocumentError(1, `is not whole: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+  }
+}
+
+const isBlank = (code: number | undefined): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+
+/** Looks for the end of one value of JSON in bytes that come in pieces. */
+class ValueScan {
+  private depth = 0;
+  private inText = false;
+  /** Neither a text nor a list nor an object so far: what comes next ends it. */
+  isPlain = true;
+  isEnded = false;
+
+  /** From where the look before ended; returns where this one does. */
+  endIn(bytes: Buffer, from: number): number {
+    let at = from;
+    for (; at < bytes.length && !this.isEnded; at++) {
+      const code = bytes[at];
+      if (this.inText) {
+        if (code === 0x5c) {
+          // What is escaped may come with the next bytes.
+          if (at + 1 >= bytes.length) return at;
+          at++;
+        } else if (code === 0x22) {
+          this.inText = false;
+          this.isEnded = this.depth === 0;
+        }
+      } else if (code === 0x22) {
+        this.inText = true;
+        this.isPlain = false;
+      } else if (code === 0x7b || code === 0x5b) {
+        this.depth++;
+        this.isPlain = false;
+      } else if (code === 0x7d || code === 0x5d) {
+        if (this.depth === 0) return this.endBefore(at);
+        this.depth--;
+        this.isEnded = this.depth === 0;
+      } else if (this.depth === 0 && (code === 0x2c || code === 0x3a || isBlank(code))) return this.endBefore(at);
+    }
+    return at;
+  }
+
+  private endBefore(at: number): number {
+    this.isEnded = true;
+    return at;
   }
 }
 
@@ -76,6 +121,51 @@ export class FeedFileReader {
     this.buffered = end < 0 ? Buffer.alloc(0) : this.buffered.subarray(end + 1);
     this.lineNumber++;
     return line;
+  }
+
+  /** Passes over bytes that are there already (head). */
+  skip(length: number): void {
+    this.consume(length);
+  }
+
+  private consume(length: number): Buffer {
+    const taken = this.buffered.subarray(0, length);
+    this.buffered = this.buffered.subarray(length);
+    for (let at = taken.indexOf(10); at >= 0; at = taken.indexOf(10, at + 1)) this.lineNumber++;
+    return taken;
+  }
+
+  /** The next character of JSON behind blanks, which stays; undefined at the end. */
+  async peek(): Promise<number | undefined> {
+    for (;;) {
+      let at = 0;
+      while (at < this.buffered.length && isBlank(this.buffered[at])) at++;
+      if (at > 0) this.consume(at);
+      if (this.buffered.length > 0) return this.buffered[0];
+      if (!(await this.readMore())) return undefined;
+    }
+  }
+
+  /** The same, and passes over it. */
+  async take(): Promise<number | undefined> {
+    const found = await this.peek();
+    if (found !== undefined) this.consume(1);
+    return found;
+  }
+
+  /** The text of the next value of JSON, as far as its brackets and quotes go: what is in it is for a parser. */
+  async value(): Promise<{ readonly text: Buffer; readonly line: number }> {
+    await this.peek();
+    const line = this.lineNumber;
+    const scan = new ValueScan();
+    for (let at = 0; ; ) {
+      at = scan.endIn(this.buffered, at);
+      if (scan.isEnded) return { text: Buffer.from(this.consume(at)), line };
+      if (this.buffered.length > limits.feedDocumentBytesMax) throw new DocumentError(line, `holds a value of more than ${limits.feedDocumentBytesMax} bytes`);
+      if (await this.readMore()) continue;
+      if (at > 0 && scan.isPlain) return { text: Buffer.from(this.consume(at)), line };
+      throw new DocumentError(line, "not valid JSON: it ends too early");
+    }
   }
 
   /** The first bytes, as many as are needed to see whether lines are records of their own. */

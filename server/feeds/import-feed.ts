@@ -2,6 +2,7 @@
 // withdrawn unless another source tells it (tell-records.ts), and the import is told (import-event.ts). A document goes in completely or not at
 // all; the rest goes on.
 
+import { setTimeout as wait } from "node:timers/promises";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Services } from "#kernel";
@@ -9,12 +10,16 @@ import {
   addChanges,
   changeCount,
   countFeedParts,
+  countFeedRecords,
   deleteFeedPartsExcept,
   deleteReplacedDocuments,
+  deleteVanishedFacts,
   findDocumentStep,
   findFeedRecords,
+  findFeedValidators,
   lockFeed,
   markDocumentsGone,
+  moveFacts,
   noChanges,
   openFeed,
   type OwnedCounts,
@@ -24,6 +29,7 @@ import {
   updateFeed,
   withdrawVanished,
   type Write,
+  writeFeedValidators,
   type WriteCounts,
 } from "#store";
 import type { FeedKind } from "./formats/format.ts";
@@ -32,8 +38,9 @@ import { isLicenseName } from "./licenses.ts";
 import { readFiles, type Reading, type ReadPart, type Refusal } from "./read-files.ts";
 import { formats } from "./recognise.ts";
 import type { FeedRecord } from "./record.ts";
-import { type Fetch, openSource, type Source } from "./source.ts";
-import { isToldKind, markStep, reassignGone, type TellContext } from "./tell-records.ts";
+import { type Fetch, type Fetching, Validators } from "./fetching.ts";
+import { openSource, type Source } from "./source.ts";
+import { factsPublic, isToldKind, markStep, reassignGone, type TellContext } from "./tell-records.ts";
 import { addOwnedCounts, batchesOf, noOwnedCounts, writeBatches } from "./write-batches.ts";
 
 export interface FeedImport {
@@ -68,8 +75,10 @@ export interface FeedSummary extends WriteCounts {
   readonly refusals: number;
   /** What was read in one of several ways, such as a key that is given twice; of very many the first ones. */
   readonly remarks: readonly string[];
-  /** Files of a folder that are no feed at all, such as a licence, and documents that tell nothing of this kind. */
+  /** Files of a folder that are no feed at all, such as a licence, and documents that tell nothing of this kind: "LICENSE: is no feed". */
   readonly passedOver: readonly string[];
+  /** How many there were; of very many the first ones are named. */
+  readonly passedOverFiles: number;
   /** Documents that are kept and published as they came in, and match nothing: their ranges cannot be read. */
   readonly unmatched: readonly string[];
   /** Sources that could not be had. */
@@ -96,12 +105,15 @@ interface SourceResult {
   refusals: number;
   readonly refused: string[];
   readonly remarks: string[];
+  passedOverFiles: number;
   readonly passedOver: string[];
   readonly unmatched: string[];
   /** Parts of each file that the source has. */
   readonly parts: Map<string, number>;
   /** Nothing is known of what the source still tells. */
   isUnread: boolean;
+  /** Nothing has changed, by the word of who has it. */
+  isSame: boolean;
 }
 
 const newResult = (): SourceResult => ({
@@ -112,16 +124,20 @@ const newResult = (): SourceResult => ({
   refusals: 0,
   refused: [],
   remarks: [],
+  passedOverFiles: 0,
   passedOver: [],
   unmatched: [],
   parts: new Map(),
   isUnread: false,
+  isSame: false,
 });
 
 /** Names of files and keys are written by strangers, and this is read on terminals (attack 28). */
-const addLine = (lines: string[], { label, line, reason }: Refusal): void => {
-  if (lines.length < limits.feedRefusalsMax) lines.push(`${label}:${line}: ${reason}`.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?"));
+const addNamed = (named: string[], line: string): void => {
+  if (named.length < limits.feedRefusalsMax) named.push(line.replace(/[\u0000-\u001f\u007f-\u009f]/g, "?"));
 };
+
+const addLine = (lines: string[], { label, line, reason }: Refusal): void => addNamed(lines, `${label}:${line}: ${reason}`);
 
 const addRefusal = (result: SourceResult, refusal: Refusal): void => {
   result.refusals++;
@@ -152,7 +168,12 @@ async function* partsOf(readings: AsyncIterable<Reading>, result: SourceResult, 
         addLine(result.unmatched, reading.refusal);
         break;
       case "passed over":
-        result.passedOver.push(`${reading.label}: ${reading.reason}`);
+        result.passedOverFiles++;
+        addNamed(result.passedOver, `${reading.label}: ${reading.reason}`);
+        break;
+      case "same source":
+        result.isSame = true;
+        result.filesUnchanged++;
         break;
       case "end":
         result.parts.set(reading.file.name, reading.file.parts);
@@ -210,8 +231,26 @@ const markPublic = async ({ services: { store }, feed, told, options }: SourceIm
   return counts;
 };
 
-/** Marks what is of files that the source has no longer. `parts` are what it has; false where nothing can have vanished. */
-const markMissing = ({ services: { store }, feed, target }: SourceImport, parts: ReadonlyMap<string, number>): Promise<boolean> =>
+/** The same of facts, which have no documents. */
+const markFacts = async ({ services: { store }, feed, told, options }: SourceImport): Promise<OwnedCounts> => {
+  const isPublic = told?.kind === "vulnerabilities" ? factsPublic(told) : undefined;
+  let counts = noOwnedCounts;
+  for (let isLast = isPublic === undefined; !isLast; ) {
+    await requireGoingOn(options);
+    const moved = await store.write(async (rows) => {
+      await lockFeed(rows, feed);
+      const some = await moveFacts(rows, { feed, group: options.group }, isPublic === true);
+      if (some) await addUnreported(rows, feed, some);
+      return some;
+    });
+    counts = addOwnedCounts(counts, moved ?? noOwnedCounts);
+    isLast = moved === undefined;
+  }
+  return counts;
+};
+
+/** Marks what is of files that the source has no longer; false where nothing can have vanished. */
+const markMissing = ({ services: { store }, feed, target }: SourceImport, { parts }: SourceResult): Promise<boolean> =>
   store.write(async (rows) => {
     const { settled, unreported } = await lockFeed(rows, feed);
     const gone = await deleteFeedPartsExcept(rows, feed, parts);
@@ -232,7 +271,9 @@ const reassignSome = async (rows: Write, { feed, told }: SourceImport): Promise<
 const withdrawUntold = async (rows: Write, { feed, told, target, options }: SourceImport): Promise<OwnedCounts> => {
   if (told) await deleteReplacedDocuments(rows, feed);
   const known = await findFeedRecords(rows, feed);
-  return withdrawVanished(rows, target, recordKinds[options.kind], (key) => known.has(key));
+  const isKnown = (key: string): boolean => known.has(key);
+  const withdrawn = await withdrawVanished(rows, target, recordKinds[options.kind], isKnown);
+  return options.kind === "vulnerabilities" ? addOwnedCounts(withdrawn, await deleteVanishedFacts(rows, feed, isKnown)) : withdrawn;
 };
 
 /** Tells of all that no event has told yet. */
@@ -254,16 +295,16 @@ const tellImport = async (rows: Write, from: SourceImport, result: SourceResult,
 };
 
 /**
- * Ends the import of a source: withdraws what has vanished from a source that was read to its end (`parts` are what it
- * has), in steps, and tells of all in the transaction of the last one. What an earlier step did is kept in the source's row
- * until it is told. Returns what was withdrawn and marked.
+ * Ends the import of a source: withdraws what has vanished from a source that was read to its end, in steps, and tells
+ * of all in the transaction of the last one. What an earlier step did is kept in the source's row until it is told. Of one
+ * that was not (`isRead` is false) it only tells. Returns what was withdrawn and marked.
  */
-const finishImport = async (from: SourceImport, result: SourceResult, parts: ReadonlyMap<string, number> | undefined): Promise<OwnedCounts> => {
+const finishImport = async (from: SourceImport, result: SourceResult, isRead: boolean): Promise<OwnedCounts> => {
   const { services, feed } = from;
-  const mayHaveVanished = parts !== undefined && (await markMissing(from, parts));
-  let all = parts === undefined ? noOwnedCounts : await markPublic(from);
+  const mayHaveVanished = isRead && !result.isSame && (await markMissing(from, result));
+  let all = isRead ? addOwnedCounts(await markPublic(from), await markFacts(from)) : noOwnedCounts;
   for (let isLast = false; !isLast; ) {
-    if (parts !== undefined) await requireGoingOn(from.options);
+    if (isRead) await requireGoingOn(from.options);
     const step = await services.store.write(async (rows) => {
       await lockFeed(rows, feed);
       if (!mayHaveVanished) return tellImport(rows, from, result, false).then(() => undefined);
@@ -295,37 +336,70 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
   const told = isToldKind(kind) ? { kind, group, feed, source: source.key, license, public: options.public, nowMs } : undefined;
   const from: SourceImport = { ...run, source, feed, target, told };
   const goOn = (): Promise<void> => requireGoingOn(options);
+  const fetching = await openFetching(run, feed, manner);
+  let isStored = true;
   try {
     const total = await source.count();
     const begin = (label: string): void => progress({ done: result.files - 1, total: Math.max(total, result.files), what: label });
-    const readings = readFiles({ rows: store.read, feed, options: { kind, author, format } }, source.files());
+    const readings = readFiles({ rows: store.read, feed, options: { kind, author, format } }, source.files(fetching));
     const batches = batchesOf(partsOf(readings, result, begin));
     for await (const { counts, refusals } of writeBatches({ store, log, feed, target, told, requireGoingOn: goOn }, batches)) {
       result.counts = addOwnedCounts(result.counts, counts);
       for (const refusal of refusals) addRefusal(result, refusal);
+      isStored &&= refusals.length === 0;
     }
     await goOn();
     progress({ done: result.files, total: result.files, what: "" });
     // A folder that is empty all of a sudden is a disk that is not mounted.
+    if (result.isSame) {
+      result.unread = await countFeedRecords(store.read, feed);
+      result.counts = await finishImport(from, result, true);
+      return;
+    }
     if (result.parts.size === 0 && (await countFeedParts(store.read, feed)) > 0)
       throw new Fault("FAILED_PRECONDITION", "holds no files any more; nothing was withdrawn");
-    result.counts = addOwnedCounts(result.counts, await finishImport(from, result, result.isUnread ? undefined : result.parts));
+    result.counts = addOwnedCounts(result.counts, await finishImport(from, result, !result.isUnread));
+    // Only now: what was not read to its end, or not stored, is fetched again.
+    if (isStored && !result.isUnread) await store.write((rows) => writeFeedValidators(rows, feed, manner, fetching.validators.next));
   } catch (thrown) {
     // Where the store is away, the source's row keeps it for the next import.
-    await finishImport(from, result, undefined).catch(() => {});
+    await finishImport(from, result, false).catch(() => {});
     throw thrown;
+  } finally {
+    for (const file of fetching.opened) await file.close();
   }
 };
 
-const openSources = async ({ services, options }: ImportRun): Promise<Source[]> => {
-  const fetch: Fetch = (address) =>
-    services.authn.outbound.fetch("feed", address, {
-      bytesMax: limits.feedFileBytesMax,
+/** The guarded client: redirects are followed within it, each address checked like the first. */
+const guardedFetch =
+  ({ services, options }: ImportRun): Fetch =>
+  async (address, { headers, receive }) => {
+    await requireGoingOn(options);
+    return services.authn.outbound.fetch("feed", address, {
+      headers,
+      receive: async (piece) => {
+        await requireGoingOn(options);
+        await receive(piece);
+      },
+      redirectsMax: limits.feedRedirectsMax,
+      bytesMax: limits.feedSourceBytesMax,
       timeoutMs: limits.feedFetchMs,
+      idleMs: limits.feedIdleMs,
       ...(options.signal ? { signal: options.signal } : {}),
     });
+  };
+
+/** What a source is fetched with. Behind an import that did not come to its end everything is fetched again. */
+const openFetching = async (run: ImportRun, feed: string, manner: string): Promise<Fetching> => ({
+  fetch: guardedFetch(run),
+  validators: new Validators(await findFeedValidators(run.services.store.read, feed, manner)),
+  pause: (ms) => wait(ms, undefined, run.options.signal ? { signal: run.options.signal } : {}),
+  opened: new Set(),
+});
+
+const openSources = async ({ options }: ImportRun): Promise<Source[]> => {
   const sources: Source[] = [];
-  for (const source of options.sources) sources.push(await openSource(source, fetch));
+  for (const source of options.sources) sources.push(await openSource(source));
   return sources;
 };
 
@@ -341,8 +415,9 @@ const summaryOf = (results: readonly SourceResult[], failed: readonly string[]):
     refusals: sumOf(({ refusals }) => refusals),
     refused: results.flatMap(({ refused }) => refused).slice(0, limits.feedRefusalsMax),
     remarks: results.flatMap(({ remarks }) => remarks).slice(0, limits.feedRefusalsMax),
-    passedOver: results.flatMap(({ passedOver }) => passedOver),
-    unmatched: results.flatMap(({ unmatched }) => unmatched),
+    passedOver: results.flatMap(({ passedOver }) => passedOver).slice(0, limits.feedRefusalsMax),
+    passedOverFiles: sumOf(({ passedOverFiles }) => passedOverFiles),
+    unmatched: results.flatMap(({ unmatched }) => unmatched).slice(0, limits.feedRefusalsMax),
     failed,
   };
 };

@@ -9,7 +9,7 @@ export { openDocuments } from "./documents/index.ts";
 export { importRegistry, type RegistryImport, type RegistrySummary } from "./registry.ts";
 export type { FeedKind } from "./formats/format.ts";
 export type { FeedImport, FeedSummary } from "./import-feed.ts";
-export type { Fetch } from "./source.ts";
+export type { Fetch } from "./fetching.ts";
 
 export type { Schedule, ScheduledFeed } from "./schedule.ts";
 

@@ -1,5 +1,5 @@
 // The first step of an import: a source's files, read in chunks, to parts that are to be written. What is the same as the
-// last time is not read again; a document that is wrong is refused as a whole, of JSON Lines each line by itself.
+// last time is not read again; a document that is wrong is refused as a whole, of a file of many each by itself.
 
 import { createHash } from "node:crypto";
 import { findRepeatedKey } from "#base/json-keys.ts";
@@ -8,8 +8,9 @@ import { type FeedPart, findFeedParts, findPartRecords, type KnownParts, partKey
 import { type DocumentOptions, type ReadDocument, readDocument } from "./document.ts";
 import { decodeUtf8, FeedFileReader } from "./file-reader.ts";
 import { DocumentError } from "./invalid.ts";
-import { isJsonLines, recogniseNotation } from "./recognise.ts";
-import type { FeedFile } from "./source.ts";
+import { openPieces, type Piece, type Pieces, readPiecesOfPart } from "./pieces.ts";
+import { type Notation, recogniseNotation } from "./recognise.ts";
+import type { Bundle, FeedFile } from "./feed-file.ts";
 
 /** A file, or a part of a long one, with the records that it tells. */
 export interface ReadPart {
@@ -49,6 +50,8 @@ export type Reading =
   | { readonly kind: "remark"; readonly remark: Refusal }
   | { readonly kind: "unmatched"; readonly refusal: Refusal }
   | { readonly kind: "passed over"; readonly label: string; readonly reason: string }
+  /** Nothing of the source has changed. */
+  | { readonly kind: "same source" }
   | { readonly kind: "end"; readonly file: ReadFile };
 
 export interface ReadContext {
@@ -66,27 +69,19 @@ const bytesDigestOf = (chunks: readonly Uint8Array[]): string => {
   return hash.digest("base64url");
 };
 
-interface Lines {
-  readonly lines: readonly Buffer[];
-  /** From 1. */
-  readonly firstLine: number;
-  readonly sizeBytes: number;
-  readonly isLast: boolean;
+interface PartOfFile {
+  readonly part: number;
+  readonly digest: string;
+  readonly isKnown: boolean;
 }
 
-/** The lines of the part that comes next. */
-const readLinesOfPart = async (reader: FeedFileReader): Promise<Lines> => {
-  const lines: Buffer[] = [];
-  const firstLine = reader.lineNumber;
-  let sizeBytes = 0;
-  while (lines.length < limits.feedPartLines && sizeBytes < limits.feedPartBytes) {
-    const line = await reader.line();
-    if (line === undefined) return { lines, firstLine, sizeBytes, isLast: true };
-    // A line is a view of a larger piece; kept alone it would hold all of it in memory.
-    lines.push(Buffer.from(line));
-    sizeBytes += line.length;
-  }
-  return { lines, firstLine, sizeBytes, isLast: false };
+type PartRead = Pick<ReadPart, "documents" | "isPartial" | "line" | "sizeBytes">;
+
+/** A part whose documents were read one by one; what a refused one told before is not gone, and it is read again the next time. */
+const partReading = async ({ rows, feed }: ReadContext, file: FeedFile, { part, digest, isKnown }: PartOfFile, read: PartRead): Promise<Reading> => {
+  const keys = new Set(read.documents.flatMap(({ records }) => records.map(recordKey)));
+  if (read.isPartial && isKnown) for (const key of await findPartRecords(rows, feed, file.name, part)) keys.add(key);
+  return { kind: "part", part: { part: { name: file.name, part, digest: read.isPartial ? "" : digest, records: [...keys] }, label: file.label, ...read } };
 };
 
 /** JSON.parse takes the last of what a key is given; documents of others are read all the same, and it is told. */
@@ -97,56 +92,96 @@ const remarkOn = (text: string, label: string, line: number): Reading[] => {
   return [{ kind: "remark", remark: { label, line, reason } }];
 };
 
-async function* readPart(
-  { rows, feed, options }: ReadContext,
-  file: FeedFile,
-  { part, digest, isKnown }: { readonly part: number; readonly digest: string; readonly isKnown: boolean },
-  { lines, firstLine, sizeBytes }: Lines,
-): AsyncGenerator<Reading> {
+/** What is to be told of a document that was read, whose text begins on this line. */
+const remarksOn = (text: string, notation: Notation, documents: readonly ReadDocument[], label: string, line: number): Reading[] => [
+  ...(notation === "json" ? remarkOn(text, label, line) : []),
+  ...documents.flatMap(({ unmatched }): Reading[] =>
+    unmatched ? [{ kind: "unmatched", refusal: { label, line: line + unmatched.line - 1, reason: unmatched.reason } }] : [],
+  ),
+];
+
+async function* readPart(context: ReadContext, file: FeedFile, part: PartOfFile, pieces: readonly Piece[]): AsyncGenerator<Reading> {
   const documents: ReadDocument[] = [];
   let isRefused = false;
-  for (const [index, line] of lines.entries()) {
+  for (const { text: bytes, line } of pieces) {
     try {
-      const text = decodeUtf8(line);
+      const text = decodeUtf8(bytes);
       if (text.trim() === "") continue;
-      const document = await readDocument(text, "json", options);
-      documents.push(document);
-      yield* remarkOn(text, file.label, firstLine + index);
-      if (document.unmatched) yield { kind: "unmatched", refusal: { label: file.label, line: firstLine + index, reason: document.unmatched.reason } };
+      const read = await readDocument(text, "json", context.options);
+      documents.push(...read);
+      yield* remarksOn(text, "json", read, file.label, line);
     } catch (thrown) {
       if (!(thrown instanceof DocumentError)) throw thrown;
       isRefused = true;
-      yield { kind: "refusal", refusal: { label: file.label, line: firstLine + index, reason: thrown.message } };
+      yield { kind: "refusal", refusal: { label: file.label, line: line + thrown.line - 1, reason: thrown.message } };
     }
   }
-  const keys = new Set(documents.flatMap(({ records }) => records.map(recordKey)));
-  // What a refused line told before is not gone; and the part is read again the next time.
-  if (isRefused && isKnown) for (const key of await findPartRecords(rows, feed, file.name, part)) keys.add(key);
-  const read = { name: file.name, part, digest: isRefused ? "" : digest, records: [...keys] };
-  yield { kind: "part", part: { part: read, documents, isPartial: isRefused, label: file.label, line: firstLine, sizeBytes } };
+  const sizeBytes = pieces.reduce((sum, { text }) => sum + text.length, 0);
+  yield partReading(context, file, part, { documents, isPartial: isRefused, line: pieces[0]?.line ?? 1, sizeBytes });
 }
 
-/** A file of JSON Lines, part by part. */
-async function* readJsonLines(context: ReadContext, file: FeedFile, reader: FeedFileReader, known: KnownParts): AsyncGenerator<Reading> {
+/** A file of many documents, part by part. */
+async function* readPieces(context: ReadContext, file: FeedFile, next: Pieces, known: KnownParts): AsyncGenerator<Reading> {
   let isUnchanged = true;
   let part = 0;
-  for (let isLast = false; !isLast; part++) {
-    const lines = await readLinesOfPart(reader);
-    if (lines.lines.length === 0 && part > 0) break;
-    isLast = lines.isLast;
-    const digest = bytesDigestOf(lines.lines);
+  for (let isEnded = false; !isEnded; part++) {
+    const { pieces, isLast } = await readPiecesOfPart(next);
+    if (pieces.length === 0 && part > 0) break;
+    isEnded = isLast;
+    const digest = bytesDigestOf(pieces.map(({ text }) => text));
     const before = known.get(partKey(file.name, part));
     if (before?.digest === digest) yield { kind: "unchanged", records: before.records };
     else {
       isUnchanged = false;
-      yield* readPart(context, file, { part, digest, isKnown: before !== undefined }, lines);
+      if (pieces.length === 0) yield { kind: "passed over", label: file.label, reason: `tells of no ${context.options.kind}` };
+      yield* readPart(context, file, { part, digest, isKnown: before !== undefined }, pieces);
     }
   }
   yield { kind: "end", file: { name: file.name, parts: part, isUnchanged, isUnread: false } };
 }
 
+/** Nothing of this kind; a list of advisories that is empty says that there are none. */
+const tellsNothing = (text: string, documents: readonly ReadDocument[]): boolean =>
+  documents.every(({ records, unmatched }) => records.length === 0 && !unmatched) && !/"?advisories"?\s*:/.test(text);
+
+/** Documents that are remembered together, each refused or passed over by itself. */
+async function* readBundle(context: ReadContext, file: FeedFile, { digest, documents }: Bundle, known: KnownParts): AsyncGenerator<Reading> {
+  const { options } = context;
+  const before = known.get(partKey(file.name, 0));
+  const end: ReadFile = { name: file.name, parts: 1, isUnchanged: before?.digest === digest, isUnread: false };
+  if (before && end.isUnchanged) yield { kind: "unchanged", records: before.records };
+  else {
+    const read: ReadDocument[] = [];
+    let isRefused = false;
+    let sizeBytes = 0;
+    for (const { label, read: readBytes } of documents) {
+      try {
+        const bytes = await readBytes();
+        sizeBytes += bytes.length;
+        const notation = recogniseNotation(bytes.toString("utf8", 0, limits.feedHeadLength));
+        if (notation === "prose") {
+          yield { kind: "passed over", label, reason: "is no feed" };
+          continue;
+        }
+        const text = decodeUtf8(bytes);
+        const found = await readDocument(text, notation, options);
+        read.push(...found);
+        yield* remarksOn(text, notation, found, label, 1);
+        if (tellsNothing(text, found)) yield { kind: "passed over", label, reason: `tells of no ${options.kind}` };
+      } catch (thrown) {
+        if (!(thrown instanceof DocumentError)) throw thrown;
+        isRefused = true;
+        yield { kind: "refusal", refusal: { label, line: thrown.line, reason: thrown.message } };
+      }
+    }
+    yield partReading(context, file, { part: 0, digest, isKnown: before !== undefined }, { documents: read, isPartial: isRefused, line: 1, sizeBytes });
+  }
+  yield { kind: "end", file: end };
+}
+
 /** A file that is one document. */
-async function* readOneDocument({ options }: ReadContext, file: FeedFile, reader: FeedFileReader, known: KnownParts): AsyncGenerator<Reading> {
+async function* readOneDocument(context: ReadContext, file: FeedFile, reader: FeedFileReader, known: KnownParts): AsyncGenerator<Reading> {
+  const { options } = context;
   const bytes = await reader.rest();
   const digest = bytesDigestOf([bytes]);
   const before = known.get(partKey(file.name, 0));
@@ -165,18 +200,25 @@ async function* readOneDocument({ options }: ReadContext, file: FeedFile, reader
   }
   const text = decodeUtf8(bytes);
   if (notation === "prose") throw new DocumentError(1, text.trim() === "" ? "is empty" : `is of no format that import ${options.kind} knows`);
-  const document = await readDocument(text, notation, options);
-  const { records } = document;
-  if (notation === "json") yield* remarkOn(text, file.label, 1);
-  if (document.unmatched) yield { kind: "unmatched", refusal: { label: file.label, ...document.unmatched } };
-  else if (records.length === 0 && !/"?advisories"?\s*:/.test(text)) yield { kind: "passed over", label: file.label, reason: `tells of no ${options.kind}` };
-  const read = { name: file.name, part: 0, digest, records: [...new Set(records.map(recordKey))] };
-  yield { kind: "part", part: { part: read, documents: [document], isPartial: false, label: file.label, line: 1, sizeBytes: bytes.length } };
+  const documents = await readDocument(text, notation, options);
+  yield* remarksOn(text, notation, documents, file.label, 1);
+  if (tellsNothing(text, documents)) yield { kind: "passed over", label: file.label, reason: `tells of no ${options.kind}` };
+  const place = { part: 0, digest, isKnown: before !== undefined };
+  yield partReading(context, file, place, { documents, isPartial: false, line: 1, sizeBytes: bytes.length });
   yield { kind: "end", file: end };
 }
 
-async function* readFile(context: ReadContext, file: FeedFile, known: KnownParts): AsyncGenerator<Reading> {
-  yield { kind: "begin", label: file.label };
+/** A file that is the same as the last time by the word of who has it. */
+async function* readUnchanged(file: FeedFile, known: KnownParts): AsyncGenerator<Reading> {
+  let parts = 0;
+  for (let part = known.get(partKey(file.name, 0)); part !== undefined; part = known.get(partKey(file.name, parts))) {
+    yield { kind: "unchanged", records: part.records };
+    parts++;
+  }
+  yield { kind: "end", file: { name: file.name, parts, isUnchanged: true, isUnread: false } };
+}
+
+async function* readContent(context: ReadContext, file: FeedFile, known: KnownParts): AsyncGenerator<Reading> {
   let reader: FeedFileReader | undefined;
   try {
     reader = await FeedFileReader.open(file);
@@ -185,24 +227,45 @@ async function* readFile(context: ReadContext, file: FeedFile, known: KnownParts
       const lineEnd = bytes.indexOf("\n");
       return bytes.length >= limits.feedHeadLength && lineEnd >= 0 && bytes.subarray(lineEnd).toString("latin1").trimStart() !== "";
     });
-    const isComplete = start.length < limits.feedHeadLength;
-    yield* (isJsonLines(start.toString("utf8"), isComplete) ? readJsonLines : readOneDocument)(context, file, reader, known);
-  } catch (thrown) {
-    if (!(thrown instanceof DocumentError)) throw thrown;
-    yield { kind: "refusal", refusal: { label: file.label, line: thrown.line, reason: thrown.message } };
-    yield { kind: "end", file: { name: file.name, parts: everyPart, isUnchanged: false, isUnread: !file.isOfMany } };
+    const pieces = await openPieces(reader, start.toString("utf8"), start.length < limits.feedHeadLength);
+    yield* pieces ? readPieces(context, file, pieces, known) : readOneDocument(context, file, reader, known);
   } finally {
     await reader?.close();
   }
 }
 
+async function* readFile(context: ReadContext, file: FeedFile, known: KnownParts): AsyncGenerator<Reading> {
+  yield { kind: "begin", label: file.label };
+  if (file.unchanged === "source") {
+    yield { kind: "same source" };
+    return;
+  }
+  if (file.unchanged === "file") {
+    yield* readUnchanged(file, known);
+    return;
+  }
+  try {
+    for await (const reading of file.bundle ? readBundle(context, file, file.bundle, known) : readContent(context, file, known)) {
+      if (reading.kind === "refusal") file.refused?.();
+      yield reading;
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof DocumentError)) throw thrown;
+    file.refused?.();
+    yield { kind: "refusal", refusal: { label: file.label, line: thrown.line, reason: thrown.message } };
+    yield { kind: "end", file: { name: file.name, parts: everyPart, isUnchanged: false, isUnread: !file.isOfMany } };
+  }
+}
+
 async function* chunksOf(files: AsyncIterable<FeedFile>): AsyncGenerator<FeedFile[]> {
   let chunk: FeedFile[] = [];
+  let documents = 0;
   for await (const file of files) {
     chunk.push(file);
-    if (chunk.length < limits.feedChunkFiles) continue;
+    documents += file.bundle?.documents.length ?? 1;
+    if (chunk.length < limits.feedChunkFiles && documents < limits.feedChunkDocuments) continue;
     yield chunk;
-    chunk = [];
+    [chunk, documents] = [[], 0];
   }
   if (chunk.length > 0) yield chunk;
 }

@@ -4,10 +4,16 @@ import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { artifactLines } from "./formats/artifact-lines.ts";
 import { csaf } from "./formats/csaf.ts";
 import { cve5 } from "./formats/cve5.ts";
+import { cyclonedx } from "./formats/cyclonedx.ts";
+import { debian } from "./formats/debian.ts";
 import { distilled } from "./formats/distilled.ts";
+import { epss } from "./formats/epss.ts";
 import type { FeedKind, Format } from "./formats/format.ts";
+import { github } from "./formats/github.ts";
 import { imagePackages } from "./formats/image-packages.ts";
+import { kev } from "./formats/kev.ts";
 import { maven } from "./formats/maven.ts";
+import { nvd } from "./formats/nvd.ts";
 import { openvex } from "./formats/openvex.ts";
 import { osPackages } from "./formats/os-packages.ts";
 import { osv } from "./formats/osv.ts";
@@ -18,7 +24,27 @@ import { wolfi } from "./formats/wolfi.ts";
 import { FieldError } from "./invalid.ts";
 
 /** The more specific before the more general. */
-export const formats: readonly Format[] = [cve5, csaf, openvex, secdb, wolfi, rustsec, maven, pypi, imagePackages, osPackages, artifactLines, distilled, osv];
+export const formats: readonly Format[] = [
+  cve5,
+  csaf,
+  cyclonedx,
+  openvex,
+  secdb,
+  wolfi,
+  rustsec,
+  nvd,
+  kev,
+  epss,
+  github,
+  maven,
+  pypi,
+  imagePackages,
+  osPackages,
+  artifactLines,
+  distilled,
+  osv,
+  debian,
+];
 
 export type Notation = "json" | "yaml" | "xml" | "toml" | "prose";
 

@@ -135,13 +135,15 @@ const nextWaitMs = (everyMs: number, failures: number): number =>
 
 const scheduleName = ({ kind, group, source }: ScheduledFeed): string => [kind, group ?? "", source].join(" ");
 
-const loggedCounts = ({ new: made, changed, withdrawn, unchanged, refusals, refused }: FeedSummary): Record<string, unknown> => ({
+const loggedCounts = ({ new: made, changed, withdrawn, unchanged, refusals, refused, passedOverFiles, passedOver }: FeedSummary): Record<string, unknown> => ({
   new: made,
   changed,
   withdrawn,
   unchanged,
   refused: refusals,
   firstRefused: refused.slice(0, 10),
+  passedOver: passedOverFiles,
+  firstPassedOver: passedOver.slice(0, 10),
 });
 
 /** Repeats the feeds until stopped. */

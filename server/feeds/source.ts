@@ -1,26 +1,18 @@
-// Where a feed's files come from: a file, a folder or zip archive with all below it, or an https address. Never more than
-// one file is held in memory, and of JSON Lines only one line.
+// Where a feed's files come from: a file, a folder or zip archive with all below it, or an https address and what it leads
+// to. Never more than one file is held in memory, of an archive one entry, and of JSON Lines only one line.
 
 import { createReadStream } from "node:fs";
-import { open, readdir, readFile, stat } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
+import { hash } from "node:crypto";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
+import { addressLabel, type Fetching, fetchFile } from "./fetching.ts";
 import { DocumentError } from "./invalid.ts";
-import { isZip, readZip, type ZipEntry } from "./parse/zip.ts";
-
-/** The complete answer of an address. Whoever starts an import hands in the guarded client. */
-export type Fetch = (address: string) => Promise<{ readonly status: number; readonly body: Uint8Array }>;
-
-export interface FeedFile {
-  /** Within its source; "" where the source is one file. */
-  readonly name: string;
-  /** Its name for people. */
-  readonly label: string;
-  /** One of many: some of a folder's files are no feed at all, such as a licence. */
-  readonly isOfMany: boolean;
-  bytes(): AsyncIterable<Uint8Array>;
-}
+import type { FeedFile } from "./feed-file.ts";
+import { linkedFiles } from "./linked-files.ts";
+import { isZip, openZip, type ZipArchive, type ZipEntry } from "./parse/zip.ts";
+import { openStoredFile, type StoredFile } from "./stored-file.ts";
 
 export interface Source {
   /** The same for every import: an absolute path, or the address. */
@@ -30,7 +22,7 @@ export interface Source {
   /** How many files there are. */
   count(): Promise<number>;
   /** Files in a fixed order. */
-  files(): AsyncIterable<FeedFile>;
+  files(fetching: Fetching): AsyncIterable<FeedFile>;
 }
 
 const reasonOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
@@ -47,38 +39,17 @@ async function* bytesOf(path: string, sizeBytes: number): AsyncGenerator<Uint8Ar
 
 const fileOf = (path: string, name: string, sizeBytes: number): FeedFile => ({
   name,
-  label: name === "" ? basename(path) : name,
-  isOfMany: name !== "",
+  label: name,
+  isOfMany: true,
   bytes: () => bytesOf(path, sizeBytes),
 });
 
-/** One file, or those of a zip archive. */
-async function* filesIn(label: string, bytes: Uint8Array): AsyncGenerator<FeedFile> {
-  const file = { name: "", label, isOfMany: false };
-  if (!isZip(bytes)) {
-    yield {
-      ...file,
-      async *bytes() {
-        yield bytes;
-      },
-    };
-    return;
-  }
-  let entries: ZipEntry[];
-  try {
-    entries = await readZip(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
-  } catch (thrown) {
-    yield {
-      ...file,
-      // biome-ignore lint/correctness/useYield: it only ever fails
-      async *bytes() {
-        throw thrown;
-      },
-    };
-    return;
-  }
-  for (const { name, read } of entries) {
-    if (name.split("/").some((step) => step.startsWith("."))) continue;
+const isHidden = (name: string): boolean => name.split("/").some((step) => step.startsWith("."));
+
+/** The entries of an archive, each a file. */
+async function* entryFiles(archive: ZipArchive): AsyncGenerator<FeedFile> {
+  for await (const { name, read } of archive.entries()) {
+    if (isHidden(name)) continue;
     yield {
       name,
       label: name,
@@ -90,16 +61,55 @@ async function* filesIn(label: string, bytes: Uint8Array): AsyncGenerator<FeedFi
   }
 }
 
-/** Whether a file begins as a zip archive does. */
-const startsAsZip = async (path: string): Promise<boolean> => {
-  const file = await open(path);
-  try {
-    const { buffer } = await file.read(Buffer.alloc(4), 0, 4, 0);
-    return isZip(buffer);
-  } finally {
-    await file.close();
+const bundleFile = (entries: readonly ZipEntry[]): FeedFile => ({
+  name: entries[0]?.name ?? "",
+  label: `${entries[0]?.name ?? ""} and the next ${entries.length - 1}`,
+  isOfMany: true,
+  bundle: {
+    digest: hash("sha256", JSON.stringify(entries.map(({ name, fingerprint }) => [name, fingerprint])), "base64url"),
+    documents: entries.map(({ name, read }) => ({ label: name, read })),
+  },
+  async *bytes() {},
+});
+
+/** A name ends its bundle by what it is, not by its place: an entry that comes or goes changes one bundle, not all behind it. */
+const endsBundle = (name: string): boolean => Number.parseInt(hash("sha256", name, "hex").slice(0, 8), 16) % limits.feedBundleEntries === 0;
+
+/** The same of an archive of very many: a hundred or so together. */
+async function* bundledFiles(archive: ZipArchive): AsyncGenerator<FeedFile> {
+  let entries: ZipEntry[] = [];
+  for await (const entry of archive.entries()) {
+    if (isHidden(entry.name)) continue;
+    entries.push(entry);
+    if (entries.length < limits.feedBundleEntriesMax && !endsBundle(entry.name)) continue;
+    yield bundleFile(entries);
+    entries = [];
   }
-};
+  if (entries.length > 0) yield bundleFile(entries);
+}
+
+/** One file, or those of a zip archive. */
+async function* filesIn(label: string, file: StoredFile): AsyncGenerator<FeedFile> {
+  const whole = { name: "", label, isOfMany: false };
+  if (!isZip(await file.read(0, 4))) {
+    yield { ...whole, bytes: () => file.bytes() };
+    return;
+  }
+  let archive: ZipArchive;
+  try {
+    archive = await openZip(file);
+  } catch (thrown) {
+    yield {
+      ...whole,
+      // biome-ignore lint/correctness/useYield: it only ever fails
+      async *bytes() {
+        throw thrown;
+      },
+    };
+    return;
+  }
+  yield* archive.entryCount > limits.feedArchiveFilesMax ? bundledFiles(archive) : entryFiles(archive);
+}
 
 /** Files below a folder by their bytes' order. Hidden ones are left out, and links are not followed: they may lead in a circle. */
 async function* filesBelow(folder: string, within: string): AsyncGenerator<FeedFile> {
@@ -124,9 +134,6 @@ const countBelow = async (folder: string): Promise<number> => {
   return count;
 };
 
-/** An address without what may be secret in it: neither user and password nor a query. */
-const addressLabel = (url: URL): string => `${url.host}${url.pathname}`;
-
 const addressForm = /^[a-z][a-z0-9+.-]*:\/\//i;
 
 /** The name of a source for people, logs and events. */
@@ -135,39 +142,44 @@ export const sourceLabel = (source: string): string => {
   return url ? addressLabel(url) : source;
 };
 
-const addressSource = (url: URL, fetch: Fetch): Source => ({
+async function* filesOfAddress(url: URL, fetching: Fetching): AsyncGenerator<FeedFile> {
+  const label = addressLabel(url);
+  const fetched = await fetchFile(fetching, url);
+  if (fetched.isUnchanged) {
+    yield { name: "", label, isOfMany: false, unchanged: "source", async *bytes() {} };
+    return;
+  }
+  const { file, next } = fetched;
+  const refused = (): void => fetching.validators.forget(url.href);
+  const linked = await linkedFiles(fetching, url, file, next);
+  for await (const each of linked ?? filesIn(label, file)) yield { refused, ...each };
+}
+
+const addressSource = (url: URL): Source => ({
   key: url.href,
   label: addressLabel(url),
   count: async () => 1,
-  async *files() {
-    const { status, body } = await fetch(url.href);
-    if (status !== 200) {
-      const hint = status >= 300 && status < 400 ? "; redirects are not followed: name the address that they lead to" : "";
-      throw new Fault("UNAVAILABLE", `${addressLabel(url)} answers with status ${status}${hint}`);
-    }
-    yield* filesIn(addressLabel(url), body);
-  },
+  files: (fetching) => filesOfAddress(url, fetching),
 });
 
+/** A single file, or archive. */
+async function* filesOfPath(path: string, { opened }: Fetching): AsyncGenerator<FeedFile> {
+  const file = await openStoredFile(path);
+  opened.add(file);
+  yield* filesIn(basename(path), file);
+}
+
 /** Finds a source. Throws a Fault where there is none. */
-export const openSource = async (source: string, fetch: Fetch): Promise<Source> => {
+export const openSource = async (source: string): Promise<Source> => {
   if (addressForm.test(source)) {
     const url = URL.parse(source);
     if (!url || !["https:", "http:"].includes(url.protocol)) throw new Fault("INVALID_ARGUMENT", `${JSON.stringify(source)} is no https address`);
-    return addressSource(url, fetch);
+    return addressSource(url);
   }
   const path = resolve(source);
   const found = await stat(path).catch(() => undefined);
   if (!found) throw new Fault("INVALID_ARGUMENT", `there is no file or folder ${source}`);
   if (found.isDirectory()) return { key: path, label: source, count: () => countBelow(path), files: () => filesBelow(path, "") };
   if (!found.isFile()) throw new Fault("INVALID_ARGUMENT", `${source} is neither a file nor a folder`);
-  return {
-    key: path,
-    label: source,
-    count: async () => 1,
-    async *files() {
-      if (found.size <= limits.feedFileBytesMax && (await startsAsZip(path))) yield* filesIn(basename(path), await readFile(path));
-      else yield fileOf(path, "", found.size);
-    },
-  };
+  return { key: path, label: source, count: async () => 1, files: (fetching) => filesOfPath(path, fetching) };
 };

@@ -17,6 +17,7 @@ import {
   findToldAdvisories,
   findToldVulnerabilities,
   type GoneRecord,
+  isFact,
   markAdvisoriesPublic,
   markDocumentsPublic,
   noCounts,
@@ -31,6 +32,7 @@ import {
   type Write,
   type WriteCounts,
   writeDocuments,
+  writeFacts,
   writeRecords,
 } from "#store";
 import type { ReadDocument } from "./document.ts";
@@ -180,7 +182,7 @@ const reassignScope = async (rows: Write, context: TellContext, scope: Scope, ke
 };
 
 /** Formats whose documents hold records of several numbers: that one is public says nothing of the next. */
-const collections = new Set(["wolfi", "secdb"]);
+const collections = new Set(["wolfi", "secdb", "debian"]);
 
 const tellerOf = ({ id, form, public: wanted, license }: Teller): RecordTeller => ({
   id,
@@ -244,9 +246,20 @@ export const tellParts = async (
   // Which package is built from which is told beside advisories, by lists that are not kept.
   const untold = parts.flatMap(({ documents }) => documents).flatMap(({ draft, records }) => (draft ? [] : records));
   if (untold.length === 0) return counts;
-  const other = await writeRecords(rows, { group, public: context.public, feed: source, nowMs }, untold);
-  return { group: addCounts(counts.group, other.group), everybody: addCounts(counts.everybody, other.everybody) };
+  const others = untold.filter((record) => !isFact(record));
+  const facts = await writeFacts(rows, { feed, group, public: factsPublic(context) }, untold.filter(isFact));
+  const other = await writeRecords(rows, { group, public: context.public, feed: source, nowMs }, others);
+  return [facts, other].reduce(
+    (sum, each) => ({
+      group: addCounts(sum.group, each.group),
+      everybody: addCounts(sum.everybody, each.everybody),
+    }),
+    counts,
+  );
 };
+
+/** What is said of facts, which have no documents: their source's licence counts. */
+export const factsPublic = ({ public: said, license }: TellContext): boolean | undefined => (isPublishable(license) ? said : false);
 
 /** Decides who tells records that a document tells no longer. */
 export const reassignGone = async (rows: Write, context: TellContext, gone: readonly GoneRecord[]): Promise<OwnedCounts> => {

@@ -35,6 +35,8 @@ export const recordOwner = (kind: FeedRecord["kind"], target: RecordTarget): Rec
     case "advisory":
       return "group";
     case "vulnerability":
+    case "known exploit":
+    case "exploit prediction":
     case "image":
       return target.public ? "everybody" : "group";
     case "library":

@@ -91,3 +91,11 @@ export const countFeedParts = async (rows: Read, feed: string): Promise<number> 
   const found = await counted.findOne(rows, `select ${counted.list} from feed_files where feed_id = $1`, [feed]);
   return found?.files ?? 0;
 };
+
+const recordCount = columns({ records: expression("coalesce(sum(cardinality(records)), 0)", number) });
+
+/** How many records its files tell. */
+export const countFeedRecords = async (rows: Read, feed: string): Promise<number> => {
+  const found = await recordCount.findOne(rows, `select ${recordCount.list} from feed_files where feed_id = $1`, [feed]);
+  return found?.records ?? 0;
+};

@@ -23,6 +23,9 @@ export const recordKey = (record: FeedRecord): string => {
       return uidSegmentOf(record.key);
     case "vulnerability":
       return vulnerabilityKey(record.id);
+    case "known exploit":
+    case "exploit prediction":
+      return uidSegmentOf(record.kind, record.id);
     case "library":
       return uidSegmentOf(record.ecosystem, record.name);
     case "image":

@@ -77,6 +77,7 @@ export {
 } from "./fan-outs.ts";
 export {
   countFeedParts,
+  countFeedRecords,
   deleteFeedPartsExcept,
   type FeedPart,
   findFeedParts,
@@ -86,6 +87,7 @@ export {
   partKey,
   writeFeedParts,
 } from "./feed-files.ts";
+export { type FeedValidator, findFeedValidators, writeFeedValidators } from "./feed-validators.ts";
 export { claimFeed, countFeedFailures, releaseFeed, renewFeed } from "./feed-schedules.ts";
 export { type FeedSource, lockFeed, openFeed, updateFeed } from "./feeds.ts";
 export { findImagePackages, type ImageOwners } from "./image-packages.ts";
@@ -211,9 +213,12 @@ export type {
   AdvisoryEventData,
   AdvisoryEventRecord,
   AdvisoryRecord,
+  ExploitPredictionRecord,
   FalsePositiveType,
+  FactRecord,
   FeedRecord,
   ImagePackagesRecord,
+  KnownExploitRecord,
   LibraryArtifactRecord,
   LibraryVersionRecord,
   PackageOriginRecord,
@@ -283,4 +288,5 @@ export { addColumnStatement, addPrimaryKeyStatement, countTriggers, createCountT
 export { findAcceptancesOf, findAcceptedTerms } from "./terms-acceptances.ts";
 export { addWrongUserCodes, findMostWrongUserCodes } from "./user-code-guesses.ts";
 export { checkAccessVersion, insertAccessVersion, StaleAccess, type AccessVersion, withAccessVersionCheck } from "./access-version.ts";
+export { deleteVanishedFacts, isFact, moveFacts, writeFacts } from "./vulnerability-facts.ts";
 export { refreshRecordStatistics, withdrawVanished, writeRecords } from "./write-records.ts";

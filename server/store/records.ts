@@ -203,4 +203,33 @@ export interface PackageOriginRecord {
   readonly origin: string;
 }
 
-export type FeedRecord = AdvisoryRecord | VulnerabilityRecord | LibraryArtifactRecord | ImagePackagesRecord | PackageOriginRecord;
+/** That a vulnerability is exploited, as CISA's catalogue says. A fact beside the vulnerability's records: it changes none of them. */
+export interface KnownExploitRecord {
+  readonly kind: "known exploit";
+  /** The vulnerability's CVE number. */
+  readonly id: string;
+  /** A day, "2025-08-25". */
+  readonly dateAdded: string;
+  /** By when it is to be dealt with; "" where nothing is said. */
+  readonly dueDate: string;
+  /** Known to be used in campaigns of ransomware. */
+  readonly ransomware: boolean;
+  readonly requiredAction: string;
+}
+
+/** How likely a vulnerability is to be exploited within 30 days, as EPSS says. A fact beside its records, too. */
+export interface ExploitPredictionRecord {
+  readonly kind: "exploit prediction";
+  /** The vulnerability's CVE number. */
+  readonly id: string;
+  /** From 0 to 1. */
+  readonly score: number;
+  /** The part of all vulnerabilities that are as likely or less. */
+  readonly percentile: number;
+  /** The day for which it was computed. Of two sources' the later one stays. */
+  readonly date: string;
+}
+
+export type FactRecord = KnownExploitRecord | ExploitPredictionRecord;
+
+export type FeedRecord = AdvisoryRecord | VulnerabilityRecord | FactRecord | LibraryArtifactRecord | ImagePackagesRecord | PackageOriginRecord;

@@ -3,7 +3,7 @@
 
 import type { PageRequest } from "#base/page.ts";
 import type { ToldRow } from "./advisories.ts";
-import { columns, expression, flag, nullableText, number, text, textList, time } from "./columns.ts";
+import { columns, expression, flag, nullableNumber, nullableText, number, text, textList, time } from "./columns.ts";
 import { noCounts, ownerGroup } from "./feed-counts.ts";
 import { columnOf, lastByKey, recordDigestOf, recordKey, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
@@ -199,7 +199,7 @@ export const findSeverities = async (rows: Read, roots: readonly string[], ids: 
   );
 };
 
-/** A record as the open list shows it: columns in the contract's words, lists as JSON. */
+/** A record as the open list shows it: columns in the contract's words, lists as JSON, facts where there are any. */
 export interface VulnerabilityRow {
   /** What places it in the order. */
   readonly key: readonly string[];
@@ -210,57 +210,144 @@ export interface VulnerabilityRow {
   readonly severities: string;
   readonly createTime: string;
   readonly updateTime: string;
+  /** "" where nothing says that it is exploited. */
+  readonly dateAdded: string;
+  readonly dueDate: string;
+  readonly ransomware: boolean;
+  readonly requiredAction: string;
+  readonly score: number | undefined;
+  readonly percentile: number | undefined;
+  readonly scoreDate: string;
 }
-
-export interface VulnerabilityFilter {
-  /** Only these numbers, rejected and withdrawn ones too; undefined: all that are neither. */
-  readonly ids: readonly string[] | undefined;
-  /** Only what was changed after this time; "": at any. */
-  readonly updatedSince: string;
-}
-
-const vulnerabilityOrders: Readonly<Record<string, readonly string[]>> = {
-  id: ["id"],
-  create_time: ["create_time", "id"],
-  update_time: ["update_time", "id"],
-};
-
-const filterTerms = ({ ids, updatedSince }: VulnerabilityFilter): PageTerms => {
-  const page: PageTerms = { values: [], terms: ["owner = ''"] };
-  page.terms.push(ids ? `id = any(${addParameter(page, ids)})` : "not hidden");
-  if (updatedSince !== "") page.terms.push(`update_time > ${addParameter(page, updatedSince)}`);
-  return page;
-};
 
 const vulnerabilityRow = columns<Omit<VulnerabilityRow, "key">>({
-  id: text,
+  id: expression("held.id", text),
   summary: text,
   details: text,
   links: text,
   severities: text,
   createTime: time("create_time"),
   updateTime: time("update_time"),
+  dateAdded: text,
+  dueDate: text,
+  ransomware: flag,
+  requiredAction: text,
+  score: nullableNumber,
+  percentile: nullableNumber,
+  scoreDate: text,
 });
 
-/** One page of public records. */
-export const findVulnerabilities = async (rows: Read, filter: VulnerabilityFilter, page: PageRequest): Promise<VulnerabilityRow[]> => {
-  const order = vulnerabilityOrders[page.order.column] ?? [];
-  const terms = filterTerms(filter);
-  const clause = pageClause(terms, order, page);
-  const found = await rows.query(`select ${vulnerabilityRow.list}, ${order.map(orderValue).join(", ")} from vulnerabilities ${clause}`, terms.values, {
-    rows: page.limit,
-    wide: true,
-  });
+/** Which records; all that are neither rejected nor withdrawn where nothing is set. */
+export interface VulnerabilityFilter {
+  /** Of these numbers, rejected and withdrawn ones too. */
+  readonly ids: readonly string[] | undefined;
+  /** Only what was changed after this time; "": at any. */
+  readonly updatedSince: string;
+  readonly exploited: boolean;
+  readonly ransomware: boolean;
+  readonly scoreMin: number;
+}
+
+/** Columns of the index that has the order. */
+const vulnerabilityOrders: Readonly<Record<string, readonly string[]>> = {
+  id: ["held.id"],
+  create_time: ["held.create_time", "held.id"],
+  update_time: ["held.update_time", "held.id"],
+};
+
+type FactTable = "known" | "predicted";
+
+interface FactOrder {
+  readonly table: FactTable;
+  /** The fact and then the number, of the fact's own index: by a join both numbers are the same. */
+  readonly columns: readonly [fact: string, id: string];
+}
+
+/** By a fact. Without it a record stands at the lower end, by its number. */
+const factOrders: ReadonlyMap<string, FactOrder> = new Map([
+  ["known_exploited", { table: "known", columns: ["known.date_added", "known.id"] }],
+  ["exploit_prediction", { table: "predicted", columns: ["predicted.score", "predicted.id"] }],
+]);
+
+/** Part of a list by a fact: the records that have it, or those that have not. */
+interface FactPart {
+  readonly table: FactTable;
+  readonly isThere: boolean;
+}
+
+interface Selected extends PageTerms {
+  readonly from: string;
+}
+
+/** Public records and their facts. */
+const selectVulnerabilities = ({ ids, updatedSince, exploited, ransomware, scoreMin }: VulnerabilityFilter, part?: FactPart): Selected => {
+  const isInner = (table: FactTable, isAsked: boolean): boolean => isAsked || (part?.table === table && part.isThere);
+  const joinOf = (table: FactTable, isAsked: boolean): string => (isInner(table, isAsked) ? "join" : "left join");
+  const selected: Selected = {
+    from: `vulnerabilities as held
+      ${joinOf("known", exploited || ransomware)} known_exploits as known on known.id = held.id and known.owner = '' and known.shown
+      ${joinOf("predicted", scoreMin > 0)} exploit_predictions as predicted on predicted.id = held.id and predicted.owner = '' and predicted.shown`,
+    values: [],
+    terms: ["held.owner = ''"],
+  };
+  selected.terms.push(ids ? `held.id = any(${addParameter(selected, ids)})` : "not held.hidden");
+  if (updatedSince !== "") selected.terms.push(`held.update_time > ${addParameter(selected, updatedSince)}`);
+  if (ransomware) selected.terms.push("known.ransomware");
+  if (scoreMin > 0) selected.terms.push(`predicted.score >= ${addParameter(selected, scoreMin)}`);
+  if (part) selected.terms.push(part.isThere ? `${part.table}.owner = ''` : `${part.table}.id is null`);
+  return selected;
+};
+
+const findPart = async (rows: Read, selected: Selected, order: readonly string[], page: PageRequest): Promise<VulnerabilityRow[]> => {
+  const clause = pageClause(selected, order, page);
+  const listed = `${vulnerabilityRow.list}, ${order.map(orderValue).join(", ")}`;
+  const found = await rows.query(`select ${listed} from ${selected.from} ${clause}`, selected.values, { rows: page.limit, wide: true });
   return found.map((row) => ({ ...vulnerabilityRow.read(row), key: row.slice(-order.length).map((value) => value ?? "") }));
 };
 
 const recordCount = columns({ records: expression("count(*)", number) });
 
-export const countVulnerabilities = async (rows: Read, filter: VulnerabilityFilter): Promise<number> => {
-  const { terms, values } = filterTerms(filter);
+const countPart = async (rows: Read, filter: VulnerabilityFilter, part?: FactPart): Promise<number> => {
+  const { from, terms, values } = selectVulnerabilities(filter, part);
   const cost = filter.ids ? undefined : wideCount;
-  const found = await recordCount.findOne(rows, `select ${recordCount.list} from vulnerabilities where ${terms.join(" and ")}`, values, cost);
+  const found = await recordCount.findOne(rows, `select ${recordCount.list} from ${from} where ${terms.join(" and ")}`, values, cost);
   return found?.records ?? 0;
+};
+
+/** How many public records there are. */
+export const countVulnerabilities = (rows: Read, filter: VulnerabilityFilter): Promise<number> => countPart(rows, filter);
+
+/**
+ * By a fact: those without it come first, or last where it descends. Two statements, each in the order of an index, since
+ * one over both would sort everything. The key of a record without it is empty but for its number.
+ */
+const findByFact = async (rows: Read, filter: VulnerabilityFilter, { table, columns: order }: FactOrder, page: PageRequest): Promise<VulnerabilityRow[]> => {
+  const [, id] = page.after ?? [];
+  const isAfterThere = page.after?.[0] !== "";
+  const found: VulnerabilityRow[] = [];
+  let toSkip = page.skip;
+  let isBegun = page.after === undefined;
+  for (const isThere of page.order.descending ? [true, false] : [false, true]) {
+    // The page before ended in this part.
+    const isStart = !isBegun && isThere === isAfterThere;
+    isBegun ||= isStart;
+    if (!isBegun || found.length >= page.limit) continue;
+    const after = isStart ? (isThere ? page.after : [id ?? ""]) : undefined;
+    const request = { ...page, after, skip: toSkip, limit: page.limit - found.length };
+    const selected = selectVulnerabilities(filter, { table, isThere });
+    const read = await findPart(rows, selected, isThere ? order : ["held.id"], request);
+    found.push(...(isThere ? read : read.map((row) => ({ ...row, key: ["", row.id] }))));
+    // What was skipped here need not be skipped in the next part.
+    toSkip = read.length > 0 || toSkip === 0 ? 0 : Math.max(0, toSkip - (await countPart(rows, filter, { table, isThere })));
+  }
+  return found;
+};
+
+/** One page of public records. */
+export const findVulnerabilities = (rows: Read, filter: VulnerabilityFilter, page: PageRequest): Promise<VulnerabilityRow[]> => {
+  const byFact = factOrders.get(page.order.column);
+  if (byFact) return findByFact(rows, filter, byFact, page);
+  return findPart(rows, selectVulnerabilities(filter), vulnerabilityOrders[page.order.column] ?? [], page);
 };
 
 export const refreshVulnerabilityStatistics = (rows: Write): Promise<void> => refreshStatistics(rows, "vulnerabilities");

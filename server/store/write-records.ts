@@ -10,6 +10,7 @@ import { refreshLibraryStatistics, withdrawLibraries, writeLibraries } from "./l
 import { refreshVersionStatistics } from "./library-versions.ts";
 import { writeOrigins } from "./package-origins.ts";
 import type { FeedRecord, RecordTarget, WriteCounts } from "./records.ts";
+import { refreshFactStatistics } from "./vulnerability-facts.ts";
 import { refreshVulnerabilityStatistics, withdrawUntoldVulnerabilities, writeVulnerabilities } from "./vulnerabilities.ts";
 
 type OfKind<K extends FeedRecord["kind"]> = Extract<FeedRecord, { readonly kind: K }>;
@@ -24,7 +25,7 @@ const imagesByOwner = async (rows: Write, target: RecordTarget, records: readonl
 
 /**
  * Writes a batch (best some hundred to a thousand) in the transaction of `rows`. What is stored and says the same is not
- * written. Of records that are the same one the last counts.
+ * written. Of records that are the same one the last counts. Facts about vulnerabilities go in by themselves (writeFacts).
  */
 export const writeRecords = async (rows: Write, target: RecordTarget, records: readonly FeedRecord[]): Promise<OwnedCounts> => {
   const counts: Record<RecordOwner, WriteCounts> = { group: noCounts, everybody: noCounts };
@@ -79,6 +80,9 @@ export const withdrawVanished = async (
       };
     // Which package was built from which stays true.
     case "origin":
+    // Facts have rows of their sources (vulnerability-facts.ts).
+    case "known exploit":
+    case "exploit prediction":
       return none;
   }
 };
@@ -88,6 +92,7 @@ export const refreshRecordStatistics = async (rows: Write): Promise<void> => {
   await refreshAdvisoryStatistics(rows);
   await refreshFacetStatistics(rows);
   await refreshVulnerabilityStatistics(rows);
+  await refreshFactStatistics(rows);
   await refreshImageStatistics(rows);
   await refreshLibraryStatistics(rows);
   await refreshVersionStatistics(rows);

@@ -3,7 +3,7 @@
 
 import type { JsonObject } from "#base/json.ts";
 import type { FeedRecord } from "#store";
-import { advisory, writeTestRecords } from "../story/records.ts";
+import { advisory, writeTestFacts, writeTestRecords } from "../story/records.ts";
 import type { World } from "../world.ts";
 
 const firstRow = (reply: JsonObject, plural: string): JsonObject => {
@@ -58,6 +58,10 @@ const grownDocument = async (world: World): Promise<JsonObject> => {
 const grownRecord = async (world: World): Promise<JsonObject> => {
   const id = `CVE-grown-${++made}`;
   await writeTestRecords(world, [{ kind: "vulnerability", id, aliases: [], state: "PUBLISHED", summary: "", details: "", severities: [], references: [] }]);
+  await writeTestFacts(world, [
+    { kind: "known exploit", id, dateAdded: "2026-01-02", dueDate: "2026-02-02", ransomware: true, requiredAction: "Apply mitigations" },
+    { kind: "exploit prediction", id, score: 0.5, percentile: 0.75, date: "2026-01-02" },
+  ]);
   return firstRow(await world.ok("advisory.SecurityAdvisoryService/ListVulnerabilityMetadata", { id }), "vulnerabilityMetadata");
 };
 

@@ -36,6 +36,8 @@ const exceptions: Readonly<Record<string, string>> = {
   "advisory.v2.ResolvedVulnsReport.uid": common,
   "advisory.v2.ResolvedVulnsReport.updateTime": common,
   "advisory.v2.VulnerabilityMetadata.createTime": common,
+  "advisory.v2.VulnerabilityMetadata.exploitPrediction": "set: EPSS says how likely it is to be exploited",
+  "advisory.v2.VulnerabilityMetadata.knownExploited": "set: CISA's catalogue says that it is exploited",
   "advisory.v2.VulnerabilityMetadata.uid": common,
   "advisory.v2.VulnerabilityMetadata.updateTime": common,
   "events.v2.Subscription.createTime": common,

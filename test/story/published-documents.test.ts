@@ -178,7 +178,7 @@ test("a RustSec record is an OSV record whose ranges hold every version that its
       {
         package: { ecosystem: "crates.io", name: "mast", purl: "pkg:cargo/mast" },
         database_specific: { cvss: "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:N/I:N/A:H" },
-        ranges: [{ type: "SEMVER", events: [{ introduced: "0.0.0-0" }, { fixed: "0.4.2" }, { introduced: "0.5.0" }, { fixed: "0.5.3" }] }],
+        ranges: [{ type: "SEMVER", events: [{ introduced: "0" }, { fixed: "0.4.2" }, { introduced: "0.5.0" }, { fixed: "0.5.3" }] }],
       },
     ],
     references: [

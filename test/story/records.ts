@@ -1,6 +1,18 @@
 // Records for the stories of what imports fill: a few of everything, and many made up from a seed.
 
-import { addCounts, type FeedRecord, type RecordTarget, refreshRecordStatistics, type OwnedCounts, type Write, type WriteCounts, writeRecords } from "#store";
+import {
+  addCounts,
+  type FactRecord,
+  type FeedRecord,
+  openFeed,
+  type RecordTarget,
+  refreshRecordStatistics,
+  type OwnedCounts,
+  type Write,
+  type WriteCounts,
+  writeFacts,
+  writeRecords,
+} from "#store";
 import type { AdvisoryEventData, AdvisoryEventRecord, AdvisoryRecord } from "#store";
 import type { World } from "../world.ts";
 
@@ -11,6 +23,15 @@ export const writeTestRecords = async (world: World, records: readonly FeedRecor
   const written = await store.write((rows) => writeRecords(rows, whole, records));
   await store.write(refreshRecordStatistics);
   return addCounts(written.group, written.everybody);
+};
+
+/** Writes facts about vulnerabilities as an import does, for all to see. */
+export const writeTestFacts = async (world: World, facts: readonly FactRecord[]): Promise<void> => {
+  const group = world.organization;
+  await world.server.application.services.store.write(async (rows) => {
+    const { id } = await openFeed(rows, { kind: "vulnerabilities", group, source: "test", manner: "", license: undefined, author: "" });
+    await writeFacts(rows, { feed: id, group, public: true }, facts);
+  });
 };
 
 /** How many records a withdrawal has withdrawn. */

@@ -18,9 +18,9 @@ const fixtures = join(import.meta.dirname, "../fixtures/verdicts");
 /** How many pairs of version and package are compared. A change that compares fewer of them fails; one that compares more raises it. */
 const pairsMin = 294;
 /** Of them so many differ as things are. What mends some of them lowers it, down to 0. */
-const knownDifferences = 144;
-/** The same of statements in OpenVEX and CSAF documents, where they name a version. */
-const statementsMin = 36;
+const knownDifferences = 0;
+/** The same of statements in OpenVEX and CSAF documents, where they name a version: what came in as OSV does not go out as either. */
+const statementsMin = 2;
 const knownStatementDifferences = 0;
 
 let folder = "";

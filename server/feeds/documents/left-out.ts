@@ -15,6 +15,11 @@ const osvReasons: Readonly<Record<string, string>> = {
   cve5: "a CVE record's versions are in no order that its record names",
   distilled: "it tells of no versions",
   openvex: "it states versions one by one, and OSV would say the same of those between",
+  // Facts of KEV and EPSS are kept without their documents, so they are no records that could go out.
+  nvd: "the NVD's bounds are of CPE names, which are no versions of packages",
+  github: "GitHub publishes the same advisory under this number as OSV: import that one",
+  debian: "Debian's tracker has no numbers of its own, and a fix of one package under a CVE's number would be another's record",
+  cyclonedx: "it states versions one by one, and OSV would say the same of those between",
   csaf: "it states product versions one by one, and OSV would say the same of those between",
 };
 

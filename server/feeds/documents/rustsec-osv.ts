@@ -21,12 +21,12 @@ const severityOf = (vector: string): JsonObject[] => {
   return major === undefined ? [] : [{ type: `CVSS_V${major}`, score: vector }];
 };
 
-const isEmpty = (value: Json): boolean => isObject(value) && Object.keys(value).length === 0;
+const hasNoMembers = (value: Json): boolean => isObject(value) && Object.keys(value).length === 0;
 
 const present = (members: { readonly [key: string]: Json | undefined }): JsonObject => {
   const kept: JsonObject = {};
   for (const [key, value] of Object.entries(members)) {
-    if (value === undefined || value === "" || (Array.isArray(value) && value.length === 0) || isEmpty(value)) continue;
+    if (value === undefined || value === "" || (Array.isArray(value) && value.length === 0) || hasNoMembers(value)) continue;
     kept[key] = value;
   }
   return kept;

@@ -5,9 +5,7 @@ import { isObject } from "#base/json.ts";
 import type { ReferenceRecord, SeverityRecord, VulnerabilityRecord } from "../record.ts";
 import type { Field } from "../field.ts";
 import { originOf, type Format } from "./format.ts";
-import { cveReferenceType, distinctReferences, distinctSeverities, scoreOf, severityType, timeMember } from "./reference.ts";
-
-const cveForm = /^CVE-\d{4}-\d{4,19}$/;
+import { cveForm, cveReferenceType, distinctReferences, distinctSeverities, englishText, scoreOf, severityType, timeMember } from "./reference.ts";
 
 const metricKeys = [
   ["cvssV4_0", "CVSS_V4"],
@@ -41,13 +39,6 @@ const cveReferences = (container: Field): ReferenceRecord[] =>
       ),
       url: reference.at("url").url(),
     }));
-
-/** The English text of a list of texts by language, or the first one. */
-const englishText = (texts: Field): string => {
-  const entries = texts.list();
-  const found = entries.find((entry) => /^en(?:-|$)/i.test(entry.at("lang").name())) ?? entries[0];
-  return found ? found.at("value").prose() : "";
-};
 
 const cveRecord = (document: Field): VulnerabilityRecord => {
   const metadata = document.at("cveMetadata").object();

@@ -44,6 +44,8 @@ export interface Format {
   readonly matches: (document: JsonObject) => boolean;
   /** What a document of advisories or vulnerability records calls itself: it is kept beside the records that it tells. */
   readonly origin?: (document: Field) => Origin;
+  /** The documents that a document holds, each with its own number, where it may be a page of several. */
+  readonly entries?: (document: JsonObject) => readonly JsonObject[];
   /** The records of a document; none where it tells nothing of this kind. */
   readonly read: (document: Field, options: ReadOptions) => FeedRecord[];
 }

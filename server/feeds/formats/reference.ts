@@ -1,4 +1,4 @@
-// References and severities, as the formats of vulnerability records share them.
+// References, severities and texts, as the formats of vulnerability records share them.
 
 import { timestamp } from "#base/time.ts";
 import type { ReferenceRecord, SeverityRecord } from "../record.ts";
@@ -44,6 +44,15 @@ const severityTypes: ReadonlyMap<string, SeverityType> = new Map([
 ]);
 
 export const severityType = (value: string): SeverityType => severityTypes.get(value) ?? "TYPE_UNSPECIFIED";
+
+export const cveForm = /^CVE-\d{4}-\d{4,19}$/;
+
+/** The English text of a list of texts by language, or the first one. */
+export const englishText = (texts: Field): string => {
+  const entries = texts.list();
+  const found = entries.find((entry) => /^en(?:-|$)/i.test(entry.at("lang").name())) ?? entries[0];
+  return found ? found.at("value").prose() : "";
+};
 
 /** The type that a vector itself tells: "CVSS:3.1/AV:N/…"; one without a head is of version 2. */
 export const severityOfVector = (vector: string): SeverityRecord => {

@@ -2,7 +2,7 @@
 // null: a version 1.10 must not become 1.1, and no schema here asks for numbers.
 
 import type { Alias, Document, LineCounter, Node, Pair, Scalar, YAMLMap, YAMLSeq } from "yaml";
-import type { Json, JsonObject } from "#base/json.ts";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { DocumentError, type Path } from "../invalid.ts";
 import { readYamlSubset } from "./yaml-subset.ts";
@@ -52,17 +52,36 @@ const nodeValue = (conversion: Conversion, node: Node | Pair | null | undefined,
   if (yaml.isSeq(node)) return (node as YAMLSeq<Node>).items.map((item) => nodeValue(conversion, item, depth + 1, item));
   if (!yaml.isMap(node)) return refuse("must be a map, a list or a scalar");
   const found: JsonObject = {};
+  const merged: JsonObject[] = [];
   for (const { key, value } of (node as YAMLMap<Node, Node | null>).items) {
     if (!yaml.isScalar(key)) return refuse("must have texts as keys");
     const name = scalarValue(key);
-    // A key that would touch the prototype is data like any other (decisions: JSON).
-    Object.defineProperty(found, String(name), {
-      value: nodeValue(conversion, value, depth + 1, value ?? key),
-      enumerable: true,
-      configurable: true,
-      writable: true,
-    });
+    const held = nodeValue(conversion, value, depth + 1, value ?? key);
+    if (name === "<<" && (key.type === "PLAIN" || key.type === undefined)) merged.push(...mergedMaps(held, conversion.lineAt(key)));
+    else setKey(found, String(name), held);
   }
+  return merged.length === 0 ? found : mergeMaps(found, merged);
+};
+
+/** A key that would touch the prototype is data like any other (decisions: JSON). */
+const setKey = (into: JsonObject, name: string, value: Json): void => {
+  Object.defineProperty(into, name, { value, enumerable: true, configurable: true, writable: true });
+};
+
+/** What a merge key names (YAML 1.1, "<<"): a map, or a list of maps. Each copy counted among the values that a text may hold. */
+const mergedMaps = (held: Json, line: number): JsonObject[] => {
+  const maps = Array.isArray(held) ? held : [held];
+  return maps.map((map) => {
+    if (isObject(map)) return map;
+    throw new DocumentError(line, "a merge key (<<) must hold a map or a list of maps");
+  });
+};
+
+/** A map's own keys come before merged ones, and an earlier map's before a later one's. */
+const mergeMaps = (own: JsonObject, merged: readonly JsonObject[]): JsonObject => {
+  const found: JsonObject = {};
+  for (const map of [...merged].reverse()) for (const key of Object.keys(map)) setKey(found, key, map[key] ?? null);
+  for (const key of Object.keys(own)) setKey(found, key, own[key] ?? null);
   return found;
 };
 

@@ -6,7 +6,18 @@ import { fc, runs } from "../../../test/property.ts";
 import { limits } from "#base/limits.ts";
 import { DocumentError } from "../invalid.ts";
 import { zipArchive, type ZipFixtureEntry } from "./zip.fixture.ts";
-import { readZip } from "./zip.ts";
+import { openZip, type StoredBytes, type ZipEntry } from "./zip.ts";
+
+const storedIn = (bytes: Buffer): StoredBytes => ({
+  sizeBytes: bytes.length,
+  read: async (position, length) => bytes.subarray(position, position + length),
+});
+
+const readZip = async (bytes: Buffer): Promise<ZipEntry[]> => {
+  const entries: ZipEntry[] = [];
+  for await (const entry of (await openZip(storedIn(bytes))).entries()) entries.push(entry);
+  return entries;
+};
 
 const unpackAll = async (bytes: Buffer): Promise<[string, string][]> => {
   const found: [string, string][] = [];
@@ -71,8 +82,8 @@ test("attack 61: an archive whose entries are too long together is refused befor
 });
 
 test("attack 61: an archive of too many entries is refused before one is looked at", async () => {
-  const entries = Array.from({ length: limits.feedArchiveEntriesMax + 1 }, () => ({ name: "a", content: "", method: 0, isOverlapping: true }));
-  await assert.rejects(readZip(zipArchive(entries)), refusedWith(/^is no whole zip archive: it has more than 100000 entries$/));
+  const archive = zipArchive([{ name: "a", content: "" }], limits.feedArchiveEntriesMax + 1);
+  await assert.rejects(readZip(archive), refusedWith(/^is no whole zip archive: it has more than 5000000 entries$/));
 });
 
 test("attack 61: while an archive of thousands of empty entries is read and unpacked, other work has a turn after every hundred of them at least", async () => {

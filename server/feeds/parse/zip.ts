@@ -1,17 +1,36 @@
-// Zip archives, as OSV and GitHub give whole folders away. The directory at an archive's end is read and bounded before
-// anything is unpacked; each entry is unpacked when it is read, and never to more than its directory says. Nothing is
-// written to a disk: a name in an archive is a label.
+// Zip archives, as OSV and GitHub give whole folders away: read where they lie, of any size. The directory at an archive's
+// end is read and bounded before anything is unpacked; each entry is unpacked when it is read, and never to more than its
+// directory says. Of all entries only the one that is read is held in memory. Nothing is written to a disk: a name in an
+// archive is a label.
 
-import { crc32 } from "node:zlib";
-import type { Entry, ZipFile } from "yauzl";
+import { Readable } from "node:stream";
+import { crc32, inflateRawSync } from "node:zlib";
+import type { Entry, RandomAccessReader, ZipFile } from "yauzl";
 import { limits } from "#base/limits.ts";
 import { DocumentError } from "../invalid.ts";
 
+/** Bytes that lie somewhere. */
+export interface StoredBytes {
+  readonly sizeBytes: number;
+  /** Fewer than `length` at the end alone. */
+  read(position: number, length: number): Promise<Buffer>;
+}
+
 export interface ZipEntry {
   readonly name: string;
+  /** Changes with its content: checksum, sizes and time of the directory. */
+  readonly fingerprint: string;
   /** Throws DocumentError. */
   read(): Promise<Buffer>;
 }
+
+export interface ZipArchive {
+  readonly entryCount: number;
+  /** In the directory's order, without those whose names lead out of the archive. Throws DocumentError. */
+  entries(): AsyncGenerator<ZipEntry>;
+}
+
+type Yauzl = typeof import("yauzl");
 
 export const isZip = (bytes: Uint8Array): boolean => bytes[0] === 0x50 && bytes[1] === 0x4b && bytes[2] === 3 && bytes[3] === 4;
 
@@ -21,45 +40,144 @@ const archiveError = (reason: string): DocumentError => new DocumentError(1, `is
 
 const entryError = (reason: string): DocumentError => new DocumentError(1, `cannot be unpacked: ${reason}`);
 
+/** So much is read at once; of the directory and of the data each the last piece is kept. */
+const windowBytes = 256 * 1024;
+
+/** An archive's directory is read in steps of some bytes, its entries one behind the other: both go through windows. */
+const openWindows = (stored: StoredBytes): ReadAt => {
+  let windows: { readonly start: number; readonly bytes: Buffer }[] = [];
+  return async (position, length) => {
+    const found = windows.find(({ start, bytes }) => position >= start && position + length <= start + bytes.length);
+    if (found) return found.bytes.subarray(position - found.start, position - found.start + length);
+    const window = { start: position, bytes: await stored.read(position, Math.max(windowBytes, length)) };
+    windows = [window, ...windows.slice(0, 1)];
+    if (window.bytes.length < length) throw new Error("it ends too early");
+    return window.bytes.subarray(0, length);
+  };
+};
+
+type ReadAt = (position: number, length: number) => Promise<Buffer>;
+
+/** What the library reads through. */
+const readerOf = ({ RandomAccessReader }: Yauzl, read: ReadAt): RandomAccessReader => {
+  let reads = 0;
+  class WindowReader extends RandomAccessReader {
+    override _readStreamForRange(start: number, end: number): Readable {
+      return Readable.from(
+        (async function* () {
+          for (let at = start; at < end; at += windowBytes) yield await read(at, Math.min(windowBytes, end - at));
+        })(),
+        { objectMode: false },
+      );
+    }
+    override read(buffer: Buffer, offset: number, length: number, position: number, callback: (error: Error | null) => void): void {
+      read(position, length).then(
+        (bytes) => {
+          bytes.copy(buffer, offset);
+          // Most come out of memory at once: other work must have its turn all the same.
+          if (++reads % 64 === 0) setImmediate(callback, null);
+          else callback(null);
+        },
+        (error: unknown) => callback(error instanceof Error ? error : new Error(String(error))),
+      );
+    }
+  }
+  return new WindowReader();
+};
+
+interface OpenArchive {
+  readonly archive: ZipFile;
+  readonly read: ReadAt;
+}
+
+/** A small entry in one step: a stream for each of a million takes four times as long (measured over a whole import). */
+const unpackAtOnce = async ({ archive, read }: OpenArchive, entry: Entry): Promise<Buffer> => {
+  const { fileDataStart } = await archive.readLocalFileHeaderPromise(entry, { minimal: true });
+  const packed = await read(fileDataStart, entry.compressedSize);
+  const bytes = entry.compressionMethod === 0 ? Buffer.from(packed) : inflateRawSync(packed, { maxOutputLength: Math.max(1, entry.uncompressedSize) });
+  if (bytes.length !== entry.uncompressedSize)
+    throw new Error(`${bytes.length < entry.uncompressedSize ? "not enough" : "too many"} bytes for what the directory says`);
+  return bytes;
+};
+
 /** The library holds the unpacked bytes against the directory's size, and fails at the first one too many. */
-const unpack = async (archive: ZipFile, entry: Entry): Promise<Buffer> => {
+const unpackInPieces = async ({ archive }: OpenArchive, entry: Entry): Promise<Buffer> => {
+  const chunks: Buffer[] = [];
+  for await (const chunk of await archive.openReadStreamPromise(entry)) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+};
+
+const isTooLong = (thrown: unknown): boolean => thrown instanceof RangeError && "code" in thrown && thrown.code === "ERR_BUFFER_TOO_LARGE";
+
+const unpack = async (from: OpenArchive, entry: Entry): Promise<Buffer> => {
   if (entry.isEncrypted()) throw new DocumentError(1, "is encrypted");
   if (!entry.canDecodeFileData()) throw new DocumentError(1, "is packed in a way that is not known");
   if (entry.uncompressedSize > limits.feedDocumentBytesMax) throw entryError(`it is longer than ${limits.feedDocumentBytesMax} bytes`);
-  const chunks: Buffer[] = [];
+  const isSmall = entry.uncompressedSize <= windowBytes && entry.compressedSize <= windowBytes;
+  let bytes: Buffer;
   try {
-    for await (const chunk of await archive.openReadStreamPromise(entry)) chunks.push(chunk as Buffer);
+    bytes = await (isSmall ? unpackAtOnce : unpackInPieces)(from, entry);
   } catch (thrown) {
-    throw entryError(messageOf(thrown));
+    throw entryError(isTooLong(thrown) ? "too many bytes for what the directory says" : messageOf(thrown));
   }
-  const bytes = Buffer.concat(chunks);
   if (crc32(bytes) !== entry.crc32) throw entryError("its checksum is another one than the directory says");
   return bytes;
 };
 
+const openArchive = async (yauzl: Yauzl, stored: StoredBytes): Promise<OpenArchive> => {
+  const read = openWindows(stored);
+  const options = { decodeStrings: false, validateEntrySizes: true, autoClose: false };
+  // Names are decoded here: the library would refuse the archive for one that leads out of it.
+  return { read, archive: await yauzl.fromRandomAccessReaderPromise(readerOf(yauzl, read), stored.sizeBytes, options) };
+};
+
+const asArchiveError = (thrown: unknown): DocumentError => {
+  if (thrown instanceof DocumentError) return thrown;
+  const message = messageOf(thrown);
+  return archiveError(message.startsWith("End of central directory record signature not found") ? "it has no directory" : message);
+};
+
+/** An archive may unpack to a gigabyte, or, where it is large itself, to as much as texts do. */
+const unpackedBytesMaxOf = ({ sizeBytes }: StoredBytes): number => Math.max(limits.feedArchiveUnpackedBytesMax, sizeBytes * limits.feedArchiveGrowthMax);
+
 /**
- * The files of an archive, in the directory's order, without those whose names lead out of it. Throws DocumentError where
- * the directory is damaged, has too many entries, or promises more than all of them may hold together.
+ * Opens an archive. Throws DocumentError where its directory is damaged, has too many entries, or promises more than all of
+ * them may hold together.
  */
-export const readZip = async (bytes: Buffer): Promise<ZipEntry[]> => {
-  const { fromBufferPromise, getFileNameLowLevel, validateFileName } = await import("yauzl");
-  const entries: ZipEntry[] = [];
-  let unpackedBytes = 0;
+export const openZip = async (stored: StoredBytes): Promise<ZipArchive> => {
+  const yauzl = await import("yauzl");
+  const unpackedBytesMax = unpackedBytesMaxOf(stored);
+  let entryCount = 0;
   try {
-    // Names are decoded here: the library would refuse the archive for one that leads out of it.
-    const archive = await fromBufferPromise(bytes, { decodeStrings: false, validateEntrySizes: true });
+    const { archive } = await openArchive(yauzl, stored);
     if (archive.entryCount > limits.feedArchiveEntriesMax) throw archiveError(`it has more than ${limits.feedArchiveEntriesMax} entries`);
+    let unpackedBytes = 0;
     for await (const entry of archive.eachEntry()) {
+      entryCount++;
       unpackedBytes += entry.uncompressedSize;
-      if (unpackedBytes > limits.feedArchiveUnpackedBytesMax) throw archiveError(`unpacked it is longer than ${limits.feedArchiveUnpackedBytesMax} bytes`);
-      const name = getFileNameLowLevel(entry.generalPurposeBitFlag, entry.fileNameRaw, entry.extraFields, false);
-      if (name.endsWith("/") || validateFileName(name) !== null) continue;
-      entries.push({ name, read: () => unpack(archive, entry) });
+      if (unpackedBytes > unpackedBytesMax) throw archiveError(`unpacked it is longer than ${unpackedBytesMax} bytes`);
     }
   } catch (thrown) {
-    if (thrown instanceof DocumentError) throw thrown;
-    const message = messageOf(thrown);
-    throw archiveError(message.startsWith("End of central directory record signature not found") ? "it has no directory" : message);
+    throw asArchiveError(thrown);
   }
-  return entries;
+  return {
+    entryCount,
+    async *entries() {
+      try {
+        const opened = await openArchive(yauzl, stored);
+        for await (const entry of opened.archive.eachEntry()) {
+          const name = yauzl.getFileNameLowLevel(entry.generalPurposeBitFlag, entry.fileNameRaw, entry.extraFields, false);
+          if (name.endsWith("/") || yauzl.validateFileName(name) !== null) continue;
+          const { crc32: checksum, uncompressedSize, compressedSize, lastModFileDate, lastModFileTime } = entry;
+          yield {
+            name,
+            fingerprint: [checksum, uncompressedSize, compressedSize, lastModFileDate, lastModFileTime].join(" "),
+            read: () => unpack(opened, entry),
+          };
+        }
+      } catch (thrown) {
+        throw asArchiveError(thrown);
+      }
+    },
+  };
 };

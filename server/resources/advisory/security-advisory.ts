@@ -78,7 +78,15 @@ const withoutUnspecified = (list: string): JsonObject[] => {
   );
 };
 
-const metadataMessage = ({ id, summary, details, links, severities, createTime, updateTime }: VulnerabilityRow): JsonObject => {
+const knownExploitedOf = ({ dateAdded, dueDate, ransomware, requiredAction }: VulnerabilityRow): JsonObject => ({
+  dateAdded,
+  ...(dueDate === "" ? {} : { dueDate }),
+  ...(ransomware ? { ransomware } : {}),
+  ...(requiredAction === "" ? {} : { requiredAction }),
+});
+
+const metadataMessage = (row: VulnerabilityRow): JsonObject => {
+  const { id, summary, details, links, severities, createTime, updateTime, dateAdded, score, percentile, scoreDate } = row;
   const [references, scores] = [withoutUnspecified(links), withoutUnspecified(severities)];
   return {
     id,
@@ -89,7 +97,16 @@ const metadataMessage = ({ id, summary, details, links, severities, createTime, 
     uid: derivedUidOf("vulnerability", id),
     createTime,
     updateTime,
+    ...(dateAdded === "" ? {} : { knownExploited: knownExploitedOf(row) }),
+    ...(score === undefined || percentile === undefined ? {} : { exploitPrediction: { score, percentile, date: scoreDate } }),
   };
+};
+
+/** A number of the request; 0 where it is absent. */
+const scoreMinOf = ({ exploitScoreMin }: JsonObject): number => {
+  const score = Number(exploitScoreMin ?? 0);
+  if (!(score >= 0 && score <= 1)) throw invalid([{ field: "exploit_score_min", description: "must be a number from 0 to 1" }]);
+  return score;
 };
 
 const listMetadata = async (context: ReadContext): Promise<Outcome> => {
@@ -97,7 +114,13 @@ const listMetadata = async (context: ReadContext): Promise<Outcome> => {
   const asked = [...new Set([text(request, "id"), ...texts(request, "ids")])].filter((id) => id !== "");
   if (asked.length > limits.vulnerabilityIdsMax)
     throw invalid([{ field: "ids", description: `must have at most ${limits.vulnerabilityIdsMax} different entries` }]);
-  const filter: VulnerabilityFilter = { ids: asked.length > 0 ? asked : undefined, updatedSince: text(request, "updatedSince") };
+  const filter: VulnerabilityFilter = {
+    ids: asked.length > 0 ? asked : undefined,
+    updatedSince: text(request, "updatedSince"),
+    exploited: request.knownExploited === true,
+    ransomware: request.knownRansomware === true,
+    scoreMin: scoreMinOf(request),
+  };
   return answerPage(context, async (page) => {
     const [found, counted] = await Promise.all([findVulnerabilities(rows, filter, page), page.total ?? countVulnerabilities(rows, filter)]);
     return pageOf(

@@ -584,6 +584,28 @@ export declare type ListVulnerabilityMetadataRequest = Message<"chainguard.platf
    * @generated from field: google.protobuf.Timestamp updated_since = 1001;
    */
   updatedSince?: Timestamp | undefined;
+
+  /**
+   * Only vulnerabilities that are known to be exploited. Additive: not part of the public message.
+   *
+   * @generated from field: bool known_exploited = 1010;
+   */
+  knownExploited: boolean;
+
+  /**
+   * Only vulnerabilities that are known to be used in campaigns of ransomware. Additive: not part of the public message.
+   *
+   * @generated from field: bool known_ransomware = 1011;
+   */
+  knownRansomware: boolean;
+
+  /**
+   * Only vulnerabilities whose exploit prediction is at least this likely, from 0 to 1. Additive: not part of the public
+   * message.
+   *
+   * @generated from field: double exploit_score_min = 1012;
+   */
+  exploitScoreMin: number;
 };
 
 /**
@@ -648,6 +670,28 @@ export declare type ListVulnerabilityMetadataRequestJson = {
    * @generated from field: google.protobuf.Timestamp updated_since = 1001;
    */
   updatedSince?: TimestampJson;
+
+  /**
+   * Only vulnerabilities that are known to be exploited. Additive: not part of the public message.
+   *
+   * @generated from field: bool known_exploited = 1010;
+   */
+  knownExploited?: boolean;
+
+  /**
+   * Only vulnerabilities that are known to be used in campaigns of ransomware. Additive: not part of the public message.
+   *
+   * @generated from field: bool known_ransomware = 1011;
+   */
+  knownRansomware?: boolean;
+
+  /**
+   * Only vulnerabilities whose exploit prediction is at least this likely, from 0 to 1. Additive: not part of the public
+   * message.
+   *
+   * @generated from field: double exploit_score_min = 1012;
+   */
+  exploitScoreMin?: number | "NaN" | "Infinity" | "-Infinity";
 };
 
 /**
@@ -793,6 +837,21 @@ export declare type VulnerabilityMetadata = Message<"chainguard.platform.advisor
    * @generated from field: google.protobuf.Timestamp update_time = 1002;
    */
   updateTime?: Timestamp | undefined;
+
+  /**
+   * That it is exploited, where the catalogue of CISA says so; ordered by the day of its entry. Additive: not part of the
+   * public message.
+   *
+   * @generated from field: chainguard.platform.advisory.v2.KnownExploited known_exploited = 1010;
+   */
+  knownExploited?: KnownExploited | undefined;
+
+  /**
+   * How likely it is to be exploited, where EPSS says so; ordered by its score. Additive: not part of the public message.
+   *
+   * @generated from field: chainguard.platform.advisory.v2.ExploitPrediction exploit_prediction = 1011;
+   */
+  exploitPrediction?: ExploitPrediction | undefined;
 };
 
 /**
@@ -856,6 +915,21 @@ export declare type VulnerabilityMetadataJson = {
    * @generated from field: google.protobuf.Timestamp update_time = 1002;
    */
   updateTime?: TimestampJson;
+
+  /**
+   * That it is exploited, where the catalogue of CISA says so; ordered by the day of its entry. Additive: not part of the
+   * public message.
+   *
+   * @generated from field: chainguard.platform.advisory.v2.KnownExploited known_exploited = 1010;
+   */
+  knownExploited?: KnownExploitedJson;
+
+  /**
+   * How likely it is to be exploited, where EPSS says so; ordered by its score. Additive: not part of the public message.
+   *
+   * @generated from field: chainguard.platform.advisory.v2.ExploitPrediction exploit_prediction = 1011;
+   */
+  exploitPrediction?: ExploitPredictionJson;
 };
 
 /**
@@ -863,6 +937,144 @@ export declare type VulnerabilityMetadataJson = {
  * Use `create(VulnerabilityMetadataSchema)` to create a new message.
  */
 export declare const VulnerabilityMetadataSchema: GenMessage<VulnerabilityMetadata, {jsonType: VulnerabilityMetadataJson}>;
+
+/**
+ * An entry of CISA's catalogue of known exploited vulnerabilities. Additive: not part of the public contract.
+ *
+ * @generated from message chainguard.platform.advisory.v2.KnownExploited
+ */
+export declare type KnownExploited = Message<"chainguard.platform.advisory.v2.KnownExploited"> & {
+  /**
+   * Day of the entry, such as `2025-08-25`.
+   *
+   * @generated from field: string date_added = 1;
+   */
+  dateAdded: string;
+
+  /**
+   * By when it is to be dealt with; a day.
+   *
+   * @generated from field: string due_date = 2;
+   */
+  dueDate: string;
+
+  /**
+   * Whether it is known to be used in campaigns of ransomware.
+   *
+   * @generated from field: bool ransomware = 3;
+   */
+  ransomware: boolean;
+
+  /**
+   * What is to be done.
+   *
+   * @generated from field: string required_action = 4;
+   */
+  requiredAction: string;
+};
+
+/**
+ * An entry of CISA's catalogue of known exploited vulnerabilities. Additive: not part of the public contract.
+ *
+ * @generated from message chainguard.platform.advisory.v2.KnownExploited
+ */
+export declare type KnownExploitedJson = {
+  /**
+   * Day of the entry, such as `2025-08-25`.
+   *
+   * @generated from field: string date_added = 1;
+   */
+  dateAdded?: string;
+
+  /**
+   * By when it is to be dealt with; a day.
+   *
+   * @generated from field: string due_date = 2;
+   */
+  dueDate?: string;
+
+  /**
+   * Whether it is known to be used in campaigns of ransomware.
+   *
+   * @generated from field: bool ransomware = 3;
+   */
+  ransomware?: boolean;
+
+  /**
+   * What is to be done.
+   *
+   * @generated from field: string required_action = 4;
+   */
+  requiredAction?: string;
+};
+
+/**
+ * Describes the message chainguard.platform.advisory.v2.KnownExploited.
+ * Use `create(KnownExploitedSchema)` to create a new message.
+ */
+export declare const KnownExploitedSchema: GenMessage<KnownExploited, {jsonType: KnownExploitedJson}>;
+
+/**
+ * What the Exploit Prediction Scoring System computes. Additive: not part of the public contract.
+ *
+ * @generated from message chainguard.platform.advisory.v2.ExploitPrediction
+ */
+export declare type ExploitPrediction = Message<"chainguard.platform.advisory.v2.ExploitPrediction"> & {
+  /**
+   * How likely exploitation is within 30 days, from 0 to 1.
+   *
+   * @generated from field: double score = 1;
+   */
+  score: number;
+
+  /**
+   * Part of all vulnerabilities that are as likely or less, from 0 to 1.
+   *
+   * @generated from field: double percentile = 2;
+   */
+  percentile: number;
+
+  /**
+   * Day of the computation, such as `2025-02-20`.
+   *
+   * @generated from field: string date = 3;
+   */
+  date: string;
+};
+
+/**
+ * What the Exploit Prediction Scoring System computes. Additive: not part of the public contract.
+ *
+ * @generated from message chainguard.platform.advisory.v2.ExploitPrediction
+ */
+export declare type ExploitPredictionJson = {
+  /**
+   * How likely exploitation is within 30 days, from 0 to 1.
+   *
+   * @generated from field: double score = 1;
+   */
+  score?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * Part of all vulnerabilities that are as likely or less, from 0 to 1.
+   *
+   * @generated from field: double percentile = 2;
+   */
+  percentile?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * Day of the computation, such as `2025-02-20`.
+   *
+   * @generated from field: string date = 3;
+   */
+  date?: string;
+};
+
+/**
+ * Describes the message chainguard.platform.advisory.v2.ExploitPrediction.
+ * Use `create(ExploitPredictionSchema)` to create a new message.
+ */
+export declare const ExploitPredictionSchema: GenMessage<ExploitPrediction, {jsonType: ExploitPredictionJson}>;
 
 /**
  * Images and days to report on.

@@ -1,0 +1,285 @@
+// Addresses whose answer leads to more: a CSAF provider's metadata to its feeds or folders, a ROLIE feed to its documents
+// (CSAF 2.0, section 7.1), a page of the NVD's API or of a list with a Link header to the next one. What cannot be had is refused by its address, and the
+// rest goes on.
+
+import { Fault } from "#base/fault.ts";
+import { isObject, type Json } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { Field } from "./field.ts";
+import { addressLabel, type Fetched, type Fetching, fetchFile, readOnce } from "./fetching.ts";
+import { decodeUtf8 } from "./file-reader.ts";
+import { DocumentError, FieldError, pathText } from "./invalid.ts";
+import { readJson } from "./parse/json.ts";
+import type { FeedFile } from "./feed-file.ts";
+import type { StoredFile } from "./stored-file.ts";
+
+/** A document that a list names, and when the list says that it was changed. */
+interface Link {
+  readonly url: URL;
+  readonly listed: string;
+}
+
+const linkOf = (base: URL, field: Field, listed: string): Link => {
+  const url = URL.parse(field.url(), base.href);
+  return url !== null && ["https:", "http:"].includes(url.protocol) ? { url, listed } : field.refuse("must be an address");
+};
+
+const requireFew = <T>(links: readonly T[]): readonly T[] => {
+  if (links.length > limits.feedLinksMax) throw new DocumentError(1, `leads to more than ${limits.feedLinksMax} documents`);
+  return links;
+};
+
+/** The document's own address: its content's, or the link to itself. */
+const entryLink = (base: URL, entry: Field): Link => {
+  const own = entry
+    .at("link")
+    .list()
+    .find((link) => link.at("rel").name() === "self");
+  const content = entry.at("content").at("src");
+  return linkOf(base, content.missing && own ? own.at("href") : content, entry.at("updated").name());
+};
+
+const rolieLinks = (base: URL, document: Field): readonly Link[] =>
+  requireFew(
+    document
+      .at("feed")
+      .at("entry")
+      .list()
+      .map((entry) => entryLink(base, entry)),
+  );
+
+const isRolie = (document: Json): boolean => isObject(document) && isObject(document.feed) && ("entry" in document.feed || "link" in document.feed);
+
+const isProvider = (document: Json): boolean => isObject(document) && "canonical_url" in document && "publisher" in document && "metadata_version" in document;
+
+const refusalOf = (thrown: unknown): string => {
+  if (thrown instanceof FieldError) return `${pathText(thrown.path)} ${thrown.message}`.trim();
+  if (thrown instanceof DocumentError || (thrown instanceof Fault && thrown.code !== "ABORTED")) return thrown.message;
+  throw thrown;
+};
+
+/** A file that only ever fails. */
+const refusedFile = (name: string, label: string, reason: string, isOfMany: boolean): FeedFile => ({
+  name,
+  label,
+  isOfMany,
+  // biome-ignore lint/correctness/useYield: it only ever fails
+  async *bytes() {
+    throw new DocumentError(1, reason);
+  },
+});
+
+/** A list that cannot be read: what it led to before is not gone. */
+const refusedList = (url: URL, reason: string): FeedFile => refusedFile(url.href, addressLabel(url), reason, false);
+
+/** One document of a list. What the list says is older than what was read is not asked for. */
+const linkedFile = async (fetching: Fetching, { url, listed }: Link): Promise<FeedFile> => {
+  const { validators } = fetching;
+  const file = { name: url.href, label: addressLabel(url), isOfMany: true, refused: () => validators.forget(url.href) };
+  const known = validators.find(url.href);
+  if (known && known.listed !== "" && known.listed === listed) {
+    validators.keep(url.href, known);
+    return { ...file, unchanged: "file", async *bytes() {} };
+  }
+  let fetched: Fetched;
+  try {
+    fetched = await fetchFile(fetching, url, listed);
+  } catch (thrown) {
+    return refusedFile(url.href, file.label, refusalOf(thrown), true);
+  }
+  if (fetched.isUnchanged) return { ...file, unchanged: "file", async *bytes() {} };
+  const stored = fetched.file;
+  return { ...file, bytes: () => readOnce(fetching, stored) };
+};
+
+/** A list is held while it is read, and never remembered: what it leads to is. */
+const readList = async ({ fetch }: Fetching, url: URL): Promise<Buffer> => {
+  const pieces: Uint8Array[] = [];
+  let sizeBytes = 0;
+  const { status } = await fetch(url.href, {
+    headers: {},
+    receive: async (piece) => {
+      sizeBytes += piece.byteLength;
+      if (sizeBytes > limits.feedDocumentBytesMax) throw new DocumentError(1, `is longer than ${limits.feedDocumentBytesMax} bytes`);
+      pieces.push(piece);
+    },
+  });
+  if (status !== 200) throw new Fault("UNAVAILABLE", `${addressLabel(url)} answers with status ${status}`);
+  return Buffer.concat(pieces);
+};
+
+async function* documentsOf(fetching: Fetching, links: Iterable<Link>): AsyncGenerator<FeedFile> {
+  for (const link of links) yield await linkedFile(fetching, link);
+}
+
+async function* filesOfRolie(fetching: Fetching, url: URL, document: Json): AsyncGenerator<FeedFile> {
+  let links: readonly Link[];
+  try {
+    links = rolieLinks(url, new Field(document));
+  } catch (thrown) {
+    yield refusedList(url, refusalOf(thrown));
+    return;
+  }
+  yield* documentsOf(fetching, links);
+}
+
+/** A line of changes.csv: "2023/x.json","2023-07-01T10:09:07Z". */
+const changeForm = /^"([^"]+)","([^"]*)"$/;
+
+/** A folder's documents: changes.csv says which and when; index.txt which. */
+const folderLinks = async (fetching: Fetching, folder: URL): Promise<readonly Link[]> => {
+  const lines = async (name: string): Promise<string[]> =>
+    decodeUtf8(await readList(fetching, new URL(name, folder)))
+      .split("\n")
+      .map((line) => line.trim())
+      .filter((line) => line !== "");
+  let found: (readonly [path: string, listed: string])[];
+  try {
+    found = (await lines("changes.csv")).map((line) => {
+      const [, path = "", listed = ""] = changeForm.exec(line) ?? [];
+      if (path === "") throw new DocumentError(1, 'changes.csv must hold lines such as "2024/a.json","2024-01-31T08:00:00Z"');
+      return [path, listed] as const;
+    });
+  } catch (thrown) {
+    if (!(thrown instanceof Fault)) throw thrown;
+    found = (await lines("index.txt")).map((path) => [path, ""] as const);
+  }
+  return requireFew(
+    found.map(([path, listed]) => {
+      const url = URL.parse(path, folder.href);
+      // A list of paths leads nowhere else.
+      if (url === null || !url.href.startsWith(folder.href))
+        throw new DocumentError(1, `names ${JSON.stringify(path)}, which lies outside of ${addressLabel(folder)}`);
+      return { url, listed };
+    }),
+  );
+};
+
+/** What a provider distributes: its ROLIE feeds, or its folders where it has none. */
+async function* filesOfProvider(fetching: Fetching, url: URL, metadata: Json): AsyncGenerator<FeedFile> {
+  const provider = new Field(metadata);
+  const feeds: URL[] = [];
+  const folders: URL[] = [];
+  try {
+    for (const distribution of provider.at("distributions").list()) {
+      const rolie = distribution.at("rolie").at("feeds").list();
+      for (const feed of rolie) feeds.push(linkOf(url, feed.at("url"), "").url);
+      const folder = distribution.at("directory_url");
+      if (rolie.length === 0 && !folder.missing) folders.push(new URL("./", linkOf(url, folder, "").url.href.replace(/\/?$/, "/")));
+    }
+  } catch (thrown) {
+    yield refusedList(url, refusalOf(thrown));
+    return;
+  }
+  if (feeds.length + folders.length === 0) yield refusedList(url, "distributions names neither a ROLIE feed nor a folder");
+  const seen = new Set<string>();
+  const once = (links: readonly Link[]): Link[] => links.filter(({ url: { href } }) => !seen.has(href) && seen.add(href));
+  for (const feed of feeds) {
+    try {
+      yield* documentsOf(fetching, once(rolieLinks(feed, new Field(await readJson(decodeUtf8(await readList(fetching, feed)))))));
+    } catch (thrown) {
+      yield refusedList(feed, refusalOf(thrown));
+    }
+  }
+  for (const folder of folders) {
+    try {
+      yield* documentsOf(fetching, once(await folderLinks(fetching, folder)));
+    } catch (thrown) {
+      yield refusedList(folder, refusalOf(thrown));
+    }
+  }
+}
+
+const pageForm = /"(resultsPerPage|startIndex|totalResults)"\s*:\s*(\d{1,9})/g;
+
+interface NvdPage {
+  readonly size: number;
+  readonly from: number;
+  readonly total: number;
+}
+
+const nvdPageOf = (head: string): NvdPage => {
+  const numbers = new Map([...head.matchAll(pageForm)].map(([, name = "", value = ""]) => [name, Number(value)]));
+  return { size: numbers.get("resultsPerPage") ?? 0, from: numbers.get("startIndex") ?? 0, total: numbers.get("totalResults") ?? 0 };
+};
+
+const headOf = async (file: StoredFile): Promise<string> => (await file.read(0, limits.feedHeadLength)).toString("utf8");
+
+/** The pages of the NVD's API, each a file; asked as slowly as it wants of who has no key. */
+async function* nvdPages(fetching: Fetching, url: URL, first: StoredFile): AsyncGenerator<FeedFile> {
+  const fileOfPage = (page: NvdPage, file: StoredFile): FeedFile => ({
+    name: `startIndex=${page.from}`,
+    label: `${addressLabel(url)} from ${page.from}`,
+    isOfMany: true,
+    bytes: () => readOnce(fetching, file),
+  });
+  // Pages shift: one that is the same says nothing of the others.
+  fetching.validators.forget(url.href);
+  let page = nvdPageOf(await headOf(first));
+  yield fileOfPage(page, first);
+  for (let pages = 1; page.size > 0 && page.from + page.size < page.total; pages++) {
+    if (pages >= limits.feedPagesMax) throw new Fault("UNAVAILABLE", `${addressLabel(url)} has more than ${limits.feedPagesMax} pages`);
+    await fetching.pause(limits.nvdPauseMs);
+    const next = new URL(url);
+    next.searchParams.set("startIndex", String(page.from + page.size));
+    // Half of the pages must not pass for all of them: what fails here fails the source.
+    const fetched = await fetchFile(fetching, next);
+    fetching.validators.forget(next.href);
+    if (fetched.isUnchanged) throw new Fault("UNAVAILABLE", `${addressLabel(url)} says that a page has not changed that others stand before`);
+    const found = nvdPageOf(await headOf(fetched.file));
+    if (found.from !== page.from + page.size) throw new Fault("UNAVAILABLE", `${addressLabel(url)} answers with another page than was asked for`);
+    page = found;
+    yield fileOfPage(page, fetched.file);
+  }
+}
+
+/** The pages of a list that says by a header which comes next (GitHub's), each a file. */
+async function* linkedPages(fetching: Fetching, url: URL, first: StoredFile, second: URL): AsyncGenerator<FeedFile> {
+  const fileOfPage = (page: number, file: StoredFile): FeedFile => ({
+    name: `page ${page}`,
+    label: `${addressLabel(url)} page ${page}`,
+    isOfMany: true,
+    bytes: () => readOnce(fetching, file),
+  });
+  fetching.validators.forget(url.href);
+  yield fileOfPage(1, first);
+  let next: URL | undefined = second;
+  for (let page = 2; next !== undefined; page++) {
+    if (page > limits.feedPagesMax) throw new Fault("UNAVAILABLE", `${addressLabel(url)} has more than ${limits.feedPagesMax} pages`);
+    const asked: URL = next;
+    // Half of the pages must not pass for all of them: what fails here fails the source.
+    const fetched: Fetched = await fetchFile(fetching, asked);
+    fetching.validators.forget(asked.href);
+    if (fetched.isUnchanged) throw new Fault("UNAVAILABLE", `${addressLabel(url)} says that a page has not changed that others stand before`);
+    yield fileOfPage(page, fetched.file);
+    next = fetched.next;
+  }
+}
+
+/** The files that what was fetched leads to; undefined where it leads nowhere and is a file like any other. */
+export const linkedFiles = async (fetching: Fetching, url: URL, file: StoredFile, next: URL | undefined): Promise<AsyncIterable<FeedFile> | undefined> => {
+  const head = await headOf(file);
+  if (next !== undefined && /^\s*\[/.test(head)) return linkedPages(fetching, url, file, next);
+  if (!/^\s*\{/.test(head)) return undefined;
+  if (/"format"\s*:\s*"NVD_CVE"/.test(head) && url.pathname.endsWith("/cves/2.0")) return nvdPages(fetching, url, file);
+  const mayLead = /"feed"\s*:\s*\{/.test(head) || /"(?:canonical_url|metadata_version)"\s*:/.test(head);
+  if (!mayLead || file.sizeBytes > limits.feedDocumentBytesMax) return undefined;
+  let document: Json;
+  try {
+    document = await readJson(decodeUtf8(await file.read(0, file.sizeBytes)));
+  } catch (thrown) {
+    // It is refused where files are read, with its line.
+    if (thrown instanceof DocumentError) return undefined;
+    throw thrown;
+  }
+  // What they lead to may have changed where they have not.
+  if (isRolie(document)) {
+    fetching.validators.forget(url.href);
+    return filesOfRolie(fetching, url, document);
+  }
+  if (isProvider(document)) {
+    fetching.validators.forget(url.href);
+    return filesOfProvider(fetching, url, document);
+  }
+  return undefined;
+};

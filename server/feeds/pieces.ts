@@ -1,0 +1,122 @@
+// Files that hold very many records, as texts of one record each: JSON Lines, lists of documents, a page or year of the
+// NVD, Debian's tracker, the table of EPSS. One piece is held in memory, whatever the file's length, and is a document of
+// JSON like any other: what is wrong with it is refused with its own line, and the rest goes on.
+
+import { limits } from "#base/limits.ts";
+import type { FeedFileReader } from "./file-reader.ts";
+import { DocumentError } from "./invalid.ts";
+import { isJsonLines } from "./recognise.ts";
+
+export interface Piece {
+  readonly text: Buffer;
+  /** On which it begins, from 1. */
+  readonly line: number;
+}
+
+/** The next piece; undefined after the last one. Throws DocumentError where the file ends too early. */
+export type Pieces = () => Promise<Piece | undefined>;
+
+const around = (before: string, piece: Piece, behind: string): Piece => ({
+  text: Buffer.concat([Buffer.from(before), piece.text, Buffer.from(behind)]),
+  line: piece.line,
+});
+
+const linePieces =
+  (reader: FeedFileReader): Pieces =>
+  async () => {
+    const line = reader.lineNumber;
+    const text = await reader.line();
+    // A line is a view of a larger piece; kept alone it would hold all of it in memory.
+    return text === undefined ? undefined : { text: Buffer.from(text), line };
+  };
+
+const characters = (text: string): number => text.charCodeAt(0);
+const [listStart, listEnd, objectStart, objectEnd, comma, colon] = ["[", "]", "{", "}", ",", ":"].map(characters);
+
+const notJson = (reader: FeedFileReader, reason: string): DocumentError => new DocumentError(reader.lineNumber, `not valid JSON: ${reason}`);
+
+/** Goes over the parts of a list or object, each read by `readPart`. */
+const partsUntil = (reader: FeedFileReader, first: number | undefined, last: number | undefined, readPart: () => Promise<Piece>): Pieces => {
+  let isBegun = false;
+  let isEnded = false;
+  return async () => {
+    if (isEnded) return undefined;
+    if (!isBegun && (await reader.take()) !== first) throw notJson(reader, "a list or an object must stand here");
+    const next = await reader.peek();
+    if (next === last) {
+      await reader.take();
+      isEnded = true;
+      return undefined;
+    }
+    if (next === undefined) throw notJson(reader, "it ends too early");
+    if (isBegun && (await reader.take()) !== comma) throw notJson(reader, "a comma must stand here");
+    if (isBegun && (await reader.peek()) === last) throw notJson(reader, "a value must stand behind the comma");
+    isBegun = true;
+    return readPart();
+  };
+};
+
+const listPieces = (reader: FeedFileReader, before = "", behind = ""): Pieces =>
+  partsUntil(reader, listStart, listEnd, async () => {
+    const piece = await reader.value();
+    return before === "" ? piece : around(before, piece, behind);
+  });
+
+/** Members of an object, each as an object of its own. */
+const memberPieces = (reader: FeedFileReader): Pieces =>
+  partsUntil(reader, objectStart, objectEnd, async () => {
+    const key = await reader.value();
+    if ((await reader.take()) !== colon) throw notJson(reader, "a colon must stand here");
+    const value = await reader.value();
+    return { text: Buffer.concat([Buffer.from("{"), key.text, Buffer.from(":"), value.text, Buffer.from("}")]), line: key.line };
+  });
+
+const trackerForm = /^\s*\{\s*"[a-z0-9][a-z0-9+.-]*"\s*:\s*\{\s*"(?:CVE-\d{4}-\d+|TEMP-\w+-\w+)"\s*:\s*\{/;
+const nvdForm = /"format"\s*:\s*"NVD_CVE"/;
+const nvdListForm = /"vulnerabilities"\s*:\s*(?=\[)/;
+const scoresForm = /^(?:#model_version:|cve,epss,percentile\s)/;
+
+const scoreDate = /score_date:(\d{4}-\d{2}-\d{2})/;
+
+/** Lines of EPSS's table; the date of all of them stands above. */
+const scorePieces = async (reader: FeedFileReader): Promise<Pieces> => {
+  const readText = async (): Promise<string> => ((await reader.line()) ?? Buffer.alloc(0)).toString("latin1").trim();
+  const head = await readText();
+  const [, date] = scoreDate.exec(head) ?? [];
+  if (date === undefined) throw new DocumentError(1, "is a table of EPSS whose first line names no score_date");
+  if ((await readText()) !== "cve,epss,percentile") throw new DocumentError(2, "must be the heading cve,epss,percentile");
+  const next = linePieces(reader);
+  return async () => {
+    const piece = await next();
+    if (piece === undefined) return undefined;
+    const [cve, epss, percentile, ...more] = piece.text.toString("latin1").trim().split(",");
+    const row = cve === "" ? undefined : { cve, epss, percentile, date, ...(more.length > 0 ? { more } : {}) };
+    return { text: Buffer.from(row ? JSON.stringify(row) : ""), line: piece.line };
+  };
+};
+
+/** The pieces of a file of which this is the beginning; undefined for a file that is one document. */
+export const openPieces = async (reader: FeedFileReader, start: string, isComplete: boolean): Promise<Pieces | undefined> => {
+  const head = start.replace(/^\uFEFF/, "");
+  if (head.length < start.length) reader.skip(3);
+  if (scoresForm.test(head)) return scorePieces(reader);
+  if (isJsonLines(head, isComplete)) return linePieces(reader);
+  if (/^\s*\[/.test(head)) return listPieces(reader);
+  if (trackerForm.test(head)) return memberPieces(reader);
+  const list = nvdForm.test(head) ? nvdListForm.exec(head) : null;
+  if (list === null) return undefined;
+  reader.skip(Buffer.byteLength(head.slice(0, list.index + list[0].length)));
+  return listPieces(reader, '{"format":"NVD_CVE","vulnerabilities":[', "]}");
+};
+
+/** As many pieces as are read, remembered and written together. */
+export const readPiecesOfPart = async (next: Pieces): Promise<{ readonly pieces: readonly Piece[]; readonly isLast: boolean }> => {
+  const pieces: Piece[] = [];
+  for (let sizeBytes = 0; pieces.length < limits.feedPartLines && sizeBytes < limits.feedPartBytes; ) {
+    const piece = await next();
+    if (piece === undefined) return { pieces, isLast: true };
+    pieces.push(piece);
+    sizeBytes += piece.text.length;
+  }
+  return { pieces, isLast: false };
+};

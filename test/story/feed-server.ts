@@ -1,0 +1,42 @@
+// A feed's server for the stories of imports: what lies at its paths can change, and what was asked for is kept.
+
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+
+export interface FeedAnswer {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+}
+
+export interface FeedServer {
+  readonly url: string;
+  /** By path and query; 404 for others. */
+  readonly answers: Map<string, FeedAnswer>;
+  readonly asked: { readonly path: string; readonly headers: IncomingHttpHeaders }[];
+  close(): Promise<void>;
+}
+
+/** Answers 304 by itself to who has the current ETag. */
+export const openFeedServer = async (): Promise<FeedServer> => {
+  const answers = new Map<string, FeedAnswer>();
+  const asked: { path: string; headers: IncomingHttpHeaders }[] = [];
+  const server = createServer((request, response) => {
+    const path = request.url ?? "";
+    asked.push({ path, headers: request.headers });
+    const { status = 200, headers = {}, body = "" } = answers.get(path) ?? { status: 404 };
+    const isKnown = headers.etag !== undefined && request.headers["if-none-match"] === headers.etag;
+    response.writeHead(isKnown ? 304 : status, headers).end(isKnown ? undefined : body);
+  });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    answers,
+    asked,
+    close: () =>
+      new Promise((done) => {
+        server.close(() => done());
+        server.closeAllConnections();
+      }),
+  };
+};

@@ -1,0 +1,654 @@
+// Where people have their records: archives of any size, lists, tables, providers, and the forms of the NVD, GitHub,
+// Debian, CISA and EPSS. Each goes in as far as it speaks truly, and what does not is named.
+
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, before, beforeEach, test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { type Fetching, Validators } from "../../server/feeds/fetching.ts";
+import { zipArchive } from "../../server/feeds/parse/zip.fixture.ts";
+import { openSource } from "../../server/feeds/source.ts";
+import { openWorld, type World } from "../world.ts";
+import { type FeedServer, openFeedServer } from "./feed-server.ts";
+import { counts, readAll, runImport } from "./import.ts";
+
+let world: World;
+let scratch: string;
+let feed: FeedServer;
+before(async () => {
+  scratch = await mkdtemp(join(tmpdir(), "gantry-inputs-"));
+  world = await openWorld();
+});
+after(async () => {
+  await world?.close();
+  await rm(scratch, { recursive: true, force: true });
+});
+beforeEach(async () => {
+  feed = await openFeedServer();
+});
+afterEach(() => feed.close());
+
+const nothing = { new: 0, changed: 0, withdrawn: 0, unchanged: 0, refused: 0 };
+
+let files = 0;
+const fileOf = async (content: string | Uint8Array): Promise<string> => {
+  const path = join(scratch, `input-${++files}`);
+  await writeFile(path, content);
+  return path;
+};
+
+const objects = (value: Json | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
+
+const recordsOf = (request: JsonObject): Promise<JsonObject[]> =>
+  readAll(world, "advisory.SecurityAdvisoryService/ListVulnerabilityMetadata", "vulnerabilityMetadata", request);
+
+const advisoriesOf = (request: JsonObject): Promise<JsonObject[]> => readAll(world, "vulnerabilities.AdvisoriesService/ListAdvisories", "advisories", request);
+
+const lastEventOf = (advisory: JsonObject | undefined): JsonObject => objects(advisory?.events).at(-1) ?? {};
+
+const osvRecord = (id: string, summary = ""): JsonObject => ({ id, modified: "2026-01-01T00:00:00Z", summary, affected: [] });
+
+test("a list of documents goes in element by element: a wrong one is refused with its line, and all others go in", async () => {
+  const path = await fileOf(
+    `[\n  ${JSON.stringify(osvRecord("OSV-LIST-1", 'a "]}, \\\\ b'))},\n  {"id": 7,\n   "modified": "x"},\n  ${JSON.stringify(osvRecord("OSV-LIST-2"))}\n]\n`,
+  );
+  const done = await runImport(world, "vulnerabilities", [path], { public: true });
+  assert.deepEqual([done.new, done.refused], [2, [`${path.split("/").at(-1)}:3: id must be a text`]]);
+  assert.equal(text((await recordsOf({ ids: ["OSV-LIST-1"] }))[0] ?? {}, "summary"), 'a "]}, \\\\ b');
+  const again = await runImport(world, "vulnerabilities", [path], { public: true });
+  assert.deepEqual([again.new, again.unchanged, again.refusals], [0, 2, 1]);
+});
+
+test("a list that ends too early withdraws nothing and says where it ends; an empty one tells of nothing", async () => {
+  const whole = [1, 2, 3].map((number) => JSON.stringify(osvRecord(`OSV-CUT-${number}`)));
+  const path = await fileOf(`[${whole.join(",\n")}]`);
+  await runImport(world, "vulnerabilities", [path], { public: true });
+  for (const cut of [`[${whole[0]},\n${whole[1]?.slice(0, -4)}`, `[${whole[0]}`, `[${whole[0]} ${whole[1]}]`, `[${whole[0]},]`]) {
+    await writeFile(path, cut);
+    const done = await runImport(world, "vulnerabilities", [path], { public: true });
+    assert.deepEqual([done.withdrawn, done.refusals], [0, 1], cut);
+    assert.match(done.refused[0] ?? "", /:[12]: not valid JSON: /);
+  }
+  assert.equal((await recordsOf({ ids: ["OSV-CUT-1", "OSV-CUT-2", "OSV-CUT-3"] })).length, 3);
+  const empty = await runImport(world, "vulnerabilities", [await fileOf("[]")], { public: true });
+  assert.deepEqual([counts(empty), empty.passedOver.length], [nothing, 1]);
+});
+
+test("an archive of more than 64 MiB is read where it lies, and each file that is passed over or refused is named", async () => {
+  const prose = randomBytes(12 * 1024 * 1024).toString("hex");
+  const archive = zipArchive([
+    ...["a", "b", "c"].map((name) => ({ name: `${name}.txt`, content: prose, method: 0 })),
+    { name: "one.json", content: JSON.stringify(osvRecord("OSV-LARGE-1")) },
+    { name: "two.json", content: "{" },
+    { name: "../three.json", content: JSON.stringify(osvRecord("OSV-LARGE-3")) },
+  ]);
+  assert.ok(archive.length > 64 * 1024 * 1024);
+  const done = await runImport(world, "vulnerabilities", [await fileOf(archive)], { public: true });
+  assert.deepEqual([done.new, done.passedOver.map((line) => line.replace(/:.*/, "")), done.refused.length], [1, ["a.txt", "b.txt", "c.txt"], 1]);
+  assert.match(done.refused[0] ?? "", /^two\.json:1: not valid JSON/);
+  feed.answers.set("/all.zip", { body: archive });
+  const fetched = await runImport(world, "vulnerabilities", [`${feed.url}/all.zip`], { public: true });
+  assert.deepEqual([fetched.unchanged, fetched.refusals, fetched.failed], [1, 1, []]);
+});
+
+test("of an archive of very many entries those that changed are read again, refused by their own name, and gone when they are gone", async () => {
+  const count = limits.feedArchiveFilesMax + 50;
+  const entries = Array.from({ length: count }, (_, index) => {
+    const id = `OSV-MANY-${String(index).padStart(6, "0")}`;
+    return { name: `${id}.json`, content: JSON.stringify(osvRecord(id)) };
+  });
+  const path = await fileOf(zipArchive(entries));
+  assert.deepEqual(counts(await runImport(world, "vulnerabilities", [path], { public: true })), { ...nothing, new: count });
+  const again = await runImport(world, "vulnerabilities", [path], { public: true });
+  assert.deepEqual([counts(again), again.filesUnchanged], [{ ...nothing, unchanged: count }, again.files]);
+  // The first is gone, one is wrong, one says something else.
+  const changed = entries
+    .slice(1)
+    .map((entry, index) =>
+      index === 5_000 ? { ...entry, content: "{]" } : index === 7_000 ? { ...entry, content: entry.content.replace('""', '"new"') } : entry,
+    );
+  await writeFile(path, zipArchive(changed));
+  const done = await runImport(world, "vulnerabilities", [path], { public: true });
+  assert.deepEqual([done.new, done.changed, done.withdrawn, done.refused.length], [0, 1, 1, 1]);
+  assert.match(done.refused[0] ?? "", /^OSV-MANY-005001\.json:1: not valid JSON/);
+  assert.ok(done.files - done.filesUnchanged <= 3, `${done.files - done.filesUnchanged} of ${done.files} bundles were read again`);
+  assert.equal((await recordsOf({ ids: ["OSV-MANY-005001"] })).length, 1);
+});
+
+const nvdCve = (id: string, more: JsonObject = {}): JsonObject => ({
+  cve: {
+    id,
+    published: "2022-07-11T13:15:08.503",
+    lastModified: "2024-11-21T06:41:00.133",
+    vulnStatus: "Modified",
+    descriptions: [
+      { lang: "es", value: "otra" },
+      { lang: "en", value: "A plugin lacks a check" },
+    ],
+    metrics: {
+      cvssMetricV31: [{ type: "Primary", cvssData: { vectorString: "CVSS:3.1/AV:N/AC:L/PR:N/UI:R/S:U/C:N/I:H/A:N", baseScore: 6.5 } }],
+      cvssMetricV2: [{ type: "Primary", cvssData: { vectorString: "AV:N/AC:M/Au:N/C:N/I:P/A:N", baseScore: 4.3 } }],
+    },
+    configurations: [{ nodes: [{ operator: "OR", cpeMatch: [{ vulnerable: true, criteria: "cpe:2.3:a:x:y:*", versionEndExcluding: "2.4.5" }] }] }],
+    references: [{ url: "https://example.com/1", tags: ["Exploit", "Third Party Advisory"] }],
+    ...more,
+  },
+});
+
+const nvdPage = (from: number, total: number, cves: readonly JsonObject[]): string =>
+  JSON.stringify({ resultsPerPage: cves.length, startIndex: from, totalResults: total, format: "NVD_CVE", version: "2.0", vulnerabilities: cves });
+
+test("a page of the NVD goes in with texts, severities and references; rejected ones are hidden, and a wrong one is refused alone", async () => {
+  const cves = [nvdCve("CVE-2022-10001"), nvdCve("CVE-2022-10002", { vulnStatus: "Rejected" }), nvdCve("CVE-22")];
+  const done = await runImport(world, "vulnerabilities", [await fileOf(nvdPage(0, 3, cves))], { public: true });
+  assert.deepEqual([done.new, done.refusals], [2, 1]);
+  assert.match(done.refused[0] ?? "", /vulnerabilities\[0\]\.cve\.id must be a number such as CVE-2024-12345/);
+  const [found] = await recordsOf({ ids: ["CVE-2022-10001"] });
+  assert.deepEqual(
+    [found?.details, found?.severities, found?.references],
+    [
+      "A plugin lacks a check",
+      [
+        { type: "TYPE_CVSS_V3", score: "CVSS:3.1/AV:N/AC:L/PR:N/UI:R/S:U/C:N/I:H/A:N" },
+        { type: "TYPE_CVSS_V2", score: "AV:N/AC:M/Au:N/C:N/I:P/A:N" },
+      ],
+      [{ type: "TYPE_EVIDENCE", url: "https://example.com/1" }],
+    ],
+  );
+  const listed = new Set((await recordsOf({})).map((record) => text(record, "id")));
+  assert.deepEqual([listed.has("CVE-2022-10001"), listed.has("CVE-2022-10002")], [true, false]);
+  // A bound of CPE is no package version: nothing of it is an advisory.
+  const advisories = await runImport(world, "advisories", [await fileOf(nvdPage(0, 1, [nvdCve("CVE-2022-10001")]))]);
+  assert.match(advisories.refused[0] ?? "", /is a page of the NVD, which import vulnerabilities takes/);
+});
+
+/** What an import fetches with, and how long it would have waited. */
+const openFetching = (validators = new Validators()): Fetching & { readonly pausesMs: number[] } => {
+  const pausesMs: number[] = [];
+  return {
+    validators,
+    pausesMs,
+    opened: new Set(),
+    pause: async (ms) => {
+      pausesMs.push(ms);
+    },
+    fetch: (address, { headers, receive }) => world.server.application.services.authn.outbound.fetch("feed", address, { headers, receive }),
+  };
+};
+
+const contentsOf = async (address: string, fetching: Fetching): Promise<[label: string, content: string][]> => {
+  const found: [string, string][] = [];
+  try {
+    for await (const file of (await openSource(address)).files(fetching)) {
+      const pieces: Uint8Array[] = [];
+      for await (const piece of file.bytes()) pieces.push(piece);
+      found.push([file.name, Buffer.concat(pieces).toString()]);
+    }
+  } finally {
+    for (const file of fetching.opened) await file.close();
+  }
+  return found;
+};
+
+test("the NVD's API is followed page by page, no quicker than it allows, and half of it never passes for all", async () => {
+  const pages = [0, 2, 4].map((from) => nvdPage(from, 5, from === 4 ? [nvdCve("CVE-2022-1")] : [nvdCve("CVE-2022-1"), nvdCve("CVE-2022-2")]));
+  const path = "/rest/json/cves/2.0";
+  feed.answers.set(`${path}?noRejected=`, { body: pages[0] ?? "" });
+  for (const [index, from] of [2, 4].entries()) feed.answers.set(`${path}?noRejected=&startIndex=${from}`, { body: pages[index + 1] ?? "" });
+  const fetching = openFetching();
+  const found = await contentsOf(`${feed.url}${path}?noRejected=`, fetching);
+  assert.deepEqual(
+    found.map(([name]) => name),
+    ["startIndex=0", "startIndex=2", "startIndex=4"],
+  );
+  assert.deepEqual(fetching.pausesMs, [limits.nvdPauseMs, limits.nvdPauseMs]);
+  assert.ok(limits.nvdPauseMs >= 30_000 / 5);
+  feed.answers.set(`${path}?noRejected=&startIndex=4`, { status: 503 });
+  await assert.rejects(contentsOf(`${feed.url}${path}?noRejected=`, openFetching()), /answers with status 503/);
+  // The same page for ever.
+  feed.answers.set(`${path}?noRejected=&startIndex=2`, { body: pages[0] ?? "" });
+  await assert.rejects(contentsOf(`${feed.url}${path}?noRejected=`, openFetching()), /another page than was asked for/);
+});
+
+const catalogue = (entries: readonly JsonObject[], more: JsonObject = {}): string =>
+  JSON.stringify({ title: "KEV", catalogVersion: "2026.01.01", count: entries.length, vulnerabilities: entries, ...more });
+
+const exploited = (cveID: string, dateAdded: string, campaign = "Unknown"): JsonObject => ({
+  cveID,
+  dateAdded,
+  dueDate: "2026-02-01",
+  requiredAction: "Apply mitigations",
+  knownRansomwareCampaignUse: campaign,
+});
+
+const scores = (date: string, rows: readonly string[]): string =>
+  `#model_version:v2025.03.14,score_date:${date}T00:00:00+0000\ncve,epss,percentile\n${rows.join("\n")}\n`;
+
+test("known exploits and predictions are facts beside a record: they may come first, filter and order lists, and change no record", async () => {
+  const ids = [1, 2, 3, 4].map((number) => `CVE-2030-000${number}`);
+  const [one = "", two = "", three = "", four = ""] = ids;
+  const kev = await fileOf(catalogue([exploited(one, "2026-01-02", "Known"), exploited(two, "2026-01-03")]));
+  const epss = await fileOf(gzipSync(scores("2026-01-05", [`${one},0.00383,0.73075`, `${two},0.91963,0.99214`, `${three},1.0,1.0`])));
+  const options = { public: true };
+  assert.equal((await runImport(world, "vulnerabilities", [kev], options)).new, 2);
+  assert.equal((await runImport(world, "vulnerabilities", [epss], options)).new, 3);
+  assert.deepEqual(await recordsOf({ ids }), []);
+  await runImport(world, "vulnerabilities", [await fileOf(ids.map((id) => JSON.stringify(osvRecord(id))).join("\n"))], options);
+  const updated = async (): Promise<string> =>
+    String((await world.server.application.services.store.read.query("select max(update_time) from vulnerabilities where id = any($1)", [ids]))[0]?.[0]);
+  const before = await updated();
+  const [shown] = await recordsOf({ ids: [one] });
+  assert.deepEqual(
+    [shown?.knownExploited, shown?.exploitPrediction],
+    [
+      { dateAdded: "2026-01-02", dueDate: "2026-02-01", ransomware: true, requiredAction: "Apply mitigations" },
+      { score: 0.00383, percentile: 0.73075, date: "2026-01-05" },
+    ],
+  );
+  const listed = async (request: JsonObject): Promise<string[]> => (await recordsOf({ ids, ...request })).map((record) => text(record, "id"));
+  assert.deepEqual(await listed({ knownExploited: true }), [one, two]);
+  assert.deepEqual(await listed({ knownRansomware: true }), [one]);
+  assert.deepEqual(await listed({ exploitScoreMin: 0.5 }), [two, three]);
+  assert.deepEqual(await listed({ exploitScoreMin: 0.5, knownExploited: true }), [two]);
+  assert.deepEqual(await listed({ orderBy: "exploit_prediction desc" }), [three, two, one, four]);
+  assert.deepEqual(await listed({ orderBy: "exploit_prediction" }), [four, one, two, three]);
+  assert.deepEqual(await listed({ orderBy: "known_exploited desc" }), [two, one, four, three]);
+  assert.deepEqual(await listed({ orderBy: "known_exploited" }), [three, four, one, two]);
+  const refused = await world.call("advisory.SecurityAdvisoryService/ListVulnerabilityMetadata", { exploitScoreMin: 2 });
+  assert.match(refused.message, /exploit_score_min/);
+  // In pages of one, and with some left out, each record comes once and in its place.
+  for (const orderBy of ["exploit_prediction desc", "exploit_prediction", "known_exploited", "known_exploited desc"]) {
+    const whole = await listed({ orderBy });
+    const paged: string[] = [];
+    for (let pageToken = ""; ; ) {
+      const reply = await world.ok("advisory.SecurityAdvisoryService/ListVulnerabilityMetadata", {
+        ids,
+        orderBy,
+        pageSize: 1,
+        ...(pageToken ? { pageToken } : {}),
+      });
+      paged.push(...objects(reply.vulnerabilityMetadata).map((record) => text(record, "id")));
+      assert.equal(reply.totalCount, "4");
+      pageToken = text(reply, "nextPageToken");
+      if (pageToken === "") break;
+    }
+    assert.deepEqual(paged, whole, orderBy);
+    for (let skip = 0; skip <= 4; skip++) {
+      const { vulnerabilityMetadata } = await world.ok("advisory.SecurityAdvisoryService/ListVulnerabilityMetadata", { ids, orderBy, skip });
+      assert.deepEqual(
+        objects(vulnerabilityMetadata).map((record) => text(record, "id")),
+        whole.slice(skip),
+        `${orderBy} without ${skip}`,
+      );
+    }
+  }
+  // The next day: other scores, and one that is exploited no longer.
+  await writeFile(epss, scores("2026-01-06", [`${one},0.5,0.8`, `${two},0.91963,0.99214`]));
+  const scored = await runImport(world, "vulnerabilities", [epss], options);
+  assert.deepEqual([scored.changed, scored.withdrawn], [2, 1]);
+  await writeFile(kev, catalogue([exploited(two, "2026-01-03")]));
+  assert.equal((await runImport(world, "vulnerabilities", [kev], options)).withdrawn, 1);
+  assert.deepEqual([await listed({ knownExploited: true }), await listed({ exploitScoreMin: 0.4 })], [[two], [one, two]]);
+  assert.equal(await updated(), before);
+});
+
+test("a fact stays as long as one source tells it, and is shown only while it is said to be public", async () => {
+  const ids = ["CVE-2030-1001", "CVE-2030-1002"] as const;
+  await runImport(world, "vulnerabilities", [await fileOf(ids.map((id) => JSON.stringify(osvRecord(id))).join("\n"))], { public: true });
+  const shown = async (): Promise<string[]> =>
+    (await recordsOf({ ids: [...ids], knownExploited: true })).map(
+      (record) => `${text(record, "id")} ${text(record.knownExploited as JsonObject, "dateAdded")}`,
+    );
+  const [one, two] = ids;
+  const first = await fileOf(catalogue([exploited(one, "2026-01-02"), exploited(two, "2026-01-02")]));
+  const second = await fileOf(catalogue([exploited(one, "2026-01-05")]));
+  // Nothing said of them, they are the group's; said, they are everybody's, although no file has changed.
+  assert.deepEqual(counts(await runImport(world, "vulnerabilities", [first])), { ...nothing, new: 2 });
+  assert.deepEqual(await shown(), []);
+  assert.deepEqual(counts(await runImport(world, "vulnerabilities", [first], { public: true })), { ...nothing, new: 2, withdrawn: 2, unchanged: 2 });
+  assert.deepEqual(await shown(), [`${one} 2026-01-02`, `${two} 2026-01-02`]);
+  // Known to be public, it is so of another source too; the later entry counts.
+  await runImport(world, "vulnerabilities", [second]);
+  assert.deepEqual(await shown(), [`${one} 2026-01-05`, `${two} 2026-01-02`]);
+  // One source tells it no longer: the other's is there.
+  await writeFile(second, catalogue([]));
+  assert.equal((await runImport(world, "vulnerabilities", [second])).withdrawn, 1);
+  assert.deepEqual(await shown(), [`${one} 2026-01-02`, `${two} 2026-01-02`]);
+  // A licence that forbids it, and the operator's own word.
+  await runImport(world, "vulnerabilities", [first], { public: true, license: "CC-BY-NC-4.0" });
+  assert.deepEqual(await shown(), []);
+  await runImport(world, "vulnerabilities", [first], { public: true, license: "CC0-1.0" });
+  assert.equal((await shown()).length, 2);
+  await runImport(world, "vulnerabilities", [first], { public: false });
+  assert.deepEqual(await shown(), []);
+});
+
+test("a source that is the same as the last time, by its own word, is made public and taken back nevertheless", async () => {
+  const address = `${feed.url}/same.json`;
+  const answer = (id: string): void => void feed.answers.set("/same.json", { headers: { etag: `"${id}"` }, body: `[${JSON.stringify(osvRecord(id))}]` });
+  answer("OSV-SAME-1");
+  for (const said of [undefined, true, false, true] as const) {
+    const done = await runImport(world, "vulnerabilities", [address], { public: said });
+    assert.equal(done.unchanged, said === undefined ? 0 : 1);
+    assert.equal((await recordsOf({ ids: ["OSV-SAME-1"] })).length, said === true ? 1 : 0);
+  }
+  assert.equal(feed.asked.filter(({ headers }) => headers["if-none-match"] === '"OSV-SAME-1"').length, 3);
+});
+
+test("each entry of a page of several is a document of its own, and goes when the page has it no longer", async () => {
+  const cve = (id: string): JsonObject => ({
+    cve: { id, published: "2026-01-01T00:00:00", lastModified: "2026-01-02T00:00:00", descriptions: [], references: [] },
+  });
+  const page = (ids: readonly string[]): string => JSON.stringify({ vulnerabilities: ids.map(cve) });
+  const path = await fileOf(page(["CVE-2030-2001", "CVE-2030-2002"]));
+  assert.equal((await runImport(world, "vulnerabilities", [path], { public: true })).new, 2);
+  await writeFile(path, page(["CVE-2030-2002"]));
+  assert.deepEqual(counts(await runImport(world, "vulnerabilities", [path], { public: true })), { ...nothing, withdrawn: 1, unchanged: 1 });
+  assert.deepEqual(
+    (await recordsOf({ updatedSince: "2000-01-01T00:00:00Z" })).filter(({ id }) => id === "CVE-2030-2001"),
+    [],
+  );
+  const { body } = await world.server.application.services.store.read
+    .query("select count(*), count(*) filter (where told) from source_documents where form = 'nvd' and origin_id like 'CVE-2030-200%'")
+    .then(([row]) => ({ body: row }));
+  assert.deepEqual(body, ["2", "1"]);
+});
+
+test("a catalogue that was cut off, a table without its day or heading, and rows that are none are refused by line, and take nothing away", async () => {
+  const kev = await fileOf(catalogue([exploited("CVE-2031-0001", "2026-01-02")]));
+  await runImport(world, "vulnerabilities", [kev], { public: true });
+  const wrongs: readonly (readonly [string, RegExp])[] = [
+    [catalogue([], { count: 1 }), /:1: count is not 0, which is how many there are/],
+    [catalogue([exploited("CVE-2031-0001", "yesterday")]), /dateAdded must be a day/],
+    [catalogue([exploited("CVE-1", "2026-01-02")]), /cveID must be a number/],
+    ["#model_version:v2023\ncve,epss,percentile\nCVE-2031-0001,0.1,0.2\n", /:1: is a table of EPSS whose first line names no score_date/],
+    ["#model_version:v2023,score_date:2024-02-20T00:00:00+0000\ninvalid,header,format\n", /:2: must be the heading cve,epss,percentile/],
+    [scores("2026-01-05", ["CVE-2031-0001,0.1,0.2", "CVE-2031-0002,1.5,0.2"]), /:4: epss must be a number from 0 to 1/],
+    [scores("2026-01-05", ["CVE-2031-0001,0.1,0.2,7"]), /:3: must be of three columns/],
+    [scores("2026-01-05", ["CVE-2031-0001,0.1"]), /:3: percentile must be a number from 0 to 1/],
+  ];
+  for (const [content, reason] of wrongs) {
+    const path = content.startsWith("{") ? kev : await fileOf(content);
+    await writeFile(path, content);
+    const done = await runImport(world, "vulnerabilities", [path], { public: true });
+    assert.deepEqual([done.refusals, done.withdrawn], [1, 0], content);
+    assert.match(done.refused[0] ?? "", reason);
+  }
+});
+
+test("advisories of GitHub's API go in as records and as advisories of each package, fixed only where every range is patched", async () => {
+  const range = (name: string, first: Json, ecosystem = "pip"): JsonObject => ({
+    package: { ecosystem, name },
+    vulnerable_version_range: "< 9",
+    first_patched_version: first,
+  });
+  const list = JSON.stringify([
+    {
+      ghsa_id: "GHSA-aaaa-bbbb-cccc",
+      cve_id: "CVE-2032-0001",
+      summary: "A summary",
+      description: "All of it",
+      identifiers: [
+        { type: "GHSA", value: "GHSA-aaaa-bbbb-cccc" },
+        { type: "CVE", value: "CVE-2032-0001" },
+      ],
+      references: ["https://example.com/a"],
+      published_at: "2026-01-01T00:00:00Z",
+      updated_at: "2026-01-02T00:00:00Z",
+      withdrawn_at: null,
+      cvss_severities: { cvss_v3: { vector_string: "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H", score: 9.8 }, cvss_v4: { vector_string: null, score: 0 } },
+      vulnerabilities: [
+        range("boat", "1.2"),
+        range("boat", "2.1"),
+        range("oar", null),
+        range("sail", { identifier: "3.0" }, "rust"),
+        range("mast", "1.0"),
+        range("mast", null),
+      ],
+    },
+  ]);
+  const path = await fileOf(list);
+  assert.equal((await runImport(world, "vulnerabilities", [path], { public: true })).new, 1);
+  const [record] = await recordsOf({ ids: ["GHSA-aaaa-bbbb-cccc"] });
+  assert.deepEqual(
+    [record?.summary, record?.details, record?.severities],
+    ["A summary", "All of it", [{ type: "TYPE_CVSS_V3", score: "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H" }]],
+  );
+  assert.equal((await runImport(world, "advisories", [path])).new, 4);
+  const found = await advisoriesOf({ aliases: ["CVE-2032-0001"] });
+  assert.deepEqual(
+    Object.fromEntries(
+      found.map((advisory) => [
+        `${text(advisory, "artifactType")} ${text(advisory, "artifactName")}`,
+        lastEventOf(advisory).fixed ?? lastEventOf(advisory).patched ?? "affected",
+      ]),
+    ),
+    { "pypi boat": { patchedVersions: ["1.2", "2.1"] }, "pypi oar": "affected", "cargo sail": { fixedVersion: "3.0" }, "pypi mast": "affected" },
+  );
+});
+
+test("a list that names its next page is followed to the last one, on its own host, and half of it never passes for all", async () => {
+  const advisory = (number: number): string => JSON.stringify([{ ghsa_id: `GHSA-page-page-000${number}`, updated_at: "2026-01-01T00:00:00Z" }]);
+  const link = (path: string): Readonly<Record<string, string>> => ({ etag: `"${path}"`, link: `<${path}>; rel="next", <${feed.url}/last>; rel="last"` });
+  feed.answers.set("/advisories", { headers: link("/advisories?after=1"), body: advisory(1) });
+  feed.answers.set("/advisories?after=1", { headers: link(`${feed.url}/advisories?after=2`), body: advisory(2) });
+  feed.answers.set("/advisories?after=2", { headers: link("http://192.0.2.1/advisories"), body: advisory(3) });
+  const ask = (): ReturnType<typeof runImport> => runImport(world, "vulnerabilities", [`${feed.url}/advisories`], { public: true });
+  assert.deepEqual(counts(await ask()), { ...nothing, new: 3 });
+  assert.deepEqual(counts(await ask()), { ...nothing, unchanged: 3 });
+  feed.answers.set("/advisories?after=2", { status: 403 });
+  const half = await ask();
+  assert.deepEqual([half.withdrawn, half.failed.length], [0, 1]);
+});
+
+test("Debian's tracker goes in by source and release: 0 was never affected, and undetermined is no claim", async () => {
+  const release = (status: string, more: JsonObject = {}): JsonObject => ({ status, urgency: "low", ...more });
+  const tracker = {
+    "dock-1.0": {
+      "CVE-2033-0001": {
+        description: "x",
+        releases: {
+          bookworm: release("resolved", { fixed_version: "1:2.0-1" }),
+          trixie: release("resolved", { fixed_version: "0" }),
+          sid: release("open", { nodsa: "Minor issue" }),
+          forky: release("undetermined"),
+        },
+      },
+      "TEMP-0000000-0A0B0C": { releases: { sid: release("open") } },
+    },
+    pier: { "CVE-2033-0002": { releases: { sid: release("sunk") } } },
+  };
+  const path = await fileOf(JSON.stringify(tracker, null, 2));
+  const done = await runImport(world, "advisories", [path]);
+  assert.deepEqual([done.new, done.refusals], [4, 1]);
+  const line = JSON.stringify(tracker, null, 2).split('"sunk"')[0]?.split("\n").length;
+  assert.match(done.refused[0] ?? "", new RegExp(`:${line}: pier\\.CVE-2033-0002\\.releases\\.sid\\.status must be resolved, open or undetermined`));
+  const found = await advisoriesOf({ artifactNames: ["dock-1.0"] });
+  const told = found.map((advisory) => {
+    const { fixed, falsePositiveDetermination, truePositiveDetermination } = lastEventOf(advisory);
+    return JSON.stringify([text(advisory, "advisoryId"), fixed ?? falsePositiveDetermination ?? truePositiveDetermination]);
+  });
+  assert.deepEqual(told.sort(), [
+    '["CVE-2033-0001",{"fixedVersion":"1:2.0-1"}]',
+    '["CVE-2033-0001",{"note":"Minor issue"}]',
+    '["CVE-2033-0001",{"type":"TYPE_VULNERABLE_CODE_VERSION_NOT_USED"}]',
+    '["TEMP-0000000-0A0B0C",{}]',
+  ]);
+});
+
+test("a CycloneDX document tells what its analyses state of components, names justifications that have no counterpart, and claims nothing else", async () => {
+  const analysis = (state: string, more: JsonObject = {}): JsonObject => ({ state, lastUpdated: "2026-01-01T00:00:00Z", ...more });
+  const about = (id: string, said: JsonObject | undefined, affects: JsonObject): JsonObject => ({
+    id,
+    ...(said ? { analysis: said } : {}),
+    affects: [affects],
+  });
+  const document = {
+    bomFormat: "CycloneDX",
+    specVersion: "1.5",
+    serialNumber: "urn:uuid:3e671687-395b-41f5-a30f-a58921a69b79",
+    components: [
+      { "bom-ref": "lib", name: "anchor", purl: "pkg:npm/anchor@1.0", components: [{ "bom-ref": "inner", name: "chain", group: "org.example", version: "2" }] },
+    ],
+    vulnerabilities: [
+      about("CVE-2034-0001", analysis("not_affected", { justification: "code_not_reachable", detail: "never runs" }), { ref: "lib" }),
+      about("CVE-2034-0002", analysis("not_affected", { justification: "requires_configuration" }), { ref: "inner" }),
+      about("CVE-2034-0003", analysis("exploitable", { response: ["will_not_fix"], detail: "old" }), { ref: "lib" }),
+      about("CVE-2034-0004", analysis("resolved"), {
+        ref: "urn:cdx:3e671687-395b-41f5-a30f-a58921a69b79/1#pkg%3Anpm%2Frope@1.0",
+        versions: [{ version: "1.1", status: "unaffected" }],
+      }),
+      about("CVE-2034-0005", analysis("resolved"), {
+        ref: "lib",
+        versions: [
+          { version: "1.1", status: "unaffected" },
+          { range: "vers:npm/>2", status: "unaffected" },
+        ],
+      }),
+      about("CVE-2034-0006", undefined, { ref: "lib" }),
+      about("CVE-2034-0007", analysis("in_triage"), { ref: "lib" }),
+    ],
+  };
+  const done = await runImport(world, "advisories", [await fileOf(JSON.stringify(document))]);
+  assert.deepEqual(counts(done), { ...nothing, new: 6 });
+  const found = await advisoriesOf({ aliases: [1, 2, 3, 4, 5, 6, 7].map((number) => `CVE-2034-000${number}`) });
+  const eventOf = (advisory: JsonObject): Json => {
+    const { fixed, falsePositiveDetermination, fixNotPlanned, detection } = lastEventOf(advisory);
+    return fixed ?? falsePositiveDetermination ?? fixNotPlanned ?? detection ?? null;
+  };
+  assert.deepEqual(Object.fromEntries(found.map((advisory) => [text(advisory, "advisoryId"), [text(advisory, "artifactName"), eventOf(advisory)]])), {
+    "CVE-2034-0001": ["anchor", { type: "TYPE_VULNERABLE_CODE_NOT_IN_EXECUTION_PATH", note: "never runs" }],
+    "CVE-2034-0002": ["org.example/chain", { type: "TYPE_UNSPECIFIED", note: "requires_configuration" }],
+    "CVE-2034-0003": ["anchor", { note: "old" }],
+    "CVE-2034-0004": ["rope", { fixedVersion: "1.1" }],
+    "CVE-2034-0005": ["anchor", {}],
+    "CVE-2034-0007": ["anchor", { manual: {} }],
+  });
+  const wrong = { ...document, vulnerabilities: [about("CVE-2034-0008", analysis("sunk"), { ref: "lib" })] };
+  assert.match(
+    (await runImport(world, "advisories", [await fileOf(JSON.stringify(wrong))])).refused[0] ?? "",
+    /vulnerabilities\[0\]\.analysis\.state must be resolved/,
+  );
+});
+
+test("merge keys of YAML fill in what a map does not say itself", async () => {
+  const yaml = (id: string, own: string): string =>
+    `common: &common\n  summary: from the anchor\n  details: said twice\nid: ${id}\nmodified: 2026-01-01T00:00:00Z\n${own}`;
+  const path = await fileOf(yaml("OSV-MERGE-1", "<<: *common\ndetails: its own\n"));
+  assert.equal((await runImport(world, "vulnerabilities", [path], { public: true })).new, 1);
+  const [found] = await recordsOf({ ids: ["OSV-MERGE-1"] });
+  assert.deepEqual([found?.summary, found?.details], ["from the anchor", "its own"]);
+  const wrong = await runImport(world, "vulnerabilities", [await fileOf(yaml("OSV-MERGE-2", "<<: text\n"))], { public: true });
+  assert.match(wrong.refused[0] ?? "", /:6: a merge key \(<<\) must hold a map or a list of maps/);
+});
+
+test("an address is asked with what its last answer said of itself, and only after one that was read whole", async () => {
+  const address = `${feed.url}/osv.json`;
+  const body = (ids: readonly string[]): string => JSON.stringify(ids.map((id) => osvRecord(id)));
+  const ask = async (): Promise<Readonly<Record<string, number>>> => counts(await runImport(world, "vulnerabilities", [address], { public: true }));
+  const lastAsked = (): (string | undefined)[] => {
+    const headers = feed.asked.at(-1)?.headers ?? {};
+    return [headers["if-none-match"], headers["if-modified-since"]];
+  };
+  const modified = "Wed, 21 Oct 2026 07:28:00 GMT";
+  feed.answers.set("/osv.json", { headers: { etag: '"one"', "last-modified": modified }, body: body(["OSV-ASK-1", "OSV-ASK-2"]) });
+  assert.deepEqual(await ask(), { ...nothing, new: 2 });
+  assert.deepEqual(lastAsked(), [undefined, undefined]);
+  assert.deepEqual(await ask(), { ...nothing, unchanged: 2 });
+  assert.deepEqual(lastAsked(), ['"one"', modified]);
+  // Something of it is refused: it is fetched again, although its server says that it is the same.
+  feed.answers.set("/osv.json", { headers: { etag: '"two"' }, body: `[${JSON.stringify(osvRecord("OSV-ASK-1"))}, 7]` });
+  assert.deepEqual(await ask(), { ...nothing, unchanged: 2 - 1, refused: 1 });
+  await ask();
+  assert.deepEqual(lastAsked(), [undefined, undefined]);
+  // In another manner it is read again.
+  feed.answers.set("/osv.json", { headers: { etag: '"three"' }, body: body(["OSV-ASK-1"]) });
+  assert.equal((await ask()).withdrawn, 1);
+  await runImport(world, "vulnerabilities", [address], { public: true, author: "Harbour" });
+  assert.deepEqual(lastAsked(), [undefined, undefined]);
+  // A 304 that nobody asked for is no answer.
+  feed.answers.set("/other.json", { status: 304 });
+  assert.match((await runImport(world, "vulnerabilities", [`${feed.url}/other.json`])).failed[0] ?? "", /answers with status 304/);
+});
+
+const csafDocument = (id: string): string =>
+  JSON.stringify({
+    document: { category: "csaf_vex", csaf_version: "2.0", publisher: { name: "Harbour" }, tracking: { id, current_release_date: "2026-01-01T00:00:00Z" } },
+    product_tree: { full_product_names: [{ product_id: "P", name: "boat", product_identification_helper: { purl: "pkg:npm/boat@1.0" } }] },
+    vulnerabilities: [{ cve: "CVE-2035-0001", product_status: { known_affected: ["P"] } }],
+  });
+
+const metadata = (distributions: readonly JsonObject[]): string =>
+  JSON.stringify({
+    canonical_url: "https://example.com/provider-metadata.json",
+    metadata_version: "2.0",
+    publisher: { name: "Harbour" },
+    distributions: [...distributions],
+  });
+
+const advisoryIds = async (prefix: string): Promise<string[]> =>
+  (await advisoriesOf({ aliases: ["CVE-2035-0001"] }))
+    .map((advisory) => text(advisory, "advisoryId"))
+    .filter((id) => id.startsWith(prefix))
+    .sort();
+
+test("a CSAF provider's metadata leads to its ROLIE feeds and their documents; only what the feed says has changed is fetched", async () => {
+  const entry = (id: string, updated: string): JsonObject => ({
+    id,
+    title: id,
+    updated,
+    link: [{ rel: "self", href: `${feed.url}/white/${id}.json` }],
+    content: { type: "application/json", src: `./${id}.json` },
+  });
+  const rolie = (entries: readonly JsonObject[]): string =>
+    JSON.stringify({ feed: { id: "f", title: "t", link: [], updated: "2026-01-01T00:00:00Z", entry: [...entries] } });
+  const listed = { rolie: { feeds: [{ tlp_label: "WHITE", url: `${feed.url}/white/feed.json` }] } };
+  feed.answers.set("/provider-metadata.json", { headers: { etag: '"same"' }, body: metadata([listed]) });
+  feed.answers.set("/white/feed.json", {
+    body: rolie([entry("rolie-1", "2026-01-01T00:00:00Z"), entry("rolie-2", "2026-01-01T00:00:00Z"), entry("rolie-3", "2026-01-01T00:00:00Z")]),
+  });
+  for (const id of ["rolie-1", "rolie-2"]) feed.answers.set(`/white/${id}.json`, { body: csafDocument(id) });
+  const address = `${feed.url}/provider-metadata.json`;
+  const done = await runImport(world, "advisories", [address]);
+  assert.deepEqual(
+    [done.new, done.failed, done.refused],
+    [2, [], [`${new URL(address).host}/white/rolie-3.json:1: ${new URL(address).host}/white/rolie-3.json answers with status 404`]],
+  );
+  // One is gone, one is the same, one has come, one has changed.
+  feed.answers.set("/white/feed.json", { body: rolie([entry("rolie-2", "2026-01-01T00:00:00Z"), entry("rolie-3", "2026-01-01T00:00:00Z")]) });
+  feed.answers.set("/white/rolie-3.json", { body: csafDocument("rolie-3") });
+  const earlier = feed.asked.length;
+  const again = await runImport(world, "advisories", [address]);
+  assert.deepEqual(counts(again), { ...nothing, new: 1, withdrawn: 1, unchanged: 1 });
+  assert.deepEqual(
+    feed.asked.slice(earlier).map(({ path }) => path),
+    ["/provider-metadata.json", "/white/feed.json", "/white/rolie-3.json"],
+  );
+  assert.deepEqual(await advisoryIds("rolie"), ["rolie-2", "rolie-3"]);
+  // A feed that cannot be had takes nothing away.
+  feed.answers.set("/white/feed.json", { status: 500 });
+  const away = await runImport(world, "advisories", [address]);
+  assert.deepEqual([away.withdrawn, away.refusals], [0, 1]);
+  assert.deepEqual(await advisoryIds("rolie"), ["rolie-2", "rolie-3"]);
+});
+
+test("a CSAF provider without ROLIE is read from its folder, and a ROLIE feed by its own address", async () => {
+  feed.answers.set("/metadata.json", { body: metadata([{ directory_url: `${feed.url}/csaf` }]) });
+  feed.answers.set("/csaf/changes.csv", { body: '"2026/folder-1.json","2026-01-01T00:00:00Z"\n' });
+  feed.answers.set("/csaf/2026/folder-1.json", { body: csafDocument("folder-1") });
+  assert.equal((await runImport(world, "advisories", [`${feed.url}/metadata.json`])).new, 1);
+  feed.answers.delete("/csaf/changes.csv");
+  feed.answers.set("/csaf/index.txt", { body: "2026/folder-1.json\n2026/folder-2.json\n" });
+  feed.answers.set("/csaf/2026/folder-2.json", { body: csafDocument("folder-2") });
+  assert.deepEqual(counts(await runImport(world, "advisories", [`${feed.url}/metadata.json`])), { ...nothing, new: 1, unchanged: 1 });
+  feed.answers.set("/rolie.json", {
+    body: JSON.stringify({ feed: { entry: [{ updated: "2026-01-01T00:00:00Z", content: { src: `${feed.url}/csaf/2026/folder-2.json` } }] } }),
+  });
+  assert.equal((await runImport(world, "advisories", [`${feed.url}/rolie.json`])).refusals, 0);
+  assert.deepEqual(await advisoryIds("folder"), ["folder-1", "folder-2"]);
+});
