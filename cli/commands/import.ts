@@ -103,7 +103,7 @@ was stopped goes on when it is started again. Works beside a running server and 
 
 Examples:
   gantry import registry ./official-image-tags
-  gantry import advisories ./advisories --public
+  gantry import advisories ./advisories --public --licence Apache-2.0
   gantry import vulnerabilities cve.jsonl ./osv ./rustsec
   gantry import advisories https://secdb.alpinelinux.org/v3.22/main.json
   gantry import advisories https://osv-vulnerabilities.storage.googleapis.com/PyPI/all.zip
@@ -122,7 +122,7 @@ Examples:
     .option("--group <UID>", "the group that it is for (the only organization when none is named)")
     .option("--public", "the open operations of the Advisory domain show it too")
     .option("--private", "the open operations show it no longer")
-    .option("--licence <SPDX-ID>", "the licence of what the sources tell; what it does not allow to publish is not published (unknown)")
+    .option("--licence <ID>", "the licence of what the sources tell (SPDX); what it does not allow to publish is not published (unknown)")
     .option("--format <NAME>", "refuse files of other formats than this one")
     .option("--author <NAME>", "who the advisories and their events are by (the format's own word)")
     .action(async (word: string | undefined, sources: readonly string[], options: Options) => {

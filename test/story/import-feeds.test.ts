@@ -408,6 +408,9 @@ test("the command imports beside a running server, says what it did, and ends wi
   const second = await gantry(["import", "advisories", path, "--public"], { env });
   assert.equal(second.code, 2);
   assert.match(second.stderr, /^refused misplaced\.yaml:1: is a CVE record of JSON 5, which import vulnerabilities takes$/m);
+  const both = await gantry(["import", "advisories", path, "--public", "--private"], { env });
+  assert.equal(both.code, 1);
+  assert.match(both.stderr, /--public and --private exclude each other/);
   const third = await gantry(["import", "advisories", join(path, "nowhere")], { env });
   assert.equal(third.code, 1);
   assert.match(third.stderr, /there is no file or folder/);

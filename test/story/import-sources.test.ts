@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { isObject, type JsonObject, text } from "#base/json.ts";
+import { lockFeed } from "#store";
 import { openWorld, type World } from "../world.ts";
 import { counts, fixtures, runImport } from "./import.ts";
 
@@ -212,6 +213,35 @@ for (const kind of kinds) {
     assert.deepEqual(await imported(kind, a), { new: 0, changed: 1, withdrawn: 0, unchanged: 2, refused: 0 });
   });
 }
+
+test("imports of all sources that may tell the same record take turns, batch by batch", async () => {
+  const { store } = world.server.application.services;
+  for (const kind of kinds) {
+    const [a, b] = [await folder({ "x.json": osv(`TURNS-${kind}`, "1.0") }), await folder({ "x.json": osv(`TURNS-${kind}`, "2.0", "2026-01-01T00:00:00Z") })];
+    await imported(kind, a);
+    const [row] = await store.read.query("select id from feeds where kind = $1 and source = $2", [kind, a.path]);
+    const gate = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    const turn = store.write(async (rows) => {
+      await lockFeed(rows, row?.[0] ?? "");
+      held.resolve();
+      await gate.promise;
+    });
+    await held.promise;
+    const running = runImport(world, kind, [b.path]).then(() => "went on");
+    const waits = async (): Promise<string> => {
+      for (;;) {
+        const [waiting] = await store.read.query("select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'");
+        if (Number(waiting?.[0]) > 0) return "waits";
+      }
+    };
+    assert.equal(await Promise.race([running, waits()]), "waits");
+    gate.resolve();
+    await turn;
+    assert.equal(await running, "went on");
+    assert.equal(await toldOf(kind, `TURNS-${kind}`, world.organization), "2.0");
+  }
+});
 
 test("a document is kept as its source wrote it, with where it came from, when, and under which licence", async () => {
   const content = `{"id": "KEPT-1", "modified": "2025-01-01T00:00:00Z", "database_specific": {"cvss": 7.0, "big": 12345678901234567890}, "affected": []}`;
