@@ -11,8 +11,6 @@ const keys = {
   sealing: 7_301_412_902,
   /** Binding what versions before had sealed without: one server at a time. */
   binding: 7_301_412_903,
-  /** Which of several sources' facts about a vulnerability is shown: one import at a time. */
-  facts: 7_301_412_904,
 } as const;
 
 export type LockName = keyof typeof keys;
