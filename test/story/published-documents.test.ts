@@ -221,6 +221,34 @@ test("what a form cannot say is left out of it and named: ranges in OpenVEX and 
   await missing("osv", "CVE-2025-4001");
 });
 
+test("advisories of GitHub, Debian and CycloneDX and records of the NVD are kept under their numbers, and OSV's list says why it leaves them out", async () => {
+  const github = { ghsa_id: "GHSA-left-outt-here", published_at: "2026-01-01T00:00:00Z", updated_at: "2026-01-01T00:00:00Z", vulnerabilities: [] };
+  const tracker = { keel: { "CVE-2036-0001": { releases: { trixie: { status: "resolved", fixed_version: "1.0-1" } } } } };
+  const bom = {
+    bomFormat: "CycloneDX",
+    serialNumber: "urn:uuid:left-out",
+    vulnerabilities: [{ id: "CVE-2036-0002", analysis: { state: "exploitable" }, affects: [{ ref: "pkg:npm/keel@1.0" }] }],
+  };
+  const nvd = { format: "NVD_CVE", vulnerabilities: [{ cve: { id: "CVE-2036-0003", lastModified: "2026-01-01T00:00:00", descriptions: [] } }] };
+  await imported([
+    await put("github.json", JSON.stringify(github)),
+    await put("tracker.json", JSON.stringify(tracker)),
+    await put("bom.json", JSON.stringify(bom)),
+  ]);
+  await runImport(world, "vulnerabilities", [await put("nvd.json", JSON.stringify(nvd))], { public: true });
+  const listed = await list("osv");
+  for (const [id, form, reason] of [
+    [github.ghsa_id, "github", /import that one/],
+    ["debian/keel", "debian", /no numbers of its own/],
+    [bom.serialNumber, "cyclonedx", /versions one by one/],
+    ["CVE-2036-0003", "nvd", /no versions of packages/],
+  ] as const) {
+    assert.equal(listed.get(id)?.form, form, id);
+    assert.match(String(listed.get(id)?.leftOut), reason);
+    assert.match(await missing("osv", id), reason);
+  }
+});
+
 test("our own advisories have numbers and ecosystems that OSV's schema knows, or are left out", async () => {
   const fixed = eventAt("2024-01-01T00:00:00Z", { fixed: { fixedVersion: "1.0-r1" } });
   await writeTestRecords(world, [
