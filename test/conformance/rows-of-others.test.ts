@@ -35,6 +35,7 @@ const rowsTried = shortOrLong(1, 4);
 
 /** Tables without rows of any organization, and whose they are. */
 const nobodys: Readonly<Record<string, string>> = {
+  advisory_documents: "of what is published, whosever advisories it is made of",
   advisory_facets: "of records that an import brought, for everybody",
   audit_progress: "the server's",
   audit_retention: "the server's",
