@@ -246,7 +246,9 @@ const decide = async (share = shares): Promise<Decisions> => {
       await note(`${name}: sees ${seen}`, world.call("iam.IdentitiesService/GetIdentity", { uid }, { token }));
   };
   const throughProvider = async (): Promise<void> => {
-    const { token, status } = await signIn(world, provider, idp, { sub: "regular" });
+    // A provider that is gone is asked for on a page.
+    const { status: begun } = await openBrowser().get(signInUrl(world, { idp_id: idp }));
+    const { token, status } = begun === 400 ? { token: "", status: begun } : await signIn(world, provider, idp, { sub: "regular" });
     decisions.set("somebody signs in through the provider", { code: token === "" ? Number(status) : 0, shown: [] });
   };
   await Promise.all([...Object.keys(tokens).map(asIssuers), ...Object.keys(callers).map(asCaller), throughProvider()]);
