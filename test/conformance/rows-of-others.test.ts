@@ -9,7 +9,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { codes } from "#base/fault.ts";
-import { type JsonObject, text } from "#base/json.ts";
+import { isObject, type JsonObject, part, text } from "#base/json.ts";
 import { newChild, newRoot } from "#base/uid.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
@@ -22,7 +22,7 @@ import { asOwner, freshDatabase, type TestDatabase } from "../database.ts";
 import { randomNumbers, shortOrLong } from "../length.ts";
 import { type FakeProvider, openBrowser, openProvider, registerProvider, signIn, signInUrl } from "../provider.ts";
 import { type Issuer, startIssuer } from "../story/processes.ts";
-import { freshKey, groupMessage, type Holder, identityMessage, isList, isMade, openStage, type Stage, uidsOf } from "./stage.ts";
+import { freshKey, groupMessage, type Holder, identityMessage, isList, isMade, openStage, rowsOf as recordsOf, type Stage } from "./stage.ts";
 
 const domain = "victim.example";
 const address = `ada@${domain}`;
@@ -35,6 +35,7 @@ const rowsTried = shortOrLong(1, 4);
 
 /** Tables without rows of any organization, and whose they are. */
 const nobodys: Readonly<Record<string, string>> = {
+  advisory_documents: "of what is published, whosever advisories it is made of",
   advisory_facets: "of records that an import brought, for everybody",
   audit_progress: "the server's",
   audit_retention: "the server's",
@@ -173,7 +174,8 @@ before(async () => {
   const wanted = methods.filter((method) => stage.answers(method) && !method.open && method.capabilities.length > 0 && !(method.writes && method.credentials));
   const built = new Map<MethodFact, JsonObject>();
   for (const method of wanted) {
-    const request = await stage.request(method, { place: folder });
+    // All that is seen, not the page that happens to be the first.
+    const request = { ...(await stage.request(method, { place: folder })), ...(method.input.byName.has("page_size") ? { pageSize: 200 } : {}) };
     built.set(method, method.input.byName.has("uidp") && isList(method) ? { ...request, uidp: { descendantsOf: victim } } : request);
   }
   requests = built;
@@ -192,6 +194,10 @@ type Decisions = ReadonlyMap<string, { readonly code: number; readonly shown: re
 
 const rehearse = async (name: string, request: JsonObject, token: string, headers: Readonly<Record<string, string>> = {}) =>
   stage.world.call(name, request, { token, headers, validateOnly: true });
+
+/** What a row is seen as. Whoever takes an invite again gets a role binding of another uid, which says the same. */
+const seenAs = (row: JsonObject): string =>
+  isObject(row.identity) && isObject(row.role) ? ["group", "identity", "role"].map((each) => text(part(row, each), "uid")).join(" ") : text(row, "uid");
 
 /** Of what callers ask a share in each round, all of it in as many rounds: refusals beyond a pace take a second each. */
 const shares = shortOrLong(12, 4);
@@ -239,13 +245,15 @@ const decide = async (share = shares): Promise<Decisions> => {
     const { token } = callers[name] ?? assert.fail();
     for (const [method, request] of [...requests].filter((_, index) => index % share === round % share))
       await note(`${name}: ${method.name}`, method.writes ? rehearse(method.name, request, token) : world.call(method.name, request, { token }), (reply) =>
-        isList(method) && isMade(method) ? uidsOf(method, reply).sort() : [],
+        isList(method) && isMade(method) ? recordsOf(method, reply).map(seenAs).sort() : [],
       );
     for (const [seen, { uid }] of Object.entries(callers))
       await note(`${name}: sees ${seen}`, world.call("iam.IdentitiesService/GetIdentity", { uid }, { token }));
   };
   const throughProvider = async (): Promise<void> => {
-    const { token, status } = await signIn(world, provider, idp, { sub: "regular" });
+    // A provider that is gone is asked for on a page.
+    const { status: begun } = await openBrowser().get(signInUrl(world, { idp_id: idp }));
+    const { token, status } = begun === 400 ? { token: "", status: begun } : await signIn(world, provider, idp, { sub: "regular" });
     decisions.set("somebody signs in through the provider", { code: token === "" ? Number(status) : 0, shown: [] });
   };
   await Promise.all([...Object.keys(tokens).map(asIssuers), ...Object.keys(callers).map(asCaller), throughProvider()]);

@@ -10,7 +10,7 @@ import { after, before, test } from "node:test";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
-import { lockOrder } from "#store";
+import { lockOrder, subscriptionSecretBinding, subscriptionSecretPurpose } from "#store";
 import { openFanOut } from "../../server/delivery/fan-out.ts";
 import { sealAudit, tamper, verifyLogs } from "../audit.ts";
 import { plant } from "../told.ts";
@@ -54,7 +54,7 @@ const makeSink = async (): Promise<Sink> => {
 };
 
 const query = (statement: string, values: readonly string[] = []) => world.server.application.services.store.read.query(statement, values);
-const write = (statement: string, values: readonly string[] = []) =>
+const write = (statement: string, values: readonly (string | readonly string[])[] = []) =>
   world.server.application.services.store.write(async (rows) => (await plant(rows)).query(statement, values));
 const count = async (statement: string, values: readonly string[] = []): Promise<number> => Number((await query(statement, values))[0]?.[0]);
 
@@ -70,11 +70,14 @@ const trySink = (subscriptionUid: string): Promise<JsonObject> => world.ok("gant
 
 /** As many more subscriptions like this one. */
 const multiply = async (subscription: string, many: number): Promise<void> => {
+  const { seal } = world.server.application.services;
+  const uids = Array.from({ length: many }, (_, index) => `${subscription.slice(0, -16)}${(index + 1).toString(16).padStart(16, "0")}`);
+  const sealed = uids.map((uid) => seal.seal(subscriptionSecretPurpose, "secret", subscriptionSecretBinding(uid)));
   await write(
     `insert into subscriptions (uid, sink, creator, secret_sealed, create_time, update_time)
-     select left(uid, -16) || lpad(to_hex(number), 16, '0'), sink, creator, secret_sealed, create_time, update_time
-     from subscriptions, generate_series(1, $2::integer) as number where uid = $1`,
-    [subscription, String(many)],
+     select copy.uid, sink, creator, copy.sealed, create_time, update_time
+     from subscriptions as one, unnest($2::text[], $3::text[]) as copy(uid, sealed) where one.uid = $1`,
+    [subscription, uids, sealed],
   );
 };
 
