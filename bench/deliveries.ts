@@ -4,6 +4,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { text } from "#base/json.ts";
+import { subscriptionSecretBinding, subscriptionSecretPurpose } from "#store";
 import { addOrganization, makeGroup, type Organization } from "./callers.ts";
 import type { Environment, Measure, Variant } from "./environment.ts";
 import type { Fixture } from "./fixture.ts";
@@ -197,7 +198,8 @@ const besideCrowdVariant: Variant = {
     await sink.calm();
     await vacuumEvents(fixture);
     return async (seconds) => {
-      await withClient(fixture.database, (client) => fillSubscriptions(client, subscription, crowd - 1));
+      const sealFor = (uid: string): string => fixture.application.services.seal.seal(subscriptionSecretPurpose, "secret", subscriptionSecretBinding(uid));
+      await withClient(fixture.database, (client) => fillSubscriptions(client, subscription, crowd - 1, sealFor));
       // More deliveries than can be made in the time, so that the quiet one's come beside them to the end.
       await atMoments(
         noisyRepos.map(() => 0),

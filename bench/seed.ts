@@ -53,13 +53,14 @@ export const withoutIndexes = async (client: pg.Client, table: string, load: () 
   for (const { make } of rows) await client.query(make.replace(" ON ONLY ", " ON "));
 };
 
-/** As many more subscriptions like this one. */
-export const fillSubscriptions = async (client: pg.Client, subscription: string, count: number): Promise<void> => {
+/** As many more subscriptions like this one, each with a secret of its own. `sealFor` seals one for a subscription's uid. */
+export const fillSubscriptions = async (client: pg.Client, subscription: string, count: number, sealFor: (uid: string) => string): Promise<void> => {
+  const uids = Array.from({ length: count }, (_, index) => `${subscription.slice(0, -16)}${(index + 1).toString(16).padStart(16, "0")}`);
   await client.query(
     `insert into subscriptions (uid, sink, creator, secret_sealed, create_time, update_time)
-     select left(uid, -16) || lpad(to_hex(number), 16, '0'), sink, creator, secret_sealed, create_time, update_time
-     from subscriptions, generate_series(1, $2::integer) as number where uid = $1`,
-    [subscription, count],
+     select copy.uid, sink, creator, copy.sealed, create_time, update_time
+     from subscriptions as one, unnest($2::text[], $3::text[]) as copy(uid, sealed) where one.uid = $1`,
+    [subscription, uids, uids.map(sealFor)],
   );
 };
 
