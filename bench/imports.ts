@@ -11,7 +11,17 @@ import { withClient } from "./seed.ts";
 const wolfiDocuments = join(import.meta.dirname, "../../shared/data/advisories/wolfi");
 
 /** What an import of advisories writes. */
-const importedTables = ["advisories", "advisory_facets", "feeds", "feed_files", "source_documents", "document_records"];
+const importedTables = [
+  "advisories",
+  "advisory_facets",
+  "feeds",
+  "feed_files",
+  "feed_validators",
+  "source_documents",
+  "document_records",
+  "known_exploits",
+  "exploit_predictions",
+];
 
 const emptyTables = (fixture: Fixture): Promise<unknown> => withClient(fixture.database, (client) => client.query(`truncate ${importedTables.join(", ")}`));
 
