@@ -3,8 +3,10 @@
 export { brokenConnection, sqlState, violatedConstraint } from "./faults.ts";
 export {
   type AdvisoryRow,
+  type MatchableAdvisory,
   findChangedAdvisories,
   findChangedDocuments,
+  findMatchable,
   findOnPackages,
   findPublished,
   findPublicNumbers,
@@ -88,6 +90,15 @@ export {
 } from "./feed-files.ts";
 export { claimFeed, countFeedFailures, releaseFeed, renewFeed } from "./feed-schedules.ts";
 export { type FeedSource, lockFeed, openFeed, updateFeed } from "./feeds.ts";
+export {
+  type AffectedVersion,
+  deleteResolvedBefore,
+  findImageRoots,
+  findInstalledVersions,
+  lockMatching,
+  type NewlyAffected,
+  writeAffectedImages,
+} from "./affected-images.ts";
 export { findImagePackages, type ImageOwners } from "./image-packages.ts";
 export { findOrigins, findSubpackages } from "./package-origins.ts";
 export type { Check, Param, Read, Row, Rows, Store, Write } from "./handle.ts";
