@@ -158,3 +158,39 @@ export const writeAffectedImages = async (
 export const deleteResolvedBefore = async (rows: Write, root: string, beforeMs: number): Promise<void> => {
   await rows.query("delete from affected_images where uid > $1 and uid < $1 || '0' and end_time < $2", [root, new Date(beforeMs).toISOString()]);
 };
+
+/** An advisory that a tag's image was affected by and is no longer. */
+export interface LeftAdvisory {
+  readonly owner: string;
+  readonly repo: string;
+  readonly tag: string;
+  readonly advisoryUid: string;
+  /** Since when. */
+  readonly time: string;
+}
+
+const leftAdvisory = columns<LeftAdvisory>({
+  owner: expression("given.owner", text),
+  repo: expression("given.repo", text),
+  tag: expression("given.tag", text),
+  advisoryUid: expression("held.advisory_uid", text),
+  time: expression("max(held.left_tags ->> given.tag)", text),
+});
+
+/** What the images of these tags were affected by, and no image of the tag is any longer. */
+export const findLeftAdvisories = (
+  rows: Read,
+  tags: readonly { readonly owner: string; readonly repo: string; readonly tag: string }[],
+): Promise<LeftAdvisory[]> =>
+  leftAdvisory.find(
+    rows,
+    `select ${leftAdvisory.list} from (select distinct * from unnest($1::text[], $2::text[], $3::text[]) as each(owner, repo, tag)) as given
+     join affected_images as held on left(held.uid, 40) = left(given.owner, 40) and held.repo = given.repo and held.left_tags ? given.tag
+       and left(held.uid, -17) = given.owner
+     where not exists (
+       select from affected_images as other where left(other.uid, 40) = left(given.owner, 40) and other.repo = given.repo
+         and left(other.uid, -17) = given.owner and other.advisory_uid = held.advisory_uid and other.end_time is null and other.tags ? given.tag)
+     group by given.owner, given.repo, given.tag, held.advisory_uid`,
+    [columnOf(tags, ({ owner }) => owner), columnOf(tags, ({ repo }) => repo), columnOf(tags, ({ tag }) => tag)],
+    { rows: tags.length, wide: true },
+  );

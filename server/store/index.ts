@@ -95,11 +95,12 @@ export {
   deleteResolvedBefore,
   findImageRoots,
   findInstalledVersions,
+  findLeftAdvisories,
   lockMatching,
   type NewlyAffected,
   writeAffectedImages,
 } from "./affected-images.ts";
-export { findImagePackages, type ImageOwners } from "./image-packages.ts";
+export { findImagePackages, type ImageOwners, type ImagePackages } from "./image-packages.ts";
 export { findOrigins, findSubpackages } from "./package-origins.ts";
 export type { Check, Param, Read, Row, Rows, Store, Write } from "./handle.ts";
 export { countOpenRows, countOpenRowsOf, type OpenRowsTable } from "./open-rows.ts";

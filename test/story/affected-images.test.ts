@@ -306,3 +306,34 @@ test("1,200 images: an event names 1,000 and counts the rest, and from the impor
   assert.equal(event.imageCount, 1200);
   assert.equal(event.furtherCount, 200);
 });
+
+const reportsOf = async (repo: string, tags: readonly string[], protocol: (typeof protocols)[number]): Promise<string[]> => {
+  const request = {
+    imageRefs: [{ repo, tags: [...tags] }],
+    startTime: "2025-12-25T00:00:00Z",
+    endTime: new Date(world.clock.now).toISOString(),
+    uidp: { descendantsOf: group },
+  };
+  const reports = await readAll(world, "advisory.SecurityAdvisoryService/ListResolvedVulnsReports", "resolvedVulnsReports", request, protocol);
+  return reports.flatMap(({ date, resolvedVulns }) => ((resolvedVulns ?? []) as JsonObject[]).map(({ id }) => `${String(date).slice(0, 10)} ${String(id)}`));
+};
+
+for (const protocol of protocols)
+  test(`a vulnerability is reported on the day on which the tag ceased to be affected, and without such a day on that of its fix (${protocol})`, async () => {
+    // The operator sees everybody's advisories.
+    const name = `left-${protocol}`;
+    const image = (tag: string, version: string) => ({ repo: "web", tags: [tag], packages: [`${name}=${version}`] });
+    await importImages([image("latest", "1.0-r0"), image("late", "1.0-r0"), image("always", "1.0-r5")]);
+    await importWolfi(name, [{ id: "CGA-aaaa-aaaa-aaaa", aliases: ["CVE-2026-11"], events: [fixed("1.0-r1")] }]);
+    world.clock.now += 86_400_000;
+    await importImages([image("latest", "1.0-r2"), image("late", "1.0-r0"), image("always", "1.0-r5")]);
+    const day = new Date(world.clock.now).toISOString().slice(0, 10);
+    world.clock.now += 86_400_000;
+    assert.deepEqual(await reportsOf("web", ["latest"], protocol), [`${day} CVE-2026-11`]);
+    assert.deepEqual(await reportsOf("web", ["late"], protocol), []);
+    assert.deepEqual(await reportsOf("web", ["always"], protocol), ["2026-01-02 CVE-2026-11"]);
+    assert.deepEqual((await reportsOf("web", ["always", "late", "latest"], protocol)).sort(), ["2026-01-02 CVE-2026-11", `${day} CVE-2026-11`]);
+    // A newer image that has it again is not resolved.
+    await importImages([image("latest", "1.0_rc1-r0"), image("late", "1.0-r0"), image("always", "1.0-r5")]);
+    assert.deepEqual(await reportsOf("web", ["latest"], protocol), []);
+  });
