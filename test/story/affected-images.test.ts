@@ -206,6 +206,13 @@ test("a package of another ecosystem, distribution or release with the same name
   await importOsv(osvRecord("EXAMPLE-3", "Debian:12", "curl", [{ introduced: "0" }]));
   await importOsv(osvRecord("EXAMPLE-4", "Alpine:v3.18", "curl", [{ introduced: "0" }]));
   assert.deepEqual(shown(await rowsOf()), []);
+  // One record about two ecosystems says something else of each.
+  const entry = (ecosystem: string, end: string): JsonObject => ({
+    package: { ecosystem, name: "curl" },
+    ranges: [{ type: "ECOSYSTEM", events: [{ introduced: "0" }, { fixed: end }] }],
+  });
+  await importOsv({ id: "EXAMPLE-5", modified: "2026-01-01T00:00:00Z", affected: [entry("npm", "0.9.0"), entry("crates.io", "2.0.0")] });
+  assert.deepEqual(shown(await rowsOf()), []);
 });
 
 test("an image ceases to be affected when its advisory says so, is withdrawn, or its tag moves on; and is so again", async () => {
@@ -274,6 +281,11 @@ test("an advisory is told once to each organization, of its own images alone, an
   await importWolfi("unusual", advisories, group, true);
   await importWolfi("unusual", advisories, group, true);
   await importImages(lines);
+  // The same image has another tag, and another version is fixed: the row changes, and there is nothing new to tell.
+  await importTags("web", { latest: digestOf("a"), stable: digestOf("a") });
+  await importImages([{ repo: "web", tags: ["latest", "stable"], packages: ["unusual=1.0-r0"] }]);
+  await importWolfi("unusual", [{ id: "CGA-8888-8888-8888", aliases: ["CVE-2026-8"], events: [fixed("1.0-r2")] }]);
+  assert.deepEqual(shown(await rowsOf()), ["CGA-8888-8888-8888 web latest,stable unusual 1.0-r0 1.0-r2 affected"]);
   const [event, ...more] = await eventsOf();
   assert.deepEqual(more, []);
   assert.equal(event?.advisoryId, "CGA-8888-8888-8888");
