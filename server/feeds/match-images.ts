@@ -164,16 +164,20 @@ const tell = async (rows: Write, { publicUrl }: Services, root: string, telling:
   }
 };
 
-/** Matches the images of all organizations with what is known of their packages. */
+/**
+ * Matches the images of all organizations with what is known of their packages. What fails of one keeps back no other, and
+ * is made up for behind the next import.
+ */
 export const matchImages = async (services: Services, telling: Telling, goOn: () => Promise<void> = async () => {}): Promise<void> => {
-  const { store, clock } = services;
+  const { store, clock, log } = services;
   for (const root of await findImageRoots(store.read)) {
     await goOn();
-    await store.write(async (rows) => {
+    const matched = store.write(async (rows) => {
       await lockMatching(rows, root);
       const nowMs = clock();
       await tell(rows, services, root, telling, nowMs, await writeAffectedImages(rows, root, await findAffected(rows, root), limits.toldDigestsMax, nowMs));
       await deleteResolvedBefore(rows, root, nowMs - limits.resolvedKeptMs);
     });
+    await matched.catch((cause: unknown) => log("images.unmatched", { organization: root, cause }));
   }
 };

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import { importRegistry } from "#feeds";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { asOwner, freshDatabase } from "../database.ts";
 import { openWorld, type World } from "../world.ts";
 import { readAll, runImport } from "./import.ts";
 
@@ -349,3 +350,32 @@ for (const protocol of protocols)
     await importImages([image("latest", "1.0_rc1-r0"), image("late", "1.0-r0"), image("always", "1.0-r5")]);
     assert.deepEqual(await reportsOf("web", ["latest"], protocol), []);
   });
+
+test("what cannot be matched of one organization is named in the log, keeps back no other, and is made up for by the next import", async () => {
+  const database = await freshDatabase();
+  const logged: string[] = [];
+  const place = group;
+  const before = world;
+  world = await openWorld({ DATABASE_URL: database.url }, (event, facts) => logged.push(`${event} ${String(facts?.organization ?? "")}`));
+  try {
+    const broken = world.organization;
+    group = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "another" } }), "uid");
+    for (const root of [broken, group]) await importImages([{ repo: "web", tags: ["latest"], packages: ["openssl=1.0-r0"] }], root);
+    await asOwner(database.url, `alter table affected_images add constraint broken check (uid not like '${broken}%')`);
+    const advisories = [{ id: "CGA-bbbb-bbbb-bbbb", events: [fixed("1.0-r1")] }];
+    await importWolfi("openssl", advisories, broken, true);
+    assert.deepEqual([(await rowsOf({}, "rest", broken)).length, (await rowsOf()).length], [0, 1]);
+    assert.deepEqual(
+      logged.filter((line) => line.startsWith("images.")),
+      [`images.unmatched ${broken}`],
+    );
+    await asOwner(database.url, "alter table affected_images drop constraint broken");
+    await importWolfi("openssl", advisories, broken);
+    assert.equal((await rowsOf({}, "rest", broken)).length, 1);
+    assert.deepEqual([(await eventsOf(broken)).length, (await eventsOf()).length], [1, 1]);
+  } finally {
+    await world.close();
+    await database.drop();
+    [world, group] = [before, place];
+  }
+});
