@@ -295,6 +295,12 @@ export const limits = {
   /** Files that are looked up together, and the entries of archives in them, each of which holds a kilobyte. */
   feedChunkFiles: 64,
   feedChunkDocuments: 512,
+  /** Documents that are read together to judge versions by them: an OSV record has 4 KiB, the largest some MiB. */
+  matchedDocuments: 100,
+  /** Images that an event of affected images names; the rest is counted (requirement: 1,000 digests). */
+  toldDigestsMax: 1000,
+  /** What is resolved is kept for a year and a month, so that reports can be compared with those of a year ago. */
+  resolvedKeptMs: 400 * 24 * 60 * 60 * 1000,
 
   /**
    * A readme (attack 35): lines, levels of lists and quotes, cells in a row, brackets in brackets, runs of backticks and nested parentheses

@@ -35,6 +35,7 @@ import {
 import type { FeedKind } from "./formats/format.ts";
 import { recordImport } from "./import-event.ts";
 import { isLicenseName } from "./licenses.ts";
+import { matchImages } from "./match-images.ts";
 import { readFiles, type Reading, type ReadPart, type Refusal } from "./read-files.ts";
 import { formats } from "./recognise.ts";
 import type { FeedRecord } from "./record.ts";
@@ -446,5 +447,10 @@ export const importFeed = async (services: Services, options: FeedImport): Promi
   }
   const summary = summaryOf(results, failed);
   if (changeCount(summary) > 0) await services.store.write(refreshRecordStatistics);
+  // Also where this import changed nothing: the one before may have been cut off between the two.
+  if (options.kind === "images" || options.kind === "advisories") {
+    const telling = { operation: options.operation ?? `gantry import ${options.kind}`, requestId: run.requestId };
+    await matchImages(services, telling, () => requireGoingOn(options));
+  }
   return summary;
 };

@@ -14,6 +14,7 @@ import { readTimestamp, timestamp } from "#base/time.ts";
 import { runImport, type ImportCall, type Kernel } from "#kernel";
 import { insertManifests, lockNamed, type ManifestFact, type Write } from "#store";
 import { DocumentError, FieldError, pathText } from "./invalid.ts";
+import { matchImages } from "./match-images.ts";
 import { jsonLineOf, readJson } from "./parse/json.ts";
 
 interface ImportedCount {
@@ -214,5 +215,7 @@ export const importRegistry = async (kernel: Kernel, { group, sources, progress 
     }
   }
   progress({ done: files.length, total: files.length, what: "" });
+  // Tags have their digests now.
+  await matchImages(kernel.services, { operation: "gantry import registry", requestId: crypto.randomUUID() });
   return { ...summary, refused };
 };

@@ -16,6 +16,7 @@ import { identity } from "./iam/identity.ts";
 import { roleBinding } from "./iam/role-binding.ts";
 import { role } from "./iam/role.ts";
 import { terms } from "./iam/terms.ts";
+import { affectedImage } from "./images/affected-image.ts";
 import { artifact } from "./libraries/artifact.ts";
 import { membership } from "./memberships/membership.ts";
 import { securityToken } from "./oidc/security-token.ts";
@@ -42,6 +43,7 @@ export const resources = [
   roleBinding,
   role,
   terms,
+  affectedImage,
   artifact,
   membership,
   securityToken,

@@ -370,3 +370,36 @@ export const findOnPackages = (rows: Read, paths: readonly string[], names: read
     { rows: names.length, wide: true },
   );
 };
+
+/** An advisory as those see it who judge versions by it. */
+export interface MatchableAdvisory {
+  readonly uid: string;
+  readonly artifactName: string;
+  readonly artifactType: string;
+  readonly form: string;
+  /** Of the document that tells it; "" where there is none. */
+  readonly documentId: string;
+  readonly events: string;
+  readonly isPublic: boolean;
+}
+
+const matchableAdvisory = columns<MatchableAdvisory>({
+  uid: text,
+  artifactName: text,
+  artifactType: text,
+  form: text,
+  documentId: text,
+  events: text,
+  isPublic: expression("public", flag),
+});
+
+/** The advisories on artifacts of these names that are published or lie in one of these groups of an organization. */
+export const findMatchable = (rows: Read, root: string, groups: readonly string[], names: readonly string[]): Promise<MatchableAdvisory[]> =>
+  matchableAdvisory.find(
+    rows,
+    `select ${matchableAdvisory.list} from advisories where ${published} and origin = any($3) and artifact_name = any($3)
+     union all
+     select ${matchableAdvisory.list} from advisories
+     where not public and delete_time is null and left(uid, 40) = $1 and artifact_name = any($3) and left(uid, -17) = any($2)`,
+    [root, groups, names],
+  );

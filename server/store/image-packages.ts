@@ -84,7 +84,16 @@ export const withdrawImages = async (rows: Write, target: RecordTarget, isKnown:
   return gone.length;
 };
 
-const imagePackages = columns({ packages: text });
+const imagePackages = columns({ owner: text, repo: text, tag: text, packages: text });
+
+/** What an image of a tag is made of, for one architecture. */
+export interface ImagePackages {
+  /** The group; "" for everybody. */
+  readonly owner: string;
+  readonly repo: string;
+  readonly tag: string;
+  readonly packages: Readonly<Record<string, string>>;
+}
 
 /** Whose images count. */
 export interface ImageOwners {
@@ -97,12 +106,7 @@ export interface ImageOwners {
 }
 
 /** What the images of a tag are made of, architecture by architecture. */
-export const findImagePackages = async (
-  rows: Read,
-  owners: ImageOwners,
-  repo: string,
-  tags: readonly string[],
-): Promise<Readonly<Record<string, string>>[]> => {
+export const findImagePackages = async (rows: Read, owners: ImageOwners, repo: string, tags: readonly string[]): Promise<ImagePackages[]> => {
   const found = await imagePackages.find(
     rows,
     `select ${imagePackages.list} from image_packages where (repo = $1 or short_repo = $1) and tag = any($2) and delete_time is null
@@ -110,7 +114,7 @@ export const findImagePackages = async (
          and exists (select from unnest($3::text[]) as place where place = '' or owner = place or owner like place || '/%') end`,
     [repo, tags, owners.paths, owners.groups ?? null, owners.public],
   );
-  return found.map(({ packages }) => JSON.parse(packages) as Record<string, string>);
+  return found.map(({ packages, ...of }) => ({ ...of, packages: JSON.parse(packages) as Record<string, string> }));
 };
 
 export const refreshImageStatistics = (rows: Write): Promise<void> => refreshStatistics(rows, "image_packages");

@@ -3,8 +3,10 @@
 export { brokenConnection, sqlState, violatedConstraint } from "./faults.ts";
 export {
   type AdvisoryRow,
+  type MatchableAdvisory,
   findChangedAdvisories,
   findChangedDocuments,
+  findMatchable,
   findOnPackages,
   findPublished,
   findPublicNumbers,
@@ -90,7 +92,17 @@ export {
 export { type FeedValidator, findFeedValidators, writeFeedValidators } from "./feed-validators.ts";
 export { claimFeed, countFeedFailures, releaseFeed, renewFeed } from "./feed-schedules.ts";
 export { type FeedSource, lockFeed, openFeed, updateFeed } from "./feeds.ts";
-export { findImagePackages, type ImageOwners } from "./image-packages.ts";
+export {
+  type AffectedVersion,
+  deleteResolvedBefore,
+  findImageRoots,
+  findInstalledVersions,
+  findLeftAdvisories,
+  lockMatching,
+  type NewlyAffected,
+  writeAffectedImages,
+} from "./affected-images.ts";
+export { findImagePackages, type ImageOwners, type ImagePackages } from "./image-packages.ts";
 export { findOrigins, findSubpackages } from "./package-origins.ts";
 export type { Check, Param, Read, Row, Rows, Store, Write } from "./handle.ts";
 export { countOpenRows, countOpenRowsOf, type OpenRowsTable } from "./open-rows.ts";

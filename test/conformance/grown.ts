@@ -2,8 +2,9 @@
 // of everything.
 
 import type { JsonObject } from "#base/json.ts";
+import { matchImages } from "#feeds";
 import type { FeedRecord } from "#store";
-import { advisory, writeTestFacts, writeTestRecords } from "../story/records.ts";
+import { advisory, eventAt, writeTestFacts, writeTestRecords } from "../story/records.ts";
 import type { World } from "../world.ts";
 
 const firstRow = (reply: JsonObject, plural: string): JsonObject => {
@@ -85,6 +86,26 @@ const grownVersion = async (world: World): Promise<JsonObject> => {
   return firstRow(await world.ok("libraries.ArtifactsService/ListArtifactVersions", { artifactId: String(uid) }), "artifactVersions");
 };
 
+/** Behind an import that made the packages of an image and an advisory on one of them. */
+const grownAffectedImage = async (world: World, place: string): Promise<JsonObject> => {
+  const name = `grown-${++made}`;
+  const kind = made % 3;
+  await writeTestRecords(
+    world,
+    [
+      advisory(`CGA-${name}`, {
+        artifactName: name,
+        aliases: [`CVE-2025-${kind}`],
+        events: [eventAt("2026-01-01T00:00:00Z", { fixed: { fixedVersion: "2-r0" } })],
+      }),
+      { kind: "image", repo: name, tag: "latest", architecture: "amd64", packages: [{ name, version: "1-r0" }] },
+    ],
+    { group: place, public: false },
+  );
+  await matchImages(world.server.application.services, { operation: "gantry import images", requestId: "grown" });
+  return firstRow(await world.ok("gantry.images.v1.AffectedImagesService/ListAffectedImages", { packages: [name] }), "affectedImages");
+};
+
 /** A report of a day is there without anything to report. */
 const grownReport = (): Promise<JsonObject> => Promise.resolve({});
 
@@ -98,6 +119,7 @@ export const grown: Readonly<Record<string, (world: World, place: string) => Pro
   "gantry.events.v1.Delivery": grownDelivery,
   "gantry.events.v1.Event": grownEvent,
   "gantry.audit.v1.AuditEntry": grownEntry,
+  "gantry.images.v1.AffectedImage": grownAffectedImage,
   "chainguard.platform.vulnerabilities.v2.Advisory": grownAdvisory,
   "chainguard.platform.advisory.v2.Document": grownDocument,
   "chainguard.platform.advisory.v2.VulnerabilityMetadata": grownRecord,

@@ -1,12 +1,25 @@
 // What images are made of, one image per line as apko locks it, with the exact packages of each architecture:
 //
 //   {"image": "bash", "repo": "public/bash", "tags": ["latest"], "configs": {"amd64": {"packages": ["bash=5.3-r12"]}}}
+//
+// What is no package of the distribution stands there as a package URL: "pkg:pypi/django@4.2".
 
 import type { ImagePackagesRecord } from "../record.ts";
 import type { Field } from "../field.ts";
 import type { Format } from "./format.ts";
+import { readPurl } from "./purl.ts";
+
+/** The name is the package URL without its version; of the qualifiers the distribution's release stays. */
+const readPackageUrl = (field: Field): ImagePackagesRecord["packages"][number] => {
+  const purl = readPurl(field.required());
+  if (!purl || purl.version === "") return field.refuse("must be a package URL with a version, such as pkg:pypi/django@4.2");
+  const path = [...purl.namespace.split("/").filter((step) => step !== ""), purl.name].map(encodeURIComponent).join("/");
+  const release = purl.distribution === "" ? "" : `?distro=${encodeURIComponent(purl.distribution)}`;
+  return { name: `pkg:${purl.type}/${path}${release}`, version: purl.version };
+};
 
 const readPackageVersion = (field: Field): ImagePackagesRecord["packages"][number] => {
+  if (field.required().startsWith("pkg:")) return readPackageUrl(field);
   const [, name, version] = /^([^=<>~\s]+)=(\S+)$/.exec(field.required()) ?? [];
   return name === undefined || version === undefined ? field.refuse("must be a package and its version, such as bash=5.3-r12") : { name, version };
 };

@@ -61,6 +61,9 @@ const artifactTypes: ReadonlyMap<string, string> = new Map([
   ["opensuse", "rpm"],
 ]);
 
+/** The type of package URLs of an ecosystem without its suffix; what is not known is a type of its own. */
+export const artifactTypeOf = (family: string): string => artifactTypes.get(family.toLowerCase()) ?? family.toLowerCase();
+
 /** What the ranges of one package tell; a range of commits tells nothing of versions. */
 const fixEventData = (affected: Field): AdvisoryEventData => {
   const fixed = affected

@@ -6,6 +6,8 @@ export interface Package {
   readonly name: string;
   readonly version: string;
   readonly architecture: string;
+  /** The release of a distribution, such as "debian-12"; "" for unknown. */
+  readonly distribution: string;
 }
 
 const decodePart = (text: string): string => {
@@ -29,12 +31,14 @@ export const readPurl = (url: string): Package | undefined => {
     .map(decodePart);
   const name = steps.pop();
   if (name === undefined) return undefined;
+  const qualifier = new URLSearchParams(qualifiers);
   return {
     type: type.toLowerCase(),
     namespace: steps.join("/"),
     name,
     version: decodePart(version),
-    architecture: new URLSearchParams(qualifiers).get("arch") ?? "",
+    architecture: qualifier.get("arch") ?? "",
+    distribution: qualifier.get("distro") ?? "",
   };
 };
 

@@ -16,19 +16,22 @@ import {
   type DocumentFilter,
   findDocuments,
   findImagePackages,
+  findLeftAdvisories,
   findOnPackages,
   findOrigins,
   findPublished,
   findVulnerabilities,
   type AdvisoryRow,
   type ImageOwners,
+  type ImagePackages,
+  type Read,
   readSeverities,
   severitiesOf,
   type VulnerabilityFilter,
   type VulnerabilityRow,
 } from "#store";
 import { feedDocument } from "./rules/document.ts";
-import { resolvedIn, versionsByName } from "./rules/resolved.ts";
+import { type ImageSet, resolvedIn, versionsByName } from "./rules/resolved.ts";
 
 /** decisions: Lists. Over gRPC a request without the additive page fields is an existing client's, and gets everything. */
 const wantsAll = ({ pageSize, pageToken, orderBy, skip }: JsonObject): boolean =>
@@ -164,10 +167,39 @@ const imageOwners = ({ request, visiblePaths }: ReadContext): ImageOwners => {
   return { paths, groups: group ? [group] : undefined, public: !below && !group };
 };
 
-const imagesOf = async (context: ReadContext): Promise<Readonly<Record<string, string>>[]> => {
+const imagesOf = async (context: ReadContext): Promise<ImagePackages[]> => {
   const owners = imageOwners(context);
   const found = await Promise.all(askedImages(context.request).map(({ repo, tags }) => findImagePackages(context.rows, owners, repo, tags)));
   return found.flat();
+};
+
+const tagKey = ({ owner, repo, tag }: Omit<ImagePackages, "packages">): string => JSON.stringify([owner, repo, tag]);
+
+/** The images of tags that ceased to be affected by something, each tag's by themselves; and all others together. */
+const imageSetsOf = async (rows: Read, images: readonly ImagePackages[], origins: ReadonlyMap<string, string>): Promise<ImageSet[]> => {
+  const own = images.filter(({ owner }) => owner !== "");
+  const left = new Map<string, Map<string, string>>();
+  for (const { advisoryUid, time, ...of } of own.length > 0 ? await findLeftAdvisories(rows, own) : []) {
+    const key = tagKey(of);
+    left.set(key, (left.get(key) ?? new Map<string, string>()).set(advisoryUid, time));
+  }
+  const setOf = (of: readonly ImagePackages[], times: ReadonlyMap<string, string>): ImageSet => ({
+    versions: versionsByName(
+      of.map(({ packages }) => packages),
+      origins,
+    ),
+    left: times,
+  });
+  const others = images.filter((image) => !left.has(tagKey(image)));
+  return [
+    setOf(others, new Map()),
+    ...[...left].map(([key, times]) =>
+      setOf(
+        own.filter((image) => tagKey(image) === key),
+        times,
+      ),
+    ),
+  ];
 };
 
 interface Report {
@@ -179,10 +211,11 @@ interface Report {
 const reportsOf = async (context: ReadContext, days: readonly string[]): Promise<Map<string, Report>> => {
   const { rows, visiblePaths } = context;
   const images = await imagesOf(context);
-  const origins = await findOrigins(rows, [...new Set(images.flatMap((packages) => Object.keys(packages)))]);
-  const versions = versionsByName(images, origins);
-  const advisories = versions.size > 0 ? await findOnPackages(rows, visiblePaths, [...versions.keys()]) : [];
-  const resolved = resolvedIn(advisories, versions, days[0] ?? "", days.at(-1) ?? "");
+  const origins = await findOrigins(rows, [...new Set(images.flatMap(({ packages }) => Object.keys(packages)))]);
+  const sets = await imageSetsOf(rows, images, origins);
+  const names = [...new Set(sets.flatMap(({ versions }) => [...versions.keys()]))];
+  const advisories = names.length > 0 ? await findOnPackages(rows, visiblePaths, names) : [];
+  const resolved = resolvedIn(advisories, sets, days[0] ?? "", days.at(-1) ?? "");
   const severities = await readSeverities(
     rows,
     resolved.map(({ advisory }) => rootOf(advisory.uid)),

@@ -41,30 +41,55 @@ const vulnerabilityNumbers = ({ advisoryId, aliases }: AdvisoryRow): [string, ..
   return [first, ...all.filter((number) => number !== first)];
 };
 
-/** What the images have of these advisories' fixes, from the first to the last day. */
-export const resolvedIn = (
+/** When images ceased to be affected, by the uid of the advisory; those of which that is known. */
+export type LeftTimes = ReadonlyMap<string, string>;
+
+/** Adds what happened on a day. Several packages and images may have the same vulnerability. */
+const addResolved = (found: Map<string, Resolved>, advisory: AdvisoryRow, time: string): void => {
+  const [id, ...aliases] = vulnerabilityNumbers(advisory);
+  const day = time.slice(0, 10);
+  const key = `${day} ${id}`;
+  const earlier = found.get(key);
+  const all = [...new Set([...(earlier?.aliases ?? []), ...aliases])].sort(compareBytes);
+  found.set(key, { day, time: earlier && earlier.time > time ? earlier.time : time, id, aliases: all, advisory: earlier?.advisory ?? advisory });
+};
+
+/** What these images have of the advisories' fixes, from the first to the last day; where it is known, when they came. */
+const addImages = (
+  found: Map<string, Resolved>,
   advisories: readonly AdvisoryRow[],
   versions: ReadonlyMap<string, ReadonlySet<string>>,
-  firstDay: string,
-  lastDay: string,
-): Resolved[] => {
-  const found = new Map<string, Resolved>();
+  left: LeftTimes,
+  [firstDay, lastDay]: readonly [string, string],
+): void => {
   for (const advisory of advisories) {
+    const leftTime = left.get(advisory.uid);
+    if (leftTime !== undefined) {
+      if (leftTime.slice(0, 10) >= firstDay && leftTime.slice(0, 10) <= lastDay) addResolved(found, advisory, leftTime);
+      continue;
+    }
     const inImages = versions.get(advisory.artifactName);
     if (!inImages) continue;
-    const [id, ...aliases] = vulnerabilityNumbers(advisory);
     for (const event of approvedEvents(advisory.events)) {
       const time = text(event, "createTime");
       const day = time.slice(0, 10);
       const fixedVersion = text(part(event, "fixed"), "fixedVersion");
       if (fixedVersion === "" || day < firstDay || day > lastDay) continue;
       if (![...inImages].some((version) => (compareApk(version, fixedVersion) ?? -1) >= 0)) continue;
-      // Several packages of an image may have the same vulnerability.
-      const key = `${day} ${id}`;
-      const earlier = found.get(key);
-      const all = [...new Set([...(earlier?.aliases ?? []), ...aliases])].sort(compareBytes);
-      found.set(key, { day, time: earlier && earlier.time > time ? earlier.time : time, id, aliases: all, advisory: earlier?.advisory ?? advisory });
+      addResolved(found, advisory, time);
     }
   }
+};
+
+/** Images of which the same is known. */
+export interface ImageSet {
+  readonly versions: ReadonlyMap<string, ReadonlySet<string>>;
+  readonly left: LeftTimes;
+}
+
+/** What was resolved in the images, from the first to the last day. */
+export const resolvedIn = (advisories: readonly AdvisoryRow[], images: readonly ImageSet[], firstDay: string, lastDay: string): Resolved[] => {
+  const found = new Map<string, Resolved>();
+  for (const { versions, left } of images) addImages(found, advisories, versions, left, [firstDay, lastDay]);
   return [...found].sort(([one], [other]) => compareBytes(one, other)).map(([, resolved]) => resolved);
 };

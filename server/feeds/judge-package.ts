@@ -1,0 +1,115 @@
+// Whether an advisory says that a package in an image is affected. Of a record with ranges its ranges say so, by the order
+// of its ecosystem; of our own documents and of lists of fixes (Wolfi, secdb) the events. Others have no verdict by version
+// (docs/decisions/0026). Pure.
+
+import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
+import { judgeVersion } from "#base/versions/affected.ts";
+import { compareVersions } from "#base/versions/ecosystem.ts";
+import { artifactTypeOf } from "./formats/osv.ts";
+import { packageName, readPurl } from "./formats/purl.ts";
+
+/** A package as an image names it. */
+export interface InstalledPackage {
+  /** As the image has it: "bash", or a package URL without its version. */
+  readonly label: string;
+  /** The type of package URLs: "apk", "pypi". */
+  readonly type: string;
+  readonly name: string;
+  /** The distribution, such as "debian"; "" for unknown. */
+  readonly distribution: string;
+  /** Its release, such as "12"; "" for unknown. */
+  readonly release: string;
+}
+
+export interface PackageVerdict {
+  readonly state: "affected" | "under investigation";
+  /** The first fixed version behind the installed one; "" where none is named. */
+  readonly fixedVersion: string;
+}
+
+/** Without a type it is a package of the distribution that the image is made of: apko's. */
+export const installedPackageOf = (label: string): InstalledPackage => {
+  const purl = label.startsWith("pkg:") ? readPurl(label) : undefined;
+  if (!purl) return { label, type: "apk", name: label, distribution: "", release: "" };
+  // "debian-12", "alpine-3.18.4"
+  const [, release = ""] = /-(\d[^-]*)$/.exec(purl.distribution) ?? [];
+  return { label, type: purl.type, name: packageName(purl), distribution: purl.namespace.toLowerCase(), release };
+};
+
+const distributions = new Set(["apk", "deb", "rpm"]);
+
+/** "Rocky Linux" and "rocky", "Red Hat" and "redhat". */
+const distributionKey = (name: string): string =>
+  name
+    .toLowerCase()
+    .replace(/ linux$/, "")
+    .replace(/[^a-z0-9]/g, "");
+
+/** Whether an ecosystem of OSV's, with its suffix, is the one of the package. */
+const isOfEcosystem = (ecosystem: string, { type, distribution, release }: InstalledPackage): boolean => {
+  const [family = "", ...suffixes] = ecosystem.split(":");
+  if (artifactTypeOf(family) !== type) return false;
+  if (!distributions.has(type)) return true;
+  if (distribution !== "" && distributionKey(family) !== distributionKey(distribution)) return false;
+  // Of another release it says nothing, and of which release an image is must be known.
+  const [suffix = ""] = suffixes;
+  const named = suffix.replace(/^v(?=\d)/, "");
+  return named === "" || named === release || (release !== "" && release.startsWith(`${named}.`));
+};
+
+const memberObjects = (value: JsonObject, key: string): JsonObject[] => {
+  const found: Json | undefined = value[key];
+  return Array.isArray(found) ? found.filter(isObject) : [];
+};
+
+/** The least of the versions that fix it behind this one. */
+const nextFix = (ecosystem: string, version: string, fixes: readonly string[]): string => {
+  let least = "";
+  for (const fix of fixes) {
+    if ((compareVersions(ecosystem, fix, version) ?? 0) > 0 && (least === "" || (compareVersions(ecosystem, fix, least) ?? 0) < 0)) least = fix;
+  }
+  return least;
+};
+
+/** What an OSV record says of the version. */
+export const judgeByRanges = (record: JsonObject, named: readonly string[], installed: InstalledPackage, version: string): PackageVerdict | undefined => {
+  if (text(record, "withdrawn") !== "") return undefined;
+  const entries = memberObjects(record, "affected");
+  const packages = new Map(
+    entries.flatMap((entry) => {
+      const [ecosystem, name] = [text(part(entry, "package"), "ecosystem"), text(part(entry, "package"), "name")];
+      return named.includes(name) && isOfEcosystem(ecosystem, installed) ? [[JSON.stringify([ecosystem, name]), { ecosystem, name }] as const] : [];
+    }),
+  );
+  for (const found of packages.values()) {
+    if (judgeVersion(record, found, version).verdict !== "affected") continue;
+    const fixes = entries
+      .filter((entry) => text(part(entry, "package"), "name") === found.name && text(part(entry, "package"), "ecosystem") === found.ecosystem)
+      .flatMap((entry) => memberObjects(entry, "ranges").filter((range) => text(range, "type") !== "GIT"))
+      .flatMap((range) => memberObjects(range, "events").map((event) => text(event, "fixed")))
+      .filter((fix) => fix !== "");
+    return { state: "affected", fixedVersion: nextFix(found.ecosystem, version, fixes) };
+  }
+  return undefined;
+};
+
+const decisions = ["truePositiveDetermination", "falsePositiveDetermination", "pendingUpstreamFix", "fixNotPlanned", "analysisNotPlanned", "patched"] as const;
+
+/**
+ * What approved events say of the version, the oldest first: it is fixed from the fixed version on, a determination holds
+ * for all versions before, and the last one counts.
+ */
+export const judgeByEvents = (events: string, version: string): PackageVerdict | undefined => {
+  const list = JSON.parse(events) as Json;
+  const approved = (Array.isArray(list) ? list.filter(isObject) : []).filter((event) => text(event, "reviewState") === "REVIEW_STATE_APPROVED");
+  const fixes = approved.map((event) => text(part(event, "fixed"), "fixedVersion")).filter((fix) => fix !== "");
+  // A version that is none is below nothing.
+  if (fixes.some((fix) => (compareVersions("Wolfi", version, fix) ?? -1) >= 0)) return undefined;
+  const patched = approved.flatMap((event) => texts(part(event, "patched"), "patchedVersions"));
+  if (patched.some((each) => compareVersions("Wolfi", version, each) === 0)) return undefined;
+  const last = approved.flatMap((event) => decisions.filter((decision) => event[decision] !== undefined)).at(-1);
+  if (last === "falsePositiveDetermination") return undefined;
+  const fixedVersion = nextFix("Wolfi", version, [...fixes, ...patched]);
+  if (fixes.length > 0 || last !== undefined) return { state: "affected", fixedVersion };
+  return approved.some((event) => event.detection !== undefined) ? { state: "under investigation", fixedVersion } : undefined;
+};

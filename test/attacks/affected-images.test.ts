@@ -1,0 +1,107 @@
+// Attacks on what an organization may learn of others' images.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import type { JsonObject } from "#base/json.ts";
+import { runImport } from "../story/import.ts";
+import { bind, createIdentity } from "../story/installation.ts";
+import { openWorld, type World } from "../world.ts";
+
+const claimMatch = { issuer: "https://issuer.example.com", subject: "somebody" };
+const list = "gantry.images.v1.AffectedImagesService/ListAffectedImages";
+const protocols = ["rest", "grpc"] as const;
+
+let world: World;
+let scratch: string;
+let theirs: string;
+let [ours, both] = ["", ""];
+
+const write = (name: string, value: unknown): string => {
+  const path = join(scratch, name);
+  writeFileSync(path, `${JSON.stringify(value)}\n`);
+  return path;
+};
+
+const importImage = (place: string, repo: string, packages: readonly string[]) =>
+  runImport(world, "images", [write(`${repo}.jsonl`, { repo, tags: ["latest"], configs: { amd64: { packages } } })], { group: place });
+
+const importAdvisory = (place: string, name: string, number: string, isPublic?: boolean) =>
+  runImport(
+    world,
+    "advisories",
+    [
+      write(`${number}.json`, {
+        "schema-version": "2.0.2",
+        package: { name },
+        advisories: [
+          { id: number, aliases: [`CVE-${number}`], events: [{ timestamp: "2026-01-01T00:00:00Z", type: "fixed", data: { "fixed-version": "2-r0" } }] },
+        ],
+      }),
+    ],
+    { group: place, public: isPublic },
+  );
+
+before(async () => {
+  scratch = mkdtempSync(join(tmpdir(), "gantry-affected-"));
+  world = await openWorld();
+  theirs = String((await world.ok("iam.GroupsService/CreateGroup", { group: { name: "rival" } })).uid);
+  const [one, two] = [
+    await createIdentity(world, world.organization, "one", claimMatch),
+    await createIdentity(world, world.organization, "two", { ...claimMatch, subject: "two" }),
+  ];
+  await bind(world, world.organization, one, "viewer");
+  await bind(world, world.organization, two, "owner");
+  [ours, both] = [await world.token(one), await world.token(two)];
+  // Of the same repo, the same package and a published advisory; and of an advisory of their own.
+  await importImage(world.organization, "web", ["shared=1-r0", "own=1-r0"]);
+  await importImage(theirs, "web-confidential", ["shared=1-r1", "own=1-r1"]);
+  await importAdvisory(theirs, "shared", "CGA-shared", true);
+  await importAdvisory(theirs, "own", "CGA-confidential");
+});
+after(async () => {
+  await world?.close();
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+test("attack 88: another organization's images and what its own advisories say never show: in no list, count, order or event", async () => {
+  const everything = await world.ok(list, {});
+  assert.equal(Number(everything.totalCount), 3, "the operator sees all of them");
+  for (const token of [ours, both])
+    for (const protocol of protocols) {
+      const requests: readonly JsonObject[] = [
+        {},
+        { advisoryIds: ["CGA-shared"] },
+        { advisoryIds: ["CVE-CGA-shared", "CGA-confidential"] },
+        { packages: ["shared", "own"] },
+        { orderBy: "update_time desc" },
+        { orderBy: "digest" },
+        { pageSize: 1 },
+        { uidp: { descendantsOf: world.organization } },
+        { uidp: { childrenOf: world.organization } },
+      ];
+      for (const request of requests) {
+        const reply = await world.ok(list, request, { protocol, token });
+        assert.equal(Number(reply.totalCount), 1, JSON.stringify(request));
+        assert.doesNotMatch(JSON.stringify(reply), /confidential|1-r1/, JSON.stringify(request));
+        assert.equal(reply.nextPageToken ?? "", "");
+      }
+      const named = (everything.affectedImages as JsonObject[]).map(({ uid }) => String(uid)).filter((uid) => uid.startsWith(theirs));
+      assert.equal(named.length, 2);
+      for (const request of [{ uidp: { ids: named } }, { advisoryIds: ["CGA-confidential"] }]) {
+        const reply = await world.ok(list, request, { protocol, token });
+        assert.equal(Number(reply.totalCount), 0, JSON.stringify(request));
+      }
+      for (const uidp of [{ descendantsOf: theirs }, { childrenOf: theirs }]) {
+        const { code, reply } = await world.call(list, { uidp }, { protocol, token });
+        assert.ok(code !== 0 || Number(reply.totalCount) === 0, JSON.stringify([uidp, reply]));
+      }
+    }
+  await world.server.delivery.enqueue();
+  const events = await world.ok("gantry.events.v1.EventsService/ListEvents", { types: ["dev.gantry.images.affected.v1"] }, { token: both });
+  assert.equal(Number(events.totalCount), 1);
+  assert.doesNotMatch(JSON.stringify(events), /confidential|1-r1/);
+  assert.match(JSON.stringify(events), /CGA-shared/);
+});
