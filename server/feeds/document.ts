@@ -2,6 +2,7 @@
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import type { DocumentDraft } from "#store";
+import { osvFactsOf } from "./osv/facts.ts";
 import { leftOutOfOsv } from "./documents/left-out.ts";
 import { Field } from "./field.ts";
 import type { ReadOptions } from "./formats/format.ts";
@@ -73,11 +74,12 @@ export const readDocument = async (text: string, notation: Exclude<Notation, "pr
     const unreadable: FieldError[] = [];
     const records = format.read(new Field(document), { ...options, leaveUnmatched: (reason) => unreadable.push(reason) });
     const origin = format.origin?.(new Field(document));
+    const leftOut = leftOutOfOsv(format.name, document);
     const [first] = unreadable;
     return {
       unmatched: first && { line: await reader.lineOf(text, first.path), reason: reasonText(first) },
       records,
-      draft: origin && newDocumentDraft(format.name, origin, await sourceText(text, notation, document), leftOutOfOsv(format.name, document), records),
+      draft: origin && newDocumentDraft(format.name, origin, await sourceText(text, notation, document), leftOut, osvFactsOf(format.name, document, leftOut), records),
     };
   } catch (thrown) {
     if (!(thrown instanceof FieldError)) throw thrown;

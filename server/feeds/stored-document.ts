@@ -4,7 +4,7 @@
 import { hash } from "node:crypto";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
-import { type DocumentDraft, recordKey } from "#store";
+import { type DocumentDraft, type OsvFacts, recordKey } from "#store";
 import type { Origin } from "./formats/format.ts";
 import type { FeedRecord } from "./record.ts";
 
@@ -16,12 +16,13 @@ const modifyTimeOf = (record: FeedRecord, documentTime: string): string => {
   return record.events.reduce((last, { time }) => (time > last ? time : last), "");
 };
 
-export const newDocumentDraft = (form: string, origin: Origin, text: string, leftOut: string, records: readonly FeedRecord[]): DocumentDraft => ({
+export const newDocumentDraft = (form: string, origin: Origin, text: string, leftOut: string, osv: OsvFacts, records: readonly FeedRecord[]): DocumentDraft => ({
   form,
   originId: origin.id,
   license: origin.license,
   modifyTime: origin.modifyTime,
   leftOut,
+  osv,
   digest: hash("sha256", text, "base64url"),
   // Level 6 halves what level 1 leaves, at 60 µs for a document of 4 KiB.
   body: deflateRawSync(text).toString("base64"),

@@ -8,6 +8,12 @@ export interface Package {
   readonly architecture: string;
 }
 
+/** All that a package URL says. */
+export interface PurlParts extends Omit<Package, "architecture"> {
+  readonly qualifiers: URLSearchParams;
+  readonly subpath: string;
+}
+
 const decodePart = (text: string): string => {
   try {
     return decodeURIComponent(text);
@@ -16,12 +22,19 @@ const decodePart = (text: string): string => {
   }
 };
 
-const purlForm = /^pkg:\/*([A-Za-z][A-Za-z0-9.+-]*)\/([^@?#]+)(?:@([^?#]*))?(?:\?([^#]*))?(?:#.*)?$/;
+const purlForm = /^pkg:\/*([A-Za-z][A-Za-z0-9.+-]*)\/([^@?#]+)(?:@([^?#]*))?(?:\?([^#]*))?(?:#(.*))?$/;
 
 /** Undefined where the text is no package URL. */
 export const readPurl = (url: string): Package | undefined => {
+  const parts = readPurlParts(url);
+  if (!parts) return undefined;
+  const { type, namespace, name, version, qualifiers } = parts;
+  return { type, namespace, name, version, architecture: qualifiers.get("arch") ?? "" };
+};
+
+export const readPurlParts = (url: string): PurlParts | undefined => {
   // A namespace may begin with "@" (npm), written plain against the rule.
-  const [, type, path, version = "", qualifiers = ""] = purlForm.exec(url.replace(/^(pkg:\/*npm\/)@/, "$1%40")) ?? [];
+  const [, type, path, version = "", qualifiers = "", subpath = ""] = purlForm.exec(url.replace(/^(pkg:\/*npm\/)@/, "$1%40")) ?? [];
   if (type === undefined || path === undefined) return undefined;
   const steps = path
     .split("/")
@@ -34,7 +47,8 @@ export const readPurl = (url: string): Package | undefined => {
     namespace: steps.join("/"),
     name,
     version: decodePart(version),
-    architecture: new URLSearchParams(qualifiers).get("arch") ?? "",
+    qualifiers: new URLSearchParams(qualifiers),
+    subpath: subpath.split("/").map(decodePart).join("/"),
   };
 };
 
