@@ -488,7 +488,7 @@ export interface ArchivedDocument extends PublicDocument {
 const archivedDocument = columns<ArchivedDocument>({
   ...publicDocumentFields,
   storedBytes: expression("octet_length(document.body)", number),
-  ecosystems: expression("coalesce(document.ecosystems, '{}')", textList),
+  ecosystems: expression("to_json(coalesce(document.ecosystems, '{}'))::text", textList),
   modifyTime: expression("coalesce(document.modify_time::text, '')", text),
 });
 

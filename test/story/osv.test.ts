@@ -1,12 +1,12 @@
 // Scanners read what is published as OSV: they ask the API of osv.dev, load the archives of its bucket, or Go's database.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { gunzipSync } from "node:zlib";
+import { crc32, gunzipSync } from "node:zlib";
+import { fromBufferPromise } from "yauzl";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { openWorld, type World } from "../world.ts";
@@ -245,7 +245,7 @@ test("our own advisories are found by their distribution's package, and are what
 
 // ---- archives and lists ----------------------------------------------------------------------------------------------------
 
-/** What Python's zipfile reads of an archive, its checksums too, or undefined where there is no Python. */
+/** What another program's library reads of an archive, its checksums held against the contents. */
 const readArchive = async (path: string): Promise<Map<string, string>> => {
   const response = await get(path);
   assert.equal(response.status, 200);
@@ -262,3 +262,87 @@ const readArchive = async (path: string): Promise<Map<string, string>> => {
   }
   return files;
 };
+
+test("an archive holds every published record of its ecosystem as it came in, withdrawn ones too, and no other", async () => {
+  const ofEcosystem = (ecosystem: string): Map<string, JsonObject> =>
+    new Map(shapes.filter(({ affected }) => JSON.stringify(affected).includes(`"ecosystem":"${ecosystem}`)).map((each) => [`${String(each.id)}.json`, each]));
+  for (const ecosystem of ["PyPI", "Debian", "Alpine", "Maven", "Go"]) {
+    const files = await readArchive(`${ecosystem}/all.zip`);
+    const read = new Map([...files].map(([name, content]): [string, JsonObject] => [name, JSON.parse(content) as JsonObject]));
+    assert.deepEqual(new Map([...read].sort()), new Map([...ofEcosystem(ecosystem)].sort()), ecosystem);
+  }
+  assert.deepEqual([...(await readArchive("GIT/all.zip")).keys()], ["OSV-GIT.json"]);
+  assert.deepEqual([...(await readArchive("Rocky%20Linux/all.zip")).keys()], []);
+  assert((await readArchive("Wolfi/all.zip")).size > 0);
+  assert.equal((await readArchive("npm/all.zip")).size, limits.osvRecordsMax * 2 + 7 + 1);
+  const all = await readArchive("all.zip");
+  for (const { id } of shapes) assert(all.has(`${String(id)}.json`), String(id));
+  assert(!all.has("PRIVATE-1.json"));
+  for (const path of ["pypi/all.zip", "Debian:12/all.zip", "None/all.zip"]) assert.equal((await get(path)).status, 404, path);
+});
+
+test("RustSec's records are in the archive as the record that is published under their number", async () => {
+  await imported(join(fixtures, "rustsec.md"));
+  const files = await readArchive("crates.io/all.zip");
+  assert(files.size > 0);
+  for (const [name, content] of files) assert.equal(content, await (await get(`crates.io/${name}`)).text());
+});
+
+test("lists of changes have every record, the last modified first", async () => {
+  const lines = (await (await get("PyPI/modified_id.csv")).text()).split("\n");
+  assert.deepEqual(lines.pop(), "");
+  assert.deepEqual(lines.map((line) => line.split(",")[1]).sort(), ["PYSEC-1", "PYSEC-2", "PYSEC-3", "UNREADABLE-1"]);
+  const all = (await (await get("modified_id.csv")).text()).trim().split("\n");
+  const times = all.map((line) => Date.parse(line.split(",")[0] ?? ""));
+  assert.deepEqual(times, times.toSorted((one, other) => other - one));
+  const names = new Set(all.map((line) => line.split(",")[1]));
+  for (const each of ["npm/MANY-1", "npm/BOTH-1", "Debian/DEB-12", "GIT/OSV-GIT"]) assert(names.has(each), each);
+  assert.equal(names.size, all.length);
+  assert(all.some((line) => line.includes(",Wolfi/")));
+  const ecosystems = (await (await get("ecosystems.txt")).text()).trim().split("\n");
+  assert.deepEqual(ecosystems, ["Alpine", "Debian", "GIT", "Go", "Maven", "PyPI", "Wolfi", "crates.io", "npm"]);
+});
+
+test("an archive that is known is not sent again, and HEAD answers as GET does without a body", async () => {
+  const first = await get("PyPI/all.zip");
+  await first.arrayBuffer();
+  const etag = first.headers.get("etag") ?? "";
+  assert.equal((await get("PyPI/all.zip", { "if-none-match": etag })).status, 304);
+  const head = await fetch(`${world.url}/osv/PyPI/all.zip`, { method: "HEAD" });
+  assert.deepEqual([head.status, head.headers.get("etag"), (await head.arrayBuffer()).byteLength], [200, etag, 0]);
+  assert.equal((await get("PyPI/PYSEC-1.json")).status, 200);
+  assert.equal((await get("npm/PYSEC-1.json")).status, 404);
+});
+
+test("Go's database has its three indexes and a file for each record of Go's numbers, packed as govulncheck asks for them", async () => {
+  const unpacked = async (path: string): Promise<Json> => {
+    const response = await get(`go/${path}`);
+    assert.equal(response.status, 200, path);
+    const packed = Buffer.from(await response.arrayBuffer());
+    const content = path.endsWith(".gz") ? gunzipSync(packed) : packed;
+    return JSON.parse(content.toString("utf8")) as Json;
+  };
+  assert.equal((await fetch(`${world.url}/osv/go/index/modules.json.gz`, { method: "HEAD" })).status, 200);
+  const modified = "2025-01-01T00:00:00.123456Z";
+  for (const end of ["json", "json.gz"]) {
+    assert.deepEqual(await unpacked(`index/db.${end}`), { modified });
+    // What is open at its end has no version behind which it may be skipped.
+    const vulns = [
+      { id: "GO-2025-0001", modified, fixed: "2.1.0" },
+      { id: "GO-2025-0002", modified },
+    ];
+    assert.deepEqual(await unpacked(`index/modules.${end}`), [{ path: "example.com/lantern", vulns }]);
+    assert.deepEqual(await unpacked(`index/vulns.${end}`), [
+      { id: "GO-2025-0001", modified },
+      { id: "GO-2025-0002", modified },
+    ]);
+    assert.deepEqual(
+      await unpacked(`ID/GO-2025-0001.${end}`),
+      shapes.find(({ id }) => id === "GO-2025-0001"),
+    );
+  }
+  assert.equal((await get("go/ID/GHSA-go.json")).status, 404);
+  // A new record is in the indexes at once.
+  await imported(await write("go.jsonl", [{ ...record("GO-2026-0001", [entry("Go", "example.com/wick", [{ introduced: "0" }], "SEMVER")]), modified: "2026-01-01T00:00:00Z" }]));
+  assert.deepEqual(await unpacked("index/db.json"), { modified: "2026-01-01T00:00:00Z" });
+});
