@@ -45,10 +45,12 @@ const limitedDocuments =
     const found = documents(path) ?? osv(path);
     if (found === undefined) return undefined;
     const { GET: get, POST: post, requests = 1, ...rest }: Partial<OsvEndpoint> = found;
-    const limited = (handle: NonNullable<Endpoint["GET"]>): NonNullable<Endpoint["GET"]> => async (request) => {
-      clientLimits.take("open-reads", request.origin.address, requests);
-      return handle(request);
-    };
+    const limited =
+      (handle: NonNullable<Endpoint["GET"]>): NonNullable<Endpoint["GET"]> =>
+      async (request) => {
+        clientLimits.take("open-reads", request.origin.address, requests);
+        return handle(request);
+      };
     return { ...rest, ...(get ? { GET: limited(get) } : {}), ...(post ? { POST: limited(post) } : {}) };
   };
 

@@ -79,7 +79,9 @@ export const readDocument = async (text: string, notation: Exclude<Notation, "pr
     return {
       unmatched: first && { line: await reader.lineOf(text, first.path), reason: reasonText(first) },
       records,
-      draft: origin && newDocumentDraft(format.name, origin, await sourceText(text, notation, document), leftOut, osvFactsOf(format.name, document, leftOut), records),
+      draft:
+        origin &&
+        newDocumentDraft(format.name, origin, await sourceText(text, notation, document), leftOut, osvFactsOf(format.name, document, leftOut), records),
     };
   } catch (thrown) {
     if (!(thrown instanceof FieldError)) throw thrown;

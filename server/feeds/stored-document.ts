@@ -16,7 +16,14 @@ const modifyTimeOf = (record: FeedRecord, documentTime: string): string => {
   return record.events.reduce((last, { time }) => (time > last ? time : last), "");
 };
 
-export const newDocumentDraft = (form: string, origin: Origin, text: string, leftOut: string, osv: OsvFacts, records: readonly FeedRecord[]): DocumentDraft => ({
+export const newDocumentDraft = (
+  form: string,
+  origin: Origin,
+  text: string,
+  leftOut: string,
+  osv: OsvFacts,
+  records: readonly FeedRecord[],
+): DocumentDraft => ({
   form,
   originId: origin.id,
   license: origin.license,

@@ -304,10 +304,12 @@ export const findOwnPublishedByIds = (rows: Read, advisoryIds: readonly string[]
 
 /** What of our own is published about packages of these names. */
 export const findOwnPublishedByArtifacts = (rows: Read, names: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
-  advisoryRow.find(rows, `select ${advisoryRow.list} from advisories where ${published} and ${own} and artifact_name = any($1) order by advisory_id, uid limit $2`, [
-    names,
-    limit,
-  ], { rows: limit, wide: true });
+  advisoryRow.find(
+    rows,
+    `select ${advisoryRow.list} from advisories where ${published} and ${own} and artifact_name = any($1) order by advisory_id, uid limit $2`,
+    [names, limit],
+    { rows: limit, wide: true },
+  );
 
 /** What kinds of artifacts our own advisories are about. */
 export interface OwnArtifact {

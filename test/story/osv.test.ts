@@ -71,9 +71,14 @@ const shapes: readonly JsonObject[] = [
   record("ALP-1", [{ ...entry("Alpine:v3.20", "lantern", [{ introduced: "0" }]), versions: ["1.0-r0"] }]),
   record("MVN-1", [entry("Maven", "org.example:lantern", [{ introduced: "1" }, { last_affected: "2" }])]),
   record("OSV-GIT", [
-    { ranges: [{ type: "GIT", repo: "https://github.com/Example/Lantern.git", events: [{ introduced: commit }, { fixed: "b".repeat(40) }] }], versions: ["v1.0"] },
+    {
+      ranges: [{ type: "GIT", repo: "https://github.com/Example/Lantern.git", events: [{ introduced: commit }, { fixed: "b".repeat(40) }] }],
+      versions: ["v1.0"],
+    },
   ]),
-  record("GO-2025-0001", [entry("Go", "example.com/lantern", [{ introduced: "0" }, { fixed: "1.2.0" }, { introduced: "2.0.0" }, { fixed: "2.1.0" }], "SEMVER")]),
+  record("GO-2025-0001", [
+    entry("Go", "example.com/lantern", [{ introduced: "0" }, { fixed: "1.2.0" }, { introduced: "2.0.0" }, { fixed: "2.1.0" }], "SEMVER"),
+  ]),
   record("GO-2025-0002", [entry("Go", "example.com/lantern", [{ introduced: "1.0.0" }], "SEMVER")]),
   record("GHSA-go", [entry("Go", "example.com/lantern", [{ introduced: "0" }], "SEMVER")]),
   record("UNREADABLE-1", [entry("PyPI", "some-lantern", [{ introduced: "0" }, { fixed: "the next one" }])]),
@@ -202,10 +207,23 @@ test("what comes in pages is whole: each record once, by query and by batch", as
   const single = await pagesOf((page_token) => query({ ...many1, page_token }));
   assert.deepEqual([single.ids.toSorted(), single.pages], [wanted, 3]);
   const batch = await pagesOf(async (page_token) => {
-    const answer = (await (await post("querybatch", { queries: [{ ...many1, version: "1.0.0", page_token }, { ...many1, page_token: "" }] })).json()) as JsonObject;
+    const answer = (await (
+      await post("querybatch", {
+        queries: [
+          { ...many1, version: "1.0.0", page_token },
+          { ...many1, page_token: "" },
+        ],
+      })
+    ).json()) as JsonObject;
     return objects(answer.results)[0] ?? {};
   });
-  assert.deepEqual(batch.ids.toSorted(), many.filter((_, index) => index % 2 === 1).map(({ id }) => String(id)).sort());
+  assert.deepEqual(
+    batch.ids.toSorted(),
+    many
+      .filter((_, index) => index % 2 === 1)
+      .map(({ id }) => String(id))
+      .sort(),
+  );
   assert.equal(batch.pages, 3);
 });
 
@@ -294,7 +312,10 @@ test("lists of changes have every record, the last modified first", async () => 
   assert.deepEqual(lines.map((line) => line.split(",")[1]).sort(), ["PYSEC-1", "PYSEC-2", "PYSEC-3", "UNREADABLE-1"]);
   const all = (await (await get("modified_id.csv")).text()).trim().split("\n");
   const times = all.map((line) => Date.parse(line.split(",")[0] ?? ""));
-  assert.deepEqual(times, times.toSorted((one, other) => other - one));
+  assert.deepEqual(
+    times,
+    times.toSorted((one, other) => other - one),
+  );
   const names = new Set(all.map((line) => line.split(",")[1]));
   for (const each of ["npm/MANY-1", "npm/BOTH-1", "Debian/DEB-12", "GIT/OSV-GIT"]) assert(names.has(each), each);
   assert.equal(names.size, all.length);
@@ -343,6 +364,10 @@ test("Go's database has its three indexes and a file for each record of Go's num
   }
   assert.equal((await get("go/ID/GHSA-go.json")).status, 404);
   // A new record is in the indexes at once.
-  await imported(await write("go.jsonl", [{ ...record("GO-2026-0001", [entry("Go", "example.com/wick", [{ introduced: "0" }], "SEMVER")]), modified: "2026-01-01T00:00:00Z" }]));
+  await imported(
+    await write("go.jsonl", [
+      { ...record("GO-2026-0001", [entry("Go", "example.com/wick", [{ introduced: "0" }], "SEMVER")]), modified: "2026-01-01T00:00:00Z" },
+    ]),
+  );
   assert.deepEqual(await unpacked("index/db.json"), { modified: "2026-01-01T00:00:00Z" });
 });

@@ -136,7 +136,12 @@ async function* begun<Piece>(first: IteratorResult<Piece>, rest: AsyncIterator<P
 }
 
 /** A list of any length, in pieces. Its tag follows from the state of what it lists. */
-export const respondInPieces = async <Piece extends string | Uint8Array>(feed: Feed, request: DocumentRequest, type: string, pieces: AsyncGenerator<Piece>): Promise<DocumentResponse> => {
+export const respondInPieces = async <Piece extends string | Uint8Array>(
+  feed: Feed,
+  request: DocumentRequest,
+  type: string,
+  pieces: AsyncGenerator<Piece>,
+): Promise<DocumentResponse> => {
   const state = await Promise.all([readAdvisoryState(feed.store.read), readDocumentState(feed.store.read)]);
   const tagged = respond(request, type, JSON.stringify([state, request.query.toString()]), {}, "W/");
   if (tagged.status === 304) return tagged;

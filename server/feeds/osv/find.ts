@@ -137,7 +137,10 @@ const lookUp = async (store: Store, lookUps: readonly LookUp[], perPackage: numb
   });
 };
 
-const findOwn = async (store: Store, questions: readonly Question[]): Promise<{ own: ReadonlyMap<string, JsonObject>; numbersOf: (asked: Package) => readonly string[] }> => {
+const findOwn = async (
+  store: Store,
+  questions: readonly Question[],
+): Promise<{ own: ReadonlyMap<string, JsonObject>; numbersOf: (asked: Package) => readonly string[] }> => {
   const names = new Set(questions.flatMap(({ package: asked, after }) => (asked && after === "" && isOwnEcosystem(asked.ecosystem) ? [asked.name] : [])));
   const none = new Map<string, JsonObject>();
   if (names.size === 0) return { own: none, numbersOf: () => [] };
@@ -147,7 +150,8 @@ const findOwn = async (store: Store, questions: readonly Question[]): Promise<{ 
   for (const { artifactName, advisoryId } of rows) numbers.set(artifactName, (numbers.get(artifactName) ?? new Set()).add(advisoryId));
   const ids = [...new Set(rows.map(({ advisoryId }) => advisoryId))];
   const all = ids.length === 0 ? [] : await findOwnPublishedByIds(store.read, ids, limit);
-  if (rows.length >= limit || all.length >= limit) throw new Fault("INVALID_ARGUMENT", "there are too many records about these packages; ask for fewer at once");
+  if (rows.length >= limit || all.length >= limit)
+    throw new Fault("INVALID_ARGUMENT", "there are too many records about these packages; ask for fewer at once");
   return { own: await ownRecordsOf(store, all), numbersOf: ({ name }) => [...(numbers.get(name) ?? [])] };
 };
 
@@ -190,7 +194,13 @@ export const findAnswers = async (store: Store, questions: readonly Question[], 
   // By version: one row may stand for several questions.
   const longAffected = new Map<string, Set<PackageDocument>>();
   for (const version of new Set(long.map((each) => each.version)))
-    longAffected.set(version, await judgeLong(store, long.filter((each) => each.version === version)));
+    longAffected.set(
+      version,
+      await judgeLong(
+        store,
+        long.filter((each) => each.version === version),
+      ),
+    );
   for (const [index, { version }] of questions.entries()) {
     const hits = (byQuestion[index] ?? []).flatMap(({ of, looked: { rows } }) =>
       rows

@@ -64,10 +64,7 @@ const answerQuery = async (feed: Feed, request: EndpointRequest): Promise<Endpoi
   const last = found[records.length - 1];
   // What does not fit comes with the next page; our own come with the first one.
   const token = records.length < found.length && last?.documentId !== undefined ? writeToken(last.id) : (answer?.nextPageToken ?? "");
-  const members = [
-    ...(records.length > 0 ? [`"vulns":[${records.join(",")}]`] : []),
-    ...(token === "" ? [] : [`"next_page_token":${JSON.stringify(token)}`]),
-  ];
+  const members = [...(records.length > 0 ? [`"vulns":[${records.join(",")}]`] : []), ...(token === "" ? [] : [`"next_page_token":${JSON.stringify(token)}`])];
   return json(`{${members.join(",")}}`);
 };
 
@@ -119,10 +116,7 @@ const bucketEndpoint = (feed: Feed, steps: readonly string[]): OsvEndpoint | und
   const [ecosystem, file] = steps.length === 1 ? ["", steps[0] ?? ""] : [steps[0] ?? "", steps[1] ?? ""];
   if (steps.length > 2 || (ecosystem !== "" && ecosystem !== "[EMPTY]" && (!isEcosystem(ecosystem) || ecosystem.includes(":")))) return undefined;
   if (file === "all.zip")
-    return get(
-      (request) => respondInPieces(feed, request, "application/zip", zipPieces(archivedFiles(feed.store, ecosystem))),
-      limits.osvArchiveRequests,
-    );
+    return get((request) => respondInPieces(feed, request, "application/zip", zipPieces(archivedFiles(feed.store, ecosystem))), limits.osvArchiveRequests);
   if (file === "modified_id.csv")
     return get(
       (request) =>

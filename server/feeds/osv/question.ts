@@ -97,4 +97,3 @@ export const readBatch = (body: string): Question[] => {
     }
   });
 };
-
