@@ -493,14 +493,18 @@ const archivedDocument = columns<ArchivedDocument>({
 });
 
 const archived = `${publicDocuments} and document.left_out = '' and document.form in ('osv', 'rustsec')`;
-const ofEcosystem = "(select origin_id from source_documents where public and $1 = any(ecosystems))";
 
-/** Public documents that OSV has, of numbers with an ecosystem or of all (""), in the order of their numbers, behind `after`. */
+/**
+ * Public documents that OSV has, of the next numbers behind `after`, and of each number all: of an ecosystem, or of all of
+ * them (""). None when there are no more.
+ */
 export const findArchivedDocuments = (rows: Read, ecosystem: string, after: string, limit: number): Promise<ArchivedDocument[]> =>
   archivedDocument.find(
     rows,
-    `select ${archivedDocument.list} from ${archived} and ($1 = '' or document.origin_id in ${ofEcosystem}) and document.origin_id > $2
-     order by document.origin_id, document.id limit $3`,
+    `select ${archivedDocument.list} from ${archived} and document.origin_id in (
+       select document.origin_id from ${archived} and ($1 = '' or $1 = any(document.ecosystems)) and document.origin_id > $2
+       order by document.origin_id limit $3)
+     order by document.origin_id, document.id`,
     [ecosystem, after, limit],
     { rows: limit, wide: true },
   );

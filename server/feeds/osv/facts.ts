@@ -1,6 +1,6 @@
 // What is kept beside a document that OSV has: its ecosystems, and what it says of each package, to find it by. Pure.
 
-import { isObject, type Json, type JsonObject, part, text } from "#base/json.ts";
+import { type JsonObject, objectList, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { AffectedPackage, OsvFacts } from "#store";
 import { rustsecOsvRecord } from "../documents/rustsec-osv.ts";
@@ -8,14 +8,9 @@ import { nameKey, releaseless, withoutRelease } from "./ecosystems.ts";
 
 const nothing: OsvFacts = { modified: "", ecosystems: [], packages: [] };
 
-const objectsAt = (value: JsonObject, key: string): JsonObject[] => {
-  const found: Json | undefined = value[key];
-  return Array.isArray(found) ? found.filter(isObject) : [];
-};
-
 /** Commits that ranges name as affected: the first one, and the last one. Which lie between is for the repository to say. */
 const affectedCommits = (range: JsonObject): string[] => {
-  const events = objectsAt(range, "events");
+  const events = objectList(range, "events");
   const fixed = new Set(events.map((event) => text(event, "fixed")));
   return events
     .flatMap((event) => [text(event, "introduced"), text(event, "last_affected")])
@@ -29,12 +24,12 @@ const ecosystemsOf = (affected: readonly JsonObject[]): string[] => {
   for (const entry of affected) {
     const ecosystem = withoutRelease(text(part(entry, "package"), "ecosystem"));
     if (ecosystem !== "") found.add(ecosystem);
-    if (objectsAt(entry, "ranges").some((range) => text(range, "type") === "GIT")) found.add("GIT");
+    if (objectList(entry, "ranges").some((range) => text(range, "type") === "GIT")) found.add("GIT");
   }
   return found.size === 0 ? ["[EMPTY]"] : [...found].sort();
 };
 
-export const ecosystemsOfRecord = (record: JsonObject): string[] => ecosystemsOf(objectsAt(record, "affected"));
+export const ecosystemsOfRecord = (record: JsonObject): string[] => ecosystemsOf(objectList(record, "affected"));
 
 const packagesOf = (affected: readonly JsonObject[]): AffectedPackage[] => {
   const found = new Map<string, { ecosystem: string; name: string; entries: JsonObject[] }>();
@@ -56,7 +51,7 @@ const packagesOf = (affected: readonly JsonObject[]): AffectedPackage[] => {
       const bare = withoutRelease(ecosystem);
       if (bare !== ecosystem && releaseless.has(bare)) add(bare, name, list);
     }
-    for (const range of objectsAt(entry, "ranges").filter((each) => text(each, "type") === "GIT")) {
+    for (const range of objectList(entry, "ranges").filter((each) => text(each, "type") === "GIT")) {
       add("GIT", nameKey("GIT", text(range, "repo")), list);
       for (const commit of affectedCommits(range)) add("GIT", commit, undefined);
     }
@@ -68,7 +63,7 @@ const packagesOf = (affected: readonly JsonObject[]): AffectedPackage[] => {
 export const osvFactsOf = (form: string, document: JsonObject, leftOut: string): OsvFacts => {
   if (leftOut !== "" || (form !== "osv" && form !== "rustsec")) return nothing;
   const record = form === "rustsec" ? rustsecOsvRecord(document) : document;
-  const affected = objectsAt(record, "affected");
+  const affected = objectList(record, "affected");
   const isWithdrawn = text(record, "withdrawn") !== "";
   return { modified: text(record, "modified"), ecosystems: ecosystemsOf(affected), packages: isWithdrawn ? [] : packagesOf(affected) };
 };

@@ -2,7 +2,7 @@
 // numbers. Others' records of Go packages (GHSA) name no functions and tell the same once more: they are in OSV's archives.
 // https://go.dev/doc/security/vuln/database
 
-import { isObject, type Json, type JsonObject, part, text, texts } from "#base/json.ts";
+import { isObject, type Json, type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import { compareVersions } from "#base/versions/ecosystem.ts";
 import type { Store } from "#store";
 import { recordTexts } from "./records.ts";
@@ -11,11 +11,6 @@ export const isGoNumber = (id: string): boolean => id.startsWith("GO-");
 
 /** The indexes by their names, as JSON. */
 export type GoIndexes = ReadonlyMap<string, string>;
-
-const objectsAt = (value: JsonObject, key: string): JsonObject[] => {
-  const found: Json | undefined = value[key];
-  return Array.isArray(found) ? found.filter(isObject) : [];
-};
 
 const kinds = ["introduced", "fixed"] as const;
 
@@ -26,11 +21,11 @@ const kinds = ["introduced", "fixed"] as const;
 export const lastFixed = (entries: readonly JsonObject[]): string | undefined => {
   let last: { kind: string; version: string } | undefined;
   for (const entry of entries) {
-    const ranges = objectsAt(entry, "ranges");
+    const ranges = objectList(entry, "ranges");
     if (ranges.length === 0 || texts(entry, "versions").length > 0) return undefined;
     for (const range of ranges) {
       let end: { kind: string; version: string } | undefined;
-      for (const event of objectsAt(range, "events")) {
+      for (const event of objectList(range, "events")) {
         const kind = kinds.find((each) => text(event, each) !== "");
         if (kind === undefined || text(range, "type") !== "SEMVER") return undefined;
         const version = text(event, kind);
@@ -68,7 +63,7 @@ export const buildGoIndexes = async (store: Store): Promise<GoIndexes> => {
       const aliases = texts(record, "aliases");
       records.push({ id, modified, ...(aliases.length > 0 ? { aliases } : {}) });
       const entries = Map.groupBy(
-        objectsAt(record, "affected").filter((entry) => text(part(entry, "package"), "ecosystem") === "Go"),
+        objectList(record, "affected").filter((entry) => text(part(entry, "package"), "ecosystem") === "Go"),
         (entry) => text(part(entry, "package"), "name"),
       );
       for (const [path, about] of entries) {

@@ -72,7 +72,7 @@ export const readQuestion = (query: Json | undefined): Question => {
   return { package: { ecosystem, name: ecosystem === "" ? name : nameKey(ecosystem, name) }, version, after };
 };
 
-const parseObject = (body: string): JsonObject => {
+const readBodyObject = (body: string): JsonObject => {
   let read: Json;
   try {
     read = JSON.parse(body) as Json;
@@ -82,11 +82,11 @@ const parseObject = (body: string): JsonObject => {
   return isObject(read) ? read : refuse("The body is no JSON object.");
 };
 
-export const readQuery = (body: string): Question => readQuestion(parseObject(body));
+export const readQuery = (body: string): Question => readQuestion(readBodyObject(body));
 
 /** Throws INVALID_ARGUMENT, which names the query that is wrong. */
 export const readBatch = (body: string): Question[] => {
-  const { queries } = parseObject(body);
+  const { queries } = readBodyObject(body);
   if (!Array.isArray(queries)) return refuse("Invalid batch: queries must be a list.");
   if (queries.length > limits.osvQueriesMax) return refuse("Too many queries.");
   return queries.map((query, index) => {

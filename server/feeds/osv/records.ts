@@ -58,15 +58,13 @@ async function* publishedDocuments(store: Store, ecosystem: string): AsyncGenera
   const size = limits.documentPageRows;
   for (let after = ""; ; ) {
     const found = await findArchivedDocuments(store.read, ecosystem, after, size);
-    const numbers = byNumber(found, found.length >= size);
-    const last = numbers.at(-1);
+    const last = found.at(-1);
     if (!last) return;
-    yield numbers.flatMap((documents) => {
+    yield byNumber(found, false).flatMap((documents) => {
       const { document } = choosePublished("osv", documents);
       return documents.filter(({ id, ecosystems }) => id === document?.id && (ecosystem === "" || ecosystems.includes(ecosystem)));
     });
-    if (found.length < size) return;
-    after = last[0].originId;
+    after = last.originId;
   }
 }
 
