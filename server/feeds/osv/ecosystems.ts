@@ -5,8 +5,8 @@ import type { PurlParts } from "../formats/purl.ts";
 /** OSV schema 1.7, without suffixes. GIT is none of its table, and is asked for nevertheless. */
 const names: ReadonlySet<string> = new Set(
   `AlmaLinux,Alpaquita,Alpine,Android,Azure Linux,BellSoft Hardened Containers,Bioconductor,Bitnami,Chainguard,CleanStart,ConanCenter,CRAN,crates.io,Debian,
-Docker Hardened Images,Echo,FreeBSD,GHC,GIT,GitHub Actions,Go,Hackage,Hex,Julia,Kubernetes,Linux,Mageia,Maven,MinimOS,npm,NuGet,opam,openEuler,openSUSE,OSS-Fuzz,
-Packagist,Photon OS,Pub,PyPI,Red Hat,Rocky Linux,Root,RubyGems,SUSE,SwiftURL,TuxCare,Ubuntu,VSCode,Wolfi`
+Docker Hardened Images,Echo,FreeBSD,GHC,GIT,GitHub Actions,Go,Hackage,Hex,Julia,Kubernetes,Linux,Mageia,Maven,MinimOS,npm,NuGet,opam,openEuler,openSUSE,
+OSS-Fuzz,Packagist,Photon OS,Pub,PyPI,Red Hat,Rocky Linux,Root,RubyGems,SUSE,SwiftURL,TuxCare,Ubuntu,VSCode,Wolfi`
     .split(",")
     .map((name) => name.trim()),
 );
