@@ -36,6 +36,7 @@ const rowsTried = shortOrLong(1, 4);
 /** Tables without rows of any organization, and whose they are. */
 const nobodys: Readonly<Record<string, string>> = {
   advisory_facets: "of records that an import brought, for everybody",
+  affected_packages: "an import's",
   audit_progress: "the server's",
   audit_retention: "the server's",
   aws_requests: "of one request",
