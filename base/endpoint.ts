@@ -8,6 +8,8 @@ export interface EndpointRequest extends RequestSource {
   readonly query: URLSearchParams;
   /** The body's form; empty for GET. */
   readonly form: URLSearchParams;
+  /** Reads the body of an endpoint that takes JSON, as text; of any other it is empty. */
+  readonly readText: () => Promise<string>;
   readonly headers: {
     readonly cookie: string | undefined;
     readonly authorization: string | undefined;
@@ -21,10 +23,15 @@ export interface EndpointAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   /** Pieces of what is too long for one text: they are sent as they come, and a fault among them cuts the answer off. */
-  readonly body: string | AsyncIterable<string>;
+  readonly body: string | AsyncIterable<string | Uint8Array>;
   /** Of a page that says what went wrong: what a program is told instead, which asks for JSON and reads no pages. */
   readonly fault?: Fault;
 }
 
 /** A path's answers by verb. What they throw is answered with the error body that every path has. */
-export type Endpoint = Readonly<Partial<Record<"GET" | "POST", (request: EndpointRequest) => Promise<EndpointAnswer>>>>;
+export interface Endpoint {
+  readonly GET?: (request: EndpointRequest) => Promise<EndpointAnswer>;
+  readonly POST?: (request: EndpointRequest) => Promise<EndpointAnswer>;
+  /** Its POST takes no form but a text of at most so many bytes, whatever its headers call that. */
+  readonly textBytesMax?: number;
+}

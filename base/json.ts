@@ -26,3 +26,9 @@ export const texts = (object: JsonObject, key: string): string[] => {
   const value = object[key];
   return Array.isArray(value) ? value.filter((entry) => typeof entry === "string") : [];
 };
+
+/** The objects of a list; none for anything else. */
+export const objectList = (value: JsonObject, key: string): JsonObject[] => {
+  const found = value[key];
+  return Array.isArray(found) ? found.filter(isObject) : [];
+};

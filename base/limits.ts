@@ -449,6 +449,22 @@ export const limits = {
    */
   unpagedListMax: 100_000,
 
+  /** A question of OSV's API: a thousand queries by long package URLs have some 300 KB, and as many page tokens. */
+  osvQuestionBytesMax: 1024 * 1024,
+  /** Queries of one batch, and records of one answer's page, as the service of OSV has them. */
+  osvQueriesMax: 1_000,
+  osvRecordsMax: 1_000,
+  /** Records that one answer of OSV's API judges, for all its queries: some 20 µs each. What is left comes with a page token. */
+  osvCandidatesMax: 20_000,
+  /** Bytes of records in one answer of OSV's API, and of ranges and versions that are held at once to judge them. */
+  osvAnswerBytes: 8 * 1024 * 1024,
+  /** The ecosystems that a query without one is about. */
+  osvEcosystemsMax: 100,
+  /** What a batch, and an archive, stand for among the requests of an address (openReadsPerMinute). */
+  osvBatchRequests: 50,
+  osvArchiveRequests: 600,
+  /** Bytes of an ecosystem and a name that an index holds, beside a number of feedIdLengthMax. */
+  packageKeyBytesMax: 1_000,
   /** Rows of a list of documents that are read at once; some 300 bytes each. */
   documentPageRows: 5_000,
   /**

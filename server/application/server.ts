@@ -6,7 +6,7 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import { type Delivery, openDelivery } from "#delivery";
-import { openDocuments, type Schedule, startFeeds } from "#feeds";
+import { openDocuments, openOsv, type OsvEndpoint, type Schedule, startFeeds } from "#feeds";
 import { openSignIn } from "#signin";
 import { httpStatusOf, openTransport, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
@@ -38,18 +38,20 @@ export interface Server {
   close(): Promise<void>;
 }
 
-/** The open feed, of which each address has its share. */
+/** The open feed, of which each address has its share: counted before anything is read of the request. */
 const limitedDocuments =
-  (documents: ReturnType<typeof openDocuments>, clientLimits: ClientLimits): ((path: string) => Endpoint | undefined) =>
+  (documents: ReturnType<typeof openDocuments>, osv: ReturnType<typeof openOsv>, clientLimits: ClientLimits): ((path: string) => Endpoint | undefined) =>
   (path) => {
-    const { GET: get } = documents(path) ?? {};
-    if (get === undefined) return undefined;
-    return {
-      GET: async (request) => {
-        clientLimits.take("open-reads", request.origin.address);
-        return get(request);
-      },
-    };
+    const found = documents(path) ?? osv(path);
+    if (found === undefined) return undefined;
+    const { GET: get, POST: post, requests = 1, ...rest }: Partial<OsvEndpoint> = found;
+    const limited =
+      (handle: NonNullable<Endpoint["GET"]>): NonNullable<Endpoint["GET"]> =>
+      async (request) => {
+        clientLimits.take("open-reads", request.origin.address, requests);
+        return handle(request);
+      };
+    return { ...rest, ...(get ? { GET: limited(get) } : {}), ...(post ? { POST: limited(post) } : {}) };
   };
 
 export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => {
@@ -61,6 +63,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     if (settings.feedsFile !== undefined) feeds = await startFeeds(settings.feedsFile, services, (group) => findImportGroup(call, group, "group"));
     const { authn, store } = services;
     await authn.reportIssuerPatterns();
+    const feed = { store, publicUrl: settings.publicUrl };
     const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, statusOf: httpStatusOf });
     const transport = await openTransport(
       {
@@ -78,7 +81,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       {
         serve,
         issuer: signIn,
-        documents: limitedDocuments(openDocuments({ store, publicUrl: settings.publicUrl }), authn.clientLimits),
+        documents: limitedDocuments(openDocuments(feed), openOsv(feed), authn.clientLimits),
         ready: () => store.isReady(),
       },
     ).catch((thrown: unknown) => {

@@ -25,8 +25,11 @@ const purposes = {
 export type ClientPurpose = keyof typeof purposes;
 
 export interface ClientLimits {
-  /** Counts one. Throws `throttled` where the address has had as many as it may. `address` is that of an Origin. */
-  take(purpose: ClientPurpose, address: string): void;
+  /**
+   * Counts one, or as many as a dearer request stands for. Throws `throttled` where the address has had as many as it may.
+   * `address` is that of an Origin.
+   */
+  take(purpose: ClientPurpose, address: string, count?: number): void;
   /** Throws as `take` would, and counts nothing: for what is counted once it has failed. */
   check(purpose: ClientPurpose, address: string): void;
   /** Counts one that has failed, and never throws. */
@@ -60,7 +63,11 @@ export const openClientLimits = (clock: Clock, vault: Pick<Vault, "digest">): Cl
     });
   };
   return {
-    take: (purpose, address) => refuse(purpose, bucketsOf(purpose).take(networkOf(address), clock())),
+    take(purpose, address, count = 1) {
+      const [perMinute] = purposes[purpose];
+      // One of a bucket that holds fewer: so many of the whole one.
+      refuse(purpose, bucketsOf(purpose).take(networkOf(address), clock(), { burst: perMinute / count, perSecond: perMinute / 60 / count }));
+    },
     check: (purpose, address) => refuse(purpose, bucketsOf(purpose).look(networkOf(address), clock())),
     addFailure: (purpose, address) => void bucketsOf(purpose).take(networkOf(address), clock()),
     hashOf: (address) => vault.digest("client address", networkOf(address)),

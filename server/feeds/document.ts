@@ -2,6 +2,7 @@
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import type { DocumentDraft } from "#store";
+import { osvFactsOf } from "./osv/facts.ts";
 import { leftOutOfOsv } from "./documents/left-out.ts";
 import { Field } from "./field.ts";
 import type { Format, ReadOptions } from "./formats/format.ts";
@@ -71,7 +72,9 @@ const withFreeParts = (texts: Json, typed: Json | undefined): Json => {
 
 const draftOf = (format: Format, document: JsonObject, text: string, records: readonly FeedRecord[]): DocumentDraft | undefined => {
   const origin = format.origin?.(new Field(document));
-  return origin && newDocumentDraft(format.name, origin, text, leftOutOfOsv(format.name, document), records);
+  if (!origin) return undefined;
+  const leftOut = leftOutOfOsv(format.name, document);
+  return newDocumentDraft(format.name, origin, text, leftOut, osvFactsOf(format.name, document, leftOut), records);
 };
 
 /** What a document tells: itself, or of a page of several each by itself. Throws DocumentError, with the line and what is wrong there. */

@@ -7,6 +7,7 @@ import type { Schedule } from "./schedule.ts";
 
 export { openDocuments } from "./documents/index.ts";
 export { matchImages } from "./match-images.ts";
+export { type OsvEndpoint, openOsv } from "./osv/index.ts";
 export { importRegistry, type RegistryImport, type RegistrySummary } from "./registry.ts";
 export type { FeedKind } from "./formats/format.ts";
 export type { FeedImport, FeedSummary } from "./import-feed.ts";

@@ -4,7 +4,7 @@
 import { hash } from "node:crypto";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
-import { type DocumentDraft, recordKey } from "#store";
+import { type DocumentDraft, type OsvFacts, recordKey } from "#store";
 import type { Origin } from "./formats/format.ts";
 import type { FeedRecord } from "./record.ts";
 
@@ -19,12 +19,20 @@ const modifyTimeOf = (record: FeedRecord, documentTime: string): string => {
 /** Documents are small: with node's own sizes each would hold 300 KiB until the next collection. */
 const deflating = { chunkSize: 4 * 1024, memLevel: 6 };
 
-export const newDocumentDraft = (form: string, origin: Origin, text: string, leftOut: string, records: readonly FeedRecord[]): DocumentDraft => ({
+export const newDocumentDraft = (
+  form: string,
+  origin: Origin,
+  text: string,
+  leftOut: string,
+  osv: OsvFacts,
+  records: readonly FeedRecord[],
+): DocumentDraft => ({
   form,
   originId: origin.id,
   license: origin.license,
   modifyTime: origin.modifyTime,
   leftOut,
+  osv,
   digest: hash("sha256", text, "base64url"),
   body: deflateRawSync(text, deflating).toString("base64"),
   records: new Map(records.map((record) => [recordKey(record), modifyTimeOf(record, origin.modifyTime)])),

@@ -145,7 +145,7 @@ const answerForm =
     );
   };
 
-export type DeviceEndpoint = Required<Endpoint>;
+export type DeviceEndpoint = Required<Pick<Endpoint, "GET" | "POST">>;
 
 export const deviceEndpoint = (dependencies: SignInDependencies, begin: BeginDeviceSignIn): DeviceEndpoint => ({
   GET: showCodePage(dependencies),

@@ -293,6 +293,36 @@ export const findOwnPublishedById = (rows: Read, advisoryId: string): Promise<Ad
     [advisoryId],
   );
 
+/** The same of several numbers. */
+export const findOwnPublishedByIds = (rows: Read, advisoryIds: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(
+    rows,
+    `select ${advisoryRow.list} from advisories where public and ${own} and advisory_id = any($1) order by delete_time is not null, uid limit $2`,
+    [advisoryIds, limit],
+    { rows: limit, wide: true },
+  );
+
+/** What of our own is published about packages of these names. */
+export const findOwnPublishedByArtifacts = (rows: Read, names: readonly string[], limit: number): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(
+    rows,
+    `select ${advisoryRow.list} from advisories where ${published} and ${own} and artifact_name = any($1) order by advisory_id, uid limit $2`,
+    [names, limit],
+    { rows: limit, wide: true },
+  );
+
+/** What kinds of artifacts our own advisories are about. */
+export interface OwnArtifact {
+  readonly artifactType: string;
+  readonly namespace: string;
+  readonly author: string;
+}
+
+const ownArtifact = columns<OwnArtifact>({ artifactType: text, namespace: text, author: text });
+
+export const findOwnArtifacts = (rows: Read): Promise<OwnArtifact[]> =>
+  ownArtifact.find(rows, `select distinct ${ownArtifact.list} from advisories where public and ${own} limit 1000`, [], { rows: 1000, wide: true });
+
 /** A document's name and when it was last changed. */
 export interface ChangedDocument {
   readonly id: string;

@@ -2,7 +2,8 @@
 // own words, and which records each document tells. A record is there as long as one document tells it; of several the
 // latest modified counts (docs/decisions/0022). Kept for good: the last document that told something is what it said.
 
-import { columns, expression, flag, nullableTimeMs, number, text, time } from "./columns.ts";
+import { type AffectedPackage, markAffectedPackagesPublic, writeAffectedPackages } from "./affected-packages.ts";
+import { columns, expression, flag, nullableTimeMs, number, text, textList, time } from "./columns.ts";
 import { columnOf } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
 
@@ -20,6 +21,18 @@ export interface DocumentDraft {
   readonly body: string;
   /** The keys of its records, and when each was modified; "" for unknown. */
   readonly records: ReadonlyMap<string, string>;
+  /** What it is in OSV; empty where it is nothing there. */
+  readonly osv: OsvFacts;
+}
+
+/** What is kept beside a document of OSV's form, to find it by. */
+export interface OsvFacts {
+  /** Its `modified`, as it is written. */
+  readonly modified: string;
+  /** Without a release. */
+  readonly ecosystems: readonly string[];
+  /** None where it is withdrawn. */
+  readonly packages: readonly AffectedPackage[];
 }
 
 /** The documents of a part of a file. */
@@ -57,6 +70,7 @@ const storedDocument = columns({
   leftOut: text,
   public: flag,
   told: flag,
+  isIndexed: expression("ecosystems is not null", flag),
 });
 const placedDocument = columns({ id: text, file: text, part: number, form: text, originId: text, ordinal: number });
 
@@ -81,6 +95,7 @@ const placedDrafts = ({ name, part, documents }: DocumentPart): PlacedDraft[] =>
 };
 
 const originOf = columns({ originId: text });
+const markedDocument = columns({ id: text, originId: text });
 
 /** Which of these numbers a document of the group has that is public. */
 const findPublicOrigins = async (rows: Read, feed: string, originIds: readonly string[]): Promise<Set<string>> => {
@@ -121,6 +136,7 @@ export const writeDocuments = async (
     const known = before.get(each.place);
     return (
       !known?.told ||
+      !known.isIndexed ||
       known.digest !== each.draft.digest ||
       known.license !== each.draft.license ||
       known.leftOut !== each.draft.leftOut ||
@@ -132,15 +148,16 @@ export const writeDocuments = async (
     const written = await placedDocument.find(
       rows,
       `insert into source_documents as held (feed_id, file, part, form, origin_id, ordinal, digest, license, public, left_out, told, modify_time,
-         import_time, change_time, body)
+         import_time, change_time, body, ecosystems)
        select $1::integer, file, part::integer, form, origin_id, ordinal::integer, digest, license, public = 'true', left_out, true,
-         nullif(modified, '')::timestamptz, $2::timestamptz, $2::timestamptz, decode(body, 'base64')
-       from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[])
-         as given(file, part, form, origin_id, ordinal, digest, license, public, left_out, modified, body)
+         nullif(modified, '')::timestamptz, $2::timestamptz, $2::timestamptz, decode(body, 'base64'),
+         array(select jsonb_array_elements_text(ecosystems::jsonb))
+       from unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],
+         $14::text[]) as given(file, part, form, origin_id, ordinal, digest, license, public, left_out, modified, body, ecosystems)
        on conflict (feed_id, file, part, form, origin_id, ordinal) do update set digest = excluded.digest, license = excluded.license,
          public = excluded.public, left_out = excluded.left_out, told = true, modify_time = excluded.modify_time,
          import_time = case when held.digest = excluded.digest then held.import_time else excluded.import_time end,
-         change_time = greatest(excluded.change_time, held.change_time + interval '1 ms'), body = excluded.body
+         change_time = greatest(excluded.change_time, held.change_time + interval '1 ms'), body = excluded.body, ecosystems = excluded.ecosystems
        returning ${placedDocument.list}`,
       [
         feed,
@@ -156,6 +173,7 @@ export const writeDocuments = async (
         columnOf(different, ({ draft }) => draft.leftOut),
         columnOf(different, ({ draft }) => draft.modifyTime),
         columnOf(different, ({ draft }) => draft.body),
+        columnOf(different, ({ draft }) => JSON.stringify(draft.osv.ecosystems)),
       ],
     );
     for (const { id, file, part, form, originId, ordinal } of written) ids.set(placeOf(file, part, form, originId, ordinal), id);
@@ -163,6 +181,10 @@ export const writeDocuments = async (
   await writeDocumentRecords(
     rows,
     different.map(({ place, draft }) => ({ id: ids.get(place) ?? "", isNew: !before.has(place), records: draft.records })),
+  );
+  await writeAffectedPackages(
+    rows,
+    different.map((each) => ({ documentId: ids.get(each.place) ?? "", originId: each.draft.originId, public: isPublic(each), ...each.draft.osv })),
   );
   const now = new Set(given.map(({ place }) => place));
   const partial = new Set(parts.filter(({ isPartial }) => isPartial).map(({ name, part }) => JSON.stringify([name, part])));
@@ -366,13 +388,18 @@ export const findDocumentStep = async (rows: Read, feed: string, after: string, 
 
 /** Makes the documents of these numbers public or takes it back, of all sources of this one's kind and group; the numbers that were otherwise. */
 export const markDocumentsPublic = async (rows: Write, feed: string, originIds: readonly string[], isPublic: boolean, nowMs: number): Promise<string[]> => {
-  const found = await originOf.find(
+  const found = await markedDocument.find(
     rows,
     `update source_documents set public = $3, change_time = greatest($4, change_time + interval '1 ms')
      where origin_id = any($2) and public <> $3 and feed_id in (
        select other.id from feeds as other join feeds as own on other.kind = own.kind and other.group_uid = own.group_uid where own.id = $1)
-     returning origin_id`,
+     returning ${markedDocument.list}`,
     [feed, [...new Set(originIds)], isPublic, new Date(nowMs).toISOString()],
+  );
+  await markAffectedPackagesPublic(
+    rows,
+    found.map(({ id }) => id),
+    isPublic,
   );
   return [...new Set(found.map(({ originId }) => originId))];
 };
@@ -394,7 +421,7 @@ export interface PublicDocument {
   readonly changeTime: string;
 }
 
-const publicDocument = columns<PublicDocument>({
+const publicDocumentFields = {
   id: expression("document.id", text),
   form: expression("document.form", text),
   originId: expression("document.origin_id", text),
@@ -405,7 +432,8 @@ const publicDocument = columns<PublicDocument>({
   modifiedMs: nullableTimeMs("document.modify_time"),
   importTime: time("document.import_time"),
   changeTime: time("document.change_time"),
-});
+};
+const publicDocument = columns<PublicDocument>(publicDocumentFields);
 
 // The group's documents go with it.
 const publicDocuments = `source_documents as document join feeds on feeds.id = document.feed_id
@@ -414,6 +442,15 @@ const publicDocuments = `source_documents as document join feeds on feeds.id = d
 /** The public documents of this number, of any form. */
 export const findPublicDocumentsOf = (rows: Read, originId: string): Promise<PublicDocument[]> =>
   publicDocument.find(rows, `select ${publicDocument.list} from ${publicDocuments} and document.origin_id = $1 order by document.id limit 1000`, [originId]);
+
+/** The public documents of these numbers. */
+export const findPublicDocumentsOfAll = (rows: Read, originIds: readonly string[], limit: number): Promise<PublicDocument[]> =>
+  publicDocument.find(
+    rows,
+    `select ${publicDocument.list} from ${publicDocuments} and document.origin_id = any($1) order by document.origin_id, document.id limit $2`,
+    [originIds, limit],
+    { rows: limit, wide: true },
+  );
 
 /** Public documents in the order of their numbers, behind `after`; with a time those of numbers that something has changed of since. */
 export const findPublicDocuments = (rows: Read, since: string, after: string, limit: number): Promise<PublicDocument[]> =>
@@ -436,4 +473,63 @@ const documentState = columns({
 export const readDocumentState = async (rows: Read): Promise<string> => {
   const found = await documentState.findOne(rows, `select ${documentState.list} from source_documents where public`, [], wideCount);
   return JSON.stringify(found ?? {});
+};
+
+/** A public document for an archive. */
+export interface ArchivedDocument extends PublicDocument {
+  /** As it is stored. */
+  readonly storedBytes: number;
+  /** OSV's, without releases. */
+  readonly ecosystems: readonly string[];
+  /** When its origin modified it, as exact as it is stored. */
+  readonly modifyTime: string;
+}
+
+const archivedDocument = columns<ArchivedDocument>({
+  ...publicDocumentFields,
+  storedBytes: expression("octet_length(document.body)", number),
+  ecosystems: expression("to_json(coalesce(document.ecosystems, '{}'))::text", textList),
+  modifyTime: expression("coalesce(document.modify_time::text, '')", text),
+});
+
+const archived = `${publicDocuments} and document.left_out = '' and document.form in ('osv', 'rustsec')`;
+
+/**
+ * Public documents that OSV has, of the next numbers behind `after`, and of each number all: of an ecosystem, or of all of
+ * them (""). None when there are no more.
+ */
+export const findArchivedDocuments = (rows: Read, ecosystem: string, after: string, limit: number): Promise<ArchivedDocument[]> =>
+  archivedDocument.find(
+    rows,
+    `select ${archivedDocument.list} from ${archived} and document.origin_id in (
+       select document.origin_id from ${archived} and ($1 = '' or $1 = any(document.ecosystems)) and document.origin_id > $2
+       order by document.origin_id limit $3)
+     order by document.origin_id, document.id`,
+    [ecosystem, after, limit],
+    { rows: limit, wide: true },
+  );
+
+/** Where a list of the last modified documents goes on. */
+export interface ModifiedPosition {
+  readonly modifyTime: string;
+  readonly id: string;
+}
+
+/** The same, the last modified first. */
+export const findModifiedDocuments = (rows: Read, ecosystem: string, behind: ModifiedPosition | undefined, limit: number): Promise<ArchivedDocument[]> =>
+  archivedDocument.find(
+    rows,
+    `select ${archivedDocument.list} from ${archived} and document.modify_time is not null and ($1 = '' or $1 = any(document.ecosystems))
+     ${behind ? "and (document.modify_time, document.id) < ($3::timestamptz, $4::bigint)" : ""}
+     order by document.modify_time desc, document.id desc limit $2`,
+    behind ? [ecosystem, limit, behind.modifyTime, behind.id] : [ecosystem, limit],
+    { rows: limit, wide: true },
+  );
+
+const ecosystemName = columns({ ecosystem: expression("distinct unnest(ecosystems)", text) });
+
+/** OSV's ecosystems that a public document is about. */
+export const findPublicEcosystems = async (rows: Read): Promise<string[]> => {
+  const found = await ecosystemName.find(rows, `select ${ecosystemName.list} from source_documents where public and left_out = ''`, [], wideCount);
+  return found.map(({ ecosystem }) => ecosystem);
 };

@@ -33,7 +33,7 @@ export interface HttpResponse {
   readonly status: number;
   readonly headers: string[];
   /** Pieces have no length beforehand. Whoever makes them is asked for the next when the peer has taken the ones before. */
-  readonly body: string | AsyncIterable<string>;
+  readonly body: string | AsyncIterable<string | Uint8Array>;
 }
 
 /** Sends the response; a second one, or one to a peer that has gone, is dropped. */
@@ -172,8 +172,8 @@ export const http1Sender =
   };
 
 /** Sends piece by piece, as fast as the peer reads. Where one cannot be had the connection or stream ends without its end. */
-const sendPieces = (pieces: AsyncIterable<string>, to: Writable, sent: () => void = () => {}): void => {
-  pipeline(Readable.from(pieces, { objectMode: false, encoding: "utf8" }), to).then(sent, () => to.destroy());
+const sendPieces = (pieces: AsyncIterable<string | Uint8Array>, to: Writable, sent: () => void = () => {}): void => {
+  pipeline(Readable.from(pieces, { objectMode: false }), to).then(sent, () => to.destroy());
 };
 
 const headersTooLarge = (max: number): Fault => new Fault("INVALID_ARGUMENT", `the request's headers are larger than ${max} bytes`, { httpStatus: 431 });

@@ -40,14 +40,17 @@ const isProgram = (request: HttpRequest): boolean => {
 };
 
 /** The handlers of another module's endpoint. */
-const handlersOf = (context: ServerContext, endpoint: Endpoint): Handlers =>
-  Object.fromEntries(
-    Object.entries(endpoint).map(([verb, handle]) => [
+const handlersOf = (context: ServerContext, { GET: get, POST: post, textBytesMax }: Endpoint): Handlers => {
+  const verbs = { ...(get ? { GET: get } : {}), ...(post ? { POST: post } : {}) };
+  return Object.fromEntries(
+    Object.entries(verbs).map(([verb, handle]) => [
       verb,
       async (request: HttpRequest): Promise<HttpResponse> => {
         const { status, headers, body, fault } = await handle({
           query: queryOf(request),
-          form: verb === "POST" ? await readForm(context, request) : new URLSearchParams(),
+          form: verb === "POST" && textBytesMax === undefined ? await readForm(context, request) : new URLSearchParams(),
+          // Only when it is asked for: whoever is refused has nothing read of it.
+          readText: async () => (textBytesMax === undefined ? "" : (await readRequestBody(context, request, textBytesMax)).toString("utf8")),
           headers: {
             cookie: headerOf(request, "cookie"),
             authorization: headerOf(request, "authorization"),
@@ -62,6 +65,7 @@ const handlersOf = (context: ServerContext, endpoint: Endpoint): Handlers =>
       },
     ]),
   );
+};
 
 /** Keys may be cached by whoever verifies our tokens, but for less time than a rotation takes to need the new one. */
 const cachedBriefly = "public, max-age=60";

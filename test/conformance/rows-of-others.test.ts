@@ -37,6 +37,7 @@ const rowsTried = shortOrLong(1, 4);
 const nobodys: Readonly<Record<string, string>> = {
   advisory_documents: "of what is published, whosever advisories it is made of",
   advisory_facets: "of records that an import brought, for everybody",
+  affected_packages: "an import's",
   audit_progress: "the server's",
   audit_retention: "the server's",
   aws_requests: "of one request",

@@ -51,8 +51,8 @@ const documentEntry = (kind: DocumentKind, documents: readonly [PublicDocument, 
 };
 
 /** The documents of each number. Of a page that is full the last number may have more: it comes with the next one. */
-const byNumber = (documents: readonly PublicDocument[], isFull: boolean): [PublicDocument, ...PublicDocument[]][] => {
-  const found = new Map<string, [PublicDocument, ...PublicDocument[]]>();
+export const byNumber = <Document extends PublicDocument>(documents: readonly Document[], isFull: boolean): [Document, ...Document[]][] => {
+  const found = new Map<string, [Document, ...Document[]]>();
   for (const document of documents) {
     const known = found.get(document.originId);
     if (known) known.push(document);

@@ -12,9 +12,8 @@
 
 import { createHash } from "node:crypto";
 import { Fault, invalid } from "#base/fault.ts";
-import { isObject, type Json, type JsonObject, part, texts } from "#base/json.ts";
+import type { JsonObject } from "#base/json.ts";
 import { readTimestamp, timestamp } from "#base/time.ts";
-import { rootOf } from "#base/uid.ts";
 import {
   type AdvisoryRow,
   type ChangedDocument,
@@ -26,19 +25,17 @@ import {
   type PublicDocument,
   readAdvisoryState,
   readDocumentState,
-  readSeverities,
-  severitiesOf,
   type Store,
 } from "#store";
-import { textOfStored, valueOfStored } from "../stored-document.ts";
-import { vulnerabilityNumbers, type Published, publishedOf } from "./advisory.ts";
+import { textOfStored } from "../stored-document.ts";
+import type { Published } from "./advisory.ts";
 import { csafDocument } from "./csaf.ts";
 import { listEntries, ownDocuments, type PageStart } from "./entries.ts";
 import { type DocumentKind, documentKinds } from "./left-out.ts";
 import { openVexDocument } from "./openvex.ts";
-import { osvRecord, ownNumbersOf, whyNoOsv } from "./osv.ts";
+import { osvRecord, ownNumbersOf } from "./osv.ts";
+import { osvTextOf, whyNoOsvOf, withSeverityRecords } from "./own-records.ts";
 import { choosePublished } from "./published.ts";
-import { rustsecOsvRecord } from "./rustsec-osv.ts";
 
 /** A request to one of these addresses, free of its protocol. */
 export interface DocumentRequest {
@@ -49,21 +46,15 @@ export interface DocumentRequest {
 export interface DocumentResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | AsyncIterable<string>;
+  readonly body: string | AsyncIterable<string | Uint8Array>;
 }
 
 const base = "/advisory/v2/";
 
-interface Feed {
+export interface Feed {
   readonly store: Store;
   readonly publicUrl: string;
 }
-
-const withSeverityRecords = async ({ store }: Feed, rows: readonly AdvisoryRow[]): Promise<Published[]> => {
-  const roots = rows.map(({ uid }) => rootOf(uid));
-  const known = await readSeverities(store.read, roots, rows.flatMap(vulnerabilityNumbers));
-  return rows.map((row) => publishedOf(row, severitiesOf(known, rootOf(row.uid), vulnerabilityNumbers(row))));
-};
 
 const documentAddress = ({ publicUrl }: Feed, kind: DocumentKind, name: string): string =>
   `${publicUrl.replace(/\/$/, "")}${base}${kind}/${encodeURIComponent(name)}.json`;
@@ -79,7 +70,7 @@ const findOwn = async ({ store }: Feed, kind: DocumentKind, name: string): Promi
 
 /** A document of our own advisories; undefined where there are none. */
 const buildOwnDocument = async (feed: Feed, kind: DocumentKind, name: string): Promise<JsonObject | undefined> => {
-  const [first, ...others] = await withSeverityRecords(feed, await findOwn(feed, kind, name));
+  const [first, ...others] = await withSeverityRecords(feed.store, await findOwn(feed, kind, name));
   if (!first) return undefined;
   const advisories: [Published, ...Published[]] = [first, ...others];
   const address = documentAddress(feed, kind, name);
@@ -96,22 +87,14 @@ const buildOwnDocument = async (feed: Feed, kind: DocumentKind, name: string): P
   }
 };
 
-const whyNoOsvOf = (advisory: Published): string | undefined => {
-  const events = JSON.parse(advisory.events) as Json;
-  const isPatchedOften = Array.isArray(events) && events.some((event) => patchedCount(event) > 1);
-  return whyNoOsv({ ...advisory, isPatchedOften });
-};
-
-const patchedCount = (event: Json): number => (isObject(event) ? texts(part(event, "patched"), "patchedVersions").length : 0);
-
 /** A stored document as one of this kind. */
 const documentText = async ({ store }: Feed, kind: DocumentKind, { id, form }: PublicDocument): Promise<string | undefined> => {
   const [stored] = await findSourceDocuments(store.read, [id]);
   if (!stored) return undefined;
-  return kind === "osv" && form === "rustsec" ? JSON.stringify(rustsecOsvRecord(valueOfStored(stored.body))) : textOfStored(stored.body);
+  return kind === "osv" ? osvTextOf({ form, body: stored.body }) : textOfStored(stored.body);
 };
 
-const buildDocument = async (feed: Feed, kind: DocumentKind, name: string): Promise<string | undefined> => {
+export const buildDocument = async (feed: Feed, kind: DocumentKind, name: string): Promise<string | undefined> => {
   const own = await buildOwnDocument(feed, kind, name);
   if (own) return JSON.stringify(own);
   const { document, leftOut } = choosePublished(kind, await findPublicDocumentsOf(feed.store.read, name));
@@ -139,12 +122,12 @@ async function* jsonList(pages: AsyncIterable<readonly object[]>): AsyncGenerato
   yield before === "[" ? "[]" : "]";
 }
 
-async function* lines<Item>(pages: AsyncIterable<readonly Item[]>, line: (item: Item) => string): AsyncGenerator<string> {
+export async function* lines<Item>(pages: AsyncIterable<readonly Item[]>, line: (item: Item) => string): AsyncGenerator<string> {
   for await (const page of pages) if (page.length > 0) yield page.map(line).join("");
 }
 
 /** Asks for the first piece already: what goes wrong with it is still an answer of its own. */
-async function* begun(first: IteratorResult<string>, rest: AsyncIterator<string>): AsyncGenerator<string> {
+async function* begun<Piece>(first: IteratorResult<Piece>, rest: AsyncIterator<Piece>): AsyncGenerator<Piece> {
   try {
     for (let next = first; !next.done; next = await rest.next()) yield next.value;
   } finally {
@@ -153,7 +136,12 @@ async function* begun(first: IteratorResult<string>, rest: AsyncIterator<string>
 }
 
 /** A list of any length, in pieces. Its tag follows from the state of what it lists. */
-const respondInPieces = async (feed: Feed, request: DocumentRequest, type: string, pieces: AsyncGenerator<string>): Promise<DocumentResponse> => {
+export const respondInPieces = async <Piece extends string | Uint8Array>(
+  feed: Feed,
+  request: DocumentRequest,
+  type: string,
+  pieces: AsyncGenerator<Piece>,
+): Promise<DocumentResponse> => {
   const state = await Promise.all([readAdvisoryState(feed.store.read), readDocumentState(feed.store.read)]);
   const tagged = respond(request, type, JSON.stringify([state, request.query.toString()]), {}, "W/");
   if (tagged.status === 304) return tagged;
@@ -196,7 +184,7 @@ const csafIndex = async (feed: Feed, name: string, request: DocumentRequest): Pr
   );
 };
 
-const respond = (request: DocumentRequest, type: string, text: string, more: Record<string, string> = {}, weak = ""): DocumentResponse => {
+export const respond = (request: DocumentRequest, type: string, text: string, more: Record<string, string> = {}, weak = ""): DocumentResponse => {
   const etag = `${weak}"${createHash("sha256").update(text).digest("base64url").slice(0, 27)}"`;
   const headers = { etag, "cache-control": "public, max-age=60", "x-content-type-options": "nosniff", ...more };
   const known = request.headers.ifNoneMatch?.split(",").map((each) => each.trim().replace(/^W\//, "")) ?? [];

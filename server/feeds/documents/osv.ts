@@ -9,9 +9,11 @@ import { distributionOf, currentStatus, type Published, purlOf } from "./advisor
 /** Distributions of apk packages that OSV has as ecosystems without a release. */
 const ecosystems: Readonly<Record<string, string>> = { wolfi: "Wolfi", chainguard: "Chainguard", minimos: "MinimOS", alpaquita: "Alpaquita" };
 
+export const isOwnEcosystem = (ecosystem: string): boolean => Object.values(ecosystems).includes(ecosystem);
+
 type Distributed = Pick<AdvisoryRow, "artifactType" | "namespace" | "author">;
 
-const osvEcosystem = (advisory: Distributed): string | undefined =>
+export const osvEcosystem = (advisory: Distributed): string | undefined =>
   advisory.artifactType === "apk" ? ecosystems[distributionOf(advisory).toLowerCase()] : undefined;
 
 /** Why OSV cannot say what one of our own advisories does; undefined where it can. */

@@ -10,6 +10,12 @@ export interface Package {
   readonly distribution: string;
 }
 
+/** All that a package URL says. */
+export interface PurlParts extends Omit<Package, "architecture"> {
+  readonly qualifiers: URLSearchParams;
+  readonly subpath: string;
+}
+
 const decodePart = (text: string): string => {
   try {
     return decodeURIComponent(text);
@@ -18,12 +24,19 @@ const decodePart = (text: string): string => {
   }
 };
 
-const purlForm = /^pkg:\/*([A-Za-z][A-Za-z0-9.+-]*)\/([^@?#]+)(?:@([^?#]*))?(?:\?([^#]*))?(?:#.*)?$/;
+const purlForm = /^pkg:\/*([A-Za-z][A-Za-z0-9.+-]*)\/([^@?#]+)(?:@([^?#]*))?(?:\?([^#]*))?(?:#(.*))?$/;
 
 /** Undefined where the text is no package URL. */
 export const readPurl = (url: string): Package | undefined => {
+  const parts = readPurlParts(url);
+  if (!parts) return undefined;
+  const { type, namespace, name, version, distribution, qualifiers } = parts;
+  return { type, namespace, name, version, distribution, architecture: qualifiers.get("arch") ?? "" };
+};
+
+export const readPurlParts = (url: string): PurlParts | undefined => {
   // A namespace may begin with "@" (npm), written plain against the rule.
-  const [, type, path, version = "", qualifiers = ""] = purlForm.exec(url.replace(/^(pkg:\/*npm\/)@/, "$1%40")) ?? [];
+  const [, type, path, version = "", qualifiers = "", subpath = ""] = purlForm.exec(url.replace(/^(pkg:\/*npm\/)@/, "$1%40")) ?? [];
   if (type === undefined || path === undefined) return undefined;
   const steps = path
     .split("/")
@@ -37,8 +50,9 @@ export const readPurl = (url: string): Package | undefined => {
     namespace: steps.join("/"),
     name,
     version: decodePart(version),
-    architecture: qualifier.get("arch") ?? "",
     distribution: qualifier.get("distro") ?? "",
+    qualifiers: qualifier,
+    subpath: subpath.split("/").map(decodePart).join("/"),
   };
 };
 

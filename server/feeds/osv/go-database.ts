@@ -1,0 +1,83 @@
+// The layout of Go's vulnerability database, which govulncheck reads: three indexes and a file for each record of Go's own
+// numbers. Others' records of Go packages (GHSA) name no functions and tell the same once more: they are in OSV's archives.
+// https://go.dev/doc/security/vuln/database
+
+import { isObject, type Json, type JsonObject, objectList, part, text, texts } from "#base/json.ts";
+import { compareVersions } from "#base/versions/ecosystem.ts";
+import type { Store } from "#store";
+import { recordTexts } from "./records.ts";
+
+export const isGoNumber = (id: string): boolean => id.startsWith("GO-");
+
+/** The indexes by their names, as JSON. */
+export type GoIndexes = ReadonlyMap<string, string>;
+
+const kinds = ["introduced", "fixed"] as const;
+
+/**
+ * The version from which on none is affected; undefined where there is none, or where it cannot be told: readers skip what
+ * lies behind it without a look at the record.
+ */
+export const lastFixed = (entries: readonly JsonObject[]): string | undefined => {
+  let last: { kind: string; version: string } | undefined;
+  for (const entry of entries) {
+    const ranges = objectList(entry, "ranges");
+    if (ranges.length === 0 || texts(entry, "versions").length > 0) return undefined;
+    for (const range of ranges) {
+      let end: { kind: string; version: string } | undefined;
+      for (const event of objectList(range, "events")) {
+        const kind = kinds.find((each) => text(event, each) !== "");
+        if (kind === undefined || text(range, "type") !== "SEMVER") return undefined;
+        const version = text(event, kind);
+        const order = end === undefined ? 1 : compareVersions("Go", version, end.version);
+        if (order === undefined) return undefined;
+        if (order > 0 || (order === 0 && kind === "fixed")) end = { kind, version };
+      }
+      if (end?.kind !== "fixed") return undefined;
+      const order = last === undefined ? 1 : compareVersions("Go", end.version, last.version);
+      if (order === undefined) return undefined;
+      if (order > 0) last = end;
+    }
+  }
+  return last?.version;
+};
+
+interface ModuleEntry {
+  readonly id: string;
+  readonly modified: string;
+  readonly fixed?: string;
+}
+
+/** All of them are held at once: some hundred bytes for each record and module. */
+export const buildGoIndexes = async (store: Store): Promise<GoIndexes> => {
+  const modules = new Map<string, ModuleEntry[]>();
+  const records: { id: string; modified: string; aliases?: string[] }[] = [];
+  let latest = "1970-01-01T00:00:00Z";
+  for await (const page of recordTexts(store, "Go")) {
+    for (const { id, content } of page) {
+      if (!isGoNumber(id)) continue;
+      const record = JSON.parse(content) as Json;
+      if (!isObject(record)) continue;
+      const modified = text(record, "modified");
+      if (Date.parse(modified) > Date.parse(latest)) latest = modified;
+      const aliases = texts(record, "aliases");
+      records.push({ id, modified, ...(aliases.length > 0 ? { aliases } : {}) });
+      const entries = Map.groupBy(
+        objectList(record, "affected").filter((entry) => text(part(entry, "package"), "ecosystem") === "Go"),
+        (entry) => text(part(entry, "package"), "name"),
+      );
+      for (const [path, about] of entries) {
+        const fixed = lastFixed(about);
+        const known = modules.get(path) ?? [];
+        known.push({ id, modified, ...(fixed === undefined ? {} : { fixed }) });
+        modules.set(path, known);
+      }
+    }
+  }
+  const paths = [...modules.keys()].sort();
+  return new Map([
+    ["db", JSON.stringify({ modified: latest })],
+    ["modules", JSON.stringify(paths.map((path) => ({ path, vulns: modules.get(path) ?? [] })))],
+    ["vulns", JSON.stringify(records)],
+  ]);
+};

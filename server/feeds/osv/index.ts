@@ -1,0 +1,198 @@
+// What scanners read of OSV's form, below /osv. All of it is open, as the open documents are, and says what they say
+// (docs/decisions/0025).
+//
+//   /osv/v1/query, /osv/v1/querybatch, /osv/v1/vulns/<number>     the API of osv.dev
+//   /osv/<ecosystem>/all.zip, modified_id.csv, <number>.json      the layout of its bucket; /osv/all.zip, modified_id.csv and
+//                                                                 ecosystems.txt for all of them
+//   /osv/go/index/db.json, modules.json, vulns.json, ID/<number>  Go's vulnerability database, also as .json.gz
+
+import { gzipSync } from "node:zlib";
+import type { Endpoint, EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
+import { Fault } from "#base/fault.ts";
+import { isObject, type Json } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { findOwnArtifacts, findPublicEcosystems, findSourceDocuments, readAdvisoryState, readDocumentState, type Store } from "#store";
+import { buildDocument, type Feed, lines, respond, respondInPieces } from "../documents/index.ts";
+import { isOwnEcosystem, osvEcosystem } from "../documents/osv.ts";
+import { osvTextOf } from "../documents/own-records.ts";
+import { isEcosystem } from "./ecosystems.ts";
+import { ecosystemsOfRecord } from "./facts.ts";
+import { type FoundRecord, findAnswers } from "./find.ts";
+import { buildGoIndexes, type GoIndexes, isGoNumber } from "./go-database.ts";
+import { readBatch, readQuery, writeToken } from "./question.ts";
+import { archivedFiles, fileNameOf, type ModifiedRecord, modifiedRecords } from "./records.ts";
+import { zipPieces } from "./zip.ts";
+
+/** An endpoint, and for how many requests it counts. */
+export interface OsvEndpoint extends Endpoint {
+  readonly requests: number;
+}
+
+const base = "/osv/";
+
+const json = (text: string): EndpointAnswer => ({
+  status: 200,
+  headers: { "content-type": "application/json", "cache-control": "no-store", "x-content-type-options": "nosniff" },
+  body: text,
+});
+
+const findEcosystems = async ({ read }: Store): Promise<string[]> => {
+  const own = await findOwnArtifacts(read);
+  return [...new Set([...(await findPublicEcosystems(read)), ...own.flatMap((each) => osvEcosystem(each) ?? [])])].sort();
+};
+
+/** The records as they go out, as many as an answer holds. */
+const readRecords = async (feed: Feed, found: readonly FoundRecord[]): Promise<string[]> => {
+  const records: string[] = [];
+  let bytes = 0;
+  for (const { id, documentId } of found) {
+    const [stored] = documentId === undefined ? [] : await findSourceDocuments(feed.store.read, [documentId]);
+    const record = stored ? osvTextOf(stored) : documentId === undefined ? await buildDocument(feed, "osv", id) : undefined;
+    if (record === undefined) continue;
+    records.push(record);
+    bytes += record.length;
+    if (bytes > limits.osvAnswerBytes) break;
+  }
+  return records;
+};
+
+const answerQuery = async (feed: Feed, request: EndpointRequest): Promise<EndpointAnswer> => {
+  const question = readQuery(await request.readText());
+  const [answer] = await findAnswers(feed.store, [question], limits.osvCandidatesMax);
+  const found = answer?.found ?? [];
+  const records = await readRecords(feed, found);
+  const last = found[records.length - 1];
+  // What does not fit comes with the next page; our own come with the first one.
+  const token = records.length < found.length && last?.documentId !== undefined ? writeToken(last.id) : (answer?.nextPageToken ?? "");
+  const members = [...(records.length > 0 ? [`"vulns":[${records.join(",")}]`] : []), ...(token === "" ? [] : [`"next_page_token":${JSON.stringify(token)}`])];
+  return json(`{${members.join(",")}}`);
+};
+
+const answerBatch = async (feed: Feed, request: EndpointRequest): Promise<EndpointAnswer> => {
+  const answers = await findAnswers(feed.store, readBatch(await request.readText()), limits.osvRecordsMax);
+  const results = answers.map(({ found, nextPageToken }) => ({
+    ...(found.length > 0 ? { vulns: found.map(({ id, modified }) => ({ id, modified })) } : {}),
+    ...(nextPageToken === "" ? {} : { next_page_token: nextPageToken }),
+  }));
+  return json(JSON.stringify({ results }));
+};
+
+const requireDocument = async (feed: Feed, id: string): Promise<string> => {
+  const document = await buildDocument(feed, "osv", id);
+  if (document === undefined) throw new Fault("NOT_FOUND", "Bug not found.");
+  return document;
+};
+
+const get = (handle: (request: EndpointRequest) => Promise<EndpointAnswer>, requests = 1): OsvEndpoint => ({ GET: handle, requests });
+const post = (handle: (request: EndpointRequest) => Promise<EndpointAnswer>, requests: number): OsvEndpoint => ({
+  POST: handle,
+  textBytesMax: limits.osvQuestionBytesMax,
+  requests,
+});
+
+const apiEndpoint = (feed: Feed, [name, id, ...more]: readonly string[]): OsvEndpoint | undefined => {
+  if (name === "query" && id === undefined) return post((request) => answerQuery(feed, request), 1);
+  if (name === "querybatch" && id === undefined) return post((request) => answerBatch(feed, request), limits.osvBatchRequests);
+  if (name !== "vulns" || id === undefined || more.length > 0) return undefined;
+  return get(async () => {
+    if (id.length > 100) throw new Fault("INVALID_ARGUMENT", "Invalid ID.");
+    return json(await requireDocument(feed, id));
+  });
+};
+
+const csv = "text/csv; charset=utf-8";
+
+const globalLine = ({ id, modified, ecosystems }: ModifiedRecord): string =>
+  ecosystems.map((ecosystem) => `${modified},${ecosystem}/${fileNameOf(id)}\n`).join("");
+
+const requireInEcosystem = (ecosystem: string, content: string): string => {
+  const record = JSON.parse(content) as Json;
+  if (!isObject(record) || !(ecosystemsOfRecord(record).includes(ecosystem) || isOwnEcosystem(ecosystem)))
+    throw new Fault("NOT_FOUND", `no such record in ${ecosystem}`);
+  return content;
+};
+
+const bucketEndpoint = (feed: Feed, steps: readonly string[]): OsvEndpoint | undefined => {
+  const [ecosystem, file] = steps.length === 1 ? ["", steps[0] ?? ""] : [steps[0] ?? "", steps[1] ?? ""];
+  if (steps.length > 2 || (ecosystem !== "" && ecosystem !== "[EMPTY]" && (!isEcosystem(ecosystem) || ecosystem.includes(":")))) return undefined;
+  if (file === "all.zip")
+    return get((request) => respondInPieces(feed, request, "application/zip", zipPieces(archivedFiles(feed.store, ecosystem))), limits.osvArchiveRequests);
+  if (file === "modified_id.csv")
+    return get(
+      (request) =>
+        respondInPieces(
+          feed,
+          request,
+          csv,
+          lines(modifiedRecords(feed.store, ecosystem), ecosystem === "" ? globalLine : ({ id, modified }) => `${modified},${fileNameOf(id)}\n`),
+        ),
+      limits.osvBatchRequests,
+    );
+  if (ecosystem === "") {
+    if (file !== "ecosystems.txt") return undefined;
+    return get(async (request) => {
+      const names = await findEcosystems(feed.store);
+      return respond(request, "text/plain; charset=utf-8", names.map((name) => `${name}\n`).join(""));
+    }, limits.osvBatchRequests);
+  }
+  if (!file.endsWith(".json")) return undefined;
+  return get(async (request) =>
+    respond(request, "application/json", requireInEcosystem(ecosystem, await requireDocument(feed, file.slice(0, -".json".length)))),
+  );
+};
+
+/** Sent as it is, or packed: govulncheck asks for nothing else. */
+async function* packed(text: string): AsyncGenerator<Uint8Array> {
+  yield gzipSync(text);
+}
+
+const goFile = (request: EndpointRequest, name: string, text: string): EndpointAnswer => {
+  const answer = respond(request, "application/json", text);
+  return name.endsWith(".gz") && answer.status === 200
+    ? { ...answer, headers: { ...answer.headers, "content-type": "application/gzip" }, body: packed(text) }
+    : answer;
+};
+
+const goDatabase = (feed: Feed): ((steps: readonly string[]) => OsvEndpoint | undefined) => {
+  let built: { readonly state: string; readonly indexes: Promise<GoIndexes> } | undefined;
+  const indexesNow = async (): Promise<GoIndexes> => {
+    const state = JSON.stringify(await Promise.all([readAdvisoryState(feed.store.read), readDocumentState(feed.store.read)]));
+    if (built?.state !== state) {
+      const indexes = buildGoIndexes(feed.store);
+      built = { state, indexes };
+      // What failed is tried again by the next who asks.
+      indexes.catch(() => {
+        if (built?.indexes === indexes) built = undefined;
+      });
+    }
+    return built.indexes;
+  };
+  return ([folder, file = "", ...more]) => {
+    const [, name, extension] = /^(.*?)\.(json|json\.gz)$/.exec(file) ?? [];
+    if (name === undefined || extension === undefined || more.length > 0) return undefined;
+    if (folder === "index" && ["db", "modules", "vulns"].includes(name))
+      return get(async (request) => goFile(request, file, (await indexesNow()).get(name) ?? ""));
+    if (folder !== "ID" || !isGoNumber(name)) return undefined;
+    return get(async (request) => goFile(request, file, await requireDocument(feed, name)));
+  };
+};
+
+const stepsOf = (path: string): string[] | undefined => {
+  try {
+    const steps = path.slice(base.length).split("/").map(decodeURIComponent);
+    return steps.some((step) => step === "" || step.includes("\0")) ? undefined : steps;
+  } catch {
+    return undefined;
+  }
+};
+
+/** The endpoints by path; undefined for paths of something else. */
+export const openOsv = (feed: Feed): ((path: string) => OsvEndpoint | undefined) => {
+  const goEndpoint = goDatabase(feed);
+  return (path) => {
+    const [first, ...steps] = (path.startsWith(base) && stepsOf(path)) || [];
+    if (first === undefined) return undefined;
+    if (first === "v1") return apiEndpoint(feed, steps);
+    return first === "go" ? goEndpoint(steps) : bucketEndpoint(feed, [first, ...steps]);
+  };
+};

@@ -1,0 +1,99 @@
+// What somebody asks OSV's API: which package in which version, or which commit. Refuses what the service of OSV refuses, in
+// its words. Pure.
+
+import { Fault } from "#base/fault.ts";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { readPurlParts } from "../formats/purl.ts";
+import { isEcosystem, nameKey, packageOfPurl } from "./ecosystems.ts";
+
+export interface Question {
+  /** Undefined where OSV has no packages of this kind: nothing is found. */
+  readonly package: { readonly ecosystem: string; readonly name: string } | undefined;
+  /** "" for all versions. */
+  readonly version: string;
+  /** Numbers behind this one. */
+  readonly after: string;
+}
+
+const refuse = (message: string): never => {
+  throw new Fault("INVALID_ARGUMENT", message);
+};
+
+const textAt = (value: JsonObject, ...names: readonly string[]): string => {
+  for (const name of names) {
+    const found = value[name];
+    if (found === undefined || found === null) continue;
+    if (typeof found !== "string") return refuse(`Invalid query: ${name} must be a text.`);
+    if (!found.isWellFormed() || found.includes("\0")) return refuse(`Invalid query: ${name} holds what is no text.`);
+    return found;
+  }
+  return "";
+};
+
+// A number behind which it goes on is nothing secret: it is not sealed, and whoever makes one up is told what follows.
+export const writeToken = (after: string): string => Buffer.from(`1 ${after}`).toString("base64url");
+
+const readToken = (token: string): string => {
+  if (token === "") return "";
+  const read = Buffer.from(token, "base64url").toString("utf8");
+  if (!read.startsWith("1 ") || read.includes("\0") || read.length > limits.feedIdLengthMax + 2 || writeToken(read.slice(2)) !== token)
+    return refuse("Invalid page token.");
+  return read.slice(2);
+};
+
+const ofPurl = (url: string, version: string, after: string): Question => {
+  const purl = readPurlParts(url);
+  if (!purl) return refuse("Invalid Package URL.");
+  if (purl.version !== "" && version !== "") return refuse("version specified in params and purl query");
+  const named = packageOfPurl(purl);
+  const found = named && { ecosystem: named.ecosystem, name: nameKey(named.ecosystem, named.name) };
+  return { package: found, version: purl.version === "" ? version : purl.version, after };
+};
+
+/** Throws INVALID_ARGUMENT. */
+export const readQuestion = (query: Json | undefined): Question => {
+  if (!isObject(query)) return refuse("Invalid query: a query is an object.");
+  const after = readToken(textAt(query, "page_token", "pageToken"));
+  const commit = textAt(query, "commit");
+  const version = textAt(query, "version");
+  const asked: Json = query.package ?? {};
+  if (!isObject(asked)) return refuse("Invalid query: package must be an object.");
+  const [name, ecosystem, purl] = [textAt(asked, "name"), textAt(asked, "ecosystem"), textAt(asked, "purl")];
+  if (commit !== "") {
+    if (!/^[0-9a-f]+$/i.test(commit)) return refuse("Invalid hash.");
+    return { package: { ecosystem: "GIT", name: commit.toLowerCase() }, version: "", after };
+  }
+  if (query.package === undefined) return refuse("Invalid query.");
+  if (purl !== "") return name === "" && ecosystem === "" ? ofPurl(purl, version, after) : refuse("name or ecosystem specified in params and purl query");
+  if (ecosystem !== "" && !isEcosystem(ecosystem)) return refuse("Invalid ecosystem.");
+  if (name === "") return refuse("Invalid query: no name.");
+  if (ecosystem === "" && version === "") return refuse("Ecosystem not specified.");
+  return { package: { ecosystem, name: ecosystem === "" ? name : nameKey(ecosystem, name) }, version, after };
+};
+
+const readBodyObject = (body: string): JsonObject => {
+  let read: Json;
+  try {
+    read = JSON.parse(body) as Json;
+  } catch {
+    return refuse("The body is no JSON.");
+  }
+  return isObject(read) ? read : refuse("The body is no JSON object.");
+};
+
+export const readQuery = (body: string): Question => readQuestion(readBodyObject(body));
+
+/** Throws INVALID_ARGUMENT, which names the query that is wrong. */
+export const readBatch = (body: string): Question[] => {
+  const { queries } = readBodyObject(body);
+  if (!Array.isArray(queries)) return refuse("Invalid batch: queries must be a list.");
+  if (queries.length > limits.osvQueriesMax) return refuse("Too many queries.");
+  return queries.map((query, index) => {
+    try {
+      return readQuestion(query);
+    } catch (thrown) {
+      throw thrown instanceof Fault ? new Fault("INVALID_ARGUMENT", `Query at index ${index}: ${thrown.message}`) : thrown;
+    }
+  });
+};

@@ -1,0 +1,45 @@
+// An archive is read by others as it was written, however many entries it has.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { deflateRawSync } from "node:zlib";
+import { fromBufferPromise } from "yauzl";
+import { readZip } from "../parse/zip.ts";
+import { type ZipEntry, zipPieces } from "./zip.ts";
+
+async function* pagesOf(entries: readonly ZipEntry[]): AsyncGenerator<readonly ZipEntry[]> {
+  for (let from = 0; from < entries.length; from += 10_000) yield entries.slice(from, from + 10_000);
+}
+
+const archiveOf = async (entries: readonly ZipEntry[]): Promise<Buffer> => {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of zipPieces(pagesOf(entries))) pieces.push(piece);
+  return Buffer.concat(pieces);
+};
+
+const entryOf = (name: string, content: string): ZipEntry => {
+  const bytes = Buffer.from(content);
+  return { name, content: bytes, deflated: deflateRawSync(bytes), modifiedMs: Date.UTC(2025, 11, 31, 23, 59, 58) };
+};
+
+test("each file comes out with its name, content, checksum and time", async () => {
+  const given = [entryOf("one.json", "{}"), entryOf("über.json", "ü".repeat(100_000)), entryOf("empty.json", "")];
+  const archive = await archiveOf(given);
+  const read = await readZip(archive);
+  assert.deepEqual(
+    await Promise.all(read.map(async (each) => [each.name, (await each.read()).toString("utf8")])),
+    given.map(({ name, content }) => [name, Buffer.from(content).toString("utf8")]),
+  );
+  const [first] = await Array.fromAsync((await fromBufferPromise(archive)).eachEntry());
+  assert.equal(first?.getLastModDate({ timezone: "UTC" }).toISOString(), "2025-12-31T23:59:58.000Z");
+});
+
+test("without entries it is an archive, and beyond 65,535 its directory counts in 64 bits", async () => {
+  assert.deepEqual(await readZip(await archiveOf([])), []);
+  const many = Array.from({ length: 70_000 }, (_, index) => entryOf(`${index}.json`, String(index)));
+  const zip = await fromBufferPromise(await archiveOf(many));
+  assert.equal(zip.entryCount, 70_000);
+  const names = new Set<string>();
+  for await (const { fileName } of zip.eachEntry()) names.add(fileName);
+  assert.equal(names.size, 70_000);
+});

@@ -1,0 +1,65 @@
+// pip-audit reads what is published, pointed at it by its own option. Runs where there is Python: the program is installed once,
+// in a folder of its own, and without a registry to install it from the test is left out.
+
+import assert from "node:assert/strict";
+import { execFile, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
+import { runImport } from "../story/import.ts";
+import { openWorld } from "../world.ts";
+
+const here = import.meta.dirname;
+const environment = join(here, "../../node_modules/.cache/scanners/python");
+const program = join(environment, "bin/pip-audit");
+
+/** Why there is no pip-audit; false where there is. */
+const missing = (): string | false => {
+  if (existsSync(program)) return false;
+  if (spawnSync("python3", ["-m", "venv", environment]).status !== 0) return "python3 with venv is not here";
+  const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", join(here, "requirements.txt")];
+  return spawnSync(join(environment, "bin/python"), pip, { timeout: 120_000 }).status === 0 ? false : "pip-audit cannot be installed";
+};
+
+const objects = (value: Json | undefined): JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : []);
+
+test("pip-audit finds what is affected, with what fixes it, and nothing where nothing is", { skip: missing() }, async () => {
+  const folder = await mkdtemp(join(tmpdir(), "gantry-pip-audit-"));
+  const world = await openWorld();
+  try {
+    const of = (id: string, fixed: string): string =>
+      JSON.stringify({
+        schema_version: "1.7.0",
+        id,
+        modified: "2025-01-01T00:00:00Z",
+        aliases: [`CVE-2025-${id.slice(-4)}`],
+        details: "It goes out.",
+        affected: [{ package: { ecosystem: "PyPI", name: "some-lantern" }, ranges: [{ type: "ECOSYSTEM", events: [{ introduced: "0" }, { fixed }] }] }],
+      });
+    const records = join(folder, "records.jsonl");
+    await writeFile(records, `${of("PYSEC-2025-1001", "1.2")}\n${of("PYSEC-2025-1002", "2.0")}\n`);
+    await runImport(world, "advisories", [records], { public: true });
+    const requirements = join(folder, "requirements.txt");
+    await writeFile(requirements, "some_lantern==1.5\nquiet-bell==1.0\n");
+    const args = ["-r", requirements, "--disable-pip", "--no-deps", "-f", "json", "-s", "osv", "--osv-url", `${world.url}/osv/v1/query`];
+    const { code, output, errors } = await new Promise<{ code: unknown; output: string; errors: string }>((resolve) => {
+      execFile(program, [...args, "--cache-dir", join(folder, "cache"), "--progress-spinner", "off"], (error, output, errors) =>
+        resolve({ code: error?.code ?? 0, output, errors }),
+      );
+    });
+    // 1: it has found something.
+    assert.equal(code, 1, errors);
+    const { dependencies } = JSON.parse(output) as JsonObject;
+    const found = objects(dependencies).map((each) => [text(each, "name"), objects(each.vulns).map(({ id, fix_versions }) => [id, fix_versions])]);
+    assert.deepEqual(found, [
+      ["some-lantern", [["PYSEC-2025-1002", ["2.0"]]]],
+      ["quiet-bell", []],
+    ]);
+  } finally {
+    await world.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+});
