@@ -10,7 +10,7 @@ const [begins, fixed1, fixed2, begins3]: readonly JsonObject[] = [{ introduced: 
 assert(begins && fixed1 && fixed2 && begins3);
 
 test("the last fixed version of a module, and none where anything is open, listed, or not to be put in order", () => {
-  for (const [title, entries, expected] of [
+  const told: readonly (readonly [title: string, entries: readonly JsonObject[], expected: string | undefined])[] = [
     ["one range", [{ ranges: [range([begins, fixed1])] }], "1.10.0"],
     ["in any order", [{ ranges: [range([fixed1, begins])] }], "1.10.0"],
     ["two ranges, by the order of versions", [{ ranges: [range([begins, fixed2]), range([begins, fixed1])] }], "1.10.0"],
@@ -23,6 +23,6 @@ test("the last fixed version of a module, and none where anything is open, liste
     ["the last affected one", [{ ranges: [range([begins, { last_affected: "2.0.0" }])] }], undefined],
     ["no version", [{ ranges: [range([begins, { fixed: "next" }])] }], undefined],
     ["neither list nor range", [{}], undefined],
-  ] as const)
-    assert.equal(lastFixed(entries), expected, title);
+  ];
+  for (const [title, entries, expected] of told) assert.equal(lastFixed(entries), expected, title);
 });
