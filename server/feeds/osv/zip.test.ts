@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deflateRawSync } from "node:zlib";
 import { fromBufferPromise } from "yauzl";
-import { openZip } from "../parse/zip.ts";
+import { readZip } from "../parse/zip.fixture.ts";
 import { type ZipEntry, zipPieces } from "./zip.ts";
 
 async function* pagesOf(entries: readonly ZipEntry[]): AsyncGenerator<readonly ZipEntry[]> {
@@ -22,12 +22,8 @@ const entryOf = (name: string, content: string): ZipEntry => {
   return { name, content: bytes, deflated: deflateRawSync(bytes), modifiedMs: Date.UTC(2025, 11, 31, 23, 59, 58) };
 };
 
-const readArchive = async (bytes: Buffer): Promise<(readonly [name: string, content: string])[]> => {
-  const stored = { sizeBytes: bytes.length, read: async (position: number, length: number) => bytes.subarray(position, position + length) };
-  const read: (readonly [string, string])[] = [];
-  for await (const entry of (await openZip(stored)).entries()) read.push([entry.name, (await entry.read()).toString("utf8")]);
-  return read;
-};
+const readArchive = async (bytes: Buffer): Promise<(readonly [name: string, content: string])[]> =>
+  Promise.all((await readZip(bytes)).map(async (entry) => [entry.name, (await entry.read()).toString("utf8")] as const));
 
 test("each file comes out with its name, content, checksum and time", async () => {
   const given = [entryOf("one.json", "{}"), entryOf("über.json", "ü".repeat(100_000)), entryOf("empty.json", "")];

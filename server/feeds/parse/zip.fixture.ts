@@ -1,6 +1,7 @@
 // Zip archives for tests: as programs write them, and with whatever must be refused.
 
 import { crc32, deflateRawSync } from "node:zlib";
+import { openZip, type ZipEntry } from "./zip.ts";
 
 export interface ZipFixtureEntry {
   readonly name: string;
@@ -74,4 +75,12 @@ export const zipArchive = (entries: readonly ZipFixtureEntry[], claimed = entrie
   const isLarge = count > 0xfffe;
   const end = [u32(0x06054b50), u16(0, 0, isLarge ? 0xffff : count, isLarge ? 0xffff : count), u32(listed.length, isLarge ? 0xffffffff : offset), u16(0)];
   return Buffer.concat([...data, listed, ...(isLarge ? end64 : []), ...end]);
+};
+
+/** The entries of an archive in memory, as imports read them. */
+export const readZip = async (bytes: Buffer): Promise<ZipEntry[]> => {
+  const entries: ZipEntry[] = [];
+  const stored = { sizeBytes: bytes.length, read: async (position: number, length: number) => bytes.subarray(position, position + length) };
+  for await (const entry of (await openZip(stored)).entries()) entries.push(entry);
+  return entries;
 };

@@ -5,19 +5,7 @@ import { test } from "node:test";
 import { fc, runs } from "../../../test/property.ts";
 import { limits } from "#base/limits.ts";
 import { DocumentError } from "../invalid.ts";
-import { zipArchive, type ZipFixtureEntry } from "./zip.fixture.ts";
-import { openZip, type StoredBytes, type ZipEntry } from "./zip.ts";
-
-const storedIn = (bytes: Buffer): StoredBytes => ({
-  sizeBytes: bytes.length,
-  read: async (position, length) => bytes.subarray(position, position + length),
-});
-
-const readZip = async (bytes: Buffer): Promise<ZipEntry[]> => {
-  const entries: ZipEntry[] = [];
-  for await (const entry of (await openZip(storedIn(bytes))).entries()) entries.push(entry);
-  return entries;
-};
+import { readZip, zipArchive, type ZipFixtureEntry } from "./zip.fixture.ts";
 
 const unpackAll = async (bytes: Buffer): Promise<[string, string][]> => {
   const found: [string, string][] = [];
