@@ -222,7 +222,9 @@ const valueEncoder = (field: FieldFact, kind: FieldFact["kind"]): ValueEncoder =
 const writeTag = (number: number, wireType: WireType): void => writeVarint(number * 8 + wireType);
 
 /** proto3 leaves these out where a field has no presence of its own. */
-const isDefault = ({ kind }: FieldFact, value: Json): boolean => value === "" || value === 0 || value === false || (kind === "int64" && value === "0");
+// -0 is a double of its own (protobuf.dev, Field Presence), and no other kind has one.
+const isDefault = ({ kind }: FieldFact, value: Json): boolean =>
+  value === "" || (kind === "double" ? Object.is(value, 0) : value === 0) || value === false || (kind === "int64" && value === "0");
 
 /** Writes the field, tags included. */
 const fieldEncoder = (field: FieldFact): ValueEncoder => {
