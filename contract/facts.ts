@@ -2,6 +2,7 @@
 // event, field behaviour, patterns and sort fields are read from these values alone.
 
 import { type DescEnum, type DescField, type DescMessage, type DescMethod, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
+import type { Json } from "#base/json.ts";
 import * as options from "./gen/gantry/annotations/v1/annotations_pb.js";
 import { field_behavior as fieldBehavior, FieldBehavior } from "./gen/google/api/field_behavior_pb.js";
 import { http as httpOption } from "./gen/google/api/annotations_pb.js";
@@ -119,6 +120,17 @@ export interface EventFact {
   /** The field whose uid the group follows from: path in JSON names; undefined: the subject. */
   readonly groupFrom: readonly string[] | undefined;
 }
+
+/**
+ * What proto3 leaves out where a field has no presence of its own. -0 is a double of its own (protobuf.dev, Field Presence),
+ * and "0" is one of int64 alone: of a string it is a text.
+ */
+export const isDefaultValue = ({ kind, enum: values }: FieldFact, value: Json): boolean =>
+  value === "" ||
+  (kind === "double" ? Object.is(value, 0) : value === 0) ||
+  value === false ||
+  (kind === "int64" && value === "0") ||
+  (kind === "enum" && values?.numbers.get(String(value)) === 0);
 
 /** What an operation gives to others, and for how long. */
 export interface HandsOnFact {

@@ -5,7 +5,7 @@
 import { hash } from "node:crypto";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { withoutTrailing } from "#base/trailing.ts";
-import type { FieldFact, MessageFact } from "#contract/facts.ts";
+import { type FieldFact, isDefaultValue, type MessageFact } from "#contract/facts.ts";
 import type { Call } from "./call.ts";
 
 const compareKeys = ([one]: readonly [string, Json], [other]: readonly [string, Json]): number => (one < other ? -1 : 1);
@@ -25,8 +25,7 @@ const canonicalOne = (field: FieldFact, value: Json): Json => {
 
 const isDefault = (field: FieldFact, value: Json): boolean => {
   if (field.shape !== "one") return Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0;
-  if (field.presence || field.oneof !== undefined) return false;
-  return value === "" || value === 0 || value === false || value === "0" || (field.kind === "enum" && field.enum?.numbers.get(String(value)) === 0);
+  return !field.presence && field.oneof === undefined && isDefaultValue(field, value);
 };
 
 /** The fields in the contract's order without those at their defaults. */

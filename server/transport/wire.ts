@@ -6,7 +6,7 @@
 import { fromJson, ScalarType, toBinary } from "@bufbuild/protobuf";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { registry } from "#contract/catalog.ts";
-import type { FieldFact, MessageFact } from "#contract/facts.ts";
+import { type FieldFact, isDefaultValue, type MessageFact } from "#contract/facts.ts";
 import { frameMessage, prefixBytes } from "./frames.ts";
 
 /** Writes one value. */
@@ -221,11 +221,6 @@ const valueEncoder = (field: FieldFact, kind: FieldFact["kind"]): ValueEncoder =
 
 const writeTag = (number: number, wireType: WireType): void => writeVarint(number * 8 + wireType);
 
-/** proto3 leaves these out where a field has no presence of its own. */
-// -0 is a double of its own (protobuf.dev, Field Presence), and no other kind has one.
-const isDefault = ({ kind }: FieldFact, value: Json): boolean =>
-  value === "" || (kind === "double" ? Object.is(value, 0) : value === 0) || value === false || (kind === "int64" && value === "0");
-
 /** Writes the field, tags included. */
 const fieldEncoder = (field: FieldFact): ValueEncoder => {
   const encode = valueEncoder(field, field.kind);
@@ -265,7 +260,7 @@ const fieldEncoder = (field: FieldFact): ValueEncoder => {
   }
   const hasPresence = field.presence || field.oneof !== undefined || field.message !== undefined || ["timestamp", "duration", "mask"].includes(field.kind);
   return (value) => {
-    if (!hasPresence && (isDefault(field, value) || (field.kind === "enum" && field.enum?.numbers.get(String(value)) === 0))) return;
+    if (!hasPresence && isDefaultValue(field, value)) return;
     writeTag(field.number, wireType);
     encode(value);
   };

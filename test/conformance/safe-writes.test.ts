@@ -322,3 +322,17 @@ test("a field that REST clears by its name makes another request than the one wi
     assert.deepEqual([answer.code, answer.headers["gantry-replayed"]], replays ? [0, "true"] : [codes.INVALID_ARGUMENT, undefined], JSON.stringify(body));
   }
 });
+
+test("a text of one 0 is no absent field: with it and without it are two requests", async () => {
+  const create = writes.find(({ rpc }) => rpc === "CreateRepo") ?? assert.fail();
+  for (const protocol of ["rest", "grpc"] as const) {
+    const headers = { "idempotency-key": freshKey() };
+    const name = `repo-${freshKey()}`;
+    assert.equal((await ask(protocol, create, { parent: place, repo: { name, description: "0" } }, { headers })).code, 0);
+    for (const [description, code] of [
+      ["0", 0],
+      ["", codes.INVALID_ARGUMENT],
+    ] as const)
+      assert.equal((await ask(protocol, create, { parent: place, repo: { name, description } }, { headers })).code, code, `${protocol} ${description}`);
+  }
+});
