@@ -8,6 +8,7 @@ import { limits } from "#base/limits.ts";
 import type { Services } from "#kernel";
 import {
   addChanges,
+  addOwnedCounts,
   changeCount,
   countFeedParts,
   countFeedRecords,
@@ -21,6 +22,7 @@ import {
   markDocumentsGone,
   moveFacts,
   noChanges,
+  noOwnedCounts,
   openFeed,
   type OwnedCounts,
   type RecordTarget,
@@ -42,7 +44,7 @@ import type { FeedRecord } from "./record.ts";
 import { type Fetch, type Fetching, Validators } from "./fetching.ts";
 import { openSource, type Source } from "./source.ts";
 import { factsPublic, isToldKind, markStep, reassignGone, type TellContext } from "./tell-records.ts";
-import { addOwnedCounts, batchesOf, noOwnedCounts, writeBatches } from "./write-batches.ts";
+import { batchesOf, writeBatches } from "./write-batches.ts";
 
 export interface FeedImport {
   readonly kind: FeedKind;
@@ -98,7 +100,7 @@ const recordKinds: Readonly<Record<FeedKind, FeedRecord["kind"]>> = {
 
 /** What came of one source. */
 interface SourceResult {
-  counts: typeof noOwnedCounts;
+  counts: OwnedCounts;
   /** Records of parts that were not read again. */
   unread: number;
   files: number;

@@ -6,6 +6,7 @@
 import { limits } from "#base/limits.ts";
 import {
   addCounts,
+  addOwnedCounts,
   deleteVulnerabilities,
   type DocumentPart,
   type DocumentStep,
@@ -249,13 +250,7 @@ export const tellParts = async (
   const others = untold.filter((record) => !isFact(record));
   const facts = await writeFacts(rows, { feed, group, public: factsPublic(context) }, untold.filter(isFact));
   const other = await writeRecords(rows, { group, public: context.public, feed: source, nowMs }, others);
-  return [facts, other].reduce(
-    (sum, each) => ({
-      group: addCounts(sum.group, each.group),
-      everybody: addCounts(sum.everybody, each.everybody),
-    }),
-    counts,
-  );
+  return [facts, other].reduce<OwnedCounts>(addOwnedCounts, counts);
 };
 
 /** What is said of facts, which have no documents: their source's licence counts. */

@@ -5,7 +5,18 @@
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
-import { addChanges, addCounts, lockFeed, noCounts, type OwnedCounts, type RecordTarget, type Store, updateFeed, writeFeedParts, writeRecords } from "#store";
+import {
+  addChanges,
+  addOwnedCounts,
+  lockFeed,
+  noOwnedCounts,
+  type OwnedCounts,
+  type RecordTarget,
+  type Store,
+  updateFeed,
+  writeFeedParts,
+  writeRecords,
+} from "#store";
 import type { ReadPart, Refusal } from "./read-files.ts";
 import type { FeedRecord } from "./record.ts";
 import { type TellContext, tellParts } from "./tell-records.ts";
@@ -25,13 +36,6 @@ export interface WrittenBatch {
   readonly counts: OwnedCounts;
   readonly refusals: readonly Refusal[];
 }
-
-export const noOwnedCounts: OwnedCounts = { group: noCounts, everybody: noCounts };
-
-export const addOwnedCounts = (one: OwnedCounts, other: OwnedCounts): OwnedCounts => ({
-  group: addCounts(one.group, other.group),
-  everybody: addCounts(one.everybody, other.everybody),
-});
 
 const recordsOf = (documents: ReadPart["documents"]): FeedRecord[] => documents.flatMap(({ records }) => records);
 

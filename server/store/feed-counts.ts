@@ -26,6 +26,13 @@ export const addCounts = (one: WriteCounts, other: WriteCounts): WriteCounts => 
   unchanged: one.unchanged + other.unchanged,
 });
 
+export const noOwnedCounts: OwnedCounts = { group: noCounts, everybody: noCounts };
+
+export const addOwnedCounts = (one: OwnedCounts, other: OwnedCounts): OwnedCounts => ({
+  group: addCounts(one.group, other.group),
+  everybody: addCounts(one.everybody, other.everybody),
+});
+
 /**
  * Advisories lie in the group, public or not; public vulnerabilities and images belong to everybody, and so do the
  * catalogue of libraries and what is built from which package.

@@ -25,7 +25,7 @@ export {
 } from "./advisories.ts";
 export { countDocuments, type DocumentFilter, type DocumentRow, findDocuments } from "./advisory-documents.ts";
 export { type FacetFilter, findFacets } from "./advisory-facets.ts";
-export { addChanges, changeCount, noChanges, noCounts, addCounts, type OwnedChanges, type OwnedCounts } from "./feed-counts.ts";
+export { addChanges, addOwnedCounts, changeCount, noChanges, noCounts, noOwnedCounts, addCounts, type OwnedChanges, type OwnedCounts } from "./feed-counts.ts";
 export { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, type CatalogueTrigger, readCatalogue } from "./catalogue.ts";
 export {
   type AuditEntry,

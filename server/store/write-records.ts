@@ -2,7 +2,7 @@
 
 import { refreshAdvisoryStatistics, withdrawUntoldAdvisories, writeAdvisories } from "./advisories.ts";
 import { refreshFacetStatistics } from "./advisory-facets.ts";
-import { addCounts, noCounts, type OwnedCounts, type RecordOwner, recordOwner } from "./feed-counts.ts";
+import { addCounts, noCounts, noOwnedCounts, type OwnedCounts, type RecordOwner, recordOwner } from "./feed-counts.ts";
 import { recordKey } from "./feed-rows.ts";
 import type { Write } from "./handle.ts";
 import { findPublicImages, refreshImageStatistics, withdrawImages, writeImages } from "./image-packages.ts";
@@ -28,7 +28,7 @@ const imagesByOwner = async (rows: Write, target: RecordTarget, records: readonl
  * written. Of records that are the same one the last counts. Facts about vulnerabilities go in by themselves (writeFacts).
  */
 export const writeRecords = async (rows: Write, target: RecordTarget, records: readonly FeedRecord[]): Promise<OwnedCounts> => {
-  const counts: Record<RecordOwner, WriteCounts> = { group: noCounts, everybody: noCounts };
+  const counts: Record<RecordOwner, WriteCounts> = { ...noOwnedCounts };
   const write = async <K extends FeedRecord["kind"]>(
     kind: K,
     writeBatch: (rows: Write, target: RecordTarget, batch: readonly OfKind<K>[]) => Promise<WriteCounts>,
@@ -60,8 +60,7 @@ export const withdrawVanished = async (
   kind: FeedRecord["kind"],
   isKnown: (key: string) => boolean,
 ): Promise<OwnedCounts> => {
-  const none = { group: noCounts, everybody: noCounts };
-  const withdrawnOf = (owner: RecordOwner, withdrawn: number): OwnedCounts => ({ ...none, [owner]: { ...noCounts, withdrawn } });
+  const withdrawnOf = (owner: RecordOwner, withdrawn: number): OwnedCounts => ({ ...noOwnedCounts, [owner]: { ...noCounts, withdrawn } });
   switch (kind) {
     case "advisory":
       return withdrawnOf("group", await withdrawUntoldAdvisories(rows, target, isKnown));
@@ -83,7 +82,7 @@ export const withdrawVanished = async (
     // Facts have rows of their sources (vulnerability-facts.ts).
     case "known exploit":
     case "exploit prediction":
-      return none;
+      return noOwnedCounts;
   }
 };
 
