@@ -4,7 +4,7 @@ import { createRegistry, type DescFile, type Registry } from "@bufbuild/protobuf
 import { file_google_rpc_error_details } from "./gen/google/rpc/error_details_pb.js";
 import { file_google_rpc_status } from "./gen/google/rpc/status_pb.js";
 import { files as platformFiles } from "./gen/index.ts";
-import { type MessageFact, type MethodFact, messageFact, methodFact } from "./facts.ts";
+import { isView, type MessageFact, type MethodFact, messageFact, methodFact, type ViewedMethodFact, viewedMethodFact } from "./facts.ts";
 
 /** The files of the platform's contract, each with its services. */
 export const files: readonly DescFile[] = platformFiles;
@@ -12,10 +12,22 @@ export const files: readonly DescFile[] = platformFiles;
 /** Every message by name; what packs and unpacks typed details. */
 export const registry: Registry = createRegistry(...files, file_google_rpc_status, file_google_rpc_error_details);
 
-/** Every operation of the contract. */
-export const methods: readonly MethodFact[] = files.flatMap((file) => file.services.flatMap((service) => service.methods.map(methodFact)));
+const descriptors = files.flatMap((file) => file.services.flatMap((service) => service.methods));
+
+/** Every operation of the contract that is answered as itself. */
+export const methods: readonly MethodFact[] = descriptors.filter((method) => !isView(method)).map(methodFact);
 
 const byName = new Map(methods.map((method) => [method.name, method]));
+
+/** The operations of version 1 that are another shape of one of version 2. */
+export const views: readonly ViewedMethodFact[] = descriptors.filter(isView).map((method) => viewedMethodFact(method, (name) => byName.get(name)));
+
+for (const view of views) byName.set(view.name, view);
+
+const viewsByOperation = new Map(views.map((method) => [method.view.of.name, method]));
+
+/** Version 1 of this operation; undefined where there is none. */
+export const viewOf = (method: MethodFact): ViewedMethodFact | undefined => viewsByOperation.get(method.name);
 const messagesByName = new Map<string, MessageFact>(files.flatMap((file) => file.messages.map((message) => [message.typeName, messageFact(message)] as const)));
 
 /** The domains whose paths carry a version segment: "iam", "registry", … */

@@ -65,6 +65,16 @@ export interface FieldFact {
   /** Of a resource's field with `refersTo`: how it uses what cannot be deleted meanwhile ("bound to identities"); "": it can be. */
   readonly inUseAs: string;
   readonly filter: FilterFact | undefined;
+  /** Of version 1: where version 2 has the same; undefined: under the same name. */
+  readonly counterpart: CounterpartFact | undefined;
+}
+
+export interface CounterpartFact {
+  /** Dotted proto names; "": the same name; ".": the fields of this message stand in the other one itself. */
+  readonly path: string;
+  readonly absent: boolean;
+  readonly partial: boolean;
+  readonly atRoot: string;
 }
 
 export interface FilterFact {
@@ -174,7 +184,24 @@ export interface MethodFact {
   /** Where counting a List's results stops; undefined: nowhere. */
   readonly totalMax: number | undefined;
   readonly descriptor: DescMethod;
+  /** Of version 1: what it is another shape of. Everything that is not said of messages and paths is that one's. */
+  readonly view: ViewFact | undefined;
 }
+
+export interface ViewFact {
+  readonly of: MethodFact;
+  /** The field of that one's request which this one's fills by itself. */
+  readonly requestIn: FieldFact | undefined;
+  /** The body of its event is the request, which holds the resource as it has become. */
+  readonly tellsRequest: boolean;
+}
+
+/** An operation of version 1. */
+export interface ViewedMethodFact extends MethodFact {
+  readonly view: ViewFact;
+}
+
+export const isViewed = (method: MethodFact): method is ViewedMethodFact => method.view !== undefined;
 
 const wellKnown: Readonly<Record<string, Kind>> = {
   "google.protobuf.Timestamp": "timestamp",
@@ -255,6 +282,8 @@ const writtenPairOf = (written: string): [string, string] | undefined => {
   return first && second ? [first, second] : undefined;
 };
 
+const counterpartFact = ({ path, absent, partial, atRoot }: options.Counterpart): CounterpartFact => ({ path, absent, partial, atRoot });
+
 const fieldFact = (field: DescField): FieldFact => {
   const value = valueTypeOf(field);
   const behaviours = getOption(field, fieldBehavior);
@@ -300,6 +329,7 @@ const fieldFact = (field: DescField): FieldFact => {
     deletedWithReference: ours.deletedWithReference,
     inUseAs: ours.inUseAs,
     filter: filter && { column: filter.column, comparison: comparisons[filter.comparison], unless: filter.unless, indexed: filter.indexed },
+    counterpart: hasOption(field, options.counterpart) ? counterpartFact(getOption(field, options.counterpart)) : undefined,
   };
 };
 
@@ -360,7 +390,7 @@ const scopePathOf = (input: MessageFact): string[] | undefined => {
 };
 
 /** A dotted path of proto names in JSON names. */
-const jsonPathOf = (input: MessageFact, dotted: string): string[] => {
+export const jsonPathOf = (input: MessageFact, dotted: string): string[] => {
   const out: string[] = [];
   let message: MessageFact | undefined = input;
   for (const name of dotted.split(".")) {
@@ -445,5 +475,35 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
     defaultOrder: hasOption(descriptor, options.list) ? getOption(descriptor, options.list).defaultOrder || "uid" : "uid",
     totalMax: hasOption(descriptor, options.list) ? Number(getOption(descriptor, options.list).totalMax) || undefined : undefined,
     descriptor,
+    view: undefined,
   };
 };
+
+/**
+ * The facts of an operation of version 1: what the contract says of its counterpart, with messages and paths of its own.
+ * `find` gives operations of version 2 by name. Throws where there is none such.
+ */
+export const viewedMethodFact = (descriptor: DescMethod, find: (name: string) => MethodFact | undefined): ViewedMethodFact => {
+  const name = `${descriptor.parent.typeName}/${descriptor.name}`;
+  const { of: viewed, requestIn, tellsRequest } = getOption(descriptor, options.view);
+  const of = find(viewed);
+  if (!of) throw new Error(`${name} is a view of ${viewed}, which does not exist`);
+  if (hasOption(descriptor, options.access) || hasOption(descriptor, options.event)) throw new Error(`${name} says what ${viewed} says already`);
+  const input = messageFact(descriptor.input);
+  return {
+    ...of,
+    name,
+    service: descriptor.parent.typeName,
+    rpc: descriptor.name,
+    domain: domainAndVersionOf(name)[0],
+    version: "v1",
+    input,
+    output: messageFact(descriptor.output),
+    http: httpFacts(descriptor, input),
+    descriptor,
+    view: { of, requestIn: requestIn === "" ? undefined : of.input.byName.get(requestIn), tellsRequest },
+  };
+};
+
+/** True for an operation that is another shape of one of version 2. */
+export const isView = (descriptor: DescMethod): boolean => hasOption(descriptor, options.view);

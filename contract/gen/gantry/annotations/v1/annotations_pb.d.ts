@@ -165,6 +165,146 @@ export declare type HandsOnJson = {
 export declare const HandsOnSchema: GenMessage<HandsOn, {jsonType: HandsOnJson}>;
 
 /**
+ * One set of rows and rules, in a second shape (docs/decisions/0035-version-1-is-a-view.md).
+ *
+ * @generated from message gantry.annotations.v1.View
+ */
+export declare type View = Message<"gantry.annotations.v1.View"> & {
+  /**
+   * "chainguard.platform.iam.v2.GroupsService/CreateGroup".
+   *
+   * @generated from field: string of = 1;
+   */
+  of: string;
+
+  /**
+   * The field of that operation's request which this request fills by itself: the resource, where the request is one.
+   *
+   * @generated from field: string request_in = 2;
+   */
+  requestIn: string;
+
+  /**
+   * True: the body of its event is the request, which holds the resource as it has become. Otherwise it is the answer, or
+   * the request where that is empty.
+   *
+   * @generated from field: bool tells_request = 3;
+   */
+  tellsRequest: boolean;
+};
+
+/**
+ * One set of rows and rules, in a second shape (docs/decisions/0035-version-1-is-a-view.md).
+ *
+ * @generated from message gantry.annotations.v1.View
+ */
+export declare type ViewJson = {
+  /**
+   * "chainguard.platform.iam.v2.GroupsService/CreateGroup".
+   *
+   * @generated from field: string of = 1;
+   */
+  of?: string;
+
+  /**
+   * The field of that operation's request which this request fills by itself: the resource, where the request is one.
+   *
+   * @generated from field: string request_in = 2;
+   */
+  requestIn?: string;
+
+  /**
+   * True: the body of its event is the request, which holds the resource as it has become. Otherwise it is the answer, or
+   * the request where that is empty.
+   *
+   * @generated from field: bool tells_request = 3;
+   */
+  tellsRequest?: boolean;
+};
+
+/**
+ * Describes the message gantry.annotations.v1.View.
+ * Use `create(ViewSchema)` to create a new message.
+ */
+export declare const ViewSchema: GenMessage<View, {jsonType: ViewJson}>;
+
+/**
+ * Where a field of version 1 stands in the message of version 2 that its own message is a shape of.
+ *
+ * @generated from message gantry.annotations.v1.Counterpart
+ */
+export declare type Counterpart = Message<"gantry.annotations.v1.Counterpart"> & {
+  /**
+   * Names with dots between them: "uidp.ids", "requests.role_binding". ".": the fields of this message stand in that one itself.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * True: nowhere. What is sent is read and means nothing; it is never answered.
+   *
+   * @generated from field: bool absent = 2;
+   */
+  absent: boolean;
+
+  /**
+   * True: the message there shows less than this one has.
+   *
+   * @generated from field: bool partial = 3;
+   */
+  partial: boolean;
+
+  /**
+   * Where "/" stands, a flag: everything that lies at the root.
+   *
+   * @generated from field: string at_root = 4;
+   */
+  atRoot: string;
+};
+
+/**
+ * Where a field of version 1 stands in the message of version 2 that its own message is a shape of.
+ *
+ * @generated from message gantry.annotations.v1.Counterpart
+ */
+export declare type CounterpartJson = {
+  /**
+   * Names with dots between them: "uidp.ids", "requests.role_binding". ".": the fields of this message stand in that one itself.
+   *
+   * @generated from field: string path = 1;
+   */
+  path?: string;
+
+  /**
+   * True: nowhere. What is sent is read and means nothing; it is never answered.
+   *
+   * @generated from field: bool absent = 2;
+   */
+  absent?: boolean;
+
+  /**
+   * True: the message there shows less than this one has.
+   *
+   * @generated from field: bool partial = 3;
+   */
+  partial?: boolean;
+
+  /**
+   * Where "/" stands, a flag: everything that lies at the root.
+   *
+   * @generated from field: string at_root = 4;
+   */
+  atRoot?: string;
+};
+
+/**
+ * Describes the message gantry.annotations.v1.Counterpart.
+ * Use `create(CounterpartSchema)` to create a new message.
+ */
+export declare const CounterpartSchema: GenMessage<Counterpart, {jsonType: CounterpartJson}>;
+
+/**
  * @generated from message gantry.annotations.v1.Event
  */
 export declare type Event = Message<"gantry.annotations.v1.Event"> & {
@@ -1021,6 +1161,14 @@ export declare const list: GenExtension<MethodOptions, List>;
 export declare const hands_on: GenExtension<MethodOptions, HandsOn>;
 
 /**
+ * Of version 1: the operation of version 2 that it is another shape of. It carries neither access nor event: those are the
+ * other one's.
+ *
+ * @generated from extension: gantry.annotations.v1.View view = 50105;
+ */
+export declare const view: GenExtension<MethodOptions, View>;
+
+/**
  * Of a resource whose rows the server keeps: what follows for them and is not said by its operations and fields. The
  * start fails where a resource with a table does not carry it.
  *
@@ -1049,6 +1197,13 @@ export declare const field: GenExtension<FieldOptions, Field>;
  * @generated from extension: gantry.annotations.v1.Filter filter = 50113;
  */
 export declare const filter: GenExtension<FieldOptions, Filter>;
+
+/**
+ * Of a message of version 1: where version 2 has the same. Not needed where it has the same name there.
+ *
+ * @generated from extension: gantry.annotations.v1.Counterpart counterpart = 50114;
+ */
+export declare const counterpart: GenExtension<FieldOptions, Counterpart>;
 
 /**
  * What a value of the enum chainguard.capabilities.Capability stands for.

@@ -12,7 +12,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file gantry/annotations/v1/annotations.proto.
  */
 export const file_gantry_annotations_v1_annotations = /*@__PURE__*/
-  fileDesc("CidnYW50cnkvYW5ub3RhdGlvbnMvdjEvYW5ub3RhdGlvbnMucHJvdG8SFWdhbnRyeS5hbm5vdGF0aW9ucy52MSJiCgZBY2Nlc3MSFAoMY2FwYWJpbGl0aWVzGAEgAygJEhAKCHVuc2NvcGVkGAIgASgIEgwKBG9wZW4YAyABKAgSDQoFcmVhZHMYBCABKAgSEwoLY3JlZGVudGlhbHMYBSABKAgiZAoHSGFuZHNPbhI1CgZyaWdodHMYASABKA4yJS5nYW50cnkuYW5ub3RhdGlvbnMudjEuUmlnaHRzSGFuZGVkT24SCwoDZW5kGAIgASgJEhUKDWZyb21fc2Vzc2lvbnMYAyABKAgirgEKBUV2ZW50EgwKBHR5cGUYASABKAkSEgoKZXh0ZW5zaW9ucxgCIAMoCRIxCghhdWRpZW5jZRgDIAEoDjIfLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5BdWRpZW5jZRIPCgdzdWJqZWN0GAQgASgJEisKBWdyb3VwGAUgASgOMhwuZ2FudHJ5LmFubm90YXRpb25zLnYxLlBsYWNlEhIKCmdyb3VwX2Zyb20YBiABKAkiSAoIUmVzb3VyY2USDgoGdW5pcXVlGAEgAygJEhsKE2RlbGV0ZWRfd2l0aF9wYXJlbnQYAiABKAgSDwoHY291bnRlZBgDIAEoCCIwCgRMaXN0EhUKDWRlZmF1bHRfb3JkZXIYASABKAkSEQoJdG90YWxfbWF4GAIgASgDIuUCCgVGaWVsZBIPCgdwYXR0ZXJuGAEgASgJEhIKCm1heF9sZW5ndGgYAiABKAUSEQoJbWluX2l0ZW1zGAMgASgFEg8KB2V4YW1wbGUYBCABKAkSEAoIcmVkYWN0ZWQYBSABKAgSEAoIc29ydGFibGUYBiABKAgSFQoNb3JkZXJfYWxpYXNlcxgHIAMoCRIRCglyZWZlcnNfdG8YCCABKAkSDwoHbWluaW11bRgJIAEoAxIPCgdtYXhpbXVtGAogASgDEgsKA3VpZBgLIAEoCBISCgpzaG93bl9vbmNlGAwgASgIEhMKC2ZpeGVkX3doaWxlGA0gASgJEhIKCm5hbWVkX29ubHkYDiABKAgSEgoKd3JpdHRlbl9hcxgPIAEoCRISCgpsaWVzX2JlbG93GBAgASgJEh4KFmRlbGV0ZWRfd2l0aF9yZWZlcmVuY2UYESABKAgSEQoJaW5fdXNlX2FzGBIgASgJInAKBkZpbHRlchIOCgZjb2x1bW4YASABKAkSNQoKY29tcGFyaXNvbhgCIAEoDjIhLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5Db21wYXJpc29uEg4KBnVubGVzcxgDIAEoCRIPCgdpbmRleGVkGAQgASgIIlYKDkNhcGFiaWxpdHlGYWN0EgwKBG5hbWUYASABKAkSCwoDYml0GAIgASgFEhUKDWludGVybmFsX29ubHkYAyABKAgSEgoKZGVwcmVjYXRlZBgEIAEoCCqkAgoOUmlnaHRzSGFuZGVkT24SIAocUklHSFRTX0hBTkRFRF9PTl9VTlNQRUNJRklFRBAAEhkKFVJJR0hUU19IQU5ERURfT05fTk9ORRABEhkKFVJJR0hUU19IQU5ERURfT05fUk9MRRACEh0KGVJJR0hUU19IQU5ERURfT05fSURFTlRJVFkQAxIdChlSSUdIVFNfSEFOREVEX09OX1BST1ZJREVSEAQSGQoVUklHSFRTX0hBTkRFRF9PTl9TQ0lNEAUSIQodUklHSFRTX0hBTkRFRF9PTl9ST0xFX0hPTERFUlMQBhIbChdSSUdIVFNfSEFOREVEX09OX0lOVklURRAHEiEKHVJJR0hUU19IQU5ERURfT05fT1JHQU5JWkFUSU9OEAgqUgoIQXVkaWVuY2USGAoUQVVESUVOQ0VfVU5TUEVDSUZJRUQQABIVChFBVURJRU5DRV9DVVNUT01FUhABEhUKEUFVRElFTkNFX0lOVEVSTkFMEAIqPgoFUGxhY2USFQoRUExBQ0VfVU5TUEVDSUZJRUQQABIOCgpQTEFDRV9TRUxGEAESDgoKUExBQ0VfUk9PVBACKoABCgpDb21wYXJpc29uEhoKFkNPTVBBUklTT05fVU5TUEVDSUZJRUQQABIUChBDT01QQVJJU09OX0VRVUFMEAESFAoQQ09NUEFSSVNPTl9BRlRFUhACEhYKEkNPTVBBUklTT05fSU5DTFVERRADEhIKDkNPTVBBUklTT05fT1dOEAQ6VwoGYWNjZXNzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYtYcDIAEoCzIdLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5BY2Nlc3NSBmFjY2VzczpUCgVldmVudBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGLaHAyABKAsyHC5nYW50cnkuYW5ub3RhdGlvbnMudjEuRXZlbnRSBWV2ZW50OlEKBGxpc3QSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi3hwMgASgLMhsuZ2FudHJ5LmFubm90YXRpb25zLnYxLkxpc3RSBGxpc3Q6WwoIaGFuZHNfb24SHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi4hwMgASgLMh4uZ2FudHJ5LmFubm90YXRpb25zLnYxLkhhbmRzT25SB2hhbmRzT246XgoIcmVzb3VyY2USHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMY04cDIAEoCzIfLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5SZXNvdXJjZVIIcmVzb3VyY2U6NQoFc2NvcGUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGL+HAyABKAhSBXNjb3BlOlMKBWZpZWxkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjAhwMgASgLMhwuZ2FudHJ5LmFubm90YXRpb25zLnYxLkZpZWxkUgVmaWVsZDpWCgZmaWx0ZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGMGHAyABKAsyHS5nYW50cnkuYW5ub3RhdGlvbnMudjEuRmlsdGVyUgZmaWx0ZXI6agoKY2FwYWJpbGl0eRIhLmdvb2dsZS5wcm90b2J1Zi5FbnVtVmFsdWVPcHRpb25zGMmHAyABKAsyJS5nYW50cnkuYW5ub3RhdGlvbnMudjEuQ2FwYWJpbGl0eUZhY3RSCmNhcGFiaWxpdHliBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("CidnYW50cnkvYW5ub3RhdGlvbnMvdjEvYW5ub3RhdGlvbnMucHJvdG8SFWdhbnRyeS5hbm5vdGF0aW9ucy52MSJiCgZBY2Nlc3MSFAoMY2FwYWJpbGl0aWVzGAEgAygJEhAKCHVuc2NvcGVkGAIgASgIEgwKBG9wZW4YAyABKAgSDQoFcmVhZHMYBCABKAgSEwoLY3JlZGVudGlhbHMYBSABKAgiZAoHSGFuZHNPbhI1CgZyaWdodHMYASABKA4yJS5nYW50cnkuYW5ub3RhdGlvbnMudjEuUmlnaHRzSGFuZGVkT24SCwoDZW5kGAIgASgJEhUKDWZyb21fc2Vzc2lvbnMYAyABKAgiPQoEVmlldxIKCgJvZhgBIAEoCRISCgpyZXF1ZXN0X2luGAIgASgJEhUKDXRlbGxzX3JlcXVlc3QYAyABKAgiTQoLQ291bnRlcnBhcnQSDAoEcGF0aBgBIAEoCRIOCgZhYnNlbnQYAiABKAgSDwoHcGFydGlhbBgDIAEoCBIPCgdhdF9yb290GAQgASgJIq4BCgVFdmVudBIMCgR0eXBlGAEgASgJEhIKCmV4dGVuc2lvbnMYAiADKAkSMQoIYXVkaWVuY2UYAyABKA4yHy5nYW50cnkuYW5ub3RhdGlvbnMudjEuQXVkaWVuY2USDwoHc3ViamVjdBgEIAEoCRIrCgVncm91cBgFIAEoDjIcLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5QbGFjZRISCgpncm91cF9mcm9tGAYgASgJIkgKCFJlc291cmNlEg4KBnVuaXF1ZRgBIAMoCRIbChNkZWxldGVkX3dpdGhfcGFyZW50GAIgASgIEg8KB2NvdW50ZWQYAyABKAgiMAoETGlzdBIVCg1kZWZhdWx0X29yZGVyGAEgASgJEhEKCXRvdGFsX21heBgCIAEoAyLlAgoFRmllbGQSDwoHcGF0dGVybhgBIAEoCRISCgptYXhfbGVuZ3RoGAIgASgFEhEKCW1pbl9pdGVtcxgDIAEoBRIPCgdleGFtcGxlGAQgASgJEhAKCHJlZGFjdGVkGAUgASgIEhAKCHNvcnRhYmxlGAYgASgIEhUKDW9yZGVyX2FsaWFzZXMYByADKAkSEQoJcmVmZXJzX3RvGAggASgJEg8KB21pbmltdW0YCSABKAMSDwoHbWF4aW11bRgKIAEoAxILCgN1aWQYCyABKAgSEgoKc2hvd25fb25jZRgMIAEoCBITCgtmaXhlZF93aGlsZRgNIAEoCRISCgpuYW1lZF9vbmx5GA4gASgIEhIKCndyaXR0ZW5fYXMYDyABKAkSEgoKbGllc19iZWxvdxgQIAEoCRIeChZkZWxldGVkX3dpdGhfcmVmZXJlbmNlGBEgASgIEhEKCWluX3VzZV9hcxgSIAEoCSJwCgZGaWx0ZXISDgoGY29sdW1uGAEgASgJEjUKCmNvbXBhcmlzb24YAiABKA4yIS5nYW50cnkuYW5ub3RhdGlvbnMudjEuQ29tcGFyaXNvbhIOCgZ1bmxlc3MYAyABKAkSDwoHaW5kZXhlZBgEIAEoCCJWCg5DYXBhYmlsaXR5RmFjdBIMCgRuYW1lGAEgASgJEgsKA2JpdBgCIAEoBRIVCg1pbnRlcm5hbF9vbmx5GAMgASgIEhIKCmRlcHJlY2F0ZWQYBCABKAgqpAIKDlJpZ2h0c0hhbmRlZE9uEiAKHFJJR0hUU19IQU5ERURfT05fVU5TUEVDSUZJRUQQABIZChVSSUdIVFNfSEFOREVEX09OX05PTkUQARIZChVSSUdIVFNfSEFOREVEX09OX1JPTEUQAhIdChlSSUdIVFNfSEFOREVEX09OX0lERU5USVRZEAMSHQoZUklHSFRTX0hBTkRFRF9PTl9QUk9WSURFUhAEEhkKFVJJR0hUU19IQU5ERURfT05fU0NJTRAFEiEKHVJJR0hUU19IQU5ERURfT05fUk9MRV9IT0xERVJTEAYSGwoXUklHSFRTX0hBTkRFRF9PTl9JTlZJVEUQBxIhCh1SSUdIVFNfSEFOREVEX09OX09SR0FOSVpBVElPThAIKlIKCEF1ZGllbmNlEhgKFEFVRElFTkNFX1VOU1BFQ0lGSUVEEAASFQoRQVVESUVOQ0VfQ1VTVE9NRVIQARIVChFBVURJRU5DRV9JTlRFUk5BTBACKj4KBVBsYWNlEhUKEVBMQUNFX1VOU1BFQ0lGSUVEEAASDgoKUExBQ0VfU0VMRhABEg4KClBMQUNFX1JPT1QQAiqAAQoKQ29tcGFyaXNvbhIaChZDT01QQVJJU09OX1VOU1BFQ0lGSUVEEAASFAoQQ09NUEFSSVNPTl9FUVVBTBABEhQKEENPTVBBUklTT05fQUZURVIQAhIWChJDT01QQVJJU09OX0lOQ0xVREUQAxISCg5DT01QQVJJU09OX09XThAEOlcKBmFjY2VzcxIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGLWHAyABKAsyHS5nYW50cnkuYW5ub3RhdGlvbnMudjEuQWNjZXNzUgZhY2Nlc3M6VAoFZXZlbnQSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi2hwMgASgLMhwuZ2FudHJ5LmFubm90YXRpb25zLnYxLkV2ZW50UgVldmVudDpRCgRsaXN0Eh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYt4cDIAEoCzIbLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5MaXN0UgRsaXN0OlsKCGhhbmRzX29uEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYuIcDIAEoCzIeLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5IYW5kc09uUgdoYW5kc09uOlEKBHZpZXcSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi5hwMgASgLMhsuZ2FudHJ5LmFubm90YXRpb25zLnYxLlZpZXdSBHZpZXc6XgoIcmVzb3VyY2USHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMY04cDIAEoCzIfLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5SZXNvdXJjZVIIcmVzb3VyY2U6NQoFc2NvcGUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGL+HAyABKAhSBXNjb3BlOlMKBWZpZWxkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjAhwMgASgLMhwuZ2FudHJ5LmFubm90YXRpb25zLnYxLkZpZWxkUgVmaWVsZDpWCgZmaWx0ZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGMGHAyABKAsyHS5nYW50cnkuYW5ub3RhdGlvbnMudjEuRmlsdGVyUgZmaWx0ZXI6ZQoLY291bnRlcnBhcnQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGMKHAyABKAsyIi5nYW50cnkuYW5ub3RhdGlvbnMudjEuQ291bnRlcnBhcnRSC2NvdW50ZXJwYXJ0OmoKCmNhcGFiaWxpdHkSIS5nb29nbGUucHJvdG9idWYuRW51bVZhbHVlT3B0aW9ucxjJhwMgASgLMiUuZ2FudHJ5LmFubm90YXRpb25zLnYxLkNhcGFiaWxpdHlGYWN0UgpjYXBhYmlsaXR5YgZwcm90bzM", [file_google_protobuf_descriptor]);
 
 /**
  * Describes the message gantry.annotations.v1.Access.
@@ -29,46 +29,60 @@ export const HandsOnSchema = /*@__PURE__*/
   messageDesc(file_gantry_annotations_v1_annotations, 1);
 
 /**
+ * Describes the message gantry.annotations.v1.View.
+ * Use `create(ViewSchema)` to create a new message.
+ */
+export const ViewSchema = /*@__PURE__*/
+  messageDesc(file_gantry_annotations_v1_annotations, 2);
+
+/**
+ * Describes the message gantry.annotations.v1.Counterpart.
+ * Use `create(CounterpartSchema)` to create a new message.
+ */
+export const CounterpartSchema = /*@__PURE__*/
+  messageDesc(file_gantry_annotations_v1_annotations, 3);
+
+/**
  * Describes the message gantry.annotations.v1.Event.
  * Use `create(EventSchema)` to create a new message.
  */
 export const EventSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 2);
+  messageDesc(file_gantry_annotations_v1_annotations, 4);
 
 /**
  * Describes the message gantry.annotations.v1.Resource.
  * Use `create(ResourceSchema)` to create a new message.
  */
 export const ResourceSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 3);
+  messageDesc(file_gantry_annotations_v1_annotations, 5);
 
 /**
  * Describes the message gantry.annotations.v1.List.
  * Use `create(ListSchema)` to create a new message.
  */
 export const ListSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 4);
+  messageDesc(file_gantry_annotations_v1_annotations, 6);
 
 /**
  * Describes the message gantry.annotations.v1.Field.
  * Use `create(FieldSchema)` to create a new message.
  */
 export const FieldSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 5);
+  messageDesc(file_gantry_annotations_v1_annotations, 7);
 
 /**
  * Describes the message gantry.annotations.v1.Filter.
  * Use `create(FilterSchema)` to create a new message.
  */
 export const FilterSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 6);
+  messageDesc(file_gantry_annotations_v1_annotations, 8);
 
 /**
  * Describes the message gantry.annotations.v1.CapabilityFact.
  * Use `create(CapabilityFactSchema)` to create a new message.
  */
 export const CapabilityFactSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 7);
+  messageDesc(file_gantry_annotations_v1_annotations, 9);
 
 /**
  * Describes the enum gantry.annotations.v1.RightsHandedOn.
@@ -153,13 +167,22 @@ export const hands_on = /*@__PURE__*/
   extDesc(file_gantry_annotations_v1_annotations, 3);
 
 /**
+ * Of version 1: the operation of version 2 that it is another shape of. It carries neither access nor event: those are the
+ * other one's.
+ *
+ * @generated from extension: gantry.annotations.v1.View view = 50105;
+ */
+export const view = /*@__PURE__*/
+  extDesc(file_gantry_annotations_v1_annotations, 4);
+
+/**
  * Of a resource whose rows the server keeps: what follows for them and is not said by its operations and fields. The
  * start fails where a resource with a table does not carry it.
  *
  * @generated from extension: gantry.annotations.v1.Resource resource = 50131;
  */
 export const resource = /*@__PURE__*/
-  extDesc(file_gantry_annotations_v1_annotations, 4);
+  extDesc(file_gantry_annotations_v1_annotations, 5);
 
 /**
  * The field holds the uid at which the capabilities are needed. Of a gantry.lists.v1.GroupFilter: they are needed at
@@ -168,7 +191,7 @@ export const resource = /*@__PURE__*/
  * @generated from extension: bool scope = 50111;
  */
 export const scope = /*@__PURE__*/
-  extDesc(file_gantry_annotations_v1_annotations, 5);
+  extDesc(file_gantry_annotations_v1_annotations, 6);
 
 /**
  * What values a field takes and where they may be shown.
@@ -176,7 +199,7 @@ export const scope = /*@__PURE__*/
  * @generated from extension: gantry.annotations.v1.Field field = 50112;
  */
 export const field = /*@__PURE__*/
-  extDesc(file_gantry_annotations_v1_annotations, 6);
+  extDesc(file_gantry_annotations_v1_annotations, 7);
 
 /**
  * A request field of a List that narrows its result.
@@ -184,7 +207,15 @@ export const field = /*@__PURE__*/
  * @generated from extension: gantry.annotations.v1.Filter filter = 50113;
  */
 export const filter = /*@__PURE__*/
-  extDesc(file_gantry_annotations_v1_annotations, 7);
+  extDesc(file_gantry_annotations_v1_annotations, 8);
+
+/**
+ * Of a message of version 1: where version 2 has the same. Not needed where it has the same name there.
+ *
+ * @generated from extension: gantry.annotations.v1.Counterpart counterpart = 50114;
+ */
+export const counterpart = /*@__PURE__*/
+  extDesc(file_gantry_annotations_v1_annotations, 9);
 
 /**
  * What a value of the enum chainguard.capabilities.Capability stands for.
@@ -192,5 +223,5 @@ export const filter = /*@__PURE__*/
  * @generated from extension: gantry.annotations.v1.CapabilityFact capability = 50121;
  */
 export const capability = /*@__PURE__*/
-  extDesc(file_gantry_annotations_v1_annotations, 8);
+  extDesc(file_gantry_annotations_v1_annotations, 10);
 

@@ -1,0 +1,295 @@
+// Version 1 as a second shape of version 2 (docs/decisions/0035-version-1-is-a-view.md): which fields of the one stand where in
+// the other, by the options `view` and `counterpart`, and the translation of messages by it. Pure; the fields of an operation are
+// brought together when it is first called.
+
+import type { Violation } from "#base/fault.ts";
+import { isObject, type Json, type JsonObject } from "#base/json.ts";
+import { capabilityByName, capabilityBySymbol } from "./capabilities.ts";
+import { type FieldFact, type MessageFact, type MethodFact, type ViewedMethodFact, jsonPathOf } from "./facts.ts";
+import type { Reading } from "./read.ts";
+
+/** One field of version 1 and its place in version 2. */
+interface Link {
+  readonly field: FieldFact;
+  /** From the message of version 2 to the field; empty: the fields inside stand in that message itself. */
+  readonly path: readonly FieldFact[];
+  readonly inner: readonly Link[] | undefined;
+  /** The flag that "/" stands for. */
+  readonly atRoot: readonly FieldFact[] | undefined;
+}
+
+/** The request and the answer of an operation of version 1. */
+interface Links {
+  readonly request: readonly Link[];
+  readonly reply: readonly Link[];
+}
+
+const capabilityEnum = "chainguard.capabilities.Capability";
+
+const fieldsAlong = (message: MessageFact, dotted: string): FieldFact[] | undefined => {
+  const fields: FieldFact[] = [];
+  let within: MessageFact | undefined = message;
+  for (const name of dotted.split(".")) {
+    const field: FieldFact | undefined = within?.byName.get(name);
+    if (!field) return undefined;
+    fields.push(field);
+    within = field.message;
+  }
+  return fields;
+};
+
+/** Throws where a field of version 1 has no counterpart and does not say so. `partial`: such fields are left out. */
+const linksOf = (message: MessageFact, other: MessageFact, partial = false): Link[] => {
+  // The same message in both, such as a filter by place.
+  if (message === other) return message.fields.map((field) => ({ field, path: [field], inner: undefined, atRoot: undefined }));
+  return message.fields.flatMap((field): Link[] => {
+    const { path: said = "", absent = false, partial: shownInPart = false, atRoot = "" } = field.counterpart ?? {};
+    if (absent) return [];
+    const path = said === "." ? [] : fieldsAlong(other, said || field.name);
+    if (!path) {
+      if (partial) return [];
+      throw new Error(`${message.name}.${field.name} has no counterpart in ${other.name}`);
+    }
+    const end = path.at(-1);
+    const target = end === undefined ? other : end.message;
+    if ((field.message === undefined) !== (target === undefined)) throw new Error(`${message.name}.${field.name} is no shape of ${end?.name ?? other.name}`);
+    const inner = field.message && target && field.message !== target ? linksOf(field.message, target, shownInPart) : undefined;
+    return [{ field, path, inner, atRoot: atRoot === "" ? undefined : fieldsAlong(other, atRoot) }];
+  });
+};
+
+const nothing: readonly Link[] = [];
+const emptyMessage = "google.protobuf.Empty";
+const known = new WeakMap<ViewedMethodFact, Links>();
+
+/** Where fields of the request stand that is put into one field of the other: below it; beside it stands where the resource shall be. */
+const requestLinks = ({ input, view: { of, requestIn } }: ViewedMethodFact): Link[] => {
+  if (!requestIn?.message) return linksOf(input, of.input);
+  const below = linksOf(input, requestIn.message).map((link) => ({ ...link, path: [requestIn, ...link.path] }));
+  const [beside, ...deeper] = (of.scope ?? []).map((name) => of.input.byName.get(name));
+  const own = below.find(({ path }) => path[1]?.name === "uid");
+  return beside && deeper.length === 0 && own ? [...below, { ...own, path: [beside] }] : below;
+};
+
+/** Throws where the contract leaves a field without its counterpart. */
+export const linksOfMethod = (method: ViewedMethodFact): Links => {
+  const found = known.get(method);
+  if (found) return found;
+  const { of } = method.view;
+  const links = { request: requestLinks(method), reply: method.output.name === emptyMessage ? nothing : linksOf(method.output, of.output) };
+  known.set(method, links);
+  return links;
+};
+
+const leafOf = ({ field, path }: Link): FieldFact => path.at(-1) ?? field;
+
+/** One value of version 1 as version 2 has it; undefined and a problem where it has none such. */
+const valueInward = (link: Link, value: Json, at: string, problems: Violation[]): Json | undefined => {
+  const leaf = leafOf(link);
+  if (link.inner && isObject(value)) return messageInward(link.inner, value, at, problems);
+  if (leaf.kind === link.field.kind && leaf.kind !== "enum") return value;
+  const refuse = (): undefined => {
+    problems.push({ field: at, description: leaf.enum?.name === capabilityEnum ? "is not a known capability" : "is not a known value" });
+    return undefined;
+  };
+  if (leaf.kind === "enum") {
+    if (link.field.kind === "string") return capabilityByName(String(value))?.symbol ?? refuse();
+    return leaf.enum?.names.get(link.field.enum?.numbers.get(String(value)) ?? -1) ?? refuse();
+  }
+  return leaf.kind === "int32" ? Number(value) : String(value);
+};
+
+const valueOutward = (link: Link, value: Json): Json | undefined => {
+  const leaf = leafOf(link);
+  if (link.inner) return isObject(value) ? messageOutward(link.inner, value) : undefined;
+  if (leaf.kind === link.field.kind && leaf.kind !== "enum") return value;
+  if (leaf.kind === "enum") {
+    if (link.field.kind === "string") return capabilityBySymbol(String(value))?.name;
+    return link.field.enum?.names.get(leaf.enum?.numbers.get(String(value)) ?? -1);
+  }
+  return link.field.kind === "int32" ? Number(value) : String(value);
+};
+
+const eachOf = (field: FieldFact, value: Json, one: (entry: Json, at: string) => Json | undefined): Json | undefined => {
+  if (field.shape === "list") return Array.isArray(value) ? value.flatMap((entry, index) => one(entry, `[${index}]`) ?? []) : undefined;
+  if (field.shape === "one" || !isObject(value)) return one(value, "");
+  return Object.fromEntries(Object.entries(value).flatMap(([key, entry]) => {
+    const read = one(entry, `[${JSON.stringify(key)}]`);
+    return read === undefined ? [] : [[key, read]];
+  }));
+};
+
+/** Puts the value where the path leads. Where it leads through a list, each entry goes into an entry of that list. */
+const put = (object: JsonObject, path: readonly FieldFact[], value: Json): boolean => {
+  const [first, ...rest] = path;
+  if (!first) return false;
+  if (rest.length === 0) {
+    if (object[first.json] !== undefined) return false;
+    object[first.json] = value;
+    return true;
+  }
+  if (first.shape === "list" && Array.isArray(value)) {
+    if (object[first.json] !== undefined) return false;
+    object[first.json] = value.map((entry) => {
+      const inner: JsonObject = {};
+      put(inner, rest, entry);
+      return inner;
+    });
+    return true;
+  }
+  const held = object[first.json];
+  const inner = isObject(held) ? held : {};
+  object[first.json] = inner;
+  return put(inner, rest, value);
+};
+
+const at = (object: JsonObject, path: readonly FieldFact[]): Json | undefined => {
+  let held: Json | undefined = object;
+  for (const [index, { json, shape }] of path.entries()) {
+    held = isObject(held) ? held[json] : undefined;
+    const rest = path.slice(index + 1);
+    if (shape === "list" && rest.length > 0) return Array.isArray(held) ? held.flatMap((entry) => (isObject(entry) ? (at(entry, rest) ?? []) : [])) : undefined;
+  }
+  return held;
+};
+
+/** A message of version 1 as version 2 has it. What it has not is added to `problems`, by the names of version 1. */
+const messageInward = (links: readonly Link[], value: JsonObject, prefix: string, problems: Violation[], into: JsonObject = {}): JsonObject => {
+  for (const link of links) {
+    const held = value[link.field.json];
+    if (held === undefined) continue;
+    const name = prefix ? `${prefix}.${link.field.json}` : link.field.json;
+    if (link.path.length === 0) {
+      if (link.inner && isObject(held)) messageInward(link.inner, held, name, problems, into);
+      continue;
+    }
+    if (link.atRoot && held === "/") {
+      put(into, link.atRoot, true);
+      continue;
+    }
+    const read = eachOf(link.field, held, (entry, index) => valueInward(link, entry, name + index, problems));
+    if (read === undefined) continue;
+    // One of the values that the other takes several of.
+    const wanted = leafOf(link).shape === "list" && link.field.shape === "one" ? [read] : read;
+    if (wanted === "" || (Array.isArray(wanted) && wanted[0] === "")) continue;
+    if (!put(into, link.path, wanted)) problems.push({ field: name, description: `cannot be given together with ${link.path.map((field) => field.name).join(".")}` });
+  }
+  return into;
+};
+
+/** A message of version 2 in the shape of version 1. */
+const messageOutward = (links: readonly Link[], value: JsonObject): JsonObject => {
+  const out: JsonObject = {};
+  for (const link of links) {
+    if (link.path.length === 0) {
+      const inner = messageOutward(link.inner ?? nothing, value);
+      if (Object.keys(inner).length > 0) out[link.field.json] = inner;
+      continue;
+    }
+    const found = at(value, link.path);
+    if (found === undefined || found === null) continue;
+    const single = link.field.shape === "one" && leafOf(link).shape === "list" && Array.isArray(found) ? found[0] : found;
+    const shown = single === undefined ? undefined : eachOf(link.field, single, (entry) => valueOutward(link, entry));
+    if (shown !== undefined) out[link.field.json] = shown;
+  }
+  return out;
+};
+
+/** An answer of version 2 in the shape of version 1. */
+export const replyInView = (method: ViewedMethodFact, reply: JsonObject): JsonObject => messageOutward(linksOfMethod(method).reply, reply);
+
+/** A request of version 2 in the shape of version 1, as far as that has its fields. */
+export const requestInView = (method: ViewedMethodFact, request: JsonObject): JsonObject => messageOutward(linksOfMethod(method).request, request);
+
+/**
+ * What a PUT changes: all that version 1 knows of the resource, so that fields which it does not know stay as they are. What a
+ * full replacement must not change is changed where it is said. What a PATCH changes: what it says.
+ */
+const maskOf = (method: ViewedMethodFact, reading: Reading): string => {
+  const { requestIn } = method.view;
+  const bodyLinks = linksOfMethod(method).request.filter(({ path }) => path[0] === requestIn);
+  const paths = new Set<string>();
+  const visit = (links: readonly Link[], value: JsonObject, sent: readonly string[] | undefined, skipped: number): void => {
+    for (const { field, path, inner } of links) {
+      const own = path.slice(skipped);
+      const leaf = own.at(-1);
+      const below = sent?.flatMap((name) => (name === field.json ? [] : name.startsWith(`${field.json}.`) ? [name.slice(field.json.length + 1)] : []));
+      const held = value[field.json];
+      if (!leaf) {
+        visit(inner ?? nothing, isObject(held) ? held : {}, below, 0);
+        continue;
+      }
+      if (leaf.outputOnly || leaf.name === "uid") continue;
+      const isSaid = held !== undefined || sent?.some((name) => name === field.json || name.startsWith(`${field.json}.`));
+      if (isSaid || (method.http[0]?.verb === "PUT" && !leaf.namedOnly)) paths.add(own.map(({ name }) => name).join("."));
+    }
+  };
+  visit(bodyLinks, reading.request, reading.bodyPaths, 1);
+  return [...paths].join(",");
+};
+
+/** A request of version 1 as the operation of version 2 takes it. */
+export const readingInward = (method: ViewedMethodFact, reading: Reading): Reading => {
+  const problems = [...reading.problems];
+  const request = messageInward(linksOfMethod(method).request, reading.request, "", problems);
+  const { of, requestIn } = method.view;
+  if (requestIn && of.input.byName.has("update_mask")) request.updateMask = maskOf(method, reading);
+  // A body over REST is there where it is empty, too.
+  const body = of.http[0]?.body ?? "";
+  if (body !== "" && body !== "*") request[body] ??= {};
+  return { request, problems, bodyPaths: undefined };
+};
+
+/** How violations of version 2 name a field, and how those of version 1 do. Inside a resource by JSON names, beside it by proto names. */
+const spelled = (method: MethodFact, path: readonly FieldFact[]): string => {
+  const body = method.http[0]?.body ?? "";
+  const inBody = body === "*" || path[0]?.json === body;
+  const named = inBody && body !== "*" && path.length > 1 ? path.slice(1) : path;
+  return named.map((field) => (inBody ? field.json : field.name)).join(".");
+};
+
+const namesOf = (method: ViewedMethodFact): ReadonlyMap<string, string> => {
+  const names = new Map<string, string>();
+  const visit = (links: readonly Link[], before: readonly FieldFact[], beforeOther: readonly FieldFact[]): void => {
+    for (const { field, path, inner } of links) {
+      const [own, other] = [[...before, field], [...beforeOther, ...path]];
+      const key = spelled(method.view.of, other);
+      if (path.length > 0 && !names.has(key)) names.set(key, spelled(method, own));
+      visit(inner ?? nothing, own, other);
+    }
+  };
+  visit(linksOfMethod(method).request, [], []);
+  return names;
+};
+
+/** The last name of a field's path, without places in lists. */
+const lastName = (field: string): string => field.replace(/\[[^\]]*\]/g, "").replace(/^.*\./, "");
+
+/** A violation by the names of version 1. What is no field of its messages stays. */
+export const violationInView = (method: ViewedMethodFact, { field, description }: Violation): Violation => {
+  const names = namesOf(method);
+  const plain = field.replace(/\[[^\]]*\]/g, "");
+  const own = names.get(plain);
+  if (own === undefined) return { field, description };
+  const places = field.match(/\[[^\]]*\]/g) ?? [];
+  const shown = method.input.byName.get(own.split(".")[0] ?? "")?.shape === "list" ? own.replace(/^[^.]+/, (first) => `${first}${places[0] ?? ""}`) : own;
+  const before = lastName(field);
+  return { field: shown, description: description.startsWith(`${before} `) ? `${lastName(own)}${description.slice(before.length)}` : description };
+};
+
+/** The scope's path in the request of version 1. */
+export const scopeInView = (method: ViewedMethodFact): readonly string[] | undefined => {
+  const { scope, input } = method.view.of;
+  if (!scope) return undefined;
+  const wanted = jsonPathOf(input, scope.join(".")).join(".");
+  const find = (links: readonly Link[], before: readonly string[], beforeOther: readonly string[]): string[] | undefined => {
+    for (const { field, path, inner } of links) {
+      const [own, other] = [[...before, field.json], [...beforeOther, ...path.map(({ json }) => json)]];
+      if (other.join(".") === wanted) return own;
+      const found = inner && find(inner, own, other);
+      if (found) return found;
+    }
+    return undefined;
+  };
+  return find(linksOfMethod(method).request, [], []);
+};
