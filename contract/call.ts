@@ -6,12 +6,15 @@
 
 import type { JsonObject } from "#base/json.ts";
 import type { Origin } from "#base/origin.ts";
-import type { MethodFact } from "./facts.ts";
+import { isViewed, type MethodFact, type ViewedMethodFact } from "./facts.ts";
 import type { Reading } from "./read.ts";
+import { readingInward } from "./views.ts";
 
 /** What is known of a call before its message is read. */
 export interface CallHeaders {
   readonly method: MethodFact;
+  /** The operation of version 1 that was called, of which `method` is the counterpart; undefined: `method` was. */
+  readonly view: ViewedMethodFact | undefined;
   /** The Authorization header; undefined where there is none. */
   readonly authorization: string | undefined;
   /** Header or metadata Gantry-Identity: the assumable identity that a foreign token acts as. */
@@ -57,11 +60,33 @@ export interface CallOptions {
   readonly requestInUrl?: () => JsonObject;
 }
 
+/** A message of version 1 as version 2 takes it. */
+const inward = (view: ViewedMethodFact, reading: RequestReading): RequestReading => ({ ...readingInward(view, reading), validateOnly: reading.validateOnly });
+
+const readInward = (view: ViewedMethodFact, read: UnreadCall["read"]): UnreadCall["read"] => () => {
+  const reading = read();
+  return reading instanceof Promise ? reading.then((come) => inward(view, come)) : inward(view, reading);
+};
+
 const emptyRequest = (): JsonObject => ({});
 
-/** The one place that makes a call: of a transport, an import, a command. */
-export const unreadCall = (method: MethodFact, options: CallOptions, read: UnreadCall["read"]): UnreadCall => ({
+/** The one place that makes a call: of a transport, an import, a command. One of version 1 becomes one of version 2 here. */
+export const unreadCall = (called: MethodFact, options: CallOptions, read: UnreadCall["read"]): UnreadCall => {
+  const requestInUrl = options.requestInUrl ?? emptyRequest;
+  if (!isViewed(called)) return madeCall(called, undefined, options, requestInUrl, read);
+  const url = (): JsonObject => readingInward(called, readingOf(requestInUrl())).request;
+  return madeCall(called.view.of, called, options, url, readInward(called, read));
+};
+
+const madeCall = (
+  method: MethodFact,
+  view: ViewedMethodFact | undefined,
+  options: CallOptions,
+  requestInUrl: () => JsonObject,
+  read: UnreadCall["read"],
+): UnreadCall => ({
   method,
+  view,
   authorization: options.authorization,
   identity: options.identity,
   idempotencyKey: options.idempotencyKey,
@@ -69,13 +94,14 @@ export const unreadCall = (method: MethodFact, options: CallOptions, read: Unrea
   ifNoneMatch: options.ifNoneMatch,
   requestId: options.requestId,
   origin: options.origin,
-  requestInUrl: options.requestInUrl ?? emptyRequest,
+  requestInUrl,
   read,
 });
 
 /** The same call with its message. */
 export const withRequest = (call: UnreadCall, reading: RequestReading): Call => ({
   method: call.method,
+  view: call.view,
   authorization: call.authorization,
   identity: call.identity,
   idempotencyKey: call.idempotencyKey,

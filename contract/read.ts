@@ -304,9 +304,11 @@ export const readRest = (
   let request: JsonObject = {};
   let bodyPaths: string[] | undefined;
   if (http.body !== "") {
-    const target = http.body === "*" ? method.input : method.input.byName.get(http.body)?.message;
-    const body = input.body ?? {};
-    if (!target || !isObject(body)) addProblem(problems, "body", "must be a JSON object");
+    const field = http.body === "*" ? undefined : method.input.byName.get(http.body);
+    const target = http.body === "*" ? method.input : field?.message;
+    const body = input.body ?? (field?.shape === "list" ? [] : {});
+    if (field?.shape === "list") request = { [field.json]: readField({ problems, naming: "json", texts: false }, field, body, field.json) ?? [] };
+    else if (!target || !isObject(body)) addProblem(problems, "body", "must be a JSON object");
     else {
       const object = readObject({ problems, naming: "json", texts: false }, target, body, "");
       request = http.body === "*" ? object : { [http.body]: object };

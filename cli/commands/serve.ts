@@ -30,7 +30,8 @@ const description = `Runs the server until it is stopped. Settings come from the
   GANTRY_AWS_STS_URL      where signed AWS requests are verified (the AWS STS host that they name)
   GANTRY_DELIVERY_DELAYS  seconds before each attempt to deliver an event (0,5,300,1800,7200,18000,36000,36000)
   GANTRY_AUDIT_MONTHS     months of the audit log that are kept, the running one included (13)
-  GANTRY_FREE_MAIL_DOMAINS  further mail domains that are nobody's company`;
+  GANTRY_FREE_MAIL_DOMAINS  further mail domains that are nobody's company
+  GANTRY_V1_LIST_MAX      most entries that a list of version 1 gives at once (100000)`;
 
 export const serveCommand = ({ environment, log, err }: Terminal): Command =>
   newCommand({

@@ -66,6 +66,7 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
       publicUrl: settings.publicUrl,
       openOrganizations: settings.openOrganizations,
       freeMailDomains: settings.freeMailDomains,
+      listMax: settings.listMax,
       plainIssuers: settings.egressAllow !== "",
       terms: termsOf(settings.terms),
     };

@@ -46,6 +46,8 @@ export interface Settings extends DatabaseSettings {
   readonly deliveryDelaysSeconds: readonly number[];
   /** Mail domains that are nobody's company, besides the well-known ones. */
   readonly freeMailDomains: readonly string[];
+  /** Most entries that a list of version 1 gives at once. */
+  readonly listMax: number;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -105,6 +107,12 @@ const readCertificate = (certFile: string, keyFile: string): { cert: string; key
     throw settingFault("GANTRY_TLS_KEY", `holds no key in PEM of the certificate in GANTRY_TLS_CERT: ${error instanceof Error ? error.message : keyFile}`);
   }
   return files;
+};
+
+const readListMax = (value: string | undefined): number => {
+  if (value === undefined) return limits.unpagedListMax;
+  if (!/^[1-9]\d{0,6}$/.test(value)) throw settingFault("GANTRY_V1_LIST_MAX", `must be a number from 1 to 9999999, not ${JSON.stringify(value)}`);
+  return Number(value);
 };
 
 const readDomain = (value: string): string => {
@@ -233,5 +241,6 @@ export const readSettings = (environment: Environment): Settings => {
     awsStsUrl: awsStsUrl === undefined ? undefined : readHttpUrl("GANTRY_AWS_STS_URL", awsStsUrl),
     deliveryDelaysSeconds: readDelays(valueOf("GANTRY_DELIVERY_DELAYS")),
     freeMailDomains: splitList(valueOf("GANTRY_FREE_MAIL_DOMAINS")).map((domain) => domain.toLowerCase()),
+    listMax: readListMax(valueOf("GANTRY_V1_LIST_MAX")),
   };
 };

@@ -5,7 +5,7 @@ import type { DescMessage, DescService } from "@bufbuild/protobuf";
 import type { Audit } from "#audit";
 import type { Caller, Authn, ClientPurpose } from "#authn";
 import type { Rights } from "#authz";
-import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
+import type { FieldFact, MessageFact, MethodFact, ViewedMethodFact } from "#contract/facts.ts";
 import type { Fault, Violation } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import type { Log } from "#base/log.ts";
@@ -33,6 +33,8 @@ export interface Services {
   readonly openOrganizations: boolean;
   /** GANTRY_FREE_MAIL_DOMAINS: mail domains that are nobody's company, besides the well-known ones. */
   readonly freeMailDomains: readonly string[];
+  /** GANTRY_V1_LIST_MAX: most entries that a list of version 1 gives at once. */
+  readonly listMax: number;
   /** GANTRY_EGRESS_ALLOW names private addresses: issuers may be reached over plain http there. */
   readonly plainIssuers: boolean;
   /** GANTRY_TERMS_FILE: what organizations can accept, and what needs it. */
@@ -88,6 +90,8 @@ export type ReadContext = Context<Read>;
 export interface Cause {
   /** Full name of the operation; the path or command of what is none; "" for what the server does by itself. */
   readonly operation: string;
+  /** The operation of version 1 that was called: its version tells of all that follows. Undefined: version 2 does. */
+  readonly view?: ViewedMethodFact | undefined;
   /** Who did it: {subject, act}; undefined where nobody was signed in. */
   readonly actor: JsonObject | undefined;
   /** The role bindings that allowed it, as far as rights have been asked for. */

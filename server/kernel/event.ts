@@ -1,12 +1,15 @@
 // From a finished write to what shall be told of it: type, subject, group and body as the contract declares them. Pure.
 
-import type { MessageFact, MethodFact } from "#contract/facts.ts";
+import { viewOf } from "#contract/catalog.ts";
+import type { MessageFact, MethodFact, ViewedMethodFact } from "#contract/facts.ts";
+import { replyInView, requestInView } from "#contract/views.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import type { Origin } from "#base/origin.ts";
 import { EVERYWHERE, isUid, parentOf, rootOf } from "#base/uid.ts";
 import { timestamp } from "#base/time.ts";
 import type { OutboxEvent } from "#outbox";
 import type { Cause, ChangeContext } from "./context.ts";
+import { resourceField } from "./field-behavior.ts";
 import type { Resource } from "./resource.ts";
 
 /** The public fields of a message: without our additive ones (clients' decoders may be strict) and without secrets. */
@@ -47,9 +50,43 @@ const unseen: Origin = { address: "", userAgent: "" };
  * is the person's own act towards it (RequestGroupAccess, AcceptMembership); what goes along with it elsewhere is not.
  */
 const shownCause = ({ cause }: ChangeContext, method: MethodFact, place: string): Pick<Cause, "actor" | "origin"> => {
-  const ownAct = method.name === cause.operation && method.capabilities.length === 0;
+  const ownAct = method.name === (cause.view?.view.of.name ?? cause.operation) && method.capabilities.length === 0;
   if (ownAct || !cause.strangerIn?.includes(rootOf(place))) return cause;
   return { actor: { subject: find(cause.actor ?? {}, ["subject"]) }, origin: () => unseen };
+};
+
+/** With the names of the proto, as events of version 1 have them. */
+const withProtoNames = (message: MessageFact, value: JsonObject): JsonObject =>
+  Object.fromEntries(
+    message.fields.flatMap((field): [string, Json][] => {
+      const held = value[field.json];
+      const inner = field.message;
+      const one = (entry: Json): Json => (inner && isObject(entry) ? withProtoNames(inner, entry) : entry);
+      if (held === undefined) return [];
+      if (field.shape === "map" && isObject(held)) return [[field.name, Object.fromEntries(Object.entries(held).map(([key, entry]) => [key, one(entry)]))]];
+      return [[field.name, Array.isArray(held) ? held.map(one) : one(held)]];
+    }),
+  );
+
+interface Told {
+  readonly message: MessageFact;
+  readonly body: JsonObject;
+  /** The path of the operation that tells. */
+  readonly template: string;
+}
+
+/**
+ * The body of an event in the version of the call (events, 3): `content` is version 2's without what no event shows, so that
+ * redaction is the same in both.
+ */
+const toldIn = (view: ViewedMethodFact | undefined, method: MethodFact, message: MessageFact, request: JsonObject, content: JsonObject): Told => {
+  if (!view) return { message, body: content, template: method.http[0]?.template ?? "" };
+  const template = view.http[0]?.template ?? "";
+  const told = view.view.tellsRequest || message === method.input ? view.input : view.output;
+  const resource = resourceField(method);
+  const asked = view.view.tellsRequest && resource ? { ...publicPart(method.input, request), [resource.json]: content } : content;
+  const body = told === view.input ? requestInView(view, asked) : replyInView(view, content);
+  return { message: told, body: withProtoNames(told, body), template };
 };
 
 /**
@@ -67,10 +104,11 @@ export const eventOf = (context: ChangeContext, method: MethodFact, request: Jso
   const group = event.extensions.includes("group") ? groupOf(from, event.group) : "";
   const { actor, origin } = shownCause(context, method, isUid(group) ? group : subject);
   // A batch names its provider as the parent of all.
+  const told = toldIn(cause.view && cause.view.view.of === method ? cause.view : cause.view && viewOf(method), method, message, request, publicPart(message, content));
   const identityProvider = find(content, ["identityProviderUid"]) || find(content, ["parent"]) || parentOf(subject);
   return {
     type: event.type,
-    source: `${services.publicUrl.replace(/\/$/, "")}${collection(method.http[0]?.template ?? "")}`,
+    source: `${services.publicUrl.replace(/\/$/, "")}${collection(told.template)}`,
     subject,
     group,
     audience: event.audience,
@@ -79,8 +117,8 @@ export const eventOf = (context: ChangeContext, method: MethodFact, request: Jso
       ...(event.extensions.includes("identityprovider") ? { identityprovider: identityProvider } : {}),
     },
     actor,
-    bodyType: message.name,
-    body: publicPart(message, content),
+    bodyType: told.message.name,
+    body: told.body,
     requestId: cause.requestId,
     time: timestamp(services.clock()),
     auditContext: { operation: cause.operation, bindings: cause.bindings(), origin: origin() },

@@ -1,6 +1,7 @@
 // From an outcome to a reply: the ETag of a single resource, and If-None-Match.
 
 import type { JsonObject } from "#base/json.ts";
+import { replyInView } from "#contract/views.ts";
 import { lockRow, type Read, type Write } from "#store";
 import { resourcePathOf } from "./validate.ts";
 import type { Call, Reply } from "./call.ts";
@@ -11,7 +12,13 @@ import { etagOf, matchesEtag } from "./safe-write.ts";
 /** Only a single resource that can be read again has an ETag. */
 const hasEtag = ({ method }: Call): boolean => (method.rpc.startsWith("Get") || method.rpc.startsWith("Update")) && method.output.byName.has("uid");
 
-export const replyOf = (call: Call, { reply, headers }: Outcome): Reply => {
+export const replyOf = (call: Call, outcome: Outcome): Reply => {
+  const reply = replyInVersion2(call, outcome);
+  // The ETag is the resource's, in whichever shape it is shown.
+  return call.view ? { message: replyInView(call.view, reply.message), ...(reply.headers ? { headers: reply.headers } : {}), ...(reply.httpStatus ? { httpStatus: reply.httpStatus } : {}) } : reply;
+};
+
+const replyInVersion2 = (call: Call, { reply, headers }: Outcome): Reply => {
   if (!hasEtag(call)) return headers ? { message: reply, headers } : { message: reply };
   const json = JSON.stringify(reply);
   const etag = etagOf(json);

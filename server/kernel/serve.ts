@@ -36,6 +36,7 @@ import { eventOf } from "./event.ts";
 import type { Kernel } from "./kernel.ts";
 import { authorize, requireAt, requireNotSuspended, requireToHandOn } from "./permit.ts";
 import { replyOf, currentOf } from "./reply.ts";
+import { faultInView, isWholeList, wholeList } from "./view.ts";
 import { writeSafely } from "./safe-write.ts";
 import { actingParty, callingParty, strangerAt } from "./party.ts";
 import { requireTerms } from "./terms.ts";
@@ -81,7 +82,7 @@ export const makeServe =
       if (thrown instanceof Fault && isRefusal(thrown)) recordUnchanging(kernel, unread, call?.request ?? unread.requestInUrl(), caller, thrown.code);
       if (caller === undefined) await kernel.refusalPace(networkOf(unread.origin().address));
       else if (thrown instanceof Fault && thrown.code === "RESOURCE_EXHAUSTED") await kernel.refusalPace(rootOf(caller.uid));
-      throw thrown;
+      throw unread.view && thrown instanceof Fault ? faultInView(unread.view, thrown) : thrown;
     } finally {
       if (entered) turns.leave(entered);
     }
@@ -94,7 +95,7 @@ export const makeServe =
 const recordUnchanging = ({ services }: Kernel, call: CallHeaders, request: JsonObject, caller: Caller | undefined, code: Fault["code"] | "OK"): void => {
   const { method } = call;
   const subject = resourcePathOrEmpty(method, request);
-  services.audit.recordRefusal({ caller: caller?.uid, operation: method.name, subject, code, requestSource: requestSourceOf(call) });
+  services.audit.recordRefusal({ caller: caller?.uid, operation: (call.view ?? method).name, subject, code, requestSource: requestSourceOf(call) });
 };
 
 const handle = async (kernel: Kernel, call: Call, caller: Caller | undefined, rights: Rights, proven: boolean): Promise<Reply> => {
@@ -133,7 +134,8 @@ const handle = async (kernel: Kernel, call: Call, caller: Caller | undefined, ri
   };
   if ("reads" in answer) {
     try {
-      return replyOf(call, await answer.reads({ ...context, rows }));
+      const reads = call.view && isWholeList(call.view) ? wholeList(answer.reads, services.listMax) : answer.reads;
+      return replyOf(call, await reads({ ...context, rows }));
     } finally {
       // An answer that sent no statement (LookupIdentity, a role that is not visible) has proved nothing yet.
       if (rows.check) await checkAccessVersion(rows.check.bare, rights.accessVersion);
@@ -156,7 +158,8 @@ const handle = async (kernel: Kernel, call: Call, caller: Caller | undefined, ri
 
 /** The cause of what this request changes. */
 const causeOf = ({ call, method, caller, rights, permitted }: Omit<Context<Read>, "rows">): Cause => ({
-  operation: method.name,
+  operation: (call.view ?? method).name,
+  view: call.view,
   actor: caller && { subject: caller.uid, ...(caller.act ? { act: { ...caller.act } } : {}) },
   bindings: () => [...new Set(permitted.flatMap(({ capabilities, path }) => bindingsGiving(rights, capabilities, path)))],
   origin: call.origin,

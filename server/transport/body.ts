@@ -86,8 +86,8 @@ const senderGone = (): Fault => new Fault("CANCELLED", "the sender went away");
 /** What JSON.parse reads, typed as what it can read. Its keys are own properties, "__proto__" too. */
 const parseJson = (text: string): Json => JSON.parse(text) as Json;
 
-/** The JSON object of a body; undefined for an empty body and for one that is no JSON object, which is then a problem. */
-export const readJson = (bytes: Buffer, budget: Budget): { body: JsonObject | undefined; problems: Violation[] } => {
+/** The JSON object of a body, or its list where one is wanted; undefined for an empty body and for what is neither, which is then a problem. */
+export const readJson = (bytes: Buffer, budget: Budget, wantsList = false): { body: JsonObject | Json[] | undefined; problems: Violation[] } => {
   const refuse = (description: string): { body: undefined; problems: Violation[] } => ({ body: undefined, problems: [{ field: "body", description }] });
   if (bytes.length === 0) return { body: undefined, problems: [] };
   if (!isUtf8(bytes)) return refuse("is not valid UTF-8");
@@ -102,8 +102,9 @@ export const readJson = (bytes: Buffer, budget: Budget): { body: JsonObject | un
   } catch (error) {
     return refuse(`is not valid JSON: ${error instanceof Error ? error.message : "it cannot be read"}`);
   }
-  if (!isObject(body)) return refuse("must be a JSON object");
+  if (wantsList && !Array.isArray(body)) return refuse("must be a JSON list");
+  if (!wantsList && !isObject(body)) return refuse("must be a JSON object");
   const repeated = findRepeatedKey(text);
   if (repeated !== undefined) return refuse(`gives the key ${JSON.stringify(repeated)} twice in one object`);
-  return { body, problems: [] };
+  return { body: isObject(body) || Array.isArray(body) ? body : undefined, problems: [] };
 };

@@ -19,6 +19,8 @@ export interface ErrorContext {
   readonly domain: string;
   readonly serviceDomain: string;
   readonly requestId: string;
+  /** Version 1 has no typed details. */
+  readonly isView?: boolean;
 }
 
 /** Domain of errors that belong to none, such as unknown paths: the name that all gRPC packages share. */
@@ -87,8 +89,17 @@ const jsonDetailOf = (context: ErrorContext, detail: Exclude<Detail, { kind: "re
   }
 };
 
+/** Of version 1: the one detail that it has a message for. */
+const jsonDetailsInView = (fault: Fault, context: ErrorContext): JsonObject[] =>
+  fault.details.flatMap((detail) =>
+    detail.kind === "terms"
+      ? [{ ...jsonDetailOf(context, detail), "@type": "type.googleapis.com/chainguard.platform.iam.TermsNotAcceptedDetail" }]
+      : [],
+  );
+
 /** All details in proto JSON, the same for both protocols. */
 const jsonDetailsOf = (fault: Fault, context: ErrorContext): JsonObject[] => {
+  if (context.isView) return jsonDetailsInView(fault, context);
   const reason = fault.details.find((detail) => detail.kind === "reason");
   const info: JsonObject = {
     "@type": "type.googleapis.com/google.rpc.ErrorInfo",

@@ -2,9 +2,9 @@
 // operation's google.api.http rule; this file only splits what came and puts together what goes.
 
 import { Fault, toFault, unimplemented, type Violation } from "#base/fault.ts";
-import type { JsonObject } from "#base/json.ts";
+import type { Json, JsonObject } from "#base/json.ts";
 import { type RequestReading, type UnreadCall, unreadCall } from "#contract/call.ts";
-import { currentPath, domains, methodByName, methods } from "#contract/catalog.ts";
+import { currentPath, domains, methodByName, methods, views } from "#contract/catalog.ts";
 import { readRest } from "#contract/read.ts";
 import type { Reply } from "#kernel";
 import { contentTypeOf, readRequestBody, readJson } from "./body.ts";
@@ -17,7 +17,7 @@ import { type Parameters, parseParameters } from "./query.ts";
 import { domainOfPath, errorBody, errorHeaders, httpStatusOf, logFault } from "./render.ts";
 import type { ServerContext } from "./server-context.ts";
 
-const route = makeRouter(methods);
+const route = makeRouter([...methods, ...views]);
 
 const jsonHeaders = (requestId: string): string[] => [
   "content-type",
@@ -53,7 +53,7 @@ const takeValidateOnly = ({ pairs, problems }: Parameters): boolean => {
 const noParameters: Parameters = { pairs: [], problems: [] };
 
 interface BodyReading {
-  readonly body: JsonObject | undefined;
+  readonly body: JsonObject | Json[] | undefined;
   readonly problems: Violation[];
 }
 
@@ -64,7 +64,7 @@ const readBodyFor = async (context: ServerContext, request: HttpRequest, { metho
   const { openBytesMax, bodyBytesMax } = context.bounds;
   const bytes = await readRequestBody(context, request, method.open ? openBytesMax : bodyBytesMax);
   // curl's -d calls everything a form (decisions: JSON).
-  if (http.body !== "") return readJson(bytes, context.budget);
+  if (http.body !== "") return readJson(bytes, context.budget, method.input.byName.get(http.body)?.shape === "list");
   // authentication, 3: the token exchange takes its fields as a form and has no JSON mapping.
   if (bytes.length > 0 && headerOf(request, "content-type") !== undefined && contentTypeOf(request) === "json") {
     return {
@@ -156,9 +156,9 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
   const cors = crossOrigin(config.corsOrigins);
   const endpointAt = openEndpoints(context);
 
-  const errorResponse = (request: HttpRequest, path: string, domain: string, thrown: unknown): HttpResponse => {
+  const errorResponse = (request: HttpRequest, path: string, domain: string, thrown: unknown, isView = false): HttpResponse => {
     const fault = toFault(thrown);
-    const about = { domain, serviceDomain: config.serviceDomain, requestId: request.requestId };
+    const about = { domain, isView, serviceDomain: config.serviceDomain, requestId: request.requestId };
     logFault(config.log, fault, about, `${request.verb} ${path}`);
     const headers = jsonHeaders(request.requestId);
     headers.push(...errorHeaders(fault));
@@ -169,6 +169,7 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
     const { path: sentPath, query } = splitTarget(request.target);
     const path = currentPath(sentPath);
     let domain: string | undefined;
+    let isView = false;
     try {
       if (request.fault) throw request.fault;
       if (request.target.length > bounds.urlBytesMax)
@@ -177,6 +178,7 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
       const found = route(verb, path);
       if (found && "method" in found) {
         domain = found.method.domain;
+        isView = found.method.view !== undefined;
         // A content type that is not read stands in the headers: it is refused whoever asks.
         if (readsBody(request, found)) contentTypeOf(request);
         const reply = await withDeadline(bounds.callDeadlineMs, (untimed) => dependencies.serve(restCall(context, request, found, query, untimed)));
@@ -187,7 +189,7 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
       if (handle) return await handle(request);
       throw noOperation(request.verb, sentPath, found?.allow ?? (endpoint ? Object.keys(endpoint) : []));
     } catch (thrown) {
-      return errorResponse(request, path, domain ?? domainOfPath(path), thrown);
+      return errorResponse(request, path, domain ?? domainOfPath(path), thrown, isView);
     }
   };
 

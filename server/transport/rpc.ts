@@ -55,6 +55,8 @@ export interface UnaryProcedure {
   readonly domain: string;
   /** True where only callers with a token are read: they may send more than anybody may. */
   readonly guarded?: boolean;
+  /** True for version 1. */
+  readonly isView?: boolean;
   readonly answer: (call: UnaryCall) => Promise<UnaryAnswer>;
 }
 
@@ -130,6 +132,7 @@ const operationProcedure = (context: ServerContext, method: MethodFact): UnaryPr
   kind: "unary",
   domain: method.domain,
   guarded: !method.open,
+  isView: method.view !== undefined,
   answer: async (call) => {
     const reply = await context.dependencies.serve(grpcCall(context, method, call));
     return { framed: framedReply(method.output, reply.message), metadata: reply.headers };
@@ -184,7 +187,12 @@ export const grpcTransport = (
     const encoding = firstOf(headers["grpc-encoding"]);
     const started = performance.now();
     const messageBytesMax = procedure?.kind === "unary" && procedure.guarded ? bounds.grpcMessageBytesMax : bounds.openBytesMax;
-    const errorContext = (): ErrorContext => ({ domain: procedure?.domain ?? domainOfMethodPath(path), serviceDomain: config.serviceDomain, requestId });
+    const errorContext = (): ErrorContext => ({
+      domain: procedure?.domain ?? domainOfMethodPath(path),
+      isView: procedure?.kind === "unary" && procedure.isView === true,
+      serviceDomain: config.serviceDomain,
+      requestId,
+    });
     const onClose: (() => void)[] = [];
     let timer: NodeJS.Timeout | undefined;
     let over = false;
