@@ -448,6 +448,14 @@ export const limits = {
    * one answer can hold it. Beyond it there is a next page, never a short answer.
    */
   unpagedListMax: 100_000,
+  /**
+   * Bytes of one list of version 1: the public SDK takes messages of 100 MB. And of all such lists that are being made or sent,
+   * of one organization and in all: beyond these the next one waits for its turn to ask again.
+   */
+  wholeListBytesMax: 96 * 1024 * 1024,
+  wholeListsBytesEach: 96 * 1024 * 1024,
+  wholeListsBytesMax: 256 * 1024 * 1024,
+  wholeListsRetryMs: 2_000,
 
   /** A question of OSV's API: a thousand queries by long package URLs have some 300 KB, and as many page tokens. */
   osvQuestionBytesMax: 1024 * 1024,

@@ -10,6 +10,15 @@ import { isViewed, type MethodFact, type ViewedMethodFact } from "./facts.ts";
 import type { Reading } from "./read.ts";
 import { readingInward } from "./views.ts";
 
+/** Makes bytes of an answer part by part, so that a list that is given whole is never held as values. */
+export interface Packing {
+  /**
+   * One part, as the caller's protocol writes it: the answer's message with some of its entries. `organization`: whose share
+   * of the memory it takes. Throws RESOURCE_EXHAUSTED where that is used up.
+   */
+  readonly pack: (part: JsonObject, organization: string) => Uint8Array;
+}
+
 /** What is known of a call before its message is read. */
 export interface CallHeaders {
   readonly method: MethodFact;
@@ -25,6 +34,8 @@ export interface CallHeaders {
   readonly requestId: string;
   /** A function, because writes and refusals alone need it. */
   readonly origin: () => Origin;
+  /** Undefined: the caller is no protocol, and takes values. */
+  readonly packing: Packing | undefined;
 }
 
 /**
@@ -58,15 +69,18 @@ export interface CallOptions {
   readonly ifMatch?: string | undefined;
   readonly ifNoneMatch?: string | undefined;
   readonly requestInUrl?: () => JsonObject;
+  readonly packing?: Packing;
 }
 
 /** A message of version 1 as version 2 takes it. */
 const inward = (view: ViewedMethodFact, reading: RequestReading): RequestReading => ({ ...readingInward(view, reading), validateOnly: reading.validateOnly });
 
-const readInward = (view: ViewedMethodFact, read: UnreadCall["read"]): UnreadCall["read"] => () => {
-  const reading = read();
-  return reading instanceof Promise ? reading.then((come) => inward(view, come)) : inward(view, reading);
-};
+const readInward =
+  (view: ViewedMethodFact, read: UnreadCall["read"]): UnreadCall["read"] =>
+  () => {
+    const reading = read();
+    return reading instanceof Promise ? reading.then((come) => inward(view, come)) : inward(view, reading);
+  };
 
 const emptyRequest = (): JsonObject => ({});
 
@@ -94,6 +108,7 @@ const madeCall = (
   ifNoneMatch: options.ifNoneMatch,
   requestId: options.requestId,
   origin: options.origin,
+  packing: options.packing,
   requestInUrl,
   read,
 });
@@ -109,6 +124,7 @@ export const withRequest = (call: UnreadCall, reading: RequestReading): Call => 
   ifNoneMatch: call.ifNoneMatch,
   requestId: call.requestId,
   origin: call.origin,
+  packing: call.packing,
   request: reading.request,
   problems: reading.problems,
   bodyPaths: reading.bodyPaths,

@@ -24,6 +24,11 @@ export const views: readonly ViewedMethodFact[] = descriptors.filter(isView).map
 
 for (const view of views) byName.set(view.name, view);
 
+const servicesOfVersion1 = new Set(views.map(({ service }) => service));
+
+/** True for what answers in the shape of version 1, also where it has no counterpart in version 2. */
+export const isVersion1 = ({ service }: MethodFact): boolean => servicesOfVersion1.has(service);
+
 const viewsByOperation = new Map(views.map((method) => [method.view.of.name, method]));
 
 /** Version 1 of this operation; undefined where there is none. */

@@ -113,10 +113,12 @@ const valueOutward = (link: Link, value: Json): Json | undefined => {
 const eachOf = (field: FieldFact, value: Json, one: (entry: Json, at: string) => Json | undefined): Json | undefined => {
   if (field.shape === "list") return Array.isArray(value) ? value.flatMap((entry, index) => one(entry, `[${index}]`) ?? []) : undefined;
   if (field.shape === "one" || !isObject(value)) return one(value, "");
-  return Object.fromEntries(Object.entries(value).flatMap(([key, entry]) => {
-    const read = one(entry, `[${JSON.stringify(key)}]`);
-    return read === undefined ? [] : [[key, read]];
-  }));
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, entry]) => {
+      const read = one(entry, `[${JSON.stringify(key)}]`);
+      return read === undefined ? [] : [[key, read]];
+    }),
+  );
 };
 
 /** Puts the value where the path leads. Where it leads through a list, each entry goes into an entry of that list. */
@@ -172,7 +174,8 @@ const messageInward = (links: readonly Link[], value: JsonObject, prefix: string
     // One of the values that the other takes several of.
     const wanted = leafOf(link).shape === "list" && link.field.shape === "one" ? [read] : read;
     if (wanted === "" || (Array.isArray(wanted) && wanted[0] === "")) continue;
-    if (!put(into, link.path, wanted)) problems.push({ field: name, description: `cannot be given together with ${link.path.map((field) => field.name).join(".")}` });
+    if (!put(into, link.path, wanted))
+      problems.push({ field: name, description: `cannot be given together with ${link.path.map((field) => field.name).join(".")}` });
   }
   return into;
 };
@@ -197,6 +200,9 @@ const messageOutward = (links: readonly Link[], value: JsonObject): JsonObject =
 
 /** An answer of version 2 in the shape of version 1. */
 export const replyInView = (method: ViewedMethodFact, reply: JsonObject): JsonObject => messageOutward(linksOfMethod(method).reply, reply);
+
+/** A message of version 2 as this message of version 1. */
+export const messageInView = (message: MessageFact, other: MessageFact, value: JsonObject): JsonObject => messageOutward(linksOf(message, other), value);
 
 /** A request of version 2 in the shape of version 1, as far as that has its fields. */
 export const requestInView = (method: ViewedMethodFact, request: JsonObject): JsonObject => messageOutward(linksOfMethod(method).request, request);
@@ -252,7 +258,10 @@ const namesOf = (method: ViewedMethodFact): ReadonlyMap<string, string> => {
   const names = new Map<string, string>();
   const visit = (links: readonly Link[], before: readonly FieldFact[], beforeOther: readonly FieldFact[]): void => {
     for (const { field, path, inner } of links) {
-      const [own, other] = [[...before, field], [...beforeOther, ...path]];
+      const [own, other] = [
+        [...before, field],
+        [...beforeOther, ...path],
+      ];
       const key = spelled(method.view.of, other);
       if (path.length > 0 && !names.has(key)) names.set(key, spelled(method, own));
       visit(inner ?? nothing, own, other);
@@ -284,7 +293,10 @@ export const scopeInView = (method: ViewedMethodFact): readonly string[] | undef
   const wanted = jsonPathOf(input, scope.join(".")).join(".");
   const find = (links: readonly Link[], before: readonly string[], beforeOther: readonly string[]): string[] | undefined => {
     for (const { field, path, inner } of links) {
-      const [own, other] = [[...before, field.json], [...beforeOther, ...path.map(({ json }) => json)]];
+      const [own, other] = [
+        [...before, field.json],
+        [...beforeOther, ...path.map(({ json }) => json)],
+      ];
       if (other.join(".") === wanted) return own;
       const found = inner && find(inner, own, other);
       if (found) return found;

@@ -13,6 +13,8 @@ export interface Reply {
   readonly json?: string;
   /** Answer headers (gRPC: initial metadata), lower case. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** A list of version 1: its parts in order, each by the call's packing. */
+  readonly parts?: readonly Uint8Array[];
   /** REST only: 304 for an unchanged Get. */
   readonly httpStatus?: number;
 }

@@ -116,6 +116,8 @@ export interface Outcome {
   /** A write that changed nothing makes no event (decisions: Safe writes). */
   readonly unchanged?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
+  /** A list of version 1 that has become bytes (view.ts). */
+  readonly parts?: readonly Uint8Array[];
   /** The event goes to this one subscription, under this id. */
   readonly toldOnly?: { readonly subscription: string; readonly eventId: string };
   /** What was written is kept, and then this is thrown: a refusal that must be remembered. */

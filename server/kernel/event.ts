@@ -104,7 +104,13 @@ export const eventOf = (context: ChangeContext, method: MethodFact, request: Jso
   const group = event.extensions.includes("group") ? groupOf(from, event.group) : "";
   const { actor, origin } = shownCause(context, method, isUid(group) ? group : subject);
   // A batch names its provider as the parent of all.
-  const told = toldIn(cause.view && cause.view.view.of === method ? cause.view : cause.view && viewOf(method), method, message, request, publicPart(message, content));
+  const told = toldIn(
+    cause.view && cause.view.view.of === method ? cause.view : cause.view && viewOf(method),
+    method,
+    message,
+    request,
+    publicPart(message, content),
+  );
   const identityProvider = find(content, ["identityProviderUid"]) || find(content, ["parent"]) || parentOf(subject);
   return {
     type: event.type,

@@ -13,9 +13,12 @@ import { etagOf, matchesEtag } from "./safe-write.ts";
 const hasEtag = ({ method }: Call): boolean => (method.rpc.startsWith("Get") || method.rpc.startsWith("Update")) && method.output.byName.has("uid");
 
 export const replyOf = (call: Call, outcome: Outcome): Reply => {
+  if (outcome.parts) return { message: {}, parts: outcome.parts };
   const reply = replyInVersion2(call, outcome);
+  if (!call.view) return reply;
   // The ETag is the resource's, in whichever shape it is shown.
-  return call.view ? { message: replyInView(call.view, reply.message), ...(reply.headers ? { headers: reply.headers } : {}), ...(reply.httpStatus ? { httpStatus: reply.httpStatus } : {}) } : reply;
+  const { json: _json, ...rest } = reply;
+  return { ...rest, message: replyInView(call.view, reply.message) };
 };
 
 const replyInVersion2 = (call: Call, { reply, headers }: Outcome): Reply => {

@@ -134,7 +134,7 @@ const handle = async (kernel: Kernel, call: Call, caller: Caller | undefined, ri
   };
   if ("reads" in answer) {
     try {
-      const reads = call.view && isWholeList(call.view) ? wholeList(answer.reads, services.listMax) : answer.reads;
+      const reads = call.view && isWholeList(call.view) ? wholeList(call.view, answer.reads, services.listMax) : answer.reads;
       return replyOf(call, await reads({ ...context, rows }));
     } finally {
       // An answer that sent no statement (LookupIdentity, a role that is not visible) has proved nothing yet.

@@ -11,6 +11,7 @@ import { accountAssociation } from "./iam/account-association.ts";
 import { externalGroupRoleMapping } from "./iam/external-group-role-mapping.ts";
 import { groupInvite } from "./iam/group-invite.ts";
 import { group } from "./iam/group.ts";
+import { identityLookup } from "./iam/identity-lookup.ts";
 import { identityProvider } from "./iam/identity-provider.ts";
 import { identity } from "./iam/identity.ts";
 import { roleBinding } from "./iam/role-binding.ts";
@@ -38,6 +39,7 @@ export const resources = [
   externalGroupRoleMapping,
   groupInvite,
   group,
+  identityLookup,
   identityProvider,
   identity,
   roleBinding,

@@ -122,6 +122,21 @@ export const findBoundPeople = async (rows: Read, paths: readonly string[], self
   return found.map(({ uid }) => uid);
 };
 
+/**
+ * Identities of whom tokens of this issuer and subject are: people, and what names both literally in or below one of these paths.
+ * People first; three at most, since more than one is told as such. EVERYWHERE sees all.
+ */
+export const findIdentitiesOf = async (rows: Read, issuer: string, subject: string, paths: readonly string[]): Promise<string[]> => {
+  const found = await uidOnly.find(
+    rows,
+    `select ${uidOnly.list} from identities where issuer = $1 and subject = $2 and (length(uid) = 40 or exists (
+       select from unnest($3::text[], $4::text[]) as place(low, high) where uid >= place.low and uid < place.high))
+     order by length(uid) > 40, uid limit 3`,
+    [issuer, subject, paths, paths.map((path) => (path === "" ? "~" : `${path}0`))],
+  );
+  return found.map(({ uid }) => uid);
+};
+
 /** Inserts the operator's identity unless it is there. */
 export const writeOperator = async (rows: Write, uid: string, now: string): Promise<void> => {
   await rows.query(

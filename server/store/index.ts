@@ -158,6 +158,7 @@ export { findVerifiedOrganization, isOrganizationSuspended, updateOrganizationSt
 export { deleteExpiredHeadlessSessions, hasHeadlessSession, insertHeadlessSession, takeHeadlessSession } from "./headless-sessions.ts";
 export {
   findBoundPeople,
+  findIdentitiesOf,
   findIdentity,
   findIdentityEmail,
   findIdentityName,

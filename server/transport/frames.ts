@@ -14,6 +14,13 @@ export interface Frame {
 
 export const prefixBytes = 5;
 
+/** The prefix of a message of so many bytes. */
+export const framePrefix = (length: number): Buffer => {
+  const out = Buffer.alloc(prefixBytes);
+  out.writeUInt32BE(length, 1);
+  return out;
+};
+
 /** One message with its prefix. */
 export const frameMessage = (message: Uint8Array): Buffer => {
   const out = Buffer.allocUnsafe(prefixBytes + message.length);

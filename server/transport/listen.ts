@@ -23,6 +23,7 @@ import { errorBody, httpStatusOf, platformDomain } from "./render.ts";
 import { restTransport } from "./rest.ts";
 import { grpcTransport, isGrpc } from "./rpc.ts";
 import { type Bounds, boundsOf, fixedHeadersOf, type Config, type Dependencies, type ServerContext } from "./server-context.ts";
+import { openWholeLists } from "./whole-lists.ts";
 
 export interface Transport {
   readonly address: string;
@@ -320,6 +321,7 @@ export const openTransport = async (config: Config, dependencies: Dependencies):
     budget: { valuesMax: bounds.messageValuesMax, depthMax: bounds.jsonDepthMax },
     fixedHeaders: fixedHeadersOf(config, bounds),
     originOf: originReader(config.trustedProxies, bounds.userAgentLengthMax),
+    wholeLists: openWholeLists(bounds),
     draining: () => draining,
     onDrain: (end) => {
       onDrain.add(end);

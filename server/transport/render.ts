@@ -92,9 +92,7 @@ const jsonDetailOf = (context: ErrorContext, detail: Exclude<Detail, { kind: "re
 /** Of version 1: the one detail that it has a message for. */
 const jsonDetailsInView = (fault: Fault, context: ErrorContext): JsonObject[] =>
   fault.details.flatMap((detail) =>
-    detail.kind === "terms"
-      ? [{ ...jsonDetailOf(context, detail), "@type": "type.googleapis.com/chainguard.platform.iam.TermsNotAcceptedDetail" }]
-      : [],
+    detail.kind === "terms" ? [{ ...jsonDetailOf(context, detail), "@type": "type.googleapis.com/chainguard.platform.iam.TermsNotAcceptedDetail" }] : [],
   );
 
 /** All details in proto JSON, the same for both protocols. */

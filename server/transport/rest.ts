@@ -4,7 +4,7 @@
 import { Fault, toFault, unimplemented, type Violation } from "#base/fault.ts";
 import type { Json, JsonObject } from "#base/json.ts";
 import { type RequestReading, type UnreadCall, unreadCall } from "#contract/call.ts";
-import { currentPath, domains, methodByName, methods, views } from "#contract/catalog.ts";
+import { currentPath, domains, isVersion1, methodByName, methods, views } from "#contract/catalog.ts";
 import { readRest } from "#contract/read.ts";
 import type { Reply } from "#kernel";
 import { contentTypeOf, readRequestBody, readJson } from "./body.ts";
@@ -16,6 +16,7 @@ import { type Match, makeRouter } from "./paths.ts";
 import { type Parameters, parseParameters } from "./query.ts";
 import { domainOfPath, errorBody, errorHeaders, httpStatusOf, logFault } from "./render.ts";
 import type { ServerContext } from "./server-context.ts";
+import { type CallPacking, joinedJson } from "./whole-lists.ts";
 
 const route = makeRouter([...methods, ...views]);
 
@@ -94,7 +95,14 @@ const readsBody = ({ hasBody }: HttpRequest, { http }: Match): boolean => hasBod
 
 const parseQuery = (query: string): Parameters => (query === "" ? noParameters : parseParameters(query));
 
-const restCall = (context: ServerContext, request: HttpRequest, match: Match, query: string, untimed: Untimed): UnreadCall => {
+const restCall = (
+  context: ServerContext,
+  request: HttpRequest,
+  match: Match,
+  query: string,
+  untimed: Untimed,
+  packing: CallPacking | undefined,
+): UnreadCall => {
   return unreadCall(
     match.method,
     {
@@ -105,6 +113,7 @@ const restCall = (context: ServerContext, request: HttpRequest, match: Match, qu
       ifNoneMatch: headerOf(request, "if-none-match"),
       requestId: request.requestId,
       origin: () => context.originOf(request.address, request.headers),
+      ...(packing ? { packing } : {}),
       requestInUrl: () => restReading(match, parseQuery(query), emptyBody).request,
     },
     readsBody(request, match)
@@ -114,6 +123,15 @@ const restCall = (context: ServerContext, request: HttpRequest, match: Match, qu
         }
       : () => restReading(match, parseQuery(query), emptyBody),
   );
+};
+
+/** A list of version 1. What came in one part is sent as one. */
+const listResponse = ({ requestId, verb }: HttpRequest, { method }: Match, parts: readonly Uint8Array[], release: () => void): HttpResponse => {
+  const name = method.output.fields[0]?.json ?? "";
+  const [only, ...more] = parts;
+  const isOne = only !== undefined && more.length === 0;
+  if (isOne || verb === "HEAD") release();
+  return { status: 200, headers: jsonHeaders(requestId), body: isOne ? new TextDecoder().decode(only) : joinedJson(name, parts, release) };
 };
 
 const responseOf = (requestId: string, { method }: Match, reply: Reply): HttpResponse => {
@@ -170,6 +188,7 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
     const path = currentPath(sentPath);
     let domain: string | undefined;
     let isView = false;
+    let packing: CallPacking | undefined;
     try {
       if (request.fault) throw request.fault;
       if (request.target.length > bounds.urlBytesMax)
@@ -178,17 +197,19 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
       const found = route(verb, path);
       if (found && "method" in found) {
         domain = found.method.domain;
-        isView = found.method.view !== undefined;
+        isView = isVersion1(found.method);
         // A content type that is not read stands in the headers: it is refused whoever asks.
         if (readsBody(request, found)) contentTypeOf(request);
-        const reply = await withDeadline(bounds.callDeadlineMs, (untimed) => dependencies.serve(restCall(context, request, found, query, untimed)));
-        return responseOf(request.requestId, found, reply);
+        packing = isView ? context.wholeLists((part) => Buffer.from(JSON.stringify(part))) : undefined;
+        const reply = await withDeadline(bounds.callDeadlineMs, (untimed) => dependencies.serve(restCall(context, request, found, query, untimed, packing)));
+        return reply.parts && packing ? listResponse(request, found, reply.parts, packing.release) : responseOf(request.requestId, found, reply);
       }
       const endpoint = endpointAt(path);
       const handle = endpoint?.[verb];
       if (handle) return await handle(request);
       throw noOperation(request.verb, sentPath, found?.allow ?? (endpoint ? Object.keys(endpoint) : []));
     } catch (thrown) {
+      packing?.release();
       return errorResponse(request, path, domain ?? domainOfPath(path), thrown, isView);
     }
   };

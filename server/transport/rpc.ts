@@ -8,16 +8,17 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { Fault, toFault, unimplemented } from "#base/fault.ts";
 import { type UnreadCall, unreadCall } from "#contract/call.ts";
-import { methodByName } from "#contract/catalog.ts";
+import { isVersion1, methodByName } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { readGrpc, type Reading } from "#contract/read.ts";
 import { tooManyBodies } from "./body.ts";
 import { decodeWithin } from "./budget.ts";
 import { deadlineExceeded, grpcTimeoutMs, logSlowCall } from "./deadline.ts";
-import { decompress, type Frame, frameMessage, frameReader } from "./frames.ts";
+import { decompress, type Frame, frameMessage, framePrefix, frameReader, prefixBytes } from "./frames.ts";
 import { headerObject, newRequestId } from "./http-message.ts";
 import { domainOfPath, type ErrorContext, errorTrailers, logFault } from "./render.ts";
 import type { ServerContext } from "./server-context.ts";
+import type { CallPacking } from "./whole-lists.ts";
 import { framedReply } from "./wire.ts";
 
 /** One call, as a method of any kind sees it. */
@@ -47,6 +48,9 @@ interface UnaryAnswer {
   /** The message with its prefix (frames.ts). */
   readonly framed: Buffer;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
+  /** What follows behind it of the same message, and is given back when it has been sent. */
+  readonly parts?: readonly Uint8Array[];
+  readonly release?: (() => void) | undefined;
 }
 
 /** A method with one message and one answer. A rejection ends the call. */
@@ -104,7 +108,12 @@ const readRequest = ({ budget }: ServerContext, method: MethodFact, bytes: Buffe
   return { request: {}, problems: [{ field: "body", description: message }], bodyPaths: undefined };
 };
 
-const grpcCall = (context: ServerContext, method: MethodFact, { headers, address, requestId, readMessage }: UnaryCall): UnreadCall =>
+const grpcCall = (
+  context: ServerContext,
+  method: MethodFact,
+  { headers, address, requestId, readMessage }: UnaryCall,
+  packing: CallPacking | undefined,
+): UnreadCall =>
   unreadCall(
     method,
     {
@@ -115,6 +124,7 @@ const grpcCall = (context: ServerContext, method: MethodFact, { headers, address
       ifNoneMatch: firstOf(headers["if-none-match"]),
       requestId,
       origin: () => context.originOf(address, headers),
+      ...(packing ? { packing } : {}),
     },
     async () => {
       const reading = readRequest(context, method, await readMessage());
@@ -132,10 +142,18 @@ const operationProcedure = (context: ServerContext, method: MethodFact): UnaryPr
   kind: "unary",
   domain: method.domain,
   guarded: !method.open,
-  isView: method.view !== undefined,
+  isView: isVersion1(method),
   answer: async (call) => {
-    const reply = await context.dependencies.serve(grpcCall(context, method, call));
-    return { framed: framedReply(method.output, reply.message), metadata: reply.headers };
+    const packing = method.view && context.wholeLists((part) => framedReply(method.output, part).subarray(prefixBytes));
+    try {
+      const { message, parts, headers } = await context.dependencies.serve(grpcCall(context, method, call, packing));
+      if (!parts) return { framed: framedReply(method.output, message), metadata: headers };
+      // Messages behind each other are one message with all their entries (protobuf.dev, Encoding).
+      return { framed: framePrefix(parts.reduce((sum, { length }) => sum + length, 0)), metadata: headers, parts, release: packing?.release };
+    } catch (thrown) {
+      packing?.release();
+      throw thrown;
+    }
   },
 });
 
@@ -230,12 +248,18 @@ export const grpcTransport = (
       stream.resume();
       if (!requestEnded) stream.close(noError);
     };
-    const sendAnswer = ({ framed, metadata }: UnaryAnswer): void => {
-      if (over || stream.destroyed || stream.closed) return;
+    const sendAnswer = ({ framed, metadata, parts = [], release }: UnaryAnswer): void => {
+      if (over || stream.destroyed || stream.closed) return release?.();
+      if (release) stream.once("close", release);
       stream.respond(metadata ? { ...initialHeaders(requestId), ...metadata } : initialHeaders(requestId), withTrailers);
       finish();
       stream.once("wantTrailers", sendSuccessTrailers);
-      stream.end(framed);
+      if (parts.length === 0) stream.end(framed);
+      else {
+        stream.write(framed);
+        for (const part of parts) stream.write(part);
+        stream.end();
+      }
       if (!stream.readableEnded) stream.resume();
     };
 

@@ -9,6 +9,7 @@ import type { Serve } from "#kernel";
 import type { Budget } from "./budget.ts";
 import type { IssuerEndpoints } from "./issuer-endpoints.ts";
 import type { OriginOf } from "./origin.ts";
+import type { WholeLists } from "./whole-lists.ts";
 
 /** base/limits.ts as numbers; tests shorten the times. */
 export type Bounds = Readonly<Record<keyof typeof limits, number>>;
@@ -49,6 +50,7 @@ export interface ServerContext {
   /** What every response carries: names and values in turn. */
   readonly fixedHeaders: readonly string[];
   readonly originOf: OriginOf;
+  readonly wholeLists: WholeLists;
   readonly draining: () => boolean;
   /** `end` is called once when the server begins to stop: calls that stay open end themselves then. Returns what removes it. */
   readonly onDrain: (end: () => void) => () => void;

@@ -1164,7 +1164,7 @@ export declare const hands_on: GenExtension<MethodOptions, HandsOn>;
  * Of version 1: the operation of version 2 that it is another shape of. It carries neither access nor event: those are the
  * other one's.
  *
- * @generated from extension: gantry.annotations.v1.View view = 50105;
+ * @generated from extension: gantry.annotations.v1.View view = 50106;
  */
 export declare const view: GenExtension<MethodOptions, View>;
 

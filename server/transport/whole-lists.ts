@@ -1,0 +1,81 @@
+// Lists of version 1, which are given whole: what they take of the memory while they are made and sent, each organization a share
+// of it, and their parts put together.
+
+import { Fault, throttled } from "#base/fault.ts";
+import type { Packing } from "#contract/call.ts";
+import type { Bounds } from "./server-context.ts";
+
+/** The packing of one call. `release` ends it, and gives back what it took. */
+export interface CallPacking extends Packing {
+  readonly release: () => void;
+}
+
+/** How a protocol writes a part of an answer. */
+type Encode = (part: Parameters<Packing["pack"]>[0]) => Uint8Array;
+
+/** Makes a packing for each call. */
+export type WholeLists = (encode: Encode) => CallPacking;
+
+/** The memory of all lists of a server. What a call took it has back when its exchange must be over, at the latest. */
+export const openWholeLists = ({ wholeListsBytesEach, wholeListsBytesMax, wholeListsRetryMs, exchangeTimeoutMs }: Bounds): WholeLists => {
+  const heldBytes = new Map<string, number>();
+  let heldInAll = 0;
+  const hold = (organization: string, bytes: number): void => {
+    const held = (heldBytes.get(organization) ?? 0) + bytes;
+    if (held > 0) heldBytes.set(organization, held);
+    else heldBytes.delete(organization);
+    heldInAll += bytes;
+  };
+  return (encode) => {
+    const taken: { organization: string; bytes: number }[] = [];
+    let timer: NodeJS.Timeout | undefined;
+    let over = false;
+    const release = (): void => {
+      over = true;
+      clearTimeout(timer);
+      for (const { organization, bytes } of taken.splice(0)) hold(organization, -bytes);
+    };
+    return {
+      release,
+      pack: (part, organization) => {
+        // Its caller waits no longer: nothing more is read for it.
+        if (over) throw new Fault("CANCELLED", "the call is over");
+        const packed = encode(part);
+        const own = heldBytes.get(organization) ?? 0;
+        const isFull = own + packed.length > wholeListsBytesEach || heldInAll + packed.length > wholeListsBytesMax;
+        if (isFull) {
+          release();
+          const quota = Math.min(wholeListsBytesEach, wholeListsBytesMax);
+          throw throttled("too many long lists of version 1 are being sent; ask again, or list in pages with version 2", {
+            name: "whole-lists",
+            quota,
+            retryMs: wholeListsRetryMs,
+          });
+        }
+        hold(organization, packed.length);
+        taken.push({ organization, bytes: packed.length });
+        timer ??= setTimeout(release, exchangeTimeoutMs).unref();
+        return packed;
+      },
+    };
+  };
+};
+
+/** The JSON of a list from the JSON of its parts: each is an object with the one list, `name`. */
+export const joinedJson = async function* (name: string, parts: readonly Uint8Array[], sent: () => void): AsyncGenerator<string | Uint8Array> {
+  const head = `{${JSON.stringify(name)}:[`;
+  try {
+    yield head;
+    let isFirst = true;
+    for (const part of parts) {
+      const entries = part.subarray(head.length, -"]}".length);
+      if (entries.length === 0) continue;
+      if (!isFirst) yield ",";
+      isFirst = false;
+      yield entries;
+    }
+    yield "]}";
+  } finally {
+    sent();
+  }
+};

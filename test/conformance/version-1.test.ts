@@ -1,0 +1,342 @@
+// Version 1 is a second shape of version 2 (requirement: Versioning 3). Every operation that is declared as a view is asked beside
+// its counterpart, whose own conformance the other suites prove: it is allowed, refused, empty and wrong where that one is, and
+// answers the same in its own names. A new view is asked unasked.
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { fromJson } from "@bufbuild/protobuf";
+import { codes } from "#base/fault.ts";
+import { isObject, type Json, type JsonObject, objectList, text } from "#base/json.ts";
+import { methods, registry, views } from "#contract/catalog.ts";
+import type { MessageFact, MethodFact, ViewedMethodFact } from "#contract/facts.ts";
+import { linksOfMethod, replyInView, requestInView, scopeInView } from "#contract/views.ts";
+import { signedInType } from "#outbox";
+import { type Answer, callHttp, restRequest } from "../client.ts";
+import { nonEmpty, valueAt, withValue } from "../samples.ts";
+import { grown, requestsOfGrown } from "./grown.ts";
+import {
+  comparableAnswer,
+  everyCapabilityBut,
+  folder,
+  isForEverybody,
+  neighbour,
+  openStage,
+  pluralOf,
+  protocols,
+  type RequestOptions,
+  rowMessage,
+  unusedUid,
+} from "./stage.ts";
+
+const stage = await openStage();
+const { world } = stage;
+after(() => stage.close());
+
+const place = await folder(stage);
+const other = await neighbour(stage);
+const nobody = await stage.stranger(world.organization);
+const owner = await stage.holder(everyCapabilityBut(""), world.organization);
+
+const done = 0;
+const all = nonEmpty(views, "operation of version 1");
+const writes = nonEmpty(
+  all.filter((method) => method.writes),
+  "write",
+);
+const lists = nonEmpty(
+  all.filter((method) => method.view.of.input.byName.has("page_token")),
+  "list",
+);
+
+/** A valid request of version 2, and the same in the shape of version 1. */
+const asked = async (method: ViewedMethodFact, options: RequestOptions): Promise<{ readonly first: JsonObject; readonly second: JsonObject }> => {
+  const { of } = method.view;
+  const grows = requestsOfGrown[rowMessage(of)?.name ?? ""] ?? {};
+  const second = { ...(await stage.request(of, options)), ...grows };
+  return { second, first: requestInView(method, second) };
+};
+
+/** What an answer says of permission: its code, and the words without uids. */
+const verdict = ({ code, message }: Answer): string => `${code} ${message.replace(/[0-9a-f]{40}(?:\/[0-9a-f]{16})*/g, "<uid>")}`;
+
+const assertUntyped = (answer: Answer): void => assert.deepEqual(answer.details, [], "version 1 has no typed details");
+
+/** All entries of a list over version 2. */
+const everyPage = async (of: MethodFact, request: JsonObject, token: string | undefined): Promise<JsonObject[]> => {
+  const rows: JsonObject[] = [];
+  for (let pageToken = ""; ; ) {
+    const { code, message, reply } = await stage.call("rest", of, { ...request, pageSize: 200, ...(pageToken && { pageToken }) }, { token });
+    assert.equal(code, done, message);
+    rows.push(...objectList(reply, pluralOf(of)));
+    pageToken = text(reply, "nextPageToken");
+    if (pageToken === "") return rows;
+  }
+};
+
+/** Without what gRPC's JSON cannot tell from absence. */
+const sparse = (value: Json): Json => {
+  if (Array.isArray(value)) return value.map(sparse);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, entry]) => entry !== false && entry !== "" && entry !== 0 && entry !== "0" && !(Array.isArray(entry) && entry.length === 0))
+      .map(([key, entry]) => [key, sparse(entry)]),
+  );
+};
+
+test("every field of version 1 has its counterpart, and says so where it has none", () => {
+  for (const method of all) assert.ok(linksOfMethod(method));
+  const absent = all.flatMap(({ input, output }) => [input, output]).flatMap(fieldsWithin);
+  assert.deepEqual([...new Set(absent)].sort(), [
+    "chainguard.platform.events.IdentityMetadata.OnboardingQuestions.providers",
+    "chainguard.platform.iam.RoleBindingList.Binding.email_unverified",
+  ]);
+});
+
+const fieldsWithin = (message: MessageFact): string[] =>
+  message.fields.flatMap((field) => [
+    ...(field.counterpart?.absent ? [`${message.name}.${field.name}`] : []),
+    ...(field.message && field.message.name.startsWith("chainguard.") ? fieldsWithin(field.message) : []),
+  ]);
+
+test("every field that version 2 requires can be said in version 1", () => {
+  for (const method of all) {
+    const { of } = method.view;
+    const reached = new Set(linksOfMethod(method).request.map(({ path }) => path[0]?.name));
+    const needed = of.input.fields.filter((field) => field.required && !reached.has(field.name)).map(({ name }) => name);
+    assert.deepEqual(needed, [], method.name);
+  }
+});
+
+test("the place where capabilities are needed is a field of version 1 too", () => {
+  for (const method of all) assert.equal(scopeInView(method) === undefined, method.view.of.scope === undefined, method.name);
+});
+
+for (const method of all.filter(({ open }) => !open)) {
+  test(`${method.name} tells who is asking: without a token and with a wrong one it is UNAUTHENTICATED`, async () => {
+    const { first } = await asked(method, { place, uid: unusedUid(place) });
+    for (const protocol of protocols) {
+      for (const token of [undefined, "garbage"]) {
+        const answer = await stage.call(protocol, method, first, { token });
+        assert.equal(answer.code, codes.UNAUTHENTICATED, answer.message);
+        assert.equal(answer.headers["www-authenticate"], "Bearer");
+        assertUntyped(answer);
+      }
+    }
+  });
+}
+
+for (const method of all.filter(({ view }) => view.of.scope)) {
+  test(`${method.name}: neither a stranger nor a neighbour's owner can tell what exists from what does not`, async () => {
+    const { first } = await asked(method, { place });
+    const uid = String(valueAt(first, scopeInView(method) ?? []));
+    const absentUid = unusedUid(uid);
+    const absent = JSON.parse(JSON.stringify(first).replaceAll(uid, absentUid)) as JsonObject;
+    for (const protocol of protocols) {
+      for (const { token } of [nobody, other.owner]) {
+        const refusal = await stage.call(protocol, method, first, { token });
+        assert.equal(refusal.code, codes.PERMISSION_DENIED, refusal.message);
+        assertUntyped(refusal);
+        assert.equal(comparableAnswer(refusal, uid), comparableAnswer(await stage.call(protocol, method, absent, { token }), absentUid));
+      }
+    }
+  });
+}
+
+for (const method of all.filter(({ capabilities, open }) => capabilities.length > 0 && !open)) {
+  test(`${method.name} is allowed to whoever holds exactly ${method.capabilities.join(" and ")}`, async () => {
+    const { of } = method.view;
+    const { token } = await stage.holder(method.capabilities, stage.needsAt(of, place));
+    for (const protocol of protocols) {
+      const { first } = await asked(method, { place, capabilities: method.capabilities });
+      const answer = await stage.call(protocol, method, first, { token });
+      assert.equal(answer.code, done, answer.message);
+    }
+  });
+
+  for (const missing of method.capabilities) {
+    test(`${method.name} is refused, in the words of version 2, to whoever holds every capability but ${missing}`, async () => {
+      const { of } = method.view;
+      const { token } = await stage.holder(everyCapabilityBut(missing), place);
+      for (const protocol of protocols) {
+        const { first, second } = await asked(method, { place, capabilities: ["groups.list"] });
+        const [one, two] = [await stage.call(protocol, method, first, { token }), await stage.call(protocol, of, second, { token })];
+        assert.equal(verdict(one), verdict(two));
+        if (one.code === done) assert.deepEqual(sparse(one.reply), sparse(replyInView(method, two.reply)), "an empty list");
+      }
+    });
+  }
+}
+
+for (const method of all.filter((each) => isForEverybody(each.view.of))) {
+  test(`${method.name} asks for a token and no right`, async () => {
+    for (const protocol of protocols) {
+      const { token } = await stage.callerOf(method.view.of, nobody);
+      const { first } = await asked(method, {});
+      const answer = await stage.call(protocol, method, first, { token });
+      assert.equal(answer.code, done, answer.message);
+    }
+  });
+}
+
+for (const method of lists) {
+  test(`${method.name} shows each caller what version 2 shows it, whole, and an empty list where there is nothing`, async () => {
+    const { of } = method.view;
+    const shown = rowMessage(of)?.name ?? "";
+    for (const where of [place, other.organization]) {
+      const maker = methods.find((each) => each.output.name === shown && each.rpc.startsWith("Create"));
+      if (grown[shown]) await grown[shown](world, where);
+      else if (maker) await stage.make(shown, { place: where });
+    }
+    const { second } = await asked(method, { place });
+    const narrowed = of.input.byName.has("uidp") && method.input.byName.has("uidp");
+    const requests = [
+      second,
+      ...(narrowed
+        ? [
+            { ...second, uidp: { descendantsOf: world.organization } },
+            { ...second, uidp: { ids: [unusedUid(place)] } },
+          ]
+        : []),
+    ];
+    for (const request of requests) {
+      for (const token of [await stage.operator(), owner.token, nobody.token, other.owner.token]) {
+        const allowed = await stage.call("rest", of, { ...request, pageSize: 200 }, { token });
+        for (const protocol of protocols) {
+          const answer = await stage.call(protocol, method, requestInView(method, request), { token });
+          assert.equal(verdict(answer), verdict(allowed));
+          if (allowed.code !== done) continue;
+          const expected = replyInView(method, { [pluralOf(of)]: await everyPage(of, request, token) });
+          const [name = ""] = Object.keys(expected);
+          assert.deepEqual(sparse(answer.reply[name] ?? []), sparse(expected[name] ?? []));
+          if (protocol === "rest") assert.ok(Array.isArray(answer.reply[name]), "a list is there when it is empty");
+        }
+      }
+    }
+  });
+}
+
+for (const method of all.filter(({ http, input }) => http.length > 0 && input.fields.length > 0)) {
+  test(`${method.name} refuses bad input, names its own fields, and changes nothing`, async () => {
+    const { first } = await asked(method, { place, uid: unusedUid(place) });
+    const [http] = method.http;
+    const { verb, path, body } = restRequest(method, first);
+    const before = await stage.fingerprint();
+    const token = await stage.operator();
+    const wrong: readonly (readonly [path: string, body: string | undefined, names: RegExp])[] =
+      http?.body === ""
+        ? [[`${path}${path.includes("?") ? "&" : "?"}nonsense=1`, undefined, /nonsense/]]
+        : [
+            [
+              path,
+              `${(body ?? "{}").startsWith("[") ? '[{"nonsense":1}]' : `${(body ?? "{}").slice(0, -1)}${body === "{}" ? "" : ","}"nonsense":1}`}`,
+              /nonsense/,
+            ],
+            [path, '"text"', /body/],
+            [path, "{", /body/],
+          ];
+    for (const [target, sent, names] of wrong) {
+      const answer = await callHttp(world.url, verb, target, { token, body: sent });
+      assert.equal(answer.code, codes.INVALID_ARGUMENT, `${target} ${sent}: ${answer.message}`);
+      assert.match(answer.message, names);
+      assertUntyped(answer);
+    }
+    assert.equal(await stage.fingerprint(), before);
+  });
+}
+
+for (const method of all.filter(({ view }) => view.of.input.fields.some(({ required }) => required))) {
+  test(`${method.name} without anything is refused as version 2 refuses it, in fields of its own`, async () => {
+    const { of } = method.view;
+    const { first, second } = await asked(method, { place });
+    const kept = (request: JsonObject, path: readonly string[] | undefined): JsonObject => (path ? withValue({}, path, valueAt(request, path)) : {});
+    for (const protocol of protocols) {
+      const options = { token: owner.token };
+      const two = await stage.call(protocol, of, kept(second, of.scope), options);
+      if (two.code !== codes.INVALID_ARGUMENT) continue;
+      const one = await stage.call(protocol, method, kept(first, scopeInView(method)), options);
+      assert.equal(one.code, codes.INVALID_ARGUMENT, one.message);
+      const named = /^Invalid argument: ([A-Za-z0-9_.]+)/.exec(one.message)?.[1] ?? "";
+      let within: MessageFact | undefined = http(method);
+      for (const name of named.split(".")) {
+        const field = within?.byName.get(name) ?? method.input.byName.get(name);
+        assert.ok(field, `${named} of "${one.message}" is no field of version 1`);
+        within = field.message;
+      }
+    }
+  });
+}
+
+/** The message whose fields a violation names. */
+const http = (method: ViewedMethodFact): MessageFact => method.input.byName.get(method.http[0]?.body ?? "")?.message ?? method.input;
+
+interface Told {
+  readonly type: string;
+  readonly source: string;
+  readonly bodyType: string;
+  readonly body: JsonObject;
+}
+
+const toldAfter = async (number: string): Promise<Told[]> => {
+  const rows = await stage.query("select type, source, body_type, data::jsonb -> 'body' from outbox where id > $1 and type <> $2 order by id", [
+    number,
+    signedInType,
+  ]);
+  return rows.map(([type, source, bodyType, body]) => ({
+    type: type ?? "",
+    source: source ?? "",
+    bodyType: bodyType ?? "",
+    body: JSON.parse(body ?? "{}") as JsonObject,
+  }));
+};
+
+/** Fields of version 1 whose values no event shows: secrets, personal details, what is not public. */
+const hidden = (method: ViewedMethodFact): string[] => {
+  const found: string[] = [];
+  const visit = (links: ReturnType<typeof linksOfMethod>["reply"]): void => {
+    for (const { field, path, inner } of links) {
+      if (path.some(({ redacted, additive }) => redacted || additive)) found.push(field.name);
+      else if (inner) visit(inner);
+    }
+  };
+  const links = linksOfMethod(method);
+  visit(method.output.fields.length === 0 || method.view.tellsRequest ? links.request : links.reply);
+  return found;
+};
+
+const keysWithin = (value: Json): string[] =>
+  Array.isArray(value) ? value.flatMap(keysWithin) : isObject(value) ? Object.entries(value).flatMap(([key, entry]) => [key, ...keysWithin(entry)]) : [];
+
+for (const method of writes.filter(({ event, capabilities, view }) => event && (capabilities.length > 0 || isForEverybody(view.of)))) {
+  test(`${method.name} is told once, with its own message and path, in a form that a strict decoder reads, and without secrets`, async () => {
+    const caller = await stage.callerOf(method.view.of, owner);
+    for (const protocol of protocols) {
+      const { first } = await asked(method, { place, whole: true });
+      const last = (await stage.query("select coalesce(max(id), 0) from outbox"))[0]?.[0] ?? "0";
+      const answer = await stage.call(protocol, method, first, { token: caller.token });
+      assert.equal(answer.code, done, answer.message);
+      const told = await toldAfter(last);
+      assert.deepEqual(
+        told.map(({ type }) => type),
+        [method.event?.type],
+      );
+      const [event] = told;
+      assert.ok(event);
+      const asksForBody = method.output.fields.length === 0 || method.view.tellsRequest;
+      const message = asksForBody ? method.input : method.output;
+      assert.equal(event.bodyType, message.name);
+      assert.equal(event.source, `${world.url}${(method.http[0]?.template ?? "").replace(/\/\{.*$/, "")}`);
+      fromJson(message.descriptor, event.body, { registry, ignoreUnknownFields: false });
+      const keys = keysWithin(event.body);
+      assert.deepEqual(
+        hidden(method).filter((name) => keys.includes(name) && !["name", "description", "id"].includes(name)),
+        [],
+      );
+      for (const name of Object.keys(event.body))
+        assert.ok(
+          message.fields.some((field) => field.name === name),
+          `${name} is a name of the proto`,
+        );
+    }
+  });
+}
