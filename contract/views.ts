@@ -126,8 +126,11 @@ const put = (object: JsonObject, path: readonly FieldFact[], value: Json): boole
   const [first, ...rest] = path;
   if (!first) return false;
   if (rest.length === 0) {
-    if (object[first.json] !== undefined) return false;
-    object[first.json] = value;
+    const held = object[first.json];
+    // What another field has put into the message stays, unless both say it.
+    const isShared = isObject(held) && isObject(value) && first.shape === "one";
+    if (held !== undefined && (!isShared || Object.keys(value).some((key) => held[key] !== undefined))) return false;
+    object[first.json] = isShared ? { ...held, ...value } : value;
     return true;
   }
   if (first.shape === "list" && Array.isArray(value)) {
@@ -140,7 +143,7 @@ const put = (object: JsonObject, path: readonly FieldFact[], value: Json): boole
     return true;
   }
   const held = object[first.json];
-  const inner = isObject(held) ? held : {};
+  const inner = isObject(held) ? { ...held } : {};
   object[first.json] = inner;
   return put(inner, rest, value);
 };
@@ -250,7 +253,7 @@ export const readingInward = (method: ViewedMethodFact, reading: Reading): Readi
 const spelled = (method: MethodFact, path: readonly FieldFact[]): string => {
   const body = method.http[0]?.body ?? "";
   const inBody = body === "*" || path[0]?.json === body;
-  const named = inBody && body !== "*" && path.length > 1 ? path.slice(1) : path;
+  const named = inBody && body !== "*" && path.length > 1 && path[0]?.shape !== "list" ? path.slice(1) : path;
   return named.map((field) => (inBody ? field.json : field.name)).join(".");
 };
 
@@ -262,8 +265,12 @@ const namesOf = (method: ViewedMethodFact): ReadonlyMap<string, string> => {
         [...before, field],
         [...beforeOther, ...path],
       ];
-      const key = spelled(method.view.of, other);
-      if (path.length > 0 && !names.has(key)) names.set(key, spelled(method, own));
+      const name = spelled(method.view.of, other);
+      if (path.length > 0 && !names.has(name)) names.set(name, spelled(method, own));
+      // A list whose entries hold what those of version 1 are.
+      const list = other.findIndex(({ shape }) => shape === "list");
+      const ofList = spelled(method.view.of, other.slice(0, list + 1));
+      if (list >= 0 && !names.has(ofList)) names.set(ofList, spelled(method, own));
       visit(inner ?? nothing, own, other);
     }
   };
@@ -282,8 +289,10 @@ export const violationInView = (method: ViewedMethodFact, { field, description }
   if (own === undefined) return { field, description };
   const places = field.match(/\[[^\]]*\]/g) ?? [];
   const shown = method.input.byName.get(own.split(".")[0] ?? "")?.shape === "list" ? own.replace(/^[^.]+/, (first) => `${first}${places[0] ?? ""}`) : own;
-  const before = lastName(field);
-  return { field: shown, description: description.startsWith(`${before} `) ? `${lastName(own)}${description.slice(before.length)}` : description };
+  // Words about a field begin with its name.
+  const before = field.replace(/^.*\./, "");
+  const isNamed = description.startsWith(`${before} `) || description.startsWith(`${lastName(field)} `);
+  return { field: shown, description: isNamed ? `${lastName(own)}${description.slice(description.indexOf(" "))}` : description };
 };
 
 /** The scope's path in the request of version 1. */

@@ -72,8 +72,9 @@ export const restRequest = (method: MethodFact, request: JsonObject): { verb: st
   });
   if (http.body === "*") return { verb: http.verb, path, body: JSON.stringify(rest) };
   const { [http.body]: body, ...others } = rest;
+  const emptyBody = method.input.byName.get(http.body)?.shape === "list" ? [] : {};
   const query = new URLSearchParams(queryOf(http.body === "" ? rest : others)).toString();
-  return { verb: http.verb, path: query ? `${path}?${query}` : path, body: http.body === "" ? undefined : JSON.stringify(body ?? {}) };
+  return { verb: http.verb, path: query ? `${path}?${query}` : path, body: http.body === "" ? undefined : JSON.stringify(body ?? emptyBody) };
 };
 
 /** Any HTTP request at all: what no message of the contract can say. `body` is sent as it is. */

@@ -8,16 +8,17 @@ import { fromJson } from "@bufbuild/protobuf";
 import { codes } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, objectList, text } from "#base/json.ts";
 import { methods, registry, views } from "#contract/catalog.ts";
-import type { MessageFact, MethodFact, ViewedMethodFact } from "#contract/facts.ts";
+import type { FieldFact, MessageFact, MethodFact, ViewedMethodFact } from "#contract/facts.ts";
 import { linksOfMethod, replyInView, requestInView, scopeInView } from "#contract/views.ts";
 import { signedInType } from "#outbox";
 import { type Answer, callHttp, restRequest } from "../client.ts";
-import { nonEmpty, valueAt, withValue } from "../samples.ts";
+import { bodyField, nonEmpty, valueAt, withValue } from "../samples.ts";
 import { grown, requestsOfGrown } from "./grown.ts";
 import {
   comparableAnswer,
   everyCapabilityBut,
   folder,
+  groupMessage,
   isForEverybody,
   neighbour,
   openStage,
@@ -53,8 +54,14 @@ const asked = async (method: ViewedMethodFact, options: RequestOptions): Promise
   const { of } = method.view;
   const grows = requestsOfGrown[rowMessage(of)?.name ?? ""] ?? {};
   const second = { ...(await stage.request(of, options)), ...grows };
-  return { second, first: requestInView(method, second) };
+  return { second, first: inView(method, second) };
 };
+
+/** In the shape of version 1. What both a field of its own and the filter by place could say is said by the filter. */
+const inView = (method: ViewedMethodFact, request: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(requestInView(method, request)).filter(([key]) => !request.uidp || !method.input.byName.get(key)?.counterpart?.path.startsWith("uidp.")),
+  );
 
 /** What an answer says of permission: its code, and the words without uids. */
 const verdict = ({ code, message }: Answer): string => `${code} ${message.replace(/[0-9a-f]{40}(?:\/[0-9a-f]{16})*/g, "<uid>")}`;
@@ -73,8 +80,9 @@ const everyPage = async (of: MethodFact, request: JsonObject, token: string | un
   }
 };
 
-/** Without what gRPC's JSON cannot tell from absence. */
+/** Without what gRPC's JSON cannot tell from absence, and with times in one form. */
 const sparse = (value: Json): Json => {
+  if (typeof value === "string") return value.replace(/(T\d\d:\d\d:\d\d)(?:\.0+)?Z$/, "$1Z").replace(/(\.\d*?[1-9])0+Z$/, "$1Z");
   if (Array.isArray(value)) return value.map(sparse);
   if (!isObject(value)) return value;
   return Object.fromEntries(
@@ -96,7 +104,7 @@ test("every field of version 1 has its counterpart, and says so where it has non
 const fieldsWithin = (message: MessageFact): string[] =>
   message.fields.flatMap((field) => [
     ...(field.counterpart?.absent ? [`${message.name}.${field.name}`] : []),
-    ...(field.message && field.message.name.startsWith("chainguard.") ? fieldsWithin(field.message) : []),
+    ...(field.message?.name.startsWith("chainguard.") ? fieldsWithin(field.message) : []),
   ]);
 
 test("every field that version 2 requires can be said in version 1", () => {
@@ -203,7 +211,7 @@ for (const method of lists) {
       for (const token of [await stage.operator(), owner.token, nobody.token, other.owner.token]) {
         const allowed = await stage.call("rest", of, { ...request, pageSize: 200 }, { token });
         for (const protocol of protocols) {
-          const answer = await stage.call(protocol, method, requestInView(method, request), { token });
+          const answer = await stage.call(protocol, method, inView(method, request), { token });
           assert.equal(verdict(answer), verdict(allowed));
           if (allowed.code !== done) continue;
           const expected = replyInView(method, { [pluralOf(of)]: await everyPage(of, request, token) });
@@ -223,6 +231,8 @@ for (const method of all.filter(({ http, input }) => http.length > 0 && input.fi
     const { verb, path, body } = restRequest(method, first);
     const before = await stage.fingerprint();
     const token = await stage.operator();
+    // Of a body that cannot be read the place is missed first, where it stands inside.
+    const unread = new RegExp(`body|${scopeInView(method)?.at(-1) ?? "body"}`);
     const wrong: readonly (readonly [path: string, body: string | undefined, names: RegExp])[] =
       http?.body === ""
         ? [[`${path}${path.includes("?") ? "&" : "?"}nonsense=1`, undefined, /nonsense/]]
@@ -232,8 +242,8 @@ for (const method of all.filter(({ http, input }) => http.length > 0 && input.fi
               `${(body ?? "{}").startsWith("[") ? '[{"nonsense":1}]' : `${(body ?? "{}").slice(0, -1)}${body === "{}" ? "" : ","}"nonsense":1}`}`,
               /nonsense/,
             ],
-            [path, '"text"', /body/],
-            [path, "{", /body/],
+            [path, '"text"', unread],
+            [path, "{", unread],
           ];
     for (const [target, sent, names] of wrong) {
       const answer = await callHttp(world.url, verb, target, { token, body: sent });
@@ -257,9 +267,9 @@ for (const method of all.filter(({ view }) => view.of.input.fields.some(({ requi
       const one = await stage.call(protocol, method, kept(first, scopeInView(method)), options);
       assert.equal(one.code, codes.INVALID_ARGUMENT, one.message);
       const named = /^Invalid argument: ([A-Za-z0-9_.]+)/.exec(one.message)?.[1] ?? "";
-      let within: MessageFact | undefined = http(method);
+      let within: MessageFact | undefined = messageOfBody(method);
       for (const name of named.split(".")) {
-        const field = within?.byName.get(name) ?? method.input.byName.get(name);
+        const field: FieldFact | undefined = within?.byName.get(name) ?? method.input.byName.get(name);
         assert.ok(field, `${named} of "${one.message}" is no field of version 1`);
         within = field.message;
       }
@@ -268,7 +278,7 @@ for (const method of all.filter(({ view }) => view.of.input.fields.some(({ requi
 }
 
 /** The message whose fields a violation names. */
-const http = (method: ViewedMethodFact): MessageFact => method.input.byName.get(method.http[0]?.body ?? "")?.message ?? method.input;
+const messageOfBody = (method: ViewedMethodFact): MessageFact => method.input.byName.get(method.http[0]?.body ?? "")?.message ?? method.input;
 
 interface Told {
   readonly type: string;
@@ -309,9 +319,9 @@ const keysWithin = (value: Json): string[] =>
 
 for (const method of writes.filter(({ event, capabilities, view }) => event && (capabilities.length > 0 || isForEverybody(view.of)))) {
   test(`${method.name} is told once, with its own message and path, in a form that a strict decoder reads, and without secrets`, async () => {
-    const caller = await stage.callerOf(method.view.of, owner);
     for (const protocol of protocols) {
-      const { first } = await asked(method, { place, whole: true });
+      const caller = await stage.callerOf(method.view.of, owner);
+      const { first } = await asked(method, { place, whole: bodyField(method.view.of)?.message?.name !== groupMessage });
       const last = (await stage.query("select coalesce(max(id), 0) from outbox"))[0]?.[0] ?? "0";
       const answer = await stage.call(protocol, method, first, { token: caller.token });
       assert.equal(answer.code, done, answer.message);
