@@ -1,10 +1,11 @@
 // Every operation there is, and the alias of the earlier version segment.
 
-import { createRegistry, type DescFile, type Registry } from "@bufbuild/protobuf";
+import { createRegistry, type DescFile, type DescMethod, type DescService, type Registry } from "@bufbuild/protobuf";
 import { file_google_rpc_error_details } from "./gen/google/rpc/error_details_pb.js";
 import { file_google_rpc_status } from "./gen/google/rpc/status_pb.js";
 import { files as platformFiles } from "./gen/index.ts";
-import { isView, type MessageFact, type MethodFact, messageFact, methodFact, type ViewedMethodFact, viewedMethodFact } from "./facts.ts";
+import { scopeInView } from "./views.ts";
+import { isView, isViewed, type MessageFact, type MethodFact, messageFact, methodFact, type ViewedMethodFact, viewedMethodFact } from "./facts.ts";
 
 /** The files of the platform's contract, each with its services. */
 export const files: readonly DescFile[] = platformFiles;
@@ -12,22 +13,27 @@ export const files: readonly DescFile[] = platformFiles;
 /** Every message by name; what packs and unpacks typed details. */
 export const registry: Registry = createRegistry(...files, file_google_rpc_status, file_google_rpc_error_details);
 
-const descriptors = files.flatMap((file) => file.services.flatMap((service) => service.methods));
+const services = files.flatMap((file) => file.services);
+const isVersion1 = ({ methods: own }: DescService): boolean => own.some(isView);
+const descriptorsOf = (chosen: readonly DescService[]): DescMethod[] => chosen.flatMap((service) => service.methods);
 
-/** Every operation of the contract that is answered as itself. */
-export const methods: readonly MethodFact[] = descriptors.filter((method) => !isView(method)).map(methodFact);
+/** Every operation of version 2, and of our own. */
+export const methods: readonly MethodFact[] = descriptorsOf(services.filter((service) => !isVersion1(service))).map(methodFact);
 
 const byName = new Map(methods.map((method) => [method.name, method]));
 
-/** The operations of version 1 that are another shape of one of version 2. */
-export const views: readonly ViewedMethodFact[] = descriptors.filter(isView).map((method) => viewedMethodFact(method, (name) => byName.get(name)));
+/** With the path of its own request to the place where capabilities are needed. */
+const withOwnScope = (method: ViewedMethodFact): ViewedMethodFact => ({ ...method, scope: scopeInView(method) });
 
-for (const view of views) byName.set(view.name, view);
+/** Every operation of version 1: those that are another shape of one of version 2, and the few that have no counterpart there. */
+export const version1: readonly MethodFact[] = descriptorsOf(services.filter(isVersion1)).map((method) =>
+  isView(method) ? withOwnScope(viewedMethodFact(method, (name) => byName.get(name))) : { ...methodFact(method), version: "v1" },
+);
 
-const servicesOfVersion1 = new Set(views.map(({ service }) => service));
+for (const method of version1) byName.set(method.name, method);
 
-/** True for what answers in the shape of version 1, also where it has no counterpart in version 2. */
-export const isVersion1 = ({ service }: MethodFact): boolean => servicesOfVersion1.has(service);
+/** Those that are another shape of one of version 2. */
+export const views: readonly ViewedMethodFact[] = version1.filter(isViewed);
 
 const viewsByOperation = new Map(views.map((method) => [method.view.of.name, method]));
 

@@ -184,7 +184,7 @@ export interface MethodFact {
   /** Where counting a List's results stops; undefined: nowhere. */
   readonly totalMax: number | undefined;
   readonly descriptor: DescMethod;
-  /** Of version 1: what it is another shape of. Everything that is not said of messages and paths is that one's. */
+  /** Of version 1: what it is another shape of. Capabilities, order, what it tells and hands on are that one's, in its names. */
   readonly view: ViewFact | undefined;
 }
 

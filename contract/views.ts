@@ -60,7 +60,7 @@ const linksOf = (message: MessageFact, other: MessageFact, partial = false): Lin
 
 const nothing: readonly Link[] = [];
 const emptyMessage = "google.protobuf.Empty";
-const known = new WeakMap<ViewedMethodFact, Links>();
+const known = new Map<string, Links>();
 
 /** Where fields of the request stand that is put into one field of the other: below it; beside it stands where the resource shall be. */
 const requestLinks = ({ input, view: { of, requestIn } }: ViewedMethodFact): Link[] => {
@@ -73,11 +73,11 @@ const requestLinks = ({ input, view: { of, requestIn } }: ViewedMethodFact): Lin
 
 /** Throws where the contract leaves a field without its counterpart. */
 export const linksOfMethod = (method: ViewedMethodFact): Links => {
-  const found = known.get(method);
+  const found = known.get(method.name);
   if (found) return found;
   const { of } = method.view;
   const links = { request: requestLinks(method), reply: method.output.name === emptyMessage ? nothing : linksOf(method.output, of.output) };
-  known.set(method, links);
+  known.set(method.name, links);
   return links;
 };
 

@@ -9,7 +9,7 @@ import { builtInRoleUid, missingCapability } from "#authz";
 import { codes } from "#base/fault.ts";
 import { type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { methods } from "#contract/catalog.ts";
+import { methods, version1 } from "#contract/catalog.ts";
 import type { HandsOnFact, MethodFact } from "#contract/facts.ts";
 import { type Branch, type Condition, findRow, pageStatement, type Read, readCatalogue, type Selection, wholeTable, withAccessVersionCheck } from "#store";
 import { builtInRoles } from "../server/authz/roles.ts";
@@ -54,7 +54,7 @@ const asks = (method: MethodFact): string => {
 };
 
 test("the routes are those of test/golden/routes.txt: path, operation, who may, what is told", () => {
-  const rows = nonEmpty(methods, "operation").flatMap((method) =>
+  const rows = nonEmpty([...methods, ...version1], "operation").flatMap((method) =>
     method.http.map(({ verb, template }) => [
       verb,
       template,

@@ -2,7 +2,7 @@
 
 import { openRightsCache, type Rights, type RightsCache } from "#authz";
 import type { FairQueue } from "#base/fair-queue.ts";
-import { methods } from "#contract/catalog.ts";
+import { methods, version1 } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { readCatalogue, type Write } from "#store";
 import type { Answer, BoundResource, Cause, ChangeContext, Reads, Resource, Services } from "./context.ts";
@@ -70,7 +70,7 @@ export const openKernel = async (services: Services, resources: readonly Resourc
     const [unknown] = own.keys();
     if (unknown) throw new Error(`${resource.service.typeName} has no operation ${unknown}`);
   }
-  const known = new Set(methods.map(({ name }) => name));
+  const known = new Set([...methods, ...version1].map(({ name }) => name));
   for (const name of answers.keys()) if (!known.has(name)) throw new Error(`${name} is not in the contract`);
   return {
     services,

@@ -4,7 +4,7 @@
 // contract; a resource's file says the rest (ResourceDefinition), and the verbs do everything else.
 
 import type { DescMessage } from "@bufbuild/protobuf";
-import { methods as everyMethod } from "#contract/catalog.ts";
+import { methods as everyMethod, version1 } from "#contract/catalog.ts";
 import { type MethodFact, messageFact } from "#contract/facts.ts";
 import type { Catalogue } from "#store";
 import type { BoundResource, Resource, ResourceDefinition, ResourceReference } from "./context.ts";
@@ -13,8 +13,8 @@ import { shapeOf } from "./shape.ts";
 export type { BoundResource, Resource, RuleContext, VisibilityQuery } from "./context.ts";
 
 /** Declares a resource. `methods` are those of the contract. */
-export const resource = (definition: ResourceDefinition, methods: readonly MethodFact[] = everyMethod): Resource => {
-  const operations = methods.filter((method) => method.service === definition.service.typeName);
+export const resource = (definition: ResourceDefinition, methods: readonly MethodFact[] = [...everyMethod, ...version1]): Resource => {
+  const operations = methods.filter((method) => method.service === definition.service.typeName && method.view === undefined);
   const [first] = operations;
   if (!first) throw new Error(`${definition.service.typeName} is not in the contract's catalogue`);
   const create = operations.find((method) => method.rpc === `Create${definition.message.name}`);

@@ -3,7 +3,7 @@
 
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Fault, toFault } from "#base/fault.ts";
-import { methods, views } from "#contract/catalog.ts";
+import { methods, version1 } from "#contract/catalog.ts";
 import {
   HealthCheckRequestSchema,
   HealthCheckResponse_ServingStatus as Serving,
@@ -19,7 +19,7 @@ const watchIntervalMs = 1000;
 
 const domain = "platform";
 
-const serviceNames: ReadonlySet<string> = new Set(["", ...[...methods, ...views].map((method) => method.service)]);
+const serviceNames: ReadonlySet<string> = new Set(["", ...[...methods, ...version1].map((method) => method.service)]);
 
 const statusMessage = (status: Serving): Uint8Array => toBinary(HealthCheckResponseSchema, create(HealthCheckResponseSchema, { status }));
 

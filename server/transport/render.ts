@@ -20,7 +20,7 @@ export interface ErrorContext {
   readonly serviceDomain: string;
   readonly requestId: string;
   /** Version 1 has no typed details. */
-  readonly isView?: boolean;
+  readonly isVersion1?: boolean;
 }
 
 /** Domain of errors that belong to none, such as unknown paths: the name that all gRPC packages share. */
@@ -97,7 +97,7 @@ const jsonDetailsInView = (fault: Fault, context: ErrorContext): JsonObject[] =>
 
 /** All details in proto JSON, the same for both protocols. */
 const jsonDetailsOf = (fault: Fault, context: ErrorContext): JsonObject[] => {
-  if (context.isView) return jsonDetailsInView(fault, context);
+  if (context.isVersion1) return jsonDetailsInView(fault, context);
   const reason = fault.details.find((detail) => detail.kind === "reason");
   const info: JsonObject = {
     "@type": "type.googleapis.com/google.rpc.ErrorInfo",

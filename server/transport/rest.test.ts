@@ -98,6 +98,8 @@ for (const [protocol, ask] of [
       validateOnly: true,
       ifMatch: '"1"',
       ifNoneMatch: '"2"',
+      view: undefined,
+      packing: undefined,
     });
   });
 
@@ -150,7 +152,7 @@ for (const [protocol, ask] of [
       12,
       "iam",
     ],
-    ["version 1", "/iam/v1/groups", {}, 501, 12, "iam"],
+    ["what is not served of version 1", "/registry/v1/repos", {}, 501, 12, "registry"],
     ["a gRPC method without gRPC", "/chainguard.platform.iam.v2.GroupsService/GetGroup", { verb: "POST", body: "{}" }, 415, 3, "platform"],
     ["broken percent-encoding", "/iam/v2/groups/%zz", {}, 400, 3, "iam"],
     ["a strange content type", "/iam/v2/groups", { verb: "POST", headers: { "content-type": "text/xml" }, body: "{}" }, 415, 3, "iam"],

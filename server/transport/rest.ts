@@ -4,7 +4,7 @@
 import { Fault, toFault, unimplemented, type Violation } from "#base/fault.ts";
 import type { Json, JsonObject } from "#base/json.ts";
 import { type RequestReading, type UnreadCall, unreadCall } from "#contract/call.ts";
-import { currentPath, domains, isVersion1, methodByName, methods, views } from "#contract/catalog.ts";
+import { currentPath, domains, methodByName, methods, version1 } from "#contract/catalog.ts";
 import { readRest } from "#contract/read.ts";
 import type { Reply } from "#kernel";
 import { contentTypeOf, readRequestBody, readJson } from "./body.ts";
@@ -18,7 +18,7 @@ import { domainOfPath, errorBody, errorHeaders, httpStatusOf, logFault } from ".
 import type { ServerContext } from "./server-context.ts";
 import { type CallPacking, joinedJson } from "./whole-lists.ts";
 
-const route = makeRouter([...methods, ...views]);
+const route = makeRouter([...methods, ...version1]);
 
 const jsonHeaders = (requestId: string): string[] => [
   "content-type",
@@ -174,9 +174,9 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
   const cors = crossOrigin(config.corsOrigins);
   const endpointAt = openEndpoints(context);
 
-  const errorResponse = (request: HttpRequest, path: string, domain: string, thrown: unknown, isView = false): HttpResponse => {
+  const errorResponse = (request: HttpRequest, path: string, domain: string, thrown: unknown, isVersion1 = false): HttpResponse => {
     const fault = toFault(thrown);
-    const about = { domain, isView, serviceDomain: config.serviceDomain, requestId: request.requestId };
+    const about = { domain, isVersion1, serviceDomain: config.serviceDomain, requestId: request.requestId };
     logFault(config.log, fault, about, `${request.verb} ${path}`);
     const headers = jsonHeaders(request.requestId);
     headers.push(...errorHeaders(fault));
@@ -187,7 +187,7 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
     const { path: sentPath, query } = splitTarget(request.target);
     const path = currentPath(sentPath);
     let domain: string | undefined;
-    let isView = false;
+    let isVersion1 = false;
     let packing: CallPacking | undefined;
     try {
       if (request.fault) throw request.fault;
@@ -197,10 +197,10 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
       const found = route(verb, path);
       if (found && "method" in found) {
         domain = found.method.domain;
-        isView = isVersion1(found.method);
+        isVersion1 = found.method.version === "v1";
         // A content type that is not read stands in the headers: it is refused whoever asks.
         if (readsBody(request, found)) contentTypeOf(request);
-        packing = isView ? context.wholeLists((part) => Buffer.from(JSON.stringify(part))) : undefined;
+        packing = isVersion1 ? context.wholeLists((part) => Buffer.from(JSON.stringify(part))) : undefined;
         const reply = await withDeadline(bounds.callDeadlineMs, (untimed) => dependencies.serve(restCall(context, request, found, query, untimed, packing)));
         return reply.parts && packing ? listResponse(request, found, reply.parts, packing.release) : responseOf(request.requestId, found, reply);
       }
@@ -210,7 +210,7 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
       throw noOperation(request.verb, sentPath, found?.allow ?? (endpoint ? Object.keys(endpoint) : []));
     } catch (thrown) {
       packing?.release();
-      return errorResponse(request, path, domain ?? domainOfPath(path), thrown, isView);
+      return errorResponse(request, path, domain ?? domainOfPath(path), thrown, isVersion1);
     }
   };
 

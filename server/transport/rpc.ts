@@ -8,7 +8,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { Fault, toFault, unimplemented } from "#base/fault.ts";
 import { type UnreadCall, unreadCall } from "#contract/call.ts";
-import { isVersion1, methodByName } from "#contract/catalog.ts";
+import { methodByName } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { readGrpc, type Reading } from "#contract/read.ts";
 import { tooManyBodies } from "./body.ts";
@@ -60,7 +60,7 @@ export interface UnaryProcedure {
   /** True where only callers with a token are read: they may send more than anybody may. */
   readonly guarded?: boolean;
   /** True for version 1. */
-  readonly isView?: boolean;
+  readonly isVersion1?: boolean;
   readonly answer: (call: UnaryCall) => Promise<UnaryAnswer>;
 }
 
@@ -142,7 +142,7 @@ const operationProcedure = (context: ServerContext, method: MethodFact): UnaryPr
   kind: "unary",
   domain: method.domain,
   guarded: !method.open,
-  isView: isVersion1(method),
+  isVersion1: method.version === "v1",
   answer: async (call) => {
     const packing = method.view && context.wholeLists((part) => framedReply(method.output, part).subarray(prefixBytes));
     try {
@@ -207,7 +207,7 @@ export const grpcTransport = (
     const messageBytesMax = procedure?.kind === "unary" && procedure.guarded ? bounds.grpcMessageBytesMax : bounds.openBytesMax;
     const errorContext = (): ErrorContext => ({
       domain: procedure?.domain ?? domainOfMethodPath(path),
-      isView: procedure?.kind === "unary" && procedure.isView === true,
+      isVersion1: procedure?.kind === "unary" && procedure.isVersion1 === true,
       serviceDomain: config.serviceDomain,
       requestId,
     });

@@ -7,9 +7,9 @@ import { after, test } from "node:test";
 import { fromJson } from "@bufbuild/protobuf";
 import { codes } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject, objectList, text } from "#base/json.ts";
-import { methods, registry, views } from "#contract/catalog.ts";
-import type { FieldFact, MessageFact, MethodFact, ViewedMethodFact } from "#contract/facts.ts";
-import { linksOfMethod, replyInView, requestInView, scopeInView } from "#contract/views.ts";
+import { methods, registry, version1, views } from "#contract/catalog.ts";
+import { type FieldFact, isViewed, type MessageFact, type MethodFact, type ViewedMethodFact } from "#contract/facts.ts";
+import { linksOfMethod, replyInView, requestInView } from "#contract/views.ts";
 import { signedInType } from "#outbox";
 import { type Answer, callHttp, restRequest } from "../client.ts";
 import { bodyField, nonEmpty, valueAt, withValue } from "../samples.ts";
@@ -117,12 +117,16 @@ test("every field that version 2 requires can be said in version 1", () => {
 });
 
 test("the place where capabilities are needed is a field of version 1 too", () => {
-  for (const method of all) assert.equal(scopeInView(method) === undefined, method.view.of.scope === undefined, method.name);
+  for (const method of all) assert.equal(method.scope === undefined, method.view.of.scope === undefined, method.name);
 });
 
-for (const method of all.filter(({ open }) => !open)) {
+/** A request of any operation of version 1 about something that does not exist. */
+const about = async (method: MethodFact): Promise<JsonObject> =>
+  isViewed(method) ? (await asked(method, { place, uid: unusedUid(place) })).first : stage.request(method, { place, uid: unusedUid(place) });
+
+for (const method of version1.filter(({ open }) => !open)) {
   test(`${method.name} tells who is asking: without a token and with a wrong one it is UNAUTHENTICATED`, async () => {
-    const { first } = await asked(method, { place, uid: unusedUid(place) });
+    const first = await about(method);
     for (const protocol of protocols) {
       for (const token of [undefined, "garbage"]) {
         const answer = await stage.call(protocol, method, first, { token });
@@ -137,7 +141,7 @@ for (const method of all.filter(({ open }) => !open)) {
 for (const method of all.filter(({ view }) => view.of.scope)) {
   test(`${method.name}: neither a stranger nor a neighbour's owner can tell what exists from what does not`, async () => {
     const { first } = await asked(method, { place });
-    const uid = String(valueAt(first, scopeInView(method) ?? []));
+    const uid = String(valueAt(first, method.scope ?? []));
     const absentUid = unusedUid(uid);
     const absent = JSON.parse(JSON.stringify(first).replaceAll(uid, absentUid)) as JsonObject;
     for (const protocol of protocols) {
@@ -214,6 +218,7 @@ for (const method of lists) {
           const answer = await stage.call(protocol, method, inView(method, request), { token });
           assert.equal(verdict(answer), verdict(allowed));
           if (allowed.code !== done) continue;
+          if (protocol === "rest") fromJson(method.output.descriptor, answer.reply, { registry, ignoreUnknownFields: false });
           const expected = replyInView(method, { [pluralOf(of)]: await everyPage(of, request, token) });
           const [name = ""] = Object.keys(expected);
           assert.deepEqual(sparse(answer.reply[name] ?? []), sparse(expected[name] ?? []));
@@ -224,15 +229,15 @@ for (const method of lists) {
   });
 }
 
-for (const method of all.filter(({ http, input }) => http.length > 0 && input.fields.length > 0)) {
+for (const method of version1.filter(({ http, input }) => http.length > 0 && input.fields.length > 0)) {
   test(`${method.name} refuses bad input, names its own fields, and changes nothing`, async () => {
-    const { first } = await asked(method, { place, uid: unusedUid(place) });
+    const first = await about(method);
     const [http] = method.http;
     const { verb, path, body } = restRequest(method, first);
     const before = await stage.fingerprint();
     const token = await stage.operator();
     // Of a body that cannot be read the place is missed first, where it stands inside.
-    const unread = new RegExp(`body|${scopeInView(method)?.at(-1) ?? "body"}`);
+    const unread = new RegExp(`body|${method.scope?.at(-1) ?? "body"}`);
     const wrong: readonly (readonly [path: string, body: string | undefined, names: RegExp])[] =
       http?.body === ""
         ? [[`${path}${path.includes("?") ? "&" : "?"}nonsense=1`, undefined, /nonsense/]]
@@ -264,7 +269,7 @@ for (const method of all.filter(({ view }) => view.of.input.fields.some(({ requi
       const options = { token: owner.token };
       const two = await stage.call(protocol, of, kept(second, of.scope), options);
       if (two.code !== codes.INVALID_ARGUMENT) continue;
-      const one = await stage.call(protocol, method, kept(first, scopeInView(method)), options);
+      const one = await stage.call(protocol, method, kept(first, method.scope), options);
       assert.equal(one.code, codes.INVALID_ARGUMENT, one.message);
       const named = /^Invalid argument: ([A-Za-z0-9_.]+)/.exec(one.message)?.[1] ?? "";
       let within: MessageFact | undefined = messageOfBody(method);
