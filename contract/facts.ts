@@ -88,6 +88,8 @@ export interface EnumFact {
   readonly name: string;
   readonly numbers: ReadonlyMap<string, number>;
   readonly names: ReadonlyMap<number, string>;
+  /** Of version 1, where version 2 has a text: what each value stands for, by name. */
+  readonly written: ReadonlyMap<string, string>;
 }
 
 export interface MessageFact {
@@ -242,6 +244,9 @@ const enumFact = (descriptor: DescEnum): EnumFact => {
     name: descriptor.typeName,
     numbers: new Map(descriptor.values.map((value) => [value.name, value.number])),
     names: new Map(descriptor.values.map((value) => [value.number, value.name])),
+    written: new Map(
+      descriptor.values.flatMap((value) => (hasOption(value, options.written) ? [[value.name, getOption(value, options.written)] as const] : [])),
+    ),
   };
   enums.set(descriptor.typeName, fact);
   return fact;

@@ -24,8 +24,6 @@ interface Links {
   readonly reply: readonly Link[];
 }
 
-const capabilityEnum = "chainguard.capabilities.Capability";
-
 const fieldsAlong = (message: MessageFact, dotted: string): FieldFact[] | undefined => {
   const fields: FieldFact[] = [];
   let within: MessageFact | undefined = message;
@@ -83,19 +81,25 @@ export const linksOfMethod = (method: ViewedMethodFact): Links => {
 
 const leafOf = ({ field, path }: Link): FieldFact => path.at(-1) ?? field;
 
+const unknownHere = "has no value that is known here";
+
 /** One value of version 1 as version 2 has it; undefined and a problem where it has none such. */
 const valueInward = (link: Link, value: Json, at: string, problems: Violation[]): Json | undefined => {
   const leaf = leafOf(link);
   if (link.inner && isObject(value)) return messageInward(link.inner, value, at, problems);
   if (leaf.kind === link.field.kind && leaf.kind !== "enum") return value;
-  const refuse = (): undefined => {
-    problems.push({ field: at, description: leaf.enum?.name === capabilityEnum ? "is not a known capability" : "is not a known value" });
+  const refuse = (description: string): undefined => {
+    problems.push({ field: at, description });
     return undefined;
   };
+  const own = link.field.enum;
   if (leaf.kind === "enum") {
-    if (link.field.kind === "string") return capabilityByName(String(value))?.symbol ?? refuse();
-    return leaf.enum?.names.get(link.field.enum?.numbers.get(String(value)) ?? -1) ?? refuse();
+    if (!own) return capabilityByName(String(value))?.symbol ?? refuse("is not a known capability");
+    const found = leaf.enum?.names.get(own.numbers.get(String(value)) ?? -1);
+    // One of several that a filter names, and nothing here has: it finds nothing.
+    return found ?? (leaf.shape === "list" ? undefined : refuse(unknownHere));
   }
+  if (own) return own.numbers.get(String(value)) === 0 ? "" : (own.written.get(String(value)) ?? refuse(unknownHere));
   return leaf.kind === "int32" ? Number(value) : String(value);
 };
 
@@ -103,6 +107,7 @@ const valueOutward = (link: Link, value: Json): Json | undefined => {
   const leaf = leafOf(link);
   if (link.inner) return isObject(value) ? messageOutward(link.inner, value) : undefined;
   if (leaf.kind === link.field.kind && leaf.kind !== "enum") return value;
+  if (leaf.kind !== "enum" && link.field.enum) return [...link.field.enum.written].find(([, written]) => written === value)?.[0];
   if (leaf.kind === "enum") {
     if (link.field.kind === "string") return capabilityBySymbol(String(value))?.name;
     return link.field.enum?.names.get(leaf.enum?.numbers.get(String(value)) ?? -1);
@@ -174,6 +179,8 @@ const messageInward = (links: readonly Link[], value: JsonObject, prefix: string
     }
     const read = eachOf(link.field, held, (entry, index) => valueInward(link, entry, name + index, problems));
     if (read === undefined) continue;
+    if (Array.isArray(read) && read.length === 0 && Array.isArray(held) && held.length > 0 && problems.length === 0)
+      problems.push({ field: name, description: unknownHere });
     // One of the values that the other takes several of.
     const wanted = leafOf(link).shape === "list" && link.field.shape === "one" ? [read] : read;
     if (wanted === "" || (Array.isArray(wanted) && wanted[0] === "")) continue;

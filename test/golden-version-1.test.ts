@@ -69,6 +69,7 @@ const publicServices = (): Service[] => {
 
 const later = "not served yet";
 const noBuilds = "needs a build service";
+const imported = "advisories come with imports";
 const noOperation = "no operation has it";
 
 /** Why an operation, or all of a service, is not served; a message, that it is not there. */
@@ -77,8 +78,17 @@ const reasons: Readonly<Record<string, string>> = {
   "chainguard.platform.events.Identities/Create": "makes an identity that lies in no group: here each has one, and no path of this one names it",
   "chainguard.platform.registry.Registry": later,
   "chainguard.platform.registry.Vulnerabilities": later,
-  "chainguard.platform.vulnerabilities.v1.Advisories": later,
-  "chainguard.platform.libraries.Artifacts": later,
+  "chainguard.platform.vulnerabilities.v1.Advisories/Create": imported,
+  "chainguard.platform.vulnerabilities.v1.Advisories/Update": imported,
+  "chainguard.platform.vulnerabilities.v1.Advisories/Delete": imported,
+  "chainguard.platform.vulnerabilities.v1.Advisories/CreateAdvisoryEvent": imported,
+  "chainguard.platform.vulnerabilities.v1.Advisories/UpdateAdvisoryEvent": imported,
+  "chainguard.platform.vulnerabilities.v1.Advisories/ListAdvisoryEvents": "List shows each advisory with its events",
+  "chainguard.platform.vulnerabilities.v1.CreateAdvisoryRequest": imported,
+  "chainguard.platform.vulnerabilities.v1.DeleteAdvisoryRequest": imported,
+  "chainguard.platform.vulnerabilities.v1.CreateAdvisoryEventRequest": imported,
+  "chainguard.platform.vulnerabilities.v1.AdvisoryEventFilter": "of ListAdvisoryEvents alone",
+  "chainguard.platform.vulnerabilities.v1.AdvisoryEventList": "of ListAdvisoryEvents alone",
   "chainguard.platform.libraries.Entitlements": noBuilds,
   "chainguard.platform.iam.RegistrationRequest": noOperation,
   "chainguard.platform.iam.RegistrationRequest.Human": noOperation,

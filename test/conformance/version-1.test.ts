@@ -98,6 +98,14 @@ test("every field of version 1 has its counterpart, and says so where it has non
   assert.deepEqual([...new Set(absent)].sort(), [
     "chainguard.platform.events.IdentityMetadata.OnboardingQuestions.providers",
     "chainguard.platform.iam.RoleBindingList.Binding.email_unverified",
+    "chainguard.platform.libraries.ArtifactFilter.include_upstream",
+    "chainguard.platform.libraries.ArtifactVersion.malware_malicious",
+    "chainguard.platform.libraries.ArtifactVersion.malware_scanned",
+    "chainguard.platform.libraries.ArtifactVersion.source_type",
+    "chainguard.platform.libraries.ArtifactVersion.upstream_published_date",
+    "chainguard.platform.libraries.ArtifactVersionFilter.include_upstream",
+    "chainguard.platform.vulnerabilities.v1.AdvisoriesList.id",
+    "chainguard.platform.vulnerabilities.v1.AdvisoryEvent.component_location_changed",
   ]);
 });
 

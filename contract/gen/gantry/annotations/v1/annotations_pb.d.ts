@@ -1212,3 +1212,10 @@ export declare const counterpart: GenExtension<FieldOptions, Counterpart>;
  */
 export declare const capability: GenExtension<EnumValueOptions, CapabilityFact>;
 
+/**
+ * Of an enum of version 1 whose counterpart is a text: the text that the value stands for.
+ *
+ * @generated from extension: string written = 50122;
+ */
+export declare const written: GenExtension<EnumValueOptions, string>;
+
