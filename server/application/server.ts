@@ -6,7 +6,7 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import { type Delivery, openDelivery } from "#delivery";
-import { openDocuments, openOsv, type OsvEndpoint, type Schedule, startFeeds } from "#feeds";
+import { openDocuments, openOsv, openSecdb, openVexRepository, type OsvEndpoint, type Schedule, startFeeds } from "#feeds";
 import { openSignIn } from "#signin";
 import { httpStatusOf, openTransport, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
@@ -39,10 +39,10 @@ export interface Server {
 }
 
 /** The open feed, of which each address has its share: counted before anything is read of the request. */
-const limitedDocuments =
-  (documents: ReturnType<typeof openDocuments>, osv: ReturnType<typeof openOsv>, clientLimits: ClientLimits): ((path: string) => Endpoint | undefined) =>
-  (path) => {
-    const found = documents(path) ?? osv(path);
+const limitedDocuments = (feed: Parameters<typeof openDocuments>[0], clientLimits: ClientLimits): ((path: string) => Endpoint | undefined) => {
+  const [documents, osv, secdb, vexRepository] = [openDocuments(feed), openOsv(feed), openSecdb(feed), openVexRepository(feed)];
+  return (path) => {
+    const found = documents(path) ?? osv(path) ?? secdb(path) ?? vexRepository(path);
     if (found === undefined) return undefined;
     const { GET: get, POST: post, requests = 1, ...rest }: Partial<OsvEndpoint> = found;
     const limited =
@@ -53,6 +53,7 @@ const limitedDocuments =
       };
     return { ...rest, ...(get ? { GET: limited(get) } : {}), ...(post ? { POST: limited(post) } : {}) };
   };
+};
 
 export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => {
   const application = await openApplication({ settings, ...options });
@@ -81,7 +82,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       {
         serve,
         issuer: signIn,
-        documents: limitedDocuments(openDocuments(feed), openOsv(feed), authn.clientLimits),
+        documents: limitedDocuments(feed, authn.clientLimits),
         ready: () => store.isReady(),
       },
     ).catch((thrown: unknown) => {
