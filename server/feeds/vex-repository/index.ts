@@ -165,6 +165,9 @@ const manifest = ({ publicUrl }: Feed): string =>
     versions: [{ spec_version: "0.1", locations: [{ url: `${publicUrl.replace(/\/$/, "")}/vex/vex-repository.tar.gz` }], update_interval: "1h" }],
   });
 
+/** Who keeps an archive asks for it by its tag alone: another form of the documents, or another address, is another archive. */
+const archiveForm = "1";
+
 const endpoint = (requests: number, handle: (request: DocumentRequest) => Promise<DocumentResponse>): OsvEndpoint => ({ GET: handle, requests });
 
 /** The endpoints by path; undefined for paths of something else. */
@@ -175,7 +178,9 @@ export const openVexRepository =
       case "/.well-known/vex-repository.json":
         return endpoint(1, async (request) => respond(request, "application/json", manifest(feed)));
       case "/vex/vex-repository.tar.gz":
-        return endpoint(limits.osvArchiveRequests, (request) => respondInPieces(feed, request, "application/gzip", tarGzPieces(archivedFiles(feed))));
+        return endpoint(limits.osvArchiveRequests, (request) =>
+          respondInPieces(feed, request, "application/gzip", tarGzPieces(archivedFiles(feed)), [archiveForm, feed.publicUrl]),
+        );
       case "/vex/all.json":
         return endpoint(limits.osvArchiveRequests, (request) => respondInPieces(feed, request, "application/json", jsonList(repositoryEntries(feed))));
       default:

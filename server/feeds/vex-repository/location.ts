@@ -24,11 +24,11 @@ export const packageIds = (purl: string): string[] => {
 
 const plainBytesMax = 60;
 
-/** A file's place in the archive, of the letters that the index may have: other ones become "_" and their bytes. */
+/** A file's place in the archive, of few letters: other ones become "_" and their bytes, capitals too, which some systems take for small ones. */
 export const fileLocation = (folder: string, name: string): string => {
-  const plain = encoded(name)
-    .replace(/[_~]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
-    .replaceAll("%", "_");
+  const plain = [...Buffer.from(name)]
+    .map((byte) => (/[a-z0-9.-]/.test(String.fromCharCode(byte)) ? String.fromCharCode(byte) : `_${byte.toString(16).padStart(2, "0")}`))
+    .join("");
   const short = plain.length <= plainBytesMax ? plain : `${plain.slice(0, 20)}-${createHash("sha256").update(name).digest("hex").slice(0, 32)}`;
   return `${folder}/${short}.json`;
 };
