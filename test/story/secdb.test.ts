@@ -73,6 +73,7 @@ test("a distribution's file has each fix under its CVE, one name a text, and wha
     { pkg: { name: "hawser", secfixes: { "0": ["CVE-2024-3"], "1.0-r0": ["CVE-2024-1", "CVE-2024-2", "GHSA-2"], "2.0-r0": ["CGA-4"] } } },
   ]);
   assert.deepEqual([text(document, "reponame"), document.archs], ["wolfi", []]);
+  assert.deepEqual(await json("/secdb/os/security.json"), document);
   const chainguard = await json("/secdb/chainguard/security.json");
   assert.deepEqual(objectList(chainguard, "packages"), [{ pkg: { name: "hawser", secfixes: { "3.0-r0": ["CVE-2024-14"] } } }]);
   for (const path of [

@@ -1,7 +1,8 @@
 // What builders of scanners' databases read of Alpine's form, below /secdb: fixes by package and version. All of it is open
 // (docs/decisions/0027); what a secdb cannot say is named in /advisory/v2/secdb/all.json.
 //
-//   /secdb/<distribution>/security.json     our own advisories, one file for each distribution
+//   /secdb/<distribution>/security.json     our own advisories, one file for each distribution; "os" is Wolfi's, as its repository
+//                                           is called, by which readers ask for it
 //   /secdb/alpine/                          a listing of the releases that came in as secdb
 //   /secdb/alpine/<release>/                a listing of the files of one
 //   /secdb/alpine/<release>/<repository>.json, .yaml
@@ -110,6 +111,9 @@ const readSecurity = async (feed: Feed, distribution: string, request: DocumentR
   return respondInPieces(feed, request, "application/json", securityPieces(feed.store, distribution));
 };
 
+/** Distributions whose repository has another name. */
+const repositories: ReadonlyMap<string, string> = new Map([["os", "wolfi"]]);
+
 const endpoint = (requests: number, handle: (request: DocumentRequest) => Promise<DocumentResponse>): OsvEndpoint => ({ GET: handle, requests });
 
 /** The endpoints by path; undefined for paths of something else. */
@@ -118,7 +122,8 @@ export const openSecdb =
   (path: string): OsvEndpoint | undefined => {
     const [, root, distribution, file, last, ...more] = path.split("/");
     if (root !== "secdb" || distribution === undefined || more.length > 0) return undefined;
-    if (file === "security.json" && last === undefined) return endpoint(limits.osvArchiveRequests, (request) => readSecurity(feed, distribution, request));
+    if (file === "security.json" && last === undefined)
+      return endpoint(limits.osvArchiveRequests, (request) => readSecurity(feed, repositories.get(distribution) ?? distribution, request));
     if (distribution !== "alpine") return undefined;
     // Readers ask for a listing with the last slash and without.
     if (file === undefined || file === "") return last === undefined ? endpoint(1, (request) => listReleases(feed, request)) : undefined;
