@@ -12,12 +12,12 @@ const quoted = (text: string): string =>
     return code > 0xffff ? `\\U${hex(code, 8)}` : `\\u${hex(code, 4)}`;
   });
 
-const isEmpty = (value: Json): boolean => (Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0);
+const hasNoEntries = (value: Json): boolean => (Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0);
 
 /** What stands behind "key:" or "-". */
 const behind = (value: Json, indent: string): string => {
   if (typeof value === "string") return ` ${quoted(value)}\n`;
-  if (typeof value !== "object" || value === null || isEmpty(value)) return ` ${JSON.stringify(value)}\n`;
+  if (typeof value !== "object" || value === null || hasNoEntries(value)) return ` ${JSON.stringify(value)}\n`;
   return `\n${block(value, indent)}`;
 };
 
@@ -32,4 +32,4 @@ const block = (value: Json, indent: string): string => {
 };
 
 /** @param value An object or a list */
-export const yamlOf = (value: Json): string => (isEmpty(value) ? `${JSON.stringify(value)}\n` : block(value, ""));
+export const yamlOf = (value: Json): string => (hasNoEntries(value) ? `${JSON.stringify(value)}\n` : block(value, ""));
