@@ -1,10 +1,11 @@
 """Compares what source records say of versions with what was published of them, without any code of the server.
 
-    judge.py SOURCE OUTPUT GO_ORDER RUST_ORDER PAIRS
+    judge.py SOURCE OUTPUT GO_ORDER RUST_ORDER READER PAIRS
 
 SOURCE holds records as they came in: OSV (JSON or YAML, single or in lists), RustSec (Markdown), Wolfi (*.advisories.yaml).
 OUTPUT holds osv/, openvex/, csaf/, secdb/ and vex/ (the unpacked repository) as they were fetched. GO_ORDER and RUST_ORDER are programs that rank versions
-(orders-go, orders-rust); PyPI's packaging ranks its versions, univers the rest. Prints one JSON object, and writes into PAIRS
+(orders-go, orders-rust); PyPI's packaging ranks its versions, univers the rest. READER (reader-go) reads OpenVEX with the
+library that scanners have. Prints one JSON object, and writes into PAIRS
 what the published OSV records say, a line for each pair: [id, ecosystem, name, version, verdict].
 
 For every record and package each version that the source or the output lists, each bound, and what lies right below and above
@@ -27,7 +28,7 @@ import yaml
 from packaging.version import InvalidVersion, Version
 from univers import versions as univers
 
-SOURCE, OUTPUT, GO_ORDER, RUST_ORDER, PAIRS = sys.argv[1:6]
+SOURCE, OUTPUT, GO_ORDER, RUST_ORDER, READER, PAIRS = sys.argv[1:7]
 SHOWN = 20
 
 # ---- orders: a version's rank in its order ------------------------------------------------------------------------
@@ -195,7 +196,7 @@ class Claim:
             return "affected"
         if self.has_safe:
             return self.verdict_beside(mine, ranks[own])
-        verdicts = {verdict_in_range(events, version, ranks.get(order, {})) for order, events in self.ranges}
+        verdicts = {verdict_in_range(events, version, ranks.get(order, {}), UNIVERS.get(order) is univers.AlpineLinuxVersion) for order, events in self.ranges}
         for verdict in ("affected", "not judged"):
             if verdict in verdicts:
                 return verdict
@@ -213,15 +214,16 @@ class Claim:
         return "affected"
 
 
+APK = re.compile(r"[0-9]+(\.[0-9]+)*[a-z]?(_(alpha|beta|pre|rc|cvs|svn|git|hg|p)[0-9]*)*(-r[0-9]+)?")
 TURN = {"introduced": 0, "last_affected": 1, "fixed": 2, "limit": 3}
 
 
-def verdict_in_range(events, version, ranks):
+def verdict_in_range(events, version, ranks, is_apk=False):
     """The schema's evaluation, event after event."""
     if all(event == ("introduced", "0") for event in events) and events:
         return "affected"
-    if version not in ranks:
-        # To be the bound itself no order is needed, where there is no other one.
+    if version not in ranks and is_apk and APK.fullmatch(version):
+        # univers cannot read some of apk's versions. To be the bound itself no order is needed, where there is no other one.
         bounds = {bound for kind, bound in events if (kind, bound) != ("introduced", "0")}
         ranks = {version: 0} if bounds == {version} else ranks
     mine = ranks.get(version)
@@ -398,22 +400,25 @@ def openvex_statements(document):
             yield names, statement["status"], product.get("identifiers", {}).get("purl") or product["@id"]
 
 
-def reader_statements(document):
-    """By (name, ecosystem, package): (time, version or None, status) of each statement, as a reader's library indexes them."""
-    found = defaultdict(list)
-    for names, status, purl in openvex_statements(document):
+def statement_versions(document):
+    """By (name, package): the versions that a document names of it; none where a statement is about all."""
+    found = defaultdict(set)
+    for names, _, purl in openvex_statements(document):
         read = read_purl(purl) or read_purl(purl.split("?")[0] + "@*")
         if read:
             for name in names:
-                found[(name, read[:2])].append((None if read[2] == "*" else read[2], status))
+                found[(name, read[:2])] |= {read[2]} - {"*"}
     return found
 
 
-def reader_verdicts(statements, version):
-    """What the first and the last statement that fits say: affected, unaffected, or nothing."""
-    fitting = [status for named, status in statements if named is None or named == version]
+def ask_reader(questions):
+    """What the first and the last statement that fits say of each (document, name, package, version): affected or unaffected."""
     said = {"affected": "affected", "fixed": "unaffected", "not_affected": "unaffected"}
-    return {said.get(fitting[index], "nothing") for index in (0, -1)} if fitting else set()
+    lines = [json.dumps([str(path), name, f"pkg:apk/wolfi/{quote(package, safe='')}@{quote(version, safe='')}?arch=x86_64"]) for path, name, package, version in questions]
+    told = subprocess.run([READER], input="\n".join(lines), capture_output=True, text=True)
+    if told.returncode != 0:
+        raise SystemExit(f"a document is none that readers take: {told.stderr}")
+    return [{said[status] for status in answer.split() if status in said} for answer in told.stdout.splitlines()]
 
 
 # ---- secdb -------------------------------------------------------------------------------------------------------
@@ -469,8 +474,8 @@ def csaf_statements(document):
 
 
 @functools.lru_cache(maxsize=8)
-def read_document(path):
-    return json.loads(path.read_text())
+def read_versions(path):
+    return statement_versions(json.loads(path.read_text()))
 
 
 def main():
@@ -521,19 +526,20 @@ def main():
                 for claim in by_name.get((name, found[:2]), []) if found else []:
                     statements.append((kind, name, found, "affected" if status == "affected" else "unaffected", claim))
 
-    # (group, name, package, what is said of a version, source's claim)
+    # (group, name, package, (OpenVEX document, versions that it names) or a claim of secdb's, source's claim)
     said, untold = [], []
     for path in sorted((Path(OUTPUT) / "openvex").glob("*.json")):
-        for named, found in reader_statements(json.loads(path.read_text())).items():
+        for named, versions in statement_versions(json.loads(path.read_text())).items():
             for claim in named_claims.get(named, []):
-                said.append(("openvex", named, found, None, claim))
+                said.append(("openvex", named, (path, versions), None, claim))
     index = Path(OUTPUT) / "vex/index.json"
     packages = {each["id"]: each["location"] for each in json.loads(index.read_text())["packages"]} if index.is_file() else {}
     for named, claims in sorted(named_claims.items()):
         # As Trivy does: one document for the package, by this very text.
         location = packages.get(f"pkg:apk/wolfi/{quote(named[1][1], safe='')}")
-        found = reader_statements(read_document(Path(OUTPUT) / "vex" / location)).get(named, []) if location else []
-        said += [("vex repository", named, found, None, claim) for claim in claims if found]
+        path = Path(OUTPUT) / "vex" / (location or "")
+        versions = read_versions(path).get(named) if location else None
+        said += [("vex repository", named, (path, versions), None, claim) for claim in claims if versions is not None]
     for path in sorted((Path(OUTPUT) / "secdb").glob("*/security.json")):
         for (name, package), versions in secdb_fixes(json.loads(path.read_text())).items():
             named = (name, ("Wolfi", package))
@@ -554,7 +560,7 @@ def main():
     tried = []
     judged = []
     for group, named, found, told, claim in said:
-        bounds = {bound for _, bound in claim.bounds() | (told.bounds() if told else set())} | {version for version, _ in found or () if version} | {"0"}
+        bounds = {bound for _, bound in claim.bounds() | (told.bounds() if told else set())} | (found[1] if found else set()) | {"0"}
         around = {each for bound in bounds for each in neighbours(named[1][0], bound)}
         wanted[order_of(named[1][0])] |= bounds | around
         judged.append((group, named, found, told, claim, bounds, around))
@@ -595,13 +601,19 @@ def main():
     for kind, id, (ecosystem, name, version), status, claim in statements:
         compare(f"{kind} {ecosystem}", f"{id} in {kind}", name, version, claim.verdict(version, ranks), status)
 
+    questions, compared = [], []
     for group, (name, (ecosystem, package)), found, told, claim, bounds, around in judged:
         order = order_of(ecosystem)
         for version in sorted(bounds | {each for each in around if each in ranks[order]}):
-            source = claim.verdict(version, ranks)
-            outputs = {told.verdict(version, ranks)} if told else reader_verdicts(found, version) - {"nothing"}
-            for output in outputs:
-                compare(f"{group} {ecosystem}", f"{name} in {group}", package, version, source, output)
+            about = (f"{group} {ecosystem}", f"{name} in {group}", package, version, claim.verdict(version, ranks))
+            if told:
+                compare(*about, told.verdict(version, ranks))
+            else:
+                questions.append((found[0], name, package, version))
+                compared.append(about)
+    for about, outputs in zip(compared, ask_reader(questions) if questions else []):
+        for output in outputs:
+            compare(*about, output)
     for each in untold:
         different["secdb Wolfi"] += 1
         shown.append(each)
