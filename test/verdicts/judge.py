@@ -414,7 +414,8 @@ def statement_versions(document):
 def ask_reader(questions):
     """What the first and the last statement that fits say of each (document, name, package, version): affected or unaffected."""
     said = {"affected": "affected", "fixed": "unaffected", "not_affected": "unaffected"}
-    lines = [json.dumps([str(path), name, f"pkg:apk/wolfi/{quote(package, safe='')}@{quote(version, safe='')}?arch=x86_64"]) for path, name, package, version in questions]
+    purls = [f"pkg:apk/wolfi/{quote(package, safe='')}@{quote(version, safe='')}?arch=x86_64" for _, _, package, version in questions]
+    lines = [json.dumps([str(path), name, purl]) for (path, name, _, _), purl in zip(questions, purls)]
     told = subprocess.run([READER], input="\n".join(lines), capture_output=True, text=True)
     if told.returncode != 0:
         raise SystemExit(f"a document is none that readers take: {told.stderr}")
