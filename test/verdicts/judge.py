@@ -393,11 +393,15 @@ def read_purl(purl):
 
 def openvex_statements(document):
     """(names of the vulnerability, status, purl), the earliest first."""
-    for statement in sorted(document["statements"], key=lambda each: each.get("timestamp", "")):
+    document = document.get("predicate", document)
+    for statement in sorted(document.get("statements", []), key=lambda each: each.get("timestamp", "")):
         vulnerability = statement["vulnerability"]
-        names = {vulnerability["name"], *vulnerability.get("aliases", [])}
+        # In 0.0.1 vulnerabilities and products are texts.
+        if isinstance(vulnerability, str):
+            vulnerability = {"name": vulnerability}
+        names = {vulnerability.get("name") or vulnerability["@id"], *vulnerability.get("aliases", [])}
         for product in statement.get("products", []):
-            yield names, statement["status"], product.get("identifiers", {}).get("purl") or product["@id"]
+            yield names, statement["status"], product if isinstance(product, str) else product.get("identifiers", {}).get("purl") or product.get("@id", "")
 
 
 def statement_versions(document):
