@@ -39,12 +39,13 @@ export interface Server {
 }
 
 /** The open feed, of which each address has its share: counted before anything is read of the request. */
-const limitedDocuments = (feed: Parameters<typeof openDocuments>[0], clientLimits: ClientLimits): ((path: string) => Endpoint | undefined) => {
-  const [documents, osv, secdb, vexRepository] = [openDocuments(feed), openOsv(feed), openSecdb(feed), openVexRepository(feed)];
-  return (path) => {
-    const found = documents(path) ?? osv(path) ?? secdb(path) ?? vexRepository(path);
+const limitedDocuments =
+  (offered: readonly ((path: string) => Partial<OsvEndpoint> | undefined)[], clientLimits: ClientLimits): ((path: string) => Endpoint | undefined) =>
+  (path) => {
+    let found: Partial<OsvEndpoint> | undefined;
+    for (const each of offered) found ??= each(path);
     if (found === undefined) return undefined;
-    const { GET: get, POST: post, requests = 1, ...rest }: Partial<OsvEndpoint> = found;
+    const { GET: get, POST: post, requests = 1, ...rest } = found;
     const limited =
       (handle: NonNullable<Endpoint["GET"]>): NonNullable<Endpoint["GET"]> =>
       async (request) => {
@@ -53,7 +54,6 @@ const limitedDocuments = (feed: Parameters<typeof openDocuments>[0], clientLimit
       };
     return { ...rest, ...(get ? { GET: limited(get) } : {}), ...(post ? { POST: limited(post) } : {}) };
   };
-};
 
 export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => {
   const application = await openApplication({ settings, ...options });
@@ -82,7 +82,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       {
         serve,
         issuer: signIn,
-        documents: limitedDocuments(feed, authn.clientLimits),
+        documents: limitedDocuments([openDocuments(feed), openOsv(feed), openSecdb(feed), openVexRepository(feed)], authn.clientLimits),
         ready: () => store.isReady(),
       },
     ).catch((thrown: unknown) => {
