@@ -264,7 +264,7 @@ const spelled = (method: MethodFact, path: readonly FieldFact[]): string => {
   return named.map((field) => (inBody ? field.json : field.name)).join(".");
 };
 
-const namesOf = (method: ViewedMethodFact): ReadonlyMap<string, string> => {
+const violationNamesOf = (method: ViewedMethodFact): ReadonlyMap<string, string> => {
   const names = new Map<string, string>();
   const visit = (links: readonly Link[], before: readonly FieldFact[], beforeOther: readonly FieldFact[]): void => {
     for (const { field, path, inner } of links) {
@@ -285,16 +285,19 @@ const namesOf = (method: ViewedMethodFact): ReadonlyMap<string, string> => {
   return names;
 };
 
+/** "[3]", or a map's key. */
+const placeInList = /\[[^[\]]*\]/g;
+
 /** The last name of a field's path, without places in lists. */
-const lastName = (field: string): string => field.replace(/\[[^\]]*\]/g, "").replace(/^.*\./, "");
+const lastName = (field: string): string => field.replace(placeInList, "").replace(/^.*\./, "");
 
 /** A violation by the names of version 1. What is no field of its messages stays. */
 export const violationInView = (method: ViewedMethodFact, { field, description }: Violation): Violation => {
-  const names = namesOf(method);
-  const plain = field.replace(/\[[^\]]*\]/g, "");
+  const names = violationNamesOf(method);
+  const plain = field.replace(placeInList, "");
   const own = names.get(plain);
   if (own === undefined) return { field, description };
-  const places = field.match(/\[[^\]]*\]/g) ?? [];
+  const places = field.match(placeInList) ?? [];
   const shown = method.input.byName.get(own.split(".")[0] ?? "")?.shape === "list" ? own.replace(/^[^.]+/, (first) => `${first}${places[0] ?? ""}`) : own;
   // Words about a field begin with its name.
   const before = field.replace(/^.*\./, "");

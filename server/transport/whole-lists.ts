@@ -3,7 +3,6 @@
 
 import { Fault, throttled } from "#base/fault.ts";
 import type { Packing } from "#contract/call.ts";
-import type { Bounds } from "./server-context.ts";
 
 /** The packing of one call. `release` ends it, and gives back what it took. */
 export interface CallPacking extends Packing {
@@ -13,11 +12,14 @@ export interface CallPacking extends Packing {
 /** How a protocol writes a part of an answer. */
 type Encode = (part: Parameters<Packing["pack"]>[0]) => Uint8Array;
 
+/** Of base/limits.ts. */
+type WholeListBounds = Readonly<Record<"wholeListsBytesEach" | "wholeListsBytesMax" | "wholeListsRetryMs" | "exchangeTimeoutMs", number>>;
+
 /** Makes a packing for each call. */
 export type WholeLists = (encode: Encode) => CallPacking;
 
 /** The memory of all lists of a server. What a call took it has back when its exchange must be over, at the latest. */
-export const openWholeLists = ({ wholeListsBytesEach, wholeListsBytesMax, wholeListsRetryMs, exchangeTimeoutMs }: Bounds): WholeLists => {
+export const openWholeLists = ({ wholeListsBytesEach, wholeListsBytesMax, wholeListsRetryMs, exchangeTimeoutMs }: WholeListBounds): WholeLists => {
   const heldBytes = new Map<string, number>();
   let heldInAll = 0;
   const hold = (organization: string, bytes: number): void => {

@@ -1,4 +1,4 @@
-// Version 1 as a way around version 2 (attacks 111 to 114): a second door into the same house must not be the weaker one.
+// Version 1 as a way around version 2 (attacks 111 to 114): a second protocol for the same rows must not be the weaker one.
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";

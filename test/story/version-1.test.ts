@@ -235,7 +235,7 @@ test("a list of version 1 is whole: as many pages of version 2 as there are, and
   }
 });
 
-test("what is done twice with one key is done once, also by the other version; what is only tried is not done; what has changed is not overwritten", async () => {
+test("one key is one change, also over the other version; what is only tried is not done, and what has changed is not overwritten", async () => {
   const headers = { "idempotency-key": "version-1" };
   const first = await world.call(`${iam}.Groups/Create`, { parent: organization, group: { name: "once" } }, { headers });
   const second = await world.call("iam.GroupsService/CreateGroup", { parent: organization, group: { name: "once" } }, { headers });
