@@ -4,7 +4,7 @@ import { createRegistry, type DescFile, type DescMethod, type DescService, type 
 import { file_google_rpc_error_details } from "./gen/google/rpc/error_details_pb.js";
 import { file_google_rpc_status } from "./gen/google/rpc/status_pb.js";
 import { files as platformFiles } from "./gen/index.ts";
-import { scopeInView } from "./views.ts";
+import { linksOfMethod, scopeInView } from "./views.ts";
 import { isView, isViewed, type MessageFact, type MethodFact, messageFact, methodFact, type ViewedMethodFact, viewedMethodFact } from "./facts.ts";
 
 /** The files of the platform's contract, each with its services. */
@@ -22,8 +22,11 @@ export const methods: readonly MethodFact[] = descriptorsOf(services.filter((ser
 
 const byName = new Map(methods.map((method) => [method.name, method]));
 
-/** With the path of its own request to the place where capabilities are needed. */
-const withOwnScope = (method: ViewedMethodFact): ViewedMethodFact => ({ ...method, scope: scopeInView(method) });
+/** With the path of its own request to the place where capabilities are needed. Throws where a field has no counterpart. */
+const withOwnScope = (method: ViewedMethodFact): ViewedMethodFact => {
+  linksOfMethod(method);
+  return { ...method, scope: scopeInView(method) };
+};
 
 /** Every operation of version 1: those that are another shape of one of version 2, and the few that have no counterpart there. */
 export const version1: readonly MethodFact[] = descriptorsOf(services.filter(isVersion1)).map((method) =>

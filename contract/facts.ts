@@ -1,7 +1,7 @@
 // Descriptors, read once into plain facts. After this file nobody touches protobuf options: path, capability,
 // event, field behaviour, patterns and sort fields are read from these values alone.
 
-import { type DescEnum, type DescField, type DescMessage, type DescMethod, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
+import { create, type DescEnum, type DescField, type DescMessage, type DescMethod, getOption, hasOption, ScalarType } from "@bufbuild/protobuf";
 import type { Json } from "#base/json.ts";
 import * as options from "./gen/gantry/annotations/v1/annotations_pb.js";
 import { field_behavior as fieldBehavior, FieldBehavior } from "./gen/google/api/field_behavior_pb.js";
@@ -245,7 +245,9 @@ const enumFact = (descriptor: DescEnum): EnumFact => {
     numbers: new Map(descriptor.values.map((value) => [value.name, value.number])),
     names: new Map(descriptor.values.map((value) => [value.number, value.name])),
     written: new Map(
-      descriptor.values.flatMap((value) => (hasOption(value, options.written) ? [[value.name, getOption(value, options.written)] as const] : [])),
+      descriptor.values.flatMap((value) =>
+        value.proto.options && hasOption(value, options.written) ? [[value.name, getOption(value, options.written)] as const] : [],
+      ),
     ),
   };
   enums.set(descriptor.typeName, fact);
@@ -287,16 +289,20 @@ const writtenPairOf = (written: string): [string, string] | undefined => {
   return first && second ? [first, second] : undefined;
 };
 
+const noFieldOption = create(options.FieldSchema);
+
 const counterpartFact = ({ path, absent, partial, atRoot }: options.Counterpart): CounterpartFact => ({ path, absent, partial, atRoot });
 
 const fieldFact = (field: DescField): FieldFact => {
   const value = valueTypeOf(field);
-  const behaviours = getOption(field, fieldBehavior);
-  const ours = getOption(field, options.field);
+  // Each getOption makes a message of its own, and each hasOption reads through all options: by so many the memory grows at a start.
+  const isPlain = field.proto.options === undefined;
+  const behaviours = !isPlain && hasOption(field, fieldBehavior) ? getOption(field, fieldBehavior) : [];
+  const ours = !isPlain && hasOption(field, options.field) ? getOption(field, options.field) : noFieldOption;
   const where = `${field.parent.typeName}.${field.name}`;
   if (ours.refersTo === "" && (ours.deletedWithReference || ours.inUseAs !== "")) throw new Error(`${where} says what a deletion does, but not refers_to`);
   if (ours.deletedWithReference && ours.inUseAs !== "") throw new Error(`${where} is deleted along, so it cannot stand in the way: not both`);
-  const filter = hasOption(field, options.filter) ? getOption(field, options.filter) : undefined;
+  const filter = !isPlain && hasOption(field, options.filter) ? getOption(field, options.filter) : undefined;
   return {
     name: field.name,
     json: field.jsonName,
@@ -314,7 +320,7 @@ const fieldFact = (field: DescField): FieldFact => {
     inputOnly: behaviours.includes(FieldBehavior.INPUT_ONLY),
     immutable: behaviours.includes(FieldBehavior.IMMUTABLE),
     additive: field.number >= 1000,
-    scope: getOption(field, options.scope),
+    scope: !isPlain && hasOption(field, options.scope) && getOption(field, options.scope),
     pattern: ours.pattern || undefined,
     maxLength: ours.maxLength,
     minItems: ours.minItems,
@@ -334,7 +340,7 @@ const fieldFact = (field: DescField): FieldFact => {
     deletedWithReference: ours.deletedWithReference,
     inUseAs: ours.inUseAs,
     filter: filter && { column: filter.column, comparison: comparisons[filter.comparison], unless: filter.unless, indexed: filter.indexed },
-    counterpart: hasOption(field, options.counterpart) ? counterpartFact(getOption(field, options.counterpart)) : undefined,
+    counterpart: !isPlain && hasOption(field, options.counterpart) ? counterpartFact(getOption(field, options.counterpart)) : undefined,
   };
 };
 

@@ -1,6 +1,5 @@
 // Version 1 as a second shape of version 2 (docs/decisions/0035-version-1-is-a-view.md): which fields of the one stand where in
-// the other, by the options `view` and `counterpart`, and the translation of messages by it. Pure; the fields of an operation are
-// brought together when it is first called.
+// the other, by the options `view` and `counterpart`, and the translation of messages by it. Pure.
 
 import type { Violation } from "#base/fault.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
