@@ -2,18 +2,33 @@
 // otherwise than version 2 is retold here, over both protocols.
 
 import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, objectList, part, text } from "#base/json.ts";
+import { registerPerson } from "../../server/application/person.ts";
 import { callHttp } from "../client.ts";
 import { openWorld } from "../world.ts";
 
 const listMax = 450;
+const folder = await mkdtemp(join(tmpdir(), "gantry-version-1-"));
+const termsFile = join(folder, "terms.json");
+const rules = { id: "rules.v1", label: "Rules", url: "https://example.com/rules" };
+await writeFile(
+  termsFile,
+  JSON.stringify({ documents: [rules], requires: { "chainguard.platform.iam.v2.AccountAssociationsService/CreateAccountAssociation": [rules.id] } }),
+);
 const world = await openWorld({
+  GANTRY_TERMS_FILE: termsFile,
   GANTRY_V1_LIST_MAX: String(listMax),
   GANTRY_MAIL_ISSUERS: "https://people.example.com=*",
 });
-after(() => world.close());
+after(async () => {
+  await world.close();
+  await rm(folder, { recursive: true, force: true });
+});
 const { organization } = world;
 
 const protocols = ["rest", "grpc"] as const;
@@ -248,5 +263,78 @@ test("one key is one change, also over the other version; what is only tried is 
     const stale = await world.call(`${iam}.Groups/Update`, { id, name: "late" }, { protocol, headers: { "if-match": '"stale"' } });
     assert.equal(stale.code, 10);
     assert.equal((await world.ok("iam.GroupsService/GetGroup", { uid: id })).name, "once");
+  }
+});
+
+test("what documents must be accepted is told in the detail of version 1, accepted over it, and then done", async () => {
+  for (const protocol of protocols) {
+    const group = idOf(await world.ok(`${iam}.Groups/Create`, { parent: "", group: { name: `terms-${protocol}` } }));
+    const association = { group, name: "accounts", amazon: { account: "123456789012" } };
+    const refused = await world.call(`${iam}.GroupAccountAssociations/Create`, association, { protocol });
+    assert.deepEqual([refused.code, refused.message], [9, "terms not accepted"]);
+    assert.deepEqual(refused.details, [{ "@type": `type.googleapis.com/${iam}.TermsNotAcceptedDetail`, missing: [rules] }]);
+    await world.ok(`${iam}.Terms/AcceptTerms`, { group, documentIds: [rules.id] }, { protocol });
+    const [accepted] = items(await world.ok(`${iam}.Terms/ListAccepted`, { group }, { protocol }));
+    assert.deepEqual([accepted?.docId, Number.isNaN(Date.parse(String(accepted?.acceptedAt)))], [rules.id, false]);
+    assert.deepEqual(await world.ok(`${iam}.GroupAccountAssociations/Create`, association, { protocol }), association);
+    const status = await world.ok(`${iam}.GroupAccountAssociations/Check`, { group, accountType: "AMAZON" }, { protocol });
+    assert.equal(status.ready, "NotReady");
+    const replaced = { group, name: "accounts", google: { projectId: "p", projectNumber: "1" } };
+    assert.deepEqual(await world.ok(`${iam}.GroupAccountAssociations/Update`, replaced, { protocol }), replaced);
+    assert.deepEqual(items(await world.ok(`${iam}.GroupAccountAssociations/List`, { group }, { protocol })), [replaced]);
+  }
+});
+
+test("what people say of themselves is changed where it is said, inside its questions too", async () => {
+  const person = { issuer: "https://people.example.com", subject: "ada", email: "ada@example.com", name: "" };
+  const token = await world.token(await registerPerson(world.server.application.kernel, person));
+  const update = "chainguard.platform.events.Identities/UpdateMetadata";
+  for (const protocol of protocols) {
+    await world.ok(update, { updatesOptIn: true, onboardingQuestions: { companyName: "Example", providers: ["none"] } }, { token, protocol });
+    const { onboardingQuestions } = await world.ok(update, { onboardingQuestions: { jobTitle: `engineer over ${protocol}` } }, { token, protocol });
+    const said = onboardingQuestions as JsonObject;
+    assert.deepEqual([said.companyName, said.jobTitle, said.providers], ["Example", `engineer over ${protocol}`, undefined]);
+  }
+});
+
+test("SCIM tokens, mappings and invites are made and taken back over version 1", async () => {
+  for (const protocol of protocols) {
+    const identityProvider = {
+      name: `idp-${protocol}`,
+      defaultRole: builtInRoleUid("viewer"),
+      oidc: { issuer: "https://idp.example.com", clientId: "c", clientSecret: "s" },
+    };
+    const provider = idOf(await world.ok(`${iam}.IdentityProviders/Create`, { parentId: organization, identityProvider }, { protocol }));
+    const scim = await world.ok(`${iam}.IdentityProviders/GenerateScimToken`, { identityProviderId: provider, neverExpires: true }, { protocol });
+    assert.deepEqual([scim.identityProviderId, text(scim, "token") !== ""], [provider, true]);
+    await world.ok(`${iam}.IdentityProviders/RevokeScimToken`, { identityProviderId: provider }, { protocol });
+    const mapping = { externalGroupId: "admins", roleUidp: builtInRoleUid("viewer"), scope: organization };
+    const made = await world.ok(`${iam}.ExternalGroupRoleMappings/Create`, { parentId: provider, mapping }, { protocol });
+    assert.deepEqual([made.identityProviderUidp, made.roleUidp, typeof made.createdAt], [provider, builtInRoleUid("viewer"), "string"]);
+    assert.deepEqual(await world.ok(`${iam}.ExternalGroupRoleMappings/Get`, { uid: idOf(made) }, { protocol }), made);
+    const gone = await world.ok(`${iam}.ExternalGroupRoleMappings/BatchDelete`, { parentId: provider, ids: [idOf(made)] }, { protocol });
+    assert.deepEqual(items(gone).map(idOf), [idOf(made)]);
+    await world.ok(`${iam}.IdentityProviders/Delete`, { id: provider }, { protocol });
+
+    const invite = await world.ok(
+      `${iam}.GroupInvites/Create`,
+      { group: organization, ttl: "3600s", role: builtInRoleUid("viewer"), singleUse: true },
+      { protocol },
+    );
+    assert.deepEqual([part(invite, "role").name, text(invite, "code") !== ""], ["viewer", true]);
+    const [stored] = items(await world.ok(`${iam}.GroupInvites/List`, { group: organization, keyId: text(invite, "keyId") }, { protocol }));
+    assert.deepEqual([stored?.id, stored?.singleUse, stored?.code, part(stored ?? {}, "role").name], [invite.id, true, undefined, "viewer"]);
+    await world.ok(`${iam}.GroupInvites/Delete`, { id: idOf(invite) }, { protocol });
+  }
+});
+
+test("a subscription is made, listed and deleted over version 1, as the public Terraform provider does it", async () => {
+  const events = "chainguard.platform.events.Subscriptions";
+  for (const protocol of protocols) {
+    const made = await world.ok(`${events}/Create`, { parentId: organization, subscription: { sink: "https://localhost/callback" } }, { protocol });
+    assert.deepEqual(Object.keys(made).sort(), ["id", "sink"]);
+    assert.deepEqual(items(await world.ok(`${events}/List`, { id: idOf(made) }, { protocol })), [made]);
+    await world.ok(`${events}/Delete`, { id: idOf(made) }, { protocol });
+    assert.deepEqual(items(await world.ok(`${events}/List`, { id: idOf(made) }, { protocol })), []);
   }
 });
