@@ -147,6 +147,9 @@ export const limits = {
   memoryLookMs: 10_000,
   calmUtilization: 0.15,
   memoryGrowthMax: 1.25,
+  /** Memory of a command that imports: how often it looks, and how much more than at its start is collected. */
+  bulkLookMs: 50,
+  bulkGrowthBytes: 80_000_000,
   /** Longest token text that is looked at. */
   tokenBytesMax: 16 * 1024,
   /** Verified tokens held in memory. */

@@ -19,6 +19,7 @@ const importedTables = [
   "feed_validators",
   "source_documents",
   "document_records",
+  "affected_packages",
   "known_exploits",
   "exploit_predictions",
 ];

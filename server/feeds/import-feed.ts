@@ -16,8 +16,8 @@ import {
   deleteReplacedDocuments,
   deleteVanishedFacts,
   findDocumentStep,
-  findFeedRecords,
   findFeedValidators,
+  findToldRecords,
   lockFeed,
   markDocumentsGone,
   moveFacts,
@@ -273,10 +273,9 @@ const reassignSome = async (rows: Write, { feed, told }: SourceImport): Promise<
 /** The same of kinds without documents, and of what the version before has written. */
 const withdrawUntold = async (rows: Write, { feed, told, target, options }: SourceImport): Promise<OwnedCounts> => {
   if (told) await deleteReplacedDocuments(rows, feed);
-  const known = await findFeedRecords(rows, feed);
-  const isKnown = (key: string): boolean => known.has(key);
-  const withdrawn = await withdrawVanished(rows, target, recordKinds[options.kind], isKnown);
-  return options.kind === "vulnerabilities" ? addOwnedCounts(withdrawn, await deleteVanishedFacts(rows, feed, isKnown)) : withdrawn;
+  const findTold = (keys: readonly string[]): Promise<Set<string>> => findToldRecords(rows, feed, keys);
+  const withdrawn = await withdrawVanished(rows, target, recordKinds[options.kind], findTold);
+  return options.kind === "vulnerabilities" ? addOwnedCounts(withdrawn, await deleteVanishedFacts(rows, feed, findTold)) : withdrawn;
 };
 
 /** Tells of all that no event has told yet. */

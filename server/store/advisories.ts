@@ -6,7 +6,7 @@ import { addFacets, type AdvisoryFacet } from "./advisory-facets.ts";
 import { type AdvisoryEvent, advisoryEventsOf, facetOf } from "./advisory-events.ts";
 import { columns, expression, flag, nullableText, text, textList, time } from "./columns.ts";
 import { noCounts } from "./feed-counts.ts";
-import { columnOf, lastByKey, recordDigestOf, refreshStatistics, stepRows } from "./feed-rows.ts";
+import { columnOf, type FindTold, lastByKey, recordDigestOf, refreshStatistics, stepRows } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
 import type { AdvisoryRecord, RecordTarget, WriteCounts } from "./records.ts";
 import { timeText } from "./time-text.ts";
@@ -173,8 +173,8 @@ export const withdrawAdvisories = async (rows: Write, uids: readonly string[], n
   return gone.filter(([isNow]) => isNow === "t").length;
 };
 
-/** Withdraws those of a feed that no document tells and whose keys `isKnown` does not know. Read in steps: a feed may hold millions. */
-export const withdrawUntoldAdvisories = async (rows: Write, target: RecordTarget, isKnown: (key: string) => boolean): Promise<number> => {
+/** Withdraws those of a feed that no document tells and whose keys `findTold` does not find. Read in steps: a feed may hold millions. */
+export const withdrawUntoldAdvisories = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
   let last = "";
   let withdrawn = 0;
   for (;;) {
@@ -184,7 +184,8 @@ export const withdrawUntoldAdvisories = async (rows: Write, target: RecordTarget
        where feed = $1 and uid > $2 and document_id is null and left(uid, -17) = $3 and delete_time is null order by uid limit ${stepRows}`,
       [target.feed, last, target.group],
     );
-    const gone = found.flatMap(({ uid }) => (isKnown(uid.slice(-16)) ? [] : [uid]));
+    const told = await findTold(found.map(({ uid }) => uid.slice(-16)));
+    const gone = found.flatMap(({ uid }) => (told.has(uid.slice(-16)) ? [] : [uid]));
     if (gone.length > 0) withdrawn += await withdrawAdvisories(rows, gone, target.nowMs);
     const end = found.at(-1);
     if (!end) return withdrawn;

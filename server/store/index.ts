@@ -86,7 +86,7 @@ export {
   deleteFeedPartsExcept,
   type FeedPart,
   findFeedParts,
-  findFeedRecords,
+  findToldRecords,
   findPartRecords,
   type KnownParts,
   partKey,

@@ -5,7 +5,7 @@ import { limits } from "#base/limits.ts";
 import { compareBytes } from "#base/versions/sort-key.ts";
 import { columns, expression, number, text, time } from "./columns.ts";
 import { noCounts } from "./feed-counts.ts";
-import { columnOf, lastByKey, recordDigestOf, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
+import { columnOf, type FindTold, lastByKey, recordDigestOf, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
 import type { PageRequest } from "#base/page.ts";
 import { addParameter, orderValue, pageClause, type PageTerms } from "./library-pages.ts";
@@ -88,8 +88,8 @@ export const writeLibraries = async (rows: Write, target: RecordTarget, records:
   return { ...noCounts, new: made, changed: different.length - made, unchanged: drafts.length - different.length };
 };
 
-/** Withdraws what this feed alone told of and whose keys `isKnown` does not know: its versions, and artifacts that have none left. */
-export const withdrawLibraries = async (rows: Write, target: RecordTarget, isKnown: (key: string) => boolean): Promise<number> => {
+/** Withdraws what this feed alone told of and whose keys `findTold` does not find: its versions, and artifacts that have none left. */
+export const withdrawLibraries = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
   const now = new Date(target.nowMs).toISOString();
   let last = "";
   let withdrawn = 0;
@@ -99,7 +99,8 @@ export const withdrawLibraries = async (rows: Write, target: RecordTarget, isKno
       `select ${artifactUid.list} from library_artifacts where digests ? $1 and uid > $2 and delete_time is null order by uid limit ${stepRows}`,
       [target.feed, last],
     );
-    const gone = found.flatMap(({ uid }) => (isKnown(uid) ? [] : [uid]));
+    const told = await findTold(found.map(({ uid }) => uid));
+    const gone = found.flatMap(({ uid }) => (told.has(uid) ? [] : [uid]));
     if (gone.length > 0) {
       await withdrawLibraryVersions(rows, target, gone);
       await updateVersionCounts(rows, gone);

@@ -5,7 +5,7 @@ import type { PageRequest } from "#base/page.ts";
 import type { ToldRow } from "./advisories.ts";
 import { columns, expression, flag, nullableNumber, nullableText, number, text, textList, time } from "./columns.ts";
 import { noCounts, ownerGroup } from "./feed-counts.ts";
-import { columnOf, lastByKey, recordDigestOf, recordKey, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
+import { columnOf, type FindTold, lastByKey, recordDigestOf, recordKey, refreshStatistics, stepRows, uidSegmentOf } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
 import { addParameter, orderValue, pageClause, type PageTerms } from "./library-pages.ts";
 import type { RecordTarget, VulnerabilityRecord, WriteCounts } from "./records.ts";
@@ -133,8 +133,8 @@ export const withdrawVulnerabilities = async (rows: Write, owner: string, ids: r
 export const deleteVulnerabilities = async (rows: Write, owner: string, ids: readonly string[]): Promise<number> =>
   (await rows.query("delete from vulnerabilities where owner = $1 and id = any($2) returning 1", [owner, ids])).length;
 
-/** Hides those of a feed that no document tells and whose keys `isKnown` does not know. */
-export const withdrawUntoldVulnerabilities = async (rows: Write, target: RecordTarget, isKnown: (key: string) => boolean): Promise<number> => {
+/** Hides those of a feed that no document tells and whose keys `findTold` does not find. */
+export const withdrawUntoldVulnerabilities = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
   let last = "";
   let withdrawn = 0;
   for (;;) {
@@ -144,7 +144,8 @@ export const withdrawUntoldVulnerabilities = async (rows: Write, target: RecordT
        where feed = $1 and owner = $2 and id > $3 and document_id is null and digest <> '' order by id limit ${stepRows}`,
       [target.feed, ownerGroup(target), last],
     );
-    const gone = found.flatMap(({ id }) => (isKnown(uidSegmentOf(id)) ? [] : [id]));
+    const told = await findTold(found.map(({ id }) => uidSegmentOf(id)));
+    const gone = found.flatMap(({ id }) => (told.has(uidSegmentOf(id)) ? [] : [id]));
     if (gone.length > 0) withdrawn += await withdrawVulnerabilities(rows, ownerGroup(target), gone, target.nowMs);
     const end = found.at(-1);
     if (!end) return withdrawn;
