@@ -24,11 +24,12 @@ const importedTables = [
   "exploit_predictions",
 ];
 
-const emptyTables = (fixture: Fixture): Promise<unknown> => withClient(fixture.database, (client) => client.query(`truncate ${importedTables.join(", ")}`));
+export const emptyImported = (fixture: Fixture): Promise<unknown> =>
+  withClient(fixture.database, (client) => client.query(`truncate ${importedTables.join(", ")}`));
 
-const importInto = async ({ site, of }: Fixture, source: string): Promise<{ seconds: number; mb: number }> => {
+export const importInto = async ({ site, of }: Fixture, source: string, options: readonly string[] = []): Promise<{ seconds: number; mb: number }> => {
   const began = performance.now();
-  const { pid, ended } = runGantry(site, ["import", "advisories", source, "--group", of(0).uid]);
+  const { pid, ended } = runGantry(site, ["import", "advisories", source, "--group", of(0).uid, ...options]);
   const mb = await highestMb(pid, ended);
   await ended;
   return { seconds: (performance.now() - began) / 1000, mb };
@@ -54,7 +55,7 @@ interface Imported {
 }
 
 const importWolfi = async (fixture: Fixture, folder: string): Promise<Imported> => {
-  await emptyTables(fixture);
+  await emptyImported(fixture);
   const { seconds, mb } = await importInto(fixture, folder);
   const rows = await countImported(fixture);
   if (rows === 0) throw new Error("the import wrote nothing");
@@ -92,7 +93,7 @@ const copyVariant: Variant = {
         const fileOf = (table: string): string => `'${join(setting?.data_directory ?? "", `bench-${table}`)}'`;
         const rows = await countImported(fixture);
         for (const table of importedTables) await client.query(`copy ${table} to ${fileOf(table)}`);
-        await emptyTables(fixture);
+        await emptyImported(fixture);
         const began = performance.now();
         for (const table of importedTables) await client.query(`copy ${table} from ${fileOf(table)}`);
         return rows / ((performance.now() - began) / 1000);
@@ -107,7 +108,7 @@ const storedDocuments: Variant = {
   async prepare({ blank }) {
     const [fixture, folder] = [await blank(), await wolfiFolder()];
     return async () => {
-      await emptyTables(fixture);
+      await emptyImported(fixture);
       await importInto(fixture, folder);
       return withClient(fixture.database, async (client) => {
         const { rows } = await client.query<{ bytes: string; records: string }>(

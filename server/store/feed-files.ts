@@ -81,7 +81,8 @@ export const findToldRecords = async (rows: Read, feed: string, keys: readonly s
   if (keys.length === 0) return new Set();
   const found = await recordOfFeed.find(
     rows,
-    `select ${recordOfFeed.list} from feed_files cross join unnest(records) as record(key) where feed_id = $1 and record.key = any($2)`,
+    `select ${recordOfFeed.list} from feed_files cross join unnest(records) as record(key)
+     join unnest($2::text[]) as asked(key) on asked.key = record.key where feed_id = $1`,
     [feed, keys],
   );
   return new Set(found.map(({ key }) => key));

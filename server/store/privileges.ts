@@ -36,6 +36,7 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   schema_migrations: ["select"],
   sessions: rowsComeAndGo,
   terms_acceptances: rowsComeAndGo,
+  vulnerability_cves: rowsComeAndGo,
 };
 
 /** Functions that do the owner's work, as the baseline has made them. All others are everybody's, and do the caller's. */

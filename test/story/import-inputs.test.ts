@@ -297,6 +297,60 @@ test("known exploits and predictions are facts beside a record: they may come fi
   assert.equal(await updated(), before);
 });
 
+test("a fact about a CVE number holds for every record that is known under it; of several facts the gravest counts, once", async () => {
+  const cves = [1, 2, 3].map((number) => `CVE-2033-000${number}`);
+  const [first = "", second = "", third = ""] = cves;
+  const records = [
+    { ...osvRecord("MADE-2033-1"), aliases: [first] },
+    { ...osvRecord("MADE-2033-2"), aliases: ["MADE-2033-9", second, third] },
+    { ...osvRecord("MADE-2033-3"), aliases: [] as string[] },
+    osvRecord(first),
+  ];
+  const ids = records.map((record) => text(record, "id"));
+  const feed = await fileOf(records.map((record) => JSON.stringify(record)).join("\n"));
+  const kev = await fileOf(catalogue([exploited(first, "2026-02-02"), exploited(second, "2026-02-03"), exploited(third, "2026-02-01", "Known")]));
+  const epss = await fileOf(gzipSync(scores("2026-02-05", [`${first},0.2,0.3`, `${second},0.1,0.2`, `${third},0.9,0.95`])));
+  for (const source of [kev, feed, epss]) await runImport(world, "vulnerabilities", [source], { public: true });
+  const listed = async (request: JsonObject): Promise<string[]> => (await recordsOf({ ids, ...request })).map((record) => text(record, "id"));
+  const factsOf = async (id: string): Promise<unknown[]> => {
+    const [record] = await recordsOf({ ids: [id] });
+    return [(record?.knownExploited as JsonObject | undefined)?.dateAdded, (record?.exploitPrediction as JsonObject | undefined)?.score];
+  };
+  const [own = "", several = "", without = ""] = ids;
+  assert.deepEqual(await Promise.all([own, several, without, first].map(factsOf)), [
+    ["2026-02-02", 0.2],
+    // What ransomware is known of is graver than a later day.
+    ["2026-02-01", 0.9],
+    [undefined, undefined],
+    ["2026-02-02", 0.2],
+  ]);
+  assert.deepEqual(await listed({ knownExploited: true }), [first, own, several]);
+  assert.deepEqual(await listed({ knownRansomware: true }), [several]);
+  assert.deepEqual(await listed({ exploitScoreMin: 0.5 }), [several]);
+  assert.deepEqual(await listed({ orderBy: "exploit_prediction desc" }), [several, own, first, without]);
+  assert.deepEqual(await listed({ orderBy: "exploit_prediction" }), [without, first, own, several]);
+  assert.deepEqual(await listed({ orderBy: "known_exploited" }), [without, several, first, own]);
+  for (const orderBy of ["exploit_prediction desc", "exploit_prediction", "known_exploited", "known_exploited desc"]) {
+    const paged: string[] = [];
+    for (let pageToken = ""; ; ) {
+      const request = { ids, orderBy, pageSize: 1, ...(pageToken ? { pageToken } : {}) };
+      const reply = await world.ok("advisory.SecurityAdvisoryService/ListVulnerabilityMetadata", request);
+      paged.push(...objects(reply.vulnerabilityMetadata).map((record) => text(record, "id")));
+      assert.equal(reply.totalCount, "4");
+      pageToken = text(reply, "nextPageToken");
+      if (pageToken === "") break;
+    }
+    assert.deepEqual(paged, await listed({ orderBy }), orderBy);
+  }
+  // A record that is known under other numbers has the facts of these.
+  await writeFile(
+    feed,
+    records.map((record) => JSON.stringify(record.id === own ? { ...record, aliases: [second], modified: "2033-02-02T00:00:00Z" } : record)).join("\n"),
+  );
+  await runImport(world, "vulnerabilities", [feed], { public: true });
+  assert.deepEqual(await factsOf(own), ["2026-02-03", 0.1]);
+});
+
 test("a fact stays as long as one source tells it, and is shown only while it is said to be public", async () => {
   const ids = ["CVE-2030-1001", "CVE-2030-1002"] as const;
   await runImport(world, "vulnerabilities", [await fileOf(ids.map((id) => JSON.stringify(osvRecord(id))).join("\n"))], { public: true });
