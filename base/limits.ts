@@ -243,8 +243,18 @@ export const limits = {
   feedLinksMax: 200_000,
   /** Pages of the NVD's API, 2,000 records each. */
   feedPagesMax: 1_000,
-  /** NVD: five requests in 30 s of who has no key. */
+  /** NVD: five requests in 30 s of who has no key, and fifty of who has one. */
   nvdPauseMs: 6_000,
+  nvdKeyPauseMs: 600,
+  /** A page of a host that is busy: how often it is asked for, and how long after. */
+  feedPageTriesMax: 3,
+  feedPageRetryMs: 6_000,
+  /**
+   * Of an API that tells what has changed: how often all is read all the same (less than the NVD's 120 days, which it tells
+   * at most), and how far what is asked for reaches back behind what is known: what is late by so much is found.
+   */
+  feedFullMs: 30 * 24 * 60 * 60 * 1000,
+  feedOverlapMs: 6 * 60 * 60 * 1000,
   /** One file of a registry's folder, held in memory while it is read. */
   feedFileBytesMax: 64 * 1024 * 1024,
   /** A document of a feed, unpacked, held while it is read; the largest known (a CSAF document) has 12 MiB. */
@@ -298,6 +308,7 @@ export const limits = {
   /** Files that are looked up together, and the entries of archives in them, each of which holds a kilobyte. */
   feedChunkFiles: 64,
   feedChunkDocuments: 512,
+  feedChunkBytes: 4 * 1024 * 1024,
   /** Documents that are read together to judge versions by them: an OSV record has 4 KiB, the largest some MiB. */
   matchedDocuments: 100,
   /** Images that an event of affected images names; the rest is counted (requirement: 1,000 digests). */

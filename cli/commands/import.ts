@@ -15,6 +15,7 @@ interface Options {
   readonly licence?: string;
   readonly format?: string;
   readonly author?: string;
+  readonly keyFile?: string;
 }
 
 const feedKinds: readonly FeedKind[] = ["advisories", "vulnerabilities", "libraries", "images"];
@@ -38,6 +39,7 @@ const importFeedSources = async (terminal: Terminal, kind: FeedKind, sources: re
       license: options.licence,
       format: options.format,
       author: options.author,
+      keyFile: options.keyFile,
       progress: bar.update,
     });
     bar.end();
@@ -60,8 +62,8 @@ const importFeedSources = async (terminal: Terminal, kind: FeedKind, sources: re
   });
 
 const importRegistryFolders = async (terminal: Terminal, sources: readonly string[], options: Options): Promise<void> => {
-  for (const name of ["public", "private", "licence", "format", "author"] as const) {
-    if (options[name] !== undefined) throw new Fault("INVALID_ARGUMENT", `--${name} is not for gantry import registry`);
+  for (const name of ["public", "private", "licence", "format", "author", "keyFile"] as const) {
+    if (options[name] !== undefined) throw new Fault("INVALID_ARGUMENT", `--${name === "keyFile" ? "key-file" : name} is not for gantry import registry`);
   }
   return withApplication(terminal, async ({ kernel, call }) => {
     const { out, err } = terminal;
@@ -81,7 +83,7 @@ const importRegistryFolders = async (terminal: Terminal, sources: readonly strin
 export const importCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "import",
-    usage: "KIND SOURCE… [--group UID] [--public|--private] [--licence ID] [--format NAME] [--author NAME]",
+    usage: "KIND SOURCE… [--group UID] [--public|--private] [--licence ID] [--format NAME] [--author NAME] [--key-file FILE]",
     description: `Fills the server. KIND is one of
 
   registry         repos, tags and what is known of their images: a folder of JSON files, one per repo
@@ -125,6 +127,7 @@ Examples:
     .option("--licence <ID>", "the licence of what the sources tell (SPDX); what it does not allow to publish is not published (unknown)")
     .option("--format <NAME>", "refuse files of other formats than this one")
     .option("--author <NAME>", "who the advisories and their events are by (the format's own word)")
+    .option("--key-file <FILE>", "a file with the key or token that the host of the address wants (the NVD's, GitHub's)")
     .action(async (word: string | undefined, sources: readonly string[], options: Options) => {
       const kind = feedKinds.find((each) => each === word);
       if (kind === undefined && word !== "registry") {

@@ -1,6 +1,5 @@
 // Addresses whose answer leads to more: a CSAF provider's metadata to its feeds or folders, a ROLIE feed to its documents
-// (CSAF 2.0, section 7.1), a page of the NVD's API or of a list with a Link header to the next one. What cannot be had is refused by its address, and the
-// rest goes on.
+// (CSAF 2.0, section 7.1). What cannot be had is refused by its address, and the rest goes on.
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json } from "#base/json.ts";
@@ -190,78 +189,12 @@ async function* filesOfProvider(fetching: Fetching, url: URL, metadata: Json): A
   }
 }
 
-const pageForm = /"(resultsPerPage|startIndex|totalResults)"\s*:\s*(\d{1,9})/g;
-
-interface NvdPage {
-  readonly size: number;
-  readonly from: number;
-  readonly total: number;
-}
-
-const nvdPageOf = (head: string): NvdPage => {
-  const numbers = new Map([...head.matchAll(pageForm)].map(([, name = "", value = ""]) => [name, Number(value)]));
-  return { size: numbers.get("resultsPerPage") ?? 0, from: numbers.get("startIndex") ?? 0, total: numbers.get("totalResults") ?? 0 };
-};
-
 const headOf = async (file: StoredFile): Promise<string> => (await file.read(0, limits.feedHeadLength)).toString("utf8");
 
-/** The pages of the NVD's API, each a file; asked as slowly as it wants of who has no key. */
-async function* nvdPages(fetching: Fetching, url: URL, first: StoredFile): AsyncGenerator<FeedFile> {
-  const fileOfPage = (page: NvdPage, file: StoredFile): FeedFile => ({
-    name: `startIndex=${page.from}`,
-    label: `${addressLabel(url)} from ${page.from}`,
-    isOfMany: true,
-    bytes: () => readOnce(fetching, file),
-  });
-  // Pages shift: one that is the same says nothing of the others.
-  fetching.validators.forget(url.href);
-  let page = nvdPageOf(await headOf(first));
-  yield fileOfPage(page, first);
-  for (let pages = 1; page.size > 0 && page.from + page.size < page.total; pages++) {
-    if (pages >= limits.feedPagesMax) throw new Fault("UNAVAILABLE", `${addressLabel(url)} has more than ${limits.feedPagesMax} pages`);
-    await fetching.pause(limits.nvdPauseMs);
-    const next = new URL(url);
-    next.searchParams.set("startIndex", String(page.from + page.size));
-    // Half of the pages must not pass for all of them: what fails here fails the source.
-    const fetched = await fetchFile(fetching, next);
-    fetching.validators.forget(next.href);
-    if (fetched.isUnchanged) throw new Fault("UNAVAILABLE", `${addressLabel(url)} says that a page has not changed that others stand before`);
-    const found = nvdPageOf(await headOf(fetched.file));
-    if (found.from !== page.from + page.size) throw new Fault("UNAVAILABLE", `${addressLabel(url)} answers with another page than was asked for`);
-    page = found;
-    yield fileOfPage(page, fetched.file);
-  }
-}
-
-/** The pages of a list that says by a header which comes next (GitHub's), each a file. */
-async function* linkedPages(fetching: Fetching, url: URL, first: StoredFile, second: URL): AsyncGenerator<FeedFile> {
-  const fileOfPage = (page: number, file: StoredFile): FeedFile => ({
-    name: `page ${page}`,
-    label: `${addressLabel(url)} page ${page}`,
-    isOfMany: true,
-    bytes: () => readOnce(fetching, file),
-  });
-  fetching.validators.forget(url.href);
-  yield fileOfPage(1, first);
-  let next: URL | undefined = second;
-  for (let page = 2; next !== undefined; page++) {
-    if (page > limits.feedPagesMax) throw new Fault("UNAVAILABLE", `${addressLabel(url)} has more than ${limits.feedPagesMax} pages`);
-    const asked: URL = next;
-    // Half of the pages must not pass for all of them: what fails here fails the source.
-    const fetched: Fetched = await fetchFile(fetching, asked);
-    fetching.validators.forget(asked.href);
-    if (fetched.isUnchanged) throw new Fault("UNAVAILABLE", `${addressLabel(url)} says that a page has not changed that others stand before`);
-    yield fileOfPage(page, fetched.file);
-    next = fetched.next;
-  }
-}
-
 /** The files that what was fetched leads to; undefined where it leads nowhere and is a file like any other. */
-export const linkedFiles = async (fetching: Fetching, url: URL, file: StoredFile, next: URL | undefined): Promise<AsyncIterable<FeedFile> | undefined> => {
+export const linkedFiles = async (fetching: Fetching, url: URL, file: StoredFile): Promise<AsyncIterable<FeedFile> | undefined> => {
   const head = await headOf(file);
-  if (next !== undefined && /^\s*\[/.test(head)) return linkedPages(fetching, url, file, next);
   if (!/^\s*\{/.test(head)) return undefined;
-  if (/"format"\s*:\s*"NVD_CVE"/.test(head) && url.pathname.endsWith("/cves/2.0")) return nvdPages(fetching, url, file);
   const mayLead = /"feed"\s*:\s*\{/.test(head) || /"(?:canonical_url|metadata_version)"\s*:/.test(head);
   if (!mayLead || file.sizeBytes > limits.feedDocumentBytesMax) return undefined;
   let document: Json;

@@ -12,6 +12,7 @@ import { DocumentError } from "./invalid.ts";
 import type { FeedFile } from "./feed-file.ts";
 import { linkedFiles } from "./linked-files.ts";
 import { isZip, openZip, type ZipArchive, type ZipEntry } from "./parse/zip.ts";
+import { changedRecords, recordPages } from "./record-pages.ts";
 import { openStoredFile, type StoredFile } from "./stored-file.ts";
 
 export interface Source {
@@ -144,14 +145,19 @@ export const sourceLabel = (source: string): string => {
 
 async function* filesOfAddress(url: URL, fetching: Fetching): AsyncGenerator<FeedFile> {
   const label = addressLabel(url);
+  const changed = changedRecords(fetching, url);
+  if (changed) {
+    yield* changed;
+    return;
+  }
   const fetched = await fetchFile(fetching, url);
   if (fetched.isUnchanged) {
     yield { name: "", label, isOfMany: false, unchanged: "source", async *bytes() {} };
     return;
   }
-  const { file, next } = fetched;
+  const { file } = fetched;
   const refused = (): void => fetching.validators.forget(url.href);
-  const linked = await linkedFiles(fetching, url, file, next);
+  const linked = (await recordPages(fetching, url, fetched)) ?? (await linkedFiles(fetching, url, file));
   for await (const each of linked ?? filesIn(label, file)) yield { refused, ...each };
 }
 

@@ -174,6 +174,9 @@ const openFetching = (validators = new Validators()): Fetching & { readonly paus
     validators,
     pausesMs,
     opened: new Set(),
+    nowMs: world.clock.now,
+    hasKey: false,
+    found: { isDelta: false },
     pause: async (ms) => {
       pausesMs.push(ms);
     },
@@ -204,15 +207,97 @@ test("the NVD's API is followed page by page, no quicker than it allows, and hal
   const found = await contentsOf(`${feed.url}${path}?noRejected=`, fetching);
   assert.deepEqual(
     found.map(([name]) => name),
-    ["startIndex=0", "startIndex=2", "startIndex=4"],
+    // What moved from one page to the next while they were read comes twice, and is the same file.
+    ["CVE-2022-1", "CVE-2022-2", "CVE-2022-1", "CVE-2022-2", "CVE-2022-1"],
   );
   assert.deepEqual(fetching.pausesMs, [limits.nvdPauseMs, limits.nvdPauseMs]);
   assert.ok(limits.nvdPauseMs >= 30_000 / 5);
   feed.answers.set(`${path}?noRejected=&startIndex=4`, { status: 503 });
-  await assert.rejects(contentsOf(`${feed.url}${path}?noRejected=`, openFetching()), /answers with status 503/);
+  const busy = openFetching();
+  await assert.rejects(contentsOf(`${feed.url}${path}?noRejected=`, busy), /answers with status 503/);
+  // It is asked again before it is given up.
+  assert.equal(busy.pausesMs.length, 2 + limits.feedPageTriesMax - 1);
   // The same page for ever.
   feed.answers.set(`${path}?noRejected=&startIndex=2`, { body: pages[0] ?? "" });
   await assert.rejects(contentsOf(`${feed.url}${path}?noRejected=`, openFetching()), /another page than was asked for/);
+});
+
+interface NvdState {
+  readonly cves: JsonObject[];
+  /** What was asked for: key, times and index. */
+  readonly asked: string[];
+}
+
+/** The NVD's API as it answers: two records a page, chosen by when they were changed, for who has the key. */
+const openNvd = (path: string, key: string): NvdState => {
+  const state: NvdState = { cves: [], asked: [] };
+  feed.routes.set(path, ({ searchParams }, headers) => {
+    const [from, until] = ["lastModStartDate", "lastModEndDate"].map((name) => searchParams.get(name) ?? "");
+    const index = Number(searchParams.get("startIndex") ?? 0);
+    state.asked.push(`${index} ${from} ${until}`.trim());
+    if (headers.apikey !== key) return { status: 403 };
+    if (from && until && Date.parse(until) - Date.parse(from) > 120 * 24 * 3_600_000) return { status: 404 };
+    const found = state.cves.filter((entry) => {
+      const changed = text(entry.cve as JsonObject, "lastModified");
+      return !from || !until || (changed >= from && changed <= until);
+    });
+    const page = JSON.parse(nvdPage(index, found.length, found.slice(index, index + 2))) as JsonObject;
+    return {
+      body: JSON.stringify({ ...page, resultsPerPage: Math.min(2, found.length - index), timestamp: new Date(world.clock.now).toISOString().slice(0, -1) }),
+    };
+  });
+  return state;
+};
+
+test("once all of the NVD was read, only what has changed since is asked for, with its key; what that does not name is not gone", async (t) => {
+  t.after(() => {
+    world.clock.now = Date.now();
+  });
+  const dayMs = 24 * 60 * 60 * 1000;
+  const keyFile = await fileOf("key-of-the-nvd-0123456789\n");
+  const nvd = openNvd("/delta/cves/2.0", "key-of-the-nvd-0123456789");
+  const changedAt = (timeMs: number): JsonObject => ({ lastModified: new Date(timeMs).toISOString().slice(0, -1) });
+  const first = world.clock.now;
+  const [one, two, three] = ["CVE-2036-10001", "CVE-2036-10002", "CVE-2036-10003"] as const;
+  nvd.cves.push(...[one, two, three].map((id) => nvdCve(id, changedAt(first - 40 * dayMs))));
+  const address = `${feed.url}/delta/cves/2.0`;
+  const ask = (): ReturnType<typeof runImport> => runImport(world, "vulnerabilities", [address], { public: true, keyFile });
+  assert.deepEqual(counts(await ask()), { ...nothing, new: 3 });
+  assert.deepEqual(nvd.asked.splice(0), ["0", "2"]);
+  // One has changed, and one stands there no longer: of that what has changed says nothing.
+  world.clock.now += dayMs;
+  nvd.cves.splice(0, 2, nvdCve(one, { ...changedAt(first + dayMs / 2), descriptions: [{ lang: "en", value: "Worse than it seemed" }] }));
+  assert.deepEqual(counts(await ask()), { ...nothing, changed: 1 });
+  const [asked = ""] = nvd.asked;
+  const [, from = "", until = ""] = asked.split(" ");
+  assert.deepEqual([nvd.asked.splice(0).length, Date.parse(`${until}Z`)], [1, world.clock.now]);
+  assert.equal(Date.parse(`${from}Z`), first - limits.feedOverlapMs);
+  assert.deepEqual(
+    (await recordsOf({ ids: [one, two, three] })).map((record) => record.details === "Worse than it seemed"),
+    [true, false, false],
+  );
+  // Nothing has changed.
+  world.clock.now += dayMs;
+  assert.deepEqual(counts(await ask()), nothing);
+  assert.match(nvd.asked.splice(0).join(), /^0 \S+ \S+$/);
+  // One that failed is made up for from where the last good one ended.
+  await writeFile(keyFile, "another-key");
+  const refused = await ask();
+  assert.deepEqual([refused.failed.length, refused.withdrawn, refused.failed.join().includes("another-key")], [1, 0, false]);
+  await writeFile(keyFile, "key-of-the-nvd-0123456789");
+  // Now and then all is read again, and what is there no longer is gone.
+  world.clock.now = first + limits.feedFullMs + dayMs;
+  nvd.asked.splice(0);
+  assert.deepEqual(counts(await ask()), { ...nothing, withdrawn: 1, unchanged: 2 });
+  assert.deepEqual(nvd.asked, ["0"]);
+  const listed = new Set((await recordsOf({})).map((record) => text(record, "id")));
+  assert.deepEqual(
+    [one, two, three].map((id) => listed.has(id)),
+    [true, false, true],
+  );
+  // A wrong file is told by its name, and its text by nobody.
+  await writeFile(keyFile, "two words");
+  await assert.rejects(ask(), (thrown: Error) => thrown.message.includes(keyFile) && !thrown.message.includes("two words"));
 });
 
 const catalogue = (entries: readonly JsonObject[], more: JsonObject = {}): string =>
@@ -490,18 +575,41 @@ test("advisories of GitHub's API go in as records and as advisories of each pack
   );
 });
 
-test("a list that names its next page is followed to the last one, on its own host, and half of it never passes for all", async () => {
-  const advisory = (number: number): string => JSON.stringify([{ ghsa_id: `GHSA-page-page-000${number}`, updated_at: "2026-01-01T00:00:00Z" }]);
-  const link = (path: string): Readonly<Record<string, string>> => ({ etag: `"${path}"`, link: `<${path}>; rel="next", <${feed.url}/last>; rel="last"` });
-  feed.answers.set("/advisories", { headers: link("/advisories?after=1"), body: advisory(1) });
-  feed.answers.set("/advisories?after=1", { headers: link(`${feed.url}/advisories?after=2`), body: advisory(2) });
-  feed.answers.set("/advisories?after=2", { headers: link("http://192.0.2.1/advisories"), body: advisory(3) });
-  const ask = (): ReturnType<typeof runImport> => runImport(world, "vulnerabilities", [`${feed.url}/advisories`], { public: true });
-  assert.deepEqual(counts(await ask()), { ...nothing, new: 3 });
-  assert.deepEqual(counts(await ask()), { ...nothing, unchanged: 3 });
-  feed.answers.set("/advisories?after=2", { status: 403 });
+test("GitHub's list is followed to its last page, on its own host and with its token; then what has changed is asked for", async (t) => {
+  t.after(() => {
+    world.clock.now = Date.now();
+  });
+  const keyFile = await fileOf("ghp_token\n");
+  const updated = new Map([1, 2, 3].map((number) => [`GHSA-page-page-000${number}`, "2026-01-01T00:00:00Z"]));
+  const other = new Set<string>();
+  let isBroken = false;
+  feed.routes.set("/advisories", ({ searchParams }, headers) => {
+    if (headers.authorization !== "Bearer ghp_token") return { status: 401 };
+    const since = (searchParams.get("updated") ?? "").replace(">=", "");
+    other.add(since);
+    const found = [...updated].filter(([, time]) => time >= since).map(([ghsa_id, updated_at]) => ({ ghsa_id, updated_at }));
+    const index = Number(searchParams.get("after") ?? 0);
+    if (isBroken && index === 2) return { status: 403 };
+    const next = index + 1 < found.length ? `${index % 2 === 0 ? feed.url : ""}/advisories?after=${index + 1}` : "http://192.0.2.1/advisories";
+    const link = `<${next}>; rel="next", <${feed.url}/last>; rel="last"`;
+    return { headers: { etag: `"${index}"`, link }, body: JSON.stringify(found.slice(index, index + 1)) };
+  });
+  const ask = (): ReturnType<typeof runImport> => runImport(world, "vulnerabilities", [`${feed.url}/advisories`], { public: true, keyFile });
+  isBroken = true;
   const half = await ask();
   assert.deepEqual([half.withdrawn, half.failed.length], [0, 1]);
+  isBroken = false;
+  assert.equal((await ask()).failed.length, 0);
+  assert.deepEqual([...other], [""]);
+  const day = new Date(world.clock.now - limits.feedOverlapMs).toISOString().slice(0, 10);
+  world.clock.now += 48 * 60 * 60 * 1000;
+  updated.delete("GHSA-page-page-0001");
+  updated.set("GHSA-page-page-0002", new Date(world.clock.now - 1000).toISOString());
+  assert.deepEqual(counts(await ask()), { ...nothing, changed: 1 });
+  assert.deepEqual([...other], ["", day]);
+  // A query that names times itself is asked as it is.
+  const own = await runImport(world, "vulnerabilities", [`${feed.url}/advisories?updated=>=2000-01-01`], { public: true, keyFile });
+  assert.equal(own.unchanged, 2);
 });
 
 test("Debian's tracker goes in by source and release: 0 was never affected, and undetermined is no claim", async () => {
