@@ -241,6 +241,16 @@ export const limits = {
   feedRedirectsMax: 3,
   /** Documents and pages that one address may lead to: the largest CSAF provider has some 40,000. */
   feedLinksMax: 200_000,
+  /**
+   * Beside a document: a hash has 200 bytes, a signature a kilobyte; a public key with many identities has some hundred. Of a
+   * provider so many keys count, and of a security.txt so many addresses. A folder in which so many in a row have nothing
+   * beside them has nothing.
+   */
+  feedCheckBytesMax: 64 * 1024,
+  feedKeyBytesMax: 1024 * 1024,
+  feedSigningKeysMax: 20,
+  feedProvidersMax: 5,
+  feedUncheckedMax: 10,
   /** Pages of the NVD's API, 2,000 records each. */
   feedPagesMax: 1_000,
   /** NVD: five requests in 30 s of who has no key, and fifty of who has one. */

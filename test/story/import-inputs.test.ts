@@ -2,12 +2,13 @@
 // Debian, CISA and EPSS. Each goes in as far as it speaks truly, and what does not is named.
 
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, beforeEach, test } from "node:test";
 import { gzipSync } from "node:zlib";
+import { createMessage, generateKey, sign } from "openpgp";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { type Fetching, Validators } from "../../server/feeds/fetching.ts";
@@ -817,4 +818,107 @@ test("a CSAF provider without ROLIE is read from its folder, and a ROLIE feed by
   });
   assert.equal((await runImport(world, "advisories", [`${feed.url}/rolie.json`])).refusals, 0);
   assert.deepEqual(await advisoryIds("folder"), ["folder-1", "folder-2"]);
+});
+
+/** A provider's signing key, its public half as it is published, and its fingerprint. */
+const newSigningKey = async (): Promise<{ readonly armored: string; readonly fingerprint: string; readonly sign: (text: string) => Promise<string> }> => {
+  const { privateKey, publicKey } = await generateKey({ userIDs: [{ name: "Harbour" }], format: "object", date: new Date(world.clock.now - 3_600_000) });
+  return {
+    armored: publicKey.armor(),
+    fingerprint: publicKey.getFingerprint().toUpperCase(),
+    sign: async (text) =>
+      String(
+        await sign({
+          message: await createMessage({ binary: Buffer.from(text) }),
+          signingKeys: privateKey,
+          detached: true,
+          date: new Date(world.clock.now - 1000),
+        }),
+      ),
+  };
+};
+
+const sha = (name: "sha256" | "sha512", text: string): string => hash(name, text, "hex");
+
+test("a CSAF document whose hash or signature is not its provider's is refused by its name, and the rest goes on", async () => {
+  const [key, stranger] = [await newSigningKey(), await newSigningKey()];
+  const host = new URL(feed.url).host;
+  const documents = new Map<string, { readonly beside: Readonly<Record<string, string>>; readonly refused?: RegExp }>([
+    ["whole-1", { beside: { sha512: `${sha("sha512", csafDocument("whole-1"))}  whole-1.json\n`, asc: await key.sign(csafDocument("whole-1")) } }],
+    ["whole-2", { beside: { sha256: sha("sha256", csafDocument("whole-2")).toUpperCase() } }],
+    ["whole-3", { beside: {} }],
+    ["hash-1", { beside: { sha256: `${sha("sha256", "something else")}  hash-1.json` }, refused: /its SHA-256 is another one/ }],
+    // The longer one counts.
+    ["hash-2", { beside: { sha256: sha("sha256", csafDocument("hash-2")), sha512: sha("sha512", "else") }, refused: /its SHA-512 is another one/ }],
+    ["hash-3", { beside: { sha512: "<html>" }, refused: /a hash beside it that is neither/ }],
+    ["signed-1", { beside: { asc: await key.sign("something else") }, refused: /a signature that is none of its provider's/ }],
+    ["signed-2", { beside: { asc: await stranger.sign(csafDocument("signed-2")) }, refused: /a signature that is none of its provider's/ }],
+    ["signed-3", { beside: { asc: "no signature" }, refused: /a signature that is none of its provider's/ }],
+  ]);
+  const provider = (metadataOf: JsonObject): string => JSON.stringify({ ...(JSON.parse(metadata([])) as JsonObject), ...metadataOf });
+  const keys = [{ fingerprint: key.fingerprint, url: `${feed.url}/checked/key.asc` }];
+  feed.answers.set("/checked/key.asc", { body: key.armored });
+  feed.answers.set("/checked/folder.json", { body: provider({ public_openpgp_keys: keys, distributions: [{ directory_url: `${feed.url}/checked/csaf` }] }) });
+  const entries = [...documents].map(([id, { beside }]) => ({
+    id,
+    updated: "2026-01-01T00:00:00Z",
+    content: { src: `${feed.url}/checked/csaf/${id}.json` },
+    link: Object.keys(beside).map((extension) => ({
+      rel: extension === "asc" ? "signature" : "hash",
+      href: `${feed.url}/checked/csaf/${id}.json.${extension}`,
+    })),
+  }));
+  feed.answers.set("/checked/feed.json", { body: JSON.stringify({ feed: { entry: entries } }) });
+  const rolie = [{ rolie: { feeds: [{ url: `${feed.url}/checked/feed.json` }] } }];
+  feed.answers.set("/checked/rolie.json", { body: provider({ public_openpgp_keys: keys, distributions: rolie }) });
+  for (const [id, { beside }] of documents) {
+    feed.answers.set(`/checked/csaf/${id}.json`, { headers: { etag: `"${id}"` }, body: csafDocument(id) });
+    for (const [extension, body] of Object.entries(beside)) feed.answers.set(`/checked/csaf/${id}.json.${extension}`, { body });
+  }
+  feed.answers.set("/checked/csaf/index.txt", { body: [...documents.keys()].map((id) => `${id}.json\n`).join("") });
+  for (const name of ["folder", "rolie"]) {
+    const done = await runImport(world, "advisories", [`${feed.url}/checked/${name}.json`]);
+    assert.deepEqual(await advisoryIds("whole"), ["whole-1", "whole-2", "whole-3"], name);
+    const wrong = [...documents].flatMap(([id, { refused }]) => (refused ? [{ id, refused }] : []));
+    assert.equal(done.refusals, wrong.length, done.refused.join("\n"));
+    for (const [index, { id, refused }] of wrong.entries()) {
+      assert.ok(done.refused[index]?.startsWith(`${host}/checked/csaf/${id}.json:1: `), done.refused[index]);
+      assert.match(done.refused[index] ?? "", refused);
+    }
+    assert.deepEqual([await advisoryIds("hash"), await advisoryIds("signed")], [[], []]);
+  }
+  // What was refused is asked again, though it is the same, and goes in when it is right.
+  feed.answers.set("/checked/csaf/signed-1.json.asc", { body: await key.sign(csafDocument("signed-1")) });
+  assert.equal((await runImport(world, "advisories", [`${feed.url}/checked/folder.json`])).refusals, 5);
+  assert.deepEqual(await advisoryIds("signed"), ["signed-1"]);
+  // A key of another fingerprint than the metadata names is none; what is signed cannot be checked, and does not go in.
+  feed.answers.set("/checked/key.asc", { body: stranger.armored });
+  feed.answers.set("/checked/csaf/signed-4.json", { body: csafDocument("signed-4") });
+  feed.answers.set("/checked/csaf/signed-4.json.asc", { body: await stranger.sign(csafDocument("signed-4")) });
+  feed.answers.set("/checked/csaf/index.txt", { body: "signed-4.json\n" });
+  const unknown = await runImport(world, "advisories", [`${feed.url}/checked/folder.json`]);
+  assert.match(unknown.refused.join(), /is signed, and no key of its provider can be had: .* holds no key of the fingerprint/);
+  assert.deepEqual(await advisoryIds("signed"), []);
+});
+
+test("a domain leads to its CSAF provider: by the well-known address, else by its security.txt", async () => {
+  feed.answers.set("/domain/csaf/changes.csv", { body: '"domain-1.json","2026-01-01T00:00:00Z"\n' });
+  feed.answers.set("/domain/csaf/domain-1.json", { body: csafDocument("domain-1") });
+  const found = metadata([{ directory_url: `${feed.url}/domain/csaf` }]);
+  feed.answers.set("/.well-known/security.txt", {
+    body: `Contact: mailto:a@example.com\nCSAF: ${feed.url}/nowhere.json\nCSAF: ${feed.url}/domain/provider.json\n`,
+  });
+  feed.answers.set("/domain/provider.json", { body: found });
+  // What stands at the well-known address is no metadata.
+  feed.answers.set("/.well-known/csaf/provider-metadata.json", { body: "<html>" });
+  assert.deepEqual(counts(await runImport(world, "advisories", [feed.url])), { ...nothing, new: 1 });
+  feed.answers.delete("/.well-known/security.txt");
+  feed.answers.set("/.well-known/csaf/provider-metadata.json", { body: found });
+  assert.deepEqual(counts(await runImport(world, "advisories", [feed.url])), { ...nothing, unchanged: 1 });
+  assert.deepEqual(await advisoryIds("domain"), ["domain-1"]);
+  feed.answers.delete("/.well-known/csaf/provider-metadata.json");
+  const none = await runImport(world, "advisories", [feed.url]);
+  assert.deepEqual([none.withdrawn, none.failed.length], [0, 1]);
+  assert.equal((await openSource("example.com")).key, "https://example.com/");
+  await assert.rejects(openSource("missing.json"), /there is no file or folder/);
 });
