@@ -93,7 +93,7 @@ export interface FeedSummary extends WriteCounts {
 }
 
 /** Raised whenever formats read something differently, so that files are read again. */
-const readerVersion = "2";
+const readerVersion = "3";
 
 const recordKinds: Readonly<Record<FeedKind, FeedRecord["kind"]>> = {
   advisories: "advisory",

@@ -3,6 +3,7 @@
 import type { PublicDocument } from "#store";
 import { withheldReason } from "../licenses.ts";
 import { type DocumentKind, leftOutOfStatements } from "./left-out.ts";
+import { osvForms } from "./osv-value.ts";
 
 /** What a number stands for in one kind of document. */
 export interface Published {
@@ -13,7 +14,7 @@ export interface Published {
 }
 
 /** Forms that go out as documents of a kind, the better first: as they came in, then made of another one. */
-const formsOf: Readonly<Record<DocumentKind, readonly string[]>> = { osv: ["osv", "rustsec"], openvex: ["openvex"], csaf: ["csaf"] };
+const formsOf: Readonly<Record<DocumentKind, readonly string[]>> = { osv: osvForms, openvex: ["openvex"], csaf: ["csaf"] };
 
 /** Forms whose advisories are our own. */
 const ownForm = "wolfi";
