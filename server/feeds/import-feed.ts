@@ -43,6 +43,7 @@ import { readFiles, type Reading, type ReadPart, type Refusal } from "./read-fil
 import { formats } from "./recognise.ts";
 import type { FeedRecord } from "./record.ts";
 import { type Fetch, type Fetching, Validators } from "./fetching.ts";
+import { readerVersion } from "./reader-version.ts";
 import { keyHeadersFor } from "./record-pages.ts";
 import { openSource, type Source } from "./source.ts";
 import { factsPublic, isToldKind, markStep, reassignGone, type TellContext } from "./tell-records.ts";
@@ -91,9 +92,6 @@ export interface FeedSummary extends WriteCounts {
   /** Sources that could not be had. */
   readonly failed: readonly string[];
 }
-
-/** Raised whenever formats read something differently, so that files are read again. */
-const readerVersion = "3";
 
 const recordKinds: Readonly<Record<FeedKind, FeedRecord["kind"]>> = {
   advisories: "advisory",

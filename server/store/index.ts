@@ -94,7 +94,7 @@ export {
 } from "./feed-files.ts";
 export { type FeedValidator, findFeedValidators, writeFeedValidators } from "./feed-validators.ts";
 export { claimFeed, countFeedFailures, releaseFeed, renewFeed } from "./feed-schedules.ts";
-export { type FeedSource, lockFeed, openFeed, updateFeed } from "./feeds.ts";
+export { countFeedsReadOtherwise, type FeedSource, lockFeed, openFeed, updateFeed } from "./feeds.ts";
 export {
   type AffectedVersion,
   deleteResolvedBefore,

@@ -11,9 +11,11 @@ import { gzipSync } from "node:zlib";
 import { createMessage, generateKey, sign } from "openpgp";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { countOutdatedFeeds } from "#feeds";
 import { type Fetching, Validators } from "../../server/feeds/fetching.ts";
 import { zipArchive } from "../../server/feeds/parse/zip.fixture.ts";
 import { openSource } from "../../server/feeds/source.ts";
+import { asOwner } from "../database.ts";
 import { openWorld, type World } from "../world.ts";
 import { type FeedServer, openFeedServer } from "./feed-server.ts";
 import { counts, readAll, runImport } from "./import.ts";
@@ -763,6 +765,27 @@ const advisoryIds = async (prefix: string): Promise<string[]> =>
     .map((advisory) => text(advisory, "advisoryId"))
     .filter((id) => id.startsWith(prefix))
     .sort();
+
+test("what the version before has read is read again, though its host says that it is the same, and the start says so", async () => {
+  const outdated = async (): Promise<number> => countOutdatedFeeds(world.server.application.services.store);
+  assert.equal(await outdated(), 0);
+  feed.answers.set("/before.json", { headers: { etag: '"before"' }, body: JSON.stringify(osvRecord("CVE-2037-0001")) });
+  const path = await fileOf(JSON.stringify(osvRecord("CVE-2037-0002")));
+  const sources = [`${feed.url}/before.json`, path];
+  await runImport(world, "vulnerabilities", sources, { public: true });
+  assert.equal(await outdated(), 0);
+  // As it was: records, files and what hosts said of them, and no document.
+  await asOwner(world.databaseUrl, "update feeds set manner = replace(manner, '\"3\"', '\"1\"')");
+  await asOwner(world.databaseUrl, "update feed_validators set manner = replace(manner, '\"3\"', '\"1\"')");
+  await asOwner(world.databaseUrl, "delete from source_documents where origin_id like 'CVE-2037-%'");
+  const told = async (): Promise<number> => (await asOwner(world.databaseUrl, "select id from source_documents where origin_id like 'CVE-2037-%'")).length;
+  assert.ok((await outdated()) >= 2);
+  assert.equal(await told(), 0);
+  const again = await runImport(world, "vulnerabilities", sources, { public: true });
+  assert.deepEqual(counts(again), { ...nothing, unchanged: 2 });
+  assert.equal(await told(), 2);
+  assert.equal(feed.asked.at(-1)?.headers["if-none-match"], undefined);
+});
 
 test("a CSAF provider's metadata leads to its ROLIE feeds and their documents; only what the feed says has changed is fetched", async () => {
   const entry = (id: string, updated: string): JsonObject => ({
