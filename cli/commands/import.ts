@@ -95,8 +95,8 @@ export const importCommand = (terminal: Terminal): Command =>
   images           what images are made of (JSON Lines), and which package is built from which
 
 A SOURCE is a file, a folder or zip archive with all below it, or an https address; gzip is seen through, a list of
-documents is read one by one, and archives and lists are of any size. The metadata of a CSAF provider, a ROLIE feed
-and the API of the NVD are followed to all that they lead to. What a
+documents is read one by one, and archives and lists are of any size. The metadata of a CSAF provider, by its address
+or domain, a ROLIE feed and the APIs of the NVD and of GitHub are followed to all that they lead to. What a
 file is shows in its content, not in its name. A file that is the same as the last time is not read again, and a
 second run writes nothing; what no source tells any longer is withdrawn here, and of several that tell the same the
 latest modified counts. Without --public and --private what is public stays so and what is new is not. An import that
@@ -111,9 +111,10 @@ Examples:
   gantry import advisories https://osv-vulnerabilities.storage.googleapis.com/PyPI/all.zip
   gantry import advisories https://security-tracker.debian.org/tracker/data/json
   gantry import advisories 'https://api.github.com/advisories?per_page=100'
+  gantry import advisories example.com
   gantry import advisories https://example.com/.well-known/csaf/provider-metadata.json
   gantry import advisories ./product.vex.cdx.json
-  gantry import vulnerabilities 'https://services.nvd.nist.gov/rest/json/cves/2.0?cpeName=cpe:2.3:a:x:y:1.0:*:*:*:*:*:*:*'
+  gantry import vulnerabilities https://services.nvd.nist.gov/rest/json/cves/2.0 --key-file nvd.key
   gantry import vulnerabilities --public \\
     https://www.cisa.gov/sites/default/files/feeds/known_exploited_vulnerabilities.json
   gantry import vulnerabilities https://epss.cyentia.com/epss_scores-current.csv.gz --public
