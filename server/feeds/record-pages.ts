@@ -36,12 +36,14 @@ interface PagedApi {
   readonly numberOf: (document: Json) => unknown;
 }
 
-const pageForm = /"(resultsPerPage|startIndex|totalResults)"\s*:\s*(\d{1,9})/g;
+/** A number of the page, by its name; 0 where it is not there. */
+const pageNumber = (head: string, form: RegExp): number => Number(form.exec(head)?.[1] ?? 0);
 
-const nvdPageOf = (head: string): { readonly size: number; readonly from: number; readonly total: number } => {
-  const numbers = new Map([...head.matchAll(pageForm)].map(([, name = "", value = ""]) => [name, Number(value)]));
-  return { size: numbers.get("resultsPerPage") ?? 0, from: numbers.get("startIndex") ?? 0, total: numbers.get("totalResults") ?? 0 };
-};
+const nvdPageOf = (head: string): { readonly size: number; readonly from: number; readonly total: number } => ({
+  size: pageNumber(head, /"resultsPerPage" {0,4}: {0,4}(\d{1,9})/),
+  from: pageNumber(head, /"startIndex" {0,4}: {0,4}(\d{1,9})/),
+  total: pageNumber(head, /"totalResults" {0,4}: {0,4}(\d{1,9})/),
+});
 
 const withParameters = (url: URL, parameters: Readonly<Record<string, string>>): URL => {
   const to = new URL(url);

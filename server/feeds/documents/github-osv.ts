@@ -79,8 +79,13 @@ const affectedEntry = (vulnerability: JsonObject): JsonObject => {
 /** Where the patch takes the place of the last affected version, it must come behind it: else that one would be called safe. */
 const requirePatchedBehind = (ecosystem: string, vulnerability: JsonObject): void => {
   const patched = patchedIn(vulnerability);
-  const [, last] = /(?:<=|^\s*=)\s*([^\s,]+)\s*$/.exec(text(vulnerability, "vulnerable_version_range")) ?? [];
-  if (patched !== "" && last !== undefined && compare(ecosystem, last, patched) >= 0) throw new UnsaidError(`${last} is affected, and patched is ${patched}`);
+  if (patched === "") return;
+  for (const each of text(vulnerability, "vulnerable_version_range")
+    .split(",")
+    .map((comparison) => comparison.trim())) {
+    const last = each.startsWith("<=") ? each.slice(2).trim() : each.startsWith("=") ? each.slice(1).trim() : "";
+    if (last !== "" && compare(ecosystem, last, patched) >= 0) throw new UnsaidError(`${last} is affected, and patched is ${patched}`);
+  }
 };
 
 const severitiesOf = (document: JsonObject): JsonObject[] =>
