@@ -218,6 +218,9 @@ def verdict_in_range(events, version, ranks):
     """The schema's evaluation, event after event."""
     if all(event == ("introduced", "0") for event in events) and events:
         return "affected"
+    if len(events) == 2 and events[0] == ("introduced", "0") and events[1] == ("fixed", version):
+        # Whatever the order, no version is below itself; univers reads no "_git" of apk's versions.
+        return "unaffected"
     mine = ranks.get(version)
     placed = []
     for kind, bound in events:
@@ -368,6 +371,9 @@ def openvex_statements(document):
             yield names, statement["status"], product.get("identifiers", {}).get("purl") or product["@id"]
 
 
+# Versions that every order has, the one below most and the other above.
+SAMPLES = ["0.0.1", "999999.0.0"]
+
 CSAF_STATUS = {
     "known_affected": "affected", "first_affected": "affected", "last_affected": "affected", "known_not_affected": "not_affected", "fixed": "fixed",
     "first_fixed": "fixed",
@@ -438,10 +444,12 @@ def main():
             for (name, purl), status in latest.items():
                 if status not in ("affected", "not_affected", "fixed"):
                     continue
-                found = read_purl(purl)
-                # A purl does not say in which release of a distribution it is.
-                for claim in by_name.get((name, found[:2]), []) if found else []:
-                    statements.append((kind, name, found, "affected" if status == "affected" else "unaffected", claim))
+                # CSAF says of a package without a version what holds of all of them, and once for each.
+                all_versions = [f"{purl.split('?')[0]}@{version}" for version in SAMPLES] if kind == "csaf" and "@" not in purl else [purl]
+                for found in filter(None, map(read_purl, all_versions)):
+                    # A purl does not say in which release of a distribution it is.
+                    for claim in by_name.get((name, found[:2]), []):
+                        statements.append((kind, name, found, "affected" if status == "affected" else "unaffected", claim))
 
     wanted = defaultdict(set)
     tried = []

@@ -19,7 +19,7 @@ import type { Clock } from "#base/time.ts";
 import { type Feed, respond, respondInPieces } from "../documents/index.ts";
 import { addressOf, aggregatorBase, csafBase } from "./addresses.ts";
 import { type CsafCollection, csafLabels, issuerCollection, ownCollection } from "./collection.ts";
-import { changesPieces, feedNameOf, feedPieces, folderPieces, indexPieces, serviceDocument, yearPieces } from "./lists.ts";
+import { categoryDocument, categoryNameOf, changesPieces, feedNameOf, feedPieces, folderPieces, indexPieces, serviceDocument, yearPieces } from "./lists.ts";
 import {
   aggregatorDocument,
   issuerMetadata,
@@ -96,6 +96,7 @@ const collectionEndpoint = (own: CsafDependencies, collection: CsafCollection, p
   if (path === "changes.csv") return list((request) => respondInPieces(feed, request, "text/csv; charset=utf-8", changesPieces(collection)));
   if (path === feedNameOf(collection))
     return list((request) => respondInPieces(feed, request, "application/json", feedPieces(collection, feed.publicUrl, feedId, title)));
+  if (path === categoryNameOf(collection)) return get(async (request) => respond(request, "application/json", categoryDocument));
   if (path === "") return list((request) => respondInPieces(feed, request, html, folderPieces(collection)));
   const [, year, file] = /^(\d{4})\/([^/]*)$/.exec(path) ?? [];
   if (year === undefined || file === undefined) return undefined;

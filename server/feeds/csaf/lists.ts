@@ -25,7 +25,7 @@ const htmlEnd = "</ul></body></html>\n";
 export async function* folderPieces(collection: CsafCollection): AsyncGenerator<string> {
   const years = new Set<string>();
   for await (const page of collection.pages("")) for (const { initialReleaseTime } of page) years.add(initialReleaseTime.slice(0, 4));
-  const names = [...[...years].sort().map((year) => `${year}/`), "changes.csv", feedNameOf(collection), "index.txt"];
+  const names = [...[...years].sort().map((year) => `${year}/`), categoryNameOf(collection), "changes.csv", feedNameOf(collection), "index.txt"];
   yield htmlHead(collection.folder) + names.map(htmlLink).join("") + htmlEnd;
 }
 
@@ -72,6 +72,10 @@ export async function* feedPieces(collection: CsafCollection, publicUrl: string,
   }
   yield `${before === undefined ? headOf(noTime) : ""}]}}`;
 }
+
+/** ROLIE (RFC 8322, 8.1): the categories of a feed's entries. */
+export const categoryNameOf = ({ label }: CsafCollection): string => `category-${label.toLowerCase()}.json`;
+export const categoryDocument = JSON.stringify({ categories: { category: [category] } });
 
 export const serviceDocument = (title: string, feeds: readonly string[]): string =>
   JSON.stringify({

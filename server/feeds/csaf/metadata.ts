@@ -12,7 +12,7 @@ import { isPublishable } from "../licenses.ts";
 import { sourceLabel } from "../source.ts";
 import { addressOf, aggregatorBase, csafBase } from "./addresses.ts";
 import { type CsafCollection, csafLabels, issuerCollection, ownCollection } from "./collection.ts";
-import { feedNameOf, noTime } from "./lists.ts";
+import { categoryNameOf, feedNameOf, noTime } from "./lists.ts";
 import type { PublishedKey } from "./signing.ts";
 
 /** GANTRY_SECURITY_CONTACT and GANTRY_SECURITY_EXPIRES. */
@@ -42,7 +42,11 @@ const roleOf = (publicUrl: string): string => {
 const distributionsOf = (publicUrl: string, collections: readonly CsafCollection[], title: string, services: readonly string[]): JsonObject[] => {
   const addresses = collections.map((collection) => ({ collection, folder: addressOf(publicUrl, collection.folder) }));
   const feeds = addresses.map(({ collection, folder }) => ({ summary: title, tlp_label: collection.label, url: `${folder}${feedNameOf(collection)}` }));
-  return [{ rolie: { feeds, ...(services.length === 0 ? {} : { services: [...services] }) } }, ...addresses.map(({ folder }) => ({ directory_url: folder }))];
+  const categories = addresses.map(({ collection, folder }) => `${folder}${categoryNameOf(collection)}`);
+  return [
+    { rolie: { categories, feeds, ...(services.length === 0 ? {} : { services: [...services] }) } },
+    ...addresses.map(({ folder }) => ({ directory_url: folder })),
+  ];
 };
 
 /** The later one; times are written alike. */
