@@ -4,8 +4,13 @@
 
 import { hash } from "node:crypto";
 
-/** The name of the file of a document with this number, without its ending. ASCII's letters alone, as the store's index has it. */
-export const fileNameOfTracking = (id: string): string => id.replace(/[A-Z]/g, (letter) => letter.toLowerCase()).replace(/[^-+a-z0-9]+/g, "_");
+const withoutRuns = (text: string): string => text.replace(/[^-+a-z0-9]+/g, "_");
+
+/** The name of the file of a document with this number, without its ending. */
+export const fileNameOfTracking = (id: string): string => withoutRuns(id.toLowerCase());
+
+/** The same of a text of our own: ASCII's letters alone, as the store's index has it (findOriginsByFileName). */
+const indexedName = (text: string): string => withoutRuns(text.replace(/[A-Z]/g, (letter) => letter.toLowerCase()));
 
 // Single dots alone become "_", so that the name can be turned back; whatever else there is gets a digest behind its name.
 const plainForm = /^[-+a-z0-9]+(?:\.[-+a-z0-9]+)*$/;
@@ -16,7 +21,7 @@ const digestOf = (text: string): string => hash("sha256", text, "hex").slice(0, 
 const isPlain = (text: string): boolean => plainForm.test(text) && !digestForm.test(text);
 
 /** A number for a text whose name no other text's number has: itself where that does. */
-export const distinctNumberOf = (text: string): string => (isPlain(text) ? text : `${fileNameOfTracking(text).replace(/_$/, "")}_${digestOf(text)}`);
+export const distinctNumberOf = (text: string): string => (isPlain(text) ? text : `${indexedName(text).replace(/_$/, "")}_${digestOf(text)}`);
 
 /** What a name says of the text that it was made of: the text, or what its own name may be and whether it is this one. */
 export type NamedText = { readonly text: string } | { readonly fileNames: readonly string[]; readonly is: (text: string) => boolean };
