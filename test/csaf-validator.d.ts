@@ -15,7 +15,7 @@ declare module "@secvisogram/csaf-validator-lib/validate.js" {
     readonly isValid: boolean;
     readonly tests: readonly { readonly name: string; readonly isValid: boolean; readonly errors: readonly CsafFinding[] }[];
   }>;
-  export default validate;
+  export = validate;
 }
 
 declare module "@secvisogram/csaf-validator-lib/mandatoryTests.js" {

@@ -7,7 +7,7 @@ import type { CsafFacts } from "#store";
 import { distinctNumberOf, fileNameOfTracking } from "./names.ts";
 
 /** The folder of an issuer: its namespace, whatever the scheme, as CSAF writes names of files. */
-const folderOf = (namespace: string): string => fileNameOfTracking(distinctNumberOf(namespace.replace(/^https?:\/\//i, "").replace(/\/+$/, "")));
+const folderOf = (namespace: string): string => fileNameOfTracking(distinctNumberOf(namespace.replace(/^https?:\/\//i, "").replace(/\/$/, "")));
 
 const labels = new Set(["WHITE", "GREEN", "AMBER", "RED"]);
 

@@ -51,7 +51,7 @@ interface CsafEndpoint extends Endpoint {
 }
 
 const get = (handle: (request: EndpointRequest) => Promise<EndpointAnswer>, requests = 1): CsafEndpoint => ({ GET: handle, requests });
-const list = (handle: (request: EndpointRequest) => Promise<EndpointAnswer>): CsafEndpoint => get(handle, limits.csafListRequests);
+const listEndpoint = (handle: (request: EndpointRequest) => Promise<EndpointAnswer>): CsafEndpoint => get(handle, limits.csafListRequests);
 
 const plain = "text/plain; charset=utf-8";
 const html = "text/html; charset=utf-8";
@@ -92,15 +92,15 @@ const fileEndpoint = ({ signing }: CsafDependencies, collection: CsafCollection,
 
 const collectionEndpoint = (own: CsafDependencies, collection: CsafCollection, path: string, feedId: string, title: string): CsafEndpoint | undefined => {
   const { feed } = own;
-  if (path === "index.txt") return list((request) => respondInPieces(feed, request, plain, indexPieces(collection)));
-  if (path === "changes.csv") return list((request) => respondInPieces(feed, request, "text/csv; charset=utf-8", changesPieces(collection)));
+  if (path === "index.txt") return listEndpoint((request) => respondInPieces(feed, request, plain, indexPieces(collection)));
+  if (path === "changes.csv") return listEndpoint((request) => respondInPieces(feed, request, "text/csv; charset=utf-8", changesPieces(collection)));
   if (path === feedNameOf(collection))
-    return list((request) => respondInPieces(feed, request, "application/json", feedPieces(collection, feed.publicUrl, feedId, title)));
+    return listEndpoint((request) => respondInPieces(feed, request, "application/json", feedPieces(collection, feed.publicUrl, feedId, title)));
   if (path === categoryNameOf(collection)) return get(async (request) => respond(request, "application/json", categoryDocument));
-  if (path === "") return list((request) => respondInPieces(feed, request, html, folderPieces(collection)));
+  if (path === "") return listEndpoint((request) => respondInPieces(feed, request, html, folderPieces(collection)));
   const [, year, file] = /^(\d{4})\/([^/]*)$/.exec(path) ?? [];
   if (year === undefined || file === undefined) return undefined;
-  if (file === "") return list((request) => respondInPieces(feed, request, html, yearPieces(collection, year)));
+  if (file === "") return listEndpoint((request) => respondInPieces(feed, request, html, yearPieces(collection, year)));
   return fileEndpoint(own, collection, year, file);
 };
 

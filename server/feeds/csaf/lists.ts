@@ -63,8 +63,10 @@ export const noTime = "1970-01-01T00:00:00.000Z";
 export async function* feedPieces(collection: CsafCollection, publicUrl: string, id: string, title: string): AsyncGenerator<string> {
   const folder = addressOf(publicUrl, collection.folder);
   let before: string | undefined;
-  const headOf = (updated: string): string =>
-    `{"feed":${JSON.stringify({ id, title, link: [{ rel: "self", href: `${folder}${feedNameOf(collection)}` }], category: [category], updated }).slice(0, -1)},"entry":[`;
+  const headOf = (updated: string): string => {
+    const head = { id, title, link: [{ rel: "self", href: `${folder}${feedNameOf(collection)}` }], category: [category], updated };
+    return `{"feed":${JSON.stringify(head).slice(0, -1)},"entry":[`;
+  };
   for await (const page of collection.pages("")) {
     before ??= headOf(page[0]?.currentReleaseTime ?? noTime);
     yield before + page.map((file) => JSON.stringify(feedEntry(folder, file))).join(",\n");

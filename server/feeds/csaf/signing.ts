@@ -4,7 +4,6 @@
 // has to be kept; the last ones are, since a reader asks for the document and its signature in turn.
 
 import { createHash } from "node:crypto";
-import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
@@ -79,9 +78,9 @@ export const openSigning = ({ store, vault, clock, log, name }: SigningDependenc
     if (opened?.fingerprint === fingerprint) return opened.key;
     const secret = vault.open(documentKeyPurpose, privateKeySealed, documentKeyBinding(fingerprint));
     if (secret === undefined) {
-      const lost = "the key that signs documents cannot be opened: the secret key is not the one that it was sealed with";
       log("csaf.key.lost", { fingerprint });
-      throw new Fault("INTERNAL", lost, { cause: new Error(lost) });
+      // For the log alone.
+      throw new Error("the key that signs documents cannot be opened: the secret key is not the one that it was sealed with");
     }
     const key = loadLibrary().then(({ readPrivateKey }) => readPrivateKey({ armoredKey: secret }));
     opened = { fingerprint, key };
