@@ -95,7 +95,9 @@ const collectionEndpoint = (own: CsafDependencies, collection: CsafCollection, p
   if (path === "index.txt") return listEndpoint((request) => respondInPieces(feed, request, plain, indexPieces(collection)));
   if (path === "changes.csv") return listEndpoint((request) => respondInPieces(feed, request, "text/csv; charset=utf-8", changesPieces(collection)));
   if (path === feedNameOf(collection))
-    return listEndpoint((request) => respondInPieces(feed, request, "application/json", feedPieces(collection, feed.publicUrl, feedId, title)));
+    return listEndpoint((request) =>
+      respondInPieces(feed, request, "application/json", feedPieces(collection, feed.publicUrl, feedId, title), [feed.publicUrl]),
+    );
   if (path === categoryNameOf(collection)) return get(async (request) => respond(request, "application/json", categoryDocument));
   if (path === "") return listEndpoint((request) => respondInPieces(feed, request, html, folderPieces(collection)));
   const [, year, file] = /^(\d{4})\/([^/]*)$/.exec(path) ?? [];

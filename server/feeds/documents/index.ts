@@ -141,16 +141,16 @@ async function* begun<Piece>(first: IteratorResult<Piece>, rest: AsyncIterator<P
   }
 }
 
-/** A list of any length, in pieces. Its tag follows from the state of what it lists. */
+/** A list of any length, in pieces. Its tag follows from the state of what it lists, and from what else its content does (`form`). */
 export const respondInPieces = async <Piece extends string | Uint8Array>(
   feed: Feed,
   request: DocumentRequest,
   type: string,
   pieces: AsyncGenerator<Piece>,
-  more: Record<string, string> = {},
+  form: readonly string[] = [],
 ): Promise<DocumentResponse> => {
   const state = await Promise.all([readAdvisoryState(feed.store.read), readDocumentState(feed.store.read)]);
-  const tagged = respond(request, type, JSON.stringify([state, request.query.toString()]), more, "W/");
+  const tagged = respond(request, type, JSON.stringify([state, request.query.toString(), ...form]), {}, "W/");
   if (tagged.status === 304) return tagged;
   const first = await pieces.next();
   return { ...tagged, body: begun(first, pieces) };
