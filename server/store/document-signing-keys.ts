@@ -32,14 +32,15 @@ const key = columns<DocumentKeyRow>({
 export const listDocumentKeys = (rows: Read): Promise<DocumentKeyRow[]> =>
   key.find(rows, `select ${key.list} from document_signing_keys order by create_time desc, fingerprint limit 100`);
 
-/** Nothing where there is one that signs: of two servers that need the first one at once, the second takes the other's. */
+/** False where there is one that signs: of two servers that need the first one at once, the second takes the other's. */
 export const insertDocumentKey = async (
   rows: Write,
   { fingerprint, publicKey, privateKeySealed, createTimeMs }: Omit<DocumentKeyRow, "retireTimeMs">,
-): Promise<void> => {
-  await rows.query(
+): Promise<boolean> => {
+  const made = await rows.query(
     `insert into document_signing_keys (fingerprint, public_key, private_key_sealed, create_time) values ($1, $2, $3, $4)
-     on conflict ((true)) where retire_time is null do nothing`,
+     on conflict ((true)) where retire_time is null do nothing returning 1`,
     [fingerprint, publicKey, privateKeySealed, timestamp(createTimeMs)],
   );
+  return made.length > 0;
 };

@@ -60,8 +60,8 @@ export const openSigning = ({ store, vault, clock, log, name }: SigningDependenc
     });
     const fingerprint = (await readKey({ armoredKey: made.publicKey })).getFingerprint().toUpperCase();
     const privateKeySealed = vault.seal(documentKeyPurpose, made.privateKey, documentKeyBinding(fingerprint));
-    await store.write((rows) => insertDocumentKey(rows, { fingerprint, publicKey: made.publicKey, privateKeySealed, createTimeMs }));
-    log("csaf.key.made", { fingerprint });
+    const isOurs = await store.write((rows) => insertDocumentKey(rows, { fingerprint, publicKey: made.publicKey, privateKeySealed, createTimeMs }));
+    if (isOurs) log("csaf.key.made", { fingerprint });
   };
 
   const keysNow = async (): Promise<readonly [DocumentKey, ...DocumentKey[]]> => {
