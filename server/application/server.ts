@@ -6,7 +6,7 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import { type Delivery, openDelivery } from "#delivery";
-import { openCsaf, openDocuments, openOsv, type OsvEndpoint, type Schedule, startFeeds } from "#feeds";
+import { openCsaf, openDocuments, openOsv, openSecdb, openVexRepository, type OsvEndpoint, type Schedule, startFeeds } from "#feeds";
 import { openSignIn } from "#signin";
 import { httpStatusOf, openTransport, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
@@ -83,7 +83,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       {
         serve,
         issuer: signIn,
-        documents: limitedDocuments([csaf, openDocuments(feed), openOsv(feed)], authn.clientLimits),
+        documents: limitedDocuments([csaf, openDocuments(feed), openOsv(feed), openSecdb(feed), openVexRepository(feed)], authn.clientLimits),
         ready: () => store.isReady(),
       },
     ).catch((thrown: unknown) => {

@@ -14,6 +14,7 @@ export {
   findOwnHistory,
   findOwnPublished,
   findOwnArtifacts,
+  findOwnPublishedBehind,
   findOwnPublishedByArtifacts,
   findOwnPublishedById,
   findOwnPublishedByIds,
@@ -26,7 +27,7 @@ export {
   type ToldRow,
   withdrawAdvisories,
 } from "./advisories.ts";
-export { countDocuments, type DocumentFilter, type DocumentRow, findDocuments, findOriginsByFileName } from "./advisory-documents.ts";
+export { countDocuments, type DocumentFilter, type DocumentRow, findDocumentChanges, findDocuments, findOriginsByFileName } from "./advisory-documents.ts";
 export {
   type CsafDocument,
   type CsafFacts,
@@ -231,6 +232,7 @@ export {
   findDocumentStep,
   findPublicEcosystems,
   findPublicDocuments,
+  findPublicDocumentsOfForm,
   findPublicDocumentsOf,
   findPublicDocumentsOfAll,
   findSourceDocuments,

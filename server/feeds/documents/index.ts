@@ -6,6 +6,7 @@
 //   /advisory/v2/openvex/<package>.json          one OpenVEX document for each origin package of our own advisories;
 //   /advisory/v2/openvex/<number>.json           others' as they came in
 //   /advisory/v2/csaf/…                          the same of CSAF (our own of the VEX profile)
+//   /advisory/v2/secdb/<number>.json             others' as they came in; our own are one for each distribution (secdb/index.ts)
 //   /advisory/v2/<kind>/all.json                 all that there is and when it was changed, and what is left out and why;
 //                                                ?since=<time> leaves out the older
 //
@@ -19,7 +20,6 @@ import {
   type AdvisoryRow,
   findSourceDocuments,
   findOwnHistory,
-  findOwnPublished,
   findOwnPublishedById,
   findPublicDocumentsOf,
   type PublicDocument,
@@ -34,6 +34,7 @@ import { csafDocument, type Publisher } from "./csaf.ts";
 import { listEntries, type PageStart } from "./entries.ts";
 import { type DocumentKind, documentKinds } from "./left-out.ts";
 import { openVexDocument } from "./openvex.ts";
+import { readOwnPackage } from "./own-packages.ts";
 import { osvRecord, ownNumbersOf } from "./osv.ts";
 import { osvTextOf, whyNoOsvOf, withSeverityRecords } from "./own-records.ts";
 import { choosePublished } from "./published.ts";
@@ -59,12 +60,11 @@ export interface Feed {
   readonly publisher: Publisher;
 }
 
-const documentAddress = ({ publicUrl }: Feed, kind: DocumentKind, name: string): string =>
+export const documentAddress = ({ publicUrl }: Feed, kind: DocumentKind, name: string): string =>
   `${publicUrl.replace(/\/$/, "")}${base}${kind}/${encodeURIComponent(name)}.json`;
 
-const findOwn = async ({ store }: Feed, kind: DocumentKind, name: string): Promise<AdvisoryRow[]> => {
+const findOwn = async ({ store }: Feed, kind: "osv" | "csaf", name: string): Promise<AdvisoryRow[]> => {
   if (kind === "csaf") return findOwnHistory(store.read, name);
-  if (kind !== "osv") return findOwnPublished(store.read, name);
   for (const number of ownNumbersOf(name)) {
     const found = await findOwnPublishedById(store.read, number);
     if (found.length > 0) return found;
@@ -72,22 +72,29 @@ const findOwn = async ({ store }: Feed, kind: DocumentKind, name: string): Promi
   return [];
 };
 
-/** A document of our own advisories; undefined where there are none. */
+const buildOwnOpenVex = async (feed: Feed, name: string): Promise<JsonObject | undefined> => {
+  const found = await readOwnPackage(feed.store, name);
+  if (!found) return undefined;
+  const document = openVexDocument(documentAddress(feed, "openvex", name), found);
+  if (!document) throw new Fault("NOT_FOUND", `${name} is no OpenVEX document: nothing is left to state; the list names the reasons`);
+  return document;
+};
+
+/** A document of our own advisories; undefined where there are none. A secdb of our own is one for the whole distribution (secdb/index.ts). */
 export const buildOwnDocument = async (feed: Feed, kind: DocumentKind, name: string): Promise<JsonObject | undefined> => {
+  if (kind === "secdb") return undefined;
+  if (kind === "openvex") return buildOwnOpenVex(feed, name);
   const rows = await findOwn(feed, kind, name);
   // What is known of a vulnerability elsewhere is no part of a CSAF document, whose version grows with its words.
   const [first, ...others] = kind === "csaf" ? rows.map((row) => publishedOf(row, [])) : await withSeverityRecords(feed.store, rows);
   if (!first) return undefined;
   const advisories: [Published, ...Published[]] = [first, ...others];
-  const address = documentAddress(feed, kind, name);
   switch (kind) {
     case "osv": {
       const reason = advisories.map(whyNoOsvOf).find((each) => each !== undefined);
       if (reason !== undefined) throw new Fault("NOT_FOUND", `${name} is no OSV record: ${reason}`);
       return osvRecord(advisories);
     }
-    case "openvex":
-      return openVexDocument(address, advisories);
     case "csaf":
       return csafDocument({ origin: name, address: ownDocumentAddress(feed.publicUrl, name, advisories), publisher: feed.publisher, advisories });
   }
@@ -118,7 +125,7 @@ const readPageStart = (query: URLSearchParams): PageStart => {
   return { since: since === "" ? "" : timestamp(sinceMs), after };
 };
 
-async function* jsonList(pages: AsyncIterable<readonly object[]>): AsyncGenerator<string> {
+export async function* jsonList(pages: AsyncIterable<readonly object[]>): AsyncGenerator<string> {
   let before = "[";
   for await (const page of pages) {
     if (page.length === 0) continue;
