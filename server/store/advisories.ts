@@ -404,6 +404,8 @@ export const findOnPackages = (rows: Read, paths: readonly string[], names: read
 /** An advisory as those see it who judge versions by it. */
 export interface MatchableAdvisory {
   readonly uid: string;
+  readonly advisoryId: string;
+  readonly aliases: readonly string[];
   readonly artifactName: string;
   readonly artifactType: string;
   readonly form: string;
@@ -415,6 +417,8 @@ export interface MatchableAdvisory {
 
 const matchableAdvisory = columns<MatchableAdvisory>({
   uid: text,
+  advisoryId: text,
+  aliases: textList,
   artifactName: text,
   artifactType: text,
   form: text,
