@@ -86,6 +86,7 @@ const times = (plan: Plan, key: "Actual Rows" | "Rows Removed by Filter" | "Rows
 interface Bounds {
   readonly rows: number;
   readonly buffers: number;
+  readonly sorted: number;
 }
 
 const judge = (plan: Plan, ms: number, max: Bounds): Finding => {
@@ -110,7 +111,7 @@ const judge = (plan: Plan, ms: number, max: Bounds): Finding => {
     } else if (index !== undefined) accessPaths.add(index);
     if (type === "Sort" || type === "Incremental Sort") {
       const sorted = Math.max(...inner.map((each) => each["Actual Rows"] ?? 0));
-      if (sorted > limits.sortRowsMax) faults.add(`sorts ${Math.round(sorted)} rows`);
+      if (sorted > max.sorted) faults.add(`sorts ${Math.round(sorted)} rows`);
     }
     for (const each of inner) visit(each, counts);
   };
@@ -402,7 +403,11 @@ const examine = async (
   [caller, authorization]: readonly [string, string],
   method: string,
   first: JsonObject,
-  { rows, buffers }: Bounds = { rows: readsBranch(first) ? Number.POSITIVE_INFINITY : passedMax, buffers: Number.POSITIVE_INFINITY },
+  max: Bounds = {
+    rows: readsBranch(first) ? Number.POSITIVE_INFINITY : passedMax,
+    buffers: Number.POSITIVE_INFINITY,
+    sorted: limits.sortRowsMax,
+  },
 ): Promise<number> => {
   let bad = 0;
   let request: JsonObject | undefined = first;
@@ -411,7 +416,7 @@ const examine = async (
     try {
       const call = callOf(method, request, authorization);
       for (const statement of await statementsOf(application, call)) {
-        const finding = await explain(client, statement, { rows, buffers });
+        const finding = await explain(client, statement, max);
         if (finding.faults.length > 0) bad++;
         printFinding(caller, list, finding);
       }
@@ -457,6 +462,7 @@ const examineNeighbours = async (client: pg.Client, writer: pg.Client, applicati
         bad += await examine(client, application, [`1000 places, ${parents} parents`, authorization], repos, asked, {
           rows: passedMax,
           buffers: buffersPerPlaceMax * places,
+          sorted: limits.sortRowsMax,
         });
       }
   }
@@ -487,7 +493,8 @@ const examineTexts = async (client: pg.Client, writer: pg.Client, application: A
     "select sum(relpages) as value from pg_class where relname in ('advisories', 'advisories_pkey', 'advisories_by_search')",
     [],
   );
-  const max = { rows: Number.POSITIVE_INFINITY, buffers: 2 * Number(pages) + buffersPerPlaceMax * places };
+  // Of a thousand places each gives as many rows as a page has.
+  const max = { rows: Number.POSITIVE_INFINITY, buffers: 2 * Number(pages) + buffersPerPlaceMax * places, sorted: places * (limits.pageSizeDefault + 1) };
   const callers = [
     ["one right", await authorizationOf(application, one)],
     ["1000 places", await authorizationOf(application, scattered)],

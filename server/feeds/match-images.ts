@@ -4,11 +4,10 @@
 // fails, or is cut off, is made up for by the next import. One that finds nothing new writes nothing.
 
 import { operatorUid } from "#authz";
-import type { Json } from "#base/json.ts";
+import type { Json, JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { timestamp } from "#base/time.ts";
 import { ancestry, covers, parentOf } from "#base/uid.ts";
-import type { Services } from "#kernel";
+import { type Cause, type Services, toldEvent } from "#kernel";
 import { record } from "#outbox";
 import {
   addOrganizationToMatch,
@@ -36,7 +35,8 @@ import {
 import { judgesOf } from "./judge-advisory.ts";
 import { type InstalledPackage, installedPackageOf, type PackageVerdict } from "./judge-package.ts";
 
-export const affectedType = "dev.gantry.images.affected.v1";
+/** What tells of them. */
+const affectedMessage = "gantry.images.v1.ImagesAffected";
 
 // ---- what has changed -------------------------------------------------------------------------------------------
 
@@ -293,28 +293,24 @@ interface Telling {
 }
 
 /** One event for each advisory, to the organization alone. */
-const tell = async (rows: Write, { publicUrl }: Services, root: string, telling: Telling, nowMs: number, { byAdvisory }: Newly): Promise<void> => {
+const tell = async (rows: Write, services: Services, root: string, { operation, requestId }: Telling, { byAdvisory }: Newly): Promise<void> => {
+  const cause: Cause = {
+    operation,
+    requestId,
+    actor: { subject: operatorUid },
+    bindings: () => [],
+    origin: () => ({ address: "", userAgent: "gantry import" }),
+  };
   for (const [advisoryId, { aliases, images, count }] of byAdvisory) {
-    await record(rows, {
-      type: affectedType,
-      source: publicUrl,
-      subject: root,
-      group: root,
-      audience: "customer",
-      extensions: { group: root },
-      actor: { subject: operatorUid },
-      bodyType: "",
-      body: {
-        advisoryId,
-        aliases: [...aliases],
-        images: [...images.values()].map(({ repo, repoUid, digest, tags }): Json => ({ repo, repoUid, digest, tags: [...tags] })),
-        imageCount: count,
-        furtherCount: Math.max(0, count - limits.toldDigestsMax),
-      },
-      requestId: telling.requestId,
-      time: timestamp(nowMs),
-      auditContext: { operation: telling.operation, bindings: [], origin: { address: "", userAgent: "gantry import" }, count },
-    });
+    const body: JsonObject = {
+      organizationUid: root,
+      advisoryId,
+      aliases: [...aliases],
+      images: [...images.values()].map(({ repo, repoUid, digest, tags }): Json => ({ repo, repoUid, digest, tags: [...tags] })),
+      imageCount: count,
+      furtherCount: Math.max(0, count - limits.toldDigestsMax),
+    };
+    await record(rows, toldEvent(services, affectedMessage, body, cause, count));
   }
 };
 
@@ -325,7 +321,7 @@ const matchRoot = async (services: Services, root: string, matching: Matching, t
     await store.write(async (rows) => {
       await lockMatching(rows, root);
       const nowMs = clock();
-      await tell(rows, services, root, telling, nowMs, await matchOrganization(rows, root, matching, nowMs));
+      await tell(rows, services, root, telling, await matchOrganization(rows, root, matching, nowMs));
     });
     return true;
   } catch (cause) {

@@ -181,7 +181,8 @@ export const withdrawUntoldAdvisories = async (rows: Write, target: RecordTarget
     const found = await advisoryUid.find(
       rows,
       `select ${advisoryUid.list} from advisories
-       where feed = $1 and uid > $2 and document_id is null and left(uid, -17) = $3 and delete_time is null order by uid limit ${stepRows}`,
+       where feed = $1 and uid collate "POSIX" > $2 and document_id is null and left(uid, -17) = $3 and delete_time is null
+       order by uid collate "POSIX" limit ${stepRows}`,
       [target.feed, last, target.group],
     );
     const gone = found.flatMap(({ uid }) => (isKnown(uid.slice(-16)) ? [] : [uid]));

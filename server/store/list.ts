@@ -227,6 +227,12 @@ class Parameters {
 /** The same, as a filter alone: the planner matches indexes with a comparison, not with `is true` of one. */
 const asFilter = (term: string): string => `(${term}) is true`;
 
+/**
+ * A part of a text as a filter. Of its pattern the planner expects so few rows that it would rather sort the whole table than
+ * go through an index in the page's order; of this it expects every second one.
+ */
+const asTextFilter = (term: string): string => `coalesce(${term}, false)`;
+
 const comparisonOf = (parameters: Parameters, condition: Condition): string => {
   const { column, comparison, value } = condition;
   if (isInRoot(condition)) return `length(uid) = ${rootLength}`;
@@ -297,6 +303,7 @@ const isBehindCursor = ({ after, order }: Selection, { column, comparison }: Con
 
 /** Whether the planner may match a condition with indexes, beside the path that another condition made. */
 const mayMatchIndexes = (selection: Selection, path: AccessPath, condition: Condition): boolean => {
+  if (condition.comparison === "contains" && condition.indexed !== true) return false;
   if (condition.comparison === "false" || condition.comparison === "null" || (condition.column === "depth" && !isInRoot(condition))) return true;
   switch (path.by) {
     // No index but the parent's own serves without a root.
@@ -330,7 +337,7 @@ const remainingTerms = (parameters: Parameters, selection: Selection, path: Acce
     .filter((condition) => condition !== pathCondition)
     .map((condition) => {
       const term = comparisonOf(parameters, condition);
-      if (!mayMatchIndexes(selection, path, condition)) return asFilter(term);
+      if (!mayMatchIndexes(selection, path, condition)) return condition.comparison === "contains" ? asTextFilter(term) : asFilter(term);
       // What has an index in each root and is compared with a text is one; the parent's index may have it too.
       const isText = condition.comparison === "equal" && condition.indexed === true && typeof condition.value === "string";
       return path.by === "parent" && isText ? behindParent(term) : term;
