@@ -505,7 +505,7 @@ const examineTexts = async (client: pg.Client, writer: pg.Client, application: A
     for (const request of [
       ...texts.map((query) => ({ query })),
       ...narrowedTexts.flatMap((query) =>
-        [{}, { uidp: { childrenOf: large } }, { uidp: { descendantsOf: groupOf(4) } }, { updatedSince: "2026-06-01T00:00:00.000Z" }].flatMap((narrowed) => [
+        [{}, { uidp: { childrenOf: large } }, { uidp: { descendantsOf: groupOf(4) } }].flatMap((narrowed) => [
           { query, ...narrowed },
           { query, ...narrowed, orderBy: "create_time desc" },
         ]),

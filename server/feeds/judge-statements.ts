@@ -163,6 +163,12 @@ const isOfVulnerability = (vulnerability: Json | undefined, ids: readonly string
   return [text(vulnerability, "name"), text(vulnerability, "@id"), ...texts(vulnerability, "aliases")].some((id) => ids.includes(id));
 };
 
+/** Whether statements about what is named so say something of packages in images. */
+export const isPackageName = (name: string): boolean => {
+  const purl = readPurlParts(name);
+  return purl !== undefined && purl.type !== "oci" && purl.type !== "docker";
+};
+
 /** What an OpenVEX document, or the in-toto statement that it is signed in, states of a vulnerability. */
 export const judgeByStatements = (file: JsonObject, ids: readonly string[]): StatementJudge => {
   const document = typeof file.predicateType === "string" ? part(file, "predicate") : file;
@@ -233,6 +239,9 @@ const csafProducts = (tree: JsonObject): Map<string, Product> => {
   }
   return found;
 };
+
+/** The products of a CSAF document's tree of which versions can be judged, by their id. */
+export const judgedProductIds = (tree: JsonObject): ReadonlySet<string> => new Set(csafProducts(tree).keys());
 
 /** What a CSAF document states of a vulnerability. */
 export const judgeByProducts = (document: JsonObject, ids: readonly string[]): StatementJudge => {
