@@ -29,9 +29,9 @@ const documentJudges: ReadonlyMap<string, DocumentJudge> = new Map<string, Docum
 /** Their events say from which version on it is fixed. */
 const formsWithFixes = new Set(["wolfi", "secdb"]);
 
-const judgeOfDocument = (body: string, judge: DocumentJudge, advisory: MatchableAdvisory): Judge | undefined => {
+const judgeOfDocument = (document: JsonDocument, judge: DocumentJudge, advisory: MatchableAdvisory): Judge | undefined => {
   try {
-    return judge(valueOfStored(body), advisory);
+    return judge(document, advisory);
   } catch (thrown) {
     if (thrown instanceof UnsaidError) return undefined;
     throw thrown;
@@ -50,12 +50,17 @@ export async function* judgesOf(rows: Read, advisories: readonly MatchableAdviso
     if (formsWithFixes.has(advisory.form) && advisory.artifactType === "apk") yield [advisory, judgeOfEvents(advisory)];
   }
   const told = advisories.filter(({ form, documentId }) => documentJudges.has(form) && documentId !== "");
+  // Some documents tell thousands of advisories: each is read once, one at a time.
+  told.sort((one, other) => (one.documentId < other.documentId ? -1 : 1));
   for (let from = 0; from < told.length; from += limits.matchedDocuments) {
     const some = told.slice(from, from + limits.matchedDocuments);
     const documents = new Map((await findSourceDocuments(rows, [...new Set(some.map(({ documentId }) => documentId))])).map((each) => [each.id, each]));
+    let read: { readonly id: string; readonly value: JsonDocument } | undefined;
     for (const advisory of some) {
       const [document, judge] = [documents.get(advisory.documentId), documentJudges.get(advisory.form)];
-      const found = document && judge && judgeOfDocument(document.body, judge, advisory);
+      if (!document || !judge) continue;
+      if (read?.id !== document.id) read = { id: document.id, value: valueOfStored(document.body) };
+      const found = judgeOfDocument(read.value, judge, advisory);
       if (found) yield [advisory, found];
     }
   }

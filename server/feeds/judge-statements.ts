@@ -111,8 +111,38 @@ const stateOf = (statements: readonly Statement[], architecture: string): Packag
   return states.has("under investigation") ? "under investigation" : undefined;
 };
 
-const judge = (statements: readonly Statement[], installed: InstalledPackage, version: string): PackageVerdict | undefined => {
-  const about = statements.filter(({ product }) => isAbout(product, installed));
+const nameOf = (type: string, name: string): string => `${type} ${type === "pypi" ? pypiName(name) : name}`;
+
+/** Statements by the package that they are about: a document may have thousands of them on a vulnerability. */
+type Statements = ReadonlyMap<string, readonly Statement[]>;
+
+const byPackage = (statements: readonly Statement[]): Statements => {
+  const found = new Map<string, Statement[]>();
+  for (const statement of statements) {
+    const { purl } = statement.product;
+    const key = nameOf(purl.type, packageName({ ...purl, architecture: "" }));
+    const known = found.get(key);
+    if (known) known.push(statement);
+    else found.set(key, [statement]);
+  }
+  return found;
+};
+
+/** What a document says of a vulnerability, read once: it is asked again for each package. */
+const readOnce = (read: (document: JsonObject, ids: readonly string[]) => Statement[]): ((document: JsonObject, ids: readonly string[]) => Statements) => {
+  const known = new WeakMap<JsonObject, Map<string, Statements>>();
+  return (document, ids) => {
+    const ofDocument = known.get(document) ?? new Map<string, Statements>();
+    known.set(document, ofDocument);
+    const key = JSON.stringify(ids);
+    const found = ofDocument.get(key) ?? byPackage(read(document, ids));
+    ofDocument.set(key, found);
+    return found;
+  };
+};
+
+const judge = (statements: Statements, installed: InstalledPackage, version: string): PackageVerdict | undefined => {
+  const about = (statements.get(nameOf(installed.type, installed.name)) ?? []).filter(({ product }) => isAbout(product, installed));
   const own = about.filter(({ product }) => holdsVersion(product, version));
   if (own.length === 0) return undefined;
   const fixes = about.flatMap(({ product, status }) => (status === "fixed" && product.versions.kind === "one" ? [product.versions.version] : []));
@@ -169,11 +199,10 @@ export const isPackageName = (name: string): boolean => {
   return purl !== undefined && purl.type !== "oci" && purl.type !== "docker";
 };
 
-/** What an OpenVEX document, or the in-toto statement that it is signed in, states of a vulnerability. */
-export const judgeByStatements = (file: JsonObject, ids: readonly string[]): StatementJudge => {
+const openVexStatements = readOnce((file, ids) => {
   const document = typeof file.predicateType === "string" ? part(file, "predicate") : file;
   const documentMs = readTimestamp(text(document, "timestamp")) ?? 0;
-  const statements = objectsOf(document, "statements").flatMap((statement): Statement[] => {
+  return objectsOf(document, "statements").flatMap((statement): Statement[] => {
     const status = openVexStatuses.get(text(statement, "status"));
     if (status === undefined || !isOfVulnerability(statement.vulnerability, ids)) return [];
     const timeMs = readTimestamp(text(statement, "timestamp")) ?? documentMs;
@@ -184,6 +213,11 @@ export const judgeByStatements = (file: JsonObject, ids: readonly string[]): Sta
       return (components.length === 0 ? [""] : components).map((component) => ({ product, status, timeMs, component }));
     });
   });
+});
+
+/** What an OpenVEX document, or the in-toto statement that it is signed in, states of a vulnerability. */
+export const judgeByStatements = (file: JsonObject, ids: readonly string[]): StatementJudge => {
+  const statements = openVexStatements(file, ids);
   return (installed, version) => judge(statements, installed, version);
 };
 
@@ -217,8 +251,12 @@ const csafProduct = (product: JsonObject, branch: JsonObject | undefined): Produ
   return purl && versions && { purl, versions };
 };
 
-/** Products of the tree that can be judged, by their id. */
+const knownProducts = new WeakMap<JsonObject, Map<string, Product>>();
+
+/** Products of the tree that can be judged, by their id; read once. */
 const csafProducts = (tree: JsonObject): Map<string, Product> => {
+  const known = knownProducts.get(tree);
+  if (known) return known;
   const found = new Map<string, Product>();
   const add = (product: JsonObject, branch: JsonObject | undefined): void => {
     const read = csafProduct(product, branch);
@@ -237,16 +275,16 @@ const csafProducts = (tree: JsonObject): Map<string, Product> => {
     const product = found.get(text(relationship, "product_reference"));
     if (product) found.set(text(part(relationship, "full_product_name"), "product_id"), product);
   }
+  knownProducts.set(tree, found);
   return found;
 };
 
 /** The products of a CSAF document's tree of which versions can be judged, by their id. */
 export const judgedProductIds = (tree: JsonObject): ReadonlySet<string> => new Set(csafProducts(tree).keys());
 
-/** What a CSAF document states of a vulnerability. */
-export const judgeByProducts = (document: JsonObject, ids: readonly string[]): StatementJudge => {
+const csafStatements = readOnce((document, ids) => {
   const products = csafProducts(part(document, "product_tree"));
-  const statements = objectsOf(document, "vulnerabilities").flatMap((vulnerability): Statement[] => {
+  return objectsOf(document, "vulnerabilities").flatMap((vulnerability): Statement[] => {
     const own = [text(vulnerability, "cve"), ...objectsOf(vulnerability, "ids").map((each) => text(each, "text"))];
     if (!own.some((id) => id !== "" && ids.includes(id))) return [];
     const status = part(vulnerability, "product_status");
@@ -258,5 +296,10 @@ export const judgeByProducts = (document: JsonObject, ids: readonly string[]): S
       }),
     );
   });
+});
+
+/** What a CSAF document states of a vulnerability. */
+export const judgeByProducts = (document: JsonObject, ids: readonly string[]): StatementJudge => {
+  const statements = csafStatements(document, ids);
   return (installed, version) => judge(statements, installed, version);
 };
