@@ -147,7 +147,7 @@ const selections: readonly (readonly [string, readonly Branch[], Selection["cond
   ["of the organization alone", [organization], [{ column: "parent", comparison: "equal", value: own }]],
 ];
 
-test("a part of a text is looked for in each row once at most, whatever index knows of it, for any number of places", async () => {
+test("attack 95: a part of a text is looked for in each row once at most, whatever index knows of it, for any number of places", async () => {
   await client.query("truncate advisories");
   await plantAdvisories(neighbour);
   await plantAdvisories(own);
