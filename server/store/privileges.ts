@@ -23,6 +23,7 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   audit_progress: rowsComeAndChange,
   audit_retention: ["select"],
   aws_requests: rowsComeAndGo,
+  changes_to_match: rowsComeAndGo,
   feed_schedules: rowsComeAndChange,
   feeds: rowsComeAndChange,
   headless_sessions: rowsComeAndGo,

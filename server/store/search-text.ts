@@ -1,11 +1,9 @@
 // How a text is looked for in columns that hold what a List's `query` searches, in lower case. Pure.
 
-import { limits } from "#base/limits.ts";
-
 /** The pattern of LIKE for any text that contains this one; what is special in patterns is a letter like any other. */
 export const containingPattern = (query: string): string => `%${query.toLowerCase().replace(/[\\%_]/g, "\\$&")}%`;
 
-const trigramForm = new RegExp(`[a-z0-9]{${limits.trigramLength}}`, "i");
+const trigramForm = /[a-z0-9]{3}/i;
 
 /**
  * Whether an index of trigrams leads to the texts that contain this one. Of a text without any, such as "a" or "--", it would
