@@ -24,6 +24,8 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   audit_retention: ["select"],
   aws_requests: rowsComeAndGo,
   changes_to_match: rowsComeAndGo,
+  csaf_documents: rowsComeAndChange,
+  document_signing_keys: rowsCome,
   feed_schedules: rowsComeAndChange,
   feeds: rowsComeAndChange,
   headless_sessions: rowsComeAndGo,
