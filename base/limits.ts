@@ -321,6 +321,11 @@ export const limits = {
   feedChunkBytes: 4 * 1024 * 1024,
   /** Documents that are read together to judge versions by them: an OSV record has 4 KiB, the largest some MiB. */
   matchedDocuments: 100,
+  /** Matching of images, in pieces: packages whose advisories are read together, images, rows of one statement, and changes. */
+  matchedNames: 200,
+  matchedImages: 500,
+  matchedRows: 5_000,
+  matchedChanges: 50_000,
   /** Images that an event of affected images names; the rest is counted (requirement: 1,000 digests). */
   toldDigestsMax: 1000,
   /** What is resolved is kept for a year and a month, so that reports can be compared with those of a year ago. */

@@ -46,7 +46,7 @@ const importFeedSources = async (terminal: Terminal, kind: FeedKind, sources: re
     for (const refusal of summary.refused) err.write(`refused ${refusal}\n`);
     if (summary.refusals > summary.refused.length) err.write(`refused ${summary.refusals - summary.refused.length} more\n`);
     for (const remark of summary.remarks) err.write(`note ${remark}\n`);
-    for (const document of summary.unmatched) err.write(`kept as it came in and matched with nothing: ${document}\n`);
+    for (const document of summary.unmatched) err.write(`kept as it came in, and not all of it is matched with images: ${document}\n`);
     for (const failure of summary.failed) err.write(`failed ${failure}\n`);
     for (const line of summary.passedOver) err.write(`passed over ${line}\n`);
     for (const [label, count] of [

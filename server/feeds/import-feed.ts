@@ -87,7 +87,7 @@ export interface FeedSummary extends WriteCounts {
   readonly passedOver: readonly string[];
   /** How many there were; of very many the first ones are named. */
   readonly passedOverFiles: number;
-  /** Documents that are kept and published as they came in, and match nothing: their ranges cannot be read. */
+  /** Documents that are kept and published as they came in, and of which something matches nothing: it has no versions in a known order. */
   readonly unmatched: readonly string[];
   /** Sources that could not be had. */
   readonly failed: readonly string[];

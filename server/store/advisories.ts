@@ -181,7 +181,8 @@ export const withdrawUntoldAdvisories = async (rows: Write, target: RecordTarget
     const found = await advisoryUid.find(
       rows,
       `select ${advisoryUid.list} from advisories
-       where feed = $1 and uid > $2 and document_id is null and left(uid, -17) = $3 and delete_time is null order by uid limit ${stepRows}`,
+       where feed = $1 and uid collate "POSIX" > $2 and document_id is null and left(uid, -17) = $3 and delete_time is null
+       order by uid collate "POSIX" limit ${stepRows}`,
       [target.feed, last, target.group],
     );
     const told = await findTold(found.map(({ uid }) => uid.slice(-16)));
@@ -447,6 +448,8 @@ export const findOnPackages = (rows: Read, paths: readonly string[], names: read
 /** An advisory as those see it who judge versions by it. */
 export interface MatchableAdvisory {
   readonly uid: string;
+  readonly advisoryId: string;
+  readonly aliases: readonly string[];
   readonly artifactName: string;
   readonly artifactType: string;
   readonly form: string;
@@ -458,6 +461,8 @@ export interface MatchableAdvisory {
 
 const matchableAdvisory = columns<MatchableAdvisory>({
   uid: text,
+  advisoryId: text,
+  aliases: textList,
   artifactName: text,
   artifactType: text,
   form: text,

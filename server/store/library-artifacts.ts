@@ -1,7 +1,6 @@
 // Table library_artifacts: the catalogue of libraries, the same for every organization, by name. Sources add up: what one
 // does not know of an artifact another may. Kept for good: what no source tells is withdrawn.
 
-import { limits } from "#base/limits.ts";
 import { compareBytes } from "#base/versions/sort-key.ts";
 import { columns, expression, number, text, time } from "./columns.ts";
 import { noCounts } from "./feed-counts.ts";
@@ -11,6 +10,7 @@ import type { PageRequest } from "#base/page.ts";
 import { addParameter, orderValue, pageClause, type PageTerms } from "./library-pages.ts";
 import { findLibraryVersions, libraryVersionsOf, type VersionRow, withdrawLibraryVersions, writeLibraryVersions } from "./library-versions.ts";
 import type { LibraryArtifactRecord, RecordTarget, WriteCounts } from "./records.ts";
+import { containingPattern, hasTrigram } from "./search-text.ts";
 
 /** Counts and newest version of artifacts, from their rows. */
 const updateVersionCounts = async (rows: Write, uids: readonly string[]): Promise<void> => {
@@ -141,9 +141,10 @@ export interface ArtifactRow {
 const filterTerms = ({ ecosystems, query, cudaVersion, remediated }: LibraryFilter): PageTerms => {
   const page: PageTerms = { values: [], terms: ["delete_time is null"] };
   page.terms.push(`ecosystem = any(${addParameter(page, ecosystems)})`);
-  const like = `search like ${query === "" ? "" : addParameter(page, `%${query.toLowerCase().replace(/[\\%_]/g, "\\$&")}%`)}`;
-  // Of less than a trigram its index would be read whole.
-  if (query !== "") page.terms.push(query.length < limits.trigramLength ? `(${like}) is true` : like);
+  if (query !== "") {
+    const contains = `search like ${addParameter(page, containingPattern(query))}`;
+    page.terms.push(hasTrigram(query) ? contains : `(${contains}) is true`);
+  }
   if (cudaVersion !== "") page.terms.push(`cuda_versions ? ${addParameter(page, cudaVersion)}`);
   if (remediated) page.terms.push("remediated");
   return page;

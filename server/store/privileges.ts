@@ -23,6 +23,7 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   audit_progress: rowsComeAndChange,
   audit_retention: ["select"],
   aws_requests: rowsComeAndGo,
+  changes_to_match: rowsComeAndGo,
   csaf_documents: rowsComeAndChange,
   document_signing_keys: rowsCome,
   feed_schedules: rowsComeAndChange,
