@@ -5,6 +5,7 @@ import type { Services } from "#kernel";
 import type { FeedImport, FeedSummary } from "./import-feed.ts";
 import type { Schedule } from "./schedule.ts";
 
+export { type CsafOptions, openCsaf } from "./csaf/index.ts";
 export { openDocuments } from "./documents/index.ts";
 export { matchImages } from "./match-images.ts";
 export { type OsvEndpoint, openOsv } from "./osv/index.ts";
@@ -15,6 +16,7 @@ export type { FeedKind } from "./formats/format.ts";
 export type { FeedImport, FeedSummary } from "./import-feed.ts";
 export type { Fetch } from "./fetching.ts";
 
+export { countOutdatedFeeds } from "./reader-version.ts";
 export type { Schedule, ScheduledFeed } from "./schedule.ts";
 
 export const importFeed = async (services: Services, options: FeedImport): Promise<FeedSummary> =>

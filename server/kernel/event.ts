@@ -1,14 +1,14 @@
 // From a finished write to what shall be told of it: type, subject, group and body as the contract declares them. Pure.
 
-import { viewOf } from "#contract/catalog.ts";
-import type { MessageFact, MethodFact, ViewedMethodFact } from "#contract/facts.ts";
+import { messageByName, viewOf } from "#contract/catalog.ts";
+import { type MessageFact, type MethodFact, toldEventOf, type ViewedMethodFact } from "#contract/facts.ts";
 import { replyInView, requestInView } from "#contract/views.ts";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import type { Origin } from "#base/origin.ts";
 import { EVERYWHERE, isUid, parentOf, rootOf } from "#base/uid.ts";
 import { timestamp } from "#base/time.ts";
 import type { OutboxEvent } from "#outbox";
-import type { Cause, ChangeContext } from "./context.ts";
+import type { Cause, ChangeContext, Services } from "./context.ts";
 import { resourceField } from "./field-behavior.ts";
 import type { Resource } from "./resource.ts";
 
@@ -103,14 +103,9 @@ export const eventOf = (context: ChangeContext, method: MethodFact, request: Jso
   const from = event.groupFrom ? find(content, event.groupFrom) : subject;
   const group = event.extensions.includes("group") ? groupOf(from, event.group) : "";
   const { actor, origin } = shownCause(context, method, isUid(group) ? group : subject);
+  const view = cause.view?.view.of === method ? cause.view : cause.view && viewOf(method);
+  const told = toldIn(view, method, message, request, publicPart(message, content));
   // A batch names its provider as the parent of all.
-  const told = toldIn(
-    cause.view && cause.view.view.of === method ? cause.view : cause.view && viewOf(method),
-    method,
-    message,
-    request,
-    publicPart(message, content),
-  );
   const identityProvider = find(content, ["identityProviderUid"]) || find(content, ["parent"]) || parentOf(subject);
   return {
     type: event.type,
@@ -128,6 +123,29 @@ export const eventOf = (context: ChangeContext, method: MethodFact, request: Jso
     requestId: cause.requestId,
     time: timestamp(services.clock()),
     auditContext: { operation: cause.operation, bindings: cause.bindings(), origin: origin() },
+  };
+};
+
+/** The event whose body is this message, of what the server did by itself. `count`: of how many things it tells. */
+export const toldEvent = ({ publicUrl, clock }: Services, name: string, body: JsonObject, cause: Cause, count: number): OutboxEvent => {
+  const message = messageByName(name);
+  const event = message && toldEventOf(message);
+  if (!event) throw new Error(`${name} is the body of no event`);
+  const subject = find(body, event.subject);
+  const group = groupOf(event.groupFrom ? find(body, event.groupFrom) : subject, event.group);
+  return {
+    type: event.type,
+    source: publicUrl,
+    subject,
+    group,
+    audience: event.audience,
+    extensions: event.extensions.includes("group") ? { group } : {},
+    actor: cause.actor,
+    bodyType: message.name,
+    body: publicPart(message, body),
+    requestId: cause.requestId,
+    time: timestamp(clock()),
+    auditContext: { operation: cause.operation, bindings: cause.bindings(), origin: cause.origin(), count },
   };
 };
 

@@ -6,7 +6,7 @@ import { addFacets, type AdvisoryFacet } from "./advisory-facets.ts";
 import { type AdvisoryEvent, advisoryEventsOf, facetOf } from "./advisory-events.ts";
 import { columns, expression, flag, nullableText, text, textList, time } from "./columns.ts";
 import { noCounts } from "./feed-counts.ts";
-import { columnOf, lastByKey, recordDigestOf, refreshStatistics, stepRows } from "./feed-rows.ts";
+import { columnOf, type FindTold, lastByKey, recordDigestOf, refreshStatistics, stepRows } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
 import type { AdvisoryRecord, RecordTarget, WriteCounts } from "./records.ts";
 import { timeText } from "./time-text.ts";
@@ -173,18 +173,20 @@ export const withdrawAdvisories = async (rows: Write, uids: readonly string[], n
   return gone.filter(([isNow]) => isNow === "t").length;
 };
 
-/** Withdraws those of a feed that no document tells and whose keys `isKnown` does not know. Read in steps: a feed may hold millions. */
-export const withdrawUntoldAdvisories = async (rows: Write, target: RecordTarget, isKnown: (key: string) => boolean): Promise<number> => {
+/** Withdraws those of a feed that no document tells and whose keys `findTold` does not find. Read in steps: a feed may hold millions. */
+export const withdrawUntoldAdvisories = async (rows: Write, target: RecordTarget, findTold: FindTold): Promise<number> => {
   let last = "";
   let withdrawn = 0;
   for (;;) {
     const found = await advisoryUid.find(
       rows,
       `select ${advisoryUid.list} from advisories
-       where feed = $1 and uid > $2 and document_id is null and left(uid, -17) = $3 and delete_time is null order by uid limit ${stepRows}`,
+       where feed = $1 and uid collate "POSIX" > $2 and document_id is null and left(uid, -17) = $3 and delete_time is null
+       order by uid collate "POSIX" limit ${stepRows}`,
       [target.feed, last, target.group],
     );
-    const gone = found.flatMap(({ uid }) => (isKnown(uid.slice(-16)) ? [] : [uid]));
+    const told = await findTold(found.map(({ uid }) => uid.slice(-16)));
+    const gone = found.flatMap(({ uid }) => (told.has(uid.slice(-16)) ? [] : [uid]));
     if (gone.length > 0) withdrawn += await withdrawAdvisories(rows, gone, target.nowMs);
     const end = found.at(-1);
     if (!end) return withdrawn;
@@ -375,19 +377,50 @@ export const findChangedAdvisories = (rows: Read, since: string, after: string, 
   );
 
 /** Names of the origin packages that something of our own is published about, in the order of their last changes; a withdrawal is one. */
-export const findChangedDocuments = (rows: Read, since: string, after: string, limit: number, newestFirst = false): Promise<ChangedDocument[]> => {
-  const [sign, direction] = newestFirst ? ["<", "desc"] : [">", "asc"];
-  const start = newestFirst ? "infinity" : "-infinity";
-  return changedDocument.find(
+export const findChangedDocuments = (rows: Read, since: string, after: string, limit: number): Promise<ChangedDocument[]> =>
+  changedDocument.find(
     rows,
     `select ${changedDocument.list} from (
        select origin, max(update_time) as changed from advisories where public and ${own} group by origin having bool_or(delete_time is null)) as document
-     where (changed, origin) ${sign} (coalesce(nullif($1, '')::timestamptz, '${start}'), $2)
-     order by changed ${direction}, origin ${direction} limit $3`,
+     where (changed, origin) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
+     order by changed, origin limit $3`,
     [since, after, limit],
     { rows: limit, wide: true },
   );
-};
+
+/** A package with a document of our own. */
+export interface OwnDocument {
+  readonly origin: string;
+  /** When it was first released, and last; a withdrawal counts. */
+  readonly initialReleaseTime: string;
+  readonly currentReleaseTime: string;
+}
+
+const ownDocument = columns<OwnDocument>({ origin: text, initialReleaseTime: time("first"), currentReleaseTime: time("changed") });
+
+/** Packages with a document of our own, the last changed first, behind the last one of the page before; with a year those first released in it. */
+export const findOwnDocuments = (rows: Read, year: string, behind: OwnDocument | undefined, limit: number): Promise<OwnDocument[]> =>
+  ownDocument.find(
+    rows,
+    `select ${ownDocument.list} from (
+       select origin, least(min(create_time), max(update_time)) as first, max(update_time) as changed from advisories
+       where public and ${own} group by origin having bool_or(delete_time is null)) as document
+     where ($1 = '' or to_char(first at time zone 'UTC', 'YYYY') = $1)
+       and (changed, origin) < (coalesce(nullif($2, '')::timestamptz, 'infinity'), $3)
+     order by changed desc, origin desc limit $4`,
+    [year, behind?.currentReleaseTime ?? "", behind?.origin ?? "", limit],
+    { rows: limit, wide: true },
+  );
+
+/** What of our own has ever been published about this package, withdrawn or not; none where nothing is published now. */
+export const findOwnHistory = (rows: Read, origin: string): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(
+    rows,
+    `select ${advisoryRow.list} from advisories where public and ${own} and origin = $1
+       and exists (select from advisories as listed where listed.public and listed.delete_time is null and listed.form = 'wolfi' and listed.origin = $1)
+     order by origin, advisory_id, uid`,
+    [origin],
+  );
 
 const advisoryState = columns({ advisories: expression("count(*)", text), changed: expression("coalesce(max(update_time)::text, '')", text) });
 
@@ -415,6 +448,8 @@ export const findOnPackages = (rows: Read, paths: readonly string[], names: read
 /** An advisory as those see it who judge versions by it. */
 export interface MatchableAdvisory {
   readonly uid: string;
+  readonly advisoryId: string;
+  readonly aliases: readonly string[];
   readonly artifactName: string;
   readonly artifactType: string;
   readonly form: string;
@@ -426,6 +461,8 @@ export interface MatchableAdvisory {
 
 const matchableAdvisory = columns<MatchableAdvisory>({
   uid: text,
+  advisoryId: text,
+  aliases: textList,
   artifactName: text,
   artifactType: text,
   form: text,

@@ -10,6 +10,8 @@ export {
   findOnPackages,
   findPublished,
   findPublicNumbers,
+  findOwnDocuments,
+  findOwnHistory,
   findOwnPublished,
   findOwnArtifacts,
   findOwnPublishedBehind,
@@ -19,12 +21,23 @@ export {
   readAdvisoryState,
   type ChangedAdvisory,
   type ChangedDocument,
+  type OwnDocument,
   findToldAdvisories,
   markAdvisoriesPublic,
   type ToldRow,
   withdrawAdvisories,
 } from "./advisories.ts";
-export { countDocuments, type DocumentFilter, type DocumentRow, findDocumentChanges, findDocuments } from "./advisory-documents.ts";
+export { countDocuments, type DocumentFilter, type DocumentRow, findDocumentChanges, findDocuments, findOriginsByFileName } from "./advisory-documents.ts";
+export {
+  type CsafDocument,
+  type CsafFacts,
+  type CsafIssuer,
+  findCsafDocuments,
+  findCsafDocumentsNamed,
+  findCsafIssuers,
+  findCsafPlaces,
+} from "./csaf-documents.ts";
+export { documentKeyBinding, documentKeyPurpose, insertDocumentKey, listDocumentKeys } from "./document-signing-keys.ts";
 export { type FacetFilter, findFacets } from "./advisory-facets.ts";
 export { addChanges, addOwnedCounts, changeCount, noChanges, noCounts, noOwnedCounts, addCounts, type OwnedChanges, type OwnedCounts } from "./feed-counts.ts";
 export { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, type CatalogueTrigger, readCatalogue } from "./catalogue.ts";
@@ -87,7 +100,7 @@ export {
   deleteFeedPartsExcept,
   type FeedPart,
   findFeedParts,
-  findFeedRecords,
+  findToldRecords,
   findPartRecords,
   type KnownParts,
   partKey,
@@ -95,17 +108,24 @@ export {
 } from "./feed-files.ts";
 export { type FeedValidator, findFeedValidators, writeFeedValidators } from "./feed-validators.ts";
 export { claimFeed, countFeedFailures, releaseFeed, renewFeed } from "./feed-schedules.ts";
-export { type FeedSource, lockFeed, openFeed, updateFeed } from "./feeds.ts";
+export { countFeedsReadOtherwise, type FeedSource, lockFeed, openFeed, updateFeed } from "./feeds.ts";
 export {
-  type AffectedVersion,
+  type AffectedImageDraft,
+  affectedImageUid,
   deleteResolvedBefore,
+  endAffectedImages,
+  findAffectedRepos,
+  findImageRepos,
   findImageRoots,
   findInstalledVersions,
   findLeftAdvisories,
+  findTaggedImages,
   lockMatching,
-  type NewlyAffected,
+  type NamedRepo,
+  type TaggedImage,
   writeAffectedImages,
 } from "./affected-images.ts";
+export { addAdvisoriesToMatch, addOrganizationToMatch, type ChangeToMatch, deleteChangesToMatch, findChangesToMatch } from "./changes-to-match.ts";
 export { findImagePackages, type ImageOwners, type ImagePackages } from "./image-packages.ts";
 export { findOrigins, findSubpackages } from "./package-origins.ts";
 export type { Check, Param, Read, Row, Rows, Store, Write } from "./handle.ts";
@@ -240,6 +260,7 @@ export { limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
 export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, type LibraryFilter } from "./library-artifacts.ts";
 export { countVersions, type VersionRow } from "./library-versions.ts";
 export { timeText } from "./time-text.ts";
+export { containingPattern, hasTrigram } from "./search-text.ts";
 export { type Branch, type Condition, countRows, isLarge, listRows, needsSize, type Page, pageStatement, type Selection, wholeTable } from "./list.ts";
 export { findManifests, insertManifests, type Manifest, type ManifestFact } from "./manifests.ts";
 export type {

@@ -41,8 +41,10 @@ const nobodys: Readonly<Record<string, string>> = {
   audit_progress: "the server's",
   audit_retention: "the server's",
   aws_requests: "of one request",
+  csaf_documents: "an import's",
   device_codes: "of whoever stands at a terminal",
   document_records: "an import's",
+  document_signing_keys: "the server's",
   exploit_predictions: "an import's, beside the records of everybody or of its group",
   fan_outs: "of events on their way to subscriptions, until they are there",
   feed_files: "an import's",
@@ -60,6 +62,7 @@ const nobodys: Readonly<Record<string, string>> = {
   signing_keys: "the server's",
   source_documents: "an import's",
   user_code_guesses: "the server's",
+  vulnerability_cves: "numbers of an import's records, beside them",
 };
 
 let database: TestDatabase;
