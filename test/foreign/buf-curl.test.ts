@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fromBinary, toJson } from "@bufbuild/protobuf";
 import type { JsonObject } from "#base/json.ts";
-import { methods, registry } from "#contract/catalog.ts";
+import { methods, registry, version1 } from "#contract/catalog.ts";
 import { items } from "../story/protocols.ts";
 import { openWorld, type World } from "../world.ts";
 
@@ -39,7 +39,7 @@ test("reflection lists every service of the contract, also under its beta packag
   const { code, out } = await curl("", undefined, "--list-services");
   assert.equal(code, 0);
   const services = [
-    ...new Set(methods.flatMap(({ service }) => [service, service.replace(/^(chainguard\.platform\.[a-z]+)\.v2\./, "$1.v2beta1.")])),
+    ...new Set([...methods, ...version1].flatMap(({ service }) => [service, service.replace(/^(chainguard\.platform\.[a-z]+)\.v2\./, "$1.v2beta1.")])),
     "grpc.health.v1.Health",
     "grpc.reflection.v1.ServerReflection",
     "grpc.reflection.v1alpha.ServerReflection",
