@@ -238,6 +238,30 @@ export const limits = {
   feedIdleMs: 60 * 1000,
   feedSpaceLeftBytes: 512 * 1024 * 1024,
   feedRedirectsMax: 3,
+  /**
+   * Blobs in files: what an append gathers before it writes, and all appends together (100 layers at once stay below 16 MiB);
+   * how often the disk is looked at and told to write; what stays free of it, since a database without room stops. A pull
+   * reads so much at a time.
+   */
+  blobBatchBytesMin: 64 * 1024,
+  blobBatchBytesMax: 1024 * 1024,
+  blobBatchesBytes: 8 * 1024 * 1024,
+  blobSpaceLookBytes: 64 * 1024 * 1024,
+  blobSyncBytes: 16 * 1024 * 1024,
+  blobSpaceLeftBytes: 512 * 1024 * 1024,
+  blobReadBytes: 256 * 1024,
+  /**
+   * Blobs in S3: no part but the last may be smaller, and 10,000 must do for the largest object, 5 TiB. Parts of a 512th of
+   * what came before them are some 4,200; with the rests of appends, of a 1,024th at least, they stay below the number.
+   */
+  s3PartBytesMin: 5 * 1024 * 1024,
+  s3PartBytes: 8 * 1024 * 1024,
+  s3PartGrowth: 512,
+  s3RestGrowth: 1_024,
+  s3TriesMax: 4,
+  s3ConnectMs: 5_000,
+  s3IdleMs: 60_000,
+  s3ConnectionsMax: 64,
   /** Documents and pages that one address may lead to: the largest CSAF provider has some 40,000. */
   feedLinksMax: 200_000,
   /** Pages of the NVD's API, 2,000 records each. */
