@@ -236,17 +236,17 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     const manifest = digestOf(sampleManifest);
     const blob = digestOf(sampleBlob);
     const needsManifest = ["GetManifest", "DeleteManifest", "DeleteRepoTag"].includes(method.rpc);
-    const isOfBlob = ["GetBlob", "DeleteBlob", "FinishUpload"].includes(method.rpc);
+    const isOfBlob = ["GetBlob", "DeleteBlob", "StartUpload", "FinishUpload"].includes(method.rpc);
     let upload = randomBytes(16).toString("hex");
     if (repo !== undefined) {
-      if (needsManifest) await push("PutManifest", { repo, reference: "sample" }, sampleManifest);
-      if (isOfBlob && !input.byName.has("upload")) await push("StartUpload", { repo, digest: blob }, sampleBlob);
+      if (needsManifest) await push("PutManifest", { repo, reference: method.rpc === "DeleteRepoTag" ? "sample" : manifest }, sampleManifest);
+      if (method.rpc === "GetBlob" || method.rpc === "DeleteBlob") await push("StartUpload", { repo, digest: blob }, sampleBlob);
       if (input.byName.has("upload")) upload = (await push("StartUpload", { repo })).headers["docker-upload-uuid"] ?? "";
     }
     return {
       ...(input.byName.has("reference") ? { reference: manifest } : {}),
       ...(method.rpc === "DeleteRepoTag" ? { tag: "sample" } : {}),
-      ...(input.byName.get("digest")?.required ? { digest: isOfBlob ? blob : manifest } : {}),
+      ...(input.byName.get("digest")?.required || method.rpc === "StartUpload" ? { digest: isOfBlob ? blob : manifest } : {}),
       ...(input.byName.has("upload") ? { upload } : {}),
     };
   };
