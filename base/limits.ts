@@ -117,6 +117,8 @@ export const limits = {
   getsEach: 32,
   listsEach: 96,
   changesEach: 224,
+  /** Calls that take content (a blob, a manifest), which last as long as their senders take: those of a hundred pushes at once. */
+  uploadsEach: 512,
   callsWaiting: 8_192,
   callsWaitingEach: 1_024,
   /**
@@ -594,6 +596,30 @@ export const limits = {
    */
   mergedRangesMax: 8,
   mergedRowsMax: 500_000,
+
+  /** oci: 1. A manifest, held in memory while it is read; images have some KiB. */
+  manifestBytesMax: 4 * 1024 * 1024,
+  /** What is read of an image's configuration, for its platform. */
+  imageConfigBytesMax: 4 * 1024 * 1024,
+  /** Tags that one push may name. */
+  pushedTagsMax: 100,
+  /** Names of a list of tags, and entries of a list of referrers. */
+  tagNamesMax: 10_000,
+  referrersMax: 500,
+  /** A client that sends, or takes, nothing of a blob for so long has gone. */
+  contentSilenceMs: 60_000,
+  /** A blob that no manifest needs yet: a push of many layers over a slow line takes hours. Renewed when somebody is told of it. */
+  blobLeaseMs: 24 * 60 * 60 * 1000,
+  /** Who appends to an upload holds it for so long, again and again; another server goes on when it does not. */
+  uploadHoldMs: 30_000,
+  /** An upload to which nobody has written for so long is given up. */
+  uploadKeptMs: 7 * 24 * 60 * 60 * 1000,
+  /** Uploads whose digest is computed as they come, each some 300 bytes; of others it is computed at their end. */
+  uploadDigestsMax: 10_000,
+  /** How long the token of a registry's client lasts (oci: 4): it only says who asks. */
+  registryTokenLifetimeMs: 5 * 60 * 1000,
+  /** Contents of the blob place that are removed together. */
+  blobRemovalsMax: 100,
 
   /** Safe writes: how long an answer is kept for its idempotency key. Longest key as with the field's leaders. */
   idempotencyLifetimeMs: 24 * 60 * 60 * 1000,
