@@ -138,6 +138,8 @@ export interface Place {
   readonly request: JsonObject;
   /** Everybody may do this here. */
   readonly isOpen?: boolean;
+  /** Nothing is there that the caller may see; newer rights may show something. The operation answers as for nothing. */
+  readonly isMissing?: boolean;
 }
 
 /**

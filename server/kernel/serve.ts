@@ -115,9 +115,10 @@ const placed = async (
   asked: { readonly rows: Read; readonly proven: boolean },
 ): Promise<Place> => {
   const found = await findPlace({ services: kernel.services, method, request, caller, rights, rows: asked.rows });
-  if (!(found instanceof Fault)) return found;
   // Rights from memory hide what newer ones show.
-  throw asked.proven ? found : new StaleAccess();
+  if ((found instanceof Fault || found.isMissing) && !asked.proven) throw new StaleAccess();
+  if (found instanceof Fault) throw found;
+  return found;
 };
 
 const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, rights: Rights, proven: boolean): Promise<Reply> => {
@@ -135,12 +136,12 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, ri
   const path = place ? place.path : resourcePathOf(call);
   const store = services.store.forParty(caller ? actingParty(caller, rights, path) : strangerAt(call.origin().address));
   const rows = provingRead(store.read, rights, proven || (looked !== undefined && looked.check === undefined));
-  if (!place?.isOpen) {
+  if (!place?.isOpen && !place?.isMissing) {
     await authorize(kernel, call, rights, path, rows);
     if (place?.capabilities) requireAt(rights, place.capabilities, place.path);
   }
   await requireTerms(services.terms, method, path, rows);
-  const permitted: PermittedCapabilities[] = path === undefined || place?.isOpen ? [] : [{ capabilities: [...method.capabilities, ...(place?.capabilities ?? [])], path }];
+  const permitted: PermittedCapabilities[] = path === undefined || place?.isOpen || place?.isMissing ? [] : [{ capabilities: [...method.capabilities, ...(place?.capabilities ?? [])], path }];
   const context: Omit<Context<Read>, "rows"> = {
     services,
     method,

@@ -9,14 +9,16 @@ import type { Read, Write } from "./handle.ts";
 export interface StoredManifest {
   readonly sha256: string;
   readonly sha512: string;
+  /** "sha256" or "sha512": of the digest by which it was pushed last. */
+  readonly algorithm: string;
   readonly mediaType: string;
   /** Its bytes, as UTF-8. */
   readonly content: string;
   readonly sizeBytes: number;
 }
 
-const storedManifest = columns<StoredManifest>({ sha256: text, sha512: text, mediaType: text, content: text, sizeBytes: number });
-const withoutContent = columns({ sha256: text, sha512: text, mediaType: text, sizeBytes: number });
+const storedManifest = columns<StoredManifest>({ sha256: text, sha512: text, algorithm: text, mediaType: text, content: text, sizeBytes: number });
+const withoutContent = columns({ sha256: text, sha512: text, algorithm: text, mediaType: text, sizeBytes: number });
 
 /** The manifest of this digest, of either algorithm. */
 export const findManifestByDigest = (rows: Read, repo: string, digest: string): Promise<StoredManifest | undefined> =>
@@ -55,16 +57,23 @@ export interface NewManifest extends StoredManifest {
   readonly children: readonly string[];
 }
 
-/** Stores a manifest; false where it is there already. */
-export const insertManifest = async (rows: Write, repo: string, manifest: NewManifest, nowMs: number): Promise<boolean> => {
+/** Stores a manifest; false where it is there already. `algorithm` undefined: it was pushed by a tag alone. */
+export const insertManifest = async (
+  rows: Write,
+  repo: string,
+  manifest: Omit<NewManifest, "algorithm">,
+  algorithm: string | undefined,
+  nowMs: number,
+): Promise<boolean> => {
   const { sha256, sha512, mediaType, content, sizeBytes, artifactType, subject, annotations } = manifest;
   const made = await rows.query(
-    `insert into repo_manifests (repo_uid, sha256, sha512, media_type, content, size_bytes, artifact_type, subject, annotations, create_time)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) on conflict (repo_uid, sha256) do nothing returning 1`,
+    `insert into repo_manifests (repo_uid, sha256, sha512, algorithm, media_type, content, size_bytes, artifact_type, subject, annotations, create_time)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict (repo_uid, sha256) do nothing returning 1`,
     [
       repo,
       sha256,
       sha512,
+      algorithm ?? "sha256",
       mediaType,
       content,
       sizeBytes,
@@ -74,7 +83,11 @@ export const insertManifest = async (rows: Write, repo: string, manifest: NewMan
       new Date(nowMs).toISOString(),
     ],
   );
-  if (made.length === 0) return false;
+  if (made.length === 0) {
+    if (algorithm !== undefined)
+      await rows.query("update repo_manifests set algorithm = $3 where repo_uid = $1 and sha256 = $2 and algorithm <> $3", [repo, sha256, algorithm]);
+    return false;
+  }
   if (manifest.blobs.length > 0)
     await rows.query("insert into manifest_blobs (repo_uid, sha256, blob) select $1, $2, blob from unnest($3::text[]) as given(blob)", [
       repo,

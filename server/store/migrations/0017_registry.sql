@@ -51,11 +51,12 @@ create table blob_removals (
   create_time timestamptz(3) not null
 );
 
--- Manifests, with their bytes: JSON, so a text.
+-- Manifests, with their bytes: JSON, so a text. `algorithm`: of the digest by which it was pushed last, and is told of by tag.
 create table repo_manifests (
   repo_uid text collate "C" not null,
   sha256 text collate "C" not null,
   sha512 text collate "C" not null,
+  algorithm text not null,
   media_type text collate "C" not null,
   content text not null,
   size_bytes integer not null,

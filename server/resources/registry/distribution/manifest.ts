@@ -32,7 +32,7 @@ interface Descriptor {
 }
 
 export interface ReadManifest {
-  readonly manifest: Omit<NewManifest, "blobs">;
+  readonly manifest: Omit<NewManifest, "blobs" | "algorithm">;
   /** The digests of the blobs that must be here. */
   readonly needed: readonly string[];
   /** Of an image: its configuration, where that says a platform. */

@@ -31,7 +31,7 @@ export const getManifest = async (context: ReadContext): Promise<Outcome> => {
   const digest = reference.includes(":") ? readDigest(reference).text : undefined;
   const found = await (digest === undefined ? findManifestByTag(rows, repo, reference) : findManifestByDigest(rows, repo, digest));
   if (!found) throw manifestUnknown();
-  const shown = digest ?? found.sha256;
+  const shown = digest ?? (found.algorithm === "sha512" ? found.sha512 : found.sha256);
   notePull(context, { repo, tag: digest === undefined ? reference : "", digest: shown, type: "manifest" });
   return { reply: { digest: shown }, content: { type: found.mediaType, sizeBytes: found.sizeBytes, open: async () => found.content } };
 };

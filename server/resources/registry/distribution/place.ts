@@ -70,7 +70,11 @@ const isOpenTo = (method: MethodFact, repo: { readonly anonymousPull: boolean; r
 
 export const findRepoPlace: FindPlace = async ({ services, method, request, caller, rights, rows }) => {
   const given = text(request, "repo");
-  const absent = (fault: Fault): Fault => (caller ? fault : unauthenticated("a token is needed"));
+  const absent = (fault: Fault): Place | Fault => {
+    if (!caller) return unauthenticated("a token is needed");
+    // oci: 2. A list of referrers is empty, and never 404.
+    return method.rpc === "ListReferrers" ? { path: EVERYWHERE, request, isMissing: true } : fault;
+  };
   if (given.length > nameLengthMax && !isUid(given)) return nameInvalid(`has more than ${nameLengthMax} characters`);
   if (given.length > nameLengthMax && method.writes) return nameInvalid(`is a uid of more than ${nameLengthMax} characters, which no client can push to`);
   const at = (path: string, more: Partial<Place> = {}): Place => ({ path, request: { ...request, repo: path }, ...more });

@@ -75,7 +75,7 @@ const store = async (context: WriteContext, read: ReadManifest, platform: Platfo
   if (tags.length > 0) context.require(["tag.create"], repo.uid);
   const blobs = await holdNeeded(context, repo.uid, read);
   const { manifest } = read;
-  const isNew = await insertManifest(rows, repo.uid, { ...manifest, blobs }, nowMs);
+  const isNew = await insertManifest(rows, repo.uid, { ...manifest, blobs }, pathTag === "" ? readDigest(digest).algorithm : undefined, nowMs);
   if (isNew) await writeImageFacts(rows, repo.uid, manifest, read, platform, nowMs);
   let previous = "";
   for (const name of tags) {
