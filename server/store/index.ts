@@ -57,6 +57,7 @@ export {
 } from "./repo-manifests.ts";
 export { findGroupsByNames, findRepoOpenness, findReposByNames, type NamedGroup, type NamedRepo } from "./repo-names.ts";
 export { deleteUpload, extendUploadHold, findUpload, holdUpload, insertUpload, releaseUpload, type UploadRow, updateUpload } from "./uploads.ts";
+export { type BlobPlaceRow, ensureBlobPlace, findBlobPlace, takeBlobSweep, writeBlobPlace } from "./blob-places.ts";
 export { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, type CatalogueTrigger, readCatalogue } from "./catalogue.ts";
 export {
   type AuditEntry,
