@@ -618,6 +618,11 @@ export const limits = {
   uploadDigestsMax: 10_000,
   /** How long the token of a registry's client lasts (oci: 4): it only says who asks. */
   registryTokenLifetimeMs: 5 * 60 * 1000,
+  /** Collection: how often one of the servers goes through everything, and how many rows or contents it looks at together. */
+  collectionMs: 6 * 60 * 60 * 1000,
+  collectionPageRows: 500,
+  /** Manifests of up to 4 MiB that verification holds together. */
+  verifiedManifestsMax: 16,
   /** Contents of the blob place that are removed together. */
   blobRemovalsMax: 100,
 
