@@ -3,4 +3,4 @@
 
 export { collect, type CollectionParts, openCollection } from "./collect.ts";
 export { removeLeftContents } from "./removals.ts";
-export { type BlobVerdict, type VerificationSummary, verifyRegistry } from "./verify.ts";
+export { type BlobVerdict, type Verification, type VerificationSummary, verifyRegistry } from "./verify.ts";

@@ -228,7 +228,7 @@ test("pushes, deletions and collection at once: nothing that was acknowledged is
         if (way < 0.3 && (await own.request("POST", `/v2/${repo}/blobs/uploads/?mount=${digestOf(each)}`)).status === 201) continue;
         await (way < 0.6 ? own.pushBlob(repo, each) : own.pushBlobInPieces(repo, each, 60_000));
       }
-      const digest = await own.pushManifest(repo, `t${worker}`, [config, ...layers].map(described));
+      const digest = await own.pushManifest(repo, `t${worker}-${pushes}`, [config, ...layers].map(described));
       held.set(digest, { repo, digest });
       pushes++;
       const [old] = held.values();
