@@ -239,17 +239,22 @@ export const limits = {
   feedSpaceLeftBytes: 512 * 1024 * 1024,
   feedRedirectsMax: 3,
   /**
-   * Blobs in files: what an append gathers before it writes, and all appends together (100 layers at once stay below 16 MiB);
-   * how often the disk is looked at and told to write; what stays free of it, since a database without room stops. A pull
-   * reads so much at a time.
+   * Blobs in files: an append has two buffers, large ones while few append at once (100 layers at once have 20 MiB), which
+   * are kept for the next; how often the disk is looked at and told to write; what stays free of it, since a database without
+   * room stops. A pull reads so much at a time, less where there are many.
    */
-  blobBatchBytesMin: 64 * 1024,
-  blobBatchBytesMax: 1024 * 1024,
-  blobBatchesBytes: 8 * 1024 * 1024,
+  blobLargeBufferBytes: 512 * 1024,
+  blobLargeBuffersMax: 8,
+  blobSmallBufferBytes: 64 * 1024,
+  blobSmallBuffersMax: 64,
   blobSpaceLookBytes: 64 * 1024 * 1024,
   blobSyncBytes: 16 * 1024 * 1024,
   blobSpaceLeftBytes: 512 * 1024 * 1024,
   blobReadBytes: 256 * 1024,
+  blobReadsLarge: 8,
+  blobReadBytesMin: 64 * 1024,
+  /** So many bytes pass between two looks at the buffers that they left. */
+  blobYoungBytes: 8 * 1024 * 1024,
   /**
    * Blobs in S3: no part but the last may be smaller, and 10,000 must do for the largest object, 5 TiB. Parts of a 512th of
    * what came before them are some 4,200; with the rests of appends, of a 1,024th at least, they stay below the number.

@@ -7,6 +7,7 @@ import { Readable } from "node:stream";
 import { Fault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { streamOfFile } from "./file-stream.ts";
 import {
   type BlobPlace,
   contentLost,
@@ -22,6 +23,8 @@ import {
   requireBlobKey,
   type StoredContent,
 } from "./place.ts";
+import { type BufferPair, openWriteBuffers } from "./write-buffers.ts";
+import { notePassed } from "./young-memory.ts";
 
 export interface FilePlaceOptions {
   /** Absolute; made where it is not there. */
@@ -75,29 +78,11 @@ const makeFolder = async (path: string): Promise<void> => {
   }
 };
 
-/** What all appends together hold in memory before it is written. */
-const openBatchSizes = (): { enter(): () => void; bytes(): number } => {
-  let appends = 0;
-  return {
-    enter() {
-      appends++;
-      return () => void appends--;
-    },
-    bytes: () => Math.max(limits.blobBatchBytesMin, Math.min(limits.blobBatchBytesMax, Math.floor(limits.blobBatchesBytes / Math.max(1, appends)))),
-  };
-};
-
-const writeAll = async (file: FileHandle, pieces: readonly Uint8Array[], position: number): Promise<void> => {
-  let left = [...pieces];
-  for (let at = position; left.length > 0; ) {
-    let { bytesWritten } = await file.writev(left, at);
+const writeAll = async (file: FileHandle, bytes: Uint8Array, position: number): Promise<void> => {
+  for (let at = 0; at < bytes.byteLength; ) {
+    const { bytesWritten } = await file.write(bytes, at, bytes.byteLength - at, position + at);
     if (bytesWritten === 0) throw new Error("nothing was written");
     at += bytesWritten;
-    left = left.flatMap((piece) => {
-      const written = Math.min(bytesWritten, piece.byteLength);
-      bytesWritten -= written;
-      return written === piece.byteLength ? [] : [piece.subarray(written)];
-    });
   }
 };
 
@@ -108,7 +93,7 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
   const markPath = join(folder, markName);
   const uploadPath = (key: string): string => join(uploads, requireBlobKey(key));
   const contentPath = (key: string): string => join(contents, requireBlobKey(key).slice(0, 2), key);
-  const batches = openBatchSizes();
+  const writeBuffers = openWriteBuffers();
 
   const requireSpace = async (): Promise<void> => {
     const { bavail, bsize } = await statfs(folder);
@@ -135,9 +120,10 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
     }
   };
 
-  /** Writes behind `startBytes` what comes, one batch while the next one is gathered; the new size. */
+  /** Writes behind `startBytes` what comes, one buffer while the next one is filled; the new size. */
   const writeContent = async (
     file: FileHandle,
+    buffers: BufferPair,
     startBytes: number,
     first: Uint8Array,
     rest: AsyncIterator<Uint8Array>,
@@ -145,8 +131,8 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
   ): Promise<number> => {
     let sizeBytes = startBytes;
     let lookedAtBytes = startBytes;
-    let pieces: Uint8Array[] = [];
-    let gatheredBytes = 0;
+    let [filling, other] = buffers;
+    let filledBytes = 0;
     let writing: Promise<void> = Promise.resolve();
     let syncing: Promise<void> = Promise.resolve();
     let isSyncing = false;
@@ -170,18 +156,26 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
         await requireSpace();
       }
       syncBeside();
-      writing = writeAll(file, pieces, sizeBytes);
+      writing = writeAll(file, filling.subarray(0, filledBytes), sizeBytes);
       writing.catch(() => {});
-      sizeBytes += gatheredBytes;
-      pieces = [];
-      gatheredBytes = 0;
+      sizeBytes += filledBytes;
+      [filling, other] = [other, filling];
+      filledBytes = 0;
+    };
+    const add = async (piece: Uint8Array): Promise<void> => {
+      for (let at = 0; at < piece.byteLength; ) {
+        const taken = Math.min(filling.byteLength - filledBytes, piece.byteLength - at);
+        filling.set(piece.subarray(at, at + taken), filledBytes);
+        filledBytes += taken;
+        at += taken;
+        if (filledBytes === filling.byteLength) await flush();
+      }
+      notePassed(piece.byteLength);
     };
     try {
       for (let next: IteratorResult<Uint8Array> = { value: first, done: false }; next.done !== true; next = await rest.next()) {
         signal?.throwIfAborted();
-        pieces.push(next.value);
-        gatheredBytes += next.value.byteLength;
-        if (gatheredBytes >= batches.bytes()) await flush();
+        await add(next.value);
       }
       await flush();
       await Promise.all([writing, syncing]);
@@ -194,9 +188,9 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
   };
 
   const append: BlobPlace["append"] = async (key, at, content, signal) => {
-    const leave = batches.enter();
     const source = content[Symbol.asyncIterator]();
     let file: FileHandle | undefined;
+    let buffers: BufferPair | undefined;
     try {
       // Before anything is done on the disk: an append of nothing does nothing.
       let first = await source.next();
@@ -205,14 +199,15 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
       await makeFolder(uploads);
       await requireSpace();
       file = await openUpload(key, at.sizeBytes);
-      return { sizeBytes: await writeContent(file, at.sizeBytes, first.value, source, signal), state: {} };
+      buffers = writeBuffers.take();
+      return { sizeBytes: await writeContent(file, buffers, at.sizeBytes, first.value, source, signal), state: {} };
     } catch (thrown) {
       await source.return?.().catch(() => {});
       if (file !== undefined) await discard(key, file, at.sizeBytes);
       throw faultOf(thrown);
     } finally {
       await file?.close();
-      leave();
+      if (buffers) writeBuffers.give(buffers);
     }
   };
 
@@ -257,7 +252,7 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
       const { size } = await file.stat();
       const { startBytes, endBytes } = range ?? { startBytes: 0, endBytes: size };
       if (endBytes > size || startBytes > endBytes) throw contentLost(key, `${size} bytes, where ${startBytes} to ${endBytes} were asked for`);
-      if (startBytes < endBytes) return file.createReadStream({ start: startBytes, end: endBytes - 1, highWaterMark: limits.blobReadBytes });
+      if (startBytes < endBytes) return streamOfFile(file, startBytes, endBytes);
       await file.close();
       return Readable.from([]);
     } catch (thrown) {
