@@ -239,20 +239,20 @@ export const limits = {
   feedSpaceLeftBytes: 512 * 1024 * 1024,
   feedRedirectsMax: 3,
   /**
-   * Blobs in files: an append has two buffers, large ones while few append at once (100 layers at once have 20 MiB), which
-   * are kept for the next; how often the disk is looked at and told to write; what stays free of it, since a database without
-   * room stops. A pull reads so much at a time, less where there are many.
+   * Blobs in files: so many append at the same moment, each with two buffers, for so many bytes and no longer than their
+   * client keeps sending (8 MiB of buffers in all, whoever is there); how often the disk is looked at and told to write; what
+   * stays free of it, since a database without room stops. A pull reads so much at a time, less where there are many.
    */
-  blobLargeBufferBytes: 512 * 1024,
-  blobLargeBuffersMax: 8,
-  blobSmallBufferBytes: 64 * 1024,
-  blobSmallBuffersMax: 64,
+  blobWriteTurns: 16,
+  blobWriteBytes: 256 * 1024,
+  blobTurnBytes: 2 * 1024 * 1024,
+  blobTurnIdleMs: 20,
   blobSpaceLookBytes: 64 * 1024 * 1024,
   blobSyncBytes: 16 * 1024 * 1024,
   blobSpaceLeftBytes: 512 * 1024 * 1024,
   blobReadBytes: 256 * 1024,
   blobReadsLarge: 8,
-  blobReadBytesMin: 64 * 1024,
+  blobReadBytesMin: 32 * 1024,
   /** So many bytes pass between two looks at the buffers that they left. */
   blobYoungBytes: 8 * 1024 * 1024,
   /**

@@ -23,8 +23,8 @@ import {
   requireBlobKey,
   type StoredContent,
 } from "./place.ts";
-import { type BufferPair, openWriteBuffers } from "./write-buffers.ts";
-import { notePassed } from "./young-memory.ts";
+import { writeContent } from "./write-content.ts";
+import { openWriteTurns } from "./write-turns.ts";
 
 export interface FilePlaceOptions {
   /** Absolute; made where it is not there. */
@@ -78,14 +78,6 @@ const makeFolder = async (path: string): Promise<void> => {
   }
 };
 
-const writeAll = async (file: FileHandle, bytes: Uint8Array, position: number): Promise<void> => {
-  for (let at = 0; at < bytes.byteLength; ) {
-    const { bytesWritten } = await file.write(bytes, at, bytes.byteLength - at, position + at);
-    if (bytesWritten === 0) throw new Error("nothing was written");
-    at += bytesWritten;
-  }
-};
-
 /** Opens the place; nothing is written before it is claimed. */
 export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftBytes }: FilePlaceOptions): BlobPlace => {
   const uploads = join(folder, "uploads");
@@ -93,7 +85,7 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
   const markPath = join(folder, markName);
   const uploadPath = (key: string): string => join(uploads, requireBlobKey(key));
   const contentPath = (key: string): string => join(contents, requireBlobKey(key).slice(0, 2), key);
-  const writeBuffers = openWriteBuffers();
+  const turns = openWriteTurns();
 
   const requireSpace = async (): Promise<void> => {
     const { bavail, bsize } = await statfs(folder);
@@ -120,77 +112,9 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
     }
   };
 
-  /** Writes behind `startBytes` what comes, one buffer while the next one is filled; the new size. */
-  const writeContent = async (
-    file: FileHandle,
-    buffers: BufferPair,
-    startBytes: number,
-    first: Uint8Array,
-    rest: AsyncIterator<Uint8Array>,
-    signal?: AbortSignal,
-  ): Promise<number> => {
-    let sizeBytes = startBytes;
-    let lookedAtBytes = startBytes;
-    let [filling, other] = buffers;
-    let filledBytes = 0;
-    let writing: Promise<void> = Promise.resolve();
-    let syncing: Promise<void> = Promise.resolve();
-    let isSyncing = false;
-    let syncedBytes = startBytes;
-    /** While more comes the disk already works: what is left for the end is short. A failure stays in the chain for the end. */
-    const syncBeside = (): void => {
-      if (isSyncing || sizeBytes - syncedBytes < limits.blobSyncBytes) return;
-      isSyncing = true;
-      syncedBytes = sizeBytes;
-      syncing = syncing
-        .then(() => file.datasync())
-        .finally(() => {
-          isSyncing = false;
-        });
-      syncing.catch(() => {});
-    };
-    const flush = async (): Promise<void> => {
-      await writing;
-      if (sizeBytes - lookedAtBytes >= limits.blobSpaceLookBytes) {
-        lookedAtBytes = sizeBytes;
-        await requireSpace();
-      }
-      syncBeside();
-      writing = writeAll(file, filling.subarray(0, filledBytes), sizeBytes);
-      writing.catch(() => {});
-      sizeBytes += filledBytes;
-      [filling, other] = [other, filling];
-      filledBytes = 0;
-    };
-    const add = async (piece: Uint8Array): Promise<void> => {
-      for (let at = 0; at < piece.byteLength; ) {
-        const taken = Math.min(filling.byteLength - filledBytes, piece.byteLength - at);
-        filling.set(piece.subarray(at, at + taken), filledBytes);
-        filledBytes += taken;
-        at += taken;
-        if (filledBytes === filling.byteLength) await flush();
-      }
-      notePassed(piece.byteLength);
-    };
-    try {
-      for (let next: IteratorResult<Uint8Array> = { value: first, done: false }; next.done !== true; next = await rest.next()) {
-        signal?.throwIfAborted();
-        await add(next.value);
-      }
-      await flush();
-      await Promise.all([writing, syncing]);
-      await file.sync();
-      return sizeBytes;
-    } finally {
-      // Nobody closes the file under what still writes to it.
-      await Promise.allSettled([writing, syncing]);
-    }
-  };
-
   const append: BlobPlace["append"] = async (key, at, content, signal) => {
     const source = content[Symbol.asyncIterator]();
     let file: FileHandle | undefined;
-    let buffers: BufferPair | undefined;
     try {
       // Before anything is done on the disk: an append of nothing does nothing.
       let first = await source.next();
@@ -199,15 +123,14 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
       await makeFolder(uploads);
       await requireSpace();
       file = await openUpload(key, at.sizeBytes);
-      buffers = writeBuffers.take();
-      return { sizeBytes: await writeContent(file, buffers, at.sizeBytes, first.value, source, signal), state: {} };
+      const given = { startBytes: at.sizeBytes, first: first.value, rest: source, signal };
+      return { sizeBytes: await writeContent(file, turns, given, requireSpace), state: {} };
     } catch (thrown) {
       await source.return?.().catch(() => {});
       if (file !== undefined) await discard(key, file, at.sizeBytes);
       throw faultOf(thrown);
     } finally {
       await file?.close();
-      if (buffers) writeBuffers.give(buffers);
     }
   };
 
