@@ -253,8 +253,9 @@ export const limits = {
   blobReadBytes: 256 * 1024,
   blobReadsLarge: 8,
   blobReadBytesMin: 32 * 1024,
-  /** So many bytes pass between two looks at the buffers that they left. */
+  /** So many bytes pass between two looks at the buffers that they left; so many may have grown old (a pause of some 20 ms). */
   blobYoungBytes: 8 * 1024 * 1024,
+  blobOldBytes: 24 * 1024 * 1024,
   /**
    * Blobs in S3: no part but the last may be smaller, and 10,000 must do for the largest object, 5 TiB. Parts of a 512th of
    * what came before them are some 4,200; with the rests of appends, of a 1,024th at least, they stay below the number.
