@@ -250,7 +250,7 @@ export const limits = {
   blobSpaceLookBytes: 64 * 1024 * 1024,
   blobSyncBytes: 16 * 1024 * 1024,
   blobSpaceLeftBytes: 512 * 1024 * 1024,
-  blobReadBytes: 256 * 1024,
+  blobReadBytes: 512 * 1024,
   blobReadsLarge: 8,
   blobReadBytesMin: 32 * 1024,
   /** So many bytes pass between two looks at the buffers that they left; so many may have grown old (a pause of some 20 ms). */

@@ -14,7 +14,8 @@ export const streamOfFile = (file: FileHandle, startBytes: number, endBytes: num
   let at = startBytes;
   openStreams++;
   return new Readable({
-    highWaterMark: limits.blobReadBytesMin,
+    // One piece is read while another one is sent.
+    highWaterMark: openStreams > limits.blobReadsLarge ? limits.blobReadBytesMin : limits.blobReadBytes,
     read() {
       const length = Math.min(openStreams > limits.blobReadsLarge ? limits.blobReadBytesMin : limits.blobReadBytes, endBytes - at);
       if (length === 0) {

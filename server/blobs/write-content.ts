@@ -37,15 +37,12 @@ const syncingBeside = (file: FileHandle): { readonly note: (writtenBytes: number
 
 const idle = Symbol("idle");
 
-/** What comes next; `idle` where nothing has come for a moment. */
-const soon = async <T>(coming: Promise<T>): Promise<T | typeof idle> => {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<typeof idle>((resolve) => (timer = setTimeout(resolve, limits.blobTurnIdleMs, idle)));
-  try {
-    return await Promise.race([coming, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+/** Tells when nothing has come for a moment: one timer for a turn, since one for each piece would cost more than the piece. */
+const watchIdle = (): { readonly came: () => void; readonly soon: <T>(coming: Promise<T>) => Promise<T | typeof idle>; readonly end: () => void } => {
+  let isLate = (): void => {};
+  const late = new Promise<typeof idle>((resolve) => (isLate = () => resolve(idle)));
+  const timer = setTimeout(() => isLate(), limits.blobTurnIdleMs);
+  return { came: () => void timer.refresh(), soon: (coming) => Promise.race([coming, late]), end: () => clearTimeout(timer) };
 };
 
 export interface ContentToWrite {
@@ -96,14 +93,16 @@ export const writeContent = async (file: FileHandle, turns: WriteTurns, content:
       turnBytes += piece.byteLength;
       notePassed(piece.byteLength);
     };
+    const watch = watchIdle();
     try {
       for (let piece = first; ; ) {
         signal?.throwIfAborted();
         await add(piece);
+        watch.came();
         const coming = rest.next();
         // Who waits for it hears of its failure; before that, nobody may.
         coming.catch(() => {});
-        const found = turnBytes < limits.blobTurnBytes ? await soon(coming) : idle;
+        const found = turnBytes < limits.blobTurnBytes ? await watch.soon(coming) : idle;
         if (found === idle || found.done === true) {
           await flush();
           await writing;
@@ -112,6 +111,7 @@ export const writeContent = async (file: FileHandle, turns: WriteTurns, content:
         piece = found.value;
       }
     } finally {
+      watch.end();
       await writing.catch(() => {});
     }
   };
