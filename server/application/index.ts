@@ -18,6 +18,7 @@ export {
   setSuspended,
   startServer,
   verifyAudit,
+  verifyRegistry,
 } from "./on-demand.ts";
 export type { Server } from "./server.ts";
 export { readDatabaseSettings, readPublicUrl, readSettings, type Settings } from "./settings.ts";
