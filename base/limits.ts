@@ -499,6 +499,12 @@ export const limits = {
   packageKeyBytesMax: 1_000,
   /** Rows of a list of documents that are read at once; some 300 bytes each. */
   documentPageRows: 5_000,
+  /** Signatures of documents that are kept in memory, some 400 bytes each; making one takes about a millisecond. */
+  documentSignaturesMax: 5_000,
+  /** What a list or a folder of CSAF stands for among the requests of an address. */
+  csafListRequests: 20,
+  /** Issuers whose documents are passed on, by licence and label; and documents of one name that are looked at. */
+  csafIssuersMax: 5_000,
   /**
    * Facets of advisories that a filter may lead to and each be a range of an index (counted there: measured at a million
    * rows, a tenth of the time that reading the rows takes); beyond it all rows are walked.

@@ -6,7 +6,7 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import { type Delivery, openDelivery } from "#delivery";
-import { openDocuments, openOsv, type OsvEndpoint, type Schedule, startFeeds } from "#feeds";
+import { openCsaf, openDocuments, openOsv, openSecdb, openVexRepository, type OsvEndpoint, type Schedule, startFeeds } from "#feeds";
 import { openSignIn } from "#signin";
 import { httpStatusOf, openTransport, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
@@ -40,11 +40,12 @@ export interface Server {
 
 /** The open feed, of which each address has its share: counted before anything is read of the request. */
 const limitedDocuments =
-  (documents: ReturnType<typeof openDocuments>, osv: ReturnType<typeof openOsv>, clientLimits: ClientLimits): ((path: string) => Endpoint | undefined) =>
+  (offered: readonly ((path: string) => Partial<OsvEndpoint> | undefined)[], clientLimits: ClientLimits): ((path: string) => Endpoint | undefined) =>
   (path) => {
-    const found = documents(path) ?? osv(path);
+    let found: Partial<OsvEndpoint> | undefined;
+    for (const each of offered) found ??= each(path);
     if (found === undefined) return undefined;
-    const { GET: get, POST: post, requests = 1, ...rest }: Partial<OsvEndpoint> = found;
+    const { GET: get, POST: post, requests = 1, ...rest } = found;
     const limited =
       (handle: NonNullable<Endpoint["GET"]>): NonNullable<Endpoint["GET"]> =>
       async (request) => {
@@ -63,7 +64,8 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     if (settings.feedsFile !== undefined) feeds = await startFeeds(settings.feedsFile, services, (group) => findImportGroup(call, group, "group"));
     const { authn, store } = services;
     await authn.reportIssuerPatterns();
-    const feed = { store, publicUrl: settings.publicUrl };
+    const feed = { store, publicUrl: settings.publicUrl, publisher: settings.publisher };
+    const csaf = openCsaf({ feed, vault: services.seal, clock: services.clock, log: options.log, security: settings.securityContact });
     const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, statusOf: httpStatusOf });
     const transport = await openTransport(
       {
@@ -81,7 +83,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       {
         serve,
         issuer: signIn,
-        documents: limitedDocuments(openDocuments(feed), openOsv(feed), authn.clientLimits),
+        documents: limitedDocuments([csaf, openDocuments(feed), openOsv(feed), openSecdb(feed), openVexRepository(feed)], authn.clientLimits),
         ready: () => store.isReady(),
       },
     ).catch((thrown: unknown) => {

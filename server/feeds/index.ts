@@ -5,9 +5,12 @@ import type { Services } from "#kernel";
 import type { FeedImport, FeedSummary } from "./import-feed.ts";
 import type { Schedule } from "./schedule.ts";
 
+export { type CsafOptions, openCsaf } from "./csaf/index.ts";
 export { openDocuments } from "./documents/index.ts";
 export { matchImages } from "./match-images.ts";
 export { type OsvEndpoint, openOsv } from "./osv/index.ts";
+export { openSecdb } from "./secdb/index.ts";
+export { openVexRepository } from "./vex-repository/index.ts";
 export { importRegistry, type RegistryImport, type RegistrySummary } from "./registry.ts";
 export type { FeedKind } from "./formats/format.ts";
 export type { FeedImport, FeedSummary } from "./import-feed.ts";

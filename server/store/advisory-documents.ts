@@ -56,8 +56,31 @@ export const findDocuments = async (rows: Read, filter: DocumentFilter, page: Pa
   return found.map((row) => ({ ...documentRow.read(row), key: row.slice(-order.length).map((value) => value ?? "") }));
 };
 
+const documentChange = columns({ origin: text, updateTime: time("update_time") });
+
+/** When something about these origin packages was last published, changed or taken back; these times never go back. */
+export const findDocumentChanges = async (rows: Read, origins: readonly string[]): Promise<Map<string, string>> => {
+  const found = await documentChange.find(rows, `select ${documentChange.list} from advisory_documents where origin = any($1)`, [origins], {
+    rows: origins.length,
+    wide: true,
+  });
+  return new Map(found.map(({ origin, updateTime }) => [origin, updateTime]));
+};
+
 export const countDocuments = async (rows: Read, filter: DocumentFilter): Promise<number> => {
   const { terms, values } = filterTerms(filter);
   const found = await documentCount.findOne(rows, `select ${documentCount.list} from advisory_documents where ${terms.join(" and ")}`, values, wideCount);
   return found?.documents ?? 0;
+};
+
+const documentOrigin = columns({ origin: text });
+
+/** Origin packages whose names are one of these as names of files (CSAF 2.0, 5.1). */
+export const findOriginsByFileName = async (rows: Read, fileNames: readonly string[], limit: number): Promise<string[]> => {
+  const found = await documentOrigin.find(
+    rows,
+    `select ${documentOrigin.list} from advisory_documents where regexp_replace(lower(origin), '[^-+a-z0-9]+', '_', 'g') = any($1) order by origin limit $2`,
+    [fileNames, limit],
+  );
+  return found.map(({ origin }) => origin);
 };

@@ -10,20 +10,34 @@ export {
   findOnPackages,
   findPublished,
   findPublicNumbers,
+  findOwnDocuments,
+  findOwnHistory,
   findOwnPublished,
   findOwnArtifacts,
+  findOwnPublishedBehind,
   findOwnPublishedByArtifacts,
   findOwnPublishedById,
   findOwnPublishedByIds,
   readAdvisoryState,
   type ChangedAdvisory,
   type ChangedDocument,
+  type OwnDocument,
   findToldAdvisories,
   markAdvisoriesPublic,
   type ToldRow,
   withdrawAdvisories,
 } from "./advisories.ts";
-export { countDocuments, type DocumentFilter, type DocumentRow, findDocuments } from "./advisory-documents.ts";
+export { countDocuments, type DocumentFilter, type DocumentRow, findDocumentChanges, findDocuments, findOriginsByFileName } from "./advisory-documents.ts";
+export {
+  type CsafDocument,
+  type CsafFacts,
+  type CsafIssuer,
+  findCsafDocuments,
+  findCsafDocumentsNamed,
+  findCsafIssuers,
+  findCsafPlaces,
+} from "./csaf-documents.ts";
+export { documentKeyBinding, documentKeyPurpose, insertDocumentKey, listDocumentKeys } from "./document-signing-keys.ts";
 export { type FacetFilter, findFacets } from "./advisory-facets.ts";
 export { addChanges, addOwnedCounts, changeCount, noChanges, noCounts, noOwnedCounts, addCounts, type OwnedChanges, type OwnedCounts } from "./feed-counts.ts";
 export {
@@ -274,6 +288,7 @@ export {
   findDocumentStep,
   findPublicEcosystems,
   findPublicDocuments,
+  findPublicDocumentsOfForm,
   findPublicDocumentsOf,
   findPublicDocumentsOfAll,
   findSourceDocuments,

@@ -3,10 +3,14 @@
 
 import { limits } from "#base/limits.ts";
 import { type ChangedDocument, findChangedAdvisories, findChangedDocuments, findPublicDocuments, type PublicDocument, type Store } from "#store";
+import { findUnlisted } from "../csaf/named.ts";
 import { sourceLabel } from "../source.ts";
 import type { DocumentKind } from "./left-out.ts";
+import { whyNoOpenVex } from "./openvex.ts";
 import { osvIdOf, whyNoOsv } from "./osv.ts";
+import { type OwnPackage, ownPackages } from "./own-packages.ts";
 import { choosePublished } from "./published.ts";
+import { whyNoSecdb } from "./secdb.ts";
 
 /** An entry of a list. */
 export interface Entry {
@@ -22,6 +26,8 @@ export interface Entry {
   readonly noLongerTold?: true;
   /** Why it is no document of this kind. */
   readonly leftOut?: string;
+  /** Why it is in no list of its issuer (CSAF), though it is a document of this kind. */
+  readonly unlisted?: string;
 }
 
 export interface PageStart {
@@ -33,11 +39,16 @@ export interface PageStart {
 /** Paths of the operator's are nobody's business; of an address what may be secret is left out. */
 const shownSource = ({ source }: PublicDocument): { source?: string } => (/^https?:/.test(source) ? { source: sourceLabel(source) } : {});
 
-const documentEntry = (kind: DocumentKind, documents: readonly [PublicDocument, ...PublicDocument[]]): Entry | undefined => {
+const documentEntry = (
+  kind: DocumentKind,
+  documents: readonly [PublicDocument, ...PublicDocument[]],
+  unlisted: ReadonlyMap<string, string>,
+): Entry | undefined => {
   const { document, leftOut } = choosePublished(kind, documents);
   const [first] = documents;
   if (!document && leftOut === "") return undefined;
   const shown = document ?? first;
+  const reason = document && unlisted.get(document.id);
   return {
     id: shown.originId,
     modified: documents.reduce((last, { changeTime }) => (changeTime > last ? changeTime : last), ""),
@@ -47,6 +58,7 @@ const documentEntry = (kind: DocumentKind, documents: readonly [PublicDocument, 
     license: shown.license === "" ? "unknown" : shown.license,
     ...(documents.some(({ told }) => told) ? {} : { noLongerTold: true as const }),
     ...(document ? {} : { leftOut }),
+    ...(reason === undefined ? {} : { unlisted: reason }),
   };
 };
 
@@ -62,6 +74,8 @@ export const byNumber = <Document extends PublicDocument>(documents: readonly Do
   return isFull && all.length > 1 ? all.slice(0, -1) : all;
 };
 
+const csafIdsOf = (documents: readonly PublicDocument[]): string[] => documents.filter(({ form }) => form === "csaf").map(({ id }) => id);
+
 async function* documentEntries(store: Store, kind: DocumentKind, since: string): AsyncGenerator<Entry[]> {
   const size = limits.documentPageRows;
   for (let after = ""; ; ) {
@@ -69,7 +83,8 @@ async function* documentEntries(store: Store, kind: DocumentKind, since: string)
     const numbers = byNumber(found, found.length >= size);
     const last = numbers.at(-1);
     if (!last) return;
-    yield numbers.flatMap((documents) => documentEntry(kind, documents) ?? []);
+    const unlisted = kind === "csaf" ? await findUnlisted(store, csafIdsOf(found)) : new Map<string, string>();
+    yield numbers.flatMap((documents) => documentEntry(kind, documents, unlisted) ?? []);
     if (found.length < size) return;
     after = last[0].originId;
   }
@@ -96,21 +111,23 @@ async function* ownEntries(store: Store, kind: DocumentKind, { since, after }: P
   }
 }
 
-/** Our own first, in the order of their changes; then what others wrote, in the order of their numbers. */
-export async function* listEntries(store: Store, kind: DocumentKind, start: PageStart): AsyncGenerator<Entry[]> {
-  yield* ownEntries(store, kind, start);
-  yield* documentEntries(store, kind, start.since);
+/** What of one package is left out of OpenVEX, and what of it a secdb says and what not: advisory by advisory. */
+const packageEntries = (kind: "openvex" | "secdb", found: OwnPackage): Entry[] =>
+  found.advisories.flatMap((advisory): Entry[] => {
+    const leftOut = kind === "openvex" ? whyNoOpenVex(advisory, found) : whyNoSecdb(advisory, found);
+    const entry: Entry = { id: advisory.advisoryId, modified: advisory.updateTime };
+    if (leftOut !== undefined) return [{ ...entry, leftOut }];
+    return kind === "secdb" ? [entry] : [];
+  });
+
+/** In the order of their packages. */
+async function* ownPackageEntries(store: Store, kind: "openvex" | "secdb", since: string): AsyncGenerator<Entry[]> {
+  for await (const page of ownPackages(store)) yield page.flatMap((found) => packageEntries(kind, found)).filter(({ modified }) => modified > since);
 }
 
-/** Packages with a document of our own, in the order of their changes. */
-export async function* ownDocuments(store: Store, newestFirst = false): AsyncGenerator<ChangedDocument[]> {
-  const size = limits.documentPageRows;
-  for (let from = { since: "", after: "" }; ; ) {
-    const found = await findChangedDocuments(store.read, from.since, from.after, size, newestFirst);
-    const last = found.at(-1);
-    if (!last) return;
-    yield found;
-    if (found.length < size) return;
-    from = { since: last.modified, after: last.id };
-  }
+/** Our own first, in the order of their changes; then what others wrote, in the order of their numbers. */
+export async function* listEntries(store: Store, kind: DocumentKind, start: PageStart): AsyncGenerator<Entry[]> {
+  if (kind !== "secdb") yield* ownEntries(store, kind, start);
+  if (kind === "openvex" || kind === "secdb") yield* ownPackageEntries(store, kind, start.since);
+  yield* documentEntries(store, kind, start.since);
 }
