@@ -61,7 +61,7 @@ const groupOf: readonly (readonly [RegExp, (subject: string) => string])[] = [
   [/\.iam\.external_group_role_mappings\./, root],
   [/\.iam\.rolebindings\.created\.batch\./, self],
   [/\.iam\.terms\.accepted\./, self],
-  [/\.registry\.tag\./, root],
+  [/\.registry\.(?:tag|push|manifest|blob)\./, root],
 ];
 
 /** events, 3: the only fields of these that leave the server. */
