@@ -629,6 +629,10 @@ export const limits = {
   collectionPageRows: 500,
   /** Manifests of up to 4 MiB that verification holds together. */
   verifiedManifestsMax: 16,
+  /** Pulls that wait to be told of, some 500 bytes each; for how long; and so many of them are one transaction. */
+  waitingPullsMax: 20_000,
+  pullsWrittenMs: 500,
+  pullsWrittenMax: 500,
   /** Contents of the blob place that are removed together. */
   blobRemovalsMax: 100,
 

@@ -69,7 +69,7 @@ export {
   type Referrer,
   type StoredManifest,
 } from "./repo-manifests.ts";
-export { findGroupsByNames, findRepoOpenness, findReposByNames, type NamedGroup, type NamedRepo } from "./repo-names.ts";
+export { findGroupsByNames, findRepoNames, findRepoOpenness, findReposByNames, type NamedGroup, type NamedRepo } from "./repo-names.ts";
 export {
   deleteStaleUploads,
   deleteUpload,
@@ -369,7 +369,15 @@ export {
   withdrawVulnerabilities,
 } from "./vulnerabilities.ts";
 export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
-export { clearFailing, lockFailing, findSubscriptionSecret, markFailing, subscriptionSecretBinding, subscriptionSecretPurpose } from "./subscriptions.ts";
+export {
+  clearFailing,
+  findListeningOrganizations,
+  lockFailing,
+  findSubscriptionSecret,
+  markFailing,
+  subscriptionSecretBinding,
+  subscriptionSecretPurpose,
+} from "./subscriptions.ts";
 export { addColumnStatement, addPrimaryKeyStatement, countTriggers, createCountTriggerStatement, createIndexStatement } from "./table-statements.ts";
 export { findAcceptancesOf, findAcceptedTerms } from "./terms-acceptances.ts";
 export { addWrongUserCodes, findMostWrongUserCodes } from "./user-code-guesses.ts";

@@ -59,8 +59,15 @@ const namedGroup = columns<NamedGroup>({ uid: text, isVerified: { ...flag, sql: 
 export const findGroupsByNames = (rows: Read, organizations: readonly string[] | undefined, groups: readonly string[]): Promise<NamedGroup[]> =>
   namedGroup.find(rows, `${places} select ${namedGroup.list} from place order by depth desc, uid limit ${namedMax}`, [groups, organizations ?? null]);
 
-const openRepo = columns({ anonymousPull: flag, isSuspended: { ...flag, sql: "coalesce((select status = 'ORG_STATUS_SUSPENDED' from groups where uid = left($1, 40)), false)" } });
+const openRepo = columns({
+  anonymousPull: flag,
+  isSuspended: { ...flag, sql: "coalesce((select status = 'ORG_STATUS_SUSPENDED' from groups where uid = left($1, 40)), false)" },
+});
 
 /** Whether everybody may pull from the repo; undefined where there is none. */
 export const findRepoOpenness = (rows: Read, uid: string): Promise<{ anonymousPull: boolean; isSuspended: boolean } | undefined> =>
   openRepo.findOne(rows, `select ${openRepo.list} from repos where uid = $1`, [uid]);
+
+/** The names of repos, by uid. */
+export const findRepoNames = async (rows: Read, uids: readonly string[]): Promise<Map<string, string>> =>
+  new Map((await rows.query("select uid, name from repos where uid = any($1)", [uids])).map(([uid, name]) => [uid ?? "", name ?? ""]));

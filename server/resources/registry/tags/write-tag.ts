@@ -32,6 +32,6 @@ export const writeTag = async (
   const before = tags.shape.read(row, 0);
   const common = { uid: text(before, "uid"), createTime: text(before, "createTime"), updateTime: text(before, "updateTime") };
   const draft = { ...(keeping ? before : {}), ...body, ...common };
-  const { record, changed } = await change(context, tags, { kind: "update", before, draft }, toldBy);
+  const { record, changed } = await change(context, tags, { kind: "update", before, draft, isUpsert: true }, toldBy);
   return { record, changed, before };
 };
