@@ -241,7 +241,7 @@ export const limits = {
   /**
    * Blobs in files: so many append at the same moment, each with two buffers, for so many bytes and no longer than their
    * client keeps sending (8 MiB of buffers in all, whoever is there); how often the disk is looked at and told to write; what
-   * stays free of it, since a database without room stops. A pull reads so much at a time, less where there are many.
+   * stays free of it, since a database without space stops. A pull reads so much at a time, less where there are many.
    */
   blobWriteTurns: 16,
   blobWriteBytes: 256 * 1024,
