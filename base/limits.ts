@@ -382,6 +382,7 @@ export const limits = {
 
   /** What the operator may set: beyond it nothing was measured. */
   organizationQuotaMax: 1_000_000_000,
+  storageQuotaMax: 900_000_000_000_000,
   /** Requests a second that the operator may set: more than any process answers. Whoever waited may catch up for ten seconds: jobs begin together. */
   requestRateMax: 1_000_000,
   requestBurstSeconds: 10,
@@ -652,6 +653,9 @@ export const limits = {
  * delivery for each subscription above it, 500 in 30 ms; the others are as many as lists and rights were measured with.
  */
 export const organizationQuotas = { groups: 100_000, identities: 1_000_000, repos: 1_000_000, "role-bindings": 1_000_000, subscriptions: 5_000 } as const;
+
+/** Bytes of blobs of one organization, where the operator has set nothing else: more than a disk has. */
+export const storageQuotas = { "blob-bytes": 100_000_000_000_000 } as const;
 
 /**
  * Requests a second to one process, of one identity and of all identities of one organization, where the operator has set
