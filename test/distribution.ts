@@ -40,7 +40,8 @@ const headerText = (text_: string): string =>
     .toString("latin1")
     .replace(/[^\t\x20-\x7e\x80-\xff]/g, " ");
 
-const requestFor = (method: MethodFact, request: JsonObject): { verb: string; path: string; headers: Record<string, string> } => {
+/** The HTTP request that says the same as this message. */
+export const distributionRequest = (method: MethodFact, request: JsonObject): { verb: string; path: string; headers: Record<string, string> } => {
   const { distribution, input } = method;
   if (!distribution) throw new Error(`${method.name} has no path in the protocol`);
   const query = new URLSearchParams();
@@ -67,7 +68,7 @@ export const callDistribution = async (
     content = method.distribution?.takesContent ? contentFor(method) : undefined,
   }: CallOptions & { readonly content?: Uint8Array | undefined },
 ): Promise<Answer> => {
-  const { verb, path, headers: own } = requestFor(method, request);
+  const { verb, path, headers: own } = distributionRequest(method, request);
   const response = await fetch(`${url}${path}`, {
     method: verb,
     headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...own, ...headers },

@@ -112,8 +112,16 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
   const noteEarlyAnswer = (message: IncomingMessage, response: ServerResponse): void => {
     response.once("finish", () => {
       if (message.complete) return;
+      const connection = connections.of(message.socket);
       answeredEarly.add(message.socket);
-      message.once("end", () => answeredEarly.delete(message.socket));
+      // What is left of the request must come in a request's time, once nothing else is said of the connection (onAnswered).
+      response.once("close", () => {
+        if (connection && !message.complete && !connection.leavesUnread) endsIn(connection, bounds.requestTimeoutMs);
+      });
+      message.once("end", () => {
+        answeredEarly.delete(message.socket);
+        if (connection && !connection.leavesUnread) endsIn(connection, nextRequestMs);
+      });
     });
   };
   /**

@@ -98,6 +98,7 @@ for (const [protocol, ask] of [
       validateOnly: true,
       ifMatch: '"1"',
       ifNoneMatch: '"2"',
+      content: undefined,
     });
   });
 

@@ -151,7 +151,8 @@ for (const method of told) {
     const body = assertEnvelope(only, event?.type ?? "");
     const { source, subject = "", group, bodytype, data } = only.event;
     const template = method.http[0]?.template ?? "";
-    assert.equal(source, `${world.url}${template.slice(0, template.includes("/{") ? template.indexOf("/{") : undefined)}`);
+    const collection = template.slice(0, template.includes("/{") ? template.indexOf("/{") : undefined);
+    assert.equal(source, method.distribution ? new URL(world.url).host : `${world.url}${collection}`);
     const [, place_ = parent] = groupOf.find(([pattern]) => pattern.test(only.event.type)) ?? [];
     assert.match(subject, /^[0-9a-f]{40}(?:\/[0-9a-f]{16})*$/);
     if (joins || event?.groupFrom) assert.equal(group, world.organization);
