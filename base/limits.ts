@@ -240,22 +240,22 @@ export const limits = {
   feedRedirectsMax: 3,
   /**
    * Blobs in files: so many append at the same moment, each with two buffers, for so many bytes and no longer than their
-   * client keeps sending (8 MiB of buffers in all, whoever is there); how often the disk is looked at and told to write; what
-   * stays free of it, since a database without room stops. A pull reads so much at a time, less where there are many.
+   * client keeps sending (4 MiB of buffers in all, whoever is there); how often the disk is looked at and told to write; what
+   * stays free of it, since a database without space stops. A pull reads so much at a time, less where there are many.
    */
-  blobWriteTurns: 16,
+  blobWriteTurns: 8,
   blobWriteBytes: 256 * 1024,
   blobTurnBytes: 2 * 1024 * 1024,
   blobTurnIdleMs: 20,
   blobSpaceLookBytes: 64 * 1024 * 1024,
   blobSyncBytes: 16 * 1024 * 1024,
   blobSpaceLeftBytes: 512 * 1024 * 1024,
-  blobReadBytes: 512 * 1024,
+  blobReadBytes: 256 * 1024,
   blobReadsLarge: 8,
   blobReadBytesMin: 32 * 1024,
   /** So many bytes pass between two looks at the buffers that they left; so many may have grown old (a pause of some 20 ms). */
   blobYoungBytes: 8 * 1024 * 1024,
-  blobOldBytes: 24 * 1024 * 1024,
+  blobOldBytes: 16 * 1024 * 1024,
   /**
    * Blobs in S3: no part but the last may be smaller, and 10,000 must do for the largest object, 5 TiB. Parts of a 512th of
    * what came before them are some 4,200; with the rests of appends, of a 1,024th at least, they stay below the number.
@@ -382,6 +382,7 @@ export const limits = {
 
   /** What the operator may set: beyond it nothing was measured. */
   organizationQuotaMax: 1_000_000_000,
+  storageQuotaMax: 900_000_000_000_000,
   /** Requests a second that the operator may set: more than any process answers. Whoever waited may catch up for ten seconds: jobs begin together. */
   requestRateMax: 1_000_000,
   requestBurstSeconds: 10,
@@ -652,6 +653,9 @@ export const limits = {
  * delivery for each subscription above it, 500 in 30 ms; the others are as many as lists and rights were measured with.
  */
 export const organizationQuotas = { groups: 100_000, identities: 1_000_000, repos: 1_000_000, "role-bindings": 1_000_000, subscriptions: 5_000 } as const;
+
+/** Bytes of blobs of one organization, where the operator has set nothing else: more than a disk has. */
+export const storageQuotas = { "blob-bytes": 100_000_000_000_000 } as const;
 
 /**
  * Requests a second to one process, of one identity and of all identities of one organization, where the operator has set

@@ -7,7 +7,9 @@ export type { QuotaState } from "./quotas.ts";
 export { findImportGroup } from "./import-group.ts";
 export {
   changeQuota,
+  exportOciLayout,
   importFeed,
+  importOciLayout,
   importRegistry,
   listQuotas,
   migrateDatabase,

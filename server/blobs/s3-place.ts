@@ -289,8 +289,8 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
         let piece = next.value;
         while (piece.byteLength > 0) {
           const startBytes = sizeBytes - spool.sizeBytes;
-          const room = partsOf(startBytes) - spool.sizeBytes;
-          const taken = piece.subarray(0, Math.max(1, room));
+          const spare = partsOf(startBytes) - spool.sizeBytes;
+          const taken = piece.subarray(0, Math.max(1, spare));
           await spool.add(taken);
           sizeBytes += taken.byteLength;
           piece = piece.subarray(taken.byteLength);

@@ -55,7 +55,7 @@ export interface ContentToWrite {
 
 /**
  * Writes the content and syncs the file; its new size. Nothing writes any more when it ends, however it ends.
- * @param requireSpace throws where the disk has too little room
+ * @param requireSpace throws where the disk has too little space
  */
 export const writeContent = async (file: FileHandle, turns: WriteTurns, content: ContentToWrite, requireSpace: () => Promise<void>): Promise<number> => {
   const { rest, signal } = content;

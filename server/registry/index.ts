@@ -2,5 +2,6 @@
 // verified.
 
 export { collect, type CollectionParts, openCollection } from "./collect.ts";
+export { exportLayout, importLayout, type LayoutSummary, type LayoutWork, type RegistryCall } from "./layouts.ts";
 export { removeLeftContents } from "./removals.ts";
 export { type BlobVerdict, type Verification, type VerificationSummary, verifyRegistry } from "./verify.ts";

@@ -337,7 +337,7 @@ export { derivedUidOf } from "./feed-rows.ts";
 export { insertProviderArrival } from "./provider-arrivals.ts";
 export { deleteQuota, findQuotas, findQuotasOf, type SetQuota, writeQuota } from "./quotas.ts";
 export { deleteRefreshToken, insertRefreshToken, type RefreshTokenFamily, replaceRefreshTokenSecret } from "./refresh-tokens.ts";
-export { exceededQuota, findResourceCounts, quotaNameOf, takeGrantsBack } from "./resource-counts.ts";
+export { exceededQuota, findResourceCounts, findSpentStorage, quotaNameOf, takeGrantsBack } from "./resource-counts.ts";
 export { countIdentitiesBoundWith, findRoleBindingUid } from "./role-bindings.ts";
 export { findKnownRoles, writeBuiltInRole } from "./roles.ts";
 export {

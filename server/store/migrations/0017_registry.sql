@@ -89,3 +89,43 @@ create table manifest_children (
   foreign key (repo_uid, sha256) references repo_manifests on delete cascade deferrable
 );
 create index manifest_children_by_child on manifest_children (repo_uid, child);
+
+-- How many bytes of blobs each organization has, as resource_counts has the rest (0003_quotas.sql): a content counts once for all
+-- repos of an organization. One transaction at a time gives an organization a blob, or takes one from it: two that give it the
+-- same one would else both count it. What others have committed, the statement behind the lock sees.
+create function blobs_given() returns trigger language plpgsql as $$
+declare
+  root text;
+  given_bytes bigint;
+begin
+  for root in select distinct left(repo_uid, 40) from made order by 1 loop
+    perform pg_advisory_xact_lock(730141292, hashtext(root));
+    select coalesce(sum(size_bytes), 0) into given_bytes from blobs
+    where sha256 in (select sha256 from made where left(repo_uid, 40) = root) and not exists (
+      select from repo_blobs as other where other.sha256 = blobs.sha256 and left(other.repo_uid, 40) = root
+        and not exists (select from made where made.repo_uid = other.repo_uid and made.sha256 = other.sha256));
+    if given_bytes > 0 then
+      perform count_made(root, 'blob_bytes', given_bytes);
+    end if;
+  end loop;
+  return null;
+end $$;
+
+create function blobs_taken() returns trigger language plpgsql as $$
+declare
+  root text;
+  taken_bytes bigint;
+begin
+  for root in select distinct left(repo_uid, 40) from gone order by 1 loop
+    perform pg_advisory_xact_lock(730141292, hashtext(root));
+    select coalesce(sum(size_bytes), 0) into taken_bytes from blobs
+    where sha256 in (select sha256 from gone where left(repo_uid, 40) = root)
+      and not exists (select from repo_blobs as other where other.sha256 = blobs.sha256 and left(other.repo_uid, 40) = root);
+    insert into resource_counts as held (organization, resource, slot, row_count) values (root, 'blob_bytes', pg_backend_pid() % 64, - taken_bytes)
+    on conflict (organization, resource, slot) do update set row_count = held.row_count + excluded.row_count;
+  end loop;
+  return null;
+end $$;
+
+create trigger repo_blobs_given after insert on repo_blobs referencing new table as made for each statement execute function blobs_given();
+create trigger repo_blobs_taken after delete on repo_blobs referencing old table as gone for each statement execute function blobs_taken();

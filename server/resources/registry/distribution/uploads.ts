@@ -31,6 +31,7 @@ import { findNamedRepo } from "./place.ts";
 import { requestFacts } from "./push.ts";
 import { removeSoon } from "./removals.ts";
 import { holdRepo, type KnownRepo, repoForPush } from "./repo.ts";
+import { namingStorageQuota, requireStorage } from "./storage-quota.ts";
 import { type ContentDigests, digestContent, digesting, digestsOf, findDigests, keepDigests, newDigests, type RunningDigests } from "./upload-digests.ts";
 
 const uploadForm = /^[0-9a-f]{32}$/;
@@ -191,13 +192,19 @@ export const finishUpload = async (context: ReadContext): Promise<Writes> => {
       const repo = await holdRepo(write);
       if (!(await deleteUpload(write.rows, repo.uid, row.id, holder, write.nowMs))) throw uploadUnknown();
       const blob = { sha256: found.sha256, sha512: found.sha512, sizeBytes: appended.point.sizeBytes, key: row.key };
-      await insertRepoBlob(write.rows, repo.uid, blob, write.nowMs, leaseEnd(write.nowMs));
+      await namingStorageQuota(repo.uid, insertRepoBlob(write.rows, repo.uid, blob, write.nowMs, leaseEnd(write.nowMs)), () =>
+        behind(services, () => giveUp(services, repo.uid, row.id, holder, appended.point)),
+      );
       keepDigests(row.id, undefined);
       removeSoon(services);
       return { reply: blobPushed(repo, digest.text, write) };
     },
   };
 };
+
+/** Behind the transaction, which is to be rolled back. */
+const behind = ({ log }: Services, work: () => Promise<void>): void =>
+  void setImmediate(() => work().catch((cause: unknown) => log("blobs.removal.failed", { cause })));
 
 const giveUp = async (services: Services, repo: string, id: string, holder: string, point: UploadPoint): Promise<void> => {
   keepDigests(id, undefined);
@@ -241,7 +248,8 @@ const findSource = async ({ request, rows, rights }: ReadContext, digest: string
 
 const mounted = async (context: WriteContext, from: string, digest: string): Promise<Outcome | undefined> => {
   const repo = await repoForPush(context);
-  const blob = await mountRepoBlob(context.rows, repo.uid, from, digest, context.nowMs, leaseEnd(context.nowMs));
+  const given = mountRepoBlob(context.rows, repo.uid, from, digest, context.nowMs, leaseEnd(context.nowMs));
+  const blob = await namingStorageQuota(repo.uid, given, () => {});
   return blob && { reply: blobPushed(repo, digest, context) };
 };
 
@@ -266,12 +274,14 @@ const wholeUpload = async (context: ReadContext, digest: Digest, content: CallCo
     await services.blobs.remove(key, appended?.point.state ?? uploadStart.state).catch((cause: unknown) => services.log("blobs.removal.failed", { cause }));
     throw thrown;
   }
-  const { sizeBytes } = appended.point;
+  const { point } = appended;
   return {
     writes: async (write) => {
       const repo = await repoForPush(write);
-      const blob = { sha256: found.sha256, sha512: found.sha512, sizeBytes, key };
-      await insertRepoBlob(write.rows, repo.uid, blob, write.nowMs, leaseEnd(write.nowMs));
+      const blob = { sha256: found.sha256, sha512: found.sha512, sizeBytes: point.sizeBytes, key };
+      await namingStorageQuota(repo.uid, insertRepoBlob(write.rows, repo.uid, blob, write.nowMs, leaseEnd(write.nowMs)), () =>
+        behind(services, () => services.blobs.remove(key, point.state)),
+      );
       removeSoon(services);
       return { reply: blobPushed(repo, digest.text, write) };
     },
@@ -281,6 +291,8 @@ const wholeUpload = async (context: ReadContext, digest: Digest, content: CallCo
 export const startUpload = async (context: ReadContext): Promise<Writes> => {
   const { request, call } = context;
   const algorithm = readAlgorithm(text(request, "digestAlgorithm"));
+  const place = text(request, "repo");
+  await requireStorage(context.rows, isUid(place) ? place : (context.permitted[0]?.path ?? ""));
   const mount = text(request, "mount");
   const given = text(request, "digest");
   if (mount === "" && given !== "") {
