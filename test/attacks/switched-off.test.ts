@@ -52,7 +52,9 @@ test("attack 6: a suspended organization answers its members nothing, whichever 
   for (const [method, request] of asked) assert.equal((await stage.call("rest", method, request, { token })).code, codes.PERMISSION_DENIED, method.name);
   for (const protocol of protocols) {
     const answers = await Promise.all(
-      scoped.filter(({ distribution }) => !distribution).map(async (method) => [method, await stage.call(protocol, method, withValue({}, method.scope ?? [], closing.organization), { token })] as const),
+      scoped
+        .filter(({ distribution }) => !distribution)
+        .map(async (method) => [method, await stage.call(protocol, method, withValue({}, method.scope ?? [], closing.organization), { token })] as const),
     );
     for (const [method, { code, message }] of answers) assert.equal(code, codes.PERMISSION_DENIED, `${method.name} over ${protocol}: ${message}`);
     for (const method of methods.filter((each) => stage.answers(each) && each.unscoped && each.rpc.startsWith("List") && each.capabilities.length > 0)) {
