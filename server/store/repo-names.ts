@@ -5,7 +5,7 @@ import { columns, flag, number, text } from "./columns.ts";
 import type { Read } from "./handle.ts";
 
 /** A repo that a path of names leads to. */
-export interface NamedRepo {
+export interface RepoByName {
   readonly uid: string;
   /** Its organization's name is a domain that it has shown to be its own. */
   readonly isVerified: boolean;
@@ -34,7 +34,7 @@ const places = `with recursive place(uid, depth, verified, status) as (
     where place.depth < cardinality($1::text[])
   )`;
 
-const namedRepo = columns<NamedRepo>({
+const namedRepo = columns<RepoByName>({
   uid: { ...text, sql: "repos.uid" },
   isVerified: { ...flag, sql: "place.verified" },
   anonymousPull: { ...flag, sql: "repos.anonymous_pull" },
@@ -45,7 +45,7 @@ const namedRepo = columns<NamedRepo>({
  * The repos of this name in groups of these names.
  * @param organizations their uids; undefined: in any
  */
-export const findReposByNames = (rows: Read, organizations: readonly string[] | undefined, groups: readonly string[], name: string): Promise<NamedRepo[]> =>
+export const findReposByNames = (rows: Read, organizations: readonly string[] | undefined, groups: readonly string[], name: string): Promise<RepoByName[]> =>
   namedRepo.find(
     rows,
     `${places} select ${namedRepo.list} from place join repos on left(repos.uid, -17) = place.uid and repos.name collate "POSIX" = $3

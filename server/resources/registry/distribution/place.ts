@@ -7,7 +7,7 @@ import { text } from "#base/json.ts";
 import { covers, EVERYWHERE, isUid, rootOf } from "#base/uid.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import type { FindPlace, Place } from "#kernel";
-import { findGroupsByNames, findRepoOpenness, findReposByNames, type NamedGroup, type NamedRepo, type Read } from "#store";
+import { findGroupsByNames, findRepoOpenness, findReposByNames, type NamedGroup, type RepoByName, type Read } from "#store";
 import { nameInvalid, nameUnknown } from "./faults.ts";
 
 const nameLengthMax = 255;
@@ -42,7 +42,7 @@ const onlyOne = <T extends { readonly isVerified: boolean }>(found: readonly T[]
 const ambiguous = (): Fault => nameUnknown(": its name leads to several that you may see; name the one by its uid");
 
 /** The repo of a path of names among those that lie at or below one of `paths`. */
-export const findNamedRepo = async (rows: Read, name: string, paths: readonly string[]): Promise<NamedRepo | Fault> => {
+export const findNamedRepo = async (rows: Read, name: string, paths: readonly string[]): Promise<RepoByName | Fault> => {
   const names = name.split("/");
   const last = names.pop() ?? "";
   if (paths.length === 0 || names.length === 0) return nameUnknown();
@@ -108,7 +108,7 @@ export const findRepoPlace: FindPlace = async ({ services, method, request, call
   return { path: fresh.group.uid, capabilities: ["repo.create", ...(fresh.isWhole ? [] : ["groups.create"])], request };
 };
 
-const openRepos = async (rows: Read, name: string): Promise<NamedRepo[]> => {
+const openRepos = async (rows: Read, name: string): Promise<RepoByName[]> => {
   const names = name.split("/");
   const last = names.pop() ?? "";
   return names.length === 0 ? [] : findReposByNames(rows, undefined, names, last);
