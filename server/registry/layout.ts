@@ -47,7 +47,7 @@ export interface ManifestParts {
 
 const descriptorsOf = (value: Json | undefined): Descriptor[] => (Array.isArray(value) ? value : []).flatMap((each) => descriptorOf(each) ?? []);
 
-const parseObject = (content: string): JsonObject | undefined => {
+const readLayoutJson = (content: string): JsonObject | undefined => {
   try {
     const parsed: Json = JSON.parse(content);
     return isObject(parsed) ? parsed : undefined;
@@ -58,7 +58,7 @@ const parseObject = (content: string): JsonObject | undefined => {
 
 /** undefined for what is neither a manifest nor an index. */
 export const partsOf = (content: string): ManifestParts | undefined => {
-  const parsed = parseObject(content);
+  const parsed = readLayoutJson(content);
   if (!parsed || !(Array.isArray(parsed.manifests) || Array.isArray(parsed.layers) || isObject(parsed.config))) return undefined;
   return {
     mediaType: text(parsed, "mediaType"),
@@ -74,10 +74,10 @@ const blobPath = (folder: string, digest: string): string => {
 
 /** What an index.json lists. Throws a Fault of one line where the folder is no layout. */
 export const readLayout = async (folder: string): Promise<readonly Descriptor[]> => {
-  const version = parseObject(await readFile(join(folder, "oci-layout"), "utf8").catch(() => ""));
+  const version = readLayoutJson(await readFile(join(folder, "oci-layout"), "utf8").catch(() => ""));
   if (!version || !text(version, "imageLayoutVersion").startsWith("1."))
     throw new Fault("INVALID_ARGUMENT", `${folder} is no OCI layout: it has no oci-layout of version 1`);
-  const index = parseObject(await readFile(join(folder, "index.json"), "utf8").catch(() => ""));
+  const index = readLayoutJson(await readFile(join(folder, "index.json"), "utf8").catch(() => ""));
   if (!index || !Array.isArray(index.manifests)) throw new Fault("INVALID_ARGUMENT", `${folder} is no OCI layout: it has no index.json with manifests`);
   return descriptorsOf(index.manifests);
 };

@@ -83,7 +83,7 @@ export {
   type Referrer,
   type StoredManifest,
 } from "./repo-manifests.ts";
-export { findGroupsByNames, findRepoNames, findRepoOpenness, type GroupByName, findReposByNames, type RepoByName } from "./repo-names.ts";
+export { findGroupsByNames, findRepoNames, findRepoOpenness, findReposByNames, type NamedGroup, type RepoByName } from "./repo-names.ts";
 export {
   deleteStaleUploads,
   deleteUpload,

@@ -33,6 +33,7 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   headless_sessions: rowsComeAndGo,
   library_artifacts: rowsComeAndChange,
   library_versions: rowsComeAndChange,
+  // They go with their manifest.
   manifest_blobs: rowsCome,
   manifest_children: rowsCome,
   manifests: rowsComeAndGo,

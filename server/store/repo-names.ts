@@ -15,7 +15,7 @@ export interface RepoByName {
 }
 
 /** A group that the beginning of a path of names leads to. */
-export interface GroupByName {
+export interface NamedGroup {
   readonly uid: string;
   readonly isVerified: boolean;
   /** How many names of the path it takes. */
@@ -53,10 +53,10 @@ export const findReposByNames = (rows: Read, organizations: readonly string[] | 
     [groups, organizations ?? null, name],
   );
 
-const namedGroup = columns<GroupByName>({ uid: text, isVerified: { ...flag, sql: "verified" }, depth: number });
+const namedGroup = columns<NamedGroup>({ uid: text, isVerified: { ...flag, sql: "verified" }, depth: number });
 
 /** The groups that begin a path of these names, the deepest first. */
-export const findGroupsByNames = (rows: Read, organizations: readonly string[] | undefined, groups: readonly string[]): Promise<GroupByName[]> =>
+export const findGroupsByNames = (rows: Read, organizations: readonly string[] | undefined, groups: readonly string[]): Promise<NamedGroup[]> =>
   namedGroup.find(rows, `${places} select ${namedGroup.list} from place order by depth desc, uid limit ${namedMax}`, [groups, organizations ?? null]);
 
 const openRepo = columns({

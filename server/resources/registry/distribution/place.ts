@@ -7,7 +7,7 @@ import { text } from "#base/json.ts";
 import { covers, EVERYWHERE, isUid, rootOf } from "#base/uid.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import type { FindPlace, Place } from "#kernel";
-import { findGroupsByNames, findRepoOpenness, findReposByNames, type GroupByName, type RepoByName, type Read } from "#store";
+import { findGroupsByNames, findRepoOpenness, findReposByNames, type NamedGroup, type RepoByName, type Read } from "#store";
 import { nameInvalid, nameUnknown } from "./faults.ts";
 
 const nameLengthMax = 255;
@@ -51,7 +51,7 @@ export const findNamedRepo = async (rows: Read, name: string, paths: readonly st
 };
 
 /** Where a repo of these names would be made: the deepest group of its path that is there. */
-const findNewPlace = async (rows: Read, name: string, rights: Rights): Promise<{ readonly group: GroupByName; readonly isWhole: boolean } | Fault> => {
+const findNewPlace = async (rows: Read, name: string, rights: Rights): Promise<{ readonly group: NamedGroup; readonly isWhole: boolean } | Fault> => {
   const names = name.split("/").slice(0, -1);
   // Where a caller may make repos; in none of its groups whoever may not.
   const paths = visiblePaths(rights, ["repo.create"]);
