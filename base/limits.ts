@@ -117,6 +117,8 @@ export const limits = {
   getsEach: 32,
   listsEach: 96,
   changesEach: 224,
+  /** Calls that take content (a blob, a manifest), which last as long as their senders take: those of a hundred pushes at once. */
+  uploadsEach: 512,
   callsWaiting: 8_192,
   callsWaitingEach: 1_024,
   /**
@@ -239,6 +241,36 @@ export const limits = {
   feedIdleMs: 60 * 1000,
   feedSpaceLeftBytes: 512 * 1024 * 1024,
   feedRedirectsMax: 3,
+  /**
+   * Blobs in files: so many append at the same moment, each with two buffers, for so many bytes and no longer than their
+   * client keeps sending (4 MiB of buffers in all, whoever is there); how often the disk is looked at and told to write; what
+   * stays free of it, since a database without space stops. A pull reads so much at a time, less where there are many.
+   */
+  blobWriteTurns: 8,
+  blobWriteBytes: 256 * 1024,
+  blobTurnBytes: 2 * 1024 * 1024,
+  blobTurnIdleMs: 20,
+  blobSpaceLookBytes: 64 * 1024 * 1024,
+  blobSyncBytes: 16 * 1024 * 1024,
+  blobSpaceLeftBytes: 512 * 1024 * 1024,
+  blobReadBytes: 256 * 1024,
+  blobReadsLarge: 8,
+  blobReadBytesMin: 32 * 1024,
+  /** So many bytes pass between two looks at the buffers that they left; so many may have grown old (a pause of some 20 ms). */
+  blobYoungBytes: 8 * 1024 * 1024,
+  blobOldBytes: 16 * 1024 * 1024,
+  /**
+   * Blobs in S3: no part but the last may be smaller, and 10,000 must do for the largest object, 5 TiB. Parts of a 512th of
+   * what came before them are some 4,200; with the rests of appends, of a 1,024th at least, they stay below the number.
+   */
+  s3PartBytesMin: 5 * 1024 * 1024,
+  s3PartBytes: 8 * 1024 * 1024,
+  s3PartGrowth: 512,
+  s3RestGrowth: 1_024,
+  s3TriesMax: 4,
+  s3ConnectMs: 5_000,
+  s3IdleMs: 60_000,
+  s3ConnectionsMax: 64,
   /** Documents and pages that one address may lead to: the largest CSAF provider has some 40,000. */
   feedLinksMax: 200_000,
   /**
@@ -379,6 +411,7 @@ export const limits = {
 
   /** What the operator may set: beyond it nothing was measured. */
   organizationQuotaMax: 1_000_000_000,
+  storageQuotaMax: 900_000_000_000_000,
   /** Requests a second that the operator may set: more than any process answers. Whoever waited may catch up for ten seconds: jobs begin together. */
   requestRateMax: 1_000_000,
   requestBurstSeconds: 10,
@@ -614,6 +647,39 @@ export const limits = {
   mergedRangesMax: 8,
   mergedRowsMax: 500_000,
 
+  /** oci: 1. A manifest, held in memory while it is read; images have some KiB. */
+  manifestBytesMax: 4 * 1024 * 1024,
+  /** What is read of an image's configuration, for its platform. */
+  imageConfigBytesMax: 4 * 1024 * 1024,
+  /** Tags that one push may name. */
+  pushedTagsMax: 100,
+  /** Names of a list of tags, and entries of a list of referrers. */
+  tagNamesMax: 10_000,
+  referrersMax: 500,
+  /** A client that sends, or takes, nothing of a blob for so long has gone. */
+  contentSilenceMs: 60_000,
+  /** A blob that no manifest needs yet: a push of many layers over a slow line takes hours. Renewed when somebody is told of it. */
+  blobLeaseMs: 24 * 60 * 60 * 1000,
+  /** Who appends to an upload holds it for so long, again and again; another server goes on when it does not. */
+  uploadHoldMs: 30_000,
+  /** An upload to which nobody has written for so long is given up. */
+  uploadKeptMs: 7 * 24 * 60 * 60 * 1000,
+  /** Uploads whose digest is computed as they come, each some 300 bytes; of others it is computed at their end. */
+  uploadDigestsMax: 10_000,
+  /** How long the token of a registry's client lasts (oci: 4): it only says who asks. */
+  registryTokenLifetimeMs: 5 * 60 * 1000,
+  /** Pulls that wait to be told of, some 500 bytes each; for how long; and so many of them are one transaction. */
+  waitingPullsMax: 20_000,
+  pullsWrittenMs: 500,
+  pullsWrittenMax: 500,
+  /** Collection: how often one of the servers goes through everything, and how many rows or contents it looks at together. */
+  collectionMs: 6 * 60 * 60 * 1000,
+  collectionPageRows: 500,
+  /** Manifests of up to 4 MiB that verification holds together. */
+  verifiedManifestsMax: 16,
+  /** Contents of the blob place that are removed together. */
+  blobRemovalsMax: 100,
+
   /** Safe writes: how long an answer is kept for its idempotency key. Longest key as with the field's leaders. */
   idempotencyLifetimeMs: 24 * 60 * 60 * 1000,
   idempotencyKeyLengthMax: 255,
@@ -624,6 +690,9 @@ export const limits = {
  * delivery for each subscription above it, 500 in 30 ms; the others are as many as lists and rights were measured with.
  */
 export const organizationQuotas = { groups: 100_000, identities: 1_000_000, repos: 1_000_000, "role-bindings": 1_000_000, subscriptions: 5_000 } as const;
+
+/** Bytes of blobs of one organization, where the operator has set nothing else: more than a disk has. */
+export const storageQuotas = { "blob-bytes": 100_000_000_000_000 } as const;
 
 /**
  * Requests a second to one process, of one identity and of all identities of one organization, where the operator has set

@@ -12,6 +12,7 @@ import { anonymousVariants } from "./anonymous.ts";
 import { archiveVariants } from "./archive.ts";
 import { auditVariants } from "./audit.ts";
 import { neighbourVariants } from "./neighbours.ts";
+import { registryVariants } from "./registry.ts";
 import { textVariants } from "./texts.ts";
 import { deliveryVariants } from "./deliveries.ts";
 import type { Environment, Variant } from "./environment.ts";
@@ -212,6 +213,7 @@ const variants: Readonly<Record<string, Variant>> = {
   ...auditVariants,
   ...neighbourVariants,
   ...anonymousVariants,
+  ...registryVariants,
   ...textVariants,
   ...importVariants,
   ...archiveVariants,

@@ -1,8 +1,8 @@
 // The tree of commands. Later ones find their place in it:
 //
-//   gantry serve | token | register | suspend | resume | import | explain | who-can | events | audit | health
+//   gantry serve | token | register | suspend | resume | import | export | explain | who-can | events | audit | health
 //   gantry login | logout | config | doctor | mcp     what a client does
-//   gantry admin migrate | quota                      what needs the data directory or the database
+//   gantry admin migrate | quota | registry                      what needs the data directory or the database
 //   gantry DOMAIN RESOURCES VERB                      the API
 //
 // Only the command that is called is loaded; of the others the list shows the summary that stands here.
@@ -26,6 +26,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   suspend: { summary: "close an organization to its members", load: async () => (await import("./commands/suspend.ts")).suspendCommand },
   resume: { summary: "open a suspended organization again", load: async () => (await import("./commands/resume.ts")).resumeCommand },
   import: { summary: "fill the server from files and feeds", load: async () => (await import("./commands/import.ts")).importCommand },
+  export: { summary: "write images into files", load: async () => (await import("./commands/export.ts")).exportCommand },
   explain: { summary: "tell why an identity may do something, or may not", load: async () => (await import("./commands/explain.ts")).explainCommand },
   "who-can": { summary: "list who holds a capability at a place", load: async () => (await import("./commands/who-can.ts")).whoCanCommand },
   events: { summary: "watch what happens", load: async () => (await import("./commands/events.ts")).eventsCommand },

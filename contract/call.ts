@@ -19,6 +19,14 @@ export interface Packing {
   readonly pack: (part: JsonObject, organization: string) => Uint8Array;
 }
 
+/** Bytes that come with a call and are part of no message: a blob, a manifest. Nothing is read of them before somebody asks. */
+export interface CallContent {
+  /** How many there are; undefined where the sender does not say. */
+  readonly lengthBytes: number | undefined;
+  /** As they come. Read once; throws a Fault where they stop coming. */
+  readonly bytes: AsyncIterable<Uint8Array>;
+}
+
 /** What is known of a call before its message is read. */
 export interface CallHeaders {
   readonly method: MethodFact;
@@ -36,6 +44,8 @@ export interface CallHeaders {
   readonly origin: () => Origin;
   /** Undefined: the caller is no protocol, and takes values. */
   readonly packing: Packing | undefined;
+  /** Of an operation that takes content (contract: Distribution), where the sender has sent some. */
+  readonly content: CallContent | undefined;
 }
 
 /**
@@ -70,6 +80,7 @@ export interface CallOptions {
   readonly ifNoneMatch?: string | undefined;
   readonly requestInUrl?: () => JsonObject;
   readonly packing?: Packing;
+  readonly content?: CallContent | undefined;
 }
 
 /** A message of version 1 as version 2 takes it. */
@@ -109,6 +120,7 @@ const madeCall = (
   requestId: options.requestId,
   origin: options.origin,
   packing: options.packing,
+  content: options.content,
   requestInUrl,
   read,
 });
@@ -125,6 +137,7 @@ export const withRequest = (call: UnreadCall, reading: RequestReading): Call => 
   requestId: call.requestId,
   origin: call.origin,
   packing: call.packing,
+  content: call.content,
   request: reading.request,
   problems: reading.problems,
   bodyPaths: reading.bodyPaths,

@@ -5,7 +5,10 @@ import { newGroup } from "../command.ts";
 import type { Terminal } from "../terminal.ts";
 import { migrateCommand } from "./admin-migrate.ts";
 import { quotaCommand } from "./admin-quota.ts";
+import { registryCommand } from "./admin-registry.ts";
 
-const wrongArguments = "what of admin? gantry admin migrate brings the database to this version, gantry admin quota shows and sets quotas";
+const wrongArguments =
+  "what of admin? gantry admin migrate brings the database to this version, gantry admin quota shows and sets quotas, gantry admin registry verifies images";
 
-export const adminCommand = (terminal: Terminal): Command => newGroup("admin", [migrateCommand(terminal), quotaCommand(terminal)], wrongArguments);
+export const adminCommand = (terminal: Terminal): Command =>
+  newGroup("admin", [migrateCommand(terminal), quotaCommand(terminal), registryCommand(terminal)], wrongArguments);

@@ -1,7 +1,7 @@
 // `gantry import`: fills the server from files and feeds.
 
 import type { Command } from "commander";
-import { type FeedKind, findImportGroup, importFeed, importRegistry } from "#application";
+import { type FeedKind, findImportGroup, importFeed, importOciLayout, importRegistry } from "#application";
 import { Fault } from "#base/fault.ts";
 import { withApplication } from "../application.ts";
 import { newCommand } from "../command.ts";
@@ -15,6 +15,7 @@ interface Options {
   readonly licence?: string;
   readonly format?: string;
   readonly author?: string;
+  readonly repo?: string;
   readonly keyFile?: string;
 }
 
@@ -80,12 +81,29 @@ const importRegistryFolders = async (terminal: Terminal, sources: readonly strin
   });
 };
 
+const importLayouts = async (terminal: Terminal, folders: readonly string[], { repo, ...others }: Options): Promise<void> => {
+  for (const [name, value] of Object.entries(others)) if (value !== undefined) throw new Fault("INVALID_ARGUMENT", `--${name} is not for gantry import oci`);
+  if (repo === undefined) throw new Fault("INVALID_ARGUMENT", "name the repo: gantry import oci DIR --repo NAME");
+  return withApplication(terminal, async (application) => {
+    const { out, err } = terminal;
+    const bar = openProgressBar(err, { lines: true });
+    for (const folder of folders) {
+      const { manifests, blobs, refused } = await importOciLayout(application, { folder, repo, progress: bar.update });
+      bar.end();
+      for (const refusal of refused) err.write(`refused ${folder}: ${refusal}\n`);
+      out.write(`${folder}: ${manifests} manifests, ${blobs} blobs sent, ${refused.length} refused\n`);
+      if (refused.length > 0) terminal.status = 2;
+    }
+  });
+};
+
 export const importCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "import",
     usage: "KIND SOURCE… [--group UID] [--public|--private] [--licence ID] [--format NAME] [--author NAME] [--key-file FILE]",
     description: `Fills the server. KIND is one of
 
+  oci              images: an OCI layout (a folder with index.json and blobs), into the repo that --repo names
   registry         repos, tags and what is known of their images: a folder of JSON files, one per repo
   advisories       Wolfi and Chainguard advisory documents, OSV, RustSec, GitHub's advisories, Alpine secdb, Debian's
                    tracker, OpenVEX, CSAF, CycloneDX VEX
@@ -104,6 +122,7 @@ was stopped goes on when it is started again. Works beside a running server and 
     notes: `Exit status: 0 all imported, 2 some records were refused (each is named with file and line), 1 failed.
 
 Examples:
+  gantry import oci ./images --repo first-organization/app
   gantry import registry ./official-image-tags
   gantry import advisories ./advisories --public --licence Apache-2.0
   gantry import vulnerabilities cve.jsonl ./osv ./rustsec
@@ -128,15 +147,18 @@ Examples:
     .option("--licence <ID>", "the licence of what the sources tell (SPDX); what it does not allow to publish is not published (unknown)")
     .option("--format <NAME>", "refuse files of other formats than this one")
     .option("--author <NAME>", "who the advisories and their events are by (the format's own word)")
+    .option("--repo <NAME>", "oci: the repo, by its path of names or its uid; made where it does not exist")
     .option("--key-file <FILE>", "a file with the key or token that the host of the address wants (the NVD's, GitHub's)")
     .action(async (word: string | undefined, sources: readonly string[], options: Options) => {
       const kind = feedKinds.find((each) => each === word);
-      if (kind === undefined && word !== "registry") {
-        throw new Fault("INVALID_ARGUMENT", `cannot import ${JSON.stringify(word ?? "")}; possible are: registry, ${feedKinds.join(", ")}`);
+      if (kind === undefined && word !== "registry" && word !== "oci") {
+        throw new Fault("INVALID_ARGUMENT", `cannot import ${JSON.stringify(word ?? "")}; possible are: oci, registry, ${feedKinds.join(", ")}`);
       }
       if (sources.length === 0) {
         const wanted = kind ? "file, folder or address" : "folder or file";
         throw new Fault("INVALID_ARGUMENT", `name at least one ${wanted}: gantry import ${word} ${kind ? "SOURCE" : "DIR"}`);
       }
+      if (word === "oci") return importLayouts(terminal, sources, options);
+      if (options.repo !== undefined) throw new Fault("INVALID_ARGUMENT", "--repo is for gantry import oci");
       await (kind ? importFeedSources(terminal, kind, sources, options) : importRegistryFolders(terminal, sources, options));
     });

@@ -42,6 +42,7 @@ import { file_gantry_events_v1_events } from "./gantry/events/v1/events_pb.js";
 import { file_gantry_images_v1_affected_images } from "./gantry/images/v1/affected_images_pb.js";
 import { file_gantry_lists_v1_lists } from "./gantry/lists/v1/lists_pb.js";
 import { file_gantry_memberships_v1_memberships } from "./gantry/memberships/v1/memberships_pb.js";
+import { file_gantry_registry_v1_distribution } from "./gantry/registry/v1/distribution_pb.js";
 
 export const files = [
   file_chainguard_capabilities_capabilities,
@@ -86,4 +87,5 @@ export const files = [
   file_gantry_images_v1_affected_images,
   file_gantry_lists_v1_lists,
   file_gantry_memberships_v1_memberships,
+  file_gantry_registry_v1_distribution,
 ];

@@ -12,6 +12,7 @@ import { capabilities } from "#contract/capabilities.ts";
 import { type Services, type Kernel, makeServe, openKernel, type Serve, termsOf } from "#kernel";
 import { resources } from "#resources";
 import { bindSealed, openVault } from "#store";
+import { openOwnBlobPlace } from "./blob-place.ts";
 import { openDatabase } from "./database.ts";
 import { type OperatorCall, operatorCalls } from "./operator-calls.ts";
 import type { Settings } from "./settings.ts";
@@ -56,8 +57,13 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
     });
     const numberEvents = openNumbering(store, enqueueEvents, log);
     const audit = openAudit({ store, vault, clock, log, publicUrl: settings.publicUrl, numberEvents });
+    const blobs = await openOwnBlobPlace({ store, clock, settings, join });
+    const lastWorks: (() => Promise<void>)[] = [];
     const services: Services = {
+      onStop: (work) => void lastWorks.push(work),
       store,
+      blobs,
+      anonymousPull: settings.anonymousPull,
       authn,
       audit,
       clock,
@@ -81,8 +87,10 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
       numberEvents,
       call: operatorCalls(serve, services),
       async close() {
+        await Promise.all(lastWorks.map((work) => work()));
         await audit.stop();
         await authn.close();
+        await blobs.close();
         await store.close();
       },
     };

@@ -7,7 +7,9 @@ export type { QuotaState } from "./quotas.ts";
 export { findImportGroup } from "./import-group.ts";
 export {
   changeQuota,
+  exportOciLayout,
   importFeed,
+  importOciLayout,
   importRegistry,
   listQuotas,
   migrateDatabase,
@@ -18,6 +20,7 @@ export {
   setSuspended,
   startServer,
   verifyAudit,
+  verifyRegistry,
 } from "./on-demand.ts";
 export type { Server } from "./server.ts";
 export { readDatabaseSettings, readPublicUrl, readSettings, type Settings } from "./settings.ts";

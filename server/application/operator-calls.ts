@@ -4,9 +4,10 @@
 import { operatorUid } from "#authz";
 import type { JsonObject } from "#base/json.ts";
 import type { Origin } from "#base/origin.ts";
-import { readingOf, unreadCall } from "#contract/call.ts";
+import { type CallContent, readingOf, unreadCall } from "#contract/call.ts";
 import { methodByName } from "#contract/catalog.ts";
 import type { Serve, Services, UnreadCall } from "#kernel";
+import type { RegistryCall } from "#registry";
 
 /** Makes a call by the operation's full name and returns its answer. Throws the Fault that the operation answers. */
 export type OperatorCall = (method: string, request: JsonObject, options?: { readonly idempotencyKey?: string }) => Promise<JsonObject>;
@@ -28,16 +29,33 @@ const operatorAuthorization = ({ authn, clock, publicUrl }: Pick<Services, "auth
 
 const operatorOrigin: Origin = { address: "", userAgent: "gantry" };
 
-const operatorCall = (name: string, request: JsonObject, authorization: string, idempotencyKey: string | undefined): UnreadCall => {
+interface CallParts {
+  readonly idempotencyKey?: string | undefined;
+  readonly content?: CallContent | undefined;
+}
+
+const operatorCall = (name: string, request: JsonObject, authorization: string, { idempotencyKey, content }: CallParts): UnreadCall => {
   const method = methodByName(name);
   if (!method) throw new Error(`no operation ${name}`);
-  return unreadCall(method, { authorization, idempotencyKey, requestId: crypto.randomUUID(), origin: () => operatorOrigin }, () => readingOf(request));
+  const headers = { authorization, idempotencyKey, requestId: crypto.randomUUID(), origin: () => operatorOrigin, ...(content ? { content } : {}) };
+  return unreadCall(method, headers, () => readingOf(request));
 };
 
 export const operatorCalls = (serve: Serve, services: Pick<Services, "authn" | "clock" | "publicUrl">): OperatorCall => {
   const authorization = operatorAuthorization(services);
   return async (name, request, { idempotencyKey } = {}) => {
-    const { message } = await serve(operatorCall(name, request, await authorization(), idempotencyKey));
+    const { message } = await serve(operatorCall(name, request, await authorization(), { idempotencyKey }));
     return message;
+  };
+};
+
+/** The same for the registry's operations, which take and give content. By their short names. */
+export const operatorRegistryCalls = (serve: Serve, services: Pick<Services, "authn" | "clock" | "publicUrl">): RegistryCall => {
+  const authorization = operatorAuthorization(services);
+  return async (operation, request, content) => {
+    const { message, content: given } = await serve(
+      operatorCall(`gantry.registry.v1.DistributionService/${operation}`, request, await authorization(), { content }),
+    );
+    return { message, ...(given ? { content: given } : {}) };
   };
 };

@@ -2,7 +2,7 @@
 // without one. The server's own role reads them.
 
 import { Fault } from "#base/fault.ts";
-import { limits, organizationQuotas, requestRates } from "#base/limits.ts";
+import { limits, organizationQuotas, requestRates, storageQuotas } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import { systemClock } from "#base/time.ts";
 import { isRoot, isUid } from "#base/uid.ts";
@@ -37,11 +37,17 @@ export interface QuotaChange {
   readonly organization: string | undefined;
 }
 
-const defaults: ReadonlyMap<string, number> = new Map([...Object.entries(organizationQuotas), ...Object.entries(requestRates)]);
+const defaults: ReadonlyMap<string, number> = new Map([
+  ...Object.entries(organizationQuotas),
+  ...Object.entries(storageQuotas),
+  ...Object.entries(requestRates),
+]);
 
 /** The numbers that a quota may have. */
-const boundsOf = (name: string): { readonly min: number; readonly max: number } =>
-  name in requestRates ? { min: 1, max: limits.requestRateMax } : { min: 0, max: limits.organizationQuotaMax };
+const boundsOf = (name: string): { readonly min: number; readonly max: number } => {
+  if (name in requestRates) return { min: 1, max: limits.requestRateMax };
+  return { min: 0, max: name in storageQuotas ? limits.storageQuotaMax : limits.organizationQuotaMax };
+};
 
 const requireKnown = (name: string): void => {
   if (!defaults.has(name)) throw new Fault("INVALID_ARGUMENT", `there is no quota ${JSON.stringify(name)}; there are ${[...defaults.keys()].join(", ")}`);
@@ -89,7 +95,7 @@ export const listQuotas = async ({ settings, log, progress }: QuotaOptions, orga
 const writeChange = (store: Store, publicUrl: string, { name, value, organization }: QuotaChange): Promise<void> =>
   store.write(async (rows) => {
     const whose = organization ?? "";
-    if (name in organizationQuotas) await takeGrantsBack(rows);
+    if (!(name in requestRates)) await takeGrantsBack(rows);
     if (value === undefined) {
       // Of an organization that is gone, too.
       if (!(await deleteQuota(rows, whose, name))) return;

@@ -36,6 +36,10 @@ const find = (value: JsonObject, path: readonly string[]): string => {
 /** "/iam/v2/groups/{uid=**}" to "/iam/v2/groups"; a verb on the collection stays. */
 const collection = (template: string): string => template.split("/{", 1)[0] ?? "";
 
+/** The operation's collection; of the registry its host (events: 9). */
+const eventSourceOf = (method: MethodFact, template: string, publicUrl: string): string =>
+  method.distribution ? new URL(publicUrl).host : `${publicUrl.replace(/\/$/, "")}${collection(template)}`;
+
 const groupOf = (uid: string, group: "parent" | "self" | "root"): string => {
   if (group === "self" || uid === "") return uid;
   if (group === "root") return rootOf(uid);
@@ -109,7 +113,7 @@ export const eventOf = (context: ChangeContext, method: MethodFact, request: Jso
   const identityProvider = find(content, ["identityProviderUid"]) || find(content, ["parent"]) || parentOf(subject);
   return {
     type: event.type,
-    source: `${services.publicUrl.replace(/\/$/, "")}${collection(told.template)}`,
+    source: eventSourceOf(method, told.template, services.publicUrl),
     subject,
     group,
     audience: event.audience,

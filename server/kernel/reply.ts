@@ -10,10 +10,12 @@ import type { Kernel } from "./kernel.ts";
 import { etagOf, matchesEtag } from "./safe-write.ts";
 
 /** Only a single resource that can be read again has an ETag. */
-const hasEtag = ({ method }: Call): boolean => (method.rpc.startsWith("Get") || method.rpc.startsWith("Update")) && method.output.byName.has("uid");
+const hasEtag = ({ method }: Call): boolean =>
+  !method.distribution && (method.rpc.startsWith("Get") || method.rpc.startsWith("Update")) && method.output.byName.has("uid");
 
 export const replyOf = (call: Call, outcome: Outcome): Reply => {
   if (outcome.parts) return { message: {}, parts: outcome.parts };
+  if (outcome.content) return { message: outcome.reply, content: outcome.content };
   const reply = replyInVersion2(call, outcome);
   if (!call.view) return reply;
   // The ETag is the resource's, in whichever shape it is shown.

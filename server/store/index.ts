@@ -40,6 +40,62 @@ export {
 export { documentKeyBinding, documentKeyPurpose, insertDocumentKey, listDocumentKeys } from "./document-signing-keys.ts";
 export { type FacetFilter, findFacets } from "./advisory-facets.ts";
 export { addChanges, addOwnedCounts, changeCount, noChanges, noCounts, noOwnedCounts, addCounts, type OwnedChanges, type OwnedCounts } from "./feed-counts.ts";
+export {
+  type BlobRemoval,
+  collectBlobs,
+  collectRepoBlobs,
+  countBlobs,
+  deleteBlobRemovals,
+  deleteRepoBlob,
+  extendLease,
+  findBlobPage,
+  findBlobRemovals,
+  findBlobs,
+  findNamedKeys,
+  findRepoBlob,
+  findRepoBlobPage,
+  findReposOfBlob,
+  findStoredBlob,
+  findRepoWithBlob,
+  holdRepoBlobs,
+  insertBlobRemoval,
+  insertRepoBlob,
+  mountRepoBlob,
+  type RepoBlob,
+  type RepoBlobName,
+  setBlobHidden,
+  type StoredBlob,
+} from "./blobs.ts";
+export {
+  deleteManifest,
+  findIndexesOf,
+  findManifestByDigest,
+  findManifestByTag,
+  findManifestPage,
+  findReferrers,
+  findTagNames,
+  findTagsOfDigest,
+  insertManifest,
+  isBlobNeeded,
+  lockManifest,
+  type NewManifest,
+  type PageManifest,
+  type Referrer,
+  type StoredManifest,
+} from "./repo-manifests.ts";
+export { findGroupsByNames, findRepoNames, findRepoOpenness, findReposByNames, type NamedGroup, type RepoByName } from "./repo-names.ts";
+export {
+  deleteStaleUploads,
+  deleteUpload,
+  extendUploadHold,
+  findUpload,
+  holdUpload,
+  insertUpload,
+  releaseUpload,
+  type UploadRow,
+  updateUpload,
+} from "./uploads.ts";
+export { type BlobPlaceRow, ensureBlobPlace, findBlobPlace, takeBlobSweep, writeBlobPlace } from "./blob-places.ts";
 export { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, type CatalogueTrigger, readCatalogue } from "./catalogue.ts";
 export {
   type AuditEntry,
@@ -262,7 +318,7 @@ export { countVersions, type VersionRow } from "./library-versions.ts";
 export { timeText } from "./time-text.ts";
 export { containingPattern, hasTrigram } from "./search-text.ts";
 export { type Branch, type Condition, countRows, isLarge, listRows, needsSize, type Page, pageStatement, type Selection, wholeTable } from "./list.ts";
-export { findManifests, insertManifests, type Manifest, type ManifestFact } from "./manifests.ts";
+export { deleteImageFacts, findManifests, findPlatformManifests, insertManifests, type Manifest, type ManifestFact } from "./manifests.ts";
 export type {
   AdvisoryEventData,
   AdvisoryEventRecord,
@@ -290,7 +346,7 @@ export { derivedUidOf } from "./feed-rows.ts";
 export { insertProviderArrival } from "./provider-arrivals.ts";
 export { deleteQuota, findQuotas, findQuotasOf, type SetQuota, writeQuota } from "./quotas.ts";
 export { deleteRefreshToken, insertRefreshToken, type RefreshTokenFamily, replaceRefreshTokenSecret } from "./refresh-tokens.ts";
-export { exceededQuota, findResourceCounts, quotaNameOf, takeGrantsBack } from "./resource-counts.ts";
+export { exceededQuota, findResourceCounts, findSpentStorage, quotaNameOf, takeGrantsBack } from "./resource-counts.ts";
 export { countIdentitiesBoundWith, findRoleBindingUid } from "./role-bindings.ts";
 export { findKnownRoles, writeBuiltInRole } from "./roles.ts";
 export {
@@ -337,7 +393,15 @@ export {
   withdrawVulnerabilities,
 } from "./vulnerabilities.ts";
 export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
-export { clearFailing, lockFailing, findSubscriptionSecret, markFailing, subscriptionSecretBinding, subscriptionSecretPurpose } from "./subscriptions.ts";
+export {
+  clearFailing,
+  findListeningOrganizations,
+  lockFailing,
+  findSubscriptionSecret,
+  markFailing,
+  subscriptionSecretBinding,
+  subscriptionSecretPurpose,
+} from "./subscriptions.ts";
 export { addColumnStatement, addPrimaryKeyStatement, countTriggers, createCountTriggerStatement, createIndexStatement } from "./table-statements.ts";
 export { findAcceptancesOf, findAcceptedTerms } from "./terms-acceptances.ts";
 export { addWrongUserCodes, findMostWrongUserCodes } from "./user-code-guesses.ts";

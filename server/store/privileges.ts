@@ -23,6 +23,8 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   audit_progress: rowsComeAndChange,
   audit_retention: ["select"],
   aws_requests: rowsComeAndGo,
+  blob_places: rowsComeAndChange,
+  blob_removals: rowsComeAndGo,
   changes_to_match: rowsComeAndGo,
   csaf_documents: rowsComeAndChange,
   document_signing_keys: rowsCome,
@@ -31,6 +33,9 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   headless_sessions: rowsComeAndGo,
   library_artifacts: rowsComeAndChange,
   library_versions: rowsComeAndChange,
+  // They go with their manifest.
+  manifest_blobs: rowsCome,
+  manifest_children: rowsCome,
   manifests: rowsComeAndGo,
   memberships: rowsComeAndGo,
   package_origins: rowsComeAndChange,

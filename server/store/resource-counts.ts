@@ -2,7 +2,7 @@
 // rows and refuse what is too many (0003_quotas.sql); here they are told what a quota is where nothing is set, and read.
 
 import { Fault } from "#base/fault.ts";
-import { organizationQuotas } from "#base/limits.ts";
+import { organizationQuotas, storageQuotas } from "#base/limits.ts";
 import { columns, number, text } from "./columns.ts";
 import { driverDetail, sqlState } from "./faults.ts";
 import type { Read, Write } from "./handle.ts";
@@ -11,7 +11,7 @@ import type { Read, Write } from "./handle.ts";
 export const quotaNameOf = (table: string): string => table.replaceAll("_", "-");
 
 /** The settings of a session by which the triggers know this version's own quotas. */
-export const quotaSettings = Object.entries(organizationQuotas)
+export const quotaSettings = Object.entries({ ...organizationQuotas, ...storageQuotas })
   .map(([name, value]) => `set gantry.quota_${name.replaceAll("-", "_")} = '${value}';`)
   .join(" ");
 
@@ -26,6 +26,19 @@ export const findResourceCounts = async (rows: Read, organization: string): Prom
   const statement = `
     select ${used.list} from (select resource, sum(row_count) as count from resource_counts where organization = $1 group by resource) as used`;
   return new Map((await used.find(rows, statement, [organization])).map(({ resource, count }) => [resource, count]));
+};
+
+/** The quota of bytes that an organization has used up; undefined where it may have more. */
+export const findSpentStorage = async (rows: Read, organization: string): Promise<number | undefined> => {
+  const [row] = await rows.query(
+    `select quota, quota <= used from (select
+       coalesce(
+         (select value from quotas where organization = $1 and name = 'blob-bytes'),
+         (select value from quotas where organization = '' and name = 'blob-bytes'), $2::bigint) as quota,
+       (select coalesce(sum(row_count), 0) from resource_counts where organization = $1 and resource = 'blob_bytes') as used) as storage`,
+    [organization, storageQuotas["blob-bytes"]],
+  );
+  return row?.[1] === "t" ? Number(row[0]) : undefined;
 };
 
 /**

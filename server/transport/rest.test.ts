@@ -100,6 +100,7 @@ for (const [protocol, ask] of [
       ifNoneMatch: '"2"',
       view: undefined,
       packing: undefined,
+      content: undefined,
     });
   });
 

@@ -11,6 +11,7 @@ import { contentTypeOf, readRequestBody, readJson } from "./body.ts";
 import { crossOrigin } from "./cors.ts";
 import { logSlowCall, type Untimed, withDeadline } from "./deadline.ts";
 import { headerOf, type HttpRequest, type HttpResponse, type SendResponse } from "./http-message.ts";
+import { distributionTransport, isDistributionPath } from "./oci/index.ts";
 import { openEndpoints } from "./open-endpoints.ts";
 import { type Match, makeRouter } from "./paths.ts";
 import { type Parameters, parseParameters } from "./query.ts";
@@ -159,7 +160,8 @@ const noOperation = (verb: string, path: string, allow: readonly string[]): Faul
   const [, domain = "", version] = path.split("/");
   // requirement: Versioning 1. The v1 prefixes remain and are not served yet (decisions: Identity of the product).
   if (version === "v1" && domains.has(domain)) return unimplemented(`version 1 of the API (${path})`);
-  if (methodByName(path.slice(1))) {
+  const named = methodByName(path.slice(1));
+  if (named && !named.distribution) {
     return new Fault("INVALID_ARGUMENT", `${path} is a gRPC method: call it with content-type application/grpc over HTTP/2`, {
       httpStatus: 415,
       headers: { accept: "application/grpc" },
@@ -173,6 +175,7 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
   const { config, bounds, dependencies } = context;
   const cors = crossOrigin(config.corsOrigins);
   const endpointAt = openEndpoints(context);
+  const distribution = distributionTransport(context);
 
   const errorResponse = (request: HttpRequest, path: string, domain: string, thrown: unknown, isVersion1 = false): HttpResponse => {
     const fault = toFault(thrown);
@@ -185,6 +188,7 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
 
   const respond = async (request: HttpRequest): Promise<HttpResponse> => {
     const { path: sentPath, query } = splitTarget(request.target);
+    if (isDistributionPath(sentPath)) return distribution(request);
     const path = currentPath(sentPath);
     let domain: string | undefined;
     let isVersion1 = false;

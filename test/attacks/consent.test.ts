@@ -10,7 +10,7 @@ import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { entriesOf, sealAudit, verifyLogs } from "../audit.ts";
 import { registerPerson } from "../../server/application/person.ts";
-import { everyCapabilityBut, openStage, protocols, type Stage } from "../conformance/stage.ts";
+import { everyCapabilityBut, hasSafeWrites, openStage, protocolsOf, protocols, type Stage } from "../conformance/stage.ts";
 import { type Issuer, startIssuer, stopAll } from "../story/processes.ts";
 import { openSink, type Sink } from "../story/sink.ts";
 import type { World } from "../world.ts";
@@ -104,10 +104,10 @@ const variantsOf = (method: MethodFact, request: JsonObject, uid: string): JsonO
 const everythingShown = async (uid: string, token: string): Promise<string> => {
   const shown: string[] = [];
   for (const method of methods.filter((each) => stage.answers(each) && !each.open))
-    for (const protocol of protocols) {
+    for (const protocol of protocolsOf(method)) {
       const request = await stage.request(method, { place: world.organization, capabilities: ["repo.list"] });
       for (const variant of variantsOf(method, method.input.byName.has("page_size") ? { ...request, pageSize: 200 } : request, uid)) {
-        const answer = await stage.call(protocol, method, variant, { token, validateOnly: method.writes });
+        const answer = await stage.call(protocol, method, variant, { token, validateOnly: method.writes && hasSafeWrites(method) });
         const { reply, message, details, headers, raw } = answer;
         shown.push(JSON.stringify({ method: method.name, reply, message, details, headers, raw }));
       }

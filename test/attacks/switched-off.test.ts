@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { codes } from "#base/fault.ts";
-import { part, text } from "#base/json.ts";
+import { type JsonObject, part, text } from "#base/json.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import { setSuspended } from "../../server/application/organization.ts";
@@ -46,10 +46,15 @@ test("attack 6: a suspended organization answers its members nothing, whichever 
     methods.filter((method) => method.scope && stage.answers(method)),
     "operation with a place",
   );
+  const asked = new Map<MethodFact, JsonObject>();
+  for (const method of scoped.filter(({ distribution }) => distribution)) asked.set(method, await stage.request(method, { place: closing.organization }));
   await setSuspended(world.server.application, closing.organization, true);
+  for (const [method, request] of asked) assert.equal((await stage.call("rest", method, request, { token })).code, codes.PERMISSION_DENIED, method.name);
   for (const protocol of protocols) {
     const answers = await Promise.all(
-      scoped.map(async (method) => [method, await stage.call(protocol, method, withValue({}, method.scope ?? [], closing.organization), { token })] as const),
+      scoped
+        .filter(({ distribution }) => !distribution)
+        .map(async (method) => [method, await stage.call(protocol, method, withValue({}, method.scope ?? [], closing.organization), { token })] as const),
     );
     for (const [method, { code, message }] of answers) assert.equal(code, codes.PERMISSION_DENIED, `${method.name} over ${protocol}: ${message}`);
     for (const method of methods.filter((each) => stage.answers(each) && each.unscoped && each.rpc.startsWith("List") && each.capabilities.length > 0)) {

@@ -12,6 +12,7 @@ import { limits } from "#base/limits.ts";
 import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { restRequest } from "../client.ts";
+import { distributionRequest } from "../distribution.ts";
 import { full, openWorld, type World } from "../world.ts";
 import { items } from "./protocols.ts";
 import { databaseContents } from "./installation.ts";
@@ -48,7 +49,9 @@ const sound = (got: PipelinedAnswer, sent: PipelinedRequest): JsonObject => {
   if (got.status === 200 && got.body === "") return {};
   const body = JSON.parse(got.body) as Json;
   assert.ok(isObject(body), what);
-  if (got.status >= 400 && !("error" in body))
+  // The OCI protocol's own errors (oci: 2).
+  if (got.status >= 400 && sent.path.startsWith("/v2/")) assert.ok(items(body, "errors").length > 0, what);
+  else if (got.status >= 400 && !("error" in body))
     assert.deepEqual([typeof body.code, typeof body.message, Array.isArray(body.details)], ["number", "string", true], what);
   return body;
 };
@@ -566,7 +569,7 @@ test("bytes that are no UTF-8 in a text of a gRPC message are refused, not repla
 /** The query parameters of an operation that are texts, dotted as they are written. */
 const parametersOf = (method: MethodFact): string[] => {
   const body = method.http[0]?.body ?? "";
-  const inPath = method.http[0]?.template ?? "";
+  const inPath = method.http[0]?.template ?? method.distribution?.template ?? "";
   return method.input.fields.flatMap((field) => {
     if (field.json === body || body === "*" || inPath.includes(`{${field.name}`)) return [];
     if (field.message) return field.message.fields.filter(({ message }) => !message).map((inner) => `${field.name}.${inner.name}`);
@@ -579,7 +582,8 @@ test("every hostile text in every query parameter of every operation is answered
   const uid = `${organization}/0123456789abcdef`;
   const all: PipelinedRequest[] = [];
   for (const method of methods.filter(({ name }) => world.server.application.kernel.answers.has(name))) {
-    const { verb, path } = restRequest(method, { uid, parent: uid, repoUid: uid, digest });
+    const asked = { uid, parent: uid, repoUid: uid, repo: uid, reference: "latest", upload: "0".repeat(32), digest };
+    const { verb, path } = method.distribution ? distributionRequest(method, asked) : restRequest(method, asked);
     if (verb !== "GET") continue;
     const [bare = ""] = path.replace(/\/$/, `/${uid}`).split("?");
     for (const parameter of parametersOf(method)) {

@@ -61,7 +61,7 @@ const groupOf: readonly (readonly [RegExp, (subject: string) => string])[] = [
   [/\.iam\.external_group_role_mappings\./, root],
   [/\.iam\.rolebindings\.created\.batch\./, self],
   [/\.iam\.terms\.accepted\./, self],
-  [/\.registry\.tag\./, root],
+  [/\.registry\.(?:tag|push|manifest|blob)\./, root],
 ];
 
 /** events, 3: the only fields of these that leave the server. */
@@ -151,7 +151,8 @@ for (const method of told) {
     const body = assertEnvelope(only, event?.type ?? "");
     const { source, subject = "", group, bodytype, data } = only.event;
     const template = method.http[0]?.template ?? "";
-    assert.equal(source, `${world.url}${template.slice(0, template.includes("/{") ? template.indexOf("/{") : undefined)}`);
+    const collection = template.slice(0, template.includes("/{") ? template.indexOf("/{") : undefined);
+    assert.equal(source, method.distribution ? new URL(world.url).host : `${world.url}${collection}`);
     const [, place_ = parent] = groupOf.find(([pattern]) => pattern.test(only.event.type)) ?? [];
     assert.match(subject, /^[0-9a-f]{40}(?:\/[0-9a-f]{16})*$/);
     if (joins || event?.groupFrom) assert.equal(group, world.organization);

@@ -1,0 +1,88 @@
+// OCI layouts in and out by the command line: what comes out is what went in, digest by digest, and what is broken is named.
+
+import assert from "node:assert/strict";
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { type Installation, openInstallation } from "../story/installation.ts";
+import { type Exit, gantryFile, start } from "../story/processes.ts";
+import { digestOf, openRegistryClient } from "./images.ts";
+
+const layouts = join(import.meta.dirname, "../../../shared/data/registry/oci-layouts");
+
+let installation: Installation;
+let folder: string;
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gantry-layouts-"));
+  installation = await openInstallation({ GANTRY_BLOBS: join(folder, "blobs") });
+});
+after(async () => {
+  await installation.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const gantry = (...args: readonly string[]): Promise<Exit> => start(gantryFile, args, { env: installation.environment }).ended;
+
+interface Listed {
+  readonly digest: string;
+  readonly tag: string;
+}
+
+const listedIn = async (layout: string): Promise<Listed[]> => {
+  const { manifests } = JSON.parse(await readFile(join(layout, "index.json"), "utf8"));
+  return manifests.map(({ digest, annotations = {} }: { digest: string; annotations?: Record<string, string> }) => ({
+    digest,
+    tag: annotations["org.opencontainers.image.ref.name"] ?? "",
+  }));
+};
+
+const blobsIn = async (layout: string): Promise<Map<string, Buffer>> => {
+  const names = await readdir(join(layout, "blobs/sha256"));
+  return new Map(await Promise.all(names.sort().map(async (name) => [name, await readFile(join(layout, "blobs/sha256", name))] as const)));
+};
+
+for (const name of ["test_index", "test_index_media_type", "test_index_one_image"]) {
+  test(`${name} comes out as it went in`, async () => {
+    const layout = join(layouts, name);
+    const repo = `first-organization/layouts/${name.replaceAll("_", "-")}`;
+    const imported = await gantry("import", "oci", layout, "--repo", repo);
+    const refusals = imported.stderr.split("\n").filter((line) => line.startsWith("refused"));
+    assert.equal(imported.code, refusals.length > 0 ? 2 : 0, imported.stderr);
+    const listed = await listedIn(layout);
+    const taken = listed.filter(({ digest }) => !refusals.some((line) => line.includes(digest)));
+    assert.ok(taken.length > 0, imported.stderr);
+    const client = openRegistryClient(installation.world.url, () => installation.world.token());
+    for (const { digest, tag } of taken) {
+      const answer = await client.request("GET", `/v2/${repo}/manifests/${tag || digest}`);
+      assert.equal(answer.status, 200);
+      assert.equal(digestOf(answer.body), digest);
+    }
+    const copy = join(folder, name);
+    const references = taken.map(({ digest, tag }) => tag || digest);
+    const exported = await gantry("export", "oci", copy, "--repo", repo, ...references);
+    assert.equal(exported.code, 0, exported.stderr);
+    assert.deepEqual(await listedIn(copy), taken);
+    const [before, behind] = [await blobsIn(layout), await blobsIn(copy)];
+    assert.ok(behind.size > 0);
+    for (const [digest, content] of behind) assert.ok(before.get(digest)?.equals(content), digest);
+    // A second time nothing is sent.
+    assert.match((await gantry("import", "oci", copy, "--repo", repo)).stdout, / 0 blobs sent, 0 refused/);
+  });
+}
+
+test("what is missing or broken in a layout is named, and keeps nothing else", async () => {
+  const layout = join(folder, "broken");
+  await cp(join(layouts, "test_index"), layout, { recursive: true });
+  const [first] = await listedIn(layout);
+  const name = first?.digest.replace("sha256:", "") ?? "";
+  await writeFile(join(layout, "blobs/sha256", name), "{}");
+  const { code, stderr, stdout } = await gantry("import", "oci", layout, "--repo", "first-organization/broken");
+  assert.equal(code, 2);
+  assert.match(stderr, new RegExp(`refused .*${name} is not there, or has other bytes`));
+  assert.match(stdout, /[1-9] manifests/);
+  const none = await gantry("import", "oci", folder, "--repo", "first-organization/none");
+  assert.equal(none.code, 1);
+  assert.match(none.stderr, /is no OCI layout/);
+});
