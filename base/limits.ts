@@ -418,6 +418,20 @@ export const limits = {
   /** `gantry login`: one question to the server; a last page for the browser before the program ends. */
   signInAskTimeoutMs: 15_000,
   signInLastPageMs: 1_000,
+  /**
+   * Of its token that another program is given: a large push asks for registry tokens with it until it is done. One program
+   * renews at a time, with two questions; how long its lock is believed, how often the others look, and what a client of the
+   * registry waits in all.
+   */
+  registryTokenLeftMs: 30 * 60 * 1000,
+  sessionTokenLeftMs: 60 * 1000,
+  sessionLockMs: 40_000,
+  sessionLockLookMs: 50,
+  credentialHelperMs: 60_000,
+  /** All that one command asks of a server. */
+  callsOfCommandMs: 2 * 60 * 1000,
+  /** docker's config.json and podman's auth.json: a line for each registry. */
+  registryFileBytesMax: 1024 * 1024,
 
   /** A person at a provider's page: passwords are looked up, second factors fetched. */
   signInLifetimeMs: 10 * 60 * 1000,
