@@ -297,6 +297,15 @@ export const limits = {
   feedChunkDocuments: 512,
   /** Documents that are read together to judge versions by them: an OSV record has 4 KiB, the largest some MiB. */
   matchedDocuments: 100,
+  /**
+   * An SBOM that was pushed: its bytes unpacked, its packages, and the time that a thread of its own has for it. Its
+   * values are what 200,000 packages with everything that tools write about them have; so many take 700 MB while they are read.
+   */
+  sbomBytesMax: 64 * 1024 * 1024,
+  sbomPackagesMax: 200_000,
+  sbomReadMs: 30_000,
+  sbomValuesMax: 8_000_000,
+  sbomMemoryMb: 1024,
   /** Images that an event of affected images names; the rest is counted (requirement: 1,000 digests). */
   toldDigestsMax: 1000,
   /** What is resolved is kept for a year and a month, so that reports can be compared with those of a year ago. */
