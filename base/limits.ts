@@ -306,6 +306,16 @@ export const limits = {
   sbomReadMs: 30_000,
   sbomValuesMax: 8_000_000,
   sbomMemoryMb: 1024,
+  /**
+   * How often a server looks for what another one was told of, how long it may hold one (to be fetched and read), how long after
+   * a failure it is tried again, at first and at most, and how often in all; and organizations that it remembers to have served.
+   */
+  sbomLookMs: 15_000,
+  sbomHoldMs: 5 * 60 * 1000,
+  sbomRetryMs: 10_000,
+  sbomRetryMaxMs: 60 * 60 * 1000,
+  sbomTriesMax: 20,
+  sbomServedMax: 1_000,
   /** Images that an event of affected images names; the rest is counted (requirement: 1,000 digests). */
   toldDigestsMax: 1000,
   /** What is resolved is kept for a year and a month, so that reports can be compared with those of a year ago. */

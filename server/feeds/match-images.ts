@@ -18,6 +18,7 @@ import {
   findOrigins,
   findSourceDocuments,
   lockMatching,
+  markMatched,
   type MatchableAdvisory,
   type NewlyAffected,
   writeAffectedImages,
@@ -38,10 +39,10 @@ interface Held {
   readonly versions: Map<string, Set<string>>;
 }
 
-const namesOf = ({ type, name }: InstalledPackage, origins: ReadonlyMap<string, string>): string[] => {
+const namesOf = ({ type, name, origin }: InstalledPackage, origins: ReadonlyMap<string, string>): string[] => {
   // PyPI's names are the same however they are written (PEP 503).
   const others = type === "pypi" ? [name.toLowerCase().replace(/[-_.]+/g, "-")] : type === "apk" ? [origins.get(name) ?? name] : [];
-  return [...new Set([name, ...others])];
+  return [...new Set([name, ...others, ...(origin === "" ? [] : [origin])])];
 };
 
 const findHeld = async (rows: Write, root: string): Promise<Map<string, Held>> => {
@@ -83,11 +84,15 @@ const formsWithRanges = new Set(["osv", "rustsec"]);
 /** Their events say from which version on it is fixed. */
 const formsWithFixes = new Set(["wolfi", "secdb"]);
 
+/** Wolfi's own advisories say nothing of the packages of other distributions, which have the same names. */
+const isOfForm = (form: string, { distribution }: InstalledPackage): boolean => form !== "wolfi" || ["", "wolfi", "chainguard"].includes(distribution);
+
 /** Judges of advisories; documents are read some at a time. */
 async function* judgesOf(rows: Write, advisories: readonly MatchableAdvisory[]): AsyncGenerator<readonly [MatchableAdvisory, Judge]> {
   for (const advisory of advisories) {
     // Versions of packages of a distribution alone have one order for all.
-    if (formsWithFixes.has(advisory.form) && advisory.artifactType === "apk") yield [advisory, (_, version) => judgeByEvents(advisory.events, version)];
+    if (formsWithFixes.has(advisory.form) && advisory.artifactType === "apk")
+      yield [advisory, (installed, version) => (isOfForm(advisory.form, installed) ? judgeByEvents(advisory.events, version) : undefined)];
   }
   const told = advisories.filter(({ form, documentId }) => formsWithRanges.has(form) && documentId !== "");
   for (let from = 0; from < told.length; from += limits.matchedDocuments) {
@@ -164,20 +169,25 @@ const tell = async (rows: Write, { publicUrl }: Services, root: string, telling:
   }
 };
 
+/** Matches the images of one organization; whoever is told of what is affected is told why by `telling`. */
+export const matchImagesOf = async (services: Services, root: string, telling: Telling): Promise<void> => {
+  const { store, clock } = services;
+  await store.write(async (rows) => {
+    await lockMatching(rows, root);
+    const nowMs = clock();
+    await markMatched(rows, root);
+    await tell(rows, services, root, telling, nowMs, await writeAffectedImages(rows, root, await findAffected(rows, root), limits.toldDigestsMax, nowMs));
+    await deleteResolvedBefore(rows, root, nowMs - limits.resolvedKeptMs);
+  });
+};
+
 /**
  * Matches the images of all organizations with what is known of their packages. What fails of one keeps back no other, and
  * is made up for behind the next import.
  */
 export const matchImages = async (services: Services, telling: Telling, goOn: () => Promise<void> = async () => {}): Promise<void> => {
-  const { store, clock, log } = services;
-  for (const root of await findImageRoots(store.read)) {
+  for (const root of await findImageRoots(services.store.read)) {
     await goOn();
-    const matched = store.write(async (rows) => {
-      await lockMatching(rows, root);
-      const nowMs = clock();
-      await tell(rows, services, root, telling, nowMs, await writeAffectedImages(rows, root, await findAffected(rows, root), limits.toldDigestsMax, nowMs));
-      await deleteResolvedBefore(rows, root, nowMs - limits.resolvedKeptMs);
-    });
-    await matched.catch((cause: unknown) => log("images.unmatched", { organization: root, cause }));
+    await matchImagesOf(services, root, telling).catch((cause: unknown) => services.log("images.unmatched", { organization: root, cause }));
   }
 };

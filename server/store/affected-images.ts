@@ -4,6 +4,7 @@
 import { columns, expression, number, text, textList } from "./columns.ts";
 import { columnOf } from "./feed-rows.ts";
 import type { Read, Write } from "./handle.ts";
+import { imagesText, packageVersionsText } from "./image-packages.ts";
 
 // Any number that no other lock has (lock.ts); with the organization.
 const matchingKey = 730_141_291;
@@ -15,8 +16,8 @@ export const lockMatching = async (rows: Write, root: string): Promise<void> => 
 
 const installed = columns<InstalledVersion>({
   owner: expression("image.owner", text),
-  name: expression("package.key", text),
-  version: expression("package.value", text),
+  name: expression("package.name", text),
+  version: expression("installed.version", text),
 });
 
 /** A version of a package that some image of a group has. */
@@ -30,8 +31,8 @@ export interface InstalledVersion {
 export const findInstalledVersions = (rows: Read, root: string): Promise<InstalledVersion[]> =>
   installed.find(
     rows,
-    `select distinct ${installed.list} from image_packages as image cross join lateral jsonb_each_text(image.packages) as package
-     where image.owner >= $1 and image.owner < $1 || '0' and image.delete_time is null`,
+    `select distinct ${installed.list} from ${imagesText("image.owner >= $1 and image.owner < $1 || '0'")} as image
+     cross join ${packageVersionsText}`,
     [root],
   );
 
@@ -43,6 +44,7 @@ export const findImageRoots = async (rows: Read): Promise<string[]> => {
     rows,
     `select ${imageRoot.list} from (
        select distinct left(owner, 40) as root from image_packages where owner <> ''
+       union select distinct left(uid, 40) from image_sboms
        union select root from access_versions where exists (
          select from affected_images where left(uid, 40) = access_versions.root)) as organization
      where exists (select from groups where uid = root) order by root`,
@@ -83,8 +85,8 @@ const madeText = `
     min(advisory.aliases::text)::jsonb as aliases, given.advisory_uid, min(given.state) as state
   from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
     as given(owner, name, version, advisory_uid, fixed_version, state)
-  join (select * from image_packages cross join lateral jsonb_each_text(packages) as package(name, version)
-      where owner = any($2) and delete_time is null offset 0) as image using (owner, name, version)
+  join (select image.*, package.name, installed.version from ${imagesText("image.owner = any($2)")} as image
+      cross join ${packageVersionsText} offset 0) as image using (owner, name, version)
   join advisories as advisory on advisory.uid = given.advisory_uid
   left join repos as repo on left(repo.uid, -17) = image.owner and repo.name collate "POSIX" in (image.repo, image.short_repo)
     and length(repo.uid) = length(image.owner) + 17

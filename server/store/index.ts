@@ -106,6 +106,18 @@ export {
   writeAffectedImages,
 } from "./affected-images.ts";
 export { findImagePackages, type ImageOwners, type ImagePackages } from "./image-packages.ts";
+export {
+  claimSbom,
+  completeSbom,
+  findUnmatchedRoots,
+  insertSboms,
+  markMatched,
+  postponeSbom,
+  type PushedSbom,
+  requireMatching,
+  type WaitingSbom,
+  withdrawSbomsOf,
+} from "./image-sboms.ts";
 export { findOrigins, findSubpackages } from "./package-origins.ts";
 export type { Check, Param, Read, Row, Rows, Store, Write } from "./handle.ts";
 export { countOpenRows, countOpenRowsOf, type OpenRowsTable } from "./open-rows.ts";
