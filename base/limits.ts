@@ -117,6 +117,8 @@ export const limits = {
   getsEach: 32,
   listsEach: 96,
   changesEach: 224,
+  /** Calls that take content (a blob, a manifest), which last as long as their senders take: those of a hundred pushes at once. */
+  uploadsEach: 512,
   callsWaiting: 8_192,
   callsWaitingEach: 1_024,
   /**
@@ -236,6 +238,30 @@ export const limits = {
   feedIdleMs: 60 * 1000,
   feedSpaceLeftBytes: 512 * 1024 * 1024,
   feedRedirectsMax: 3,
+  /**
+   * Blobs in files: what an append gathers before it writes, and all appends together (100 layers at once stay below 16 MiB);
+   * how often the disk is looked at and told to write; what stays free of it, since a database without room stops. A pull
+   * reads so much at a time.
+   */
+  blobBatchBytesMin: 64 * 1024,
+  blobBatchBytesMax: 1024 * 1024,
+  blobBatchesBytes: 8 * 1024 * 1024,
+  blobSpaceLookBytes: 64 * 1024 * 1024,
+  blobSyncBytes: 16 * 1024 * 1024,
+  blobSpaceLeftBytes: 512 * 1024 * 1024,
+  blobReadBytes: 256 * 1024,
+  /**
+   * Blobs in S3: no part but the last may be smaller, and 10,000 must do for the largest object, 5 TiB. Parts of a 512th of
+   * what came before them are some 4,200; with the rests of appends, of a 1,024th at least, they stay below the number.
+   */
+  s3PartBytesMin: 5 * 1024 * 1024,
+  s3PartBytes: 8 * 1024 * 1024,
+  s3PartGrowth: 512,
+  s3RestGrowth: 1_024,
+  s3TriesMax: 4,
+  s3ConnectMs: 5_000,
+  s3IdleMs: 60_000,
+  s3ConnectionsMax: 64,
   /** Documents and pages that one address may lead to: the largest CSAF provider has some 40,000. */
   feedLinksMax: 200_000,
   /** Pages of the NVD's API, 2,000 records each. */
@@ -603,6 +629,30 @@ export const limits = {
    */
   mergedRangesMax: 8,
   mergedRowsMax: 500_000,
+
+  /** oci: 1. A manifest, held in memory while it is read; images have some KiB. */
+  manifestBytesMax: 4 * 1024 * 1024,
+  /** What is read of an image's configuration, for its platform. */
+  imageConfigBytesMax: 4 * 1024 * 1024,
+  /** Tags that one push may name. */
+  pushedTagsMax: 100,
+  /** Names of a list of tags, and entries of a list of referrers. */
+  tagNamesMax: 10_000,
+  referrersMax: 500,
+  /** A client that sends, or takes, nothing of a blob for so long has gone. */
+  contentSilenceMs: 60_000,
+  /** A blob that no manifest needs yet: a push of many layers over a slow line takes hours. Renewed when somebody is told of it. */
+  blobLeaseMs: 24 * 60 * 60 * 1000,
+  /** Who appends to an upload holds it for so long, again and again; another server goes on when it does not. */
+  uploadHoldMs: 30_000,
+  /** An upload to which nobody has written for so long is given up. */
+  uploadKeptMs: 7 * 24 * 60 * 60 * 1000,
+  /** Uploads whose digest is computed as they come, each some 300 bytes; of others it is computed at their end. */
+  uploadDigestsMax: 10_000,
+  /** How long the token of a registry's client lasts (oci: 4): it only says who asks. */
+  registryTokenLifetimeMs: 5 * 60 * 1000,
+  /** Contents of the blob place that are removed together. */
+  blobRemovalsMax: 100,
 
   /** Safe writes: how long an answer is kept for its idempotency key. Longest key as with the field's leaders. */
   idempotencyLifetimeMs: 24 * 60 * 60 * 1000,

@@ -9,6 +9,14 @@ import type { Origin } from "#base/origin.ts";
 import type { MethodFact } from "./facts.ts";
 import type { Reading } from "./read.ts";
 
+/** Bytes that come with a call and are part of no message: a blob, a manifest. Nothing is read of them before somebody asks. */
+export interface CallContent {
+  /** How many there are; undefined where the sender does not say. */
+  readonly lengthBytes: number | undefined;
+  /** As they come. Read once; throws a Fault where they stop coming. */
+  readonly bytes: AsyncIterable<Uint8Array>;
+}
+
 /** What is known of a call before its message is read. */
 export interface CallHeaders {
   readonly method: MethodFact;
@@ -22,6 +30,8 @@ export interface CallHeaders {
   readonly requestId: string;
   /** A function, because writes and refusals alone need it. */
   readonly origin: () => Origin;
+  /** Of an operation that takes content (contract: Distribution), where the sender has sent some. */
+  readonly content: CallContent | undefined;
 }
 
 /**
@@ -55,6 +65,7 @@ export interface CallOptions {
   readonly ifMatch?: string | undefined;
   readonly ifNoneMatch?: string | undefined;
   readonly requestInUrl?: () => JsonObject;
+  readonly content?: CallContent | undefined;
 }
 
 const emptyRequest = (): JsonObject => ({});
@@ -69,6 +80,7 @@ export const unreadCall = (method: MethodFact, options: CallOptions, read: Unrea
   ifNoneMatch: options.ifNoneMatch,
   requestId: options.requestId,
   origin: options.origin,
+  content: options.content,
   requestInUrl: options.requestInUrl ?? emptyRequest,
   read,
 });
@@ -83,6 +95,7 @@ export const withRequest = (call: UnreadCall, reading: RequestReading): Call => 
   ifNoneMatch: call.ifNoneMatch,
   requestId: call.requestId,
   origin: call.origin,
+  content: call.content,
   request: reading.request,
   problems: reading.problems,
   bodyPaths: reading.bodyPaths,

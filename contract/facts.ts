@@ -110,6 +110,18 @@ export interface HttpFact {
   readonly body: string;
 }
 
+export interface DistributionFact {
+  readonly verb: string;
+  /** "/v2/{repo}/blobs/{digest}" */
+  readonly template: string;
+  /** The request's body is content: bytes that the operation reads as they come. */
+  readonly takesContent: boolean;
+  /** The answer's body is content. */
+  readonly givesContent: boolean;
+  /** What it names is made where it does not exist. */
+  readonly makesRepo: boolean;
+}
+
 export interface EventFact {
   readonly type: string;
   readonly extensions: readonly string[];
@@ -155,9 +167,13 @@ export interface MethodFact {
   readonly input: MessageFact;
   readonly output: MessageFact;
   readonly http: readonly HttpFact[];
+  /** Its path in the OCI Distribution protocol; undefined: it has none. */
+  readonly distribution: DistributionFact | undefined;
   readonly capabilities: readonly string[];
   readonly unscoped: boolean;
   readonly open: boolean;
+  /** Without a token it is answered too, where what it names is open to everybody. */
+  readonly anonymous: boolean;
   /** It takes a credential out of use, or gives one for another: it cannot be rehearsed (validateOnly). */
   readonly credentials: boolean;
   /** Path (JSON names) of the request field whose uid says where the capabilities are needed; undefined for unscoped and open calls. */
@@ -351,6 +367,12 @@ const httpFacts = (descriptor: DescMethod, input: MessageFact): HttpFact[] => {
   });
 };
 
+const distributionFact = (descriptor: DescMethod): DistributionFact | undefined => {
+  if (!hasOption(descriptor, options.distribution)) return undefined;
+  const { verb, path, takesContent, givesContent, makesRepo } = getOption(descriptor, options.distribution);
+  return { verb, template: path, takesContent, givesContent, makesRepo };
+};
+
 const scopePathOf = (input: MessageFact): string[] | undefined => {
   const field = input.fields.find((candidate) => candidate.scope);
   if (!field) return undefined;
@@ -411,6 +433,8 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
   const event = hasOption(descriptor, options.event) ? getOption(descriptor, options.event) : undefined;
   const body = output.name === "google.protobuf.Empty" ? input : output;
   const http = httpFacts(descriptor, input);
+  const distribution = distributionFact(descriptor);
+  const verb = http[0]?.verb ?? distribution?.verb;
   const [domain, version] = domainAndVersionOf(name);
   const scope = access.unscoped || access.open || access.capabilities.length === 0 ? undefined : scopePathOf(input);
   if (!access.open && !access.unscoped && access.capabilities.length > 0 && !scope) {
@@ -425,9 +449,11 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
     input,
     output,
     http,
+    distribution,
     capabilities: access.capabilities,
     unscoped: access.unscoped,
     open: access.open,
+    anonymous: access.anonymous,
     credentials: access.credentials,
     scope,
     groupFilter: input.fields.find((field) => field.scope && field.message?.name === groupFilterMessage)?.json,
@@ -441,7 +467,7 @@ export const methodFact = (descriptor: DescMethod): MethodFact => {
       groupFrom: event.groupFrom ? jsonPathOf(body, event.groupFrom) : undefined,
     },
     handsOn: handsOnFact(descriptor, input),
-    writes: event !== undefined || (http[0] !== undefined && http[0].verb !== "GET" && !access.reads),
+    writes: event !== undefined || (verb !== undefined && verb !== "GET" && !access.reads),
     defaultOrder: hasOption(descriptor, options.list) ? getOption(descriptor, options.list).defaultOrder || "uid" : "uid",
     totalMax: hasOption(descriptor, options.list) ? Number(getOption(descriptor, options.list).totalMax) || undefined : undefined,
     descriptor,

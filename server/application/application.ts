@@ -3,6 +3,7 @@
 
 import { openAudit } from "#audit";
 import { openAuthn } from "#authn";
+import { openBlobPlace } from "#blobs";
 import { enqueueEvents } from "#delivery";
 import { type NumberEvents, openNumbering } from "#outbox";
 import { writeBuiltIns } from "#authz";
@@ -56,8 +57,11 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
     });
     const numberEvents = openNumbering(store, enqueueEvents, log);
     const audit = openAudit({ store, vault, clock, log, publicUrl: settings.publicUrl, numberEvents });
+    const blobs = await openBlobPlace(settings.blobs, { redirects: settings.blobsRedirect });
     const services: Services = {
       store,
+      blobs,
+      anonymousPull: settings.anonymousPull,
       authn,
       audit,
       clock,
@@ -82,6 +86,7 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
       async close() {
         await audit.stop();
         await authn.close();
+        await blobs.close();
         await store.close();
       },
     };

@@ -9,6 +9,6 @@ const groupsService = "chainguard.platform.iam.v2.GroupsService";
 export const makeFirstOrganization = async (call: OperatorCall): Promise<string | undefined> => {
   const { totalCount } = await call(`${groupsService}/ListGroups`, { uidp: { inRoot: true }, pageSize: 1 });
   if (totalCount !== "0") return undefined;
-  const made = await call(`${groupsService}/CreateGroup`, { group: { name: "first organization" } }, { idempotencyKey: "first organization" });
+  const made = await call(`${groupsService}/CreateGroup`, { group: { name: "first-organization" } }, { idempotencyKey: "first organization" });
   return text(made, "uid");
 };

@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { BlockList, isIP } from "node:net";
 import { resolve } from "node:path";
 import { createSecureContext } from "node:tls";
+import { type BlobsSetting, readBlobsSetting } from "#blobs";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import type { TermsSettings } from "#kernel";
@@ -46,6 +47,12 @@ export interface Settings extends DatabaseSettings {
   readonly deliveryDelaysSeconds: readonly number[];
   /** Mail domains that are nobody's company, besides the well-known ones. */
   readonly freeMailDomains: readonly string[];
+  /** GANTRY_BLOBS: where the bytes of blobs lie. */
+  readonly blobs: BlobsSetting;
+  /** GANTRY_BLOBS_REDIRECT: pulls are sent to the storage, where it has addresses. */
+  readonly blobsRedirect: boolean;
+  /** GANTRY_ANONYMOUS_PULL: every repo can be pulled from without a token. */
+  readonly anonymousPull: boolean;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -232,6 +239,9 @@ export const readSettings = (environment: Environment): Settings => {
     feedsFile: valueOf("GANTRY_FEEDS"),
     awsStsUrl: awsStsUrl === undefined ? undefined : readHttpUrl("GANTRY_AWS_STS_URL", awsStsUrl),
     deliveryDelaysSeconds: readDelays(valueOf("GANTRY_DELIVERY_DELAYS")),
+    blobs: readBlobsSetting(valueOf("GANTRY_BLOBS"), database.dataDirectory),
+    blobsRedirect: readFlag("GANTRY_BLOBS_REDIRECT", valueOf("GANTRY_BLOBS_REDIRECT")),
+    anonymousPull: readFlag("GANTRY_ANONYMOUS_PULL", valueOf("GANTRY_ANONYMOUS_PULL")),
     freeMailDomains: splitList(valueOf("GANTRY_FREE_MAIL_DOMAINS")).map((domain) => domain.toLowerCase()),
   };
 };

@@ -8,6 +8,7 @@ import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import { isUid } from "#base/uid.ts";
 import { findIssuerPatterns, type Store, type Vault } from "#store";
+import { openAnonymousTokens } from "./anonymous-token.ts";
 import { audiencesOf } from "./audiences.ts";
 import { awsIssuer, isAwsToken, openAwsTokens } from "./aws.ts";
 import { type ClientLimits, openClientLimits } from "./client-limits.ts";
@@ -68,6 +69,10 @@ export interface Authn {
    * foreign issuer does not answer. `address` is that of the request's origin: who has others asked (AWS) counts.
    */
   authenticate(authorization: string | undefined, identity: string | undefined, address?: () => string): Caller | Promise<Caller>;
+  /** True for no token, and for a good one of nobody (anonymous-token.ts). Never throws. */
+  isAnonymous(authorization: string | undefined): boolean | Promise<boolean>;
+  /** A token of nobody, for who asks for one before anything else; its end is in milliseconds since 1970. */
+  anonymousToken(audience: string): Promise<{ readonly token: string; readonly expireTimeMs: number }>;
   /** What clients may do who are not known. */
   readonly clientLimits: ClientLimits;
   /**
@@ -216,8 +221,12 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
     return token.issuer === issuer ? authenticateOwn(token, header, identity) : authenticateForeign(token, identity);
   };
 
+  const anonymousTokens = openAnonymousTokens(keys, clock, issuer);
+
   return {
     clientLimits,
+    isAnonymous: anonymousTokens.isAnonymous,
+    anonymousToken: anonymousTokens.mint,
     authenticate: (authorization, identity, address) => {
       const header = authorization ?? "";
       // An empty header, as some clients send it, names nobody.

@@ -4,7 +4,20 @@ import type { JsonObject } from "#base/json.ts";
 import type { RequestSource } from "#base/origin.ts";
 import type { CallHeaders, UnreadCall } from "#contract/call.ts";
 
-export type { Call, CallHeaders, UnreadCall } from "#contract/call.ts";
+export type { Call, CallContent, CallHeaders, UnreadCall } from "#contract/call.ts";
+
+/** Bytes that go with a reply and are part of no message: all of them, or a range. */
+export interface ReplyContent {
+  readonly type: string;
+  /** Of the whole. */
+  readonly sizeBytes: number;
+  /** The part of it that was asked for: its first byte, and the one behind its last. */
+  readonly range?: { readonly startBytes: number; readonly endBytes: number };
+  /** The bytes; opened where they are sent, and not for who asks for the headers alone. */
+  readonly open: () => Promise<string | AsyncIterable<Uint8Array>>;
+  /** Where they lie besides: the client may be sent there. */
+  readonly elsewhere?: string;
+}
 
 export interface Reply {
   /** The response message as plain values; a transport leaves out nothing and adds nothing. */
@@ -15,6 +28,8 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>;
   /** REST only: 304 for an unchanged Get. */
   readonly httpStatus?: number;
+  /** Of an operation that gives content (contract: Distribution). */
+  readonly content?: ReplyContent;
 }
 
 /** Which request this is, and from where. */

@@ -3,6 +3,7 @@
 
 import type { DescMessage, DescService } from "@bufbuild/protobuf";
 import type { Audit } from "#audit";
+import type { BlobPlace } from "#blobs";
 import type { Caller, Authn, ClientPurpose } from "#authn";
 import type { Rights } from "#authz";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
@@ -13,7 +14,7 @@ import type { Origin } from "#base/origin.ts";
 import type { Order } from "#base/page.ts";
 import type { Clock } from "#base/time.ts";
 import type { Condition, Read, Store, Write } from "#store";
-import type { Call } from "./call.ts";
+import type { Call, ReplyContent } from "./call.ts";
 import type { Mask } from "./mask.ts";
 import type { Seal } from "./page.ts";
 import type { Shape } from "./shape.ts";
@@ -37,6 +38,10 @@ export interface Services {
   readonly plainIssuers: boolean;
   /** GANTRY_TERMS_FILE: what organizations can accept, and what needs it. */
   readonly terms: Terms;
+  /** Where the bytes of blobs lie. */
+  readonly blobs: BlobPlace;
+  /** GANTRY_ANONYMOUS_PULL: every repo can be pulled from without a token. */
+  readonly anonymousPull: boolean;
 }
 
 export interface PermittedCapabilities {
@@ -112,6 +117,8 @@ export interface Outcome {
   /** A write that changed nothing makes no event (decisions: Safe writes). */
   readonly unchanged?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Bytes that go with the reply. */
+  readonly content?: ReplyContent;
   /** The event goes to this one subscription, under this id. */
   readonly toldOnly?: { readonly subscription: string; readonly eventId: string };
   /** What was written is kept, and then this is thrown: a refusal that must be remembered. */
@@ -119,7 +126,35 @@ export interface Outcome {
 }
 
 /** Answers one operation. Reads get a Context<Read>, writes a Context<Write> in one transaction. */
-export type Answer = Reads | Writes | Asks;
+export type Answer = (Reads | Writes | Asks) & { readonly findPlace?: FindPlace };
+
+/** A place that a request names by something else than its uid. */
+export interface Place {
+  /** Where the operation's capabilities are needed. */
+  readonly path: string;
+  /** Needed there besides. */
+  readonly capabilities?: readonly string[];
+  /** The request with what was found. */
+  readonly request: JsonObject;
+  /** Everybody may do this here. */
+  readonly isOpen?: boolean;
+  /** Nothing is there that the caller may see; newer rights may show something. The operation answers as for nothing. */
+  readonly isMissing?: boolean;
+}
+
+/**
+ * Finds the place of a request among what the caller may see: a place that is not to be seen is not found. The fault says so
+ * in the words of the resource.
+ */
+export type FindPlace = (asked: {
+  readonly services: Services;
+  readonly method: MethodFact;
+  readonly request: JsonObject;
+  readonly caller: Caller | undefined;
+  readonly rights: Rights;
+  readonly rows: Read;
+}) => Promise<Place | Fault>;
+
 interface Limited {
   /** Of an open operation: what a call of it counts as for its client's address. Absent: it costs next to nothing. */
   readonly countsAs?: ClientPurpose;
@@ -169,6 +204,8 @@ export interface ResourceDefinition {
     readonly names: readonly string[];
     readonly compute: (rows: Read, records: readonly JsonObject[]) => Promise<readonly JsonObject[]>;
   };
+  /** How its operations find the place that a request names, where it is not by the uid. */
+  readonly findPlace?: FindPlace;
   /** Operations that are not one of the five verbs, or need their own answer. Keyed by the operation's name. */
   readonly methods?: Readonly<Record<string, Answer>>;
 }

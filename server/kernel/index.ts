@@ -2,8 +2,8 @@
 
 export { answerPage } from "./page-request.ts";
 export { withoutOutputOnly } from "./field-behavior.ts";
-export { type Call, requestSourceOf, type Reply, type Serve, type UnreadCall } from "./call.ts";
-export type { Cause, ChangeContext, Context, Gift, Services, Outcome, ReadContext, WriteContext, Writes } from "./context.ts";
+export { type Call, type CallContent, requestSourceOf, type Reply, type ReplyContent, type Serve, type UnreadCall } from "./call.ts";
+export type { Cause, ChangeContext, Context, FindPlace, Gift, Place, Services, Outcome, ReadContext, WriteContext, Writes } from "./context.ts";
 export { eventOf } from "./event.ts";
 export { type ImportCall, runImport } from "./import.ts";
 export { hydrate } from "./hydrate.ts";

@@ -65,7 +65,7 @@ export const openKernel = async (services: Services, resources: readonly Resourc
       own.delete(method.rpc);
       if (!answer) continue;
       if ("reads" in answer === method.writes) throw new Error(`${method.name}: the contract and its answer disagree on whether it writes`);
-      answers.set(method.name, answer);
+      answers.set(method.name, resource.findPlace && method.scope ? { ...answer, findPlace: resource.findPlace } : answer);
     }
     const [unknown] = own.keys();
     if (unknown) throw new Error(`${resource.service.typeName} has no operation ${unknown}`);

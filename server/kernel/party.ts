@@ -50,5 +50,6 @@ export const openCallTurns = (): ((method: MethodFact) => FairQueue) => {
   const gets = openFairQueue(turnsOf("organization-gets", "requests are made", limits.getsEach));
   const lists = openFairQueue(turnsOf("organization-lists", "lists are asked for", limits.listsEach));
   const writes = openFairQueue(turnsOf("organization-changes", "changes are made", limits.changesEach));
-  return (method) => (method.writes ? writes : method.unscoped ? lists : gets);
+  const uploads = openFairQueue(turnsOf("organization-uploads", "uploads are sent", limits.uploadsEach));
+  return (method) => (method.distribution?.takesContent ? uploads : method.writes ? writes : method.unscoped ? lists : gets);
 };

@@ -9,9 +9,11 @@ import type { Kernel } from "./kernel.ts";
 import { etagOf, matchesEtag } from "./safe-write.ts";
 
 /** Only a single resource that can be read again has an ETag. */
-const hasEtag = ({ method }: Call): boolean => (method.rpc.startsWith("Get") || method.rpc.startsWith("Update")) && method.output.byName.has("uid");
+const hasEtag = ({ method }: Call): boolean =>
+  !method.distribution && (method.rpc.startsWith("Get") || method.rpc.startsWith("Update")) && method.output.byName.has("uid");
 
-export const replyOf = (call: Call, { reply, headers }: Outcome): Reply => {
+export const replyOf = (call: Call, { reply, headers, content }: Outcome): Reply => {
+  if (content) return { message: reply, content };
   if (!hasEtag(call)) return headers ? { message: reply, headers } : { message: reply };
   const json = JSON.stringify(reply);
   const etag = etagOf(json);

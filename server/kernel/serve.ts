@@ -5,6 +5,7 @@
 //   rates         of the identity and its organization                  rates.ts      RESOURCE_EXHAUSTED
 //   turn          a place among the organization's calls                party.ts      RESOURCE_EXHAUSTED
 //   read          the message; what cannot be read becomes problems     transport/
+//   place         found by name, among what the caller may see          the resource's file        NOT_FOUND
 //   authorize     rights, capability, resource path                     authz/        PERMISSION_DENIED
 //                 documents that the organization must have accepted    terms.ts      FAILED_PRECONDITION
 //   validate      problems; field behaviour, patterns, mask, paging     validate.ts   INVALID_ARGUMENT
@@ -17,6 +18,9 @@
 // where they do not, or where they forbid, the request is handled once more with rights read fresh: a revocation and a
 // new right both count from the next request on, on every replica (decisions: Access). Rights that this very request has
 // read need no proof; asking for one would let whoever changes rights all the time keep everybody else out.
+//
+// Content, bytes beside the message, is read by the operation itself, behind the authorization and outside any transaction.
+// It comes once: such a call is decided with rights read fresh, and never handled a second time.
 
 import type { Caller } from "#authn";
 import { bindingsGiving, type Rights, visiblePaths } from "#authz";
@@ -31,7 +35,7 @@ import { checkAccessVersion, type Read, StaleAccess, withAccessVersionCheck, typ
 import { namedGroupsOf, validate, resourcePathOrEmpty, resourcePathOf } from "./validate.ts";
 import { type Call, type CallHeaders, requestSourceOf, type Reply, type Serve } from "./call.ts";
 import { withRows } from "./change.ts";
-import type { Cause, Context, Outcome, PermittedCapabilities, WriteContext, Writes } from "./context.ts";
+import type { Cause, Context, FindPlace, Outcome, PermittedCapabilities, Place, WriteContext, Writes } from "./context.ts";
 import { eventOf } from "./event.ts";
 import type { Kernel } from "./kernel.ts";
 import { authorize, requireAt, requireNotSuspended, requireToHandOn } from "./permit.ts";
@@ -48,8 +52,9 @@ export const makeServe =
     let entered: Party | undefined;
     const turns = kernel.turnsOf(unread.method);
     try {
-      if (unread.method.open) {
-        const purpose = kernel.answers.get(unread.method.name)?.countsAs;
+      const isAnonymous = unread.method.anonymous && (await kernel.services.authn.isAnonymous(unread.authorization));
+      if (unread.method.open || isAnonymous) {
+        const purpose = isAnonymous ? "open-reads" : kernel.answers.get(unread.method.name)?.countsAs;
         if (purpose !== undefined) kernel.services.authn.clientLimits.take(purpose, unread.origin().address);
         call = withRequest(unread, await unread.read());
         // What is open to everybody is asked of a group's members where the request names a group.
@@ -60,7 +65,7 @@ export const makeServe =
       kernel.rates.take(party);
       if (!turns.tryEnter(party)) await turns.wait(party);
       entered = party;
-      for (let fresh = false; ; fresh = true) {
+      for (let fresh = unread.content !== undefined; ; fresh = true) {
         const rights = await kernel.rights.of(caller, kernel.services.clock(), fresh);
         if (!rights) throw unauthenticated("the identity of this token no longer exists, or has ended (its expireTime)");
         if (!call) {
@@ -97,19 +102,46 @@ const recordUnchanging = ({ services }: Kernel, call: CallHeaders, request: Json
   services.audit.recordRefusal({ caller: caller?.uid, operation: method.name, subject, code, requestSource: requestSourceOf(call) });
 };
 
-const handle = async (kernel: Kernel, call: Call, caller: Caller | undefined, rights: Rights, proven: boolean): Promise<Reply> => {
+/** A read that proves the rights with its first statement, or need not. */
+const provingRead = (read: Read, { accessVersion }: Rights, proven: boolean): Read => (proven ? read : withAccessVersionCheck(read, accessVersion));
+
+/** The place that a request names by something else than its uid, and the request with it. */
+const placed = async (
+  kernel: Kernel,
+  findPlace: FindPlace,
+  { method, request }: Call,
+  caller: Caller | undefined,
+  rights: Rights,
+  asked: { readonly rows: Read; readonly proven: boolean },
+): Promise<Place> => {
+  const found = await findPlace({ services: kernel.services, method, request, caller, rights, rows: asked.rows });
+  // Rights from memory hide what newer ones show.
+  if ((found instanceof Fault || found.isMissing) && !asked.proven) throw new StaleAccess();
+  if (found instanceof Fault) throw found;
+  return found;
+};
+
+const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, rights: Rights, proven: boolean): Promise<Reply> => {
   const { services } = kernel;
-  const { method } = call;
+  const { method } = read;
   const nowMs = services.clock();
   const answer = kernel.answers.get(method.name);
   if (!answer) throw unimplemented(`${method.service}/${method.rpc}`);
   requireNotSuspended(rights);
-  const path = resourcePathOf(call);
+  const { findPlace } = answer;
+  const home = caller ? actingParty(caller, rights, undefined) : strangerAt(read.origin().address);
+  const looked = findPlace && provingRead(services.store.forParty(home).read, rights, proven);
+  const place = findPlace && looked && (await placed(kernel, findPlace, read, caller, rights, { rows: looked, proven }));
+  const call = place ? { ...read, request: place.request } : read;
+  const path = place ? place.path : resourcePathOf(call);
   const store = services.store.forParty(caller ? actingParty(caller, rights, path) : strangerAt(call.origin().address));
-  const rows = proven ? store.read : withAccessVersionCheck(store.read, rights.accessVersion);
-  await authorize(kernel, call, rights, path, rows);
+  const rows = provingRead(store.read, rights, proven || (looked !== undefined && looked.check === undefined));
+  if (!place?.isOpen && !place?.isMissing) {
+    await authorize(kernel, call, rights, path, rows);
+    if (place?.capabilities) requireAt(rights, place.capabilities, place.path);
+  }
   await requireTerms(services.terms, method, path, rows);
-  const permitted: PermittedCapabilities[] = path === undefined ? [] : [{ capabilities: method.capabilities, path }];
+  const permitted: PermittedCapabilities[] = path === undefined || place?.isOpen || place?.isMissing ? [] : [{ capabilities: [...method.capabilities, ...(place?.capabilities ?? [])], path }];
   const context: Omit<Context<Read>, "rows"> = {
     services,
     method,

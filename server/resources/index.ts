@@ -22,6 +22,7 @@ import { artifact } from "./libraries/artifact.ts";
 import { membership } from "./memberships/membership.ts";
 import { securityToken } from "./oidc/security-token.ts";
 import { ping } from "./ping/ping.ts";
+import { distribution } from "./registry/distribution.ts";
 import { image } from "./registry/image.ts";
 import { repo } from "./registry/repo.ts";
 import { tag } from "./registry/tag.ts";
@@ -50,6 +51,7 @@ export const resources = [
   membership,
   securityToken,
   ping,
+  distribution,
   image,
   repo,
   tag,

@@ -20,6 +20,7 @@ import { jsonAnswer, refusalPage, sentenceOf, throttledPage } from "./pages.ts";
 import { callbackPath, openProviders } from "./provider.ts";
 import { readRedirect, redirectCompleter } from "./redirect.ts";
 import { chosenParameter, choicePage } from "./provider-choice.ts";
+import { openRegistryTokens, type RegistryTokenRequest } from "./registry-token.ts";
 import { isOrganizationWithProvider, openProviderQuestion, unanswered } from "./requested-provider.ts";
 import { type SignInSettings, urlOfPath } from "./settings.ts";
 import { type Grant, openTokenEndpoint } from "./token-endpoint.ts";
@@ -33,6 +34,8 @@ export interface SignInEndpoints {
   readonly keys: () => Promise<JsonObject>;
   /** Every grant of the token endpoint. */
   readonly exchangeToken: Grant;
+  /** A token for a client of the registry (oci: 4). */
+  readonly registryToken: (request: RegistryTokenRequest) => Promise<JsonObject>;
   /** RFC 8628, 3.1: a terminal asks for its codes. */
   readonly beginDevice: (form: URLSearchParams, from: RequestSource) => Promise<JsonObject>;
   /** Pages and what belongs to them, by path. */
@@ -187,6 +190,7 @@ export const openSignIn = (services: Omit<SignInSettings, "openRows" | "userCode
     }),
     keys: authn.keys,
     exchangeToken: (form, authorization, from) => openTokenEndpoint(ownOf(dependencies, from)).answer(form, authorization, from),
+    registryToken: (request) => openRegistryTokens(ownOf(dependencies, request.from))(request),
     beginDevice: (form, from) => beginDevice(ownOf(dependencies, from), form, from),
     endpoints: new Map<string, Endpoint>([
       [

@@ -26,6 +26,37 @@ export {
 export { countDocuments, type DocumentFilter, type DocumentRow, findDocuments } from "./advisory-documents.ts";
 export { type FacetFilter, findFacets } from "./advisory-facets.ts";
 export { addChanges, addOwnedCounts, changeCount, noChanges, noCounts, noOwnedCounts, addCounts, type OwnedChanges, type OwnedCounts } from "./feed-counts.ts";
+export {
+  type BlobRemoval,
+  deleteBlobRemovals,
+  deleteRepoBlob,
+  extendLease,
+  findRepoBlob,
+  findRepoWithBlob,
+  holdRepoBlobs,
+  insertBlobRemoval,
+  insertRepoBlob,
+  lockBlobRemovals,
+  mountRepoBlob,
+  type RepoBlob,
+} from "./blobs.ts";
+export {
+  deleteManifest,
+  findIndexesOf,
+  findManifestByDigest,
+  findManifestByTag,
+  findReferrers,
+  findTagNames,
+  findTagsOfDigest,
+  insertManifest,
+  isBlobNeeded,
+  lockManifest,
+  type NewManifest,
+  type Referrer,
+  type StoredManifest,
+} from "./repo-manifests.ts";
+export { findGroupsByNames, findRepoOpenness, findReposByNames, type NamedGroup, type NamedRepo } from "./repo-names.ts";
+export { deleteUpload, extendUploadHold, findUpload, holdUpload, insertUpload, releaseUpload, type UploadRow, updateUpload } from "./uploads.ts";
 export { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, type CatalogueTrigger, readCatalogue } from "./catalogue.ts";
 export {
   type AuditEntry,
@@ -250,7 +281,7 @@ export { type ArtifactRow, countArtifacts, findArtifacts, findArtifactVersions, 
 export { countVersions, type VersionRow } from "./library-versions.ts";
 export { timeText } from "./time-text.ts";
 export { type Branch, type Condition, countRows, isLarge, listRows, needsSize, type Page, pageStatement, type Selection, wholeTable } from "./list.ts";
-export { findManifests, insertManifests, type Manifest, type ManifestFact } from "./manifests.ts";
+export { deleteImageFacts, findManifests, findPlatformManifests, insertManifests, type Manifest, type ManifestFact } from "./manifests.ts";
 export type {
   AdvisoryEventData,
   AdvisoryEventRecord,

@@ -1,6 +1,6 @@
 // Table manifests: what is known of the platform manifests behind an image's digest. A row goes with its repo.
 
-import { columns, text } from "./columns.ts";
+import { columns, number, text, time } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 
 export interface Manifest {
@@ -32,6 +32,31 @@ export interface ManifestFact {
   /** RFC 3339, or "" where the source does not say. */
   readonly createTime: string;
 }
+
+const manifestFact = columns<Omit<ManifestFact, "indexDigest">>({
+  repo: { ...text, sql: "repo_uid" },
+  digest: text,
+  os: text,
+  architecture: text,
+  variant: text,
+  sizeBytes: number,
+  createTime: time("create_time"),
+});
+
+/** What is known behind these digests of one repo, each platform manifest once. */
+export const findPlatformManifests = (rows: Read, repo: string, digests: readonly string[]): Promise<Omit<ManifestFact, "indexDigest">[]> =>
+  manifestFact.find(
+    rows,
+    `select distinct ${manifestFact.list} from manifests where repo_uid = $1 and index_digest in (
+       select coalesce(stored.sha256, given.digest) from unnest($2::text[]) as given(digest)
+       left join repo_manifests as stored on stored.repo_uid = $1 and stored.sha512 = given.digest)`,
+    [repo, digests],
+  );
+
+/** Forgets what is behind a digest that its repo has no longer. */
+export const deleteImageFacts = async (rows: Write, repo: string, digest: string): Promise<void> => {
+  await rows.query("delete from manifests where repo_uid = $1 and index_digest = $2", [repo, digest]);
+};
 
 /** Writes what is not known yet; a digest's content never changes. Returns how many were new. */
 export const insertManifests = async (rows: Write, facts: readonly ManifestFact[]): Promise<number> => {

@@ -7,14 +7,15 @@
 //   first bytes, preface (clear text)                  prefaceTimeoutMs         peek.ts
 //   TLS handshake                                      prefaceTimeoutMs         node:tls
 //   HTTP/1.1  headers                                  headersTimeoutMs         node:http (408)
-//             request with its body                    requestTimeoutMs         node:http (408)
+//             request's message                        requestTimeoutMs         body.ts (408)
+//             request's content                        contentSilenceMs         oci/content.ts (408)
 //             between requests                         idleTimeoutMs            node:http, and here: bytes do not prolong it
-//             request, work and answer                 exchangeTimeoutMs        here
+//             request, work and answer                 exchangeTimeoutMs        here; content prolongs it, both ways
 //             after our last word                      hangUpMs                 here
 //             answered, its body not read              unreadMs                 here
 //   HTTP/2    no stream yet                            headersTimeoutMs         here: HEADERS that do not end open no stream
 //             no stream any more                       idleTimeoutMs            here
-//             a stream, its answer included            exchangeTimeoutMs        here
+//             a stream, its answer included            exchangeTimeoutMs        here; content prolongs it, both ways
 //             a stream that may stay (Watch)           idle + headersTimeoutMs  PING (listen.ts)
 //             after GOAWAY                             hangUpMs                 here
 

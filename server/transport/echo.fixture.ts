@@ -42,6 +42,7 @@ const echoedGroup = (call: Call, uid: string): JsonObject => ({ ...part(call.req
 const dependencies: Omit<Dependencies, "serve"> = {
   issuer: {
     endpoints: new Map(),
+    registryToken: async () => ({ token: "a token" }),
     beginDevice: async () => ({ device_code: "code" }),
     discovery: () => ({ issuer: "https://issuer.test", jwks_uri: "https://issuer.test/.well-known/jwks.json" }),
     keys: async () => ({ keys: [] }),

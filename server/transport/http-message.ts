@@ -23,6 +23,8 @@ export interface HttpRequest {
   readonly hasBody: boolean;
   /** Tells a peer that waits for it (Expect: 100-continue) to send the body. */
   readonly sendContinue?: () => void;
+  /** The exchange goes on: it is given as much time again. For content, which takes as long as it takes. */
+  readonly progress: () => void;
   readonly requestId: string;
   /** Why the request is refused whatever it asks for. */
   readonly fault?: Fault;
@@ -127,7 +129,7 @@ const http1Fault = ({ httpVersion, headers, rawHeaders, url = "/" }: IncomingMes
 };
 
 /** `sendContinue`: for a request that expects to be told to go on (RFC 9110, 10.1.1). */
-export const requestOfHttp1 = (message: IncomingMessage, requestId: string, sendContinue?: () => void): HttpRequest => {
+export const requestOfHttp1 = (message: IncomingMessage, requestId: string, progress: () => void, sendContinue?: () => void): HttpRequest => {
   const { headers } = message;
   const length = headers["content-length"];
   const fault = http1Fault(message);
@@ -139,6 +141,7 @@ export const requestOfHttp1 = (message: IncomingMessage, requestId: string, send
     address: message.socket.remoteAddress ?? "",
     source: message,
     hasBody: (length !== undefined && length !== "0") || headers["transfer-encoding"] !== undefined,
+    progress,
     requestId,
     ...(sendContinue ? { sendContinue } : {}),
     ...(fault ? { fault } : {}),
@@ -198,6 +201,7 @@ export const requestOfHttp2 = (
   address: string,
   fault: Fault | undefined,
   requestId: string,
+  progress: () => void,
 ): HttpRequest => ({
   verb: headers[":method"] ?? "GET",
   target: headers[":path"] ?? "/",
@@ -205,6 +209,7 @@ export const requestOfHttp2 = (
   address,
   source: stream,
   hasBody: !stream.endAfterHeaders,
+  progress,
   requestId,
   ...(fault ? { fault } : {}),
 });

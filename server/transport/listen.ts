@@ -90,10 +90,14 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
     const connection = connections.of(this.req.socket);
     if (connection && --connection.busy >= 0 && !connection.leavesUnread) endsIn(connection, connection.busy > 0 ? bounds.exchangeTimeoutMs : nextRequestMs);
   }
-  const noteRequest = (message: IncomingMessage, response: ServerResponse): void => {
+  /** Returns what gives the exchange as much time again. */
+  const noteRequest = (message: IncomingMessage, response: ServerResponse): (() => void) => {
     const connection = connections.of(message.socket);
     if (connection && connection.busy++ === 0) endsIn(connection, bounds.exchangeTimeoutMs);
     response.on("close", onAnswered);
+    return () => {
+      if (connection && connection.busy > 0 && !connection.leavesUnread) endsIn(connection, bounds.exchangeTimeoutMs);
+    };
   };
   /** The connection ends with what is said now. */
   const refuse = (socket: Socket, fault: Fault): void => {
@@ -137,8 +141,7 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
     return true;
   };
   const serve = (message: IncomingMessage, response: ServerResponse): void => {
-    noteRequest(message, response);
-    const request = requestOfHttp1(message, newRequestId());
+    const request = requestOfHttp1(message, newRequestId(), noteRequest(message, response));
     if (request.hasBody) noteEarlyAnswer(message, response);
     const isLast = (): boolean => context.draining() || request.fault !== undefined || (request.hasBody && leavesUnread(message));
     rest(request, http1Sender(response, context.fixedHeaders, isLast));
@@ -149,8 +152,7 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
       continued = true;
       response.writeContinue();
     };
-    noteRequest(message, response);
-    const request = requestOfHttp1(message, newRequestId(), sendContinue);
+    const request = requestOfHttp1(message, newRequestId(), noteRequest(message, response), sendContinue);
     // RFC 9110, 10.1.1: without the interim response nobody knows whether the body still comes.
     rest(
       request,
@@ -161,7 +163,8 @@ const http1Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
     {
       maxHeaderSize: bounds.headerBytesMax,
       headersTimeout: Math.min(bounds.headersTimeoutMs, bounds.requestTimeoutMs),
-      requestTimeout: bounds.requestTimeoutMs,
+      // A message has its time where it is read (body.ts), and content as long as it comes (oci/content.ts).
+      requestTimeout: 0,
       keepAliveTimeout: bounds.idleTimeoutMs,
       // Node looks for slow peers this often; its default would let them stay three times as long.
       connectionsCheckingInterval: Math.min(1000, bounds.headersTimeoutMs),
@@ -236,7 +239,11 @@ const http2Server = (context: ServerContext, rest: ReturnType<typeof restTranspo
       stream.on("error", () => {});
       // A peer that does not take its answer.
       stream.setTimeout(bounds.idleTimeoutMs, () => stream.close(constants.NGHTTP2_CANCEL));
-      const request = requestOfHttp2(stream, headers, address, fault, newRequestId());
+      const progress = (): void => {
+        // Behind the others, which began before: the oldest stands first.
+        if (connection.streams.delete(stream)) connection.streams.set(stream, performance.now());
+      };
+      const request = requestOfHttp2(stream, headers, address, fault, newRequestId(), progress);
       rest(request, http2Sender(stream, request.verb, context.fixedHeaders));
     });
     session.setTimeout(bounds.idleTimeoutMs, () => {

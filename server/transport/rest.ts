@@ -11,6 +11,7 @@ import { contentTypeOf, readRequestBody, readJson } from "./body.ts";
 import { crossOrigin } from "./cors.ts";
 import { logSlowCall, type Untimed, withDeadline } from "./deadline.ts";
 import { headerOf, type HttpRequest, type HttpResponse, type SendResponse } from "./http-message.ts";
+import { distributionTransport, isDistributionPath } from "./oci/index.ts";
 import { openEndpoints } from "./open-endpoints.ts";
 import { type Match, makeRouter } from "./paths.ts";
 import { type Parameters, parseParameters } from "./query.ts";
@@ -155,6 +156,7 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
   const { config, bounds, dependencies } = context;
   const cors = crossOrigin(config.corsOrigins);
   const endpointAt = openEndpoints(context);
+  const distribution = distributionTransport(context);
 
   const errorResponse = (request: HttpRequest, path: string, domain: string, thrown: unknown): HttpResponse => {
     const fault = toFault(thrown);
@@ -167,6 +169,7 @@ export const restTransport = (context: ServerContext): ((request: HttpRequest, s
 
   const respond = async (request: HttpRequest): Promise<HttpResponse> => {
     const { path: sentPath, query } = splitTarget(request.target);
+    if (isDistributionPath(sentPath)) return distribution(request);
     const path = currentPath(sentPath);
     let domain: string | undefined;
     try {

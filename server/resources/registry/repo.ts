@@ -45,6 +45,8 @@ const syncViolations = async (sync: JsonObject, { rows, require, nowMs }: RuleCo
 const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
   const { before } = context;
   const place = before ? text(draft, "uid") : context.parent;
+  // Everybody's right to pull is given here, as a role binding gives somebody's.
+  if ((draft.anonymousPull === true) !== (before?.anonymousPull === true)) context.require(["repo.update", "role_bindings.create"], place);
   if (catalogFields.some((field) => JSON.stringify(draft[field]) !== JSON.stringify(before?.[field]))) {
     context.require(["repo.internal.admin"], place);
   }
@@ -89,6 +91,12 @@ export const repo = resource({
   message: RepoSchema,
   table: "repos",
   rules,
-  sideTables: [{ table: "manifests", column: "repo_uid" }],
+  // In this order: a manifest keeps the blobs that it needs.
+  sideTables: [
+    { table: "manifests", column: "repo_uid" },
+    { table: "repo_manifests", column: "repo_uid" },
+    { table: "repo_blobs", column: "repo_uid" },
+    { table: "uploads", column: "repo_uid" },
+  ],
   methods: { GetRepoReadme: { reads: getReadme }, UpdateRepoReadme: { asks: judgedReadme } },
 });

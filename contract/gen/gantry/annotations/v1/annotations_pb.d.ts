@@ -54,6 +54,13 @@ export declare type Access = Message<"gantry.annotations.v1.Access"> & {
    * @generated from field: bool credentials = 5;
    */
   credentials: boolean;
+
+  /**
+   * True: without a token it is answered too, where what it names is open to everybody.
+   *
+   * @generated from field: bool anonymous = 6;
+   */
+  anonymous: boolean;
 };
 
 /**
@@ -96,6 +103,13 @@ export declare type AccessJson = {
    * @generated from field: bool credentials = 5;
    */
   credentials?: boolean;
+
+  /**
+   * True: without a token it is answered too, where what it names is open to everybody.
+   *
+   * @generated from field: bool anonymous = 6;
+   */
+  anonymous?: boolean;
 };
 
 /**
@@ -103,6 +117,94 @@ export declare type AccessJson = {
  * Use `create(AccessSchema)` to create a new message.
  */
 export declare const AccessSchema: GenMessage<Access, {jsonType: AccessJson}>;
+
+/**
+ * A path of the OCI Distribution protocol. Header fields of the request become the fields of the message that are called
+ * like them (range, content_range, content_type); head is true for the verb HEAD.
+ *
+ * @generated from message gantry.annotations.v1.Distribution
+ */
+export declare type Distribution = Message<"gantry.annotations.v1.Distribution"> & {
+  /**
+   * @generated from field: string verb = 1;
+   */
+  verb: string;
+
+  /**
+   * "/v2/{repo}/blobs/{digest}": {repo} takes any number of segments, {digest} what has a colon, {tag} what has none.
+   *
+   * @generated from field: string path = 2;
+   */
+  path: string;
+
+  /**
+   * The request's body is content: bytes as they are, which the operation reads as they come.
+   *
+   * @generated from field: bool takes_content = 3;
+   */
+  takesContent: boolean;
+
+  /**
+   * The answer's body is content.
+   *
+   * @generated from field: bool gives_content = 4;
+   */
+  givesContent: boolean;
+
+  /**
+   * A repo that does not exist is made, with the groups above it: with repo.create, and groups.create, where it is made.
+   *
+   * @generated from field: bool makes_repo = 5;
+   */
+  makesRepo: boolean;
+};
+
+/**
+ * A path of the OCI Distribution protocol. Header fields of the request become the fields of the message that are called
+ * like them (range, content_range, content_type); head is true for the verb HEAD.
+ *
+ * @generated from message gantry.annotations.v1.Distribution
+ */
+export declare type DistributionJson = {
+  /**
+   * @generated from field: string verb = 1;
+   */
+  verb?: string;
+
+  /**
+   * "/v2/{repo}/blobs/{digest}": {repo} takes any number of segments, {digest} what has a colon, {tag} what has none.
+   *
+   * @generated from field: string path = 2;
+   */
+  path?: string;
+
+  /**
+   * The request's body is content: bytes as they are, which the operation reads as they come.
+   *
+   * @generated from field: bool takes_content = 3;
+   */
+  takesContent?: boolean;
+
+  /**
+   * The answer's body is content.
+   *
+   * @generated from field: bool gives_content = 4;
+   */
+  givesContent?: boolean;
+
+  /**
+   * A repo that does not exist is made, with the groups above it: with repo.create, and groups.create, where it is made.
+   *
+   * @generated from field: bool makes_repo = 5;
+   */
+  makesRepo?: boolean;
+};
+
+/**
+ * Describes the message gantry.annotations.v1.Distribution.
+ * Use `create(DistributionSchema)` to create a new message.
+ */
+export declare const DistributionSchema: GenMessage<Distribution, {jsonType: DistributionJson}>;
 
 /**
  * Nothing outlives its giver: what is handed on, and the operation's own capabilities, must be the caller's until it ends.
@@ -1019,6 +1121,13 @@ export declare const list: GenExtension<MethodOptions, List>;
  * @generated from extension: gantry.annotations.v1.HandsOn hands_on = 50104;
  */
 export declare const hands_on: GenExtension<MethodOptions, HandsOn>;
+
+/**
+ * Where the OCI Distribution protocol has the operation. One with it has no google.api.http rule and is not served over gRPC.
+ *
+ * @generated from extension: gantry.annotations.v1.Distribution distribution = 50105;
+ */
+export declare const distribution: GenExtension<MethodOptions, Distribution>;
 
 /**
  * Of a resource whose rows the server keeps: what follows for them and is not said by its operations and fields. The

@@ -12,7 +12,7 @@ import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
  * Describes the file gantry/annotations/v1/annotations.proto.
  */
 export const file_gantry_annotations_v1_annotations = /*@__PURE__*/
-  fileDesc("CidnYW50cnkvYW5ub3RhdGlvbnMvdjEvYW5ub3RhdGlvbnMucHJvdG8SFWdhbnRyeS5hbm5vdGF0aW9ucy52MSJiCgZBY2Nlc3MSFAoMY2FwYWJpbGl0aWVzGAEgAygJEhAKCHVuc2NvcGVkGAIgASgIEgwKBG9wZW4YAyABKAgSDQoFcmVhZHMYBCABKAgSEwoLY3JlZGVudGlhbHMYBSABKAgiZAoHSGFuZHNPbhI1CgZyaWdodHMYASABKA4yJS5nYW50cnkuYW5ub3RhdGlvbnMudjEuUmlnaHRzSGFuZGVkT24SCwoDZW5kGAIgASgJEhUKDWZyb21fc2Vzc2lvbnMYAyABKAgirgEKBUV2ZW50EgwKBHR5cGUYASABKAkSEgoKZXh0ZW5zaW9ucxgCIAMoCRIxCghhdWRpZW5jZRgDIAEoDjIfLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5BdWRpZW5jZRIPCgdzdWJqZWN0GAQgASgJEisKBWdyb3VwGAUgASgOMhwuZ2FudHJ5LmFubm90YXRpb25zLnYxLlBsYWNlEhIKCmdyb3VwX2Zyb20YBiABKAkiSAoIUmVzb3VyY2USDgoGdW5pcXVlGAEgAygJEhsKE2RlbGV0ZWRfd2l0aF9wYXJlbnQYAiABKAgSDwoHY291bnRlZBgDIAEoCCIwCgRMaXN0EhUKDWRlZmF1bHRfb3JkZXIYASABKAkSEQoJdG90YWxfbWF4GAIgASgDIuUCCgVGaWVsZBIPCgdwYXR0ZXJuGAEgASgJEhIKCm1heF9sZW5ndGgYAiABKAUSEQoJbWluX2l0ZW1zGAMgASgFEg8KB2V4YW1wbGUYBCABKAkSEAoIcmVkYWN0ZWQYBSABKAgSEAoIc29ydGFibGUYBiABKAgSFQoNb3JkZXJfYWxpYXNlcxgHIAMoCRIRCglyZWZlcnNfdG8YCCABKAkSDwoHbWluaW11bRgJIAEoAxIPCgdtYXhpbXVtGAogASgDEgsKA3VpZBgLIAEoCBISCgpzaG93bl9vbmNlGAwgASgIEhMKC2ZpeGVkX3doaWxlGA0gASgJEhIKCm5hbWVkX29ubHkYDiABKAgSEgoKd3JpdHRlbl9hcxgPIAEoCRISCgpsaWVzX2JlbG93GBAgASgJEh4KFmRlbGV0ZWRfd2l0aF9yZWZlcmVuY2UYESABKAgSEQoJaW5fdXNlX2FzGBIgASgJInAKBkZpbHRlchIOCgZjb2x1bW4YASABKAkSNQoKY29tcGFyaXNvbhgCIAEoDjIhLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5Db21wYXJpc29uEg4KBnVubGVzcxgDIAEoCRIPCgdpbmRleGVkGAQgASgIIlYKDkNhcGFiaWxpdHlGYWN0EgwKBG5hbWUYASABKAkSCwoDYml0GAIgASgFEhUKDWludGVybmFsX29ubHkYAyABKAgSEgoKZGVwcmVjYXRlZBgEIAEoCCqkAgoOUmlnaHRzSGFuZGVkT24SIAocUklHSFRTX0hBTkRFRF9PTl9VTlNQRUNJRklFRBAAEhkKFVJJR0hUU19IQU5ERURfT05fTk9ORRABEhkKFVJJR0hUU19IQU5ERURfT05fUk9MRRACEh0KGVJJR0hUU19IQU5ERURfT05fSURFTlRJVFkQAxIdChlSSUdIVFNfSEFOREVEX09OX1BST1ZJREVSEAQSGQoVUklHSFRTX0hBTkRFRF9PTl9TQ0lNEAUSIQodUklHSFRTX0hBTkRFRF9PTl9ST0xFX0hPTERFUlMQBhIbChdSSUdIVFNfSEFOREVEX09OX0lOVklURRAHEiEKHVJJR0hUU19IQU5ERURfT05fT1JHQU5JWkFUSU9OEAgqUgoIQXVkaWVuY2USGAoUQVVESUVOQ0VfVU5TUEVDSUZJRUQQABIVChFBVURJRU5DRV9DVVNUT01FUhABEhUKEUFVRElFTkNFX0lOVEVSTkFMEAIqPgoFUGxhY2USFQoRUExBQ0VfVU5TUEVDSUZJRUQQABIOCgpQTEFDRV9TRUxGEAESDgoKUExBQ0VfUk9PVBACKoABCgpDb21wYXJpc29uEhoKFkNPTVBBUklTT05fVU5TUEVDSUZJRUQQABIUChBDT01QQVJJU09OX0VRVUFMEAESFAoQQ09NUEFSSVNPTl9BRlRFUhACEhYKEkNPTVBBUklTT05fSU5DTFVERRADEhIKDkNPTVBBUklTT05fT1dOEAQ6VwoGYWNjZXNzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYtYcDIAEoCzIdLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5BY2Nlc3NSBmFjY2VzczpUCgVldmVudBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGLaHAyABKAsyHC5nYW50cnkuYW5ub3RhdGlvbnMudjEuRXZlbnRSBWV2ZW50OlEKBGxpc3QSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi3hwMgASgLMhsuZ2FudHJ5LmFubm90YXRpb25zLnYxLkxpc3RSBGxpc3Q6WwoIaGFuZHNfb24SHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi4hwMgASgLMh4uZ2FudHJ5LmFubm90YXRpb25zLnYxLkhhbmRzT25SB2hhbmRzT246XgoIcmVzb3VyY2USHy5nb29nbGUucHJvdG9idWYuTWVzc2FnZU9wdGlvbnMY04cDIAEoCzIfLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5SZXNvdXJjZVIIcmVzb3VyY2U6NQoFc2NvcGUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGL+HAyABKAhSBXNjb3BlOlMKBWZpZWxkEh0uZ29vZ2xlLnByb3RvYnVmLkZpZWxkT3B0aW9ucxjAhwMgASgLMhwuZ2FudHJ5LmFubm90YXRpb25zLnYxLkZpZWxkUgVmaWVsZDpWCgZmaWx0ZXISHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGMGHAyABKAsyHS5nYW50cnkuYW5ub3RhdGlvbnMudjEuRmlsdGVyUgZmaWx0ZXI6agoKY2FwYWJpbGl0eRIhLmdvb2dsZS5wcm90b2J1Zi5FbnVtVmFsdWVPcHRpb25zGMmHAyABKAsyJS5nYW50cnkuYW5ub3RhdGlvbnMudjEuQ2FwYWJpbGl0eUZhY3RSCmNhcGFiaWxpdHliBnByb3RvMw", [file_google_protobuf_descriptor]);
+  fileDesc("CidnYW50cnkvYW5ub3RhdGlvbnMvdjEvYW5ub3RhdGlvbnMucHJvdG8SFWdhbnRyeS5hbm5vdGF0aW9ucy52MSJ1CgZBY2Nlc3MSFAoMY2FwYWJpbGl0aWVzGAEgAygJEhAKCHVuc2NvcGVkGAIgASgIEgwKBG9wZW4YAyABKAgSDQoFcmVhZHMYBCABKAgSEwoLY3JlZGVudGlhbHMYBSABKAgSEQoJYW5vbnltb3VzGAYgASgIImwKDERpc3RyaWJ1dGlvbhIMCgR2ZXJiGAEgASgJEgwKBHBhdGgYAiABKAkSFQoNdGFrZXNfY29udGVudBgDIAEoCBIVCg1naXZlc19jb250ZW50GAQgASgIEhIKCm1ha2VzX3JlcG8YBSABKAgiZAoHSGFuZHNPbhI1CgZyaWdodHMYASABKA4yJS5nYW50cnkuYW5ub3RhdGlvbnMudjEuUmlnaHRzSGFuZGVkT24SCwoDZW5kGAIgASgJEhUKDWZyb21fc2Vzc2lvbnMYAyABKAgirgEKBUV2ZW50EgwKBHR5cGUYASABKAkSEgoKZXh0ZW5zaW9ucxgCIAMoCRIxCghhdWRpZW5jZRgDIAEoDjIfLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5BdWRpZW5jZRIPCgdzdWJqZWN0GAQgASgJEisKBWdyb3VwGAUgASgOMhwuZ2FudHJ5LmFubm90YXRpb25zLnYxLlBsYWNlEhIKCmdyb3VwX2Zyb20YBiABKAkiSAoIUmVzb3VyY2USDgoGdW5pcXVlGAEgAygJEhsKE2RlbGV0ZWRfd2l0aF9wYXJlbnQYAiABKAgSDwoHY291bnRlZBgDIAEoCCIwCgRMaXN0EhUKDWRlZmF1bHRfb3JkZXIYASABKAkSEQoJdG90YWxfbWF4GAIgASgDIuUCCgVGaWVsZBIPCgdwYXR0ZXJuGAEgASgJEhIKCm1heF9sZW5ndGgYAiABKAUSEQoJbWluX2l0ZW1zGAMgASgFEg8KB2V4YW1wbGUYBCABKAkSEAoIcmVkYWN0ZWQYBSABKAgSEAoIc29ydGFibGUYBiABKAgSFQoNb3JkZXJfYWxpYXNlcxgHIAMoCRIRCglyZWZlcnNfdG8YCCABKAkSDwoHbWluaW11bRgJIAEoAxIPCgdtYXhpbXVtGAogASgDEgsKA3VpZBgLIAEoCBISCgpzaG93bl9vbmNlGAwgASgIEhMKC2ZpeGVkX3doaWxlGA0gASgJEhIKCm5hbWVkX29ubHkYDiABKAgSEgoKd3JpdHRlbl9hcxgPIAEoCRISCgpsaWVzX2JlbG93GBAgASgJEh4KFmRlbGV0ZWRfd2l0aF9yZWZlcmVuY2UYESABKAgSEQoJaW5fdXNlX2FzGBIgASgJInAKBkZpbHRlchIOCgZjb2x1bW4YASABKAkSNQoKY29tcGFyaXNvbhgCIAEoDjIhLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5Db21wYXJpc29uEg4KBnVubGVzcxgDIAEoCRIPCgdpbmRleGVkGAQgASgIIlYKDkNhcGFiaWxpdHlGYWN0EgwKBG5hbWUYASABKAkSCwoDYml0GAIgASgFEhUKDWludGVybmFsX29ubHkYAyABKAgSEgoKZGVwcmVjYXRlZBgEIAEoCCqkAgoOUmlnaHRzSGFuZGVkT24SIAocUklHSFRTX0hBTkRFRF9PTl9VTlNQRUNJRklFRBAAEhkKFVJJR0hUU19IQU5ERURfT05fTk9ORRABEhkKFVJJR0hUU19IQU5ERURfT05fUk9MRRACEh0KGVJJR0hUU19IQU5ERURfT05fSURFTlRJVFkQAxIdChlSSUdIVFNfSEFOREVEX09OX1BST1ZJREVSEAQSGQoVUklHSFRTX0hBTkRFRF9PTl9TQ0lNEAUSIQodUklHSFRTX0hBTkRFRF9PTl9ST0xFX0hPTERFUlMQBhIbChdSSUdIVFNfSEFOREVEX09OX0lOVklURRAHEiEKHVJJR0hUU19IQU5ERURfT05fT1JHQU5JWkFUSU9OEAgqUgoIQXVkaWVuY2USGAoUQVVESUVOQ0VfVU5TUEVDSUZJRUQQABIVChFBVURJRU5DRV9DVVNUT01FUhABEhUKEUFVRElFTkNFX0lOVEVSTkFMEAIqPgoFUGxhY2USFQoRUExBQ0VfVU5TUEVDSUZJRUQQABIOCgpQTEFDRV9TRUxGEAESDgoKUExBQ0VfUk9PVBACKoABCgpDb21wYXJpc29uEhoKFkNPTVBBUklTT05fVU5TUEVDSUZJRUQQABIUChBDT01QQVJJU09OX0VRVUFMEAESFAoQQ09NUEFSSVNPTl9BRlRFUhACEhYKEkNPTVBBUklTT05fSU5DTFVERRADEhIKDkNPTVBBUklTT05fT1dOEAQ6VwoGYWNjZXNzEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYtYcDIAEoCzIdLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5BY2Nlc3NSBmFjY2VzczpUCgVldmVudBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGLaHAyABKAsyHC5nYW50cnkuYW5ub3RhdGlvbnMudjEuRXZlbnRSBWV2ZW50OlEKBGxpc3QSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi3hwMgASgLMhsuZ2FudHJ5LmFubm90YXRpb25zLnYxLkxpc3RSBGxpc3Q6WwoIaGFuZHNfb24SHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxi4hwMgASgLMh4uZ2FudHJ5LmFubm90YXRpb25zLnYxLkhhbmRzT25SB2hhbmRzT246aQoMZGlzdHJpYnV0aW9uEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYuYcDIAEoCzIjLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5EaXN0cmlidXRpb25SDGRpc3RyaWJ1dGlvbjpeCghyZXNvdXJjZRIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxjThwMgASgLMh8uZ2FudHJ5LmFubm90YXRpb25zLnYxLlJlc291cmNlUghyZXNvdXJjZTo1CgVzY29wZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYv4cDIAEoCFIFc2NvcGU6UwoFZmllbGQSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGMCHAyABKAsyHC5nYW50cnkuYW5ub3RhdGlvbnMudjEuRmllbGRSBWZpZWxkOlYKBmZpbHRlchIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYwYcDIAEoCzIdLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5GaWx0ZXJSBmZpbHRlcjpqCgpjYXBhYmlsaXR5EiEuZ29vZ2xlLnByb3RvYnVmLkVudW1WYWx1ZU9wdGlvbnMYyYcDIAEoCzIlLmdhbnRyeS5hbm5vdGF0aW9ucy52MS5DYXBhYmlsaXR5RmFjdFIKY2FwYWJpbGl0eWIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * Describes the message gantry.annotations.v1.Access.
@@ -22,53 +22,60 @@ export const AccessSchema = /*@__PURE__*/
   messageDesc(file_gantry_annotations_v1_annotations, 0);
 
 /**
+ * Describes the message gantry.annotations.v1.Distribution.
+ * Use `create(DistributionSchema)` to create a new message.
+ */
+export const DistributionSchema = /*@__PURE__*/
+  messageDesc(file_gantry_annotations_v1_annotations, 1);
+
+/**
  * Describes the message gantry.annotations.v1.HandsOn.
  * Use `create(HandsOnSchema)` to create a new message.
  */
 export const HandsOnSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 1);
+  messageDesc(file_gantry_annotations_v1_annotations, 2);
 
 /**
  * Describes the message gantry.annotations.v1.Event.
  * Use `create(EventSchema)` to create a new message.
  */
 export const EventSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 2);
+  messageDesc(file_gantry_annotations_v1_annotations, 3);
 
 /**
  * Describes the message gantry.annotations.v1.Resource.
  * Use `create(ResourceSchema)` to create a new message.
  */
 export const ResourceSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 3);
+  messageDesc(file_gantry_annotations_v1_annotations, 4);
 
 /**
  * Describes the message gantry.annotations.v1.List.
  * Use `create(ListSchema)` to create a new message.
  */
 export const ListSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 4);
+  messageDesc(file_gantry_annotations_v1_annotations, 5);
 
 /**
  * Describes the message gantry.annotations.v1.Field.
  * Use `create(FieldSchema)` to create a new message.
  */
 export const FieldSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 5);
+  messageDesc(file_gantry_annotations_v1_annotations, 6);
 
 /**
  * Describes the message gantry.annotations.v1.Filter.
  * Use `create(FilterSchema)` to create a new message.
  */
 export const FilterSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 6);
+  messageDesc(file_gantry_annotations_v1_annotations, 7);
 
 /**
  * Describes the message gantry.annotations.v1.CapabilityFact.
  * Use `create(CapabilityFactSchema)` to create a new message.
  */
 export const CapabilityFactSchema = /*@__PURE__*/
-  messageDesc(file_gantry_annotations_v1_annotations, 7);
+  messageDesc(file_gantry_annotations_v1_annotations, 8);
 
 /**
  * Describes the enum gantry.annotations.v1.RightsHandedOn.
@@ -153,13 +160,21 @@ export const hands_on = /*@__PURE__*/
   extDesc(file_gantry_annotations_v1_annotations, 3);
 
 /**
+ * Where the OCI Distribution protocol has the operation. One with it has no google.api.http rule and is not served over gRPC.
+ *
+ * @generated from extension: gantry.annotations.v1.Distribution distribution = 50105;
+ */
+export const distribution = /*@__PURE__*/
+  extDesc(file_gantry_annotations_v1_annotations, 4);
+
+/**
  * Of a resource whose rows the server keeps: what follows for them and is not said by its operations and fields. The
  * start fails where a resource with a table does not carry it.
  *
  * @generated from extension: gantry.annotations.v1.Resource resource = 50131;
  */
 export const resource = /*@__PURE__*/
-  extDesc(file_gantry_annotations_v1_annotations, 4);
+  extDesc(file_gantry_annotations_v1_annotations, 5);
 
 /**
  * The field holds the uid at which the capabilities are needed. Of a gantry.lists.v1.GroupFilter: they are needed at
@@ -168,7 +183,7 @@ export const resource = /*@__PURE__*/
  * @generated from extension: bool scope = 50111;
  */
 export const scope = /*@__PURE__*/
-  extDesc(file_gantry_annotations_v1_annotations, 5);
+  extDesc(file_gantry_annotations_v1_annotations, 6);
 
 /**
  * What values a field takes and where they may be shown.
@@ -176,7 +191,7 @@ export const scope = /*@__PURE__*/
  * @generated from extension: gantry.annotations.v1.Field field = 50112;
  */
 export const field = /*@__PURE__*/
-  extDesc(file_gantry_annotations_v1_annotations, 6);
+  extDesc(file_gantry_annotations_v1_annotations, 7);
 
 /**
  * A request field of a List that narrows its result.
@@ -184,7 +199,7 @@ export const field = /*@__PURE__*/
  * @generated from extension: gantry.annotations.v1.Filter filter = 50113;
  */
 export const filter = /*@__PURE__*/
-  extDesc(file_gantry_annotations_v1_annotations, 7);
+  extDesc(file_gantry_annotations_v1_annotations, 8);
 
 /**
  * What a value of the enum chainguard.capabilities.Capability stands for.
@@ -192,5 +207,5 @@ export const filter = /*@__PURE__*/
  * @generated from extension: gantry.annotations.v1.CapabilityFact capability = 50121;
  */
 export const capability = /*@__PURE__*/
-  extDesc(file_gantry_annotations_v1_annotations, 8);
+  extDesc(file_gantry_annotations_v1_annotations, 9);
 

@@ -94,6 +94,14 @@ export declare type Repo = Message<"chainguard.platform.registry.v2.Repo"> & {
    * @generated from field: google.protobuf.Timestamp update_time = 12;
    */
   updateTime?: Timestamp | undefined;
+
+  /**
+   * True: everybody may pull from it, without a token. Additive: not part of the public message. Who changes it needs
+   * role_bindings.create besides.
+   *
+   * @generated from field: bool anonymous_pull = 1000;
+   */
+  anonymousPull: boolean;
 };
 
 /**
@@ -178,6 +186,14 @@ export declare type RepoJson = {
    * @generated from field: google.protobuf.Timestamp update_time = 12;
    */
   updateTime?: TimestampJson;
+
+  /**
+   * True: everybody may pull from it, without a token. Additive: not part of the public message. Who changes it needs
+   * role_bindings.create besides.
+   *
+   * @generated from field: bool anonymous_pull = 1000;
+   */
+  anonymousPull?: boolean;
 };
 
 /**

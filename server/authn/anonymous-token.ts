@@ -1,0 +1,65 @@
+// The token of somebody who has shown none (oci: 4): clients of registries ask for one before they ask for anything. Its subject
+// is empty, so that it is nobody's anywhere; where something is open to everybody it is as good as no token at all.
+
+import { compactVerify, SignJWT } from "jose";
+import { isObject, type Json } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import type { Clock } from "#base/time.ts";
+import type { Keys } from "./keys.ts";
+import { lruCache } from "./lru-cache.ts";
+import { ownAlgorithms } from "./token.ts";
+
+export interface AnonymousTokens {
+  /** True for no token, and for one that was made here and is still good. Never throws. */
+  isAnonymous(authorization: string | undefined): boolean | Promise<boolean>;
+  /** A token for nobody, and when it ends, in milliseconds since 1970. */
+  mint(audience: string): Promise<{ readonly token: string; readonly expireTimeMs: number }>;
+}
+
+/** No other token of ours has a subject like it, and none of it is one of theirs. */
+const bearerForm = /^bearer +([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/i;
+
+const readPart = (text: string): Json | undefined => {
+  try {
+    return JSON.parse(Buffer.from(text, "base64url").toString("utf8")) as Json;
+  } catch {
+    return undefined;
+  }
+};
+
+export const openAnonymousTokens = (keys: Keys, clock: Clock, issuer: string): AnonymousTokens => {
+  /** Headers that were found good, with their ends. */
+  const known = lruCache<number>(limits.tokenCacheEntries);
+
+  const verify = async (authorization: string): Promise<boolean> => {
+    const [, head = "", body = ""] = bearerForm.exec(authorization) ?? [];
+    const claims = readPart(body);
+    if (!isObject(claims) || claims.sub !== "" || claims.iss !== issuer || typeof claims.exp !== "number" || claims.exp * 1000 <= clock()) return false;
+    const header = readPart(head);
+    try {
+      const key = await keys.verifyingKey(isObject(header) && typeof header.kid === "string" ? header.kid : undefined);
+      await compactVerify(authorization.replace(/^bearer +/i, ""), key, { algorithms: [...ownAlgorithms] });
+    } catch {
+      return false;
+    }
+    known.set(authorization, claims.exp * 1000);
+    return true;
+  };
+
+  return {
+    isAnonymous: (authorization) => {
+      if (authorization === undefined || authorization === "") return true;
+      // Of what is too long for any token nothing is looked at; most headers are those of tokens with a subject.
+      if (authorization.length > limits.tokenBytesMax) return false;
+      const endMs = known.peek(authorization);
+      return endMs === undefined ? verify(authorization) : endMs > clock();
+    },
+    mint: async (audience) => {
+      const issued = Math.floor(clock() / 1000);
+      const expires = issued + limits.registryTokenLifetimeMs / 1000;
+      const { kid, key } = await keys.signingKey();
+      const claims = { iss: issuer, sub: "", aud: audience, iat: issued, exp: expires };
+      return { token: await new SignJWT(claims).setProtectedHeader({ alg: "RS256", typ: "JWT", kid }).sign(key), expireTimeMs: expires * 1000 };
+    },
+  };
+};

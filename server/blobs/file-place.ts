@@ -1,0 +1,330 @@
+// Blobs in files: an upload grows in uploads/KEY, and is renamed to content/AB/KEY when it is complete. What was answered
+// for is on the disk: first the bytes, then the name, and only then the caller's row.
+
+import { type FileHandle, link, mkdir, open, opendir, readdir, readFile, rename, stat, statfs, unlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { Readable } from "node:stream";
+import { Fault } from "#base/fault.ts";
+import type { JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import {
+  type BlobPlace,
+  contentLost,
+  emptyPlace,
+  isBlobKey,
+  judgeMark,
+  makeMark,
+  markName,
+  occupiedPlace,
+  placeFull,
+  placeUnreachable,
+  readMark,
+  requireBlobKey,
+  type StoredContent,
+} from "./place.ts";
+
+export interface FilePlaceOptions {
+  /** Absolute; made where it is not there. */
+  readonly folder: string;
+  /** What uploads leave free on the disk: the database may lie there too. */
+  readonly spaceLeftBytes?: number;
+}
+
+const codeOf = (thrown: unknown): string | undefined =>
+  thrown instanceof Error && "code" in thrown && typeof thrown.code === "string" ? thrown.code : undefined;
+
+// No room on the disk, of the user's, or in one file.
+const fullCodes: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EDQUOT", "EFBIG"]);
+
+const faultOf = (thrown: unknown): unknown => {
+  const code = codeOf(thrown);
+  if (code === undefined || thrown instanceof Fault) return thrown;
+  return fullCodes.has(code) ? placeFull(thrown) : placeUnreachable(thrown);
+};
+
+/** undefined where the file is not there. */
+const unlessAbsent = async <T>(found: Promise<T>): Promise<T | undefined> => {
+  try {
+    return await found;
+  } catch (thrown) {
+    if (codeOf(thrown) === "ENOENT") return undefined;
+    throw thrown;
+  }
+};
+
+const syncFolder = async (path: string): Promise<void> => {
+  const folder = await open(path, "r");
+  try {
+    await folder.sync();
+  } catch (thrown) {
+    // Some network file systems have no such thing: there the name is as durable as they make it.
+    if (codeOf(thrown) !== "EINVAL" && codeOf(thrown) !== "ENOTSUP") throw thrown;
+  } finally {
+    await folder.close();
+  }
+};
+
+/** Makes a folder and those above it, all of them durable. */
+const makeFolder = async (path: string): Promise<void> => {
+  const first = await mkdir(path, { recursive: true, mode: 0o700 });
+  if (first === undefined) return;
+  const top = dirname(first);
+  for (let each = dirname(path); each.length >= top.length; each = dirname(each)) {
+    await syncFolder(each);
+    if (each === dirname(each)) break;
+  }
+};
+
+/** What all appends together hold in memory before it is written. */
+const openBatchSizes = (): { enter(): () => void; bytes(): number } => {
+  let appends = 0;
+  return {
+    enter() {
+      appends++;
+      return () => void appends--;
+    },
+    bytes: () => Math.max(limits.blobBatchBytesMin, Math.min(limits.blobBatchBytesMax, Math.floor(limits.blobBatchesBytes / Math.max(1, appends)))),
+  };
+};
+
+const writeAll = async (file: FileHandle, pieces: readonly Uint8Array[], position: number): Promise<void> => {
+  let left = [...pieces];
+  for (let at = position; left.length > 0; ) {
+    let { bytesWritten } = await file.writev(left, at);
+    if (bytesWritten === 0) throw new Error("nothing was written");
+    at += bytesWritten;
+    left = left.flatMap((piece) => {
+      const written = Math.min(bytesWritten, piece.byteLength);
+      bytesWritten -= written;
+      return written === piece.byteLength ? [] : [piece.subarray(written)];
+    });
+  }
+};
+
+/** Opens the place; nothing is written before it is claimed. */
+export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftBytes }: FilePlaceOptions): BlobPlace => {
+  const uploads = join(folder, "uploads");
+  const contents = join(folder, "content");
+  const markPath = join(folder, markName);
+  const uploadPath = (key: string): string => join(uploads, requireBlobKey(key));
+  const contentPath = (key: string): string => join(contents, requireBlobKey(key).slice(0, 2), key);
+  const batches = openBatchSizes();
+
+  const requireSpace = async (): Promise<void> => {
+    const { bavail, bsize } = await statfs(folder);
+    if (bavail * bsize < spaceLeftBytes) throw placeFull(new Error(`${folder} has less than ${spaceLeftBytes} bytes left`));
+  };
+
+  const openUpload = async (key: string, sizeBytes: number): Promise<FileHandle> => {
+    if (sizeBytes === 0) {
+      const file = await open(uploadPath(key), "w", 0o600);
+      // The name with the first bytes: whoever was told of them finds them after a power failure.
+      await syncFolder(uploads);
+      return file;
+    }
+    const file = await unlessAbsent(open(uploadPath(key), "r+"));
+    if (file === undefined) throw contentLost(key, "no upload");
+    try {
+      const found = (await file.stat()).size;
+      if (found < sizeBytes) throw contentLost(key, `${found} bytes of ${sizeBytes}`);
+      if (found > sizeBytes) await file.truncate(sizeBytes);
+      return file;
+    } catch (thrown) {
+      await file.close();
+      throw thrown;
+    }
+  };
+
+  /** Writes behind `startBytes` what comes, one batch while the next one is gathered; the new size. */
+  const writeContent = async (
+    file: FileHandle,
+    startBytes: number,
+    first: Uint8Array,
+    rest: AsyncIterator<Uint8Array>,
+    signal?: AbortSignal,
+  ): Promise<number> => {
+    let sizeBytes = startBytes;
+    let lookedAtBytes = startBytes;
+    let pieces: Uint8Array[] = [];
+    let gatheredBytes = 0;
+    let writing: Promise<void> = Promise.resolve();
+    let syncing: Promise<void> = Promise.resolve();
+    let isSyncing = false;
+    let syncedBytes = startBytes;
+    /** While more comes the disk already works: what is left for the end is short. A failure stays in the chain for the end. */
+    const syncBeside = (): void => {
+      if (isSyncing || sizeBytes - syncedBytes < limits.blobSyncBytes) return;
+      isSyncing = true;
+      syncedBytes = sizeBytes;
+      syncing = syncing
+        .then(() => file.datasync())
+        .finally(() => {
+          isSyncing = false;
+        });
+      syncing.catch(() => {});
+    };
+    const flush = async (): Promise<void> => {
+      await writing;
+      if (sizeBytes - lookedAtBytes >= limits.blobSpaceLookBytes) {
+        lookedAtBytes = sizeBytes;
+        await requireSpace();
+      }
+      syncBeside();
+      writing = writeAll(file, pieces, sizeBytes);
+      writing.catch(() => {});
+      sizeBytes += gatheredBytes;
+      pieces = [];
+      gatheredBytes = 0;
+    };
+    try {
+      for (let next: IteratorResult<Uint8Array> = { value: first, done: false }; next.done !== true; next = await rest.next()) {
+        signal?.throwIfAborted();
+        pieces.push(next.value);
+        gatheredBytes += next.value.byteLength;
+        if (gatheredBytes >= batches.bytes()) await flush();
+      }
+      await flush();
+      await Promise.all([writing, syncing]);
+      await file.sync();
+      return sizeBytes;
+    } finally {
+      // Nobody closes the file under what still writes to it.
+      await Promise.allSettled([writing, syncing]);
+    }
+  };
+
+  const append: BlobPlace["append"] = async (key, at, content, signal) => {
+    const leave = batches.enter();
+    const source = content[Symbol.asyncIterator]();
+    let file: FileHandle | undefined;
+    try {
+      // Before anything is done on the disk: an append of nothing does nothing.
+      let first = await source.next();
+      while (first.done !== true && first.value.byteLength === 0) first = await source.next();
+      if (first.done === true) return at;
+      await makeFolder(uploads);
+      await requireSpace();
+      file = await openUpload(key, at.sizeBytes);
+      return { sizeBytes: await writeContent(file, at.sizeBytes, first.value, source, signal), state: {} };
+    } catch (thrown) {
+      await source.return?.().catch(() => {});
+      if (file !== undefined) await discard(key, file, at.sizeBytes);
+      throw faultOf(thrown);
+    } finally {
+      await file?.close();
+      leave();
+    }
+  };
+
+  /** Of a write that failed nothing stays; what does all the same, the next append writes over. */
+  const discard = async (key: string, file: FileHandle, sizeBytes: number): Promise<void> => {
+    try {
+      if (sizeBytes === 0) await unlink(uploadPath(key));
+      else await file.truncate(sizeBytes);
+    } catch {
+      // The disk is in a bad way; the first failure says how.
+    }
+  };
+
+  const completeUpload = async (key: string, sizeBytes: number): Promise<void> => {
+    const to = contentPath(key);
+    await makeFolder(uploads);
+    const file = sizeBytes === 0 ? await openUpload(key, 0) : await unlessAbsent(open(uploadPath(key), "r+"));
+    if (file === undefined) {
+      // Completed before; by a server perhaps that was killed before the name was durable.
+      const found = (await unlessAbsent(stat(to)))?.size;
+      if (found !== sizeBytes) throw contentLost(key, `${found ?? "no"} bytes of ${sizeBytes}`);
+      await syncFolder(dirname(to));
+      return;
+    }
+    try {
+      const found = (await file.stat()).size;
+      if (found < sizeBytes) throw contentLost(key, `${found} bytes of ${sizeBytes}`);
+      if (found > sizeBytes) await file.truncate(sizeBytes);
+      if (found !== sizeBytes || sizeBytes === 0) await file.sync();
+    } finally {
+      await file.close();
+    }
+    await makeFolder(dirname(to));
+    await rename(uploadPath(key), to);
+    await syncFolder(dirname(to));
+  };
+
+  const readContent: BlobPlace["read"] = async (key, range) => {
+    const file = await unlessAbsent(open(contentPath(key), "r"));
+    if (file === undefined) return undefined;
+    try {
+      const { size } = await file.stat();
+      const { startBytes, endBytes } = range ?? { startBytes: 0, endBytes: size };
+      if (endBytes > size || startBytes > endBytes) throw contentLost(key, `${size} bytes, where ${startBytes} to ${endBytes} were asked for`);
+      if (startBytes < endBytes) return file.createReadStream({ start: startBytes, end: endBytes - 1, highWaterMark: limits.blobReadBytes });
+      await file.close();
+      return Readable.from([]);
+    } catch (thrown) {
+      await file.close();
+      throw thrown;
+    }
+  };
+
+  const listFolder = async function* (path: string, completed: boolean): AsyncGenerator<StoredContent> {
+    const entries = await unlessAbsent(opendir(path));
+    if (entries === undefined) return;
+    for await (const entry of entries) {
+      if (!isBlobKey(entry.name)) continue;
+      // Completed or removed meanwhile.
+      const found = await unlessAbsent(stat(join(path, entry.name)));
+      if (found === undefined) continue;
+      const { size: sizeBytes, mtimeMs } = found;
+      yield { key: entry.name, sizeBytes, completed, changedAtMs: Math.trunc(mtimeMs), ...(completed ? {} : { state: {} }) };
+    }
+  };
+
+  const translated = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } catch (thrown) {
+      throw faultOf(thrown);
+    }
+  };
+
+  /** Writes the mark, unless another server was quicker; the one that counts. */
+  const writeMark = async (storeId: string): Promise<string> => {
+    await makeFolder(folder);
+    if ((await readdir(folder)).some((name) => name === "uploads" || name === "content")) throw occupiedPlace(folder);
+    const mark = makeMark(storeId);
+    const path = join(folder, `${mark.place}.new`);
+    await writeFile(path, `${JSON.stringify(mark)}\n`, { mode: 0o600, flag: "wx", flush: true });
+    try {
+      // Unlike a rename it replaces nothing.
+      await link(path, markPath);
+    } catch (thrown) {
+      if (codeOf(thrown) !== "EEXIST") throw thrown;
+    } finally {
+      await unlink(path);
+    }
+    await syncFolder(folder);
+    return readFile(markPath, "utf8");
+  };
+
+  return {
+    append,
+    complete: (key, { sizeBytes }) => translated(completeUpload(key, sizeBytes)),
+    read: (key, range) => translated(readContent(key, range)),
+    sizeOf: async (key) => (await translated(unlessAbsent(stat(contentPath(key)))))?.size,
+    async remove(key: string, state?: JsonObject) {
+      await translated(unlessAbsent(unlink(contentPath(key))));
+      if (state !== undefined) await translated(unlessAbsent(unlink(uploadPath(key))));
+    },
+    async *list() {
+      const folders = (await unlessAbsent(readdir(contents))) ?? [];
+      for (const each of folders) yield* listFolder(join(contents, each), true);
+      yield* listFolder(uploads, false);
+    },
+    async claim(storeId, known) {
+      const text = await translated(unlessAbsent(readFile(markPath, "utf8")));
+      if (text === undefined && known !== undefined) throw emptyPlace(folder);
+      return judgeMark(readMark(text ?? (await translated(writeMark(storeId))), folder), storeId, known, folder);
+    },
+    close: async () => {},
+  };
+};

@@ -1,0 +1,468 @@
+// Blobs in S3. An upload is a multipart upload to the key's own object, so that nothing is ever moved; its parts grow with
+// it. What is too small for a part lies in an object of its own until more comes: the rest. A part is gathered in a temporary
+// file first, so that a slow client holds neither memory nor a connection to the storage, and a try can be repeated.
+
+import { createHash } from "node:crypto";
+import { type FileHandle, mkdtemp, open, rm } from "node:fs/promises";
+import { Agent as HttpAgent } from "node:http";
+import { Agent as HttpsAgent } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CopyObjectCommand,
+  CreateMultipartUploadCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListMultipartUploadsCommand,
+  type ListMultipartUploadsCommandOutput,
+  ListObjectsV2Command,
+  paginateListObjectsV2,
+  PutObjectCommand,
+  S3Client,
+  S3ServiceException,
+  UploadPartCommand,
+} from "@aws-sdk/client-s3";
+import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
+import { Fault } from "#base/fault.ts";
+import { type Json, type JsonObject, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import {
+  type BlobPlace,
+  contentLost,
+  emptyPlace,
+  isBlobKey,
+  judgeMark,
+  makeMark,
+  markName,
+  occupiedPlace,
+  placeFull,
+  placeUnreachable,
+  readMark,
+  requireBlobKey,
+  type UploadPoint,
+} from "./place.ts";
+
+export interface S3PlaceOptions {
+  readonly bucket: string;
+  /** "", or a text that ends in "/". */
+  readonly prefix: string;
+  readonly region: string;
+  /** undefined: Amazon's own of the region. */
+  readonly endpoint: string | undefined;
+  /** Where clients reach the storage for redirects; undefined: where the server does. */
+  readonly redirectEndpoint: string | undefined;
+  /** https://host/bucket instead of https://bucket.host. */
+  readonly pathStyle: boolean;
+  /** Pulls may be sent to the storage. */
+  readonly redirects: boolean;
+  /** For tests: the size from which a part is sent. */
+  readonly partBytes?: number;
+}
+
+/** What an upload's state holds. */
+interface UploadState {
+  /** S3's id of the multipart upload; "" before the first part. */
+  readonly upload: string;
+  /** The ETag of each part, in their order. */
+  readonly parts: readonly string[];
+  /** Bytes behind the parts, in the object of this size's name. */
+  readonly restBytes: number;
+  /** A rest that is no longer needed once this state was kept. */
+  readonly staleRest: string;
+}
+
+const isText = (value: Json): value is string => typeof value === "string";
+
+const readState = (state: JsonObject): UploadState => ({
+  upload: text(state, "upload"),
+  parts: Array.isArray(state.parts) ? state.parts.filter(isText) : [],
+  restBytes: typeof state.restBytes === "number" ? state.restBytes : 0,
+  staleRest: text(state, "staleRest"),
+});
+
+const writeState = ({ upload, parts, restBytes, staleRest }: UploadState): JsonObject => ({ upload, parts: [...parts], restBytes, staleRest });
+
+const statusOf = (thrown: unknown): number | undefined => (thrown instanceof S3ServiceException ? thrown.$metadata.httpStatusCode : undefined);
+
+const isAbsent = (thrown: unknown): boolean =>
+  thrown instanceof S3ServiceException && (statusOf(thrown) === 404 || thrown.name === "NoSuchKey" || thrown.name === "NoSuchUpload");
+
+const isBucketAbsent = (thrown: unknown): boolean => thrown instanceof S3ServiceException && thrown.name === "NoSuchBucket";
+
+const faultOf = (thrown: unknown): unknown => {
+  if (thrown instanceof Fault) return thrown;
+  return statusOf(thrown) === 507 ? placeFull(thrown) : placeUnreachable(thrown);
+};
+
+const translated = async <T>(work: Promise<T>): Promise<T> => {
+  try {
+    return await work;
+  } catch (thrown) {
+    throw faultOf(thrown);
+  }
+};
+
+const unlessAbsent = async <T>(found: Promise<T>): Promise<T | undefined> => {
+  try {
+    return await found;
+  } catch (thrown) {
+    if (isAbsent(thrown) && !isBucketAbsent(thrown)) return undefined;
+    throw thrown;
+  }
+};
+
+/** The caller's own failure, which is nothing of the storage's. */
+class ContentFailed extends Error {}
+
+/** A part on its way: a file without a name, written once, read as often as a try needs it. */
+interface Spool {
+  readonly sizeBytes: number;
+  add(piece: Uint8Array): Promise<void>;
+  /** Its bytes and their MD5 in base64, which all who speak S3 check them against. */
+  content(): { readonly body: () => Readable; readonly md5: string; readonly sizeBytes: number };
+  clear(): void;
+  close(): Promise<void>;
+}
+
+const openSpool = async (): Promise<Spool> => {
+  const folder = await mkdtemp(join(tmpdir(), "gantry-blob-"));
+  let file: FileHandle;
+  try {
+    file = await open(join(folder, "part"), "wx+", 0o600);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  let hash = createHash("md5");
+  let sizeBytes = 0;
+  return {
+    get sizeBytes() {
+      return sizeBytes;
+    },
+    async add(piece) {
+      hash.update(piece);
+      for (let at = 0; at < piece.byteLength; ) {
+        const { bytesWritten } = await file.write(piece, at, piece.byteLength - at, sizeBytes);
+        at += bytesWritten;
+        sizeBytes += bytesWritten;
+      }
+    },
+    content() {
+      const length = sizeBytes;
+      // Not the file's own stream: that one would close the file.
+      const pieces = async function* (): AsyncGenerator<Uint8Array> {
+        for (let at = 0; at < length; ) {
+          const bytes = Buffer.allocUnsafe(Math.min(limits.blobReadBytes, length - at));
+          const { bytesRead } = await file.read(bytes, 0, bytes.byteLength, at);
+          if (bytesRead === 0) throw new Error("the temporary file is shorter than what was written");
+          at += bytesRead;
+          yield bytes.subarray(0, bytesRead);
+        }
+      };
+      return { body: () => Readable.from(pieces(), { objectMode: false }), md5: hash.copy().digest("base64"), sizeBytes: length };
+    },
+    clear() {
+      hash = createHash("md5");
+      sizeBytes = 0;
+    },
+    close: () => file.close(),
+  };
+};
+
+const clientOf = (options: S3PlaceOptions, endpoint: string | undefined): S3Client =>
+  new S3Client({
+    region: options.region,
+    ...(endpoint === undefined ? {} : { endpoint }),
+    forcePathStyle: options.pathStyle,
+    maxAttempts: limits.s3TriesMax,
+    // Each body goes with its MD5 already; many who speak S3 know no other sums.
+    requestChecksumCalculation: "WHEN_REQUIRED",
+    responseChecksumValidation: "WHEN_REQUIRED",
+    // Where the requests go is the operator's word alone.
+    followRegionRedirects: false,
+    requestHandler: {
+      connectionTimeout: limits.s3ConnectMs,
+      socketTimeout: limits.s3IdleMs,
+      requestTimeout: 0,
+      httpAgent: new HttpAgent({ keepAlive: true, maxSockets: limits.s3ConnectionsMax }),
+      httpsAgent: new HttpsAgent({ keepAlive: true, maxSockets: limits.s3ConnectionsMax }),
+    },
+  });
+
+/** Opens the place; nothing is asked of the storage before it is claimed. */
+export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
+  const { bucket: Bucket, prefix, partBytes = limits.s3PartBytes } = options;
+  const where = `s3://${Bucket}/${prefix}`;
+  const client = clientOf(options, options.endpoint);
+  const signing = options.redirectEndpoint === undefined ? client : clientOf(options, options.redirectEndpoint);
+  const objectName = (key: string): string => `${prefix}content/${requireBlobKey(key)}`;
+  const restsPrefix = (key: string): string => `${prefix}uploads/${requireBlobKey(key)}/`;
+  /** The rest at the end of an upload of so many bytes. */
+  const restName = (key: string, sizeBytes: number): string => `${restsPrefix(key)}${sizeBytes}`;
+
+  /** Sends a body, again where that failed: the SDK tries no stream twice. */
+  const sendSpool = async <Answer>(spool: Spool, send: (body: Readable, sizeBytes: number, md5: string) => Promise<Answer>): Promise<Answer> => {
+    const { body, sizeBytes, md5 } = spool.content();
+    for (let tries = 1; ; tries++) {
+      const stream = body();
+      try {
+        return await send(stream, sizeBytes, md5);
+      } catch (thrown) {
+        const status = statusOf(thrown);
+        // What the storage refuses for good it refuses again.
+        if (tries >= limits.s3TriesMax || (status !== undefined && status < 500 && status !== 408 && status !== 429)) throw thrown;
+      } finally {
+        stream.destroy();
+      }
+    }
+  };
+
+  const putObject = (Key: string, spool: Spool): Promise<unknown> =>
+    sendSpool(spool, (Body, ContentLength, ContentMD5) =>
+      client.send(new PutObjectCommand({ Bucket, Key, Body, ContentLength, ContentMD5, ContentType: "application/octet-stream" })),
+    );
+
+  const uploadPart = (key: string, UploadId: string, PartNumber: number, spool: Spool): Promise<string> =>
+    sendSpool(spool, async (Body, ContentLength, ContentMD5) => {
+      const { ETag } = await client.send(new UploadPartCommand({ Bucket, Key: objectName(key), UploadId, PartNumber, Body, ContentLength, ContentMD5 }));
+      if (ETag === undefined) throw new Error("a part without an ETag");
+      return ETag;
+    });
+
+  const deleteObject = (Key: string): Promise<unknown> => unlessAbsent(client.send(new DeleteObjectCommand({ Bucket, Key })));
+
+  const sizeOfObject = async (Key: string): Promise<number | undefined> =>
+    (await unlessAbsent(client.send(new HeadObjectCommand({ Bucket, Key }))))?.ContentLength;
+
+  const readObject = async (Key: string, range?: string): Promise<{ body: Readable; sizeBytes: number } | undefined> => {
+    const found = await unlessAbsent(client.send(new GetObjectCommand({ Bucket, Key, ...(range === undefined ? {} : { Range: range }) })));
+    if (found === undefined) return undefined;
+    if (!(found.Body instanceof Readable)) throw new Error("an answer without a body");
+    return { body: found.Body, sizeBytes: found.ContentLength ?? 0 };
+  };
+
+  const partsOf = (startBytes: number): number => Math.max(partBytes, Math.ceil(startBytes / limits.s3PartGrowth));
+  const isPart = (startBytes: number, bytes: number): boolean =>
+    bytes >= Math.max(Math.min(partBytes, limits.s3PartBytesMin), Math.ceil(startBytes / limits.s3RestGrowth));
+
+  const fillFromRest = async (key: string, at: UploadPoint, restBytes: number, spool: Spool): Promise<void> => {
+    if (restBytes === 0) return;
+    const rest = await readObject(restName(key, at.sizeBytes));
+    if (rest === undefined) throw contentLost(key, "no rest");
+    for await (const piece of rest.body) await spool.add(piece);
+    if (spool.sizeBytes !== restBytes) throw contentLost(key, `a rest of ${spool.sizeBytes} bytes, not ${restBytes}`);
+  };
+
+  /** Adds the spool's bytes as the next part. */
+  const addPart = async (key: string, state: UploadState, spool: Spool): Promise<UploadState> => {
+    const created =
+      state.upload === ""
+        ? await client.send(new CreateMultipartUploadCommand({ Bucket, Key: objectName(key), ContentType: "application/octet-stream" }))
+        : undefined;
+    const upload = created === undefined ? state.upload : created.UploadId;
+    if (upload === undefined) throw new Error("a multipart upload without an id");
+    const etag = await uploadPart(key, upload, state.parts.length + 1, spool);
+    spool.clear();
+    return { ...state, upload, parts: [...state.parts, etag] };
+  };
+
+  const appendContent = async (
+    key: string,
+    at: UploadPoint,
+    first: Uint8Array,
+    rest: AsyncIterator<Uint8Array>,
+    signal?: AbortSignal,
+  ): Promise<UploadPoint> => {
+    const before = readState(at.state);
+    const spool = await openSpool();
+    try {
+      await fillFromRest(key, at, before.restBytes, spool);
+      let state = before;
+      let sizeBytes = at.sizeBytes;
+      for (let next: IteratorResult<Uint8Array> = { value: first, done: false }; next.done !== true; ) {
+        signal?.throwIfAborted();
+        let piece = next.value;
+        while (piece.byteLength > 0) {
+          const startBytes = sizeBytes - spool.sizeBytes;
+          const room = partsOf(startBytes) - spool.sizeBytes;
+          const taken = piece.subarray(0, Math.max(1, room));
+          await spool.add(taken);
+          sizeBytes += taken.byteLength;
+          piece = piece.subarray(taken.byteLength);
+          if (spool.sizeBytes >= partsOf(startBytes)) state = await addPart(key, state, spool);
+        }
+        next = await rest.next().catch((cause: unknown) => {
+          throw new ContentFailed("", { cause });
+        });
+      }
+      if (spool.sizeBytes > 0 && isPart(sizeBytes - spool.sizeBytes, spool.sizeBytes)) state = await addPart(key, state, spool);
+      const restBytes = spool.sizeBytes;
+      if (restBytes > 0) await putObject(restName(key, sizeBytes), spool);
+      // The rest before this one stays until this point was surely kept: the next append takes it away.
+      if (before.staleRest !== "") await deleteObject(before.staleRest);
+      return { sizeBytes, state: writeState({ ...state, restBytes, staleRest: before.restBytes > 0 ? restName(key, at.sizeBytes) : "" }) };
+    } finally {
+      await spool.close();
+    }
+  };
+
+  const append: BlobPlace["append"] = async (key, at, content, signal) => {
+    const source = content[Symbol.asyncIterator]();
+    try {
+      let first = await source.next().catch((cause: unknown) => {
+        throw new ContentFailed("", { cause });
+      });
+      while (first.done !== true && first.value.byteLength === 0) first = await source.next();
+      if (first.done === true) return at;
+      return await appendContent(key, at, first.value, source, signal);
+    } catch (thrown) {
+      await source.return?.().catch(() => {});
+      if (thrown instanceof ContentFailed) throw thrown.cause;
+      if (signal?.aborted) throw thrown;
+      if (isAbsent(thrown)) throw contentLost(key, "no multipart upload");
+      throw faultOf(thrown);
+    }
+  };
+
+  /** Without a part: the rest is all of it, or there is nothing. */
+  const completeSmall = async (key: string, at: UploadPoint, restBytes: number): Promise<void> => {
+    if (restBytes > 0) {
+      const rest = encodeURIComponent(`${Bucket}/${restName(key, at.sizeBytes)}`);
+      await client.send(new CopyObjectCommand({ Bucket, Key: objectName(key), CopySource: rest }));
+      return;
+    }
+    const spool = await openSpool();
+    try {
+      await putObject(objectName(key), spool);
+    } finally {
+      await spool.close();
+    }
+  };
+
+  const completeParts = async (key: string, at: UploadPoint, before: UploadState): Promise<void> => {
+    let state = before;
+    if (before.restBytes > 0) {
+      const spool = await openSpool();
+      try {
+        await fillFromRest(key, at, before.restBytes, spool);
+        state = await addPart(key, state, spool);
+      } finally {
+        await spool.close();
+      }
+    }
+    const Parts = state.parts.map((ETag, index) => ({ ETag, PartNumber: index + 1 }));
+    await client.send(new CompleteMultipartUploadCommand({ Bucket, Key: objectName(key), UploadId: state.upload, MultipartUpload: { Parts } }));
+  };
+
+  const complete = async (key: string, at: UploadPoint): Promise<void> => {
+    const state = readState(at.state);
+    try {
+      if (state.parts.length === 0) await completeSmall(key, at, state.restBytes);
+      else await completeParts(key, at, state);
+    } catch (thrown) {
+      // Completed before, perhaps: the size below says so.
+      if (!isAbsent(thrown)) throw thrown;
+    }
+    // Some who speak S3 have said yes, and stored less.
+    const found = await sizeOfObject(objectName(key));
+    if (found !== at.sizeBytes) throw contentLost(key, `${found ?? "no"} bytes of ${at.sizeBytes}`);
+    if (state.restBytes > 0) await deleteObject(restName(key, at.sizeBytes));
+    if (state.staleRest !== "") await deleteObject(state.staleRest);
+  };
+
+  const read: BlobPlace["read"] = async (key, range) => {
+    // A range of nothing cannot be asked for.
+    if (range !== undefined && range.startBytes === range.endBytes) return (await sizeOfObject(objectName(key))) === undefined ? undefined : Readable.from([]);
+    const found = await readObject(objectName(key), range && `bytes=${range.startBytes}-${range.endBytes - 1}`);
+    if (found === undefined) return undefined;
+    const wantedBytes = range === undefined ? found.sizeBytes : range.endBytes - range.startBytes;
+    if (found.sizeBytes !== wantedBytes) {
+      found.body.destroy();
+      throw contentLost(key, `${found.sizeBytes} bytes, where ${wantedBytes} were asked for`);
+    }
+    return found.body;
+  };
+
+  const remove = async (key: string, state?: JsonObject): Promise<void> => {
+    await deleteObject(objectName(key));
+    if (state === undefined) return;
+    const { upload } = readState(state);
+    if (upload !== "") await unlessAbsent(client.send(new AbortMultipartUploadCommand({ Bucket, Key: objectName(key), UploadId: upload })));
+    for await (const { Contents = [] } of paginateListObjectsV2({ client }, { Bucket, Prefix: restsPrefix(key) })) {
+      for (const { Key } of Contents) if (Key !== undefined) await deleteObject(Key);
+    }
+  };
+
+  const listUploads = async function* () {
+    let page: { KeyMarker?: string; UploadIdMarker?: string } | undefined = {};
+    while (page !== undefined) {
+      const found: ListMultipartUploadsCommandOutput = await client.send(new ListMultipartUploadsCommand({ Bucket, Prefix: `${prefix}content/`, ...page }));
+      for (const { Key = "", UploadId = "", Initiated } of found.Uploads ?? []) {
+        const key = Key.slice(`${prefix}content/`.length);
+        if (isBlobKey(key)) yield { key, sizeBytes: 0, completed: false, changedAtMs: Initiated?.getTime() ?? 0, state: { upload: UploadId } };
+      }
+      const { IsTruncated: more, NextKeyMarker: KeyMarker, NextUploadIdMarker: UploadIdMarker } = found;
+      page = more === true && KeyMarker !== undefined ? { KeyMarker, ...(UploadIdMarker === undefined ? {} : { UploadIdMarker }) } : undefined;
+    }
+  };
+
+  const listObjects = async function* (folder: "content/" | "uploads/") {
+    for await (const { Contents = [] } of paginateListObjectsV2({ client }, { Bucket, Prefix: `${prefix}${folder}` })) {
+      for (const { Key = "", Size = 0, LastModified } of Contents) {
+        const [key = ""] = Key.slice(`${prefix}${folder}`.length).split("/");
+        if (isBlobKey(key)) yield { key, sizeBytes: Size, changedAtMs: LastModified?.getTime() ?? 0 };
+      }
+    }
+  };
+
+  const writeMark = async (storeId: string): Promise<string> => {
+    for (const folder of ["content/", "uploads/"]) {
+      const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket, Prefix: `${prefix}${folder}`, MaxKeys: 1 }));
+      if (Contents.length > 0) throw occupiedPlace(where);
+    }
+    const Body = `${JSON.stringify(makeMark(storeId))}\n`;
+    try {
+      await client.send(new PutObjectCommand({ Bucket, Key: `${prefix}${markName}`, Body, ContentType: "application/json", IfNoneMatch: "*" }));
+    } catch (thrown) {
+      // Another server was quicker.
+      if (statusOf(thrown) !== 412 && statusOf(thrown) !== 409) throw thrown;
+    }
+    const mark = await readMarkText();
+    if (mark === undefined) throw new Error("what was written is not there");
+    return mark;
+  };
+
+  const readMarkText = async (): Promise<string | undefined> =>
+    (await unlessAbsent(client.send(new GetObjectCommand({ Bucket, Key: `${prefix}${markName}` }))))?.Body?.transformToString();
+
+  return {
+    append,
+    complete: (key, at) => translated(complete(key, at)),
+    read: (key, range) => translated(read(key, range)),
+    sizeOf: (key) => translated(sizeOfObject(objectName(key))),
+    remove: (key, state) => translated(remove(key, state)),
+    ...(options.redirects
+      ? {
+          signedUrl: (key: string, { seconds, contentType }: { seconds: number; contentType: string }) =>
+            getSignedUrl(signing, new GetObjectCommand({ Bucket, Key: objectName(key), ResponseContentType: contentType }), { expiresIn: seconds }),
+        }
+      : {}),
+    async *list() {
+      for await (const each of listObjects("content/")) yield { ...each, completed: true };
+      for await (const each of listObjects("uploads/")) yield { ...each, completed: false, state: {} };
+      yield* listUploads();
+    },
+    async claim(storeId, known) {
+      const mark = await translated(readMarkText());
+      if (mark === undefined && known !== undefined) throw emptyPlace(where);
+      return judgeMark(readMark(mark ?? (await translated(writeMark(storeId))), where), storeId, known, where);
+    },
+    async close() {
+      client.destroy();
+      signing.destroy();
+    },
+  };
+};

@@ -1,0 +1,29 @@
+// Content for tests whose bytes follow from their place alone.
+
+import type { Readable } from "node:stream";
+
+const period = 65_521;
+// A prime number of bytes, so that no size that a place works with hides a shift.
+const pattern = Buffer.from(Array.from({ length: period }, (_, index) => (index * 31 + (index >> 5) * 17 + (index >> 11)) % 251));
+
+/** The bytes of the content at this place. */
+export const bytesAt = (startBytes: number, length: number): Buffer => {
+  const bytes = Buffer.allocUnsafe(length);
+  for (let at = 0; at < length; ) {
+    const from = (startBytes + at) % period;
+    at += pattern.copy(bytes, at, from, Math.min(period, from + length - at));
+  }
+  return bytes;
+};
+
+/** The same in pieces, as a socket gives them. */
+export async function* contentOf(startBytes: number, length: number, pieceBytes = 64 * 1024): AsyncGenerator<Uint8Array> {
+  for (let given = 0; given < length; given += pieceBytes) yield bytesAt(startBytes + given, Math.min(pieceBytes, length - given));
+}
+
+export const readAll = async (stream: Readable | undefined): Promise<Buffer | undefined> => {
+  if (stream === undefined) return undefined;
+  const pieces: Buffer[] = [];
+  for await (const piece of stream) pieces.push(Buffer.from(piece));
+  return Buffer.concat(pieces);
+};

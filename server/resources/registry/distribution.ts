@@ -1,0 +1,32 @@
+// The registry: the OCI Distribution protocol's operations on repos, their manifests and blobs. A Repo and its Tags are changed by
+// it as by every other operation; manifests and blobs are its own.
+
+import { DistributionService, StoredContentSchema } from "#contract/gen/gantry/registry/v1/distribution_pb.js";
+import { resource } from "#kernel";
+import { deleteBlob, getBlob } from "./distribution/blobs.ts";
+import { deleteManifest, deleteRepoTag, getManifest, listReferrers, listRepoTags } from "./distribution/manifests.ts";
+import { findRepoPlace } from "./distribution/place.ts";
+import { putManifest } from "./distribution/put-manifest.ts";
+import { appendUpload, cancelUpload, finishUpload, getUpload, startUpload } from "./distribution/uploads.ts";
+
+export const distribution = resource({
+  service: DistributionService,
+  message: StoredContentSchema,
+  findPlace: findRepoPlace,
+  methods: {
+    GetDistribution: { reads: async () => ({ reply: {} }) },
+    ListRepoTags: { reads: listRepoTags },
+    GetManifest: { reads: getManifest },
+    PutManifest: { asks: putManifest },
+    DeleteManifest: { writes: deleteManifest },
+    DeleteRepoTag: { writes: deleteRepoTag },
+    GetBlob: { reads: getBlob },
+    DeleteBlob: { writes: deleteBlob },
+    StartUpload: { asks: startUpload },
+    GetUpload: { reads: getUpload },
+    AppendUpload: { asks: appendUpload },
+    FinishUpload: { asks: finishUpload },
+    CancelUpload: { writes: cancelUpload },
+    ListReferrers: { reads: listReferrers },
+  },
+});

@@ -1,0 +1,59 @@
+// Refusals of the registry, each with the protocol's own code (oci: 2).
+
+import { Fault, type Violation } from "#base/fault.ts";
+
+const withCode = (code: Fault["code"], reason: string, message: string, more: { readonly httpStatus?: number; readonly headers?: Record<string, string> } = {}) =>
+  new Fault(code, message, { details: [{ kind: "reason", reason }], ...more });
+
+export const nameUnknown = (hint = ""): Fault => withCode("NOT_FOUND", "NAME_UNKNOWN", `there is no such repository${hint}`);
+
+export const nameInvalid = (why: string): Fault => withCode("INVALID_ARGUMENT", "NAME_INVALID", `the repository's name ${why}`);
+
+export const digestInvalid = (why: string): Fault => withCode("INVALID_ARGUMENT", "DIGEST_INVALID", `the digest ${why}`);
+
+export const tagInvalid = (): Fault => withCode("INVALID_ARGUMENT", "TAG_INVALID", "a tag has 1 to 128 letters, digits, dots, dashes and underscores");
+
+export const manifestUnknown = (): Fault => withCode("NOT_FOUND", "MANIFEST_UNKNOWN", "there is no such manifest");
+
+export const manifestInvalid = (why: string, httpStatus?: number): Fault =>
+  withCode("INVALID_ARGUMENT", "MANIFEST_INVALID", `the manifest ${why}`, httpStatus === undefined ? {} : { httpStatus });
+
+/** One entry for each blob that is not there. */
+export const blobsUnknown = (digests: readonly string[]): Fault => {
+  const violations = digests.map((digest): Violation => ({ field: digest, description: `the repository has no blob ${digest}` }));
+  return new Fault("INVALID_ARGUMENT", "the manifest names blobs that the repository does not have", {
+    details: [
+      { kind: "reason", reason: "MANIFEST_BLOB_UNKNOWN" },
+      { kind: "fields", violations },
+    ],
+  });
+};
+
+export const blobUnknown = (): Fault => withCode("NOT_FOUND", "BLOB_UNKNOWN", "there is no such blob");
+
+export const blobNeeded = (): Fault => withCode("FAILED_PRECONDITION", "DENIED", "manifests of the repository need this blob: delete them first");
+
+export const uploadUnknown = (): Fault => withCode("NOT_FOUND", "BLOB_UPLOAD_UNKNOWN", "there is no such upload");
+
+export const uploadHeld = (): Fault =>
+  withCode("ABORTED", "BLOB_UPLOAD_INVALID", "another request appends to this upload at the moment", { headers: { "retry-after": "1" } });
+
+export const sizeInvalid = (announced: number, received: number): Fault =>
+  withCode("INVALID_ARGUMENT", "SIZE_INVALID", `Content-Range says ${announced} bytes, and ${received} came`);
+
+export const rangeInvalid = (why: string): Fault => withCode("INVALID_ARGUMENT", "BLOB_UPLOAD_INVALID", `Content-Range ${why}`);
+
+/** Bytes that do not follow those that are there: the answer says how many these are. */
+export const outOfOrder = (sizeBytes: number): Fault =>
+  withCode("OUT_OF_RANGE", "RANGE_INVALID", `the next byte is number ${sizeBytes}`, {
+    httpStatus: 416,
+    headers: { range: `0-${Math.max(sizeBytes - 1, 0)}` },
+  });
+
+export const unsatisfiable = (sizeBytes: number): Fault =>
+  withCode("OUT_OF_RANGE", "RANGE_INVALID", `the blob has ${sizeBytes} bytes`, { httpStatus: 416, headers: { "content-range": `bytes */${sizeBytes}` } });
+
+export const pageInvalid = (): Fault => withCode("INVALID_ARGUMENT", "PAGINATION_NUMBER_INVALID", "n must be a number of tags");
+
+export const tooManyTags = (max: number): Fault =>
+  withCode("INVALID_ARGUMENT", "TAG_INVALID", `one push names at most ${max} tags`, { httpStatus: 414 });

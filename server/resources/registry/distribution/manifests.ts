@@ -1,0 +1,106 @@
+// Manifests as they are read, listed and deleted.
+
+import { TagSchema } from "#contract/gen/chainguard/platform/registry/v2/tags_pb.js";
+import { blocked } from "#base/fault.ts";
+import { text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { boundOf, change, type Outcome, type ReadContext, type WriteContext } from "#kernel";
+import {
+  deleteImageFacts,
+  deleteManifest as deleteManifestRow,
+  findManifestByDigest,
+  findManifestByTag,
+  findReferrers,
+  findTagNames,
+  findTagsOfDigest,
+  lockManifest,
+  lockNamed,
+  type Referrer,
+} from "#store";
+import { isDigest, readDigest } from "./digest.ts";
+import { manifestUnknown, pageInvalid } from "./faults.ts";
+import { notePull } from "./pulls.ts";
+import { holdRepo, requireRepo } from "./repo.ts";
+
+const indexType = "application/vnd.oci.image.index.v1+json";
+
+export const getManifest = async (context: ReadContext): Promise<Outcome> => {
+  const { request, rows } = context;
+  const repo = text(request, "repo");
+  const reference = text(request, "reference");
+  const digest = reference.includes(":") ? readDigest(reference).text : undefined;
+  const found = await (digest === undefined ? findManifestByTag(rows, repo, reference) : findManifestByDigest(rows, repo, digest));
+  if (!found) throw manifestUnknown();
+  const shown = digest ?? (found.algorithm === "sha512" ? found.sha512 : found.sha256);
+  notePull(context, { repo, tag: digest === undefined ? reference : "", digest: shown, type: "manifest" });
+  return { reply: { digest: shown }, content: { type: found.mediaType, sizeBytes: found.sizeBytes, open: async () => found.content } };
+};
+
+/** Deletes the tags that point at it by the one way for every change, then the manifest. */
+export const deleteManifest = async (context: WriteContext): Promise<Outcome> => {
+  const { rows, request } = context;
+  const digest = readDigest(text(request, "digest"));
+  const repo = await holdRepo(context);
+  const found = await lockManifest(rows, repo.uid, digest.text);
+  if (!found) throw manifestUnknown();
+  const tags = await findTagsOfDigest(rows, repo.uid, found.sha256, limits.deletedRowsMax + 1);
+  if (tags.length > limits.deletedRowsMax)
+    throw blocked("DELETION_TOO_LARGE", repo.uid, [`more than ${limits.deletedRowsMax} tags point at the manifest; delete some of them first`]);
+  const resource = boundOf(context, TagSchema);
+  for (const uid of tags) await change(context, resource, { kind: "delete", uid }, "row");
+  await deleteImageFacts(rows, repo.uid, found.sha256);
+  await deleteManifestRow(rows, repo.uid, found.sha256);
+  return { reply: {} };
+};
+
+export const deleteRepoTag = async (context: WriteContext): Promise<Outcome> => {
+  const repo = await holdRepo(context);
+  const resource = boundOf(context, TagSchema);
+  const row = await lockNamed(context.rows, resource.shape.table, repo.uid, text(context.request, "tag"));
+  if (!row) throw manifestUnknown();
+  await change(context, resource, { kind: "delete", uid: text(resource.shape.read(row, 0), "uid") }, "row");
+  return { reply: {} };
+};
+
+const pageSizeOf = (given: string): number => {
+  if (given === "") return limits.tagNamesMax;
+  if (!/^[0-9]{1,9}$/.test(given)) throw pageInvalid();
+  return Math.min(Number(given), limits.tagNamesMax);
+};
+
+export const listRepoTags = async (context: ReadContext): Promise<Outcome> => {
+  const { request, rows } = context;
+  const count = pageSizeOf(text(request, "n"));
+  const repo = text(request, "repo");
+  // One more than asked for: a link is given only where it leads to something.
+  const found = count === 0 ? [] : await findTagNames(rows, repo, text(request, "last"), count + 1);
+  if (found.length === 0) await requireRepo(context);
+  const tags = found.slice(0, count);
+  const next = found.length > count ? (tags.at(-1) ?? "") : "";
+  return { reply: { tags, ...(next === "" ? {} : { next }) } };
+};
+
+const descriptorOf = ({ mediaType, sha256, sizeBytes, artifactType, annotations }: Referrer) => ({
+  mediaType,
+  digest: sha256,
+  size: sizeBytes,
+  ...(artifactType === "" ? {} : { artifactType }),
+  ...(annotations ? { annotations } : {}),
+});
+
+export const listReferrers = async (context: ReadContext): Promise<Outcome> => {
+  const { request, rows } = context;
+  const digest = readDigest(text(request, "digest"));
+  const artifactType = text(request, "artifactType");
+  const last = text(request, "last");
+  const found = await findReferrers(rows, text(request, "repo"), digest.text, artifactType, isDigest(last) ? last : "", limits.referrersMax + 1);
+  const shown = found.slice(0, limits.referrersMax);
+  const content = JSON.stringify({ schemaVersion: 2, mediaType: indexType, manifests: shown.map(descriptorOf) });
+  return {
+    reply: {
+      ...(found.length > shown.length ? { next: shown.at(-1)?.sha256 ?? "" } : {}),
+      ...(artifactType === "" ? {} : { filters: ["artifactType"] }),
+    },
+    content: { type: indexType, sizeBytes: Buffer.byteLength(content), open: async () => content },
+  };
+};

@@ -1,0 +1,146 @@
+// From a reply to the protocol's answer: status and headers by the message that an operation gives (oci: 2).
+
+import { type JsonObject, text, texts } from "#base/json.ts";
+import type { Reply, ReplyContent } from "#kernel";
+import { headerOf, type HttpRequest, type HttpResponse } from "../http-message.ts";
+import type { DistributionMatch } from "./route.ts";
+
+type Respond = (request: HttpRequest, match: DistributionMatch, reply: Reply) => Promise<Omit<HttpResponse, "headers"> & { readonly headers: readonly string[] }>;
+
+// Relative, so that whatever stands in front of the server has a say in scheme and host (oci: 7).
+const pathOf = ({ name }: DistributionMatch, rest: string): string => `/v2/${name}/${rest}`;
+
+const uploadHeaders = (match: DistributionMatch, upload: string, sizeBytes: number): string[] => [
+  "location",
+  pathOf(match, `blobs/uploads/${upload}`),
+  "docker-upload-uuid",
+  upload,
+  // Of nothing too: clients fail without it, and with "0--1" (oci: 7).
+  "range",
+  `0-${Math.max(sizeBytes - 1, 0)}`,
+];
+
+const nextLink = (match: DistributionMatch, rest: string, query: Readonly<Record<string, string>>): string[] => {
+  const parameters = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== ""));
+  return ["link", `<${pathOf(match, rest)}?${parameters.toString()}>; rel="next"`];
+};
+
+const queryOf = ({ target }: HttpRequest): URLSearchParams => new URLSearchParams(target.includes("?") ? target.slice(target.indexOf("?") + 1) : "");
+
+async function* nothing(): AsyncGenerator<Uint8Array> {}
+
+async function* watched(request: HttpRequest, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of bytes) {
+    // The peer has taken what came before.
+    request.progress();
+    yield chunk;
+  }
+}
+
+const matchesDigest = (header: string | undefined, digest: string): boolean =>
+  header !== undefined && (header.trim() === "*" || header.split(",").some((each) => each.trim().replace(/^W\//, "") === `"${digest}"`));
+
+const contentResponse = async (request: HttpRequest, { message }: Reply, content: ReplyContent, headers: readonly string[]) => {
+  const digest = text(message, "digest");
+  const { range, sizeBytes, elsewhere } = content;
+  const shared = [...headers, ...(digest === "" ? [] : ["docker-content-digest", digest, "etag", `"${digest}"`])];
+  if (digest !== "" && matchesDigest(headerOf(request, "if-none-match"), digest)) return { status: 304, headers: shared, body: "" };
+  // 307 keeps the verb; the place that it leads to knows no digest.
+  if (elsewhere !== undefined && request.verb !== "HEAD") return { status: 307, headers: [...shared, "location", elsewhere], body: "" };
+  const length = range ? range.endBytes - range.startBytes : sizeBytes;
+  const own = [
+    "content-type",
+    content.type,
+    ...(range ? ["content-range", `bytes ${range.startBytes}-${range.endBytes - 1}/${sizeBytes}`] : []),
+    "content-length",
+    String(length),
+  ];
+  const status = range ? 206 : 200;
+  if (request.verb === "HEAD") return { status, headers: [...shared, ...own], body: nothing() };
+  const body = await content.open();
+  // Who sends a text adds its length.
+  if (typeof body === "string") return { status, headers: [...shared, ...own.slice(0, -2)], body };
+  return { status, headers: [...shared, ...own], body: watched(request, body) };
+};
+
+const respondContent: Respond = async (request, match, reply) => {
+  const { message, content } = reply;
+  if (!content) throw new Error(`${match.method.name} gives content, and there is none`);
+  const filters = texts(message, "filters");
+  const next = text(message, "next");
+  const type = queryOf(request).get("artifactType") ?? "";
+  const isBlob = match.method.input.byName.has("range");
+  return contentResponse(request, reply, content, [
+    ...(isBlob ? ["accept-ranges", "bytes"] : []),
+    ...(filters.length > 0 ? ["oci-filters-applied", filters.join(",")] : []),
+    ...(next === "" ? [] : nextLink(match, `referrers/${match.fields.get("digest") ?? ""}`, { last: next, artifactType: type })),
+  ]);
+};
+
+const respondTags: Respond = async (request, match, { message }) => {
+  const next = text(message, "next");
+  return {
+    status: 200,
+    headers: ["content-type", "application/json", ...(next === "" ? [] : nextLink(match, "tags/list", { n: queryOf(request).get("n") ?? "", last: next }))],
+    body: JSON.stringify({ name: match.fields.get("repo"), tags: texts(message, "tags") }),
+  };
+};
+
+const respondPush: Respond = async (_request, match, { message }) => {
+  const upload = text(message, "upload");
+  if (upload !== "") return { status: 202, headers: uploadHeaders(match, upload, 0), body: "" };
+  const digest = text(message, "digest");
+  const subject = text(message, "subject");
+  const tags = texts(message, "tags");
+  return {
+    status: 201,
+    headers: [
+      "location",
+      pathOf(match, `${text(message, "type")}s/${digest}`),
+      "docker-content-digest",
+      digest,
+      ...(subject === "" ? [] : ["oci-subject", subject]),
+      ...(tags.length === 0 ? [] : ["oci-tag", tags.join(", ")]),
+    ],
+    body: "",
+  };
+};
+
+const respondUpload: Respond = async (request, match, { message }) => ({
+  status: request.verb === "PATCH" ? 202 : 204,
+  headers: uploadHeaders(match, text(message, "upload"), Number(text(message, "sizeBytes") || "0")),
+  body: "",
+});
+
+const respondEmpty: Respond = async (request, { fields }) => {
+  if (request.verb !== "DELETE") return { status: 200, headers: ["content-type", "application/json"], body: "{}" };
+  return { status: fields.has("upload") ? 204 : 202, headers: [], body: "" };
+};
+
+/** By the message that an operation answers with. */
+const responses: Readonly<Record<string, Respond>> = {
+  "gantry.registry.v1.StoredContent": respondContent,
+  "gantry.registry.v1.ListRepoTagsResponse": respondTags,
+  "gantry.registry.v1.Push": respondPush,
+  "gantry.registry.v1.Upload": respondUpload,
+  "google.protobuf.Empty": respondEmpty,
+};
+
+/** The answer to a request that was done. `headers`: what every answer carries. */
+export const distributionResponse = async (
+  request: HttpRequest,
+  match: DistributionMatch,
+  reply: Reply,
+  headers: readonly string[],
+): Promise<HttpResponse> => {
+  const respond = responses[match.method.output.name];
+  if (!respond) throw new Error(`${match.method.name} has no answer in the protocol`);
+  const response = await respond(request, match, reply);
+  return { ...response, headers: [...response.headers, ...headers] };
+};
+
+/** Where an upload is, for an answer that refuses a part of it. */
+export const uploadLocation = (match: DistributionMatch): JsonObject => {
+  const upload = match.fields.get("upload");
+  return upload === undefined ? {} : { location: pathOf(match, `blobs/uploads/${upload}`) };
+};
