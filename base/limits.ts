@@ -333,10 +333,12 @@ export const limits = {
   sbomValuesMax: 8_000_000,
   sbomMemoryMb: 1024,
   /**
-   * How often a server looks for what another one was told of, how long it may hold one (to be fetched and read), how long after
+   * How often a server looks for them, how long it may hold one (to be fetched and read), how long after
    * a failure it is tried again, at first and at most, and how often in all; and organizations that it remembers to have served.
    */
-  sbomLookMs: 15_000,
+  sbomLookMs: 2_000,
+  /** Documents of one manifest, or manifests of one index, that are looked at. */
+  sbomsOfManifestMax: 100,
   sbomHoldMs: 5 * 60 * 1000,
   sbomRetryMs: 10_000,
   sbomRetryMaxMs: 60 * 60 * 1000,

@@ -6,7 +6,8 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import { type Delivery, openDelivery } from "#delivery";
-import { openDocuments, openOsv, type OsvEndpoint, type Schedule, startFeeds } from "#feeds";
+import { openDocuments, openOsv, openSbomReaders, type OpenDocument, type OsvEndpoint, type SbomReaders, type Schedule, startFeeds } from "#feeds";
+import { findRepoBlob } from "#store";
 import { openSignIn } from "#signin";
 import { httpStatusOf, openTransport, type Transport } from "#transport";
 import { type Application, openApplication } from "./application.ts";
@@ -34,6 +35,8 @@ export interface Server {
   readonly firstOrganization: string | undefined;
   /** Imports that the server repeats by itself; undefined without GANTRY_FEEDS. */
   readonly feeds: Schedule | undefined;
+  /** Reads the SBOMs that were pushed, behind the pushes. */
+  readonly sboms: SbomReaders;
   /** Finishes what is in flight, for as long as limits.stopMs, and stops the store. */
   close(): Promise<void>;
 }
@@ -52,6 +55,14 @@ const limitedDocuments =
         return handle(request);
       };
     return { ...rest, ...(get ? { GET: limited(get) } : {}), ...(post ? { POST: limited(post) } : {}) };
+  };
+
+/** A blob is read through a repo that has it. */
+const openDocumentOf =
+  ({ store, blobs }: Application["services"]): OpenDocument =>
+  async (repo, digest) => {
+    const blob = await findRepoBlob(store.read, repo, digest);
+    return blob && (await blobs.read(blob.key));
   };
 
 export const startServer = async (settings: Settings, options: ServerOptions): Promise<Server> => {
@@ -95,6 +106,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     const maintenance = startMaintenance(kernel, settings.auditMonths);
     const memory = watchMemory();
     const patternReport = authn.startPatternReport();
+    const sboms = openSbomReaders({ services, openDocument: openDocumentOf(services), byHand: options.deliversByHand === true });
     void feeds?.turn();
     return {
       application,
@@ -102,6 +114,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       firstOrganization,
       feeds,
       delivery,
+      sboms,
       async close() {
         maintenance.stop();
         memory.stop();
@@ -109,7 +122,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
         // Whatever still waits for a database that does not answer is told that there is none.
         const late = setTimeout(() => void store.close(), limits.stopMs);
         // At once: each has its seconds for what is in flight.
-        await Promise.all([feeds?.stop(), transport.close(), delivery.stop(), patternReport.ended]);
+        await Promise.all([feeds?.stop(), sboms.stop(), transport.close(), delivery.stop(), patternReport.ended]);
         await application.close();
         clearTimeout(late);
       },

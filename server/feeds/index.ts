@@ -9,6 +9,7 @@ export { openDocuments } from "./documents/index.ts";
 export { matchImages } from "./match-images.ts";
 export { type OsvEndpoint, openOsv } from "./osv/index.ts";
 export { importRegistry, type RegistryImport, type RegistrySummary } from "./registry.ts";
+export { type OpenDocument, openSbomReaders, type SbomReaders } from "./sbom/read-waiting.ts";
 export type { FeedKind } from "./formats/format.ts";
 export type { FeedImport, FeedSummary } from "./import-feed.ts";
 export type { Fetch } from "./fetching.ts";

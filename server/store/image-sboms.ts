@@ -84,13 +84,26 @@ export const claimSbom = (rows: Write, served: readonly string[], nowMs: number,
     [served, new Date(nowMs).toISOString(), new Date(untilMs).toISOString()],
   );
 
-/** What was read, or why nothing was. */
+/** Whether any is due. */
+export const isSbomDue = async (rows: Read, nowMs: number): Promise<boolean> => {
+  const [row] = await rows.query("select exists (select from image_sboms where state = 'IMAGE_SBOM_STATE_WAITING' and try_time <= $1)", [
+    new Date(nowMs).toISOString(),
+  ]);
+  return row?.[0] === "t";
+};
+
+/** What was read, or why nothing was; or that it is no SBOM at all, and has no row. */
 export type SbomResult =
   | { readonly format: string; readonly packages: string; readonly count: number; readonly unnamed: number }
-  | { readonly problem: string };
+  | { readonly problem: string }
+  | { readonly isOther: true };
 
 /** Writes it where nobody else has taken it over meanwhile. */
 export const completeSbom = async (rows: Write, { uid, tries }: WaitingSbom, result: SbomResult, nowMs: number): Promise<void> => {
+  if ("isOther" in result) {
+    await rows.query("delete from image_sboms where uid = $1 and tries = $2 and state = 'IMAGE_SBOM_STATE_WAITING'", [uid, tries]);
+    return;
+  }
   const read = "problem" in result ? { format: "", packages: "{}", count: 0, unnamed: 0 } : result;
   await rows.query(
     `update image_sboms set state = $3, format = $4, problem = $5, package_count = $6, unnamed_count = $7, packages = $8::jsonb,

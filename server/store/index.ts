@@ -142,6 +142,7 @@ export {
   completeSbom,
   findUnmatchedRoots,
   insertSboms,
+  isSbomDue,
   markMatched,
   postponeSbom,
   type PushedSbom,

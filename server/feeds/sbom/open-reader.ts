@@ -15,6 +15,7 @@ export interface SbomReaderOptions {
   /** What the thread runs. */
   readonly script?: URL;
   readonly longestMs?: number;
+  readonly memoryMb?: number;
 }
 
 /** Sends all bytes to the thread; false where they are too many. */
@@ -31,15 +32,19 @@ const send = async (worker: Worker, bytes: AsyncIterable<Uint8Array>): Promise<b
   return true;
 };
 
-export const openSbomReader = ({ script = new URL("./worker.ts", import.meta.url), longestMs = limits.sbomReadMs }: SbomReaderOptions = {}): ReadSbomStream => {
+export const openSbomReader = ({
+  script = new URL("./worker.ts", import.meta.url),
+  longestMs = limits.sbomReadMs,
+  memoryMb = limits.sbomMemoryMb,
+}: SbomReaderOptions = {}): ReadSbomStream => {
   const readInThread = async (bytes: AsyncIterable<Uint8Array>, about: readonly string[]): Promise<SbomReading> => {
-    const worker = new Worker(script, { workerData: { about: [...about] }, resourceLimits: { maxOldGenerationSizeMb: limits.sbomMemoryMb } });
+    const worker = new Worker(script, { workerData: { about: [...about] }, resourceLimits: { maxOldGenerationSizeMb: memoryMb } });
     let timer: NodeJS.Timeout | undefined;
     // From the beginning, so that no end of the thread is missed; once it is settled, the others say nothing.
     const answered = new Promise<SbomReading>((resolve) => {
       worker.once("message", (reading: SbomReading) => resolve(reading));
       worker.once("error", (error: NodeJS.ErrnoException) =>
-        resolve({ problem: error.code === "ERR_WORKER_OUT_OF_MEMORY" ? `takes more than ${limits.sbomMemoryMb} MiB to read` : "cannot be read" }),
+        resolve({ problem: error.code === "ERR_WORKER_OUT_OF_MEMORY" ? `takes more than ${memoryMb} MiB to read` : "cannot be read" }),
       );
       worker.once("exit", () => resolve({ problem: "cannot be read" }));
     });

@@ -25,10 +25,15 @@ export type SbomReading =
       /** Components that nothing can be matched with. */
       readonly unnamed: number;
     }
-  | { readonly problem: string };
+  | { readonly problem: string }
+  /** A statement of another kind: where an image comes from, what a scanner found. */
+  | { readonly isOther: true };
 
 /** Not to be read, for a reason that is told. */
 class UnreadableError extends Error {}
+
+/** Something else than an SBOM, and nothing wrong with it. */
+class OtherStatementError extends Error {}
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
@@ -82,6 +87,8 @@ const unwrap = async (value: Json, about: readonly string[]): Promise<JsonObject
     return unwrap(await parse(decode(Buffer.from(value.payload, "base64"))), about);
   }
   if (typeof value._type === "string" && value._type.startsWith("https://in-toto.io/Statement/")) {
+    const type = field.at("predicateType").name();
+    if (type !== "" && !/spdx|cyclonedx/i.test(type)) throw new OtherStatementError();
     checkSubject(field, about);
     const { predicate } = value;
     // Some tools put the document into the statement as a text.
@@ -109,6 +116,7 @@ export const readSbom = async (bytes: Uint8Array, about: readonly string[]): Pro
     const count = [...packages.versions.values()].reduce((sum, versions) => sum + versions.size, 0);
     return { format, packages: packagesText(packages), count, unnamed: packages.unnamed };
   } catch (thrown) {
+    if (thrown instanceof OtherStatementError) return { isOther: true };
     if (thrown instanceof UnreadableError) return { problem: thrown.message };
     if (thrown instanceof DocumentError) return { problem: `line ${thrown.line}: ${thrown.message}` };
     if (thrown instanceof FieldError) return { problem: `${pathText(thrown.path)} ${thrown.message}` };

@@ -4,7 +4,7 @@
 
 import { limits } from "#base/limits.ts";
 import type { Services } from "#kernel";
-import { claimSbom, completeSbom, findUnmatchedRoots, postponeSbom, type WaitingSbom } from "#store";
+import { claimSbom, completeSbom, findUnmatchedRoots, isSbomDue, postponeSbom, type WaitingSbom } from "#store";
 import { rootOf } from "#base/uid.ts";
 import { matchImagesOf } from "../match-images.ts";
 import { openSbomReader, type ReadSbomStream } from "./open-reader.ts";
@@ -14,9 +14,7 @@ import type { SbomReading } from "./read-sbom.ts";
 export type OpenDocument = (repoUid: string, digest: string) => Promise<AsyncIterable<Uint8Array> | undefined>;
 
 export interface SbomReaders {
-  /** Says that something may be waiting. */
-  wake(): void;
-  /** Reads what is due now, one after the other, and matches; for tests, which wait for it. */
+  /** Reads what is due now, one after the other, and matches. */
   turn(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -24,6 +22,8 @@ export interface SbomReaders {
 export interface SbomReadersOptions {
   readonly services: Services;
   readonly openDocument: OpenDocument;
+  /** A turn begins when somebody says so, not by itself. */
+  readonly byHand: boolean;
   readonly read?: ReadSbomStream;
 }
 
@@ -35,7 +35,7 @@ const readDocument = async (openDocument: OpenDocument, read: ReadSbomStream, { 
   return content === undefined ? { problem: "is not in the repo" } : read(content, [digest]);
 };
 
-export const openSbomReaders = ({ services, openDocument, read = openSbomReader() }: SbomReadersOptions): SbomReaders => {
+export const openSbomReaders = ({ services, openDocument, byHand, read = openSbomReader() }: SbomReadersOptions): SbomReaders => {
   const { store, clock, log } = services;
   /** Organizations, the one that was served last behind all others. */
   const served = new Set<string>();
@@ -75,8 +75,9 @@ export const openSbomReaders = ({ services, openDocument, read = openSbomReader(
 
   /** Where one fails for a reason of its own, the others are read all the same. */
   const runTurn = async (): Promise<void> => {
-    while (!stopped) {
+    while (!stopped && (await isSbomDue(store.read, clock()))) {
       const sbom = await store.write((rows) => claimSbom(rows, [...served], clock(), clock() + limits.sbomHoldMs));
+      // Another server has taken it.
       if (sbom === undefined) break;
       noteServed(rootOf(sbom.uid));
       await readOne(sbom);
@@ -102,14 +103,10 @@ export const openSbomReaders = ({ services, openDocument, read = openSbomReader(
     });
     return running;
   };
-  const wake = (): void => {
-    if (!stopped) void turn().catch((cause: unknown) => log("sbom.turn.failed", { cause }));
-  };
-  const timer = setInterval(wake, limits.sbomLookMs);
-  timer.unref();
+  const timer = byHand ? undefined : setInterval(() => void turn().catch((cause: unknown) => log("sbom.turn.failed", { cause })), limits.sbomLookMs);
+  timer?.unref();
 
   return {
-    wake,
     turn,
     stop: async () => {
       stopped = true;

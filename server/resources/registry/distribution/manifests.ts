@@ -16,6 +16,7 @@ import {
   lockManifest,
   lockNamed,
   type Referrer,
+  withdrawSbomsOf,
 } from "#store";
 import { isDigest, readDigest } from "./digest.ts";
 import { manifestUnknown, pageInvalid } from "./faults.ts";
@@ -49,6 +50,7 @@ export const deleteManifest = async (context: WriteContext): Promise<Outcome> =>
   const resource = boundOf(context, TagSchema);
   for (const uid of tags) await change(context, resource, { kind: "delete", uid }, "row");
   await deleteImageFacts(rows, repo.uid, found.sha256);
+  await withdrawSbomsOf(rows, repo.uid, found.sha256);
   await deleteManifestRow(rows, repo.uid, found.sha256);
   return { reply: {} };
 };

@@ -2,7 +2,7 @@
 
 import { type JsonObject, text } from "#base/json.ts";
 import { type BoundResource, change, type ToldBy, type WriteContext } from "#kernel";
-import { lockNamed } from "#store";
+import { lockNamed, requireMatching } from "#store";
 
 export interface WrittenTag {
   readonly record: JsonObject;
@@ -25,7 +25,10 @@ export const writeTag = async (
   { keeping = false }: { readonly keeping?: boolean } = {},
 ): Promise<WrittenTag> => {
   const made = await change(context, tags, { kind: "create", parent: repo, body, unlessTaken: true }, toldBy);
-  if (made.changed) return { record: made.record, changed: true, before: undefined };
+  if (made.changed) {
+    await requireMatching(context.rows, repo);
+    return { record: made.record, changed: true, before: undefined };
+  }
   const row = await lockNamed(context.rows, tags.shape.table, repo, text(body, "name"));
   // Deleted between the two statements: the next try makes it anew.
   if (!row) return writeTag(context, tags, repo, body, toldBy, { keeping });
@@ -33,5 +36,6 @@ export const writeTag = async (
   const common = { uid: text(before, "uid"), createTime: text(before, "createTime"), updateTime: text(before, "updateTime") };
   const draft = { ...(keeping ? before : {}), ...body, ...common };
   const { record, changed } = await change(context, tags, { kind: "update", before, draft }, toldBy);
+  if (changed) await requireMatching(context.rows, repo);
   return { record, changed, before };
 };
