@@ -45,7 +45,7 @@ const issuerAt = (environment: Environment, server: string): string | undefined 
   return issuers.find((issuer) => issuer.startsWith("https:")) ?? issuers[0];
 };
 
-const get = async ({ input, environment }: CredentialRequest): Promise<CredentialAnswer> => {
+const getCredentials = async ({ input, environment }: CredentialRequest): Promise<CredentialAnswer> => {
   const server = input.trim();
   if (server === "") return refused(noServer);
   const issuer = issuerAt(environment, server);
@@ -69,7 +69,7 @@ const readCredentials = (input: string): JsonObject | undefined => {
 };
 
 /** `docker login` stores what `get` has given it: then there is nothing to do. A password has no place here. */
-const store = ({ input }: CredentialRequest): CredentialAnswer => {
+const storeCredentials = ({ input }: CredentialRequest): CredentialAnswer => {
   const given = readCredentials(input);
   if (given === undefined) return refused("the credentials are not JSON");
   if (text(given, "ServerURL") === "") return refused(noServer);
@@ -79,7 +79,7 @@ const store = ({ input }: CredentialRequest): CredentialAnswer => {
   return refused(`docker-credential-gantry keeps no passwords; take ${host} out of credHelpers to log in with one, or sign in with gantry login`);
 };
 
-const erase = ({ input, environment }: CredentialRequest): CredentialAnswer => {
+const eraseSession = ({ input, environment }: CredentialRequest): CredentialAnswer => {
   if (input.trim() === "") return refused(noServer);
   const issuer = issuerAt(environment, input);
   if (issuer === undefined) return refused(notFound);
@@ -87,20 +87,20 @@ const erase = ({ input, environment }: CredentialRequest): CredentialAnswer => {
   return done();
 };
 
-const list = ({ environment }: CredentialRequest): CredentialAnswer =>
+const listSessions = ({ environment }: CredentialRequest): CredentialAnswer =>
   done(`${JSON.stringify(Object.fromEntries(listSessionIssuers(environment).map((issuer) => [new URL(issuer).host, tokenUser])))}\n`);
 
 /** Answers one request of a client. */
 export const answerCredentialRequest = async (request: CredentialRequest): Promise<CredentialAnswer> => {
   switch (request.action) {
     case "get":
-      return get(request);
+      return getCredentials(request);
     case "store":
-      return store(request);
+      return storeCredentials(request);
     case "erase":
-      return erase(request);
+      return eraseSession(request);
     case "list":
-      return list(request);
+      return listSessions(request);
     default:
       return refused(`docker-credential-gantry: unknown action: ${printable(request.action)}`);
   }

@@ -119,9 +119,10 @@ test("every way to attach one is known: a subject, a bundle, cosign's older tags
     await said((of) => registry.blob(envelope(statement(type, spdx("pkg:npm/b@1.0.0"), of)), "application/vnd.dsse.envelope.v1+json"), "att", "arm64"),
     read("SPDX 2.3"),
   );
-  const bundle = (of: Pushed): string =>
-    `{"mediaType":"application/vnd.dev.sigstore.bundle.v0.3+json","dsseEnvelope":${envelope(statement("https://cyclonedx.org/bom", cyclonedx("pkg:npm/c@1.0.0"), of))}}`;
-  assert.deepEqual(await said((of) => registry.blob(bundle(of), "application/vnd.dev.sigstore.bundle.v0.3+json"), "subject", "s390x"), read("CycloneDX 1.6"));
+  const bundleType = "application/vnd.dev.sigstore.bundle.v0.3+json";
+  const signed = (of: Pushed): string => envelope(statement("https://cyclonedx.org/bom", cyclonedx("pkg:npm/c@1.0.0"), of));
+  const bundle = (of: Pushed): string => `{"mediaType":"${bundleType}","dsseEnvelope":${signed(of)}}`;
+  assert.deepEqual(await said((of) => registry.blob(bundle(of), bundleType), "subject", "s390x"), read("CycloneDX 1.6"));
   // Where an image comes from is no SBOM, and nothing is wrong with it.
   const provenance = (of: Pushed): Promise<Pushed> =>
     registry.blob(envelope(statement("https://slsa.dev/provenance/v1", "{}", of)), "application/vnd.in-toto+json");
