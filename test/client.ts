@@ -7,6 +7,7 @@ import * as grpc from "@grpc/grpc-js";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { methodByName, registry } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
+import { callDistribution } from "./distribution.ts";
 import { StatusSchema } from "../contract/gen/google/rpc/status_pb.js";
 
 export interface Answer {
@@ -189,6 +190,10 @@ const overGrpc = (url: string, method: MethodFact, request: JsonObject, { token,
 export const callOver = (protocol: Protocol, url: string, name: string, request: JsonObject, options: CallOptions = {}): Promise<Answer> => {
   const method = methodByName(name);
   if (!method) throw new Error(`no operation ${name}`);
+  if (method.distribution) {
+    if (protocol === "grpc" || options.validateOnly) throw new Error(`${name}: the OCI protocol is spoken over HTTP, and nothing is rehearsed in it`);
+    return callDistribution(url, method, request, options);
+  }
   return protocol === "rest" ? overRest(url, method, request, options) : overGrpc(url, method, request, options);
 };
 

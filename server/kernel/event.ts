@@ -33,6 +33,10 @@ const find = (value: JsonObject, path: readonly string[]): string => {
 /** "/iam/v2/groups/{uid=**}" to "/iam/v2/groups"; a verb on the collection stays. */
 const collection = (template: string): string => template.split("/{", 1)[0] ?? "";
 
+/** The operation's collection; of the registry its host (events: 9). */
+const sourceOf = (method: MethodFact, publicUrl: string): string =>
+  method.distribution ? new URL(publicUrl).host : `${publicUrl.replace(/\/$/, "")}${collection(method.http[0]?.template ?? "")}`;
+
 const groupOf = (uid: string, group: "parent" | "self" | "root"): string => {
   if (group === "self" || uid === "") return uid;
   if (group === "root") return rootOf(uid);
@@ -70,7 +74,7 @@ export const eventOf = (context: ChangeContext, method: MethodFact, request: Jso
   const identityProvider = find(content, ["identityProviderUid"]) || find(content, ["parent"]) || parentOf(subject);
   return {
     type: event.type,
-    source: `${services.publicUrl.replace(/\/$/, "")}${collection(method.http[0]?.template ?? "")}`,
+    source: sourceOf(method, services.publicUrl),
     subject,
     group,
     audience: event.audience,

@@ -141,7 +141,8 @@ const handle = async (kernel: Kernel, read: Call, caller: Caller | undefined, ri
     if (place?.capabilities) requireAt(rights, place.capabilities, place.path);
   }
   await requireTerms(services.terms, method, path, rows);
-  const permitted: PermittedCapabilities[] = path === undefined || place?.isOpen || place?.isMissing ? [] : [{ capabilities: [...method.capabilities, ...(place?.capabilities ?? [])], path }];
+  const permitted: PermittedCapabilities[] =
+    path === undefined || place?.isOpen || place?.isMissing ? [] : [{ capabilities: [...method.capabilities, ...(place?.capabilities ?? [])], path }];
   const context: Omit<Context<Read>, "rows"> = {
     services,
     method,

@@ -18,7 +18,13 @@ export interface RepoBlob {
   readonly leaseMs: number;
 }
 
-const repoBlob = columns<RepoBlob>({ sha256: { ...text, sql: "blobs.sha256" }, sha512: nullableText, sizeBytes: number, key: text, leaseMs: timeMs("lease_time") });
+const repoBlob = columns<RepoBlob>({
+  sha256: { ...text, sql: "blobs.sha256" },
+  sha512: nullableText,
+  sizeBytes: number,
+  key: text,
+  leaseMs: timeMs("lease_time"),
+});
 
 const named = "(blobs.sha256 = $2 or blobs.sha512 = $2)";
 

@@ -59,7 +59,10 @@ const namedGroup = columns<NamedGroup>({ uid: text, isVerified: { ...flag, sql: 
 export const findGroupsByNames = (rows: Read, organizations: readonly string[] | undefined, groups: readonly string[]): Promise<NamedGroup[]> =>
   namedGroup.find(rows, `${places} select ${namedGroup.list} from place order by depth desc, uid limit ${namedMax}`, [groups, organizations ?? null]);
 
-const openRepo = columns({ anonymousPull: flag, isSuspended: { ...flag, sql: "coalesce((select status = 'ORG_STATUS_SUSPENDED' from groups where uid = left($1, 40)), false)" } });
+const openRepo = columns({
+  anonymousPull: flag,
+  isSuspended: { ...flag, sql: "coalesce((select status = 'ORG_STATUS_SUSPENDED' from groups where uid = left($1, 40)), false)" },
+});
 
 /** Whether everybody may pull from the repo; undefined where there is none. */
 export const findRepoOpenness = (rows: Read, uid: string): Promise<{ anonymousPull: boolean; isSuspended: boolean } | undefined> =>

@@ -54,10 +54,13 @@ export const updateUpload = async (
   point: { readonly sizeBytes: number; readonly state: JsonObject },
   nowMs: number,
 ): Promise<boolean> => {
-  const updated = await rows.query(
-    "update uploads set size_bytes = $3, state = $4, holder = '', update_time = $5 where id = $1 and holder = $2 returning 1",
-    [id, holder, point.sizeBytes, JSON.stringify(point.state), new Date(nowMs).toISOString()],
-  );
+  const updated = await rows.query("update uploads set size_bytes = $3, state = $4, holder = '', update_time = $5 where id = $1 and holder = $2 returning 1", [
+    id,
+    holder,
+    point.sizeBytes,
+    JSON.stringify(point.state),
+    new Date(nowMs).toISOString(),
+  ]);
   return updated.length > 0;
 };
 

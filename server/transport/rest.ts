@@ -142,7 +142,8 @@ const noOperation = (verb: string, path: string, allow: readonly string[]): Faul
   const [, domain = "", version] = path.split("/");
   // requirement: Versioning 1. The v1 prefixes remain and are not served yet (decisions: Identity of the product).
   if (version === "v1" && domains.has(domain)) return unimplemented(`version 1 of the API (${path})`);
-  if (methodByName(path.slice(1))) {
+  const named = methodByName(path.slice(1));
+  if (named && !named.distribution) {
     return new Fault("INVALID_ARGUMENT", `${path} is a gRPC method: call it with content-type application/grpc over HTTP/2`, {
       httpStatus: 415,
       headers: { accept: "application/grpc" },

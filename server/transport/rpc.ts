@@ -169,7 +169,8 @@ export const grpcTransport = (
     const known = procedures.get(path);
     if (known) return known;
     const method = methodByName(path.slice(1));
-    if (!method) return undefined;
+    // What carries bytes beside its messages has a protocol of its own (oci/index.ts).
+    if (!method || method.distribution) return undefined;
     // Only what the contract names gets here, so the map stays small.
     const procedure = operationProcedure(context, method);
     procedures.set(path, procedure);

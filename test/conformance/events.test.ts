@@ -13,7 +13,9 @@ import { signedInType } from "#outbox";
 import { bodyField, bodyOf, matcherOf, nonEmpty, valueAt } from "../samples.ts";
 import {
   everyCapabilityBut,
+  hasSafeWrites,
   protocols,
+  protocolsOf,
   folder,
   groupMessage,
   type Holder,
@@ -121,10 +123,14 @@ const assertTold = (method: MethodFact, told: Told, request: JsonObject, reply: 
   const event = method.event ?? assert.fail();
   const empty = method.output.fields.length === 0;
   const message = empty ? method.input : method.output;
-  const whole = empty ? request : reply;
-  const subject = String(valueAt(whole, event.subject) ?? valueAt(request, event.subject));
+  // The OCI protocol answers in headers: what the event says stands in no message.
+  const whole = empty ? request : method.distribution ? told.body : reply;
+  const subject = String(method.distribution ? request.repo : (valueAt(whole, event.subject) ?? valueAt(request, event.subject)));
   assert.equal(told.type, event.type);
-  assert.equal(told.source, `http://gantry.example.test${(method.http[0]?.template ?? "").replace(/\/\{.*$/, "")}`);
+  assert.equal(
+    told.source,
+    method.distribution ? "gantry.example.test" : `http://gantry.example.test${(method.http[0]?.template ?? "").replace(/\/\{.*$/, "")}`,
+  );
   assert.equal(told.subject, subject);
   const from = event.groupFrom ? String(valueAt(whole, event.groupFrom)) : subject;
   const group = event.extensions.includes("group") ? places[event.group](from) : "";
@@ -143,7 +149,7 @@ const assertTold = (method: MethodFact, told: Told, request: JsonObject, reply: 
 };
 
 for (const method of writes) {
-  for (const protocol of protocols) {
+  for (const protocol of protocolsOf(method)) {
     test(`${method.rpc} over ${protocol} tells exactly one event: the contract's type, subject, group, actor, and a body of public fields only`, async () => {
       const request = await stage.request(method, { place, whole: true });
       // What belongs to organizations alone is not asked of a folder.
@@ -182,7 +188,7 @@ for (const method of writes) {
         : undefined;
     const by = await stage.callerOf(method, owner);
     const before = await lastNumber();
-    for (const protocol of protocols) {
+    for (const protocol of protocolsOf(method)) {
       assert.equal((await stage.call(protocol, method, request)).code, codes.UNAUTHENTICATED);
       const refused = await stage.call(protocol, method, request, { token: stranger.token });
       // Of what is about the caller, there is nothing for a stranger; of what asks for a right, the right is missing.
@@ -192,10 +198,12 @@ for (const method of writes) {
           refused.message,
         );
       else {
-        assert.equal(refused.code, codes.PERMISSION_DENIED);
+        // In the OCI protocol what may not be seen is not there (oci: 4).
+        assert.equal(refused.code, method.distribution ? codes.NOT_FOUND : codes.PERMISSION_DENIED);
         assert.equal((await stage.call(protocol, method, missing, { token: owner.token })).code, codes.NOT_FOUND);
       }
       if (wrong) assert.equal((await stage.call(protocol, method, wrong, { token: owner.token })).code, codes.INVALID_ARGUMENT);
+      if (!hasSafeWrites(method)) continue;
       const rehearsed = await stage.call(protocol, method, request, { token: by.token, validateOnly: true });
       assert.equal(rehearsed.code, method.credentials ? codes.INVALID_ARGUMENT : 0, rehearsed.message);
     }
@@ -206,8 +214,17 @@ for (const method of writes) {
 /** Told as a sign-in of each organization in which it gives rights (server/outbox/sign-in.ts), and as nothing else. */
 const toldAsSignIns: ReadonlySet<string> = new Set(["chainguard.platform.oidc.SecurityTokenService/ExchangeRefreshToken"]);
 
+const distributionService = "gantry.registry.v1.DistributionService";
+/** Told by the events of the rows that they change, or changing nothing that anybody sees. */
+const toldOtherwise: Readonly<Record<string, string>> = {
+  [`${distributionService}/DeleteRepoTag`]: "the Tag's own event tells it",
+  [`${distributionService}/AppendUpload`]: "nobody sees an upload before it is finished",
+  [`${distributionService}/CancelUpload`]: "nobody sees an upload before it is finished",
+};
+
 test("every operation that changes something says which event it makes, and no read does", () => {
-  for (const method of answered) assert.equal(method.writes && !toldAsSignIns.has(method.name), method.event !== undefined, method.name);
+  for (const method of answered.filter(({ name }) => toldOtherwise[name] === undefined))
+    assert.equal(method.writes && !toldAsSignIns.has(method.name), method.event !== undefined, method.name);
 });
 
 test("no read tells anything, neither one that finds nor one that is refused", async () => {
@@ -215,7 +232,7 @@ test("no read tells anything, neither one that finds nor one that is refused", a
   for (const method of reads) asked.push([method, await stage.request(method, { place })]);
   const before = await lastNumber();
   for (const [method, request] of asked)
-    for (const protocol of protocols) for (const token of [owner.token, undefined]) await stage.call(protocol, method, request, { token });
+    for (const protocol of protocolsOf(method)) for (const token of [owner.token, undefined]) await stage.call(protocol, method, request, { token });
   assert.deepEqual(await toldAfter(before), []);
 });
 

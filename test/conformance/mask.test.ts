@@ -96,6 +96,9 @@ const assertUnchanged = async (subject: Subject, uid: string, before: JsonObject
 };
 
 /** May the field be emptied? REQUIRED ones, references and the members of a oneof that must be set may not. */
+/** What a record says of a field: a flag of ours that is false is left out. */
+const shown = (field: FieldFact, record: JsonObject): Json | undefined => record[field.json] ?? (field.additive && field.kind === "bool" ? false : undefined);
+
 const clearable = (message: MessageFact, field: FieldFact): boolean =>
   !field.required && field.minItems === 0 && field.refersTo === "" && rivalsOf(message, field).length === 0;
 
@@ -217,7 +220,7 @@ for (const subject of updates.map(subjectOfUpdate)) {
         const answer = await patch(subject, uid, { [field.json]: next }, undefined, protocol);
         assert.equal(answer.code, 0, `${protocol} ${field.json}: ${answer.message}`);
         const later = await read(subject, uid);
-        assert.ok(includes(later[field.json], withoutInputOnly(field, next)), `${protocol}: ${field.json} is ${JSON.stringify(later[field.json])}`);
+        assert.ok(includes(shown(field, later), withoutInputOnly(field, next)), `${protocol}: ${field.json} is ${JSON.stringify(later[field.json])}`);
         assertOnly(message, start, later, [field], `${protocol}: the body's ${field.json}`);
       }
       if (field.kind === "message" && field.shape === "one") continue;
@@ -233,7 +236,7 @@ for (const subject of updates.map(subjectOfUpdate)) {
       if (clearable(message, field)) {
         assert.equal(answer.code, 0, answer.message);
         const later = await read(subject, uid);
-        assert.deepEqual(later[field.json], field.kind === "bool" ? false : undefined, `${field.json} is cleared`);
+        assert.deepEqual(shown(field, later), field.kind === "bool" ? false : undefined, `${field.json} is cleared`);
         if (JSON.stringify(held[field.json]) !== JSON.stringify(later[field.json])) assertOnly(message, held, later, [field], "an empty value");
       } else {
         assert.equal(answer.code, codes.INVALID_ARGUMENT, `${field.json} cannot be emptied`);
@@ -253,7 +256,7 @@ for (const subject of updates.map(subjectOfUpdate)) {
       if (clearable(message, field) || (rivals.length > 0 && before[field.json] === undefined)) {
         assert.equal(answer.code, 0, `${protocol} ${field.name}: ${answer.message}`);
         const later = await read(subject, uid);
-        assert.deepEqual(later[field.json], field.kind === "bool" && field.shape === "one" ? false : undefined);
+        assert.deepEqual(shown(field, later), field.kind === "bool" && field.shape === "one" ? false : undefined);
         if (before[field.json] !== undefined && before[field.json] !== false) assertOnly(message, before, later, [field], `clearing ${field.json}`);
       } else {
         assert.equal(answer.code, codes.INVALID_ARGUMENT, `${protocol} ${field.name}`);
@@ -286,9 +289,11 @@ for (const subject of updates.map(subjectOfUpdate)) {
       for (const name of ["uid", "createTime"]) assert.deepEqual(later[name], before[name]);
       for (const field of fields.filter(({ additive }) => additive)) {
         const value = await another(field, message, later[field.json]);
+        // Over gRPC a flag that is false is not named.
+        if (protocol === "grpc" && value === false) continue;
         const renamed = await patch(subject, uid, { ...least, [field.json]: value }, "*", protocol);
         assert.equal(renamed.code, 0, renamed.message);
-        assert.ok(includes((await read(subject, uid))[field.json], value), `${field.json} changes where "*" comes with it`);
+        assert.ok(includes(shown(field, await read(subject, uid)), value), `${field.json} changes where "*" comes with it`);
       }
     }
   });

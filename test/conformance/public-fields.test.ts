@@ -55,6 +55,7 @@ const exceptions: Readonly<Record<string, string>> = {
   "iam.v2.RoleBinding.expireTime": "set: the binding ends",
   "iam.v2.TermsAcceptance.uid": common,
   "iam.v2.TermsAcceptance.updateTime": common,
+  "registry.v2.Repo.anonymousPull": "set: everybody may pull from it",
   "registry.v2.RepoReadme.createTime": common,
   "registry.v2.RepoReadme.updateTime": common,
   "registry.v2.Tag.createTime": common,
@@ -165,6 +166,9 @@ const withoutCommonFields: Readonly<Record<string, readonly string[]>> = {
   "gantry.audit.v1.AuditEntry": ["update_time"],
   "gantry.events.v1.Event": ["update_time"],
   "gantry.memberships.v1.Membership": ["uid", "create_time", "update_time"],
+  "gantry.registry.v1.StoredContent": ["uid", "create_time", "update_time"],
+  "gantry.registry.v1.Upload": ["uid", "create_time", "update_time"],
+  "google.protobuf.Empty": ["uid", "create_time", "update_time"],
 };
 
 test("every resource has uid, create_time and update_time (requirement: Common fields), and lists order by the times", () => {

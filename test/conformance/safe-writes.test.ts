@@ -9,7 +9,7 @@ import { methods } from "#contract/catalog.ts";
 import type { FieldFact, MethodFact } from "#contract/facts.ts";
 import type { Answer, CallOptions, Protocol } from "../client.ts";
 import { bodyField, nonEmpty, valueAt, withValue } from "../samples.ts";
-import { everyCapabilityBut, protocols, folder, freshKey, groupMessage, isForEverybody, openStage, violationsOf } from "./stage.ts";
+import { everyCapabilityBut, protocols, folder, freshKey, groupMessage, hasSafeWrites, isForEverybody, openStage, violationsOf } from "./stage.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -17,7 +17,10 @@ after(() => stage.close());
 
 const place = await folder(stage);
 const owner = await stage.holder(everyCapabilityBut(""), world.organization);
-const answered = nonEmpty(methods.filter(stage.answers), "operation with an answer");
+const answered = nonEmpty(
+  methods.filter((method) => stage.answers(method) && hasSafeWrites(method)),
+  "operation with an answer",
+);
 const writes = nonEmpty(
   answered.filter((method) => method.writes && (method.capabilities.length > 0 || isForEverybody(method))),
   "write",

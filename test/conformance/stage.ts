@@ -10,6 +10,7 @@ import { capabilityByName } from "#contract/capabilities.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, type CallOptions, callOver, type Protocol } from "../client.ts";
+import { callDistribution, digestOf, sampleBlob, sampleManifest } from "../distribution.ts";
 import { bodyField, bodyOf, createOf, type Sampling, nonEmpty, subjectOf, valueAt, valueOf, withValue } from "../samples.ts";
 import { builtInRoles } from "../../server/authz/roles.ts";
 import { registerPerson } from "../../server/application/person.ts";
@@ -22,6 +23,12 @@ import { grown } from "./grown.ts";
 
 export const protocols = ["rest", "grpc"] as const satisfies readonly Protocol[];
 
+/** The protocols over which an operation is called: those of the OCI Distribution protocol come over HTTP alone. */
+export const protocolsOf = (method: MethodFact): readonly Protocol[] => (method.distribution ? ["rest"] : protocols);
+
+/** True for what can be rehearsed, and repeated with an idempotency key: the OCI Distribution protocol has words for neither. */
+export const hasSafeWrites = ({ distribution }: MethodFact): boolean => distribution === undefined;
+
 /** The domain of the stage's organization, and the issuer that the operator believes about addresses there. */
 const ownDomain = "stage.example";
 const peopleIssuer = "https://people.example.com";
@@ -31,6 +38,7 @@ const acceptMembership = "gantry.memberships.v1.MembershipsService/AcceptMembers
 const getHeadlessSession = "chainguard.platform.auth.Auth/GetHeadlessSession";
 
 const iam = "chainguard.platform.iam.v2";
+const repoMessage = "chainguard.platform.registry.v2.Repo";
 export const groupMessage = `${iam}.Group`;
 export const identityMessage = `${iam}.Identity`;
 export const roleMessage = `${iam}.Role`;
@@ -215,8 +223,41 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
 
   const parentKind = (method: MethodFact | undefined): string | undefined => method?.input.byName.get("parent")?.refersTo;
 
+  /** What a repo must have for an operation of the OCI protocol to find it; as fields of the request. */
+  const distributionFields = async (method: MethodFact, repo: string | undefined): Promise<JsonObject> => {
+    const push = async (rpc: string, request: JsonObject, content?: Uint8Array): Promise<Answer> => {
+      const operation = methods.find((other) => other.service === method.service && other.rpc === rpc);
+      if (!operation) throw new Error(`there is no ${rpc}`);
+      const answer = await callDistribution(world.url, operation, request, { token: await world.token(), content });
+      if (answer.code !== 0) throw new Error(`${rpc}: ${answer.message}`);
+      return answer;
+    };
+    const { input } = method;
+    const manifest = digestOf(sampleManifest);
+    const blob = digestOf(sampleBlob);
+    const needsManifest = ["GetManifest", "DeleteManifest", "DeleteRepoTag"].includes(method.rpc);
+    const isOfBlob = ["GetBlob", "DeleteBlob", "StartUpload", "FinishUpload"].includes(method.rpc);
+    let upload = randomBytes(16).toString("hex");
+    if (repo !== undefined) {
+      if (needsManifest) await push("PutManifest", { repo, reference: method.rpc === "DeleteRepoTag" ? "sample" : manifest }, sampleManifest);
+      if (method.rpc === "GetBlob" || method.rpc === "DeleteBlob") await push("StartUpload", { repo, digest: blob }, sampleBlob);
+      if (input.byName.has("upload")) upload = (await push("StartUpload", { repo })).headers["docker-upload-uuid"] ?? "";
+    }
+    return {
+      ...(input.byName.has("reference") ? { reference: manifest } : {}),
+      ...(method.rpc === "DeleteRepoTag" ? { tag: "sample" } : {}),
+      ...(input.byName.get("digest")?.required || method.rpc === "StartUpload" ? { digest: isOfBlob ? blob : manifest } : {}),
+      ...(input.byName.has("upload") ? { upload } : {}),
+    };
+  };
+
   const request: Stage["request"] = async (method, { place = world.organization, capabilities: names, whole = false, uid } = {}) => {
     const seeds = sampling(place, names);
+    if (method.distribution) {
+      if (!method.scope) return {};
+      const repo = uid ?? text(await make(repoMessage, { place }), "uid");
+      return { repo, ...(await distributionFields(method, uid === undefined ? repo : undefined)) };
+    }
     let built: JsonObject = {};
     for (const field of method.input.fields) {
       if (field.json === bodyField(method)?.json && field.message) built[field.json] = await bodyOf(field.message, seeds, whole);

@@ -13,7 +13,7 @@ import { type HostileText, hostileMarkdown, hostileTexts } from "../hostile-text
 import { randomNumbers, shortOrLong } from "../length.ts";
 import { nonEmpty } from "../samples.ts";
 import { spotsIn, spotsOf } from "./spots.ts";
-import { folder, openStage } from "./stage.ts";
+import { folder, hasSafeWrites, openStage, protocolsOf } from "./stage.ts";
 
 const stage = await openStage();
 after(() => stage.close());
@@ -83,7 +83,10 @@ for (const method of nonEmpty(methods.filter(stage.answers), "operation with an 
           const work = async (text: string): Promise<void> => {
             const sent = await placed(request, method.input, spot.path, form(text.toWellFormed()));
             assert.ok(isObject(sent));
-            const answer = await stage.call("grpc", method, sent, { token: operator, validateOnly: method.writes });
+            const answer = await stage.call(protocolsOf(method).at(-1) ?? "rest", method, sent, {
+              token: operator,
+              validateOnly: method.writes && hasSafeWrites(method),
+            });
             assert.ok(answer.code !== 13 && answer.code !== 4, `${spot.name}: ${name}: ${answer.code} ${answer.message.slice(0, 200)}`);
           };
           const { growth, longestMs } = await growthOf(work, textOf, longestOf(spot.field));

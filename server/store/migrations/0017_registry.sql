@@ -75,8 +75,8 @@ create table manifest_blobs (
   sha256 text collate "C" not null,
   blob text collate "C" not null,
   primary key (repo_uid, sha256, blob),
-  foreign key (repo_uid, sha256) references repo_manifests on delete cascade,
-  foreign key (repo_uid, blob) references repo_blobs
+  foreign key (repo_uid, sha256) references repo_manifests on delete cascade deferrable,
+  foreign key (repo_uid, blob) references repo_blobs deferrable
 );
 create index manifest_blobs_by_blob on manifest_blobs (repo_uid, blob);
 
@@ -86,6 +86,6 @@ create table manifest_children (
   sha256 text collate "C" not null,
   child text collate "C" not null,
   primary key (repo_uid, sha256, child),
-  foreign key (repo_uid, sha256) references repo_manifests on delete cascade
+  foreign key (repo_uid, sha256) references repo_manifests on delete cascade deferrable
 );
 create index manifest_children_by_child on manifest_children (repo_uid, child);

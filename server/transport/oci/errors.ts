@@ -63,7 +63,7 @@ const errorsOf = (fault: Fault): readonly ProtocolError[] => {
   return [{ code: isQuota(fault) ? "DENIED" : (codesOfFaults[fault.code] ?? "UNKNOWN"), message }];
 };
 
-const statusOf = (fault: Fault): number =>
+const protocolStatusOf = (fault: Fault): number =>
   isQuota(fault) || (fault.code === "FAILED_PRECONDITION" && fault.httpStatus === undefined) ? 403 : httpStatusOf(fault);
 
 /** What a client that asks for a token is told to ask for. */
@@ -92,7 +92,7 @@ const challengeText = ({ realm, service, name, verb, hadToken }: Challenge): str
 
 /** The answer to a request that failed. `headers`: what every answer carries. */
 export const distributionError = (fault: Fault, challenge: Challenge, headers: readonly string[]): HttpResponse => {
-  const status = statusOf(fault);
+  const status = protocolStatusOf(fault);
   const own = Object.entries(fault.headers)
     .filter(([name]) => name !== "www-authenticate")
     .flat();

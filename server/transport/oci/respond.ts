@@ -5,7 +5,11 @@ import type { Reply, ReplyContent } from "#kernel";
 import { headerOf, type HttpRequest, type HttpResponse } from "../http-message.ts";
 import type { DistributionMatch } from "./route.ts";
 
-type Respond = (request: HttpRequest, match: DistributionMatch, reply: Reply) => Promise<Omit<HttpResponse, "headers"> & { readonly headers: readonly string[] }>;
+type Respond = (
+  request: HttpRequest,
+  match: DistributionMatch,
+  reply: Reply,
+) => Promise<Omit<HttpResponse, "headers"> & { readonly headers: readonly string[] }>;
 
 // Relative, so that whatever stands in front of the server has a say in scheme and host (oci: 7).
 const pathOf = ({ name }: DistributionMatch, rest: string): string => `/v2/${name}/${rest}`;
@@ -127,12 +131,7 @@ const responses: Readonly<Record<string, Respond>> = {
 };
 
 /** The answer to a request that was done. `headers`: what every answer carries. */
-export const distributionResponse = async (
-  request: HttpRequest,
-  match: DistributionMatch,
-  reply: Reply,
-  headers: readonly string[],
-): Promise<HttpResponse> => {
+export const distributionResponse = async (request: HttpRequest, match: DistributionMatch, reply: Reply, headers: readonly string[]): Promise<HttpResponse> => {
   const respond = responses[match.method.output.name];
   if (!respond) throw new Error(`${match.method.name} has no answer in the protocol`);
   const response = await respond(request, match, reply);

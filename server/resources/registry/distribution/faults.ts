@@ -2,8 +2,12 @@
 
 import { Fault, type Violation } from "#base/fault.ts";
 
-const withCode = (code: Fault["code"], reason: string, message: string, more: { readonly httpStatus?: number; readonly headers?: Record<string, string> } = {}) =>
-  new Fault(code, message, { details: [{ kind: "reason", reason }], ...more });
+const withCode = (
+  code: Fault["code"],
+  reason: string,
+  message: string,
+  more: { readonly httpStatus?: number; readonly headers?: Record<string, string> } = {},
+) => new Fault(code, message, { details: [{ kind: "reason", reason }], ...more });
 
 export const nameUnknown = (hint = ""): Fault => withCode("NOT_FOUND", "NAME_UNKNOWN", `there is no such repository${hint}`);
 
@@ -55,5 +59,4 @@ export const unsatisfiable = (sizeBytes: number): Fault =>
 
 export const pageInvalid = (): Fault => withCode("INVALID_ARGUMENT", "PAGINATION_NUMBER_INVALID", "n must be a number of tags");
 
-export const tooManyTags = (max: number): Fault =>
-  withCode("INVALID_ARGUMENT", "TAG_INVALID", `one push names at most ${max} tags`, { httpStatus: 414 });
+export const tooManyTags = (max: number): Fault => withCode("INVALID_ARGUMENT", "TAG_INVALID", `one push names at most ${max} tags`, { httpStatus: 414 });

@@ -8,7 +8,13 @@ import type { Platform, ReadManifest } from "./manifest.ts";
 const nestingMax = 8;
 
 /** Tells the indexes that list this manifest what is behind it. */
-const tellIndexes = async (rows: Write, repo: string, digests: readonly string[], facts: readonly Omit<ManifestFact, "indexDigest">[], depth: number): Promise<void> => {
+const tellIndexes = async (
+  rows: Write,
+  repo: string,
+  digests: readonly string[],
+  facts: readonly Omit<ManifestFact, "indexDigest">[],
+  depth: number,
+): Promise<void> => {
   if (facts.length === 0 || depth > nestingMax) return;
   const indexes = await findIndexesOf(rows, repo, digests);
   for (const indexDigest of indexes) {

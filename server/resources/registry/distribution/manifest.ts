@@ -87,14 +87,16 @@ const mediaTypeOf = (body: JsonObject, header: string): string => {
   if (said !== "" && own !== "" && said !== own) throw manifestInvalid(`is ${own} by itself, and ${said} by its Content-Type`);
   const type = said === "" ? own : said;
   if (type === "") return Array.isArray(body.manifests) ? ociIndex : ociImage;
-  if (!imageTypes.has(type) && !indexTypes.has(type)) throw manifestInvalid(`is of a media type that is not stored here: ${JSON.stringify(type.slice(0, 200))}`);
+  if (!imageTypes.has(type) && !indexTypes.has(type))
+    throw manifestInvalid(`is of a media type that is not stored here: ${JSON.stringify(type.slice(0, 200))}`);
   return type;
 };
 
 const annotationsOf = (body: JsonObject): JsonObject | undefined => {
   const { annotations } = body;
   if (annotations === undefined || annotations === null) return undefined;
-  if (!isObject(annotations) || Object.values(annotations).some((value) => typeof value !== "string")) throw manifestInvalid("has annotations that are no texts");
+  if (!isObject(annotations) || Object.values(annotations).some((value) => typeof value !== "string"))
+    throw manifestInvalid("has annotations that are no texts");
   return annotations;
 };
 

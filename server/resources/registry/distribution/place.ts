@@ -11,8 +11,15 @@ import { findGroupsByNames, findRepoOpenness, findReposByNames, type NamedGroup,
 import { nameInvalid, nameUnknown } from "./faults.ts";
 
 const nameLengthMax = 255;
-const component = "[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*";
-const nameForm = new RegExp(`^${component}(?:/${component})*$`);
+/** oci: 1. Components of lower-case letters and digits, with a dot, one or two underscores or any number of dashes between them. */
+const isComponent = (text: string): boolean =>
+  /^[a-z0-9._-]+$/.test(text) &&
+  text
+    .split(/[a-z0-9]+/)
+    .every((between, index, all) => (index === 0 || index === all.length - 1) === (between === "") && (between === "" || /^(?:\.|_|__|-+)$/.test(between)));
+
+const isName = (text: string): boolean => text.split("/").every(isComponent);
+
 /** Below a uid nothing is found by name. */
 const rootForm = /^[0-9a-f]{40}(?:\/|$)/;
 
@@ -83,7 +90,7 @@ export const findRepoPlace: FindPlace = async ({ services, method, request, call
     const open = method.anonymous ? await findRepoOpenness(rows, given) : undefined;
     return open && isOpenTo(method, open, services.anonymousPull) ? at(given, { isOpen: true }) : absent(nameUnknown());
   }
-  if (!nameForm.test(given)) return nameInvalid("has other characters than the protocol allows");
+  if (!isName(given)) return nameInvalid("has other characters than the protocol allows");
   if (rootForm.test(given)) return absent(nameUnknown());
   const found = caller ? await findNamedRepo(rows, given, sightOf(rights, method)) : nameUnknown();
   if (!("message" in found)) {

@@ -85,7 +85,8 @@ const rangeForm = /^([0-9]{1,15})-([0-9]{1,15})$/;
 const checkContentRange = (header: string, sizeBytes: number, content: CallContent | undefined): number | undefined => {
   if (header === "") return undefined;
   const [, first, last] = rangeForm.exec(header) ?? [];
-  if (first === undefined || last === undefined || Number(last) < Number(first)) throw rangeInvalid("must be FIRST-LAST, the numbers of the first and the last byte");
+  if (first === undefined || last === undefined || Number(last) < Number(first))
+    throw rangeInvalid("must be FIRST-LAST, the numbers of the first and the last byte");
   if (Number(first) !== sizeBytes) throw outOfOrder(sizeBytes);
   const length = Number(last) - Number(first) + 1;
   if (content?.lengthBytes !== undefined && content.lengthBytes !== length) throw sizeInvalid(length, content.lengthBytes);
@@ -100,7 +101,12 @@ interface Appended {
 /** Appends the call's content. Durable when it resolves; nothing of it counts where it throws. */
 const append = async (
   { services }: Pick<ReadContext, "services">,
-  { key, at, digests, range }: { readonly key: string; readonly at: UploadPoint; readonly digests: RunningDigests | undefined; readonly range: number | undefined },
+  {
+    key,
+    at,
+    digests,
+    range,
+  }: { readonly key: string; readonly at: UploadPoint; readonly digests: RunningDigests | undefined; readonly range: number | undefined },
   content: CallContent | undefined,
   onChunk: () => void,
 ): Promise<Appended> => {
