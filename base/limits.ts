@@ -344,6 +344,9 @@ export const limits = {
   sbomRetryMaxMs: 60 * 60 * 1000,
   sbomTriesMax: 20,
   sbomServedMax: 1_000,
+  /** Tags of one transaction that ends them or looks whether they still end, and how often a server looks for such. */
+  endedTagsMax: 200,
+  tagEndsMs: 60_000,
   /** Images that an event of affected images names; the rest is counted (requirement: 1,000 digests). */
   toldDigestsMax: 1000,
   /** What is resolved is kept for a year and a month, so that reports can be compared with those of a year ago. */

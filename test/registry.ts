@@ -30,12 +30,12 @@ export const descriptorOf = ({ digest, sizeBytes, mediaType }: Pushed): JsonObje
 
 const digestOf = (content: string | Uint8Array): string => `sha256:${hash("sha256", content, "hex")}`;
 
-/** Pushes to the repo of this name or uid, as whoever the token is. Images of the same `seed`, platform and reference are the same. */
-export const openPusher = ({ url }: Pick<World, "url">, repo: string, token: string, seed = repo): Pusher => {
-  const send: Pusher["send"] = (method, path, body, headers = {}) =>
+/** Pushes to the repo of this name or uid, as whoever the token is; one that is asked for each time outlives a clock that is set. Images of the same `seed`, platform and reference are the same. */
+export const openPusher = ({ url }: Pick<World, "url">, repo: string, token: string | (() => Promise<string>), seed = repo): Pusher => {
+  const send: Pusher["send"] = async (method, path, body, headers = {}) =>
     fetch(`${url}/v2/${repo}/${path}`, {
       method,
-      headers: { authorization: `Basic ${Buffer.from(`_token:${token}`).toString("base64")}`, ...headers },
+      headers: { authorization: `Basic ${Buffer.from(`_token:${typeof token === "string" ? token : await token()}`).toString("base64")}`, ...headers },
       ...(body === undefined ? {} : { body: typeof body === "string" ? body : new Uint8Array(body) }),
     });
   const sent = async (method: string, path: string, body: string | Uint8Array, contentType: string): Promise<void> => {

@@ -3,9 +3,12 @@
 import type { Command } from "commander";
 import { newGroup } from "../command.ts";
 import type { Terminal } from "../terminal.ts";
+import { endOfLifeCommand } from "./admin-end-of-life.ts";
 import { migrateCommand } from "./admin-migrate.ts";
 import { quotaCommand } from "./admin-quota.ts";
 
-const wrongArguments = "what of admin? gantry admin migrate brings the database to this version, gantry admin quota shows and sets quotas";
+const wrongArguments =
+  "what of admin? gantry admin migrate brings the database to this version, gantry admin quota shows and sets quotas, gantry admin end-of-life ends tags";
 
-export const adminCommand = (terminal: Terminal): Command => newGroup("admin", [migrateCommand(terminal), quotaCommand(terminal)], wrongArguments);
+export const adminCommand = (terminal: Terminal): Command =>
+  newGroup("admin", [migrateCommand(terminal), quotaCommand(terminal), endOfLifeCommand(terminal)], wrongArguments);

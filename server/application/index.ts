@@ -10,13 +10,16 @@ export {
   importFeed,
   importRegistry,
   listQuotas,
+  listTagPolicies,
   migrateDatabase,
   mintToken,
   openApplication,
   readQuotaValue,
   registerPerson,
   setSuspended,
+  setTagPolicy,
   startServer,
+  unsetTagPolicy,
   verifyAudit,
 } from "./on-demand.ts";
 export type { Server } from "./server.ts";

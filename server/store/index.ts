@@ -136,6 +136,23 @@ export {
   type NewlyAffected,
   writeAffectedImages,
 } from "./affected-images.ts";
+export {
+  deleteEndedTag,
+  deleteTagPolicy,
+  findDuePatterns,
+  findTagPolicies,
+  type HeldTag,
+  insertEndedTag,
+  lockDuePolicy,
+  lockEndedTags,
+  lockTagsBehind,
+  lockTagsToCheck,
+  noteSeenTags,
+  recheckTag,
+  recheckTagsOf,
+  type TagPolicy,
+  writeTagPolicy,
+} from "./tag-policies.ts";
 export { findImagePackages, type ImageOwners, type ImagePackages } from "./image-packages.ts";
 export {
   claimSbom,

@@ -15,6 +15,7 @@ import {
   findTagsOfDigest,
   lockManifest,
   lockNamed,
+  recheckTagsOf,
   type Referrer,
   withdrawSbomsOf,
 } from "#store";
@@ -51,6 +52,7 @@ export const deleteManifest = async (context: WriteContext): Promise<Outcome> =>
   for (const uid of tags) await change(context, resource, { kind: "delete", uid }, "row");
   await deleteImageFacts(rows, repo.uid, found.sha256);
   await withdrawSbomsOf(rows, repo.uid, found.sha256);
+  await recheckTagsOf(rows, repo.uid);
   await deleteManifestRow(rows, repo.uid, found.sha256);
   return { reply: {} };
 };

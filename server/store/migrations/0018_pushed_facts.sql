@@ -1,5 +1,7 @@
 -- compatible
 
+-- What is known of images by what was pushed about them.
+
 -- SBOMs that were pushed for images, and what was read of them: the packages of a digest
 -- (docs/decisions/0034-facts-that-are-pushed.md). A row is made by the push and read afterwards, so that none is lost.
 
@@ -37,3 +39,28 @@ create index image_sboms_by_parent on image_sboms (left(uid, -17), uid);
 create index image_sboms_by_repo on image_sboms (repo_uid, manifest_digest);
 create index image_sboms_waiting on image_sboms (try_time) where state = 'IMAGE_SBOM_STATE_WAITING';
 create index image_sboms_unmatched on image_sboms (left(uid, 40)) where not matched and state <> 'IMAGE_SBOM_STATE_WAITING';
+
+-- The operator's policies: tags whose repo and name fit the pattern are deprecated from that day on.
+create table tag_policies (
+  -- The organization, or '' for all.
+  organization text collate "C" not null,
+  pattern text collate "C" not null,
+  -- "2026-04-30"
+  end_date text collate "C" not null,
+  -- Tags up to this one were looked at, since the day came; all of them, where it is applied. Later tags are as they are made.
+  seen_uid text collate "C" not null default '',
+  applied boolean not null default false,
+  primary key (organization, pattern)
+);
+
+-- Tags that are deprecated by a policy or by what was pushed about their digest, and not because somebody said so.
+create table ended_tags (
+  tag_uid text collate "C" primary key references tags on delete cascade,
+  -- Whether the reason may have gone.
+  recheck boolean not null default false
+);
+create index ended_tags_to_check on ended_tags (tag_uid) where recheck;
+
+-- When images end by their referrers.
+create index repo_manifests_lifecycle on repo_manifests (repo_uid, subject)
+  where artifact_type = 'application/vnd.microsoft.artifact.lifecycle';
