@@ -656,6 +656,10 @@ export const limits = {
   uploadDigestsMax: 10_000,
   /** How long the token of a registry's client lasts (oci: 4): it only says who asks. */
   registryTokenLifetimeMs: 5 * 60 * 1000,
+  /** Pulls that wait to be told of, some 500 bytes each; for how long; and so many of them are one transaction. */
+  waitingPullsMax: 20_000,
+  pullsWrittenMs: 500,
+  pullsWrittenMax: 500,
   /** Contents of the blob place that are removed together. */
   blobRemovalsMax: 100,
 

@@ -34,6 +34,9 @@ const codesOfStatuses: Readonly<Record<number, number>> = {
   503: codes.UNAVAILABLE,
 };
 
+/** What of a text a header can carry: its bytes, without control characters. */
+const headerText = (text_: string): string => Buffer.from(text_).toString("latin1").replace(/[^\t\x20-\x7e\x80-\xff]/g, " ");
+
 const requestFor = (method: MethodFact, request: JsonObject): { verb: string; path: string; headers: Record<string, string> } => {
   const { distribution, input } = method;
   if (!distribution) throw new Error(`${method.name} has no path in the protocol`);
@@ -43,7 +46,7 @@ const requestFor = (method: MethodFact, request: JsonObject): { verb: string; pa
     const value = request[json];
     if (value === undefined || name === "head" || distribution.template.includes(`{${name}}`)) continue;
     const header = headerNames[name];
-    if (header !== undefined) headers[header] = String(value);
+    if (header !== undefined) headers[header] = headerText(String(value));
     else for (const each of Array.isArray(value) ? value : [value]) query.append(parameterNames[name] ?? name, String(each));
   }
   const path = distribution.template.replace(/\{(\w+)\}/g, (_, name: string) => text(request, input.byName.get(name)?.json ?? name));

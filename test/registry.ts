@@ -1,75 +1,101 @@
-// A client that pushes to a world's registry over HTTP, as far as tests need one: what is pushed is whole, and each step must succeed.
+// A client of the registry for tests: what clients of the OCI Distribution protocol send, step by step.
 
-import { hash } from "node:crypto";
-import type { JsonObject } from "#base/json.ts";
-import type { World } from "./world.ts";
+import { type Json, type JsonObject, text } from "#base/json.ts";
+import { digestOf } from "./distribution.ts";
 
-export interface Pushed {
-  readonly digest: string;
-  readonly sizeBytes: number;
-  readonly mediaType: string;
+export const imageType = "application/vnd.oci.image.manifest.v1+json";
+export const indexType = "application/vnd.oci.image.index.v1+json";
+export const configType = "application/vnd.oci.image.config.v1+json";
+export const layerType = "application/vnd.oci.image.layer.v1.tar";
+export const emptyType = "application/vnd.oci.empty.v1+json";
+
+export interface RegistryRequest {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array | ReadableStream | undefined;
+  /** In the place of the client's own; "" for none. */
+  readonly authorization?: string;
 }
 
-export const ociManifest = "application/vnd.oci.image.manifest.v1+json";
-export const ociIndex = "application/vnd.oci.image.index.v1+json";
-const ociConfig = "application/vnd.oci.image.config.v1+json";
-
-export interface Pusher {
-  /** Answers a request of the protocol; `path` is below the repo: "manifests/latest". */
-  send(method: string, path: string, body?: string | Uint8Array, headers?: Readonly<Record<string, string>>): Promise<Response>;
-  blob(content: string | Uint8Array, mediaType: string): Promise<Pushed>;
-  /** By the reference, or else by its digest. */
-  manifest(body: object, mediaType: string, reference?: string): Promise<Pushed>;
-  /** An image of this platform, with a layer of its own. */
-  image(architecture: string, reference?: string): Promise<Pushed>;
-  /** An artifact about another manifest, with these layers. */
-  artifact(layers: readonly Pushed[], about: { readonly subject?: Pushed; readonly reference?: string; readonly annotations?: JsonObject }): Promise<Pushed>;
+export interface RegistryClient {
+  /** Any request below /v2/. */
+  send(verb: string, path: string, request?: RegistryRequest): Promise<Response>;
+  /** Pushes a blob in one request, and returns its digest. Throws where that fails. */
+  pushBlob(repo: string, bytes: string | Uint8Array, algorithm?: "sha256" | "sha512"): Promise<string>;
+  /** Pushes a manifest by a tag or digest, and returns its sha256. Throws where that fails. */
+  pushManifest(repo: string, reference: string | undefined, manifest: JsonObject): Promise<string>;
+  /** Pushes an image of one layer, and returns the manifest's digest. */
+  pushImage(repo: string, reference: string | undefined, image?: ImageSample): Promise<string>;
 }
 
-export const descriptorOf = ({ digest, sizeBytes, mediaType }: Pushed): JsonObject => ({ mediaType, digest, size: sizeBytes });
+export interface ImageSample {
+  readonly architecture?: string;
+  readonly layer?: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly subject?: { readonly digest: string; readonly size: number };
+}
 
-const digestOf = (content: string | Uint8Array): string => `sha256:${hash("sha256", content, "hex")}`;
+export const bodyBytes = (body: string | Uint8Array): Uint8Array => (typeof body === "string" ? Buffer.from(body) : body);
 
-/** Pushes to the repo of this name or uid, as whoever the token is; one that is asked for each time outlives a clock that is set. Images of the same `seed`, platform and reference are the same. */
-export const openPusher = ({ url }: Pick<World, "url">, repo: string, token: string | (() => Promise<string>), seed = repo): Pusher => {
-  const send: Pusher["send"] = async (method, path, body, headers = {}) =>
-    fetch(`${url}/v2/${repo}/${path}`, {
-      method,
-      headers: { authorization: `Basic ${Buffer.from(`_token:${typeof token === "string" ? token : await token()}`).toString("base64")}`, ...headers },
-      ...(body === undefined ? {} : { body: typeof body === "string" ? body : new Uint8Array(body) }),
-    });
-  const sent = async (method: string, path: string, body: string | Uint8Array, contentType: string): Promise<void> => {
-    const response = await send(method, path, body, { "content-type": contentType });
-    if (response.status !== 201) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
-    await response.body?.cancel();
+export const descriptor = (mediaType: string, bytes: string | Uint8Array): { mediaType: string; digest: string; size: number } => ({
+  mediaType,
+  digest: digestOf(bytes),
+  size: bodyBytes(bytes).length,
+});
+
+export const basic = (user: string, password: string): string => `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
+
+/** The protocol's codes of an answer that refuses. */
+export const errorsIn = async (response: Response): Promise<string[]> => {
+  const body = (await response.json()) as { errors: { code: string }[] };
+  return body.errors.map(({ code }) => code);
+};
+
+export const openRegistry = (url: string, authorization: string): RegistryClient => {
+  const send: RegistryClient["send"] = (verb, path, { headers = {}, body, authorization: own = authorization } = {}) =>
+    fetch(path.startsWith("http") ? path : `${url}${path.startsWith("/v2") ? path : `/v2/${path}`}`, {
+      method: verb,
+      headers: { ...(own === "" ? {} : { authorization: own }), ...headers },
+      redirect: "manual",
+      ...(body === undefined ? {} : { body: body instanceof Uint8Array ? new Uint8Array(body) : body, duplex: "half" }),
+    } as RequestInit);
+  const must = async (response: Response, status: number): Promise<Response> => {
+    if (response.status !== status) throw new Error(`${response.status} ${await response.text()}`);
+    return response;
   };
-  const blob: Pusher["blob"] = async (content, mediaType) => {
-    const digest = digestOf(content);
-    await sent("POST", `blobs/uploads/?digest=${digest}`, content, "application/octet-stream");
-    return { digest, sizeBytes: Buffer.byteLength(content), mediaType };
+  const pushBlob: RegistryClient["pushBlob"] = async (repo, bytes, algorithm = "sha256") => {
+    const digest = digestOf(bytes, algorithm);
+    const begun = await must(await send("POST", `${repo}/blobs/uploads/`), 202);
+    await must(await send("PUT", `${begun.headers.get("location")}?digest=${digest}`, { body: bodyBytes(bytes) }), 201);
+    return digest;
   };
-  const manifest: Pusher["manifest"] = async (body, mediaType, reference) => {
-    const content = JSON.stringify(body);
-    const digest = digestOf(content);
-    await sent("PUT", `manifests/${reference ?? digest}`, content, mediaType);
-    return { digest, sizeBytes: Buffer.byteLength(content), mediaType };
+  const pushManifest: RegistryClient["pushManifest"] = async (repo, reference, manifest) => {
+    const body = JSON.stringify(manifest);
+    const digest = digestOf(body);
+    await must(await send("PUT", `${repo}/manifests/${reference ?? digest}`, { body, headers: { "content-type": text(manifest, "mediaType") } }), 201);
+    return digest;
   };
   return {
     send,
-    blob,
-    manifest,
-    image: async (architecture, reference) => {
-      const config = await blob(JSON.stringify({ architecture, os: "linux", rootfs: { type: "layers", diff_ids: [] } }), ociConfig);
-      const layer = await blob(`${seed}: a layer for ${architecture} of ${reference ?? "no tag"}`, "application/vnd.oci.image.layer.v1.tar");
-      const layers = [descriptorOf(layer)];
-      return manifest({ schemaVersion: 2, mediaType: ociManifest, config: descriptorOf(config), layers }, ociManifest, reference);
-    },
-    artifact: async (layers, { subject, reference, annotations }) => {
-      const config = descriptorOf(await blob("{}", "application/vnd.oci.empty.v1+json"));
-      const about = subject === undefined ? {} : { subject: descriptorOf(subject) };
-      const notes = annotations === undefined ? {} : { annotations };
-      const body = { schemaVersion: 2, mediaType: ociManifest, artifactType: "application/vnd.example", config, layers: layers.map(descriptorOf) };
-      return manifest({ ...body, ...about, ...notes }, ociManifest, reference);
+    pushBlob,
+    pushManifest,
+    pushImage: async (repo, reference, { architecture = "amd64", layer = `a layer for ${architecture}`, annotations, subject } = {}) => {
+      const config = JSON.stringify({ os: "linux", architecture, rootfs: { type: "layers", diff_ids: [digestOf(layer)] } });
+      await pushBlob(repo, config);
+      await pushBlob(repo, layer);
+      return pushManifest(repo, reference, imageManifest(config, layer, { annotations, subject }));
     },
   };
 };
+
+export const imageManifest = (
+  config: string,
+  layer: string,
+  { annotations, subject }: { readonly annotations?: Json | undefined; readonly subject?: { readonly digest: string; readonly size: number } | undefined } = {},
+): JsonObject => ({
+  schemaVersion: 2,
+  mediaType: imageType,
+  config: descriptor(configType, config),
+  layers: [descriptor(layerType, layer)],
+  ...(subject ? { subject: { mediaType: imageType, ...subject } } : {}),
+  ...(annotations ? { annotations } : {}),
+});

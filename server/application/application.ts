@@ -58,7 +58,9 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
     const numberEvents = openNumbering(store, enqueueEvents, log);
     const audit = openAudit({ store, vault, clock, log, publicUrl: settings.publicUrl, numberEvents });
     const blobs = await openBlobPlace(settings.blobs, { redirects: settings.blobsRedirect });
+    const lastWorks: (() => Promise<void>)[] = [];
     const services: Services = {
+      onStop: (work) => void lastWorks.push(work),
       store,
       blobs,
       anonymousPull: settings.anonymousPull,
@@ -84,6 +86,7 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
       numberEvents,
       call: operatorCalls(serve, services),
       async close() {
+        await Promise.all(lastWorks.map((work) => work()));
         await audit.stop();
         await authn.close();
         await blobs.close();

@@ -38,6 +38,8 @@ export interface Services {
   readonly plainIssuers: boolean;
   /** GANTRY_TERMS_FILE: what organizations can accept, and what needs it. */
   readonly terms: Terms;
+  /** Has `work` done when the server stops, while there is a store. */
+  onStop(work: () => Promise<void>): void;
   /** Where the bytes of blobs lie. */
   readonly blobs: BlobPlace;
   /** GANTRY_ANONYMOUS_PULL: every repo can be pulled from without a token. */

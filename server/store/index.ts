@@ -55,7 +55,7 @@ export {
   type Referrer,
   type StoredManifest,
 } from "./repo-manifests.ts";
-export { findGroupsByNames, findRepoOpenness, findReposByNames, type NamedGroup, type NamedRepo } from "./repo-names.ts";
+export { findGroupsByNames, findRepoNames, findRepoOpenness, findReposByNames, type NamedGroup, type NamedRepo } from "./repo-names.ts";
 export { deleteUpload, extendUploadHold, findUpload, holdUpload, insertUpload, releaseUpload, type UploadRow, updateUpload } from "./uploads.ts";
 export { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, type CatalogueTrigger, readCatalogue } from "./catalogue.ts";
 export {
@@ -374,7 +374,7 @@ export {
   withdrawVulnerabilities,
 } from "./vulnerabilities.ts";
 export { type KnownSeverities, readSeverities, severitiesOf } from "./severities.ts";
-export { clearFailing, lockFailing, findSubscriptionSecret, markFailing, subscriptionSecretBinding, subscriptionSecretPurpose } from "./subscriptions.ts";
+export { clearFailing, findListeningOrganizations, lockFailing, findSubscriptionSecret, markFailing, subscriptionSecretBinding, subscriptionSecretPurpose } from "./subscriptions.ts";
 export { addColumnStatement, addPrimaryKeyStatement, countTriggers, createCountTriggerStatement, createIndexStatement } from "./table-statements.ts";
 export { findAcceptancesOf, findAcceptedTerms } from "./terms-acceptances.ts";
 export { addWrongUserCodes, findMostWrongUserCodes } from "./user-code-guesses.ts";

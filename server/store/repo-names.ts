@@ -67,3 +67,7 @@ const openRepo = columns({
 /** Whether everybody may pull from the repo; undefined where there is none. */
 export const findRepoOpenness = (rows: Read, uid: string): Promise<{ anonymousPull: boolean; isSuspended: boolean } | undefined> =>
   openRepo.findOne(rows, `select ${openRepo.list} from repos where uid = $1`, [uid]);
+
+/** The names of repos, by uid. */
+export const findRepoNames = async (rows: Read, uids: readonly string[]): Promise<Map<string, string>> =>
+  new Map((await rows.query("select uid, name from repos where uid = any($1)", [uids])).map(([uid, name]) => [uid ?? "", name ?? ""]));

@@ -40,3 +40,14 @@ export const lockFailing = async (rows: Write, uids: readonly string[], since: s
   const statement = `select ${uidOnly.list} from subscriptions where uid = any($1) and enabled and failing_since < $2 order by uid for update`;
   return (await uidOnly.find(rows, statement, [uids, since])).map(({ uid }) => uid);
 };
+
+/** Of these organizations those in which somebody listens to events of this type that are told at the organization itself. */
+export const findListeningOrganizations = async (rows: Read, organizations: readonly string[], type: string): Promise<string[]> =>
+  (
+    await uidOnly.find(
+      rows,
+      `select distinct left(uid, 40) as uid from subscriptions
+       where left(uid, -17) = any($1) and enabled and (event_types is null or event_types ? $2)`,
+      [organizations, type],
+    )
+  ).map(({ uid }) => uid);

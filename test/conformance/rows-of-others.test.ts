@@ -111,7 +111,7 @@ const fill = async (organization: string): Promise<void> => {
   const digest = `sha256:${"a".repeat(64)}`;
   await query("insert into manifests (repo_uid, index_digest, digest, os, architecture, size_bytes) values ($1, $2, $2, 'linux', 'amd64', 1)", [repo, digest]);
   // What is pushed, and what is being pushed.
-  const [blob, pushed] = [`sha256:${organization.slice(0, 40)}${"b".repeat(24)}`, `sha256:${"c".repeat(64)}`];
+  const [blob, pushed] = [`sha256:${freshKey()}`, `sha256:${"c".repeat(64)}`];
   await query("insert into blobs (sha256, size_bytes, key, create_time) values ($1, 1, $1, now())", [blob]);
   await query("insert into repo_blobs (repo_uid, sha256, create_time, lease_time) values ($1, $2, now(), now())", [repo, blob]);
   const manifest = "insert into repo_manifests (repo_uid, sha256, sha512, algorithm, media_type, content, size_bytes, artifact_type, subject, create_time)";

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, objectList, text, texts } from "#base/json.ts";
-import { descriptorOf, ociIndex, openPusher, type Pushed, type Pusher } from "../registry.ts";
+import { descriptorOf, ociIndex, openPusher, type Pushed, type Pusher } from "../pusher.ts";
 import { openWorld, type World } from "../world.ts";
 import { runImport } from "./import.ts";
 

@@ -1,6 +1,17 @@
-// Pulls as events (events: 9).
+// Pulls as events (events: 9). A pull waits for nothing: what is to be told of it is kept here for a moment, and written with
+// others, if by then somebody listens in its organization. A server that dies tells no more of its last second.
 
-import type { ReadContext } from "#kernel";
+import { PullSchema } from "#contract/gen/gantry/registry/v1/distribution_pb.js";
+import type { JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
+import { rootOf } from "#base/uid.ts";
+import type { ReadContext, Services } from "#kernel";
+import { type OutboxEvent, record } from "#outbox";
+import { findListeningOrganizations, findRepoNames } from "#store";
+import { requestFacts } from "./push.ts";
+
+const pullType = "dev.chainguard.registry.pull.v1";
 
 export interface Pulled {
   readonly repo: string;
@@ -10,4 +21,88 @@ export interface Pulled {
   readonly type: "manifest" | "blob";
 }
 
-export const notePull = (_context: ReadContext, _pulled: Pulled): void => {};
+/** A pull that is to be told of, once its repo's name is known. */
+interface WaitingPull {
+  readonly repo: string;
+  readonly eventOf: (name: string) => OutboxEvent;
+}
+
+interface PullLog {
+  readonly note: (pull: WaitingPull) => void;
+}
+
+const waitingPull = ({ services, caller, call, method, nowMs, request }: ReadContext, { repo, tag, digest, type }: Pulled): WaitingPull => {
+  const group = rootOf(repo);
+  const actor: JsonObject | undefined = caller && { subject: caller.uid, ...(caller.act ? { act: { ...caller.act } } : {}) };
+  return {
+    repo,
+    eventOf: (name) => ({
+      type: pullType,
+      source: new URL(services.publicUrl).host,
+      subject: repo,
+      group,
+      audience: "customer",
+      extensions: { group },
+      actor,
+      bodyType: PullSchema.typeName,
+      body: { ...requestFacts({ uid: repo, name }, nowMs, call.origin()), ...(tag === "" ? {} : { tag }), digest, method: request.head === true ? "HEAD" : "GET", type },
+      requestId: call.requestId,
+      time: timestamp(nowMs),
+      auditContext: { operation: method.name, bindings: [], origin: call.origin() },
+    }),
+  };
+};
+
+/** Writes those of organizations where somebody listens. */
+const writePulls = async ({ store }: Pick<Services, "store">, pulls: readonly WaitingPull[]): Promise<void> => {
+  const listening = new Set(await findListeningOrganizations(store.read, [...new Set(pulls.map(({ repo }) => rootOf(repo)))], pullType));
+  const told = pulls.filter(({ repo }) => listening.has(rootOf(repo)));
+  if (told.length === 0) return;
+  const names = await findRepoNames(store.read, [...new Set(told.map(({ repo }) => repo))]);
+  for (let first = 0; first < told.length; first += limits.pullsWrittenMax) {
+    await store.write(async (rows) => {
+      for (const { repo, eventOf } of told.slice(first, first + limits.pullsWrittenMax)) {
+        const name = names.get(repo);
+        if (name !== undefined) await record(rows, eventOf(name));
+      }
+    });
+  }
+};
+
+const openPullLog = (services: Services): PullLog => {
+  let waiting: WaitingPull[] = [];
+  let lost = 0;
+  let timer: NodeJS.Timeout | undefined;
+  let writing = Promise.resolve();
+  const write = (): Promise<void> => {
+    clearTimeout(timer);
+    timer = undefined;
+    const pulls = waiting;
+    waiting = [];
+    if (lost > 0) services.log("registry.pulls.lost", { count: lost });
+    lost = 0;
+    writing = writing.then(() => writePulls(services, pulls)).catch((cause: unknown) => services.log("registry.pulls.failed", { cause, count: pulls.length }));
+    return writing;
+  };
+  services.onStop(write);
+  return {
+    note: (pull) => {
+      if (waiting.length >= limits.waitingPullsMax) {
+        lost++;
+        return;
+      }
+      waiting.push(pull);
+      timer ??= setTimeout(() => void write(), limits.pullsWrittenMs).unref();
+    },
+  };
+};
+
+const logs = new WeakMap<Services["store"], PullLog>();
+
+/** Has a pull told of, later. Costs the pull an entry of a list. */
+export const notePull = (context: ReadContext, pulled: Pulled): void => {
+  const { services } = context;
+  const log = logs.get(services.store) ?? openPullLog(services);
+  logs.set(services.store, log);
+  log.note(waitingPull(context, pulled));
+};
