@@ -35,7 +35,10 @@ const codesOfStatuses: Readonly<Record<number, number>> = {
 };
 
 /** What of a text a header can carry: its bytes, without control characters. */
-const headerText = (text_: string): string => Buffer.from(text_).toString("latin1").replace(/[^\t\x20-\x7e\x80-\xff]/g, " ");
+const headerText = (text_: string): string =>
+  Buffer.from(text_)
+    .toString("latin1")
+    .replace(/[^\t\x20-\x7e\x80-\xff]/g, " ");
 
 const requestFor = (method: MethodFact, request: JsonObject): { verb: string; path: string; headers: Record<string, string> } => {
   const { distribution, input } = method;

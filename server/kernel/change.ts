@@ -48,6 +48,8 @@ export interface Update {
   readonly draft?: JsonObject;
   /** Columns that are no field of the contract; they count as a change. */
   readonly columns?: Values;
+  /** The resource's Create is what changes it too (Tags): then the change is told as that tells it. */
+  readonly isUpsert?: boolean;
 }
 
 export interface Delete {
@@ -174,7 +176,8 @@ export const change = async (context: ChangeContext, resource: BoundResource, wa
   if (!done.changed) return done;
   if (toldBy === "cause") context.toldByCause.push(text(done.record, "uid"));
   else {
-    const event = rowEventOf(context, resource, verbs[wanted.kind], done.record);
+    const verb = wanted.kind === "update" && wanted.isUpsert ? "Create" : verbs[wanted.kind];
+    const event = rowEventOf(context, resource, verb, done.record);
     if (event) await record(context.rows, event);
   }
   return done;

@@ -91,12 +91,8 @@ export const eventOf = (context: ChangeContext, method: MethodFact, request: Jso
   };
 };
 
-/**
- * The event of one row that was made, changed or removed beside an operation's own: that of its resource's standard method. What
- * has no Update of its own is changed by its Create (tags).
- */
+/** The event of one row that was made, changed or removed beside an operation's own: that of its resource's standard method. */
 export const rowEventOf = (context: ChangeContext, resource: Resource, verb: "Create" | "Update" | "Delete", record: JsonObject): OutboxEvent | undefined => {
-  const named = (name: string): MethodFact | undefined => resource.operations.find(({ rpc }) => rpc === `${name}${resource.fact.short}`);
-  const method = named(verb) ?? (verb === "Update" ? named("Create") : undefined);
+  const method = resource.operations.find(({ rpc }) => rpc === `${verb}${resource.fact.short}`);
   return method && eventOf(context, method, record, record);
 };

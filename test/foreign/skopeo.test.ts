@@ -55,16 +55,16 @@ const writeLayout = async (path: string, architectures: readonly string[]): Prom
   const manifests = [];
   for (const architecture of architectures) {
     const layer = await put(`${image}.layer.v1.tar`, randomBytes(300_000));
-    const config = await put(
-      `${image}.config.v1+json`,
-      JSON.stringify({ os: "linux", architecture, rootfs: { type: "layers", diff_ids: [layer.digest] } }),
-    );
+    const config = await put(`${image}.config.v1+json`, JSON.stringify({ os: "linux", architecture, rootfs: { type: "layers", diff_ids: [layer.digest] } }));
     const manifest = JSON.stringify({ schemaVersion: 2, mediaType: `${image}.manifest.v1+json`, config, layers: [layer] });
     manifests.push({ ...(await put(`${image}.manifest.v1+json`, manifest)), platform: { os: "linux", architecture } });
   }
   const index = await put(`${image}.index.v1+json`, JSON.stringify({ schemaVersion: 2, mediaType: `${image}.index.v1+json`, manifests }));
   await writeFile(join(path, "oci-layout"), '{"imageLayoutVersion":"1.0.0"}');
-  await writeFile(join(path, "index.json"), JSON.stringify({ schemaVersion: 2, manifests: [{ ...index, annotations: { "org.opencontainers.image.ref.name": "all" } }] }));
+  await writeFile(
+    join(path, "index.json"),
+    JSON.stringify({ schemaVersion: 2, manifests: [{ ...index, annotations: { "org.opencontainers.image.ref.name": "all" } }] }),
+  );
   return index.digest;
 };
 
@@ -83,7 +83,9 @@ const copyInAndOut = async (host: string, token: string, options: { readonly nam
     copied.manifests.map(({ digest }) => digest),
     [index],
   );
-  for (const path of execFileSync("ls", [join(layout, "blobs", "sha256")], { encoding: "utf8" }).split("\n").filter(Boolean))
+  for (const path of execFileSync("ls", [join(layout, "blobs", "sha256")], { encoding: "utf8" })
+    .split("\n")
+    .filter(Boolean))
     assert.equal(sha256(await readFile(join(out, "blobs", "sha256", path))), path);
 };
 

@@ -266,11 +266,14 @@ test("referrers of images and indexes are listed with type and annotations, befo
   };
   const { manifests } = await listed(subject.digest);
   assert.deepEqual(manifests.map(({ artifactType }) => artifactType).sort(), [list, signature]);
-  assert.deepEqual(manifests.find(({ artifactType }) => artifactType === signature), {
-    ...descriptor(imageType, JSON.stringify(referring)),
-    artifactType: signature,
-    annotations: { by: "somebody" },
-  });
+  assert.deepEqual(
+    manifests.find(({ artifactType }) => artifactType === signature),
+    {
+      ...descriptor(imageType, JSON.stringify(referring)),
+      artifactType: signature,
+      annotations: { by: "somebody" },
+    },
+  );
   const filtered = await listed(subject.digest, `?artifactType=${encodeURIComponent(signature)}`);
   assert.deepEqual([filtered.filters, filtered.manifests.length], ["artifactType", 1]);
   assert.equal((await listed(digestOf(body, "sha512"))).manifests.length, 2, "by the subject's other digest");

@@ -29,6 +29,8 @@ interface WaitingPull {
 
 interface PullLog {
   readonly note: (pull: WaitingPull) => void;
+  /** Writes what waits. */
+  readonly write: () => Promise<void>;
 }
 
 const waitingPull = ({ services, caller, call, method, nowMs, request }: ReadContext, { repo, tag, digest, type }: Pulled): WaitingPull => {
@@ -45,7 +47,13 @@ const waitingPull = ({ services, caller, call, method, nowMs, request }: ReadCon
       extensions: { group },
       actor,
       bodyType: PullSchema.typeName,
-      body: { ...requestFacts({ uid: repo, name }, nowMs, call.origin()), ...(tag === "" ? {} : { tag }), digest, method: request.head === true ? "HEAD" : "GET", type },
+      body: {
+        ...requestFacts({ uid: repo, name }, nowMs, call.origin()),
+        ...(tag === "" ? {} : { tag }),
+        digest,
+        method: request.head === true ? "HEAD" : "GET",
+        type,
+      },
       requestId: call.requestId,
       time: timestamp(nowMs),
       auditContext: { operation: method.name, bindings: [], origin: call.origin() },
@@ -86,6 +94,7 @@ const openPullLog = (services: Services): PullLog => {
   };
   services.onStop(write);
   return {
+    write,
     note: (pull) => {
       if (waiting.length >= limits.waitingPullsMax) {
         lost++;
@@ -106,3 +115,6 @@ export const notePull = (context: ReadContext, pulled: Pulled): void => {
   logs.set(services.store, log);
   log.note(waitingPull(context, pulled));
 };
+
+/** Has told of every pull so far, where somebody listens. */
+export const finishPulls = async ({ store }: Pick<Services, "store">): Promise<void> => logs.get(store)?.write();

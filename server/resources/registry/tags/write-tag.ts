@@ -46,7 +46,7 @@ export const writeTag = async (
   const before = tags.shape.read(row, 0);
   const common = { uid: text(before, "uid"), createTime: text(before, "createTime"), updateTime: text(before, "updateTime") };
   const draft = { ...(keeping ? before : {}), ...body, ...end, ...common };
-  const { record, changed } = await change(context, tags, { kind: "update", before, draft }, toldBy);
+  const { record, changed } = await change(context, tags, { kind: "update", before, draft, isUpsert: true }, toldBy);
   if (ended && before.deprecated !== true) await insertEndedTag(context.rows, text(before, "uid"));
   if (changed) await requireMatching(context.rows, repo);
   if (changed && before.digest !== record.digest) await recheckTag(context.rows, text(before, "uid"));

@@ -102,23 +102,16 @@ export declare const ListRepoTagsRequestSchema: GenMessage<ListRepoTagsRequest, 
  */
 export declare type ListRepoTagsResponse = Message<"gantry.registry.v1.ListRepoTagsResponse"> & {
   /**
-   * The repo as it was asked for.
-   *
-   * @generated from field: string name = 1;
-   */
-  name: string;
-
-  /**
    * Their names.
    *
-   * @generated from field: repeated string tags = 2;
+   * @generated from field: repeated string tags = 1;
    */
   tags: string[];
 
   /**
    * The last of them, where more follow.
    *
-   * @generated from field: string next = 3;
+   * @generated from field: string next = 2;
    */
   next: string;
 };
@@ -130,23 +123,16 @@ export declare type ListRepoTagsResponse = Message<"gantry.registry.v1.ListRepoT
  */
 export declare type ListRepoTagsResponseJson = {
   /**
-   * The repo as it was asked for.
-   *
-   * @generated from field: string name = 1;
-   */
-  name?: string;
-
-  /**
    * Their names.
    *
-   * @generated from field: repeated string tags = 2;
+   * @generated from field: repeated string tags = 1;
    */
   tags?: string[];
 
   /**
    * The last of them, where more follow.
    *
-   * @generated from field: string next = 3;
+   * @generated from field: string next = 2;
    */
   next?: string;
 };

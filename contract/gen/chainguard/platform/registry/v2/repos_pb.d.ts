@@ -99,9 +99,9 @@ export declare type Repo = Message<"chainguard.platform.registry.v2.Repo"> & {
    * True: everybody may pull from it, without a token. Additive: not part of the public message. Who changes it needs
    * role_bindings.create besides.
    *
-   * @generated from field: bool anonymous_pull = 1000;
+   * @generated from field: optional bool anonymous_pull = 1000;
    */
-  anonymousPull: boolean;
+  anonymousPull?: boolean | undefined;
 };
 
 /**
@@ -191,7 +191,7 @@ export declare type RepoJson = {
    * True: everybody may pull from it, without a token. Additive: not part of the public message. Who changes it needs
    * role_bindings.create besides.
    *
-   * @generated from field: bool anonymous_pull = 1000;
+   * @generated from field: optional bool anonymous_pull = 1000;
    */
   anonymousPull?: boolean;
 };
