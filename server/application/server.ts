@@ -6,7 +6,18 @@ import { limits } from "#base/limits.ts";
 import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import { type Delivery, openDelivery } from "#delivery";
-import { openDocuments, openOsv, openSbomReaders, type OpenDocument, type OsvEndpoint, type SbomReaders, type Schedule, startFeeds } from "#feeds";
+import {
+  openDocuments,
+  openOsv,
+  openSbomReaders,
+  openSecdb,
+  openVexRepository,
+  type OpenDocument,
+  type OsvEndpoint,
+  type SbomReaders,
+  type Schedule,
+  startFeeds,
+} from "#feeds";
 import { findRepoBlob } from "#store";
 import { openSignIn } from "#signin";
 import { httpStatusOf, openTransport, type Transport } from "#transport";
@@ -44,11 +55,12 @@ export interface Server {
 
 /** The open feed, of which each address has its share: counted before anything is read of the request. */
 const limitedDocuments =
-  (documents: ReturnType<typeof openDocuments>, osv: ReturnType<typeof openOsv>, clientLimits: ClientLimits): ((path: string) => Endpoint | undefined) =>
+  (offered: readonly ((path: string) => Partial<OsvEndpoint> | undefined)[], clientLimits: ClientLimits): ((path: string) => Endpoint | undefined) =>
   (path) => {
-    const found = documents(path) ?? osv(path);
+    let found: Partial<OsvEndpoint> | undefined;
+    for (const each of offered) found ??= each(path);
     if (found === undefined) return undefined;
-    const { GET: get, POST: post, requests = 1, ...rest }: Partial<OsvEndpoint> = found;
+    const { GET: get, POST: post, requests = 1, ...rest } = found;
     const limited =
       (handle: NonNullable<Endpoint["GET"]>): NonNullable<Endpoint["GET"]> =>
       async (request) => {
@@ -93,7 +105,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       {
         serve,
         issuer: signIn,
-        documents: limitedDocuments(openDocuments(feed), openOsv(feed), authn.clientLimits),
+        documents: limitedDocuments([openDocuments(feed), openOsv(feed), openSecdb(feed), openVexRepository(feed)], authn.clientLimits),
         ready: () => store.isReady(),
       },
     ).catch((thrown: unknown) => {

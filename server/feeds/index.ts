@@ -8,6 +8,8 @@ import type { Schedule } from "./schedule.ts";
 export { openDocuments } from "./documents/index.ts";
 export { matchImages } from "./match-images.ts";
 export { type OsvEndpoint, openOsv } from "./osv/index.ts";
+export { openSecdb } from "./secdb/index.ts";
+export { openVexRepository } from "./vex-repository/index.ts";
 export { importRegistry, type RegistryImport, type RegistrySummary } from "./registry.ts";
 export { type OpenDocument, openSbomReaders, type SbomReaders } from "./sbom/read-waiting.ts";
 export type { FeedKind } from "./formats/format.ts";

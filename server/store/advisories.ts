@@ -285,6 +285,17 @@ export const findOwnPublished = (rows: Read, origin: string): Promise<AdvisoryRo
     origin,
   ]);
 
+/**
+ * The same of the next packages behind `after`, in the order of their names, of each package all. None when there are no more.
+ */
+export const findOwnPublishedBehind = (rows: Read, after: string, limit: number): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(
+    rows,
+    `select ${advisoryRow.list} from advisories where ${published} and ${own} and origin > $1 order by origin fetch first $2 rows with ties`,
+    [after, limit],
+    { rows: limit, wide: true },
+  );
+
 /** What of our own is published under this number, withdrawn or not. */
 export const findOwnPublishedById = (rows: Read, advisoryId: string): Promise<AdvisoryRow[]> =>
   advisoryRow.find(

@@ -56,6 +56,17 @@ export const findDocuments = async (rows: Read, filter: DocumentFilter, page: Pa
   return found.map((row) => ({ ...documentRow.read(row), key: row.slice(-order.length).map((value) => value ?? "") }));
 };
 
+const documentChange = columns({ origin: text, updateTime: time("update_time") });
+
+/** When something about these origin packages was last published, changed or taken back; these times never go back. */
+export const findDocumentChanges = async (rows: Read, origins: readonly string[]): Promise<Map<string, string>> => {
+  const found = await documentChange.find(rows, `select ${documentChange.list} from advisory_documents where origin = any($1)`, [origins], {
+    rows: origins.length,
+    wide: true,
+  });
+  return new Map(found.map(({ origin, updateTime }) => [origin, updateTime]));
+};
+
 export const countDocuments = async (rows: Read, filter: DocumentFilter): Promise<number> => {
   const { terms, values } = filterTerms(filter);
   const found = await documentCount.findOne(rows, `select ${documentCount.list} from advisory_documents where ${terms.join(" and ")}`, values, wideCount);

@@ -12,6 +12,7 @@ export {
   findPublicNumbers,
   findOwnPublished,
   findOwnArtifacts,
+  findOwnPublishedBehind,
   findOwnPublishedByArtifacts,
   findOwnPublishedById,
   findOwnPublishedByIds,
@@ -23,7 +24,7 @@ export {
   type ToldRow,
   withdrawAdvisories,
 } from "./advisories.ts";
-export { countDocuments, type DocumentFilter, type DocumentRow, findDocuments } from "./advisory-documents.ts";
+export { countDocuments, type DocumentFilter, type DocumentRow, findDocumentChanges, findDocuments } from "./advisory-documents.ts";
 export { type FacetFilter, findFacets } from "./advisory-facets.ts";
 export { addChanges, addOwnedCounts, changeCount, noChanges, noCounts, noOwnedCounts, addCounts, type OwnedChanges, type OwnedCounts } from "./feed-counts.ts";
 export {
@@ -279,6 +280,7 @@ export {
   findDocumentStep,
   findPublicEcosystems,
   findPublicDocuments,
+  findPublicDocumentsOfForm,
   findPublicDocumentsOf,
   findPublicDocumentsOfAll,
   findSourceDocuments,

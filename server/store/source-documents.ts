@@ -463,6 +463,16 @@ export const findPublicDocuments = (rows: Read, since: string, after: string, li
     { rows: limit, wide: true },
   );
 
+/** Public documents of a form in the order of their numbers, behind `after`. */
+export const findPublicDocumentsOfForm = (rows: Read, form: string, after: string, limit: number): Promise<PublicDocument[]> =>
+  publicDocument.find(
+    rows,
+    `select ${publicDocument.list} from ${publicDocuments} and document.form = $1 and document.origin_id > $2
+     order by document.origin_id, document.id limit $3`,
+    [form, after, limit],
+    { rows: limit, wide: true },
+  );
+
 const documentState = columns({
   documents: expression("count(*)", text),
   changed: expression("coalesce(max(change_time)::text, '')", text),

@@ -1,14 +1,17 @@
 """Compares what source records say of versions with what was published of them, without any code of the server.
 
-    judge.py SOURCE OUTPUT GO_ORDER RUST_ORDER PAIRS
+    judge.py SOURCE OUTPUT GO_ORDER RUST_ORDER READER PAIRS
 
 SOURCE holds records as they came in: OSV (JSON or YAML, single or in lists), RustSec (Markdown), Wolfi (*.advisories.yaml).
-OUTPUT holds osv/, openvex/ and csaf/ as they were fetched. GO_ORDER and RUST_ORDER are programs that rank versions
-(orders-go, orders-rust); PyPI's packaging ranks its versions, univers the rest. Prints one JSON object, and writes into PAIRS
+OUTPUT holds osv/, openvex/, csaf/, secdb/ and vex/ (the unpacked repository) as they were fetched. GO_ORDER and RUST_ORDER are programs that rank versions
+(orders-go, orders-rust); PyPI's packaging ranks its versions, univers the rest. READER (reader-go) reads OpenVEX with the
+library that scanners have. Prints one JSON object, and writes into PAIRS
 what the published OSV records say, a line for each pair: [id, ecosystem, name, version, verdict].
 
 For every record and package each version that the source or the output lists, each bound, and what lies right below and above
-it is one pair: the source's verdict and the output's.
+it is one pair: the source's verdict and the output's. OpenVEX and secdb are read as scanners read them: by any name of the
+vulnerability, a statement without a version for every version, and the first and the last statement that fits, for one
+scanner takes the one and another the other.
 """
 
 import functools
@@ -19,13 +22,13 @@ import sys
 import tomllib
 from collections import Counter, defaultdict
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import yaml
 from packaging.version import InvalidVersion, Version
 from univers import versions as univers
 
-SOURCE, OUTPUT, GO_ORDER, RUST_ORDER, PAIRS = sys.argv[1:6]
+SOURCE, OUTPUT, GO_ORDER, RUST_ORDER, READER, PAIRS = sys.argv[1:7]
 SHOWN = 20
 
 # ---- orders: a version's rank in its order ------------------------------------------------------------------------
@@ -193,7 +196,7 @@ class Claim:
             return "affected"
         if self.has_safe:
             return self.verdict_beside(mine, ranks[own])
-        verdicts = {verdict_in_range(events, version, ranks.get(order, {})) for order, events in self.ranges}
+        verdicts = {verdict_in_range(events, version, ranks.get(order, {}), UNIVERS.get(order) is univers.AlpineLinuxVersion) for order, events in self.ranges}
         for verdict in ("affected", "not judged"):
             if verdict in verdicts:
                 return verdict
@@ -211,13 +214,18 @@ class Claim:
         return "affected"
 
 
+APK = re.compile(r"[0-9]+(\.[0-9]+)*[a-z]?(_(alpha|beta|pre|rc|cvs|svn|git|hg|p)[0-9]*)*(-r[0-9]+)?")
 TURN = {"introduced": 0, "last_affected": 1, "fixed": 2, "limit": 3}
 
 
-def verdict_in_range(events, version, ranks):
+def verdict_in_range(events, version, ranks, is_apk=False):
     """The schema's evaluation, event after event."""
     if all(event == ("introduced", "0") for event in events) and events:
         return "affected"
+    if version not in ranks and is_apk and APK.fullmatch(version):
+        # univers cannot read some of apk's versions. To be the bound itself no order is needed, where there is no other one.
+        bounds = {bound for kind, bound in events if (kind, bound) != ("introduced", "0")}
+        ranks = {version: 0} if bounds == {version} else ranks
     mine = ranks.get(version)
     placed = []
     for kind, bound in events:
@@ -305,6 +313,28 @@ def rustsec_record(text):
 
 
 WOLFI_AFFECTED = {"true-positive-determination", "fix-not-planned", "pending-upstream-fix"}
+WOLFI_OPEN = {"detection", "analysis-not-planned"}
+
+
+class Silent(Claim):
+    """A record that says nothing of versions yet: whoever says something differs."""
+
+    def verdict(self, version, ranks):
+        return "nothing"
+
+
+def wolfi_names(document):
+    """By (any number of an advisory, package): what it claims. Of several patched versions nothing is judged."""
+    name = document["package"]["name"]
+    told = {id: claims for id, _, claims in wolfi_records(document)}
+    for advisory in document["advisories"]:
+        last = sorted(advisory.get("events") or [], key=lambda event: event["timestamp"])[-1:]
+        claims = told.get(advisory["id"])
+        if claims is None and last and last[0]["type"] in WOLFI_OPEN:
+            claims = {("Wolfi", name): Silent("Wolfi")}
+        for number in {advisory["id"], *(advisory.get("aliases") or [])} if claims else ():
+            for key, claim in claims.items():
+                yield (number, key), claim
 
 
 def wolfi_records(document):
@@ -332,6 +362,8 @@ def read_source(path):
     document = json.loads(text) if path.suffix == ".json" else yaml.load(text, yaml.BaseLoader)
     if isinstance(document, dict) and "advisories" in document:
         yield from wolfi_records(document)
+        return
+    if isinstance(document, dict) and "packages" in document:
         return
     for record in document if isinstance(document, list) else [document]:
         yield record["id"], bool(record.get("withdrawn")), osv_claims(record)
@@ -361,11 +393,56 @@ def read_purl(purl):
 
 def openvex_statements(document):
     """(names of the vulnerability, status, purl), the earliest first."""
-    for statement in sorted(document["statements"], key=lambda each: each.get("timestamp", "")):
+    document = document.get("predicate", document)
+    for statement in sorted(document.get("statements", []), key=lambda each: each.get("timestamp", "")):
         vulnerability = statement["vulnerability"]
-        names = {vulnerability["name"], *vulnerability.get("aliases", [])}
+        # In 0.0.1 vulnerabilities and products are texts.
+        if isinstance(vulnerability, str):
+            vulnerability = {"name": vulnerability}
+        names = {vulnerability.get("name") or vulnerability["@id"], *vulnerability.get("aliases", [])}
         for product in statement.get("products", []):
-            yield names, statement["status"], product.get("identifiers", {}).get("purl") or product["@id"]
+            yield names, statement["status"], product if isinstance(product, str) else product.get("identifiers", {}).get("purl") or product.get("@id", "")
+
+
+def statement_versions(document):
+    """By (name, package): the versions that a document names of it; none where a statement is about all."""
+    found = defaultdict(set)
+    for names, _, purl in openvex_statements(document):
+        read = read_purl(purl) or read_purl(purl.split("?")[0] + "@*")
+        if read:
+            for name in names:
+                found[(name, read[:2])] |= {read[2]} - {"*"}
+    return found
+
+
+def ask_reader(questions):
+    """What the first and the last statement that fits say of each (document, name, package, version): affected or unaffected."""
+    said = {"affected": "affected", "fixed": "unaffected", "not_affected": "unaffected"}
+    purls = [f"pkg:apk/wolfi/{quote(package, safe='')}@{quote(version, safe='')}?arch=x86_64" for _, _, package, version in questions]
+    lines = [json.dumps([str(path), name, purl]) for (path, name, _, _), purl in zip(questions, purls)]
+    told = subprocess.run([READER], input="\n".join(lines), capture_output=True, text=True)
+    if told.returncode != 0:
+        raise SystemExit(f"a document is none that readers take: {told.stderr}")
+    return [{said[status] for status in answer.split() if status in said} for answer in told.stdout.splitlines()]
+
+
+# ---- secdb -------------------------------------------------------------------------------------------------------
+
+
+def secdb_fixes(document):
+    """By (name, package): the versions from which on it is fixed. Readers split a text at its blanks."""
+    found = defaultdict(set)
+    for entry in document["packages"]:
+        for version, texts in entry["pkg"]["secfixes"].items():
+            for name in {word for text in texts for word in text.split()}:
+                found[(name, entry["pkg"]["name"])].add(version)
+    return found
+
+
+def secdb_claim(ecosystem, versions):
+    claim = Claim(ecosystem)
+    claim.ranges = [(ecosystem, [("introduced", "0"), ("fixed", version)]) for version in sorted(versions) if version != "0"]
+    return claim
 
 
 CSAF_STATUS = {
@@ -401,13 +478,24 @@ def csaf_statements(document):
 # ---- the comparison ------------------------------------------------------------------------------------------------
 
 
+@functools.lru_cache(maxsize=8)
+def read_versions(path):
+    return statement_versions(json.loads(path.read_text()))
+
+
 def main():
-    unread, records = [], []
+    unread, records, named_claims, secdbs = [], [], defaultdict(list), {}
     for path in sorted(Path(SOURCE).rglob("*")):
         if not path.is_file() or path.suffix not in (".json", ".yaml", ".yml", ".md") or path.name.startswith("README"):
             continue
         try:
             records += read_source(path)
+            document = json.loads(path.read_text("utf-8-sig")) if path.suffix == ".json" else None
+            if path.suffix in (".yaml", ".yml") and ".advisories." in path.name:
+                for named, claim in wolfi_names(yaml.load(path.read_text("utf-8-sig"), yaml.BaseLoader)):
+                    named_claims[named].append(claim)
+            if isinstance(document, dict) and "distroversion" in document:
+                secdbs[f"{document['distroversion']}/{document['reponame']}"] = document
         except Exception as error:  # whatever a file may hold, it is named
             unread.append(f"{path.name}: {type(error).__name__}: {error}")
 
@@ -429,7 +517,7 @@ def main():
         for key, claim in claims.items():
             by_name[(id, key)].append(claim)
     statements = []
-    for kind, read in (("openvex", openvex_statements), ("csaf", csaf_statements)):
+    for kind, read in (("csaf", csaf_statements),):
         for path in sorted((Path(OUTPUT) / kind).glob("*.json")):
             latest = {}
             for names, status, purl in read(json.loads(path.read_text())):
@@ -443,8 +531,44 @@ def main():
                 for claim in by_name.get((name, found[:2]), []) if found else []:
                     statements.append((kind, name, found, "affected" if status == "affected" else "unaffected", claim))
 
+    # (group, name, package, (OpenVEX document, versions that it names) or a claim of secdb's, source's claim)
+    said, untold = [], []
+    for path in sorted((Path(OUTPUT) / "openvex").glob("*.json")):
+        for named, versions in statement_versions(json.loads(path.read_text())).items():
+            for claim in named_claims.get(named, []):
+                said.append(("openvex", named, (path, versions), None, claim))
+    index = Path(OUTPUT) / "vex/index.json"
+    packages = {each["id"]: each["location"] for each in json.loads(index.read_text())["packages"]} if index.is_file() else {}
+    for named, claims in sorted(named_claims.items()):
+        # As Trivy does: one document for the package, by this very text.
+        location = packages.get(f"pkg:apk/wolfi/{quote(named[1][1], safe='')}")
+        path = Path(OUTPUT) / "vex" / (location or "")
+        versions = read_versions(path).get(named) if location else None
+        said += [("vex repository", named, (path, versions), None, claim) for claim in claims if versions is not None]
+    for path in sorted((Path(OUTPUT) / "secdb").glob("*/security.json")):
+        for (name, package), versions in secdb_fixes(json.loads(path.read_text())).items():
+            named = (name, ("Wolfi", package))
+            claims = named_claims.get(named, [])
+            if not claims or len(versions) > 1:
+                untold.append(f"{name} {package}: a secdb says {sorted(versions)}, and the source {len(claims)} times something")
+            said += [("secdb", named, None, secdb_claim("Wolfi", versions), claim) for claim in claims]
+    for number, document in secdbs.items():
+        fixes = secdb_fixes(document)
+        for end, load in ((".json", json.loads), (".yaml", yaml.safe_load)):
+            path = Path(OUTPUT) / "secdb/alpine" / f"{number}{end}"
+            theirs = secdb_fixes(load(path.read_text())) if path.is_file() else {}
+            for name, package in sorted(set(fixes) | set(theirs)):
+                ours, other = (secdb_claim("Alpine", of.get((name, package), set())) for of in (fixes, theirs))
+                said.append((f"secdb{end}", (name, ("Alpine", package)), None, other, ours))
+
     wanted = defaultdict(set)
     tried = []
+    judged = []
+    for group, named, found, told, claim in said:
+        bounds = {bound for _, bound in claim.bounds() | (told.bounds() if told else set())} | (found[1] if found else set()) | {"0"}
+        around = {each for bound in bounds for each in neighbours(named[1][0], bound)}
+        wanted[order_of(named[1][0])] |= bounds | around
+        judged.append((group, named, found, told, claim, bounds, around))
     for id, key, ours, theirs, withdrawn, told_withdrawn in cases:
         bounds = {version for _, version in ours.bounds() | theirs.bounds()} | {"0"}
         around = {each for order, version in ours.bounds() | theirs.bounds() if order for each in neighbours(order, version)} - bounds
@@ -481,6 +605,23 @@ def main():
     written.close()
     for kind, id, (ecosystem, name, version), status, claim in statements:
         compare(f"{kind} {ecosystem}", f"{id} in {kind}", name, version, claim.verdict(version, ranks), status)
+
+    questions, compared = [], []
+    for group, (name, (ecosystem, package)), found, told, claim, bounds, around in judged:
+        order = order_of(ecosystem)
+        for version in sorted(bounds | {each for each in around if each in ranks[order]}):
+            about = (f"{group} {ecosystem}", f"{name} in {group}", package, version, claim.verdict(version, ranks))
+            if told:
+                compare(*about, told.verdict(version, ranks))
+            else:
+                questions.append((found[0], name, package, version))
+                compared.append(about)
+    for about, outputs in zip(compared, ask_reader(questions) if questions else []):
+        for output in outputs:
+            compare(*about, output)
+    for each in untold:
+        different["secdb Wolfi"] += 1
+        shown.append(each)
 
     groups = {group: {"pairs": pairs[group], "different": different[group], "notJudged": unjudged[group]} for group in sorted(pairs)}
     report = {

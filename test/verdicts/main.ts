@@ -1,6 +1,6 @@
 // `npm run verdicts -- FOLDER`: whether every version of every package is judged by what we publish as by the records that were
 // imported. The folder's records go into a Gantry of its own; what it publishes is fetched over HTTP; judge.py compares the
-// two with Python's, Go's and Rust's own libraries, which are built here once.
+// two with Python's, Go's and Rust's own libraries, and reads OpenVEX with the scanners' own; all are built here once.
 //
 //   npm run verdicts -- FOLDER [--json] [--at-least N]
 //
@@ -47,7 +47,7 @@ const here = import.meta.dirname;
 const cache = join(here, "../../node_modules/.cache/verdicts");
 
 /** The programs of the judge, made where they are not yet there. */
-const prepare = (): { python: string; go: string; rust: string } => {
+const prepare = (): { python: string; go: string; rust: string; reader: string } => {
   mkdirSync(cache, { recursive: true });
   const environment = join(cache, "python");
   const python = join(environment, "bin/python");
@@ -55,9 +55,11 @@ const prepare = (): { python: string; go: string; rust: string } => {
   run(python, ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement", join(here, "requirements.txt")]);
   const go = join(cache, "orders-go");
   run("go", ["build", "-o", go, "."], { cwd: join(here, "orders-go") });
+  const reader = join(cache, "reader-go");
+  run("go", ["build", "-o", reader, "."], { cwd: join(here, "reader-go") });
   const target = join(cache, "orders-rust");
   run("cargo", ["build", "--quiet", "--release", "--locked"], { cwd: join(here, "orders-rust"), env: { ...process.env, CARGO_TARGET_DIR: target } });
-  return { python, go, rust: join(target, "release/orders") };
+  return { python, go, rust: join(target, "release/orders"), reader };
 };
 
 /** What the server's own evaluation says otherwise of the published records than the judge does, where its libraries can read the versions. */
@@ -84,10 +86,10 @@ const compareEvaluation = (pairsFile: string, folder: string): string[] => {
 const started = performance.now();
 const output = mkdtempSync(join(tmpdir(), "gantry-verdicts-"));
 try {
-  const { python, go, rust } = prepare();
+  const { python, go, rust, reader } = prepare();
   const { summary, leftOut } = await publish([resolve(folder)], output);
   const pairsFile = join(output, "pairs.jsonl");
-  const report = JSON.parse(run(python, [join(here, "judge.py"), resolve(folder), output, go, rust, pairsFile])) as Report;
+  const report = JSON.parse(run(python, [join(here, "judge.py"), resolve(folder), output, go, rust, reader, pairsFile])) as Report;
   const evaluatedOtherwise = compareEvaluation(pairsFile, output);
   const seconds = Number(((performance.now() - started) / 1000).toFixed(1));
   const pairsMin = Number(values["at-least"] ?? 1);

@@ -1,8 +1,9 @@
 // What a Gantry of its own publishes of a folder of records: it imports them as the command does, for all to see, and fetches
 // every document over HTTP.
 
+import { spawnSync } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { FeedSummary } from "#feeds";
 import { isObject, type Json, text } from "#base/json.ts";
 import { runImport } from "../story/import.ts";
@@ -34,13 +35,43 @@ const listNames = async (world: World, folder: string): Promise<string[]> => {
   return names;
 };
 
+/** The addresses that a listing links to. */
+const readLinks = async (address: string): Promise<string[]> =>
+  [...(await (await fetch(address)).text()).matchAll(/<a href="([^"]+)"/g)].map(([, name = ""]) => name);
+
+/** The files that builders of scanners' databases read, below secdb/. */
+const fetchSecdbs = async (world: World, folder: string): Promise<void> => {
+  const files = ["wolfi/security.json"];
+  for (const release of await readLinks(`${world.url}/secdb/alpine/`))
+    files.push(...(await readLinks(`${world.url}/secdb/alpine/${release}`)).map((file) => `alpine/${release}${file}`));
+  for (const file of files) {
+    const response = await fetch(`${world.url}/secdb/${file}`);
+    if (response.status !== 200) continue;
+    await mkdir(dirname(join(folder, "secdb", file)), { recursive: true });
+    await writeFile(join(folder, "secdb", file), await response.text());
+  }
+};
+
+/** The repository of VEX documents, unpacked by another program, below vex/. */
+const fetchVexRepository = async (world: World, folder: string): Promise<void> => {
+  const manifest = (await fetchJson(world, `${world.url}/.well-known/vex-repository.json`)).body;
+  const [, location = ""] = /"url":"([^"]+)"/.exec(JSON.stringify(manifest)) ?? [];
+  const packed = Buffer.from(await (await fetch(location)).arrayBuffer());
+  await mkdir(join(folder, "vex"), { recursive: true });
+  const { status, stderr } = spawnSync("tar", ["-xzf", "-", "-C", join(folder, "vex")], { input: packed });
+  if (status !== 0) throw new Error(`the repository cannot be unpacked: ${String(stderr)}`);
+};
+
 interface Publication {
   readonly summary: FeedSummary;
   /** Documents that are named and not published, each with the reason. */
   readonly leftOut: readonly string[];
 }
 
-/** Writes osv/, openvex/ and csaf/ with a file for each document into the folder; names as addresses have them. */
+/**
+ * Writes osv/, openvex/ and csaf/ with a file for each document into the folder, names as addresses have them; and secdb/ and
+ * vex/ with the files that scanners read.
+ */
 export const publish = async (sources: readonly string[], folder: string): Promise<Publication> => {
   const world = await openWorld();
   try {
@@ -65,6 +96,10 @@ export const publish = async (sources: readonly string[], folder: string): Promi
       };
       await Promise.all(Array.from({ length: 4 }, fetchNext));
     }
+    // What was fetched before counts for the address, too.
+    world.clock.now += 60_000;
+    await fetchSecdbs(world, folder);
+    await fetchVexRepository(world, folder);
     return { summary, leftOut };
   } finally {
     await world.close();

@@ -5,8 +5,11 @@ import { limits } from "#base/limits.ts";
 import { type ChangedDocument, findChangedAdvisories, findChangedDocuments, findPublicDocuments, type PublicDocument, type Store } from "#store";
 import { sourceLabel } from "../source.ts";
 import type { DocumentKind } from "./left-out.ts";
+import { whyNoOpenVex } from "./openvex.ts";
 import { osvIdOf, whyNoOsv } from "./osv.ts";
+import { type OwnPackage, ownPackages } from "./own-packages.ts";
 import { choosePublished } from "./published.ts";
+import { whyNoSecdb } from "./secdb.ts";
 
 /** An entry of a list. */
 export interface Entry {
@@ -96,9 +99,24 @@ async function* ownEntries(store: Store, kind: DocumentKind, { since, after }: P
   }
 }
 
+/** What of one package is left out of OpenVEX, and what of it a secdb says and what not: advisory by advisory. */
+const packageEntries = (kind: "openvex" | "secdb", found: OwnPackage): Entry[] =>
+  found.advisories.flatMap((advisory): Entry[] => {
+    const leftOut = kind === "openvex" ? whyNoOpenVex(advisory, found) : whyNoSecdb(advisory, found);
+    const entry: Entry = { id: advisory.advisoryId, modified: advisory.updateTime };
+    if (leftOut !== undefined) return [{ ...entry, leftOut }];
+    return kind === "secdb" ? [entry] : [];
+  });
+
+/** In the order of their packages. */
+async function* ownPackageEntries(store: Store, kind: "openvex" | "secdb", since: string): AsyncGenerator<Entry[]> {
+  for await (const page of ownPackages(store)) yield page.flatMap((found) => packageEntries(kind, found)).filter(({ modified }) => modified > since);
+}
+
 /** Our own first, in the order of their changes; then what others wrote, in the order of their numbers. */
 export async function* listEntries(store: Store, kind: DocumentKind, start: PageStart): AsyncGenerator<Entry[]> {
-  yield* ownEntries(store, kind, start);
+  if (kind !== "secdb") yield* ownEntries(store, kind, start);
+  if (kind === "openvex" || kind === "secdb") yield* ownPackageEntries(store, kind, start.since);
   yield* documentEntries(store, kind, start.since);
 }
 

@@ -6,6 +6,7 @@
 //   /advisory/v2/openvex/<package>.json          one OpenVEX document for each origin package of our own advisories;
 //   /advisory/v2/openvex/<number>.json           others' as they came in
 //   /advisory/v2/csaf/…                          the same of CSAF (our own of the VEX profile)
+//   /advisory/v2/secdb/<number>.json             others' as they came in; our own are one for each distribution (secdb/index.ts)
 //   /advisory/v2/<kind>/all.json                 all that there is and when it was changed, and what is left out and why;
 //                                                ?since=<time> leaves out the older
 //   /advisory/v2/csaf/provider-metadata.json     what CSAF's readers begin with; index.txt, changes.csv: what there is
@@ -33,6 +34,7 @@ import { csafDocument } from "./csaf.ts";
 import { listEntries, ownDocuments, type PageStart } from "./entries.ts";
 import { type DocumentKind, documentKinds } from "./left-out.ts";
 import { openVexDocument } from "./openvex.ts";
+import { readOwnPackage } from "./own-packages.ts";
 import { osvRecord, ownNumbersOf } from "./osv.ts";
 import { osvTextOf, whyNoOsvOf, withSeverityRecords } from "./own-records.ts";
 import { choosePublished } from "./published.ts";
@@ -56,7 +58,7 @@ export interface Feed {
   readonly publicUrl: string;
 }
 
-const documentAddress = ({ publicUrl }: Feed, kind: DocumentKind, name: string): string =>
+export const documentAddress = ({ publicUrl }: Feed, kind: DocumentKind, name: string): string =>
   `${publicUrl.replace(/\/$/, "")}${base}${kind}/${encodeURIComponent(name)}.json`;
 
 const findOwn = async ({ store }: Feed, kind: DocumentKind, name: string): Promise<AdvisoryRow[]> => {
@@ -68,8 +70,18 @@ const findOwn = async ({ store }: Feed, kind: DocumentKind, name: string): Promi
   return [];
 };
 
-/** A document of our own advisories; undefined where there are none. */
+const buildOwnOpenVex = async (feed: Feed, name: string): Promise<JsonObject | undefined> => {
+  const found = await readOwnPackage(feed.store, name);
+  if (!found) return undefined;
+  const document = openVexDocument(documentAddress(feed, "openvex", name), found);
+  if (!document) throw new Fault("NOT_FOUND", `${name} is no OpenVEX document: nothing is left to state; the list names the reasons`);
+  return document;
+};
+
+/** A document of our own advisories; undefined where there are none. A secdb of our own is one for the whole distribution (secdb/index.ts). */
 const buildOwnDocument = async (feed: Feed, kind: DocumentKind, name: string): Promise<JsonObject | undefined> => {
+  if (kind === "secdb") return undefined;
+  if (kind === "openvex") return buildOwnOpenVex(feed, name);
   const [first, ...others] = await withSeverityRecords(feed.store, await findOwn(feed, kind, name));
   if (!first) return undefined;
   const advisories: [Published, ...Published[]] = [first, ...others];
@@ -80,8 +92,6 @@ const buildOwnDocument = async (feed: Feed, kind: DocumentKind, name: string): P
       if (reason !== undefined) throw new Fault("NOT_FOUND", `${name} is no OSV record: ${reason}`);
       return osvRecord(advisories);
     }
-    case "openvex":
-      return openVexDocument(address, advisories);
     case "csaf":
       return csafDocument(name, address, feed.publicUrl, advisories);
   }
@@ -112,7 +122,7 @@ const readPageStart = (query: URLSearchParams): PageStart => {
   return { since: since === "" ? "" : timestamp(sinceMs), after };
 };
 
-async function* jsonList(pages: AsyncIterable<readonly object[]>): AsyncGenerator<string> {
+export async function* jsonList(pages: AsyncIterable<readonly object[]>): AsyncGenerator<string> {
   let before = "[";
   for await (const page of pages) {
     if (page.length === 0) continue;
@@ -135,15 +145,16 @@ async function* begun<Piece>(first: IteratorResult<Piece>, rest: AsyncIterator<P
   }
 }
 
-/** A list of any length, in pieces. Its tag follows from the state of what it lists. */
+/** A list of any length, in pieces. Its tag follows from the state of what it lists, and from what else its content does (`form`). */
 export const respondInPieces = async <Piece extends string | Uint8Array>(
   feed: Feed,
   request: DocumentRequest,
   type: string,
   pieces: AsyncGenerator<Piece>,
+  form: readonly string[] = [],
 ): Promise<DocumentResponse> => {
   const state = await Promise.all([readAdvisoryState(feed.store.read), readDocumentState(feed.store.read)]);
-  const tagged = respond(request, type, JSON.stringify([state, request.query.toString()]), {}, "W/");
+  const tagged = respond(request, type, JSON.stringify([state, request.query.toString(), ...form]), {}, "W/");
   if (tagged.status === 304) return tagged;
   const first = await pieces.next();
   return { ...tagged, body: begun(first, pieces) };

@@ -4,7 +4,7 @@
 import type { JsonObject } from "#base/json.ts";
 import { rustsecOsvRecord, UnsaidError } from "./rustsec-osv.ts";
 
-export const documentKinds = ["osv", "openvex", "csaf"] as const;
+export const documentKinds = ["osv", "openvex", "csaf", "secdb"] as const;
 export type DocumentKind = (typeof documentKinds)[number];
 
 /** Why OSV does not say what a document of another form does. */
@@ -36,6 +36,11 @@ export const leftOutOfOsv = (form: string, document: JsonObject): string => {
   }
 };
 
-/** Why OpenVEX and CSAF do not say what a document of another form does: both name single versions. */
-export const leftOutOfStatements = (kind: "openvex" | "csaf"): string =>
-  `${kind === "openvex" ? "OpenVEX" : "CSAF"} names single versions here, and this record has others: its verdicts would not be the same`;
+/** Why a secdb does not say what a document of another form does. */
+const leftOutOfSecdb = "a secdb tells of fixes of an apk distribution's packages alone, and this came in another form";
+
+/** Why OpenVEX, CSAF and secdb do not say what a document of another form does: the first two name single versions. */
+export const leftOutOfForm = (kind: Exclude<DocumentKind, "osv">): string => {
+  if (kind === "secdb") return leftOutOfSecdb;
+  return `${kind === "openvex" ? "OpenVEX" : "CSAF"} names single versions here, and this record has others: its verdicts would not be the same`;
+};

@@ -1,8 +1,10 @@
-// The advisories on one origin package as an OpenVEX document (0.2.0): a statement for each event, so that the later
-// overrules the earlier as it does in OpenVEX. Pure.
+// The advisories on one origin package as an OpenVEX document (0.2.0): of each what holds now, in one statement. What held
+// before is not repeated. A statement about a version is overruled by no later one about another version, so that a fix which
+// was replaced would go on to be one; and grype takes the earliest statement that fits, Trivy the latest. Pure.
 
 import type { JsonObject } from "#base/json.ts";
-import { earliestTime, latestTime, vulnerabilityNumbers, type Published, purlOf, eventStatus, type EventStatus } from "./advisory.ts";
+import { currentStatus, earliestTime, type EventStatus, type Published, purlOf, vulnerabilityNumbers } from "./advisory.ts";
+import { contradiction, type OwnPackage } from "./own-packages.ts";
 
 /** FalsePositiveDetermination.Type as OpenVEX justifies it; a contested record has no justification there. */
 export const justifications: Readonly<Record<string, string>> = {
@@ -20,8 +22,7 @@ const vexReason = ({ reason, note }: EventStatus): JsonObject => {
   return { ...(justification === undefined ? {} : { justification }), ...(impact === "" ? {} : { impact_statement: impact }) };
 };
 
-const vexStatement = (advisory: Published, event: JsonObject): JsonObject => {
-  const stated = eventStatus(event);
+const vexStatement = (advisory: Published, stated: EventStatus): JsonObject => {
   const [name, ...aliases] = vulnerabilityNumbers(advisory);
   const products = stated.fixedVersions.length > 0 ? stated.fixedVersions.map((version) => purlOf(advisory, version)) : [purlOf(advisory)];
   return {
@@ -35,18 +36,33 @@ const vexStatement = (advisory: Published, event: JsonObject): JsonObject => {
   };
 };
 
-export const openVexDocument = (address: string, advisories: readonly [Published, ...Published[]]): JsonObject => {
+/** Why OpenVEX does not say what this advisory does; undefined where it does. */
+export const whyNoOpenVex = (advisory: Published, { contradicted }: OwnPackage): string | undefined => {
+  if (contradicted.has(advisory)) return contradiction;
+  if (advisory.approved.length === 0) return "nothing of it is approved";
+  const { status, fixedVersions } = currentStatus(advisory);
+  return status === "fixed" && fixedVersions.length === 0 ? "it names no fixed version, and OpenVEX would say that every version is fixed" : undefined;
+};
+
+/**
+ * Its version is the time of the last change in seconds, which a number of 32 bits holds until 2038: a count of events would
+ * go back with a withdrawal. Undefined where no statement is left.
+ */
+export const openVexDocument = (address: string, found: OwnPackage): JsonObject | undefined => {
+  const { advisories, changeTime } = found;
   const [first] = advisories;
-  const events = advisories.flatMap((advisory) => advisory.approved.map((event) => ({ advisory, event, time: eventStatus(event).time })));
-  events.sort((one, other) => (one.time < other.time ? -1 : one.time > other.time ? 1 : 0));
+  const said = advisories
+    .filter((advisory) => whyNoOpenVex(advisory, found) === undefined)
+    .map((advisory) => ({ advisory, stated: currentStatus(advisory) }))
+    .sort((one, other) => (one.stated.time < other.stated.time ? -1 : one.stated.time > other.stated.time ? 1 : 0));
+  if (said.length === 0) return undefined;
   return {
     "@context": "https://openvex.dev/ns/v0.2.0",
     "@id": address,
     author: first.author,
     timestamp: earliestTime(advisories),
-    last_updated: latestTime(advisories),
-    // It must grow with the content: events are only ever added.
-    version: Math.max(1, events.length),
-    statements: events.map(({ advisory, event }) => vexStatement(advisory, event)),
+    last_updated: changeTime,
+    version: Math.floor(Date.parse(changeTime) / 1000),
+    statements: said.map(({ advisory, stated }) => vexStatement(advisory, stated)),
   };
 };

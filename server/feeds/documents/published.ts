@@ -2,7 +2,7 @@
 
 import type { PublicDocument } from "#store";
 import { withheldReason } from "../licenses.ts";
-import { type DocumentKind, leftOutOfStatements } from "./left-out.ts";
+import { type DocumentKind, leftOutOfForm } from "./left-out.ts";
 
 /** What a number stands for in one kind of document. */
 export interface Published {
@@ -13,7 +13,7 @@ export interface Published {
 }
 
 /** Forms that go out as documents of a kind, the better first: as they came in, then made of another one. */
-const formsOf: Readonly<Record<DocumentKind, readonly string[]>> = { osv: ["osv", "rustsec"], openvex: ["openvex"], csaf: ["csaf"] };
+const formsOf: Readonly<Record<DocumentKind, readonly string[]>> = { osv: ["osv", "rustsec"], openvex: ["openvex"], csaf: ["csaf"], secdb: ["secdb"] };
 
 /** Forms whose advisories are our own. */
 const ownForm = "wolfi";
@@ -22,7 +22,7 @@ const leftOutOf = (kind: DocumentKind, { form, leftOut, license }: PublicDocumen
   const withheld = withheldReason(license);
   if (withheld !== undefined) return withheld;
   if (form === ownForm || formsOf[kind].includes(form)) return kind === "osv" ? leftOut : "";
-  return kind === "osv" ? leftOut : leftOutOfStatements(kind);
+  return kind === "osv" ? leftOut : leftOutOfForm(kind);
 };
 
 /** The better one: its form, then one that is still told, then the later modified, then the first. */
