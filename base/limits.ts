@@ -239,17 +239,23 @@ export const limits = {
   feedSpaceLeftBytes: 512 * 1024 * 1024,
   feedRedirectsMax: 3,
   /**
-   * Blobs in files: what an append gathers before it writes, and all appends together (100 layers at once stay below 16 MiB);
-   * how often the disk is looked at and told to write; what stays free of it, since a database without room stops. A pull
-   * reads so much at a time.
+   * Blobs in files: so many append at the same moment, each with two buffers, for so many bytes and no longer than their
+   * client keeps sending (8 MiB of buffers in all, whoever is there); how often the disk is looked at and told to write; what
+   * stays free of it, since a database without room stops. A pull reads so much at a time, less where there are many.
    */
-  blobBatchBytesMin: 64 * 1024,
-  blobBatchBytesMax: 1024 * 1024,
-  blobBatchesBytes: 8 * 1024 * 1024,
+  blobWriteTurns: 16,
+  blobWriteBytes: 256 * 1024,
+  blobTurnBytes: 2 * 1024 * 1024,
+  blobTurnIdleMs: 20,
   blobSpaceLookBytes: 64 * 1024 * 1024,
   blobSyncBytes: 16 * 1024 * 1024,
   blobSpaceLeftBytes: 512 * 1024 * 1024,
-  blobReadBytes: 256 * 1024,
+  blobReadBytes: 512 * 1024,
+  blobReadsLarge: 8,
+  blobReadBytesMin: 32 * 1024,
+  /** So many bytes pass between two looks at the buffers that they left; so many may have grown old (a pause of some 20 ms). */
+  blobYoungBytes: 8 * 1024 * 1024,
+  blobOldBytes: 24 * 1024 * 1024,
   /**
    * Blobs in S3: no part but the last may be smaller, and 10,000 must do for the largest object, 5 TiB. Parts of a 512th of
    * what came before them are some 4,200; with the rests of appends, of a 1,024th at least, they stay below the number.
@@ -656,6 +662,11 @@ export const limits = {
   uploadDigestsMax: 10_000,
   /** How long the token of a registry's client lasts (oci: 4): it only says who asks. */
   registryTokenLifetimeMs: 5 * 60 * 1000,
+  /** Collection: how often one of the servers goes through everything, and how many rows or contents it looks at together. */
+  collectionMs: 6 * 60 * 60 * 1000,
+  collectionPageRows: 500,
+  /** Manifests of up to 4 MiB that verification holds together. */
+  verifiedManifestsMax: 16,
   /** Pulls that wait to be told of, some 500 bytes each; for how long; and so many of them are one transaction. */
   waitingPullsMax: 20_000,
   pullsWrittenMs: 500,

@@ -24,6 +24,15 @@ const speedRatio = (name: string, one: string, other: string, least: number): Fi
   value: (of) => of(one) / of(other),
 });
 
+/** The worst of several speed ratios. */
+const leastRatio = (name: string, pairs: readonly (readonly [one: string, other: string])[], least: number): Figure => ({
+  name,
+  unit: "ratio",
+  bound: { words: "at least", value: least },
+  variants: pairs.flat(),
+  value: (of) => Math.min(...pairs.map(([one, other]) => of(one) / of(other))),
+});
+
 /** How many times as long `one` takes as `other`. */
 const timeRatio = (name: string, one: string, other: string, most: number): Figure => ({
   name,
@@ -167,6 +176,31 @@ export const groups: readonly Group[] = [
     most: { rounds: 5, seconds: 1 },
     figures: [{ ...valueFigure("text-worst", "textServing", "ms", { words: "at most", value: 50 }), beside: ["textReadme"] }],
   },
+  {
+    running: true,
+    most: { rounds: 5, seconds: 4 },
+    figures: [
+      speedRatio("oci-manifest-pull", "ociManifests", "ociManifestsDocker", 1.5),
+      speedRatio("oci-tags-10000", "ociTags", "ociTagsDocker", 5),
+      leastRatio(
+        "oci-layer-pull",
+        [
+          ["ociPull", "ociPullDocker"],
+          ["ociPull8", "ociPull8Docker"],
+        ],
+        0.9,
+      ),
+      leastRatio(
+        "oci-layer-push",
+        [
+          ["ociPush", "ociPushDocker"],
+          ["ociPush8", "ociPush8Docker"],
+        ],
+        0.9,
+      ),
+    ],
+  },
+  { running: true, most: { rounds: 1, seconds: 1 }, figures: [valueFigure("oci-memory", "ociMemory", "MB", { words: "at most", value: 60 })] },
   ...filterGroups,
   ...[{ name: "unfiltered", queries: [unfiltered] }, ...filters].flatMap(({ name, queries }) =>
     queries.slice(0, 1).map((query): Group => ({ running: true, most: shortRounds, figures: [firstPageFigure(name, query)] })),

@@ -52,8 +52,9 @@ const startProcess = async (
   environment: Readonly<Record<string, string>>,
   ready: (child: ChildProcess) => Promise<boolean>,
   directory = root,
+  program = process.execPath,
 ): Promise<Pick<Process, "pid" | "stop">> => {
-  const child = spawn(process.execPath, args, {
+  const child = spawn(program, args, {
     cwd: directory,
     env: { PATH: process.env.PATH ?? "", ...environment },
     stdio: ["ignore", "ignore", "pipe", "ipc"],
@@ -157,6 +158,12 @@ export const serve = async (site: Site, { profile, settings = {}, checkout = roo
   const args = [...(profile ? ["--cpu-prof", `--cpu-prof-dir=${profile}`] : []), "bin/gantry.js", "serve"];
   const isReady = async (): Promise<boolean> => (await statusOf(`${site.url}/readyz`)) === 200;
   return { ...(await startProcess(args, { ...settingsOf(site), ...settings }, isReady, checkout)), url: site.url };
+};
+
+/** Somebody else's program that serves, up and answering with a status of 200. */
+export const startProgram = async (program: string, args: readonly string[], url: string): Promise<Process> => {
+  const started = startProcess(args, {}, async () => (await statusOf(url)) === 200, root, program);
+  return { ...(await started), url: new URL(url).origin };
 };
 
 /** Another command of `gantry`, beside the server of `site`. `ended` gives what it printed, and rejects where it fails. */

@@ -11,6 +11,7 @@ import { advisoryVariants } from "./advisories.ts";
 import { anonymousVariants } from "./anonymous.ts";
 import { auditVariants } from "./audit.ts";
 import { neighbourVariants } from "./neighbours.ts";
+import { registryVariants } from "./registry.ts";
 import { textVariants } from "./texts.ts";
 import { deliveryVariants } from "./deliveries.ts";
 import type { Environment, Variant } from "./environment.ts";
@@ -211,6 +212,7 @@ const variants: Readonly<Record<string, Variant>> = {
   ...auditVariants,
   ...neighbourVariants,
   ...anonymousVariants,
+  ...registryVariants,
   ...textVariants,
   ...importVariants,
   start: startVariant,

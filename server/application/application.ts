@@ -3,7 +3,6 @@
 
 import { openAudit } from "#audit";
 import { openAuthn } from "#authn";
-import { openBlobPlace } from "#blobs";
 import { enqueueEvents } from "#delivery";
 import { type NumberEvents, openNumbering } from "#outbox";
 import { writeBuiltIns } from "#authz";
@@ -13,6 +12,7 @@ import { capabilities } from "#contract/capabilities.ts";
 import { type Services, type Kernel, makeServe, openKernel, type Serve, termsOf } from "#kernel";
 import { resources } from "#resources";
 import { bindSealed, openVault } from "#store";
+import { openOwnBlobPlace } from "./blob-place.ts";
 import { openDatabase } from "./database.ts";
 import { type OperatorCall, operatorCalls } from "./operator-calls.ts";
 import type { Settings } from "./settings.ts";
@@ -57,7 +57,7 @@ export const openApplication = async ({ settings, log, clock = systemClock, prog
     });
     const numberEvents = openNumbering(store, enqueueEvents, log);
     const audit = openAudit({ store, vault, clock, log, publicUrl: settings.publicUrl, numberEvents });
-    const blobs = await openBlobPlace(settings.blobs, { redirects: settings.blobsRedirect });
+    const blobs = await openOwnBlobPlace({ store, clock, settings, join });
     const lastWorks: (() => Promise<void>)[] = [];
     const services: Services = {
       onStop: (work) => void lastWorks.push(work),

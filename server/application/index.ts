@@ -21,6 +21,7 @@ export {
   startServer,
   unsetTagPolicy,
   verifyAudit,
+  verifyRegistry,
 } from "./on-demand.ts";
 export type { Server } from "./server.ts";
 export { readDatabaseSettings, readPublicUrl, readSettings, type Settings } from "./settings.ts";

@@ -8,6 +8,7 @@ import { auditRetention } from "#audit";
 import { limits } from "#base/limits.ts";
 import { openPauses, type Pauses } from "#base/pieces.ts";
 import type { Kernel } from "#kernel";
+import { openCollection } from "#registry";
 import { deleteExpiredInvites } from "#signin";
 import { retentions } from "#store";
 
@@ -19,10 +20,20 @@ interface Part {
   run(): Promise<boolean>;
 }
 
+// A walk goes on where the last run left it.
+const collections = new WeakMap<MaintenanceKernel, () => Promise<boolean>>();
+
+const collectionOf = (kernel: MaintenanceKernel): (() => Promise<boolean>) => {
+  const found = collections.get(kernel) ?? openCollection(kernel.services);
+  collections.set(kernel, found);
+  return found;
+};
+
 const partsOf = (kernel: MaintenanceKernel, auditMonths: number, nowMs: number): Part[] => {
   const { store, authn, seal } = kernel.services;
   return [
     ...[...retentions, auditRetention(seal, auditMonths)].map(({ table, deleteExpired }): Part => ({ name: table, run: () => deleteExpired(store, nowMs) })),
+    { name: "blobs", run: collectionOf(kernel) },
     { name: "group_invites", run: () => deleteExpiredInvites(kernel) },
     {
       name: "signing_keys",

@@ -3,6 +3,7 @@
 
 import type { FeedImport, FeedSummary, RegistryImport, RegistrySummary } from "#feeds";
 import type { Kernel, Services } from "#kernel";
+import type { CollectionParts, Verification, VerificationSummary } from "#registry";
 import type { Application, ApplicationOptions } from "./application.ts";
 import type { AuditVerification } from "./audit-verification.ts";
 import type { DatabaseOptions } from "./database.ts";
@@ -35,6 +36,9 @@ export const setSuspended = async (application: Application, uidOrName: string, 
 
 export const verifyAudit = async (application: Application, verification: AuditVerification): Promise<readonly string[]> =>
   (await import("./audit-verification.ts")).verifyAudit(application, verification);
+
+export const verifyRegistry = async (parts: CollectionParts, verification: Verification): Promise<VerificationSummary> =>
+  (await import("#registry")).verifyRegistry(parts, verification);
 
 export const importRegistry = async (kernel: Kernel, options: RegistryImport): Promise<RegistrySummary> =>
   (await import("#feeds")).importRegistry(kernel, options);

@@ -3,14 +3,15 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
 import { Fault } from "#base/fault.ts";
 import { randomNumbers, shortOrLong } from "../../test/length.ts";
-import { type ObjectStorage, objectStoragePrograms } from "../../test/object-storage.ts";
+import { type ObjectStorage, objectStorageMissing, startObjectStorage } from "../../test/object-storage.ts";
+import { openFilePlace } from "./file-place.ts";
 import { type BlobPlace, makeBlobKey, openBlobPlace, readBlobsSetting, type UploadPoint, uploadStart } from "./index.ts";
 import { bytesAt, contentOf, readAll } from "./testing.ts";
 
@@ -19,31 +20,19 @@ const MiB = 1024 * 1024;
 interface Kind {
   readonly name: string;
   readonly missing: string | false;
-  /** It tells of every upload that is open. */
-  readonly listsUploads: boolean;
-  start(): Promise<{ settingOf: (name: string) => string; stop: () => Promise<void> }>;
+  start(): Promise<Pick<ObjectStorage, "settingOf" | "stop">>;
 }
 
 const kinds: readonly Kind[] = [
   {
     name: "files",
     missing: false,
-    listsUploads: true,
     async start() {
       const folder = await mkdtemp(join(tmpdir(), "gantry-blobs-"));
       return { settingOf: (name) => join(folder, name), stop: () => rm(folder, { recursive: true, force: true }) };
     },
   },
-  ...objectStoragePrograms.map(({ name, missing, isComplete, start }) => ({
-    name: `S3 at ${name}`,
-    missing,
-    listsUploads: isComplete,
-    async start() {
-      const { bucket, endpoint, environment, stop }: ObjectStorage = await start();
-      Object.assign(process.env, environment);
-      return { settingOf: (prefix: string) => `s3://${bucket}/${prefix}?endpoint=${endpoint}`, stop };
-    },
-  })),
+  { name: "S3", missing: objectStorageMissing(), start: startObjectStorage },
 ];
 
 const codeOf =
@@ -169,10 +158,10 @@ for (const kind of kinds) {
         assert.equal(await place.read(complete), undefined);
         await assert.rejects(place.complete(open, at), codeOf("DATA_LOSS"));
       }
-      if (kind.listsUploads) assert.deepEqual(await Array.fromAsync(place.list()), []);
+      assert.deepEqual(await Array.fromAsync(place.list()), []);
     });
 
-    test("everything that lies there is listed, over many pages", { skip: kind.listsUploads ? false : "does not tell of open uploads" }, async () => {
+    test("everything that lies there is listed, over many pages", async () => {
       const place = await openAt("listed");
       const completed = Array.from({ length: 1_010 }, makeBlobKey).sort();
       for (let from = 0; from < completed.length; from += 50)
@@ -193,7 +182,7 @@ for (const kind of kinds) {
     test("a place belongs to one store, and a store has one place", async () => {
       const [one, same] = [await openAt("claimed"), await openAt("claimed")];
       const ids = await Promise.all([one.claim("store-1", undefined), same.claim("store-1", undefined)]);
-      if (kind.listsUploads) assert.equal(ids[0], ids[1], "two servers that start at once");
+      assert.equal(ids[0], ids[1], "two servers that start at once");
       const id = await one.claim("store-1", undefined);
       assert.equal(await same.claim("store-1", id), id);
       await assert.rejects(one.claim("store-2", undefined), /another database/);
@@ -246,32 +235,76 @@ test("a place out of reach is told as such, and what was asked of it can be aske
   await place.close();
 });
 
-for (const { name, missing, start } of objectStoragePrograms) {
-  test(`a signed address of S3 at ${name} gives the content to anybody, and that alone`, { skip: missing }, async () => {
-    const storage = await start();
-    try {
-      Object.assign(process.env, storage.environment);
-      const place = await openBlobPlace(readBlobsSetting(`s3://blobs/p?endpoint=${storage.endpoint}`, "/"), { redirects: true });
-      const [key, other] = [makeBlobKey(), makeBlobKey()];
-      for (const each of [key, other]) await place.complete(each, await place.append(each, uploadStart, contentOf(0, 1000)));
-      const url = (await place.signedUrl?.(key, { seconds: 300, contentType: "application/vnd.example" })) ?? "";
-      const answer = await fetch(url);
-      assert.equal(answer.status, 200);
-      assert.equal(answer.headers.get("content-type"), "application/vnd.example");
-      assert.ok(Buffer.from(await answer.arrayBuffer()).equals(bytesAt(0, 1000)));
-      assert.equal((await fetch(url.replace(key, other))).status, 403);
-      assert.equal((await fetch(url, { method: "PUT", body: "other" })).status, 403);
-      await place.close();
-    } finally {
-      await storage.stop();
-    }
-  });
-}
+test("a signed address gives the content to anybody, and that alone", { skip: objectStorageMissing() }, async () => {
+  const storage = await startObjectStorage();
+  try {
+    const place = await openBlobPlace(readBlobsSetting(storage.settingOf("signed"), "/"), { redirects: true });
+    const [key, other] = [makeBlobKey(), makeBlobKey()];
+    for (const each of [key, other]) await place.complete(each, await place.append(each, uploadStart, contentOf(0, 1000)));
+    const url = (await place.signedUrl?.(key, { seconds: 300, contentType: "application/vnd.example" })) ?? "";
+    const answer = await fetch(url);
+    assert.equal(answer.status, 200);
+    assert.equal(answer.headers.get("content-type"), "application/vnd.example");
+    assert.ok(Buffer.from(await answer.arrayBuffer()).equals(bytesAt(0, 1000)));
+    assert.equal((await fetch(url.replace(key, other))).status, 403);
+    assert.equal((await fetch(url, { method: "PUT", body: "other" })).status, 403);
+    await place.close();
+  } finally {
+    await storage.stop();
+  }
+});
 
-test("nothing but files is loaded where blobs lie in files", async () => {
-  const script = `import { openBlobPlace, readBlobsSetting } from ${JSON.stringify(join(import.meta.dirname, "index.ts"))};
-    await openBlobPlace(readBlobsSetting("/nowhere", "/"), { redirects: true });
-    process.exit(process.getBuiltinModule("module") && Object.keys(process.moduleLoadList ?? []).length >= 0 ? 0 : 1);`;
-  assert.ok(script);
-  assert.ok((await readdir(import.meta.dirname)).includes("s3-place.ts"));
+test("what speaks S3 is loaded where S3 is configured, and nowhere else", async () => {
+  const loadedWith = async (setting: string): Promise<string> => {
+    const script = `import { registerHooks } from "node:module";
+      const seen = new Set();
+      registerHooks({ resolve(specifier, context, next) { const found = next(specifier, context); seen.add(found.url); return found; } });
+      const { openBlobPlace, readBlobsSetting } = await import(${JSON.stringify(join(import.meta.dirname, "index.ts"))});
+      await openBlobPlace(readBlobsSetting(${JSON.stringify(setting)}, "/"), { redirects: true });
+      process.stdout.write([...seen].join(" "));`;
+    const child = spawn(process.execPath, ["--input-type=module", "--eval", script], { stdio: ["ignore", "pipe", "inherit"] });
+    return String(await readAll(child.stdout));
+  };
+  assert.doesNotMatch(await loadedWith("/nowhere"), /@aws-sdk|@smithy/);
+  assert.match(await loadedWith("s3://blobs/"), /@aws-sdk\/client-s3/);
+});
+
+test("a disk that is full is told as such, and keeps what was answered for and nothing else", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "gantry-blobs-"));
+  try {
+    const script = `
+      import { openFilePlace } from ${JSON.stringify(join(import.meta.dirname, "file-place.ts"))};
+      import { makeBlobKey, uploadStart } from ${JSON.stringify(join(import.meta.dirname, "place.ts"))};
+      import { contentOf } from ${JSON.stringify(join(import.meta.dirname, "testing.ts"))};
+      const place = openFilePlace({ folder: ${JSON.stringify(folder)}, spaceLeftBytes: 0 });
+      const told = (thrown) => [thrown.code, thrown.httpStatus];
+      const key = makeBlobKey();
+      const at = await place.append(key, uploadStart, contentOf(0, 600_000));
+      const answers = [
+        await place.append(key, at, contentOf(600_000, 5_000_000)).catch(told),
+        await place.append(makeBlobKey(), uploadStart, contentOf(0, 5_000_000)).catch(told),
+      ];
+      process.stdout.write(JSON.stringify({ key, at, answers }));`;
+    // Files of this process may grow to 1 MiB: what the system then says is what it says of a full disk.
+    const run = 'ulimit -f 2048 && trap \'\' XFSZ && exec "$0" --input-type=module --eval "$1"';
+    const child = spawn("sh", ["-c", run, process.execPath, script], { stdio: ["ignore", "pipe", "inherit"] });
+    const { key, at, answers } = JSON.parse(String(await readAll(child.stdout)));
+    assert.deepEqual(answers, [
+      ["UNAVAILABLE", 507],
+      ["UNAVAILABLE", 507],
+    ]);
+    const place = openFilePlace({ folder });
+    assert.deepEqual(
+      (await Array.fromAsync(place.list())).map((each) => [each.key, each.sizeBytes]),
+      [[key, 600_000]],
+    );
+    await place.complete(key, await place.append(key, at, contentOf(600_000, 1000)));
+    assert.ok((await readAll(await place.read(key)))?.equals(bytesAt(0, 601_000)));
+    // The disk is not filled to its last byte: the database may lie there too.
+    const short = openFilePlace({ folder, spaceLeftBytes: Number.MAX_SAFE_INTEGER });
+    await assert.rejects(short.append(makeBlobKey(), uploadStart, contentOf(0, 10)), { code: "UNAVAILABLE", httpStatus: 507 });
+    assert.equal((await Array.fromAsync(place.list())).length, 1);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 });

@@ -7,6 +7,7 @@ import { Readable } from "node:stream";
 import { Fault } from "#base/fault.ts";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { streamOfFile } from "./file-stream.ts";
 import {
   type BlobPlace,
   contentLost,
@@ -22,6 +23,8 @@ import {
   requireBlobKey,
   type StoredContent,
 } from "./place.ts";
+import { writeContent } from "./write-content.ts";
+import { openWriteTurns } from "./write-turns.ts";
 
 export interface FilePlaceOptions {
   /** Absolute; made where it is not there. */
@@ -75,32 +78,6 @@ const makeFolder = async (path: string): Promise<void> => {
   }
 };
 
-/** What all appends together hold in memory before it is written. */
-const openBatchSizes = (): { enter(): () => void; bytes(): number } => {
-  let appends = 0;
-  return {
-    enter() {
-      appends++;
-      return () => void appends--;
-    },
-    bytes: () => Math.max(limits.blobBatchBytesMin, Math.min(limits.blobBatchBytesMax, Math.floor(limits.blobBatchesBytes / Math.max(1, appends)))),
-  };
-};
-
-const writeAll = async (file: FileHandle, pieces: readonly Uint8Array[], position: number): Promise<void> => {
-  let left = [...pieces];
-  for (let at = position; left.length > 0; ) {
-    let { bytesWritten } = await file.writev(left, at);
-    if (bytesWritten === 0) throw new Error("nothing was written");
-    at += bytesWritten;
-    left = left.flatMap((piece) => {
-      const written = Math.min(bytesWritten, piece.byteLength);
-      bytesWritten -= written;
-      return written === piece.byteLength ? [] : [piece.subarray(written)];
-    });
-  }
-};
-
 /** Opens the place; nothing is written before it is claimed. */
 export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftBytes }: FilePlaceOptions): BlobPlace => {
   const uploads = join(folder, "uploads");
@@ -108,7 +85,7 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
   const markPath = join(folder, markName);
   const uploadPath = (key: string): string => join(uploads, requireBlobKey(key));
   const contentPath = (key: string): string => join(contents, requireBlobKey(key).slice(0, 2), key);
-  const batches = openBatchSizes();
+  const turns = openWriteTurns();
 
   const requireSpace = async (): Promise<void> => {
     const { bavail, bsize } = await statfs(folder);
@@ -135,66 +112,7 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
     }
   };
 
-  /** Writes behind `startBytes` what comes, one batch while the next one is gathered; the new size. */
-  const writeContent = async (
-    file: FileHandle,
-    startBytes: number,
-    first: Uint8Array,
-    rest: AsyncIterator<Uint8Array>,
-    signal?: AbortSignal,
-  ): Promise<number> => {
-    let sizeBytes = startBytes;
-    let lookedAtBytes = startBytes;
-    let pieces: Uint8Array[] = [];
-    let gatheredBytes = 0;
-    let writing: Promise<void> = Promise.resolve();
-    let syncing: Promise<void> = Promise.resolve();
-    let isSyncing = false;
-    let syncedBytes = startBytes;
-    /** While more comes the disk already works: what is left for the end is short. A failure stays in the chain for the end. */
-    const syncBeside = (): void => {
-      if (isSyncing || sizeBytes - syncedBytes < limits.blobSyncBytes) return;
-      isSyncing = true;
-      syncedBytes = sizeBytes;
-      syncing = syncing
-        .then(() => file.datasync())
-        .finally(() => {
-          isSyncing = false;
-        });
-      syncing.catch(() => {});
-    };
-    const flush = async (): Promise<void> => {
-      await writing;
-      if (sizeBytes - lookedAtBytes >= limits.blobSpaceLookBytes) {
-        lookedAtBytes = sizeBytes;
-        await requireSpace();
-      }
-      syncBeside();
-      writing = writeAll(file, pieces, sizeBytes);
-      writing.catch(() => {});
-      sizeBytes += gatheredBytes;
-      pieces = [];
-      gatheredBytes = 0;
-    };
-    try {
-      for (let next: IteratorResult<Uint8Array> = { value: first, done: false }; next.done !== true; next = await rest.next()) {
-        signal?.throwIfAborted();
-        pieces.push(next.value);
-        gatheredBytes += next.value.byteLength;
-        if (gatheredBytes >= batches.bytes()) await flush();
-      }
-      await flush();
-      await Promise.all([writing, syncing]);
-      await file.sync();
-      return sizeBytes;
-    } finally {
-      // Nobody closes the file under what still writes to it.
-      await Promise.allSettled([writing, syncing]);
-    }
-  };
-
   const append: BlobPlace["append"] = async (key, at, content, signal) => {
-    const leave = batches.enter();
     const source = content[Symbol.asyncIterator]();
     let file: FileHandle | undefined;
     try {
@@ -205,14 +123,14 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
       await makeFolder(uploads);
       await requireSpace();
       file = await openUpload(key, at.sizeBytes);
-      return { sizeBytes: await writeContent(file, at.sizeBytes, first.value, source, signal), state: {} };
+      const given = { startBytes: at.sizeBytes, first: first.value, rest: source, signal };
+      return { sizeBytes: await writeContent(file, turns, given, requireSpace), state: {} };
     } catch (thrown) {
       await source.return?.().catch(() => {});
       if (file !== undefined) await discard(key, file, at.sizeBytes);
       throw faultOf(thrown);
     } finally {
       await file?.close();
-      leave();
     }
   };
 
@@ -257,7 +175,7 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
       const { size } = await file.stat();
       const { startBytes, endBytes } = range ?? { startBytes: 0, endBytes: size };
       if (endBytes > size || startBytes > endBytes) throw contentLost(key, `${size} bytes, where ${startBytes} to ${endBytes} were asked for`);
-      if (startBytes < endBytes) return file.createReadStream({ start: startBytes, end: endBytes - 1, highWaterMark: limits.blobReadBytes });
+      if (startBytes < endBytes) return streamOfFile(file, startBytes, endBytes);
       await file.close();
       return Readable.from([]);
     } catch (thrown) {

@@ -183,6 +183,8 @@ const clientOf = (options: S3PlaceOptions, endpoint: string | undefined): S3Clie
     responseChecksumValidation: "WHEN_REQUIRED",
     // Where the requests go is the operator's word alone.
     followRegionRedirects: false,
+    // It would write to the console; what fails is thrown, and told by whoever asked.
+    logger: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
     requestHandler: {
       connectionTimeout: limits.s3ConnectMs,
       socketTimeout: limits.s3IdleMs,
@@ -363,8 +365,8 @@ export const openS3Place = (options: S3PlaceOptions): BlobPlace => {
       if (state.parts.length === 0) await completeSmall(key, at, state.restBytes);
       else await completeParts(key, at, state);
     } catch (thrown) {
-      // Completed before, perhaps: the size below says so.
-      if (!isAbsent(thrown)) throw thrown;
+      // Completed before, perhaps, and its rest removed: the size below says so.
+      if (!isAbsent(thrown) && !(thrown instanceof Fault && thrown.code === "DATA_LOSS")) throw thrown;
     }
     // Some who speak S3 have said yes, and stored less.
     const found = await sizeOfObject(objectName(key));

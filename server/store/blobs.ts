@@ -4,7 +4,7 @@
 // Rows of repo_blobs go with their repo. A blob that no repo has, and what blob_removals names, is removed by collection.
 
 import type { Json, JsonObject } from "#base/json.ts";
-import { columns, nullableObject, nullableText, number, text, timeMs } from "./columns.ts";
+import { columns, expression, flag, nullableObject, nullableText, number, text, timeMs } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 
 /** A blob as a repo has it. */
@@ -67,7 +67,7 @@ export interface NewBlob {
   readonly key: string;
 }
 
-const heldBlob = columns({ key: text, removeTime: nullableText });
+const heldBlob = columns<{ readonly key: string; readonly removeTime: string | undefined }>({ key: text, removeTime: nullableText });
 
 /**
  * Gives the blob to a repo. Where the content is known already, what was uploaded is not needed and is left for removal.
@@ -76,15 +76,19 @@ const heldBlob = columns({ key: text, removeTime: nullableText });
 export const insertRepoBlob = async (rows: Write, repo: string, blob: NewBlob, nowMs: number, leaseMs: number): Promise<void> => {
   const now = new Date(nowMs).toISOString();
   const { sha256, sha512, sizeBytes, key } = blob;
-  await rows.query("insert into blobs (sha256, sha512, size_bytes, key, create_time) values ($1, $2, $3, $4, $5) on conflict (sha256) do nothing", [
-    sha256,
-    sha512 ?? null,
-    sizeBytes,
-    key,
-    now,
-  ]);
-  const held = await heldBlob.findOne(rows, `select ${heldBlob.list} from blobs where sha256 = $1 for update`, [sha256]);
-  if (held && held.key !== key) {
+  let held: { readonly key: string; readonly removeTime: string | undefined } | undefined;
+  // A row that was there when it was to be made may be collected when it is to be held: then it is made after all.
+  while (held === undefined) {
+    await rows.query("insert into blobs (sha256, sha512, size_bytes, key, create_time) values ($1, $2, $3, $4, $5) on conflict (sha256) do nothing", [
+      sha256,
+      sha512 ?? null,
+      sizeBytes,
+      key,
+      now,
+    ]);
+    held = await heldBlob.findOne(rows, `select ${heldBlob.list} from blobs where sha256 = $1 for update`, [sha256]);
+  }
+  if (held.key !== key) {
     if (held.removeTime === undefined) await insertBlobRemoval(rows, key, undefined, nowMs);
     else {
       // Its removal goes on, by the key that it had.
@@ -124,13 +128,14 @@ export const mountRepoBlob = async (
   return { sha256 };
 };
 
-/** Keeps a blob, of which somebody was told that the repo has it, for so long. */
-export const extendLease = async (rows: Write, repo: string, sha256: string, leaseMs: number): Promise<void> => {
-  await rows.query("update repo_blobs set lease_time = greatest(lease_time, $3) where repo_uid = $1 and sha256 = $2", [
+/** Keeps a blob, of which somebody is to be told that the repo has it, for so long; false where it has it no longer. */
+export const extendLease = async (rows: Write, repo: string, sha256: string, leaseMs: number): Promise<boolean> => {
+  const held = await rows.query("update repo_blobs set lease_time = greatest(lease_time, $3) where repo_uid = $1 and sha256 = $2 returning 1", [
     repo,
     sha256,
     new Date(leaseMs).toISOString(),
   ]);
+  return held.length > 0;
 };
 
 /** Takes a blob out of a repo. The caller has seen that no manifest of the repo needs it; the database would refuse. */
@@ -155,10 +160,130 @@ export interface BlobRemoval {
 
 const blobRemoval = columns<BlobRemoval>({ key: text, state: nullableObject });
 
-/** Some of the contents that no row names, for nobody else until the transaction ends. */
-export const lockBlobRemovals = (rows: Write, count: number): Promise<BlobRemoval[]> =>
-  blobRemoval.find(rows, `select ${blobRemoval.list} from blob_removals order by create_time, key limit $1 for update skip locked`, [count]);
+/** Some of the contents that no row names, the oldest first. */
+export const findBlobRemovals = (rows: Read, count: number): Promise<BlobRemoval[]> =>
+  blobRemoval.find(rows, `select ${blobRemoval.list} from blob_removals order by create_time, key limit $1`, [count]);
 
 export const deleteBlobRemovals = async (rows: Write, keys: readonly string[]): Promise<void> => {
   await rows.query("delete from blob_removals where key = any($1)", [keys]);
+};
+
+// ---- collection --------------------------------------------------------------------------------------------------
+
+const neededInRepo = "exists (select from manifest_blobs where manifest_blobs.repo_uid = held.repo_uid and manifest_blobs.blob = held.sha256)";
+
+/** A blob of a repo: the repo's uid, the blob's sha256. */
+export type RepoBlobName = readonly [repo: string, sha256: string];
+
+/** Of so many rows behind `last` those that no manifest needs and whose lease is over; `end`: where the next page begins. */
+export const findRepoBlobPage = async (
+  rows: Read,
+  last: RepoBlobName,
+  nowMs: number,
+  count: number,
+): Promise<{ readonly unneeded: readonly RepoBlobName[]; readonly end: RepoBlobName | undefined }> => {
+  const found = await rows.query(
+    `select repo_uid, sha256, lease_time < $4 and not ${neededInRepo} from repo_blobs as held
+     where (repo_uid, sha256) > ($1, $2) order by repo_uid, sha256 limit $3`,
+    [...last, count, new Date(nowMs).toISOString()],
+    { rows: count, wide: true },
+  );
+  const page = found.map(([repo, sha256, unneeded]) => ({ name: [repo ?? "", sha256 ?? ""] as const, unneeded: unneeded === "t" }));
+  return { unneeded: page.filter(({ unneeded }) => unneeded).map(({ name }) => name), end: page.length < count ? undefined : page.at(-1)?.name };
+};
+
+/** Takes those of the blobs out of their repos that are still needed by no manifest, and whose lease is over. What somebody else holds stays. */
+export const collectRepoBlobs = async (rows: Write, names: readonly RepoBlobName[], nowMs: number): Promise<void> => {
+  const now = new Date(nowMs).toISOString();
+  const given = [names.map(([repo]) => repo), names.map(([, sha256]) => sha256)];
+  const locked = await rows.query(
+    `select held.repo_uid, held.sha256 from repo_blobs as held join unnest($1::text[], $2::text[]) as given(repo_uid, sha256) using (repo_uid, sha256)
+     order by held.repo_uid, held.sha256 for update of held skip locked`,
+    given,
+  );
+  // A statement of its own: what was committed before the rows were held, it sees.
+  await rows.query(
+    `delete from repo_blobs as held using unnest($1::text[], $2::text[]) as given(repo_uid, sha256)
+     where held.repo_uid = given.repo_uid and held.sha256 = given.sha256 and held.lease_time < $3 and not ${neededInRepo}`,
+    [locked.map(([repo]) => repo ?? ""), locked.map(([, sha256]) => sha256 ?? ""), now],
+  );
+};
+
+const inNoRepo = "not exists (select from repo_blobs where repo_blobs.sha256 = held.sha256)";
+
+/** Of so many contents behind `last` those that no repo has; `end`: where the next page begins. */
+export const findBlobPage = async (
+  rows: Read,
+  last: string,
+  count: number,
+): Promise<{ readonly unneeded: readonly string[]; readonly end: string | undefined }> => {
+  const found = await rows.query(`select sha256, ${inNoRepo} from blobs as held where sha256 > $1 order by sha256 limit $2`, [last, count], {
+    rows: count,
+    wide: true,
+  });
+  const page = found.map(([sha256, unneeded]) => ({ sha256: sha256 ?? "", unneeded: unneeded === "t" }));
+  return { unneeded: page.filter(({ unneeded }) => unneeded).map(({ sha256 }) => sha256), end: page.length < count ? undefined : page.at(-1)?.sha256 };
+};
+
+/** Deletes those of the contents that still no repo has; their keys. What somebody else holds stays. */
+export const collectBlobs = async (rows: Write, digests: readonly string[]): Promise<string[]> => {
+  const locked = await rows.query("select sha256 from blobs where sha256 = any($1) order by sha256 for update skip locked", [digests]);
+  const gone = await rows.query(`delete from blobs as held where sha256 = any($1) and ${inNoRepo} returning key`, [locked.map(([sha256]) => sha256 ?? "")]);
+  return gone.map(([key]) => key ?? "");
+};
+
+/** Of these keys of the blob place those that a row names. */
+export const findNamedKeys = async (rows: Read, keys: readonly string[]): Promise<ReadonlySet<string>> => {
+  const found = await rows.query(
+    `select key from blobs where key = any($1) union all select key from uploads where key = any($1)
+     union all select key from blob_removals where key = any($1)`,
+    [keys],
+    { rows: keys.length, wide: true },
+  );
+  return new Set(found.map(([key]) => key ?? ""));
+};
+
+// ---- verification ------------------------------------------------------------------------------------------------
+
+export interface StoredBlob {
+  readonly sha256: string;
+  readonly sha512: string | undefined;
+  readonly sizeBytes: number;
+  readonly key: string;
+  /** It is hidden: told to be there by nobody, until it is uploaded again. */
+  readonly isHidden: boolean;
+}
+
+const storedBlob = columns<StoredBlob>({
+  sha256: text,
+  sha512: nullableText,
+  sizeBytes: number,
+  key: text,
+  isHidden: expression("remove_time is not null", flag),
+});
+
+/** All blobs, some at a time. */
+export const findBlobs = (rows: Read, last: string, count: number): Promise<StoredBlob[]> =>
+  storedBlob.find(rows, `select ${storedBlob.list} from blobs where sha256 > $1 order by sha256 limit $2`, [last, count], { rows: count, wide: true });
+
+export const findStoredBlob = (rows: Read, sha256: string): Promise<StoredBlob | undefined> =>
+  storedBlob.findOne(rows, `select ${storedBlob.list} from blobs where sha256 = $1`, [sha256]);
+
+/** How many blobs there are, and their bytes. */
+export const countBlobs = async (rows: Read): Promise<{ readonly count: number; readonly sizeBytes: number }> => {
+  const [row] = await rows.query("select count(*), coalesce(sum(size_bytes), 0) from blobs");
+  return { count: Number(row?.[0] ?? 0), sizeBytes: Number(row?.[1] ?? 0) };
+};
+
+/** Some of the repos that have the blob. */
+export const findReposOfBlob = async (rows: Read, sha256: string, count: number): Promise<string[]> =>
+  (await rows.query("select repo_uid from repo_blobs where sha256 = $1 order by repo_uid limit $2", [sha256, count])).map(([repo]) => repo ?? "");
+
+/** Hides a blob whose content is not what it should be, or shows it again: hidden, it is uploaded anew by the next push. */
+export const setBlobHidden = async (rows: Write, { sha256, key }: Pick<StoredBlob, "sha256" | "key">, hideTimeMs: number | undefined): Promise<void> => {
+  await rows.query("update blobs set remove_time = $3 where sha256 = $1 and key = $2", [
+    sha256,
+    key,
+    hideTimeMs === undefined ? null : new Date(hideTimeMs).toISOString(),
+  ]);
 };

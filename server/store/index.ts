@@ -29,23 +29,36 @@ export { type FacetFilter, findFacets } from "./advisory-facets.ts";
 export { addChanges, addOwnedCounts, changeCount, noChanges, noCounts, noOwnedCounts, addCounts, type OwnedChanges, type OwnedCounts } from "./feed-counts.ts";
 export {
   type BlobRemoval,
+  collectBlobs,
+  collectRepoBlobs,
+  countBlobs,
   deleteBlobRemovals,
   deleteRepoBlob,
   extendLease,
+  findBlobPage,
+  findBlobRemovals,
+  findBlobs,
+  findNamedKeys,
   findRepoBlob,
+  findRepoBlobPage,
+  findReposOfBlob,
+  findStoredBlob,
   findRepoWithBlob,
   holdRepoBlobs,
   insertBlobRemoval,
   insertRepoBlob,
-  lockBlobRemovals,
   mountRepoBlob,
   type RepoBlob,
+  type RepoBlobName,
+  setBlobHidden,
+  type StoredBlob,
 } from "./blobs.ts";
 export {
   deleteManifest,
   findIndexesOf,
   findManifestByDigest,
   findManifestByTag,
+  findManifestPage,
   findReferrers,
   findTagNames,
   findTagsOfDigest,
@@ -53,11 +66,23 @@ export {
   isBlobNeeded,
   lockManifest,
   type NewManifest,
+  type PageManifest,
   type Referrer,
   type StoredManifest,
 } from "./repo-manifests.ts";
 export { findGroupsByNames, findRepoNames, findRepoOpenness, findReposByNames, type NamedGroup, type NamedRepo } from "./repo-names.ts";
-export { deleteUpload, extendUploadHold, findUpload, holdUpload, insertUpload, releaseUpload, type UploadRow, updateUpload } from "./uploads.ts";
+export {
+  deleteStaleUploads,
+  deleteUpload,
+  extendUploadHold,
+  findUpload,
+  holdUpload,
+  insertUpload,
+  releaseUpload,
+  type UploadRow,
+  updateUpload,
+} from "./uploads.ts";
+export { type BlobPlaceRow, ensureBlobPlace, findBlobPlace, takeBlobSweep, writeBlobPlace } from "./blob-places.ts";
 export { type Catalogue, type CatalogueColumn, type CatalogueIndex, type CatalogueTable, type CatalogueTrigger, readCatalogue } from "./catalogue.ts";
 export {
   type AuditEntry,

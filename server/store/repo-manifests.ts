@@ -2,7 +2,7 @@
 // refer to. Kept until they are deleted, or with their repo.
 
 import type { JsonObject } from "#base/json.ts";
-import { columns, nullableObject, number, text } from "./columns.ts";
+import { columns, expression, nullableObject, number, text } from "./columns.ts";
 import type { Read, Write } from "./handle.ts";
 
 /** A manifest as it is given to clients. */
@@ -159,4 +159,26 @@ export const findReferrers = (rows: Read, repo: string, digest: string, artifact
      and ($3 = '' or artifact_type = $3) and sha256 > $4 order by sha256 limit $5`,
     [repo, digest, artifactType, last, count],
     { rows: count, wide: false },
+  );
+
+/** A manifest as verification reads it. */
+export interface PageManifest {
+  readonly repo: string;
+  readonly sha256: string;
+  readonly sha512: string;
+  readonly content: string;
+}
+
+const pageManifest = columns<PageManifest>({ repo: expression("repo_uid", text), sha256: text, sha512: text, content: text });
+
+/** All manifests, some at a time. */
+export const findManifestPage = (rows: Read, last: readonly [repo: string, sha256: string], count: number): Promise<PageManifest[]> =>
+  pageManifest.find(
+    rows,
+    `select ${pageManifest.list} from repo_manifests where (repo_uid, sha256) > ($1, $2) order by repo_uid, sha256 limit $3`,
+    [...last, count],
+    {
+      rows: count,
+      wide: true,
+    },
   );

@@ -71,3 +71,13 @@ export const deleteUpload = (rows: Write, repo: string, id: string, holder: stri
     `delete from uploads where id = $1 and repo_uid = $2 and (holder = $3 or holder = '' or hold_time < $4) returning ${uploadRow.list}`,
     [id, repo, holder, new Date(nowMs).toISOString()],
   );
+
+/** Ends uploads to which nobody has written since `beforeMs`, and which nobody holds; at most so many. */
+export const deleteStaleUploads = (rows: Write, nowMs: number, beforeMs: number, count: number): Promise<UploadRow[]> =>
+  uploadRow.find(
+    rows,
+    `delete from uploads where id = any(array(
+       select id from uploads where update_time < $2 and (holder = '' or hold_time < $1) order by update_time limit $3 for update skip locked))
+     returning ${uploadRow.list}`,
+    [new Date(nowMs).toISOString(), new Date(beforeMs).toISOString(), count],
+  );

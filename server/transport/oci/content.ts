@@ -22,21 +22,26 @@ async function* readChunks(request: HttpRequest, silenceMs: number, lengthBytes:
   let received = 0;
   // Leaving it early must not destroy it: the answer goes over the same connection.
   const chunks = source.iterator({ destroyOnReturn: false })[Symbol.asyncIterator]();
+  // One timer for all chunks: one for each would cost more than the chunk.
+  let giveUp = (_fault: Fault): void => {};
+  const timer = setTimeout(() => giveUp(silent()), silenceMs);
   const next = (): Promise<IteratorResult<unknown>> =>
     new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(silent()), silenceMs);
-      chunks
-        .next()
-        .then(resolve, () => reject(cutOff()))
-        .finally(() => clearTimeout(timer));
+      giveUp = reject;
+      timer.refresh();
+      chunks.next().then(resolve, () => reject(cutOff()));
     });
-  for (;;) {
-    const { done, value } = await next();
-    if (done) break;
-    if (!(value instanceof Uint8Array)) continue;
-    request.progress();
-    received += value.length;
-    yield value;
+  try {
+    for (;;) {
+      const { done, value } = await next();
+      if (done) break;
+      if (!(value instanceof Uint8Array)) continue;
+      request.progress();
+      received += value.length;
+      yield value;
+    }
+  } finally {
+    clearTimeout(timer);
   }
   if (wasCut(request)) throw cutOff();
   if (lengthBytes !== undefined && received !== lengthBytes) throw wrongLength(lengthBytes, received);

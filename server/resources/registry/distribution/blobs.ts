@@ -34,11 +34,11 @@ export const readRange = (header: string, sizeBytes: number): ByteRange | undefi
   return { startBytes: Number(first), endBytes: last === "" ? sizeBytes : Math.min(Number(last) + 1, sizeBytes) };
 };
 
-/** Whoever hears that a blob is there does not send it: it must not go before the manifest comes. */
-const keepTold = ({ services, nowMs }: ReadContext, repo: string, { sha256, leaseMs }: RepoBlob): void => {
+/** Whoever hears that a blob is there does not send it: it must not go before the manifest comes. Throws where it has gone meanwhile. */
+const keepTold = async ({ services, nowMs }: ReadContext, repo: string, { sha256, leaseMs }: RepoBlob): Promise<void> => {
   const untilMs = nowMs + limits.blobLeaseMs;
   if (untilMs - leaseMs < limits.blobLeaseMs / 4) return;
-  services.store.write((rows) => extendLease(rows, repo, sha256, untilMs)).catch((cause: unknown) => services.log("blobs.lease.failed", { cause }));
+  if (!(await services.store.write((rows) => extendLease(rows, repo, sha256, untilMs)))) throw blobUnknown();
 };
 
 export const getBlob = async (context: ReadContext): Promise<Outcome> => {
@@ -49,7 +49,7 @@ export const getBlob = async (context: ReadContext): Promise<Outcome> => {
   const found = await findRepoBlob(rows, repo, digest.text);
   if (!found) throw blobUnknown();
   const isHead = request.head === true;
-  if (isHead) keepTold(context, repo, found);
+  if (isHead) await keepTold(context, repo, found);
   const { sizeBytes, key } = found;
   const range = readRange(text(request, "range"), sizeBytes);
   const elsewhere = isHead ? undefined : await blobs.signedUrl?.(key, { seconds: signedSeconds, contentType: blobType });

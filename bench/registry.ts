@@ -1,0 +1,295 @@
+// The variants of the figures oci-*: the registry beside Debian's docker-registry (distribution 2.8), on the same disk, both in
+// clear text, on file systems, with the same images. Both sync a blob's file before they answer; ours syncs the folder behind
+// the rename too, which theirs leaves to the system, and writes who pushed to its database.
+//
+// Theirs asks nobody for a token; of ours each request is authenticated and authorized, as always. Manifests and lists of tags
+// are loaded by wrk, layers are pulled by curl, and pushed by this process in the way of docker: POST, one PATCH, PUT.
+
+import { execFile } from "node:child_process";
+import { createHash, type Hash, randomBytes } from "node:crypto";
+import { mkdir, writeFile } from "node:fs/promises";
+import { Agent, request } from "node:http";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { addOrganization } from "./callers.ts";
+import type { Environment, Variant } from "./environment.ts";
+import { wrk } from "./load.ts";
+import { residentMb } from "./memory.ts";
+import { type Process, startProgram } from "./processes.ts";
+import { withClient } from "./seed.ts";
+
+const runProgram = promisify(execFile);
+
+const layerBytes = 100 * 1024 * 1024;
+const tags = 10_000;
+
+/** A registry with an image of 100 MiB under a tag, and a repo of 10,000 tags. */
+interface Registry {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Where pushes go, and the image lies. */
+  readonly repo: string;
+  readonly layer: string;
+  readonly manyTags: string;
+}
+
+const base = randomBytes(layerBytes);
+const baseHash = createHash("sha256").update(base);
+
+/** A content that no other push has: the same 100 MiB with an end of its own. */
+interface Content {
+  readonly parts: readonly Buffer[];
+  readonly sizeBytes: number;
+  readonly digest: string;
+}
+
+const contentOf = (parts: readonly Buffer[], hash: Hash): Content => ({
+  parts,
+  sizeBytes: parts.reduce((sum, part) => sum + part.byteLength, 0),
+  digest: `sha256:${hash.digest("hex")}`,
+});
+
+const newLayer = (): Content => {
+  const end = randomBytes(16);
+  return contentOf([base, end], baseHash.copy().update(end));
+};
+
+const smallContent = (bytes: Buffer): Content => contentOf([bytes], createHash("sha256").update(bytes));
+
+const agent = new Agent({ keepAlive: true, maxSockets: 128 });
+
+interface Answer {
+  readonly status: number;
+  readonly location: string;
+}
+
+const send = (url: string, method: string, headers: Readonly<Record<string, string>>, content?: Content): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const length = { "content-length": String(content?.sizeBytes ?? 0) };
+    const type = content ? { "content-type": "application/octet-stream" } : {};
+    const sent = request(url, { method, agent, headers: { ...type, ...length, ...headers } }, (answer) => {
+      answer.resume().on("end", () => resolve({ status: answer.statusCode ?? 0, location: answer.headers.location ?? "" }));
+    });
+    sent.on("error", reject);
+    for (const part of content?.parts ?? []) sent.write(part);
+    sent.end();
+  });
+
+const expecting = async (status: number, url: string, method: string, headers: Readonly<Record<string, string>>, content?: Content): Promise<string> => {
+  const answer = await send(url, method, headers, content);
+  if (answer.status !== status) throw new Error(`${method} ${url}: ${answer.status}`);
+  return answer.location;
+};
+
+const pushBlob = async ({ url, headers, repo }: Pick<Registry, "url" | "headers" | "repo">, content: Content): Promise<void> => {
+  const at = (location: string): string => new URL(location, url).href;
+  const begun = await expecting(202, `${url}/v2/${repo}/blobs/uploads/`, "POST", headers);
+  const sent = at(await expecting(202, at(begun), "PATCH", headers, content));
+  await expecting(201, `${sent}${sent.includes("?") ? "&" : "?"}digest=${content.digest}`, "PUT", headers);
+};
+
+const manifestType = "application/vnd.oci.image.manifest.v1+json";
+
+const pushImage = async (registry: Pick<Registry, "url" | "headers" | "repo">, tag: string, layer: Content): Promise<string> => {
+  const config = smallContent(Buffer.from('{"architecture":"amd64","os":"linux","rootfs":{"type":"layers","diff_ids":[]}}'));
+  for (const each of [config, layer]) await pushBlob(registry, each);
+  const described = ({ digest, sizeBytes }: Content) => ({ digest, size: sizeBytes });
+  const manifest = smallContent(
+    Buffer.from(
+      JSON.stringify({
+        schemaVersion: 2,
+        mediaType: manifestType,
+        config: { mediaType: "application/vnd.oci.image.config.v1+json", ...described(config) },
+        layers: [{ mediaType: "application/vnd.oci.image.layer.v1.tar", ...described(layer) }],
+      }),
+    ),
+  );
+  await expecting(201, `${registry.url}/v2/${registry.repo}/manifests/${tag}`, "PUT", { ...registry.headers, "content-type": manifestType }, manifest);
+  return manifest.digest;
+};
+
+const tagName = (number: number): string => `v1.0.${String(number).padStart(5, "0")}`;
+
+// ---- the two ------------------------------------------------------------------------------------------------------
+
+const openOurs = async ({ fixture }: Environment): Promise<Registry> => {
+  const { process, application, database } = fixture();
+  const { uid, authorization } = await addOrganization(application, "bench-registry", "owner");
+  const registry = { url: process.url, headers: { authorization }, repo: "bench-registry/app", manyTags: "bench-registry/tags" };
+  const layer = newLayer();
+  await pushImage(registry, "latest", layer);
+  const digest = await pushImage({ ...registry, repo: registry.manyTags }, tagName(0), smallContent(randomBytes(100)));
+  await withClient(database, async (client) => {
+    await client.query(
+      `insert into tags (uid, name, digest, create_time, update_time)
+       select repo.uid || '/' || lpad(to_hex(number), 16, '0'), 'v1.0.' || lpad(number::text, 5, '0'), $2, now(), now()
+       from repos as repo, generate_series(1, $3::int) as number where repo.name = 'tags' and starts_with(repo.uid, $1)`,
+      [uid, digest, tags - 1],
+    );
+    await client.query("analyze tags");
+  });
+  return { ...registry, layer: layer.digest };
+};
+
+/** `docker-registry serve` on a folder of its own. */
+const startDockerRegistry = async ({ folder }: Environment): Promise<{ readonly process: Process; readonly root: string }> => {
+  const { url, port, data } = await folder.site("docker-registry");
+  const config = await folder.write(
+    "docker-registry.yml",
+    `version: 0.1
+log: { level: error, accesslog: { disabled: true } }
+storage: { filesystem: { rootdirectory: ${data} }, maintenance: { uploadpurging: { enabled: false } } }
+http: { addr: "127.0.0.1:${port}" }
+`,
+  );
+  return { process: await startProgram("docker-registry", ["serve", config], `${url}/v2/`), root: data };
+};
+
+const openTheirs = async (environment: Environment): Promise<Registry> => {
+  const { process, root } = await startDockerRegistry(environment);
+  environment.stopLater(process);
+  const registry = { url: process.url, headers: {}, repo: "bench-registry/app", manyTags: "bench-registry/tags" };
+  const layer = newLayer();
+  await pushImage(registry, "latest", layer);
+  const digest = await pushImage({ ...registry, repo: registry.manyTags }, tagName(0), smallContent(randomBytes(100)));
+  // As a push leaves them.
+  const folder = join(root, "docker/registry/v2/repositories", registry.manyTags, "_manifests/tags");
+  for (let number = 1; number < tags; number++) {
+    const tag = join(folder, tagName(number));
+    await mkdir(join(tag, "current"), { recursive: true });
+    await writeFile(join(tag, "current/link"), digest);
+  }
+  return { ...registry, layer: layer.digest };
+};
+
+const opened = new Map<typeof openOurs, Promise<Registry>>();
+
+const openOnce = (open: typeof openOurs, environment: Environment): Promise<Registry> => {
+  const found = opened.get(open) ?? open(environment);
+  opened.set(open, found);
+  return found;
+};
+
+// ---- the loads ----------------------------------------------------------------------------------------------------
+
+type Load = (registry: Registry, seconds: number) => Promise<number>;
+
+const pullManifests: Load = ({ url, repo, headers }, seconds) => wrk(`${url}/v2/${repo}/manifests/latest`, { ...headers, accept: manifestType }, seconds);
+
+const listTags: Load = ({ url, manyTags, headers }, seconds) => wrk(`${url}/v2/${manyTags}/tags/list?n=${tags}`, headers, seconds);
+
+/** Layers a second, until the time is over. */
+const rateOf = async (seconds: number, batch: () => Promise<number>): Promise<number> => {
+  let [count, takenMs] = [0, 0];
+  while (takenMs < seconds * 1000) {
+    const beganMs = performance.now();
+    count += await batch();
+    takenMs += performance.now() - beganMs;
+  }
+  return (count * 1000) / takenMs;
+};
+
+const pullLayers =
+  (atOnce: number): Load =>
+  ({ url, repo, layer, headers }, seconds) => {
+    const given = Object.entries(headers).flatMap(([name, value]) => ["-H", `${name}: ${value}`]);
+    // Several one after the other: the program's own start counts little.
+    const urls = Array.from({ length: Math.max(4, atOnce) }, () => ["-o", "/dev/null", `${url}/v2/${repo}/blobs/${layer}`]);
+    return rateOf(seconds, async () => {
+      await runProgram("curl", ["-sSf", ...(atOnce > 1 ? ["-Z", "--parallel-immediate", "--parallel-max", String(atOnce)] : []), ...given, ...urls.flat()]);
+      return urls.length;
+    });
+  };
+
+const pushLayers =
+  (atOnce: number): Load =>
+  async (registry, seconds) => {
+    let [count, takenMs] = [0, 0];
+    while (takenMs < seconds * 1000) {
+      const layers = Array.from({ length: atOnce }, newLayer);
+      const beganMs = performance.now();
+      await Promise.all(layers.map((layer) => pushBlob(registry, layer)));
+      takenMs += performance.now() - beganMs;
+      count += atOnce;
+    }
+    return (count * 1000) / takenMs;
+  };
+
+const pairOf = (name: string, label: string, load: Load): Record<string, Variant> => {
+  const variant = (who: string, open: typeof openOurs): Variant => ({
+    label: `${who}, ${label}`,
+    unit: "1/s",
+    async prepare(environment) {
+      const registry = await openOnce(open, environment);
+      return (seconds) => load(registry, seconds);
+    },
+  });
+  return { [name]: variant("gantry", openOurs), [`${name}Docker`]: variant("docker-registry", openTheirs) };
+};
+
+// ---- memory -------------------------------------------------------------------------------------------------------
+
+const manyLayers = 100;
+const partBytes = 10 * 1024 * 1024;
+const largeParts = 10;
+
+const part = randomBytes(partBytes);
+const partHash = createHash("sha256").update(part);
+
+const pullBlob = ({ url, headers, repo }: Pick<Registry, "url" | "headers" | "repo">, { digest, sizeBytes }: Content): Promise<void> =>
+  new Promise((resolve, reject) => {
+    request(`${url}/v2/${repo}/blobs/${digest}`, { agent, headers }, (answer) => {
+      let received = 0;
+      answer.on("data", (piece: Buffer) => (received += piece.byteLength));
+      answer.on("end", () => (received === sizeBytes ? resolve() : reject(new Error(`${received} bytes of ${sizeBytes}: ${answer.statusCode}`))));
+    })
+      .on("error", reject)
+      .end();
+  });
+
+/** How much more is resident, at its highest, while the work goes on. */
+const growthOf = async (pid: number, work: () => Promise<void>): Promise<number> => {
+  const before = await residentMb(pid);
+  let highest = before;
+  const timer = setInterval(() => void residentMb(pid).then((mb) => (highest = Math.max(highest, mb))), 10);
+  try {
+    await work();
+  } finally {
+    clearInterval(timer);
+  }
+  return highest - before;
+};
+
+const layersMemory: Variant = {
+  label: "gantry, more resident while 1 GiB, and 100 times 10 MiB at once, go in and out",
+  unit: "MB",
+  async prepare(environment) {
+    const { fixture } = environment;
+    const registry = await openOnce(openOurs, environment);
+    return () =>
+      growthOf(fixture().process.pid, async () => {
+        const large = contentOf(
+          Array.from({ length: largeParts }, () => base),
+          Array.from({ length: largeParts }, () => base).reduce((hash, each) => hash.update(each), createHash("sha256")),
+        );
+        await pushBlob(registry, large);
+        await pullBlob(registry, large);
+        const many = Array.from({ length: manyLayers }, () => {
+          const end = randomBytes(16);
+          return contentOf([part, end], partHash.copy().update(end));
+        });
+        await Promise.all(many.map((each) => pushBlob(registry, each)));
+        await Promise.all(many.map((each) => pullBlob(registry, each)));
+      });
+  },
+};
+
+export const registryVariants: Readonly<Record<string, Variant>> = {
+  ...pairOf("ociManifests", "manifests by tag", pullManifests),
+  ...pairOf("ociPull", "layers of 100 MiB pulled, one at a time", pullLayers(1)),
+  ...pairOf("ociPull8", "layers of 100 MiB pulled, 8 at once", pullLayers(8)),
+  ...pairOf("ociPush", "layers of 100 MiB pushed, one at a time", pushLayers(1)),
+  ...pairOf("ociPush8", "layers of 100 MiB pushed, 8 at once", pushLayers(8)),
+  ...pairOf("ociTags", "lists of 10,000 tags", listTags),
+  ociMemory: layersMemory,
+};

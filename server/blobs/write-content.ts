@@ -1,0 +1,131 @@
+// Content into an open file, from a place on, and onto the disk.
+
+import type { FileHandle } from "node:fs/promises";
+import { limits } from "#base/limits.ts";
+import type { BufferPair, WriteTurns } from "./write-turns.ts";
+import { notePassed } from "./young-memory.ts";
+
+const writeAll = async (file: FileHandle, bytes: Uint8Array, position: number): Promise<void> => {
+  for (let at = 0; at < bytes.byteLength; ) {
+    const { bytesWritten } = await file.write(bytes, at, bytes.byteLength - at, position + at);
+    if (bytesWritten === 0) throw new Error("nothing was written");
+    at += bytesWritten;
+  }
+};
+
+/** Tells the disk to write while more comes: what is left for the end is short. A failure is thrown at the end. */
+const syncingBeside = (file: FileHandle): { readonly note: (writtenBytes: number) => void; readonly ended: () => Promise<void> } => {
+  let syncing: Promise<void> = Promise.resolve();
+  let isSyncing = false;
+  let unsyncedBytes = 0;
+  return {
+    note(writtenBytes) {
+      unsyncedBytes += writtenBytes;
+      if (isSyncing || unsyncedBytes < limits.blobSyncBytes) return;
+      isSyncing = true;
+      unsyncedBytes = 0;
+      syncing = syncing
+        .then(() => file.datasync())
+        .finally(() => {
+          isSyncing = false;
+        });
+      syncing.catch(() => {});
+    },
+    ended: () => syncing,
+  };
+};
+
+const idle = Symbol("idle");
+
+/** Tells when nothing has come for a moment: one timer for a turn, since one for each piece would cost more than the piece. */
+const watchIdle = (): { readonly came: () => void; readonly soon: <T>(coming: Promise<T>) => Promise<T | typeof idle>; readonly end: () => void } => {
+  let isLate = (): void => {};
+  const late = new Promise<typeof idle>((resolve) => (isLate = () => resolve(idle)));
+  const timer = setTimeout(() => isLate(), limits.blobTurnIdleMs);
+  return { came: () => void timer.refresh(), soon: (coming) => Promise.race([coming, late]), end: () => clearTimeout(timer) };
+};
+
+export interface ContentToWrite {
+  readonly startBytes: number;
+  /** Of the content; the rest follows. */
+  readonly first: Uint8Array;
+  readonly rest: AsyncIterator<Uint8Array>;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * Writes the content and syncs the file; its new size. Nothing writes any more when it ends, however it ends.
+ * @param requireSpace throws where the disk has too little room
+ */
+export const writeContent = async (file: FileHandle, turns: WriteTurns, content: ContentToWrite, requireSpace: () => Promise<void>): Promise<number> => {
+  const { rest, signal } = content;
+  const syncing = syncingBeside(file);
+  let sizeBytes = content.startBytes;
+  let lookedAtBytes = sizeBytes;
+  let next: IteratorResult<Uint8Array> = { value: content.first, done: false };
+
+  /** One turn: what comes until it is over, or the content is; what comes after that is on its way when it ends. */
+  const writeTurn = async (pair: BufferPair, first: Uint8Array): Promise<{ readonly coming: Promise<IteratorResult<Uint8Array>> }> => {
+    let [filling, other] = pair;
+    let [filledBytes, turnBytes] = [0, 0];
+    let writing: Promise<void> = Promise.resolve();
+    const flush = async (): Promise<void> => {
+      await writing;
+      if (sizeBytes - lookedAtBytes >= limits.blobSpaceLookBytes) {
+        lookedAtBytes = sizeBytes;
+        await requireSpace();
+      }
+      writing = writeAll(file, filling.subarray(0, filledBytes), sizeBytes);
+      writing.catch(() => {});
+      syncing.note(filledBytes);
+      sizeBytes += filledBytes;
+      [filling, other] = [other, filling];
+      filledBytes = 0;
+    };
+    const add = async (piece: Uint8Array): Promise<void> => {
+      for (let at = 0; at < piece.byteLength; ) {
+        const taken = Math.min(filling.byteLength - filledBytes, piece.byteLength - at);
+        filling.set(piece.subarray(at, at + taken), filledBytes);
+        filledBytes += taken;
+        at += taken;
+        if (filledBytes === filling.byteLength) await flush();
+      }
+      turnBytes += piece.byteLength;
+      notePassed(piece.byteLength);
+    };
+    const watch = watchIdle();
+    try {
+      for (let piece = first; ; ) {
+        signal?.throwIfAborted();
+        await add(piece);
+        watch.came();
+        const coming = rest.next();
+        // Who waits for it hears of its failure; before that, nobody may.
+        coming.catch(() => {});
+        const found = turnBytes < limits.blobTurnBytes ? await watch.soon(coming) : idle;
+        if (found === idle || found.done === true) {
+          await flush();
+          await writing;
+          return { coming };
+        }
+        piece = found.value;
+      }
+    } finally {
+      watch.end();
+      await writing.catch(() => {});
+    }
+  };
+
+  try {
+    while (next.done !== true) {
+      const pair = await turns.take();
+      const turn = await writeTurn(pair, next.value).finally(() => turns.give(pair));
+      next = await turn.coming;
+    }
+    await syncing.ended();
+    await file.sync();
+    return sizeBytes;
+  } finally {
+    await syncing.ended().catch(() => {});
+  }
+};

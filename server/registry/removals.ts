@@ -1,0 +1,30 @@
+// Contents of the blob place that no row names any more. Their keys are nobody's, and are given to nothing else: removing one
+// twice, at two servers perhaps, does no harm.
+
+import type { BlobPlace } from "#blobs";
+import { limits } from "#base/limits.ts";
+import type { Log } from "#base/log.ts";
+import { deleteBlobRemovals, findBlobRemovals, type Store } from "#store";
+
+export interface RemovalParts {
+  readonly store: Store;
+  readonly blobs: BlobPlace;
+  readonly log: Log;
+}
+
+/** Removes some of them; true where there may be more. What fails stays for the next time, and keeps no other one. */
+export const removeLeftContents = async ({ store, blobs, log }: RemovalParts): Promise<boolean> => {
+  const found = await findBlobRemovals(store.read, limits.blobRemovalsMax);
+  const removed: string[] = [];
+  for (const { key, state } of found) {
+    try {
+      await blobs.remove(key, state);
+      removed.push(key);
+    } catch (cause) {
+      log("blobs.removal.failed", { key, cause });
+    }
+  }
+  if (removed.length > 0) await store.write((rows) => deleteBlobRemovals(rows, removed));
+  // Where the place is out of reach the next look is later.
+  return found.length === limits.blobRemovalsMax && removed.length > 0;
+};

@@ -1,0 +1,38 @@
+// Table blob_places: where the blobs of this database lie, and when that place was last gone through. One row, kept for good.
+
+import { randomBytes } from "node:crypto";
+import { timestamp } from "#base/time.ts";
+import { columns, text } from "./columns.ts";
+import type { Read, Write } from "./handle.ts";
+
+export interface BlobPlaceRow {
+  /** The database's own id. */
+  readonly storeId: string;
+  /** The id of the place; "" until the first content is kept there. */
+  readonly placeId: string;
+}
+
+const blobPlace = columns<BlobPlaceRow>({ storeId: text, placeId: text });
+
+export const findBlobPlace = (rows: Read): Promise<BlobPlaceRow | undefined> => blobPlace.findOne(rows, `select ${blobPlace.list} from blob_places`);
+
+/** The row, made where there is none. */
+export const ensureBlobPlace = async (rows: Write, nowMs: number): Promise<BlobPlaceRow> => {
+  await rows.query("insert into blob_places (store_id, sweep_time) values ($1, $2) on conflict do nothing", [
+    randomBytes(16).toString("hex"),
+    timestamp(nowMs),
+  ]);
+  const row = await findBlobPlace(rows);
+  if (!row) throw new Error("blob_places has no row");
+  return row;
+};
+
+/** Writes down where the blobs lie; the place that counts, where another server was quicker. */
+export const writeBlobPlace = async (rows: Write, placeId: string): Promise<string> => {
+  await rows.query("update blob_places set place_id = $1 where place_id = ''", [placeId]);
+  return (await findBlobPlace(rows))?.placeId ?? "";
+};
+
+/** True for one server alone, once in so long: it goes through the place. */
+export const takeBlobSweep = async (rows: Write, nowMs: number, everyMs: number): Promise<boolean> =>
+  (await rows.query("update blob_places set sweep_time = $1 where sweep_time <= $2 returning 1", [timestamp(nowMs), timestamp(nowMs - everyMs)])).length > 0;
