@@ -30,7 +30,10 @@ export const descriptorOf = ({ digest, sizeBytes, mediaType }: Pushed): JsonObje
 
 const digestOf = (content: string | Uint8Array): string => `sha256:${hash("sha256", content, "hex")}`;
 
-/** Pushes to the repo of this name or uid, as whoever the token is; one that is asked for each time outlives a clock that is set. Images of the same `seed`, platform and reference are the same. */
+/**
+ * Pushes to the repo of this name or uid, as whoever the token is; one that is asked for each time outlives a clock that is set.
+ * Images of the same `seed`, platform and reference are the same.
+ */
 export const openPusher = ({ url }: Pick<World, "url">, repo: string, token: string | (() => Promise<string>), seed = repo): Pusher => {
   const send: Pusher["send"] = async (method, path, body, headers = {}) =>
     fetch(`${url}/v2/${repo}/${path}`, {

@@ -1,5 +1,5 @@
 -- What a read asks the database, on the table repos; "…" stands for its columns:
--- uid, name, description, catalog_tier, bundles, aliases, active_tags, sync_config, custom_overlay, create_time, update_time
+-- uid, name, description, catalog_tier, bundles, aliases, active_tags, sync_config, custom_overlay, create_time, update_time, anonymous_pull
 
 -- a get, with the version of the caller's rights
 select (select version
@@ -16,7 +16,7 @@ select (select version
   where root = $1), (select count(*)
   from repos
   where uid >= $2
-  and uid < $3), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  and uid < $3), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select *
   from (select …
   from repos
@@ -27,7 +27,7 @@ select (select version
 -- an organization by uid, next page, backwards
 select (select version
   from access_versions
-  where root = $1), null::bigint, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  where root = $1), null::bigint, null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select *
   from (select …
   from repos
@@ -42,7 +42,7 @@ select (select version
   where root = $1), (select count(*)
   from repos
   where uid >= $2
-  and uid < $3), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  and uid < $3), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select *
   from (select …
   from repos
@@ -52,7 +52,7 @@ select (select version
 -- an organization by creation, next page
 select (select version
   from access_versions
-  where root = $1), null::bigint, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  where root = $1), null::bigint, null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select *
   from (select …
   from repos
@@ -68,7 +68,7 @@ select (select version
   where root = $1), (select count(*)
   from repos
   where uid >= $2
-  and uid < $3), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  and uid < $3), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select t.*
   from (select …
   from repos
@@ -82,7 +82,7 @@ select (select version
   where root = $1), (select count(*)
   from repos
   where uid >= $2
-  and uid < $3), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  and uid < $3), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select *
   from (select …
   from repos
@@ -94,7 +94,7 @@ select (select version
 -- a large branch by creation, next page
 select (select version
   from access_versions
-  where root = $1), null::bigint, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  where root = $1), null::bigint, null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select *
   from (select …
   from repos
@@ -109,7 +109,7 @@ select (select version
   from access_versions
   where root = $1), (select count(*)
   from repos
-  where left(uid, -17) = $2), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  where left(uid, -17) = $2), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select *
   from (select …
   from repos
@@ -122,7 +122,7 @@ select (select version
   where root = $1), (select count(*)
   from repos
   where left(uid, -17) between $2
-  and $2), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  and $2), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select t.*
   from (select …
   from repos
@@ -136,7 +136,7 @@ select (select version
   where root = $1), (select count(*)
   from repos
   where left(uid, -17) between $2
-  and $2), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  and $2), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select *
   from (select …
   from repos
@@ -153,7 +153,7 @@ select (select version
   from repos
   where left(uid, 40) = left($2, 40)
   and (name, uid) >= ($3, $2)
-  and (name, uid) < ($3, $4)), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  and (name, uid) < ($3, $4)), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select *
   from (select …
   from repos
@@ -170,7 +170,7 @@ select (select version
   cross join lateral (select count(*) as rows
   from repos
   where uid >= branch.low
-  and uid < branch.high) as each), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  and uid < branch.high) as each), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select t.*
   from unnest($4::text[], $5::text[]) as branch(low, high)
   cross join lateral (select *
@@ -189,7 +189,7 @@ select (select version
   cross join lateral (select count(*) as rows
   from repos
   where uid >= branch.low
-  and uid < branch.high) as each), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  and uid < branch.high) as each), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select t.*
   from unnest($4::text[], $5::text[]) as branch(low, high)
   cross join lateral (select …
@@ -201,7 +201,7 @@ select (select version
 -- several large branches by name, next page
 select (select version
   from access_versions
-  where root = $1), null::bigint, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  where root = $1), null::bigint, null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select t.*
   from unnest($2::text[], $3::text[]) as branch(low, high)
   cross join lateral (select *
@@ -224,7 +224,7 @@ select (select version
   cross join lateral (select count(*) as rows
   from repos
   where uid >= branch.low
-  and uid < branch.high) as each), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  and uid < branch.high) as each), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select t.*
   from unnest($4::text[], $5::text[]) as branch(low, high)
   cross join lateral (select *
@@ -240,7 +240,7 @@ select (select version
 select (select version
   from access_versions
   where root = $1), (select count(*)
-  from repos), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  from repos), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select *
   from (select …
   from repos
@@ -250,7 +250,7 @@ select (select version
 select (select version
   from access_versions
   where root = $1), (select count(*)
-  from repos), null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
+  from repos), null, null, null, null, null, null, null, null, null, null, null, null union all select null, null, t.*
   from (select t.*
   from (select root as low, root || '0' as high
   from access_versions) as branch

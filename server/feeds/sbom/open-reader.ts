@@ -19,7 +19,7 @@ export interface SbomReaderOptions {
 }
 
 /** Sends all bytes to the thread; false where they are too many. */
-const send = async (worker: Worker, bytes: AsyncIterable<Uint8Array>): Promise<boolean> => {
+const sendBytes = async (worker: Worker, bytes: AsyncIterable<Uint8Array>): Promise<boolean> => {
   let size = 0;
   for await (const chunk of bytes) {
     size += chunk.length;
@@ -49,7 +49,7 @@ export const openSbomReader = ({
       worker.once("exit", () => resolve({ problem: "cannot be read" }));
     });
     try {
-      if (!(await send(worker, bytes))) return { problem: `has more than ${limits.sbomBytesMax} bytes` };
+      if (!(await sendBytes(worker, bytes))) return { problem: `has more than ${limits.sbomBytesMax} bytes` };
       const late = new Promise<SbomReading>((resolve) => {
         timer = setTimeout(() => resolve({ problem: `takes more than ${longestMs / 1000} s to read` }), longestMs);
       });

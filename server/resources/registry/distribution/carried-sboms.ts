@@ -25,14 +25,12 @@ const predicateNames = ["in-toto.io/predicate-type", "predicateType", "dev.sigst
 const isPredicateOfSbom = (type: string): boolean => /^https:\/\/(?:spdx\.dev|cyclonedx\.org)\//.test(type);
 
 const mayBeSbom = (layer: JsonObject, manifest: JsonObject): boolean => {
-  const mediaType = text(layer, "mediaType")
-    .toLowerCase()
-    .replace(/[;\s].*$/, "")
-    .replace(/\+(?:gzip|zstd)$/, "");
+  const [type = ""] = text(layer, "mediaType").toLowerCase().split(";", 1);
+  const mediaType = type.trim().replace(/\+(?:gzip|zstd)$/, "");
   if (!documentTypes.has(mediaType) && !bundleForm.test(mediaType)) return false;
   const said = [part(layer, "annotations"), part(manifest, "annotations")].flatMap((annotations) => predicateNames.map((name) => text(annotations, name)));
-  const [type] = said.filter((each) => each !== "");
-  return type === undefined || isPredicateOfSbom(type);
+  const [predicate] = said.filter((each) => each !== "");
+  return predicate === undefined || isPredicateOfSbom(predicate);
 };
 
 const parse = (content: string): JsonObject => {
