@@ -15,6 +15,7 @@ export interface EndpointRequest extends RequestSource {
     readonly authorization: string | undefined;
     readonly origin: string | undefined;
     readonly ifNoneMatch?: string | undefined;
+    readonly ifModifiedSince?: string | undefined;
   };
 }
 

@@ -537,6 +537,12 @@ export const limits = {
   packageKeyBytesMax: 1_000,
   /** Rows of a list of documents that are read at once; some 300 bytes each. */
   documentPageRows: 5_000,
+  /** Signatures of documents that are kept in memory, some 400 bytes each; making one takes about a millisecond. */
+  documentSignaturesMax: 5_000,
+  /** What a list or a folder of CSAF stands for among the requests of an address. */
+  csafListRequests: 20,
+  /** Issuers whose documents are passed on, by licence and label; and documents of one name that are looked at. */
+  csafIssuersMax: 5_000,
   /**
    * Facets of advisories that a filter may lead to and each be a range of an index (counted there: measured at a million
    * rows, a tenth of the time that reading the rows takes); beyond it all rows are walked.
@@ -662,15 +668,15 @@ export const limits = {
   uploadDigestsMax: 10_000,
   /** How long the token of a registry's client lasts (oci: 4): it only says who asks. */
   registryTokenLifetimeMs: 5 * 60 * 1000,
+  /** Pulls that wait to be told of, some 500 bytes each; for how long; and so many of them are one transaction. */
+  waitingPullsMax: 20_000,
+  pullsWrittenMs: 500,
+  pullsWrittenMax: 500,
   /** Collection: how often one of the servers goes through everything, and how many rows or contents it looks at together. */
   collectionMs: 6 * 60 * 60 * 1000,
   collectionPageRows: 500,
   /** Manifests of up to 4 MiB that verification holds together. */
   verifiedManifestsMax: 16,
-  /** Pulls that wait to be told of, some 500 bytes each; for how long; and so many of them are one transaction. */
-  waitingPullsMax: 20_000,
-  pullsWrittenMs: 500,
-  pullsWrittenMax: 500,
   /** Contents of the blob place that are removed together. */
   blobRemovalsMax: 100,
 

@@ -7,32 +7,11 @@ import * as grpc from "@grpc/grpc-js";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import { methodByName, registry } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
+import type { Answer, CallOptions } from "./answer.ts";
 import { callDistribution } from "./distribution.ts";
 import { StatusSchema } from "../contract/gen/google/rpc/status_pb.js";
 
-export interface Answer {
-  /** gRPC status code; 0 for success. */
-  readonly code: number;
-  /** The reply, or {} on failure. */
-  readonly reply: JsonObject;
-  /** The error's text and typed details; "" and [] on success. */
-  readonly message: string;
-  readonly details: readonly JsonObject[];
-  /** HTTP status; undefined over gRPC. */
-  readonly status: number | undefined;
-  /** HTTP headers, or gRPC's metadata: what came before the reply and what came behind it. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** REST: the body as it came. */
-  readonly raw: string;
-}
-
-export interface CallOptions {
-  readonly token?: string | undefined;
-  /** HTTP headers; over gRPC metadata of the same names. */
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Everything but the commit: a query parameter over REST, metadata over gRPC. */
-  readonly validateOnly?: boolean | undefined;
-}
+export type { Answer, CallOptions } from "./answer.ts";
 
 export type Protocol = "rest" | "grpc";
 

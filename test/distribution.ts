@@ -2,9 +2,9 @@
 
 import { hash } from "node:crypto";
 import { codes } from "#base/fault.ts";
-import { isObject, type Json, type JsonObject, text, texts } from "#base/json.ts";
+import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import type { Answer, CallOptions } from "./client.ts";
+import type { Answer, CallOptions } from "./answer.ts";
 
 export const sampleBlob = Buffer.from("a blob");
 /** The smallest manifest that there is: an index of nothing. */
@@ -90,6 +90,3 @@ export const callDistribution = async (
 
 /** The protocol's codes of an answer. */
 export const errorCodesOf = ({ details }: Answer): string[] => details.map((error) => text(error, "code"));
-
-/** The tags of a list. */
-export const tagsIn = ({ reply }: Answer): string[] => texts(reply, "tags");

@@ -7,6 +7,7 @@ import type { Log } from "#base/log.ts";
 import type { Clock } from "#base/time.ts";
 import { type Delivery, openDelivery } from "#delivery";
 import {
+  openCsaf,
   openDocuments,
   openOsv,
   openSbomReaders,
@@ -87,7 +88,8 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
     if (settings.feedsFile !== undefined) feeds = await startFeeds(settings.feedsFile, services, (group) => findImportGroup(call, group, "group"));
     const { authn, store } = services;
     await authn.reportIssuerPatterns();
-    const feed = { store, publicUrl: settings.publicUrl };
+    const feed = { store, publicUrl: settings.publicUrl, publisher: settings.publisher };
+    const csaf = openCsaf({ feed, vault: services.seal, clock: services.clock, log: options.log, security: settings.securityContact });
     const signIn = openSignIn({ ...services, kernel, vault: services.seal, origins: settings.corsOrigins, statusOf: httpStatusOf });
     const transport = await openTransport(
       {
@@ -105,7 +107,7 @@ export const startServer = async (settings: Settings, options: ServerOptions): P
       {
         serve,
         issuer: signIn,
-        documents: limitedDocuments([openDocuments(feed), openOsv(feed), openSecdb(feed), openVexRepository(feed)], authn.clientLimits),
+        documents: limitedDocuments([csaf, openDocuments(feed), openOsv(feed), openSecdb(feed), openVexRepository(feed)], authn.clientLimits),
         ready: () => store.isReady(),
       },
     ).catch((thrown: unknown) => {

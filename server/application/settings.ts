@@ -8,6 +8,8 @@ import { createSecureContext } from "node:tls";
 import { type BlobsSetting, readBlobsSetting } from "#blobs";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
+import { readTimestamp } from "#base/time.ts";
+import type { CsafOptions } from "#feeds";
 import type { TermsSettings } from "#kernel";
 import { defaultTerms, readTermsFile } from "./terms-file.ts";
 
@@ -45,6 +47,10 @@ export interface Settings extends DatabaseSettings {
   readonly awsStsUrl: string | undefined;
   /** GANTRY_DELIVERY_DELAYS: seconds before each attempt of a delivery. */
   readonly deliveryDelaysSeconds: readonly number[];
+  /** Who publishes our own advisories. */
+  readonly publisher: CsafOptions["feed"]["publisher"];
+  /** Whom to tell of a vulnerability of this very server. */
+  readonly securityContact: CsafOptions["security"];
   /** Mail domains that are nobody's company, besides the well-known ones. */
   readonly freeMailDomains: readonly string[];
   /** GANTRY_BLOBS: where the bytes of blobs lie. */
@@ -181,6 +187,37 @@ const readConnections = (value: string | undefined): number => {
   return connections;
 };
 
+const publisherCategories = ["coordinator", "discoverer", "other", "user", "vendor"];
+
+/** By default the server's own address says who publishes. */
+const readPublisher = (environment: Environment, publicUrl: string): Settings["publisher"] => {
+  const category = environment.GANTRY_PUBLISHER_CATEGORY || "other";
+  if (!publisherCategories.includes(category))
+    throw settingFault("GANTRY_PUBLISHER_CATEGORY", `must be one of ${publisherCategories.join(", ")}, not ${JSON.stringify(category)}`);
+  const { GANTRY_PUBLISHER_NAMESPACE: namespace } = environment;
+  return {
+    category,
+    name: environment.GANTRY_PUBLISHER_NAME || new URL(publicUrl).host,
+    namespace: namespace ? readHttpUrl("GANTRY_PUBLISHER_NAMESPACE", namespace) : new URL(publicUrl).origin,
+    contact: environment.GANTRY_PUBLISHER_CONTACT || "",
+  };
+};
+
+/** RFC 9116, 2.5.3: addresses of mail, of telephones, and https alone of pages. */
+const contactForm = /^(?:mailto:[^\s@]+@[^\s@]+|tel:[+0-9().-]+|https:\/\/\S+)$/;
+
+const readSecurityContact = (environment: Environment): Settings["securityContact"] => {
+  const contacts = splitList(environment.GANTRY_SECURITY_CONTACT);
+  const wrong = contacts.find((contact) => !contactForm.test(contact));
+  if (wrong !== undefined)
+    throw settingFault("GANTRY_SECURITY_CONTACT", `must hold addresses such as mailto:security@example.com or https://…, not ${JSON.stringify(wrong)}`);
+  const expires = environment.GANTRY_SECURITY_EXPIRES || undefined;
+  const expiresMs = expires === undefined ? undefined : readTimestamp(expires);
+  if (expires !== undefined && expiresMs === undefined)
+    throw settingFault("GANTRY_SECURITY_EXPIRES", `must be a time such as 2027-06-30T00:00:00Z, not ${JSON.stringify(expires)}`);
+  return { contacts, expiresMs };
+};
+
 /** The address under which clients know the server: all that a command needs which is a client itself. */
 export const readPublicUrl = (environment: Environment): string => {
   if (environment.GANTRY_PUBLIC_URL) return readHttpUrl("GANTRY_PUBLIC_URL", environment.GANTRY_PUBLIC_URL);
@@ -219,11 +256,14 @@ export const readSettings = (environment: Environment): Settings => {
       "is missing: with DATABASE_URL every server must be given the same key (make one with: openssl rand -base64 32)",
     );
   }
+  const publicUrl = readPublicUrl(environment);
   return {
     ...database,
     host,
     port,
-    publicUrl: readPublicUrl(environment),
+    publicUrl,
+    publisher: readPublisher(environment, publicUrl),
+    securityContact: readSecurityContact(environment),
     serviceDomain: readDomain(valueOf("GANTRY_SERVICE_DOMAIN") ?? "gantry.local"),
     tls: cert && key ? readCertificate(cert, key) : undefined,
     egressAllow: valueOf("GANTRY_EGRESS_ALLOW") ?? "",

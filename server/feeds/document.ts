@@ -2,6 +2,7 @@
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import type { DocumentDraft } from "#store";
+import { csafFactsOf } from "./csaf/facts.ts";
 import { osvFactsOf } from "./osv/facts.ts";
 import { leftOutOfOsv } from "./documents/left-out.ts";
 import { Field } from "./field.ts";
@@ -74,7 +75,13 @@ const draftOf = (format: Format, document: JsonObject, text: string, records: re
   const origin = format.origin?.(new Field(document));
   if (!origin) return undefined;
   const leftOut = leftOutOfOsv(format.name, document);
-  return newDocumentDraft(format.name, origin, text, leftOut, osvFactsOf(format.name, document, leftOut), records);
+  return newDocumentDraft(
+    format.name,
+    origin,
+    text,
+    { leftOut, osv: osvFactsOf(format.name, document, leftOut), csaf: csafFactsOf(format.name, document) },
+    records,
+  );
 };
 
 /** What a document tells: itself, or of a page of several each by itself. Throws DocumentError, with the line and what is wrong there. */

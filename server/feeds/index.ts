@@ -5,6 +5,7 @@ import type { Services } from "#kernel";
 import type { FeedImport, FeedSummary } from "./import-feed.ts";
 import type { Schedule } from "./schedule.ts";
 
+export { type CsafOptions, openCsaf } from "./csaf/index.ts";
 export { openDocuments } from "./documents/index.ts";
 export { matchImages } from "./match-images.ts";
 export { type OsvEndpoint, openOsv } from "./osv/index.ts";

@@ -4,7 +4,7 @@
 import { hash } from "node:crypto";
 import { deflateRawSync, inflateRawSync } from "node:zlib";
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
-import { type DocumentDraft, type OsvFacts, recordKey } from "#store";
+import { type DocumentDraft, recordKey } from "#store";
 import type { Origin } from "./formats/format.ts";
 import type { FeedRecord } from "./record.ts";
 
@@ -23,16 +23,14 @@ export const newDocumentDraft = (
   form: string,
   origin: Origin,
   text: string,
-  leftOut: string,
-  osv: OsvFacts,
+  facts: Pick<DocumentDraft, "leftOut" | "osv" | "csaf">,
   records: readonly FeedRecord[],
 ): DocumentDraft => ({
   form,
   originId: origin.id,
   license: origin.license,
   modifyTime: origin.modifyTime,
-  leftOut,
-  osv,
+  ...facts,
   digest: hash("sha256", text, "base64url"),
   body: deflateRawSync(text, deflating).toString("base64"),
   records: new Map(records.map((record) => [recordKey(record), modifyTimeOf(record, origin.modifyTime)])),

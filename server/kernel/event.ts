@@ -34,7 +34,7 @@ const find = (value: JsonObject, path: readonly string[]): string => {
 const collection = (template: string): string => template.split("/{", 1)[0] ?? "";
 
 /** The operation's collection; of the registry its host (events: 9). */
-const sourceOf = (method: MethodFact, publicUrl: string): string =>
+const eventSourceOf = (method: MethodFact, publicUrl: string): string =>
   method.distribution ? new URL(publicUrl).host : `${publicUrl.replace(/\/$/, "")}${collection(method.http[0]?.template ?? "")}`;
 
 const groupOf = (uid: string, group: "parent" | "self" | "root"): string => {
@@ -74,7 +74,7 @@ export const eventOf = (context: ChangeContext, method: MethodFact, request: Jso
   const identityProvider = find(content, ["identityProviderUid"]) || find(content, ["parent"]) || parentOf(subject);
   return {
     type: event.type,
-    source: sourceOf(method, services.publicUrl),
+    source: eventSourceOf(method, services.publicUrl),
     subject,
     group,
     audience: event.audience,

@@ -375,19 +375,50 @@ export const findChangedAdvisories = (rows: Read, since: string, after: string, 
   );
 
 /** Names of the origin packages that something of our own is published about, in the order of their last changes; a withdrawal is one. */
-export const findChangedDocuments = (rows: Read, since: string, after: string, limit: number, newestFirst = false): Promise<ChangedDocument[]> => {
-  const [sign, direction] = newestFirst ? ["<", "desc"] : [">", "asc"];
-  const start = newestFirst ? "infinity" : "-infinity";
-  return changedDocument.find(
+export const findChangedDocuments = (rows: Read, since: string, after: string, limit: number): Promise<ChangedDocument[]> =>
+  changedDocument.find(
     rows,
     `select ${changedDocument.list} from (
        select origin, max(update_time) as changed from advisories where public and ${own} group by origin having bool_or(delete_time is null)) as document
-     where (changed, origin) ${sign} (coalesce(nullif($1, '')::timestamptz, '${start}'), $2)
-     order by changed ${direction}, origin ${direction} limit $3`,
+     where (changed, origin) > (coalesce(nullif($1, '')::timestamptz, '-infinity'), $2)
+     order by changed, origin limit $3`,
     [since, after, limit],
     { rows: limit, wide: true },
   );
-};
+
+/** A package with a document of our own. */
+export interface OwnDocument {
+  readonly origin: string;
+  /** When it was first released, and last; a withdrawal counts. */
+  readonly initialReleaseTime: string;
+  readonly currentReleaseTime: string;
+}
+
+const ownDocument = columns<OwnDocument>({ origin: text, initialReleaseTime: time("first"), currentReleaseTime: time("changed") });
+
+/** Packages with a document of our own, the last changed first, behind the last one of the page before; with a year those first released in it. */
+export const findOwnDocuments = (rows: Read, year: string, behind: OwnDocument | undefined, limit: number): Promise<OwnDocument[]> =>
+  ownDocument.find(
+    rows,
+    `select ${ownDocument.list} from (
+       select origin, least(min(create_time), max(update_time)) as first, max(update_time) as changed from advisories
+       where public and ${own} group by origin having bool_or(delete_time is null)) as document
+     where ($1 = '' or to_char(first at time zone 'UTC', 'YYYY') = $1)
+       and (changed, origin) < (coalesce(nullif($2, '')::timestamptz, 'infinity'), $3)
+     order by changed desc, origin desc limit $4`,
+    [year, behind?.currentReleaseTime ?? "", behind?.origin ?? "", limit],
+    { rows: limit, wide: true },
+  );
+
+/** What of our own has ever been published about this package, withdrawn or not; none where nothing is published now. */
+export const findOwnHistory = (rows: Read, origin: string): Promise<AdvisoryRow[]> =>
+  advisoryRow.find(
+    rows,
+    `select ${advisoryRow.list} from advisories where public and ${own} and origin = $1
+       and exists (select from advisories as listed where listed.public and listed.delete_time is null and listed.form = 'wolfi' and listed.origin = $1)
+     order by origin, advisory_id, uid`,
+    [origin],
+  );
 
 const advisoryState = columns({ advisories: expression("count(*)", text), changed: expression("coalesce(max(update_time)::text, '')", text) });
 

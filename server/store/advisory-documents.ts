@@ -72,3 +72,15 @@ export const countDocuments = async (rows: Read, filter: DocumentFilter): Promis
   const found = await documentCount.findOne(rows, `select ${documentCount.list} from advisory_documents where ${terms.join(" and ")}`, values, wideCount);
   return found?.documents ?? 0;
 };
+
+const documentOrigin = columns({ origin: text });
+
+/** Origin packages whose names are one of these as names of files (CSAF 2.0, 5.1). */
+export const findOriginsByFileName = async (rows: Read, fileNames: readonly string[], limit: number): Promise<string[]> => {
+  const found = await documentOrigin.find(
+    rows,
+    `select ${documentOrigin.list} from advisory_documents where regexp_replace(lower(origin), '[^-+a-z0-9]+', '_', 'g') = any($1) order by origin limit $2`,
+    [fileNames, limit],
+  );
+  return found.map(({ origin }) => origin);
+};

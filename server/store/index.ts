@@ -10,6 +10,8 @@ export {
   findOnPackages,
   findPublished,
   findPublicNumbers,
+  findOwnDocuments,
+  findOwnHistory,
   findOwnPublished,
   findOwnArtifacts,
   findOwnPublishedBehind,
@@ -19,12 +21,23 @@ export {
   readAdvisoryState,
   type ChangedAdvisory,
   type ChangedDocument,
+  type OwnDocument,
   findToldAdvisories,
   markAdvisoriesPublic,
   type ToldRow,
   withdrawAdvisories,
 } from "./advisories.ts";
-export { countDocuments, type DocumentFilter, type DocumentRow, findDocumentChanges, findDocuments } from "./advisory-documents.ts";
+export { countDocuments, type DocumentFilter, type DocumentRow, findDocumentChanges, findDocuments, findOriginsByFileName } from "./advisory-documents.ts";
+export {
+  type CsafDocument,
+  type CsafFacts,
+  type CsafIssuer,
+  findCsafDocuments,
+  findCsafDocumentsNamed,
+  findCsafIssuers,
+  findCsafPlaces,
+} from "./csaf-documents.ts";
+export { documentKeyBinding, documentKeyPurpose, insertDocumentKey, listDocumentKeys } from "./document-signing-keys.ts";
 export { type FacetFilter, findFacets } from "./advisory-facets.ts";
 export { addChanges, addOwnedCounts, changeCount, noChanges, noCounts, noOwnedCounts, addCounts, type OwnedChanges, type OwnedCounts } from "./feed-counts.ts";
 export {

@@ -23,6 +23,8 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   audit_progress: rowsComeAndChange,
   audit_retention: ["select"],
   aws_requests: rowsComeAndGo,
+  csaf_documents: rowsComeAndChange,
+  document_signing_keys: rowsCome,
   feed_schedules: rowsComeAndChange,
   feeds: rowsComeAndChange,
   headless_sessions: rowsComeAndGo,

@@ -4,6 +4,7 @@
 
 import { type AffectedPackage, markAffectedPackagesPublic, writeAffectedPackages } from "./affected-packages.ts";
 import { columns, expression, flag, nullableTimeMs, number, text, textList, time } from "./columns.ts";
+import { type CsafFacts, writeCsafDocuments } from "./csaf-documents.ts";
 import { columnOf } from "./feed-rows.ts";
 import { type Read, wideCount, type Write } from "./handle.ts";
 
@@ -23,6 +24,8 @@ export interface DocumentDraft {
   readonly records: ReadonlyMap<string, string>;
   /** What it is in OSV; empty where it is nothing there. */
   readonly osv: OsvFacts;
+  /** What its issuer's lists say of it; undefined for other forms. */
+  readonly csaf?: CsafFacts | undefined;
 }
 
 /** What is kept beside a document of OSV's form, to find it by. */
@@ -70,7 +73,7 @@ const storedDocument = columns({
   leftOut: text,
   public: flag,
   told: flag,
-  isIndexed: expression("ecosystems is not null", flag),
+  isIndexed: expression("ecosystems is not null and (form <> 'csaf' or exists (select from csaf_documents where document_id = source_documents.id))", flag),
 });
 const placedDocument = columns({ id: text, file: text, part: number, form: text, originId: text, ordinal: number });
 
@@ -185,6 +188,10 @@ export const writeDocuments = async (
   await writeAffectedPackages(
     rows,
     different.map((each) => ({ documentId: ids.get(each.place) ?? "", originId: each.draft.originId, public: isPublic(each), ...each.draft.osv })),
+  );
+  await writeCsafDocuments(
+    rows,
+    different.flatMap(({ place, draft: { csaf } }) => (csaf ? [{ documentId: ids.get(place) ?? "", facts: csaf }] : [])),
   );
   const now = new Set(given.map(({ place }) => place));
   const partial = new Set(parts.filter(({ isPartial }) => isPartial).map(({ name, part }) => JSON.stringify([name, part])));
@@ -419,6 +426,8 @@ export interface PublicDocument {
   readonly modifiedMs: number | undefined;
   readonly importTime: string;
   readonly changeTime: string;
+  /** To whom a CSAF document may be shown (TLP); "" for other forms. */
+  readonly label: string;
 }
 
 const publicDocumentFields = {
@@ -432,6 +441,7 @@ const publicDocumentFields = {
   modifiedMs: nullableTimeMs("document.modify_time"),
   importTime: time("document.import_time"),
   changeTime: time("document.change_time"),
+  label: expression("coalesce((select label from csaf_documents where document_id = document.id), '')", text),
 };
 const publicDocument = columns<PublicDocument>(publicDocumentFields);
 

@@ -56,6 +56,7 @@ const handlersOf = (context: ServerContext, { GET: get, POST: post, textBytesMax
             authorization: headerOf(request, "authorization"),
             origin: headerOf(request, "origin"),
             ifNoneMatch: headerOf(request, "if-none-match"),
+            ifModifiedSince: headerOf(request, "if-modified-since"),
           },
           ...sourceOf(context, request),
         });

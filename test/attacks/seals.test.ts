@@ -131,6 +131,7 @@ test("attack 65: a sign-in's sealed request does not open in the row of another 
 
 /** What each sealed column is bound to. A new one says it here, and is bound. */
 const bindings: Readonly<Record<string, { readonly purpose: string; readonly boundTo: string }>> = {
+  "document_signing_keys.private_key_sealed": { purpose: "document-signing-key", boundTo: "array[fingerprint]" },
   "identity_providers.client_secret_sealed": { purpose: "client secret", boundTo: "array[uid, oidc ->> 'issuer', oidc ->> 'clientId']" },
   "signing_keys.private_jwk_sealed": { purpose: "signing-key", boundTo: "array[kid]" },
   "subscriptions.secret_sealed": { purpose: "subscription secret", boundTo: "array[uid]" },
@@ -150,6 +151,11 @@ test("attack 65: every sealed text of every table opens in its own row and in no
     await world.ok("gantry.events.v1.DeliveriesService/RotateSubscriptionSecret", { subscriptionUid: uid ?? "" });
   }
   await world.server.application.services.authn.rotate();
+  // The first one, and the one that takes its place.
+  for (let count = 0; count < 2; count++) {
+    await asOwner(world.databaseUrl, "update document_signing_keys set retire_time = now()");
+    assert.equal((await fetch(`${world.url}/.well-known/csaf/provider-metadata.json`)).status, 200);
+  }
   const idp = await registerProvider(world, ours);
   for (let count = 0; count < 2; count++) await openBrowser().get(signInUrl(world, { idp_id: idp }));
   const columns = await asOwner(

@@ -272,7 +272,7 @@ for (const method of bodied) {
   });
 }
 
-// The OCI protocol has errors of its own: test/registry/bad-input.test.ts.
+// The OCI protocol has errors of its own: test/story/registry-push.test.ts, test/attacks/registry.test.ts.
 for (const method of answered.filter(({ distribution }) => !distribution)) {
   const resource = bodyField(method);
   const whole = method.http[0]?.body === "*";

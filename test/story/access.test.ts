@@ -122,7 +122,7 @@ test("the role viewer is found by listing roles, and the binding comes back with
   binding = String(body.uid);
   assert.match(String(body.createTime), timestamp);
   assert.deepEqual(body.identity, { uid: identity, name: "app main", description: "builds of main", subject, issuer: issuer.url });
-  assert.deepEqual(body.group, { uid: world.organization, name: "first organization" });
+  assert.deepEqual(body.group, { uid: world.organization, name: "first-organization" });
   assert.deepEqual(body.role, { uid: role, name: "viewer", description: "Viewer Role (built-in)" });
   const read = await callBoth(world, operator, ["GET", `/iam/v2/roleBindings/${binding}`], ["iam.RoleBindingsService/GetRoleBinding", { uid: binding }]);
   assert.deepEqual(read.body, body);

@@ -181,7 +181,7 @@ test("a right from above is told truthfully, and the group, the role and the nam
   const holders = await whoCan(project, "repo.delete", {}, token);
   assert.deepEqual(column(holders.body, "holders", "identityUid"), [lead, above, operatorUid].sort());
   for (const { text: said } of [seen, holders])
-    for (const secret of [hidden, secretRole, "the board", "head of everything", "first organization"]) assert.ok(!said.includes(secret), secret);
+    for (const secret of [hidden, secretRole, "the board", "head of everything", "first-organization"]) assert.ok(!said.includes(secret), secret);
   // Near misses that lie out of sight are not told at all.
   assert.deepEqual((await explain(project, "repo.create", above, token)).body.capabilities, [{ capability: "repo.create", held: false, grants: [] }]);
   assert.deepEqual(column(items((await explain(project, "repo.create", above)).body, "capabilities")[0] ?? {}, "grants", "roleName"), ["the board"]);

@@ -445,6 +445,9 @@ def secdb_claim(ecosystem, versions):
     return claim
 
 
+# Versions that every order has, the one below most and the other above.
+SAMPLES = ["0.0.1", "999999.0.0"]
+
 CSAF_STATUS = {
     "known_affected": "affected", "first_affected": "affected", "last_affected": "affected", "known_not_affected": "not_affected", "fixed": "fixed",
     "first_fixed": "fixed",
@@ -526,10 +529,12 @@ def main():
             for (name, purl), status in latest.items():
                 if status not in ("affected", "not_affected", "fixed"):
                     continue
-                found = read_purl(purl)
-                # A purl does not say in which release of a distribution it is.
-                for claim in by_name.get((name, found[:2]), []) if found else []:
-                    statements.append((kind, name, found, "affected" if status == "affected" else "unaffected", claim))
+                # CSAF says of a package without a version what holds of all of them, and once for each.
+                all_versions = [f"{purl.split('?')[0]}@{version}" for version in SAMPLES] if kind == "csaf" and "@" not in purl else [purl]
+                for found in filter(None, map(read_purl, all_versions)):
+                    # A purl does not say in which release of a distribution it is.
+                    for claim in by_name.get((name, found[:2]), []):
+                        statements.append((kind, name, found, "affected" if status == "affected" else "unaffected", claim))
 
     # (group, name, package, (OpenVEX document, versions that it names) or a claim of secdb's, source's claim)
     said, untold = [], []

@@ -1,9 +1,38 @@
-// The advisories on one origin package as a CSAF 2.0 document of the VEX profile: for each vulnerability what holds
-// now. Pure.
+// The advisories on one origin package as a CSAF 2.0 document of the VEX profile: for each vulnerability what holds now,
+// and since when. Pure.
 
 import type { JsonObject } from "#base/json.ts";
-import { distributionOf, earliestTime, currentStatus, latestTime, vulnerabilityNumbers, type Published, purlOf, type EventStatus } from "./advisory.ts";
+import { readTimestamp, timestamp } from "#base/time.ts";
+import { distinctNumberOf } from "../csaf/names.ts";
+import { distributionOf, currentStatus, eventStatus, earliestTime, vulnerabilityNumbers, type Published, purlOf, type EventStatus } from "./advisory.ts";
+import { releaseTimes } from "../csaf/addresses.ts";
 import { justifications } from "./openvex.ts";
+
+/** Who publishes our own documents (CSAF 2.0, 3.2.1.8). */
+export interface Publisher {
+  readonly category: string;
+  readonly name: string;
+  readonly namespace: string;
+  /** "" for none. */
+  readonly contact: string;
+}
+
+export const publisherObject = ({ category, name, namespace, contact }: Publisher): JsonObject => ({
+  category,
+  ...(contact === "" ? {} : { contact_details: contact }),
+  name,
+  namespace,
+});
+
+/** What a document is made of. */
+export interface CsafSource {
+  readonly origin: string;
+  /** Where it lies. */
+  readonly address: string;
+  readonly publisher: Publisher;
+  /** All on the package that were ever published; some of them are not withdrawn. */
+  readonly advisories: readonly [Published, ...Published[]];
+}
 
 interface Product {
   readonly product_id: string;
@@ -18,83 +47,186 @@ const csafProduct = (advisory: Published, version = ""): Product => {
 
 const statuses = { affected: "known_affected", not_affected: "known_not_affected", fixed: "fixed", under_investigation: "under_investigation" } as const;
 
+/** What holds of an advisory's artifact, and of which products it is said. */
+interface Statement {
+  readonly advisory: Published;
+  readonly status: EventStatus;
+  readonly products: readonly Product[];
+}
+
+const statementOf = (advisory: Published): Statement => {
+  const now = currentStatus(advisory);
+  const products = (now.fixedVersions.length > 0 ? [...new Set(now.fixedVersions)] : [""]).map((version) => csafProduct(advisory, version));
+  // Fixed in a version that nobody names is not fixed in all of them.
+  const isUnnamed = now.status === "fixed" && now.fixedVersions.length === 0;
+  return { advisory, products, status: isUnnamed ? { ...now, status: "under_investigation" } : now };
+};
+
 /** CSAF 2.0, 3.2.3.5: its flags have the labels of OpenVEX's justifications. */
-const csafImpact = ({ status, reason, note, action }: EventStatus, products: readonly string[]): JsonObject => {
+const csafImpact = ({ status: { status, reason, note, action }, products }: Statement): JsonObject => {
+  const product_ids = products.map(({ product_id }) => product_id);
   if (status === "affected") {
     const category = action.startsWith("No fix") ? "no_fix_planned" : "none_available";
-    return { remediations: [{ category, details: note === "" ? action : `${action} ${note}`, product_ids: [...products] }] };
+    return { remediations: [{ category, details: note === "" ? action : `${action} ${note}`, product_ids }] };
   }
   if (status !== "not_affected") return {};
   const label = justifications[reason];
   const impact = note || (label === undefined ? "The record of the vulnerability is contested." : "");
   return {
-    ...(label === undefined ? {} : { flags: [{ label, product_ids: [...products] }] }),
-    ...(impact === "" ? {} : { threats: [{ category: "impact", details: impact, product_ids: [...products] }] }),
+    ...(label === undefined ? {} : { flags: [{ label, product_ids }] }),
+    ...(impact === "" ? {} : { threats: [{ category: "impact", details: impact, product_ids }] }),
   };
 };
 
 const cveForm = /^CVE-[0-9]{4}-[0-9]{4,}$/;
 
-const csafScores = ({ severities }: Published, products: readonly string[]): JsonObject[] =>
-  severities.flatMap(({ score }): JsonObject[] => {
-    const [, version] = /^CVSS:(3\.[01])\//.exec(String(score)) ?? [];
-    return version === undefined ? [] : [{ text: String(score), product_ids: [...products] }];
-  });
+const systemOf = (number: string): string => number.split("-", 1)[0] || "advisory";
 
-const csafVulnerability = (advisory: Published): JsonObject => {
-  const now = currentStatus(advisory);
-  const [first, ...others] = vulnerabilityNumbers(advisory);
-  const cve = cveForm.test(first) ? first : undefined;
-  const ids = (cve === undefined ? [first, ...others] : others).map((text) => ({ system_name: text.split("-", 1)[0] || "advisory", text }));
-  const products = (now.fixedVersions.length > 0 ? now.fixedVersions.map((version) => csafProduct(advisory, version)) : [csafProduct(advisory)]).map(
-    ({ product_id }) => product_id,
-  );
-  const vectors = csafScores(advisory, products).map(({ text }) => String(text));
-  const notes = [
-    { category: "description", text: `${first} in ${advisory.artifactName}` },
-    ...(now.note === "" ? [] : [{ category: "details", text: now.note }]),
-    // A score of CSAF needs its base score; the vector says as much.
-    ...(vectors.length > 0 ? [{ category: "other", title: "CVSS", text: vectors.join(" ") }] : []),
-  ];
+/** What is the same in two statements is said once. */
+const distinct = (objects: readonly JsonObject[]): JsonObject[] => [...new Map(objects.map((each) => [JSON.stringify(each), each])).values()];
+
+/** One object of statements that agree, under a CVE or under these numbers. */
+const csafVulnerability = (cve: string | undefined, numbers: readonly string[], statements: readonly [Statement, ...Statement[]]): JsonObject => {
+  const [first] = statements;
+  const [name] = vulnerabilityNumbers(first.advisory);
+  const ids = numbers.map((text) => ({ system_name: systemOf(text), text }));
+  const artifacts = [...new Set(statements.map(({ advisory }) => advisory.artifactName))].join(", ");
+  const details = statements.map(({ status }) => status.note).filter((note) => note !== "");
+  const byStatus = Map.groupBy(statements, ({ status }) => statuses[status.status]);
+  const parts = statements.map(csafImpact);
+  const collected = (name: string): JsonObject => {
+    const all = distinct(parts.flatMap((each) => (Array.isArray(each[name]) ? (each[name] as JsonObject[]) : [])));
+    return all.length === 0 ? {} : { [name]: all };
+  };
   return {
     ...(cve === undefined ? {} : { cve }),
     ...(ids.length > 0 ? { ids } : {}),
-    notes,
-    product_status: { [statuses[now.status]]: products },
-    ...csafImpact(now, products),
-    release_date: advisory.createTime,
+    ...collected("flags"),
+    notes: [{ category: "description", text: `${cve ?? name} in ${artifacts}` }, ...[...new Set(details)].map((text) => ({ category: "details", text }))],
+    product_status: Object.fromEntries(
+      [...byStatus].map(([status, group]) => [status, [...new Set(group.flatMap(({ products }) => products.map(({ product_id }) => product_id)))]]),
+    ),
+    release_date: earliestTime(statements.map(({ advisory }) => advisory)),
+    ...collected("remediations"),
+    ...collected("threats"),
   };
 };
 
-export const csafDocument = (origin: string, address: string, namespace: string, advisories: readonly [Published, ...Published[]]): JsonObject => {
-  const [first] = advisories;
-  const products = new Map<string, Product>();
-  for (const advisory of advisories) {
-    const { fixedVersions } = currentStatus(advisory);
-    for (const version of fixedVersions.length > 0 ? fixedVersions : [""]) {
-      const product = csafProduct(advisory, version);
-      products.set(product.product_id, product);
+const saysOf = ({ status, products }: Statement): string => JSON.stringify([status.status, products.map(({ product_id }) => product_id)]);
+
+/** What an advisory's objects are called: each of its CVEs, or the first of its other numbers. */
+const namesOf = ({ advisory }: Statement): string[] => {
+  const numbers = vulnerabilityNumbers(advisory);
+  const cves = numbers.filter((number) => cveForm.test(number));
+  return cves.length > 0 ? cves : numbers.slice(0, 1);
+};
+
+/**
+ * One object for each CVE (6.1.23), in which no product is said to be two things (6.1.6). Of two advisories that say
+ * different things of one artifact the later one stands under the vulnerability's name; the other one has an object of its
+ * own, by its own number alone.
+ */
+const csafVulnerabilities = (statements: readonly Statement[]): JsonObject[] => {
+  const latestFirst = [...statements].sort((one, other) => (one.status.time > other.status.time ? -1 : one.status.time < other.status.time ? 1 : 0));
+  const byName = new Map<string, [Statement, ...Statement[]]>();
+  const contradicted: Statement[] = [];
+  for (const statement of latestFirst) {
+    const artifact = purlOf(statement.advisory);
+    const names = namesOf(statement);
+    if (names.some((name) => byName.get(name)?.some((each) => purlOf(each.advisory) === artifact && saysOf(each) !== saysOf(statement)))) {
+      contradicted.push(statement);
+      continue;
+    }
+    for (const name of names) {
+      const known = byName.get(name);
+      if (known) known.push(statement);
+      else byName.set(name, [statement]);
     }
   }
-  const date = latestTime(advisories);
+  const objects = [...byName].map(([name, group]) => {
+    const numbers = [...new Set(group.flatMap(({ advisory }) => vulnerabilityNumbers(advisory)))].filter((number) => !cveForm.test(number));
+    return { name, object: csafVulnerability(cveForm.test(name) ? name : undefined, numbers, group) };
+  });
+  for (const statement of contradicted) {
+    const { advisoryId } = statement.advisory;
+    objects.push({ name: advisoryId, object: csafVulnerability(undefined, [advisoryId], [statement]) });
+  }
+  return objects.sort((one, other) => (one.name < other.name ? -1 : 1)).map(({ object }) => object);
+};
+
+/**
+ * Semantic, and of the time of the change: its day and its time of day. So it grows with every change, whatever is withdrawn
+ * or said anew, and nobody has to count.
+ */
+export const csafVersion = (time: string): string => {
+  const [day = "", clock = ""] = time.split("T");
+  return `1.${day.replaceAll("-", "")}.${Number(clock.replace(/\D/g, ""))}`;
+};
+
+const statusWords = { affected: "affected", not_affected: "not affected", fixed: "fixed", under_investigation: "under investigation" } as const;
+
+/** As many as a reader looks through. */
+const summaryNumbersMax = 5;
+
+const revisionSummary = (changes: readonly string[]): string => {
+  const more = changes.length > summaryNumbersMax ? ` and ${changes.length - summaryNumbersMax} more` : "";
+  return changes.length === 0 ? "As published at this time" : `${changes.slice(0, summaryNumbersMax).join(", ")}${more}`;
+};
+
+/** When what was said, from the document's first release to its last: what is said to be before or after stands at these. */
+const revisionsOf = (advisories: readonly Published[], initial: string, current: string): JsonObject[] => {
+  const changes = new Map<string, string[]>([
+    [initial, []],
+    [current, []],
+  ]);
+  for (const advisory of advisories) {
+    for (const event of advisory.approved) {
+      const { time, status } = eventStatus(event);
+      const known = readTimestamp(time);
+      if (known === undefined) continue;
+      const shown = timestamp(known);
+      const at = shown < initial ? initial : shown > current ? current : shown;
+      const [number] = vulnerabilityNumbers(advisory);
+      const change = `${number} ${statusWords[status]}`;
+      const listed = changes.get(at);
+      if (!listed) changes.set(at, [change]);
+      else if (!listed.includes(change)) listed.push(change);
+    }
+  }
+  return [...changes]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([date, each]) => ({ date, number: csafVersion(date), summary: revisionSummary(each) }));
+};
+
+export const csafTitle = (origin: string): string => `Vulnerabilities of ${origin}`;
+
+export const csafDocument = ({ origin, address, publisher, advisories }: CsafSource): JsonObject => {
+  const listed = advisories.filter(({ deleteTime }) => deleteTime === undefined);
+  const statements = listed.map(statementOf);
+  const products = new Map(statements.flatMap((statement) => statement.products.map((product) => [product.product_id, product])));
+  const [initial, current] = releaseTimes(advisories);
+  const authors = [...new Set(listed.map(({ author }) => author))].filter((author) => author !== "" && author !== publisher.name);
+  const distributions = [...new Set(listed.map(distributionOf))].filter((name) => name !== "");
   return {
     document: {
+      ...(authors.length === 0 ? {} : { acknowledgments: authors.map((organization) => ({ organization, summary: "what is known of these packages" })) }),
       category: "csaf_vex",
       csaf_version: "2.0",
+      distribution: { tlp: { label: "WHITE", url: "https://www.first.org/tlp/v1/" } },
       lang: "en",
-      publisher: { category: "other", name: first.author, namespace },
+      publisher: publisherObject(publisher),
       references: [{ category: "self", summary: "This document", url: address }],
-      title: `Vulnerabilities of ${origin}${distributionOf(first) === "" ? "" : ` (${distributionOf(first)})`}`,
+      title: `${csafTitle(origin)}${distributions.length === 0 ? "" : ` (${distributions.join(", ")})`}`,
       tracking: {
-        id: origin,
-        initial_release_date: earliestTime(advisories),
-        current_release_date: date,
-        revision_history: [{ date, number: "1", summary: "As known at this time" }],
+        current_release_date: current,
+        id: distinctNumberOf(origin),
+        initial_release_date: initial,
+        revision_history: revisionsOf(advisories, initial, current),
         status: "final",
-        version: "1",
+        version: csafVersion(current),
       },
     },
     product_tree: { full_product_names: [...products.values()].map((product) => ({ ...product })) },
-    vulnerabilities: advisories.map(csafVulnerability),
+    vulnerabilities: csafVulnerabilities(statements),
   };
 };

@@ -3,6 +3,7 @@
 
 import { limits } from "#base/limits.ts";
 import { type ChangedDocument, findChangedAdvisories, findChangedDocuments, findPublicDocuments, type PublicDocument, type Store } from "#store";
+import { findUnlisted } from "../csaf/named.ts";
 import { sourceLabel } from "../source.ts";
 import type { DocumentKind } from "./left-out.ts";
 import { whyNoOpenVex } from "./openvex.ts";
@@ -25,6 +26,8 @@ export interface Entry {
   readonly noLongerTold?: true;
   /** Why it is no document of this kind. */
   readonly leftOut?: string;
+  /** Why it is in no list of its issuer (CSAF), though it is a document of this kind. */
+  readonly unlisted?: string;
 }
 
 export interface PageStart {
@@ -36,11 +39,16 @@ export interface PageStart {
 /** Paths of the operator's are nobody's business; of an address what may be secret is left out. */
 const shownSource = ({ source }: PublicDocument): { source?: string } => (/^https?:/.test(source) ? { source: sourceLabel(source) } : {});
 
-const documentEntry = (kind: DocumentKind, documents: readonly [PublicDocument, ...PublicDocument[]]): Entry | undefined => {
+const documentEntry = (
+  kind: DocumentKind,
+  documents: readonly [PublicDocument, ...PublicDocument[]],
+  unlisted: ReadonlyMap<string, string>,
+): Entry | undefined => {
   const { document, leftOut } = choosePublished(kind, documents);
   const [first] = documents;
   if (!document && leftOut === "") return undefined;
   const shown = document ?? first;
+  const reason = document && unlisted.get(document.id);
   return {
     id: shown.originId,
     modified: documents.reduce((last, { changeTime }) => (changeTime > last ? changeTime : last), ""),
@@ -50,6 +58,7 @@ const documentEntry = (kind: DocumentKind, documents: readonly [PublicDocument, 
     license: shown.license === "" ? "unknown" : shown.license,
     ...(documents.some(({ told }) => told) ? {} : { noLongerTold: true as const }),
     ...(document ? {} : { leftOut }),
+    ...(reason === undefined ? {} : { unlisted: reason }),
   };
 };
 
@@ -65,6 +74,8 @@ export const byNumber = <Document extends PublicDocument>(documents: readonly Do
   return isFull && all.length > 1 ? all.slice(0, -1) : all;
 };
 
+const csafIdsOf = (documents: readonly PublicDocument[]): string[] => documents.filter(({ form }) => form === "csaf").map(({ id }) => id);
+
 async function* documentEntries(store: Store, kind: DocumentKind, since: string): AsyncGenerator<Entry[]> {
   const size = limits.documentPageRows;
   for (let after = ""; ; ) {
@@ -72,7 +83,8 @@ async function* documentEntries(store: Store, kind: DocumentKind, since: string)
     const numbers = byNumber(found, found.length >= size);
     const last = numbers.at(-1);
     if (!last) return;
-    yield numbers.flatMap((documents) => documentEntry(kind, documents) ?? []);
+    const unlisted = kind === "csaf" ? await findUnlisted(store, csafIdsOf(found)) : new Map<string, string>();
+    yield numbers.flatMap((documents) => documentEntry(kind, documents, unlisted) ?? []);
     if (found.length < size) return;
     after = last[0].originId;
   }
@@ -118,17 +130,4 @@ export async function* listEntries(store: Store, kind: DocumentKind, start: Page
   if (kind !== "secdb") yield* ownEntries(store, kind, start);
   if (kind === "openvex" || kind === "secdb") yield* ownPackageEntries(store, kind, start.since);
   yield* documentEntries(store, kind, start.since);
-}
-
-/** Packages with a document of our own, in the order of their changes. */
-export async function* ownDocuments(store: Store, newestFirst = false): AsyncGenerator<ChangedDocument[]> {
-  const size = limits.documentPageRows;
-  for (let from = { since: "", after: "" }; ; ) {
-    const found = await findChangedDocuments(store.read, from.since, from.after, size, newestFirst);
-    const last = found.at(-1);
-    if (!last) return;
-    yield found;
-    if (found.length < size) return;
-    from = { since: last.modified, after: last.id };
-  }
 }

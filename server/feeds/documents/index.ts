@@ -9,7 +9,8 @@
 //   /advisory/v2/secdb/<number>.json             others' as they came in; our own are one for each distribution (secdb/index.ts)
 //   /advisory/v2/<kind>/all.json                 all that there is and when it was changed, and what is left out and why;
 //                                                ?since=<time> leaves out the older
-//   /advisory/v2/csaf/provider-metadata.json     what CSAF's readers begin with; index.txt, changes.csv: what there is
+//
+// What readers of CSAF begin with stands below /.well-known/csaf (csaf/index.ts).
 
 import { createHash } from "node:crypto";
 import { Fault, invalid } from "#base/fault.ts";
@@ -17,10 +18,8 @@ import type { JsonObject } from "#base/json.ts";
 import { readTimestamp, timestamp } from "#base/time.ts";
 import {
   type AdvisoryRow,
-  type ChangedDocument,
-  findChangedDocuments,
   findSourceDocuments,
-  findOwnPublished,
+  findOwnHistory,
   findOwnPublishedById,
   findPublicDocumentsOf,
   type PublicDocument,
@@ -29,9 +28,10 @@ import {
   type Store,
 } from "#store";
 import { textOfStored } from "../stored-document.ts";
-import type { Published } from "./advisory.ts";
-import { csafDocument } from "./csaf.ts";
-import { listEntries, ownDocuments, type PageStart } from "./entries.ts";
+import { type Published, publishedOf } from "./advisory.ts";
+import { ownDocumentAddress } from "../csaf/addresses.ts";
+import { csafDocument, type Publisher } from "./csaf.ts";
+import { listEntries, type PageStart } from "./entries.ts";
 import { type DocumentKind, documentKinds } from "./left-out.ts";
 import { openVexDocument } from "./openvex.ts";
 import { readOwnPackage } from "./own-packages.ts";
@@ -42,7 +42,7 @@ import { choosePublished } from "./published.ts";
 /** A request to one of these addresses, free of its protocol. */
 export interface DocumentRequest {
   readonly query: URLSearchParams;
-  readonly headers: { readonly ifNoneMatch?: string | undefined };
+  readonly headers: { readonly ifNoneMatch?: string | undefined; readonly ifModifiedSince?: string | undefined };
 }
 
 export interface DocumentResponse {
@@ -56,13 +56,15 @@ const base = "/advisory/v2/";
 export interface Feed {
   readonly store: Store;
   readonly publicUrl: string;
+  /** Who publishes our own documents. */
+  readonly publisher: Publisher;
 }
 
 export const documentAddress = ({ publicUrl }: Feed, kind: DocumentKind, name: string): string =>
   `${publicUrl.replace(/\/$/, "")}${base}${kind}/${encodeURIComponent(name)}.json`;
 
-const findOwn = async ({ store }: Feed, kind: DocumentKind, name: string): Promise<AdvisoryRow[]> => {
-  if (kind !== "osv") return findOwnPublished(store.read, name);
+const findOwn = async ({ store }: Feed, kind: "osv" | "csaf", name: string): Promise<AdvisoryRow[]> => {
+  if (kind === "csaf") return findOwnHistory(store.read, name);
   for (const number of ownNumbersOf(name)) {
     const found = await findOwnPublishedById(store.read, number);
     if (found.length > 0) return found;
@@ -79,13 +81,14 @@ const buildOwnOpenVex = async (feed: Feed, name: string): Promise<JsonObject | u
 };
 
 /** A document of our own advisories; undefined where there are none. A secdb of our own is one for the whole distribution (secdb/index.ts). */
-const buildOwnDocument = async (feed: Feed, kind: DocumentKind, name: string): Promise<JsonObject | undefined> => {
+export const buildOwnDocument = async (feed: Feed, kind: DocumentKind, name: string): Promise<JsonObject | undefined> => {
   if (kind === "secdb") return undefined;
   if (kind === "openvex") return buildOwnOpenVex(feed, name);
-  const [first, ...others] = await withSeverityRecords(feed.store, await findOwn(feed, kind, name));
+  const rows = await findOwn(feed, kind, name);
+  // What is known of a vulnerability elsewhere is no part of a CSAF document, whose version grows with its words.
+  const [first, ...others] = kind === "csaf" ? rows.map((row) => publishedOf(row, [])) : await withSeverityRecords(feed.store, rows);
   if (!first) return undefined;
   const advisories: [Published, ...Published[]] = [first, ...others];
-  const address = documentAddress(feed, kind, name);
   switch (kind) {
     case "osv": {
       const reason = advisories.map(whyNoOsvOf).find((each) => each !== undefined);
@@ -93,7 +96,7 @@ const buildOwnDocument = async (feed: Feed, kind: DocumentKind, name: string): P
       return osvRecord(advisories);
     }
     case "csaf":
-      return csafDocument(name, address, feed.publicUrl, advisories);
+      return csafDocument({ origin: name, address: ownDocumentAddress(feed.publicUrl, name, advisories), publisher: feed.publisher, advisories });
   }
 };
 
@@ -160,46 +163,19 @@ export const respondInPieces = async <Piece extends string | Uint8Array>(
   return { ...tagged, body: begun(first, pieces) };
 };
 
-/** CSAF 2.0, 7.1.11 to 7.1.13. */
-const csafIndex = async (feed: Feed, name: string, request: DocumentRequest): Promise<DocumentResponse | undefined> => {
-  const folder = `${feed.publicUrl.replace(/\/$/, "")}${base}csaf/`;
-  if (name === "provider-metadata.json") {
-    const [newest] = await findChangedDocuments(feed.store.read, "", "", 1, true);
-    const body = {
-      canonical_url: `${folder}provider-metadata.json`,
-      distributions: [{ directory_url: folder }],
-      last_updated: newest?.modified ?? "1970-01-01T00:00:00.000Z",
-      list_on_CSAF_aggregators: false,
-      metadata_version: "2.0",
-      mirror_on_CSAF_aggregators: false,
-      publisher: { category: "other", name: new URL(feed.publicUrl).host, namespace: feed.publicUrl },
-      role: "csaf_publisher",
-    };
-    return respond(request, "application/json", JSON.stringify(body));
+/** Whether the answer is what the caller has: by its tag, and without one by its time (RFC 9110, 13.2.2). */
+const isKnown = ({ headers }: DocumentRequest, etag: string, lastModified: string | undefined): boolean => {
+  if (headers.ifNoneMatch !== undefined) {
+    const known = headers.ifNoneMatch.split(",").map((each) => each.trim().replace(/^W\//, ""));
+    return known.includes(etag.replace(/^W\//, "")) || known.includes("*");
   }
-  // A provider's lists: our own documents alone.
-  const file = ({ id }: ChangedDocument): string => `${encodeURIComponent(id)}.json`;
-  if (name === "index.txt")
-    return respondInPieces(
-      feed,
-      request,
-      "text/plain; charset=utf-8",
-      lines(ownDocuments(feed.store), (entry) => `${file(entry)}\n`),
-    );
-  if (name !== "changes.csv") return undefined;
-  return respondInPieces(
-    feed,
-    request,
-    "text/csv; charset=utf-8",
-    lines(ownDocuments(feed.store, true), (entry) => `"${file(entry)}","${entry.modified}"\n`),
-  );
+  return lastModified !== undefined && Date.parse(headers.ifModifiedSince ?? "") >= Date.parse(lastModified);
 };
 
 export const respond = (request: DocumentRequest, type: string, text: string, more: Record<string, string> = {}, weak = ""): DocumentResponse => {
   const etag = `${weak}"${createHash("sha256").update(text).digest("base64url").slice(0, 27)}"`;
   const headers = { etag, "cache-control": "public, max-age=60", "x-content-type-options": "nosniff", ...more };
-  const known = request.headers.ifNoneMatch?.split(",").map((each) => each.trim().replace(/^W\//, "")) ?? [];
-  if (known.includes(etag.replace(/^W\//, "")) || known.includes("*")) return { status: 304, headers, body: "" };
+  if (isKnown(request, etag, more["last-modified"])) return { status: 304, headers, body: "" };
   return { status: 200, headers: { "content-type": type, ...headers }, body: text };
 };
 
@@ -225,8 +201,6 @@ export const openDocuments =
       async GET(request) {
         if (name === "all.json")
           return respondInPieces(feed, request, "application/json", jsonList(listEntries(feed.store, kind, readPageStart(request.query))));
-        const index = kind === "csaf" ? await csafIndex(feed, name, request) : undefined;
-        if (index) return index;
         const document = name.endsWith(".json") ? await buildDocument(feed, kind, name.slice(0, -".json".length)) : undefined;
         if (document === undefined) throw new Fault("NOT_FOUND", `no such document: ${name}`);
         return respond(request, "application/json", document);

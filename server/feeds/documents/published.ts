@@ -2,6 +2,7 @@
 
 import type { PublicDocument } from "#store";
 import { withheldReason } from "../licenses.ts";
+import { isOpenLabel, labelReason } from "../csaf/facts.ts";
 import { type DocumentKind, leftOutOfForm } from "./left-out.ts";
 
 /** What a number stands for in one kind of document. */
@@ -18,9 +19,10 @@ const formsOf: Readonly<Record<DocumentKind, readonly string[]>> = { osv: ["osv"
 /** Forms whose advisories are our own. */
 const ownForm = "wolfi";
 
-const leftOutOf = (kind: DocumentKind, { form, leftOut, license }: PublicDocument): string => {
+const leftOutOf = (kind: DocumentKind, { form, leftOut, license, label }: PublicDocument): string => {
   const withheld = withheldReason(license);
   if (withheld !== undefined) return withheld;
+  if (kind === "csaf" && !isOpenLabel(label)) return labelReason(label);
   if (form === ownForm || formsOf[kind].includes(form)) return kind === "osv" ? leftOut : "";
   return kind === "osv" ? leftOut : leftOutOfForm(kind);
 };
