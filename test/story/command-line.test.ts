@@ -149,7 +149,10 @@ test("what no command understands fails with one line", async () => {
     [["admin", "quota", "set", "repos", "1", "--organization", "acme"], /^gantry: --organization must be a uid, not "acme"\n$/],
     [
       ["admin"],
-      /^gantry: what of admin\? gantry admin migrate brings the database to this version, quota shows and sets quotas, end-of-life ends tags, registry verifies images\n$/,
+      new RegExp(
+        "^gantry: what of admin\\? gantry admin migrate brings the database to this version, " +
+          "quota shows and sets quotas, end-of-life ends tags, registry verifies images\n$",
+      ),
     ],
     [["audit", "verify", "all"], /^gantry: what about audit\? gantry audit verify checks the log\n$/],
   ];

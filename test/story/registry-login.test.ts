@@ -291,7 +291,7 @@ test("a pull token is an identity with a key, its binding to registry.pull and a
   assert.equal((await world.call("registry.ReposService/CreateRepo", { parent: world.organization, repo: { name: "x" } }, { token })).code, 7);
 
   const listed = await pullTokens(env, ["list"]);
-  assert.match(listed.stdout, new RegExp(`^UID +NAME +MADE +ENDS +LAST USED +DESCRIPTION\\n${uid} +ci +\\d{4}-\\S+ +\\d{4}-\\S+ +\\d{4}-\\S+ +the builds\\n$`));
+  assert.match(listed.stdout, new RegExp(`^UID +NAME +MADE +ENDS +LAST USED +DESCRIPTION\\n${uid} +ci +\\d{4}-\\S+ +\\d{4}-\\S+ +\\S+ +the builds\\n$`));
   assert.ok(!listed.stdout.includes(password));
   const revoked = await pullTokens(env, ["revoke", uid]);
   assert.deepEqual([revoked.code, revoked.stdout], [0, `The pull token ci (${uid}) is revoked\n`]);
