@@ -26,6 +26,9 @@ const description = `Runs the server until it is stopped. Settings come from the
   GANTRY_CONNECTIONS_PER_ADDRESS  connections that one client address may have (1000)
   GANTRY_TERMS_FILE       documents to accept, and what needs them, as JSON
   GANTRY_FEEDS            a file of imports that the server repeats by itself
+  GANTRY_BLOBS            where the layers of images lie: a path, or s3://BUCKET/PREFIX?region=… (blobs in GANTRY_DATA)
+  GANTRY_BLOBS_REDIRECT   true: pulls of layers are sent to the S3 storage (false)
+  GANTRY_ANONYMOUS_PULL   true: every repo can be pulled from without a token (false)
   GANTRY_OPEN_ORGANIZATIONS  true: people may make organizations (false)
   GANTRY_AWS_STS_URL      where signed AWS requests are verified (the AWS STS host that they name)
   GANTRY_DELIVERY_DELAYS  seconds before each attempt to deliver an event (0,5,300,1800,7200,18000,36000,36000)

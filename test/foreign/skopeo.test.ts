@@ -12,7 +12,7 @@ import { after, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { text } from "#base/json.ts";
 import { freshDatabase } from "../database.ts";
-import { gantry, gantryFile, start, stopAll } from "../story/processes.ts";
+import { gantry, gantryFile, start, startIssuer, stopAll } from "../story/processes.ts";
 import { freePort, openWorld, type World } from "../world.ts";
 
 const isInstalled = (process.env.PATH ?? "").split(delimiter).some((folder) => existsSync(join(folder, "skopeo")));
@@ -27,13 +27,17 @@ interface Ended {
   readonly err: string;
 }
 
-const skopeo = (...args: string[]): Promise<Ended> =>
+/** Runs skopeo; `typed` is what it reads. */
+const skopeoReading = (typed: string, ...args: string[]): Promise<Ended> =>
   new Promise((resolve) => {
     const environment = { ...process.env, HOME: folder, XDG_RUNTIME_DIR: folder };
-    execFile("skopeo", args, { env: environment, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 }, (error, out, err) =>
+    const child = execFile("skopeo", args, { env: environment, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 }, (error, out, err) =>
       resolve({ code: error ? Number(error.code) : 0, out, err }),
     );
+    child.stdin?.end(typed);
   });
+
+const skopeo = (...args: string[]): Promise<Ended> => skopeoReading("", ...args);
 
 const done = async (...args: string[]): Promise<string> => {
   const { code, out, err } = await skopeo(...args);
@@ -153,4 +157,24 @@ test("an identity below a subgroup pulls what lies there, and cannot pull from t
     const absent = await pull(name.replace("of-the-root", "not-there-xyz").replace(root, `${world.organization}/${"0".repeat(16)}`));
     assert.match(absent.err, /name unknown/, "as for what is not there");
   }
+});
+
+test("a CI job logs in with the token of its issuer and nothing else, pushes and pulls", { skip }, async (t) => {
+  const [world, issuer] = await Promise.all([openWorld(), startIssuer()]);
+  t.after(() => Promise.all([world.close(), issuer.close()]));
+  const host = hostOf(world);
+  const identity = { name: "ci", claimMatch: { issuer: issuer.url, subject: "repo:acme/shop" } };
+  const uid = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity }), "uid");
+  const roleBinding = { identityUid: uid, roleUid: builtInRoleUid("registry.push") };
+  await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: world.organization, roleBinding });
+  const authfile = ["--authfile", join(folder, "auth.json")];
+  const login = (token: string) => skopeoReading(token, "login", ...authfile, "--tls-verify=false", "--username", uid, "--password-stdin", host);
+  assert.notEqual((await login(await issuer.token({ sub: "repo:acme/other", aud: host }))).code, 0);
+  const { code, err } = await login(await issuer.token({ sub: "repo:acme/shop", aud: host }));
+  assert.equal(code, 0, err);
+  const layout = join(folder, "ci");
+  await writeLayout(layout, ["amd64"]);
+  const reference = `docker://${host}/first-organization/shop/app:1`;
+  await done("copy", "--all", ...authfile, "--dest-tls-verify=false", `oci:${layout}:all`, reference);
+  assert.match(await done("inspect", "--raw", ...authfile, "--tls-verify=false", reference), /amd64/);
 });
