@@ -86,6 +86,11 @@ test("a policy of an organization ends none of another's, and one of more than a
   assert.equal((await ended(ours)).split(" ").length, 250);
   assert.equal((await endEvents(ours)).length, 250);
   assert.equal(await ended(theirs), "");
+  const known = async (): Promise<string> =>
+    String((await world.server.application.services.store.read.query("select count(*) from ended_tags where left(tag_uid, -17) = $1", [ours]))[0]?.[0]);
+  assert.equal(await known(), "250");
+  await world.ok("registry.ReposService/DeleteRepo", { uid: ours });
+  assert.equal(await known(), "0", "what is known of a tag goes with it");
 });
 
 const lifecycleType = "application/vnd.microsoft.artifact.lifecycle";

@@ -55,7 +55,7 @@ create table tag_policies (
 
 -- Tags that are deprecated by a policy or by what was pushed about their digest, and not because somebody said so.
 create table ended_tags (
-  tag_uid text collate "C" primary key references tags on delete cascade,
+  tag_uid text collate "C" primary key,
   -- Whether the reason may have gone.
   recheck boolean not null default false
 );
